@@ -1,0 +1,1 @@
+//! Shared-memory rings between the router and its workers: wake-ups, messages, take-back.

@@ -1,0 +1,125 @@
+//! What the main process and the application hosts need of a validated configuration: plain data
+//! that crosses process boundaries. Patterns, routes and templates stay with the router.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::ListenAddress;
+
+/// Everything that `main` may bind, open and start for one configuration, and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Sockets to bind, in the order of the document.
+    pub listeners: Vec<ListenerPlan>,
+    /// Applications to run, in the order of the document.
+    pub applications: Vec<AppSpec>,
+    /// The access log's file, opened by `main` for the router.
+    pub access_log: Option<PathBuf>,
+    /// Event loops of the router; `None` means one for each processor.
+    pub listen_threads: Option<NonZeroU32>,
+}
+
+/// One listening socket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListenerPlan {
+    /// Where to listen.
+    pub address: ListenAddress,
+    /// Length of the accept queue; `None` leaves it to the operating system's maximum.
+    pub backlog: Option<u32>,
+}
+
+/// One application as `main` starts it and as its host receives it.
+///
+/// Two generations that hold equal specifications share the running processes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppSpec {
+    /// The member's name under `applications`.
+    pub name: String,
+    /// The host executable that runs it, as found among the modules.
+    pub module: PathBuf,
+    /// User to run as; `None` means the daemon's unprivileged user.
+    pub user: Option<String>,
+    /// Group to run as; `None` means the user's primary group.
+    pub group: Option<String>,
+    /// Directory to change to before anything is loaded.
+    pub working_directory: Option<PathBuf>,
+    /// Variables merged over the daemon's environment.
+    pub environment: Vec<(String, String)>,
+    /// File for standard output; `None` means the log.
+    pub stdout: Option<PathBuf>,
+    /// File for standard error; `None` means the log.
+    pub stderr: Option<PathBuf>,
+    /// How many workers run.
+    pub processes: Processes,
+    /// Limits on a request and on a worker's life.
+    pub limits: Limits,
+    /// What the language needs to know.
+    pub runtime: RuntimeSpec,
+}
+
+/// How many workers an application has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Processes {
+    /// Never more than this.
+    pub max: NonZeroU32,
+    /// Idle workers kept ready; equals `max` for a static number.
+    pub spare: u32,
+    /// An idle worker above `spare` leaves after this long.
+    pub idle_timeout: Duration,
+}
+
+/// Bounds on requests and workers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Longest silence between the hand-over of a request and its response, or two pieces of it.
+    pub timeout: Option<Duration>,
+    /// A worker leaves after this many requests and is replaced.
+    pub requests: Option<NonZeroU32>,
+}
+
+/// The part of an application's specification that depends on its language.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RuntimeSpec {
+    /// `type: "php"`.
+    Php(PhpSpec),
+}
+
+impl RuntimeSpec {
+    /// Names of the targets in the order of the document; a request names one by its index.
+    pub fn target_names(&self) -> impl Iterator<Item = &str> {
+        let Self::Php(php) = self;
+        php.targets.iter().map(|target| target.name.as_str())
+    }
+}
+
+/// Options of a PHP application.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhpSpec {
+    /// At least one; the first is meant when none is named. A document without `targets` has one
+    /// with an empty name.
+    pub targets: Vec<PhpTarget>,
+    /// php.ini to read instead of the default one.
+    pub ini_file: Option<PathBuf>,
+    /// Settings that scripts cannot change.
+    pub admin: Vec<(String, String)>,
+    /// Settings that scripts can change.
+    pub user: Vec<(String, String)>,
+    /// What `php_sapi_name()` reports; `None` means `cli-server`.
+    pub sapi_name: Option<String>,
+}
+
+/// One entry point of a PHP application.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhpTarget {
+    /// Name under `targets`, empty for the only one.
+    pub name: String,
+    /// Folder of the scripts.
+    pub root: PathBuf,
+    /// The script that answers every request, relative to `root`.
+    pub script: Option<PathBuf>,
+    /// Script for paths that end in a slash.
+    pub index: String,
+}

@@ -1,0 +1,1 @@
+//! The control API: validates a configuration, hands it out, answers status.

@@ -1,0 +1,3 @@
+//! The executable: daemon and command-line tool.
+
+fn main() {}

@@ -1,0 +1,344 @@
+//! The messages, one enum for each direction of each pair of processes.
+
+use std::path::PathBuf;
+
+use corral_config::address::ListenAddress;
+use corral_config::plan::{AppSpec, Plan};
+use serde::{Deserialize, Serialize};
+
+/// One configuration that was handed out; grows by one with each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Generation(pub u64);
+
+/// One running instance of an application. A changed specification or a restart makes a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct AppId(pub u32);
+
+/// One worker process; never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct WorkerId(pub u32);
+
+/// A question whose answer carries the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Ticket(pub u64);
+
+/// From the controller to main.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromController {
+    /// Put this configuration in force. Answered by `Applied` or `Refused`.
+    Apply {
+        /// Chosen by the controller, higher than any before.
+        generation: Generation,
+        /// What main may bind and start.
+        plan: Plan,
+        /// The document as compact JSON, opaque to main, for the router and the store.
+        document: Vec<u8>,
+        /// Whether the state directory is written once the configuration is in force.
+        store: bool,
+    },
+    /// Answered by `Status`.
+    Status {
+        /// Returned with the answer.
+        ticket: Ticket,
+    },
+    /// Start a new set of processes and retire the old one. Answered by `Restarted`.
+    RestartApp {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// The application's name.
+        name: String,
+    },
+    /// The control API answers requests from now on.
+    Listening,
+}
+
+/// From main to the controller.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToController {
+    /// First message. Carries the control API's listening socket.
+    Start {
+        /// The stored document, or the one in force when the controller was restarted.
+        document: Option<Vec<u8>>,
+        /// What `document` is.
+        origin: Origin,
+        /// Highest generation handed out so far.
+        generation: Generation,
+        /// The host executables that were found.
+        modules: Vec<Module>,
+    },
+    /// The configuration is in force.
+    Applied {
+        /// Which one.
+        generation: Generation,
+    },
+    /// The configuration could not be put in force; the one before still is.
+    Refused {
+        /// Which one.
+        generation: Generation,
+        /// What failed, where and why, for the person who sent it.
+        reason: String,
+    },
+    /// The answer to a question for the status.
+    Status {
+        /// As asked.
+        ticket: Ticket,
+        /// The figures, or none when the router does not answer.
+        status: Option<Status>,
+    },
+    /// The answer to `RestartApp`.
+    Restarted {
+        /// As asked.
+        ticket: Ticket,
+        /// What went wrong, if anything.
+        error: Option<String>,
+    },
+}
+
+/// Where the document in `ToController::Start` comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Origin {
+    /// The state directory or `corral run`: to be validated and applied.
+    Stored,
+    /// It is in force already: a controller took the place of one that died.
+    InForce,
+}
+
+/// A host executable that was found in the modules' folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Module {
+    /// `php`, `python`, …
+    pub language: String,
+    /// As the interpreter reports it.
+    pub version: String,
+    /// Its path.
+    pub path: PathBuf,
+}
+
+/// From main to the router.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToRouter {
+    /// First message.
+    Start {
+        /// Event loops to run, each with its own accept queue where the address allows.
+        n_threads: u16,
+        /// Folder for the bodies that do not fit in memory.
+        temp_dir: PathBuf,
+        /// Show requests on standard output, one coloured line each (`corral run`).
+        console: bool,
+    },
+    /// A socket for the generation that is being prepared. Carries the listening sockets: one for
+    /// each event loop, or a single one that they share. Sent again for a socket that is in use.
+    Listener {
+        /// The generation that it belongs to.
+        generation: Generation,
+        /// As configured.
+        address: ListenAddress,
+    },
+    /// The access log for the generation that is being prepared. Carries the open file.
+    AccessLog {
+        /// The generation that it belongs to.
+        generation: Generation,
+    },
+    /// An application's prototype is ready. Carries the bell: its memory, then one eventfd for
+    /// each event loop.
+    AppReady {
+        /// The instance.
+        app: AppId,
+    },
+    /// Build this generation beside the running one. Answered by `Prepared`.
+    Prepare {
+        /// Which one.
+        generation: Generation,
+        /// Validated already; compact JSON.
+        document: Vec<u8>,
+        /// The instance behind each application of the document.
+        applications: Vec<(AppId, AppSpec)>,
+    },
+    /// Swap the prepared generation in. Answered by `Committed`.
+    Commit {
+        /// Which one.
+        generation: Generation,
+    },
+    /// Forget the prepared generation.
+    Abandon {
+        /// Which one.
+        generation: Generation,
+    },
+    /// A worker is ready for requests. Carries its channel's memory.
+    WorkerReady {
+        /// Its application.
+        app: AppId,
+        /// Its number.
+        worker: WorkerId,
+        /// Its process id, for log lines.
+        pid: u32,
+    },
+    /// A worker's process is gone; what it had not started can be given to another.
+    WorkerGone {
+        /// Its application.
+        app: AppId,
+        /// Its number.
+        worker: WorkerId,
+        /// How it ended.
+        exit: Exit,
+    },
+    /// A worker that was asked for could not be started.
+    WorkerFailed {
+        /// Its application.
+        app: AppId,
+        /// Why, for the log and the status.
+        reason: String,
+    },
+    /// Answered by `Status`.
+    Status {
+        /// Returned with the answer.
+        ticket: Ticket,
+    },
+    /// Stop accepting, finish what is in progress, exit.
+    Quit,
+}
+
+/// From the router to main.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromRouter {
+    /// Started and waiting for a configuration.
+    Ready,
+    /// The generation can be committed, or the reason why not.
+    Prepared {
+        /// Which one.
+        generation: Generation,
+        /// What failed, for the person who sent the configuration.
+        error: Option<String>,
+    },
+    /// The generation is in force.
+    Committed {
+        /// Which one.
+        generation: Generation,
+    },
+    /// One more worker is wanted.
+    StartWorker {
+        /// For this application.
+        app: AppId,
+    },
+    /// The worker broke the channel's rules or overran; end it at once.
+    KillWorker {
+        /// Its application.
+        app: AppId,
+        /// Its number.
+        worker: WorkerId,
+        /// For the log.
+        reason: String,
+    },
+    /// Nothing refers to this instance any more; its processes can go.
+    AppUnused {
+        /// The instance.
+        app: AppId,
+    },
+    /// The answer to a question for the status.
+    Status {
+        /// As asked.
+        ticket: Ticket,
+        /// The figures of the router.
+        status: Status,
+    },
+}
+
+/// From main to a prototype, and through it to no one else.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToPrototype {
+    /// First message: load the application, then answer `Ready` or `Failed`.
+    Start {
+        /// What to load.
+        spec: AppSpec,
+        /// Event loops of the router: the channel has one lane for each.
+        n_lanes: u16,
+    },
+    /// Fork a worker. Answered by `Forked` or `ForkFailed`.
+    Fork {
+        /// Its number.
+        worker: WorkerId,
+    },
+    /// End a worker at once.
+    Kill {
+        /// Its number.
+        worker: WorkerId,
+    },
+    /// End all workers and exit.
+    Stop,
+}
+
+/// From a prototype to main.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromPrototype {
+    /// The application is loaded. Carries the bell: its memory, then one eventfd for each lane.
+    Ready,
+    /// It could not be loaded; the prototype exits.
+    Failed {
+        /// What is wrong, where, and what to do.
+        reason: String,
+    },
+    /// A worker runs. Carries its channel's memory.
+    Forked {
+        /// Its number.
+        worker: WorkerId,
+        /// Its process id.
+        pid: u32,
+    },
+    /// A worker could not be forked.
+    ForkFailed {
+        /// Its number.
+        worker: WorkerId,
+        /// Why.
+        reason: String,
+    },
+    /// A worker ended.
+    Exited {
+        /// Its number.
+        worker: WorkerId,
+        /// How.
+        exit: Exit,
+    },
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// The figures of `/status`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Status {
+    /// Client connections accepted since the router started.
+    pub accepted: u64,
+    /// Connections with a request in progress.
+    pub active: u64,
+    /// Connections waiting for a request.
+    pub idle: u64,
+    /// Connections closed since the router started.
+    pub closed: u64,
+    /// Requests begun since the router started.
+    pub requests: u64,
+    /// By application, in the order of the configuration.
+    pub applications: Vec<AppStatus>,
+}
+
+/// The figures of one application.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct AppStatus {
+    /// Its name.
+    pub name: String,
+    /// Workers that accept requests.
+    pub running: u32,
+    /// Workers that are being started.
+    pub starting: u32,
+    /// Workers without a request.
+    pub idle: u32,
+    /// Requests handed over or queued.
+    pub active_requests: u32,
+    /// Why the last worker or prototype failed, while none runs.
+    pub last_error: Option<String>,
+}

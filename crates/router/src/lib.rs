@@ -1,0 +1,1 @@
+//! All client traffic: listeners, connections, routing, static files, hand-over to applications.

@@ -1,0 +1,1 @@
+//! The main process: binds, starts, reaps, restarts, stores; never parses what comes from outside.

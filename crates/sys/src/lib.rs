@@ -1,1 +1,12 @@
 //! The only caller of libc: descriptors, memory, signals, processes and credentials as owned safe types.
+
+pub mod eventfd;
+pub mod file;
+pub mod futex;
+pub mod listen;
+pub mod memory;
+pub mod process;
+pub mod signal;
+pub mod socket;
+pub mod spawn;
+pub mod user;

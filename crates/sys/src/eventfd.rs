@@ -1,0 +1,1 @@
+//! Counters that wake an event loop.

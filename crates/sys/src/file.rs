@@ -1,0 +1,1 @@
+//! Files: sendfile, unlinked temporary files, opening below a folder.

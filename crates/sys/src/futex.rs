@@ -1,0 +1,1 @@
+//! Sleeping on a word of shared memory.

@@ -1,0 +1,1 @@
+//! This process: title, limits, subreaper.

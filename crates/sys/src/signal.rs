@@ -1,0 +1,1 @@
+//! Signals as a descriptor, and sending them.

@@ -1,0 +1,1 @@
+//! Socket pairs that carry datagrams and descriptors.

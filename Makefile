@@ -1,0 +1,47 @@
+# The few commands of this project; each works from a clean clone. `make help` lists them.
+
+export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
+
+PHP_CONFIG ?= $(firstword $(shell command -v php-config8.2 php-config))
+FUZZ_SECONDS ?= 30
+LAB = python3 -m lab
+
+# corral-php is built where PHP's headers are; everything else needs no PHP.
+packages = -p corral $(if $(PHP_CONFIG),-p corral-php)
+
+.PHONY: help setup build run test bench bench-quick fuzz
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: ## Install what the build needs (Debian 12; root or sudo)
+	scripts/setup
+
+build: ## Build the release executables: target/release/corral, target/release/corral-php
+	cargo build --release $(packages)
+
+# In a new make, because the setup may have brought php-config.
+run: setup ## Build, then serve examples/welcome at http://127.0.0.1:8080
+	@$(MAKE) --no-print-directory build
+	target/release/corral run examples/welcome
+
+test: ## Run every check that CI runs
+	scripts/setup test
+	scripts/check
+
+bench: bench-build ## Compare with nginx + php-fpm and Apache (an hour); LAB_ARGS="--rounds 5"
+	$(LAB) $(LAB_ARGS)
+
+bench-quick: bench-build ## The same in few minutes, with less certainty
+	$(LAB) --quick $(LAB_ARGS)
+
+.PHONY: bench-build
+bench-build:
+	scripts/setup bench
+	@$(MAKE) --no-print-directory build
+
+fuzz: ## Fuzz each target for FUZZ_SECONDS (needs cargo-fuzz and a nightly Rust)
+	@set -e; for target in $$(cargo +nightly fuzz list); do \
+		echo "== $$target"; \
+		cargo +nightly fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS); \
+	done

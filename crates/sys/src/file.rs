@@ -1,1 +1,109 @@
-//! Files: sendfile, unlinked temporary files, opening below a folder.
+//! Files: sendfile, unlinked temporary files, opening what may be anything.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags};
+
+/// Sends up to `count` bytes of `file` from `offset` to a socket, and moves `offset` on.
+///
+/// # Errors
+/// `WouldBlock` when the socket takes no more now. `Ok(0)` means that the file has ended.
+pub fn sendfile(socket: impl AsFd, file: impl AsFd, offset: &mut u64, count: usize) -> io::Result<usize> {
+    Ok(rustix::io::retry_on_intr(|| rustix::fs::sendfile(&socket, &file, Some(offset), count))?)
+}
+
+/// Opens a file for reading without ever waiting (a FIFO) or taking a terminal.
+pub fn open_read(path: impl AsRef<Path>) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
+}
+
+/// Opens a log file for appending, created with `mode`, without waiting (a FIFO without a reader
+/// is an error) or taking a terminal.
+pub fn open_append(path: impl AsRef<Path>, mode: u32) -> io::Result<File> {
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().append(true).create(true).mode(mode).custom_flags(flags).open(path)?;
+    // The flag was for opening only: a log is written with blocking calls.
+    rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
+    Ok(file)
+}
+
+/// A file in `directory` that has no name and is gone when it is closed.
+pub fn temp_file(directory: impl AsRef<Path>) -> io::Result<File> {
+    let directory = directory.as_ref();
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match rustix::fs::openat(CWD, directory, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(fd) => Ok(fd.into()),
+        // Not every filesystem can (overlayfs before 6.1, NFS): a name that lives for a moment.
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR) => named_temp_file(directory),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn named_temp_file(directory: &Path) -> io::Result<File> {
+    let pid = std::process::id();
+    for attempt in 0..1000 {
+        let path = directory.join(format!(".corral-{pid}-{}-{attempt}", crate::process::thread_id()));
+        match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(file) => {
+                std::fs::remove_file(&path)?;
+                return Ok(file);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::from(io::ErrorKind::AlreadyExists))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek, Write};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[track_caller]
+    fn check_temp(mut file: File) {
+        file.write_all(b"body").unwrap();
+        file.rewind().unwrap();
+        assert_eq!(io::read_to_string(&file).unwrap(), "body");
+        assert_eq!(rustix::fs::fstat(&file).unwrap().st_nlink, 0);
+    }
+
+    #[test]
+    fn temporary_files_have_no_name() {
+        let folder = std::env::temp_dir();
+        check_temp(temp_file(&folder).unwrap());
+        check_temp(named_temp_file(&folder).unwrap());
+        assert_eq!(temp_file("/no/such/folder").unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn sendfile_stops_at_the_end_and_at_a_full_socket() {
+        let mut file = temp_file(std::env::temp_dir()).unwrap();
+        file.write_all(&[7; 3_000_000]).unwrap();
+        let (sender, mut receiver) = UnixStream::pair().unwrap();
+        sender.set_nonblocking(true).unwrap();
+        let mut offset = 2_999_990;
+        assert_eq!(sendfile(&sender, &file, &mut offset, 1000).unwrap(), 10);
+        assert_eq!(sendfile(&sender, &file, &mut offset, 1000).unwrap(), 0);
+        receiver.read_exact(&mut [0; 10]).unwrap();
+        offset = 0;
+        let error = (0..100).find_map(|_| sendfile(&sender, &file, &mut offset, 1 << 20).err());
+        assert_eq!(error.expect("the socket is full").kind(), io::ErrorKind::WouldBlock);
+        assert!(offset > 0);
+    }
+
+    #[test]
+    fn a_fifo_does_not_block() {
+        let path = std::env::temp_dir().join(format!("corral-fifo-{}", std::process::id()));
+        rustix::fs::mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
+        assert!(open_append(&path, 0o600).is_err(), "nobody reads it");
+        assert!(open_read(&path).is_ok());
+        std::fs::remove_file(&path).unwrap();
+    }
+}

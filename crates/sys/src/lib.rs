@@ -6,6 +6,7 @@ pub mod futex;
 pub mod listen;
 pub mod memory;
 pub mod process;
+pub mod sealed;
 pub mod signal;
 pub mod socket;
 pub mod spawn;

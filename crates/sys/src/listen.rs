@@ -1,1 +1,233 @@
 //! Listening sockets.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+
+/// How to listen on an IPv4 or IPv6 address.
+#[derive(Debug, Clone, Copy)]
+pub struct Inet {
+    /// Address and port; port 0 takes a free one. IPv6 sockets never accept IPv4.
+    pub address: SocketAddr,
+    /// Length of the accept queue; `None` is the system's maximum.
+    pub backlog: Option<u32>,
+    /// Sockets that share the address, each with a queue of its own.
+    pub n_sockets: u16,
+    /// Whether the address must be free. Without it another socket of the same user may share it
+    /// if that was bound here too: for the change between `*:80` and `127.0.0.1:80`.
+    pub exclusive: bool,
+}
+
+/// Binds and listens on an IPv4 or IPv6 address. Non-blocking, close-on-exec.
+///
+/// # Errors
+/// `AddrInUse`, `PermissionDenied` (ports below 1024), `AddrNotAvailable`.
+pub fn inet(options: &Inet) -> io::Result<Vec<OwnedFd>> {
+    if options.exclusive && options.address.port() != 0 {
+        // Sockets that share an address do not notice a stranger that shares it as well (one of the
+        // same user), so a socket that does not share asks first.
+        inet_socket(options.address, Share::No)?;
+    }
+    let mut address = options.address;
+    let mut sockets = Vec::new();
+    for _ in 0..options.n_sockets.max(1) {
+        let socket = inet_socket(address, Share::Yes)?;
+        listen(&socket, options.backlog)?;
+        address = local_address(&socket)?;
+        sockets.push(socket);
+    }
+    Ok(sockets)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Share {
+    Yes,
+    No,
+}
+
+fn inet_socket(address: SocketAddr, share: Share) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = stream_socket(family)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    if share == Share::Yes {
+        sockopt::set_socket_reuseport(&socket, true)?;
+    }
+    if address.is_ipv6() {
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    rustix::net::bind(&socket, &address)?;
+    Ok(socket)
+}
+
+fn stream_socket(family: AddressFamily) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(rustix::net::socket_with(family, SocketType::STREAM, flags, None)?)
+}
+
+fn listen(socket: &OwnedFd, backlog: Option<u32>) -> io::Result<()> {
+    let backlog = backlog.map_or(i32::MAX, |backlog| i32::try_from(backlog).unwrap_or(i32::MAX));
+    Ok(rustix::net::listen(socket, backlog)?)
+}
+
+/// The address that a socket got, when it was bound to port 0.
+pub fn local_address(socket: &OwnedFd) -> io::Result<SocketAddr> {
+    let address = rustix::net::getsockname(socket)?;
+    SocketAddr::try_from(address).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
+}
+
+/// Binds and listens on a socket file, created with `mode`. The file of a dead socket, one that
+/// nobody listens on, is replaced. Non-blocking, close-on-exec.
+///
+/// # Errors
+/// `AddrInUse` when somebody listens there or the file is something else, `NotFound` when the
+/// folder is missing, `InvalidInput` for a path above 107 bytes.
+pub fn unix(path: &Path, mode: u32, backlog: Option<u32>) -> io::Result<OwnedFd> {
+    let address = SocketAddrUnix::new(path)?;
+    let socket = stream_socket(AddressFamily::UNIX)?;
+    match rustix::net::bind(&socket, &address) {
+        Err(Errno::ADDRINUSE) if is_dead(path, &address) => {
+            fs::remove_file(path)?;
+            rustix::net::bind(&socket, &address)?;
+        }
+        bound => bound?,
+    }
+    // Nobody can connect before `listen`, so no one gets in with the permissions of the umask.
+    let ready =
+        fs::set_permissions(path, Permissions::from_mode(mode)).and_then(|()| listen(&socket, backlog));
+    if let Err(error) = ready {
+        let _ = fs::remove_file(path);
+        return Err(error);
+    }
+    Ok(socket)
+}
+
+/// Whether the path is a socket file that nobody listens on.
+fn is_dead(path: &Path, address: &SocketAddrUnix) -> bool {
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
+    if !is_socket {
+        return false;
+    }
+    let Ok(socket) = stream_socket(AddressFamily::UNIX) else {
+        return false;
+    };
+    // A full queue answers `EAGAIN`: somebody is there.
+    rustix::net::connect(&socket, address) == Err(Errno::CONNREFUSED)
+}
+
+/// Binds and listens on a name in the abstract namespace. Non-blocking, close-on-exec.
+///
+/// # Errors
+/// `AddrInUse`; `InvalidInput` for a name above 107 bytes.
+pub fn abstract_name(name: &[u8], backlog: Option<u32>) -> io::Result<OwnedFd> {
+    let socket = stream_socket(AddressFamily::UNIX)?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new_abstract_name(name)?)?;
+    listen(&socket, backlog)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn inet_on(address: &str, n_sockets: u16) -> io::Result<Vec<OwnedFd>> {
+        let address = address.parse().unwrap();
+        inet(&Inet { address, backlog: None, n_sockets, exclusive: true })
+    }
+
+    #[test]
+    fn a_group_shares_one_port() {
+        let sockets = inet_on("127.0.0.1:0", 4).unwrap();
+        let addresses: Vec<_> = sockets.iter().map(|socket| local_address(socket).unwrap()).collect();
+        assert_eq!(addresses.len(), 4);
+        assert!(addresses.iter().all(|address| *address == addresses[0]));
+        TcpStream::connect(addresses[0]).unwrap();
+    }
+
+    #[track_caller]
+    fn check_in_use(address: &str) {
+        let error = inet_on(address, 2).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn a_taken_port_is_reported() {
+        let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+        check_in_use(&stranger.local_addr().unwrap().to_string());
+        let ours = inet_on("127.0.0.1:0", 2).unwrap();
+        check_in_use(&local_address(&ours[0]).unwrap().to_string());
+    }
+
+    #[test]
+    fn an_address_that_is_ours_can_be_shared() {
+        let old = inet_on("127.0.0.1:0", 2).unwrap();
+        let port = local_address(&old[0]).unwrap().port();
+        let address = ([127, 0, 0, 1], port).into();
+        let another = Inet { address, backlog: Some(5), n_sockets: 1, exclusive: false };
+        inet(&another).unwrap();
+        assert!(inet(&Inet { exclusive: true, ..another }).is_err());
+    }
+
+    #[test]
+    fn an_address_of_another_machine_is_reported() {
+        assert_eq!(inet_on("192.0.2.1:1", 1).unwrap_err().kind(), io::ErrorKind::AddrNotAvailable);
+    }
+
+    #[test]
+    fn ipv6_is_not_ipv4() {
+        let Ok(six) = inet_on("[::1]:0", 1) else {
+            return; // no IPv6 on this machine
+        };
+        assert!(sockopt::ipv6_v6only(&six[0]).unwrap());
+    }
+
+    fn socket_path(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("corral-{name}-{}.sock", std::process::id()))
+    }
+
+    #[test]
+    fn a_dead_socket_is_replaced_and_a_live_one_is_not() {
+        let path = socket_path("dead");
+        drop(UnixListener::bind(&path).unwrap());
+        let socket = unix(&path, 0o666, None).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o666);
+        UnixStream::connect(&path).unwrap();
+        assert_eq!(unix(&path, 0o666, None).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(socket);
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn other_files_are_left_alone() {
+        let path = socket_path("file");
+        fs::write(&path, "precious").unwrap();
+        assert_eq!(unix(&path, 0o666, None).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn bad_paths_are_errors() {
+        let error = unix(Path::new("/no/such/folder/socket"), 0o666, None).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(unix(&PathBuf::from("/tmp/".to_owned() + &"x".repeat(120)), 0o666, None).is_err());
+    }
+
+    #[test]
+    fn abstract_names_leave_no_file() {
+        let name = format!("corral-test-{}", std::process::id());
+        let socket = abstract_name(name.as_bytes(), None).unwrap();
+        assert_eq!(abstract_name(name.as_bytes(), None).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(socket);
+        abstract_name(name.as_bytes(), None).unwrap();
+    }
+}

@@ -1,1 +1,214 @@
-//! This process: title, limits, subreaper.
+//! This process: title, limits, threads, its place among other processes.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
+
+use rustix::process::{Resource, Rlimit, Signal};
+
+static ARGC: AtomicI32 = AtomicI32::new(0);
+static ARGV: AtomicPtr<*mut libc::c_char> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Whether the program was started with [`LINK_DESCRIPTOR`] open and nobody has taken it yet.
+static LINK_INHERITED: AtomicBool = AtomicBool::new(false);
+
+/// The descriptor on which every child of main finds its end of a socket pair.
+pub const LINK_DESCRIPTOR: RawFd = 3;
+
+/// Remembers where the kernel put the arguments, and what was open before any code could open
+/// something. glibc calls initialisers with the arguments of `main`.
+extern "C" fn remember_start(
+    argc: libc::c_int,
+    argv: *mut *mut libc::c_char,
+    _environment: *mut *mut libc::c_char,
+) {
+    ARGC.store(argc, Ordering::Relaxed);
+    ARGV.store(argv, Ordering::Relaxed);
+    // SAFETY: only asks for a flag; on a closed descriptor it fails.
+    let flags = unsafe { libc::fcntl(LINK_DESCRIPTOR, libc::F_GETFD) };
+    LINK_INHERITED.store(flags >= 0, Ordering::Relaxed);
+}
+
+#[used]
+// SAFETY: the section holds pointers to functions with this signature, which glibc calls once
+// before `main`; this one makes a system call and stores three words.
+#[unsafe(link_section = ".init_array")]
+static REMEMBER_START: extern "C" fn(libc::c_int, *mut *mut libc::c_char, *mut *mut libc::c_char) =
+    remember_start;
+
+/// Takes [`LINK_DESCRIPTOR`] as the program was started with it; close-on-exec from now on.
+///
+/// # Errors
+/// `NotFound` when it was not open at the start or was taken already.
+pub fn take_link_descriptor() -> io::Result<OwnedFd> {
+    if !LINK_INHERITED.swap(false, Ordering::Relaxed) {
+        let reason = format!("descriptor {LINK_DESCRIPTOR} was not handed to this process");
+        return Err(io::Error::new(io::ErrorKind::NotFound, reason));
+    }
+    // SAFETY: it was open before the first line of the program ran, so whatever owns descriptors
+    // in this program got others; and the swap above lets only one caller come here.
+    let fd = unsafe { OwnedFd::from_raw_fd(LINK_DESCRIPTOR) };
+    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(fd)
+}
+
+/// Sets what `ps` shows, cut to the room of the original arguments, and the kernel's short name.
+///
+/// `std::env::args` returns pieces of the title from then on, so read the arguments before.
+/// Does nothing but the short name when other threads run, which could be reading them.
+pub fn set_title(title: &str) -> io::Result<()> {
+    let short = title.trim_start_matches("corral: ");
+    let short = CString::new(short.chars().take(15).filter(|c| *c != '\0').collect::<String>())
+        .expect("NULs were taken out");
+    rustix::thread::set_name(&short)?;
+    if is_single_threaded()? {
+        overwrite_arguments(title.as_bytes());
+    }
+    Ok(())
+}
+
+fn overwrite_arguments(title: &[u8]) {
+    let Some((start, len)) = argument_area() else {
+        return;
+    };
+    let n_copied = title.len().min(len - 1);
+    // SAFETY: `argument_area` returned `len` writable bytes that the kernel gave this process for
+    // its arguments. This is the only thread, so nobody reads them meanwhile, and `title` cannot
+    // overlap them: it is a Rust slice, and the arguments are reachable by copies only.
+    unsafe { std::ptr::copy_nonoverlapping(title.as_ptr(), start, n_copied) };
+    // SAFETY: `n_copied < len`, so this is inside the same area.
+    let rest = unsafe { start.add(n_copied) };
+    // SAFETY: the rest of the same area. It is at least one NUL, so every argument pointer still
+    // leads to a terminated string.
+    unsafe { std::ptr::write_bytes(rest, 0, len - n_copied) };
+}
+
+/// The bytes of all arguments, which the kernel lays out one behind the other.
+fn argument_area() -> Option<(*mut u8, usize)> {
+    let argv = ARGV.load(Ordering::Relaxed);
+    let argc = usize::try_from(ARGC.load(Ordering::Relaxed)).ok().filter(|argc| *argc > 0)?;
+    if argv.is_null() {
+        return None;
+    }
+    // SAFETY: `argv` is the array of `argc` pointers that `main` got; it lives as long as the process.
+    let arguments = unsafe { std::slice::from_raw_parts(argv, argc) };
+    let start = arguments[0];
+    let mut end = start;
+    for argument in arguments {
+        if *argument != end {
+            break; // something has rearranged them: use the part that is contiguous
+        }
+        // SAFETY: each element is a NUL-terminated string.
+        let len = unsafe { libc::strlen(*argument) };
+        // SAFETY: one past the terminator of a string is at most one past its allocation.
+        end = unsafe { argument.add(len + 1) };
+    }
+    let len = (end as usize).checked_sub(start as usize)?;
+    (len > 0).then_some((start.cast(), len))
+}
+
+/// Whether this process has one thread. Needs `/proc`.
+pub fn is_single_threaded() -> io::Result<bool> {
+    // Each thread is a folder here, and a folder has a link for itself, one for its `.` and one for
+    // the `..` of each folder in it.
+    Ok(std::fs::metadata("/proc/self/task")?.nlink() == 3)
+}
+
+/// Makes this process the parent of descendants whose own parent has died.
+pub fn become_subreaper() -> io::Result<()> {
+    // Any non-null pid turns it on (prctl(2) takes it as a flag).
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT))?)
+}
+
+/// Asks the kernel for a signal when the parent of this process dies.
+pub fn set_parent_death_signal(signal: Signal) -> io::Result<()> {
+    Ok(rustix::process::set_parent_process_death_signal(Some(signal))?)
+}
+
+/// Keeps other processes of the same user from tracing this one and from reading its memory, and
+/// the kernel from writing core files of it.
+pub fn set_undumpable() -> io::Result<()> {
+    Ok(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?)
+}
+
+/// Raises the limit of open descriptors to what the system allows, and returns it.
+pub fn raise_descriptor_limit() -> io::Result<u64> {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+    Ok(limit.maximum.unwrap_or(u64::MAX))
+}
+
+/// Sets the mask of permissions that new files do not get, for the whole process.
+pub fn set_umask(mask: u32) {
+    rustix::process::umask(rustix::fs::Mode::from_bits_truncate(mask));
+}
+
+/// Puts a descriptor in place of standard input, output or error.
+pub fn replace_standard(stream: Standard, with: impl AsFd) -> io::Result<()> {
+    match stream {
+        Standard::Input => rustix::stdio::dup2_stdin(with)?,
+        Standard::Output => rustix::stdio::dup2_stdout(with)?,
+        Standard::Error => rustix::stdio::dup2_stderr(with)?,
+    }
+    Ok(())
+}
+
+/// One of the three standard streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standard {
+    /// Descriptor 0.
+    Input,
+    /// Descriptor 1.
+    Output,
+    /// Descriptor 2.
+    Error,
+}
+
+/// Leaves the terminal's session: this process gets a session of its own.
+pub fn new_session() -> io::Result<()> {
+    rustix::process::setsid()?;
+    Ok(())
+}
+
+/// The kernel's number of this thread, as in log lines.
+pub fn thread_id() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_found() {
+        let (start, len) = argument_area().unwrap();
+        // SAFETY: the area that the function under test describes.
+        let bytes = unsafe { std::slice::from_raw_parts(start, len) };
+        let expected: Vec<u8> =
+            std::env::args().flat_map(|argument| (argument + "\0").into_bytes()).collect();
+        assert_eq!(bytes, expected);
+    }
+
+    #[test]
+    fn a_title_in_a_threaded_process_changes_the_short_name_only() {
+        let before = std::fs::read("/proc/self/cmdline").unwrap();
+        set_title("corral: a \"rather long\" title").unwrap();
+        assert_eq!(std::fs::read("/proc/self/cmdline").unwrap(), before);
+        let name = std::fs::read_to_string(format!("/proc/self/task/{}/comm", thread_id())).unwrap();
+        assert_eq!(name, "a \"rather long\"\n");
+    }
+
+    #[test]
+    fn the_harness_has_threads() {
+        assert!(!is_single_threaded().unwrap());
+    }
+
+    #[test]
+    fn the_descriptor_limit_is_raised() {
+        let limit = raise_descriptor_limit().unwrap();
+        assert!(limit >= 256);
+        assert_eq!(rustix::process::getrlimit(Resource::Nofile).current, Some(limit));
+    }
+}

@@ -1,1 +1,158 @@
-//! Signals as a descriptor, and sending them.
+//! Signals as a descriptor, sending them, and how children ended.
+
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+
+pub use rustix::process::{Pid, Signal};
+
+/// Signals that are blocked in this process and read from a descriptor instead.
+#[derive(Debug)]
+pub struct SignalFd {
+    file: std::fs::File,
+}
+
+impl SignalFd {
+    /// Blocks `signals` in the calling thread and every thread that it starts from now on, so call
+    /// this before any thread is started. Non-blocking, close-on-exec.
+    pub fn new(signals: &[Signal]) -> io::Result<Self> {
+        let set = signal_set(signals);
+        // SAFETY: `set` is an initialised set and a null old mask is allowed; the call changes
+        // nothing but this thread's mask.
+        let failed = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) };
+        if failed != 0 {
+            return Err(io::Error::from_raw_os_error(failed));
+        }
+        // SAFETY: -1 asks for a new descriptor and `set` is an initialised set that is only read.
+        let fd = unsafe { libc::signalfd(-1, &set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just returned this descriptor and nobody else knows it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self { file: fd.into() })
+    }
+
+    /// The number of the next pending signal, or `None` when there is none.
+    pub fn next_signal(&mut self) -> io::Result<Option<i32>> {
+        let mut info = [0; size_of::<libc::signalfd_siginfo>()];
+        match self.file.read(&mut info) {
+            Ok(len) if len == info.len() => {
+                // `ssi_signo` is the first member, a u32 (signalfd(2)).
+                let number = u32::from_ne_bytes([info[0], info[1], info[2], info[3]]);
+                Ok(i32::try_from(number).ok())
+            }
+            Ok(_) => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl AsFd for SignalFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+fn signal_set(signals: &[Signal]) -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` initialises the whole set that the valid pointer leads to.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    for signal in signals {
+        // SAFETY: the set is initialised, and a `Signal` is a valid signal number.
+        unsafe { libc::sigaddset(set.as_mut_ptr(), signal.as_raw()) };
+    }
+    // SAFETY: `sigemptyset` above initialised it.
+    unsafe { set.assume_init() }
+}
+
+/// What a `fork` without `exec` calls in the child: the signals that the parent had blocked for its
+/// [`SignalFd`] reach the child again, with default actions except where they were ignored.
+pub fn unblock_all() -> io::Result<()> {
+    let set = signal_set(&[]);
+    // SAFETY: `set` is an initialised set and a null old mask is allowed.
+    match unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &set, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        errno => Err(io::Error::from_raw_os_error(errno)),
+    }
+}
+
+/// Gives every signal its default action and unblocks it. For a child between fork and exec, which
+/// would otherwise hand on what was ignored (Rust ignores SIGPIPE) or blocked. Async-signal-safe.
+pub(crate) fn reset_all() {
+    for number in 1..=libc::SIGRTMAX() {
+        // SAFETY: SIG_DFL installs no code of ours. The C library refuses KILL, STOP and the
+        // numbers that it keeps for itself with EINVAL, which changes nothing.
+        unsafe { libc::signal(number, libc::SIG_DFL) };
+    }
+    let set = signal_set(&[]);
+    // SAFETY: `set` is an initialised set and a null old mask is allowed.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &set, std::ptr::null_mut()) };
+}
+
+/// Sends a signal to one process.
+///
+/// # Errors
+/// `NotFound`-like `ESRCH` when it is gone already, `PermissionDenied` when it belongs to another
+/// user.
+pub fn kill(pid: Pid, signal: Signal) -> io::Result<()> {
+    Ok(rustix::process::kill_process(pid, signal)?)
+}
+
+/// How a child ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// Collects every child that has ended, without waiting.
+pub fn reap() -> Vec<(Pid, Ended)> {
+    let mut ended = Vec::new();
+    // `ECHILD` (no child left) ends the loop like "none has ended": there is nothing to collect.
+    while let Ok(Some((pid, status))) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {
+        ended.extend(how_ended(status).map(|how| (pid, how)));
+    }
+    ended
+}
+
+/// Waits for one child.
+///
+/// # Errors
+/// `ECHILD` when it is no child of this process or was collected already.
+pub fn wait_for(pid: Pid) -> io::Result<Ended> {
+    loop {
+        let waited = rustix::io::retry_on_intr(|| {
+            rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty())
+        })?;
+        if let Some(how) = waited.and_then(|(_, status)| how_ended(status)) {
+            return Ok(how);
+        }
+    }
+}
+
+fn how_ended(status: rustix::process::WaitStatus) -> Option<Ended> {
+    let code = status.exit_status().map(Ended::Code);
+    code.or_else(|| status.terminating_signal().map(Ended::Signal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blocked_signal_is_read_once() {
+        // Directed at this thread: other tests run in other threads, which do not block it.
+        let mut signals = SignalFd::new(&[Signal::USR2]).unwrap();
+        assert_eq!(signals.next_signal().unwrap(), None);
+        // SAFETY: takes nothing and cannot fail.
+        let this_thread = unsafe { libc::pthread_self() };
+        // SAFETY: the thread is this one and the signal is blocked in it, so nothing is run.
+        assert_eq!(unsafe { libc::pthread_kill(this_thread, libc::SIGUSR2) }, 0);
+        assert_eq!(signals.next_signal().unwrap(), Some(libc::SIGUSR2));
+        assert_eq!(signals.next_signal().unwrap(), None);
+    }
+}

@@ -1,1 +1,160 @@
 //! Socket pairs that carry datagrams and descriptors.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+
+/// Most descriptors that the kernel lets one datagram carry (`SCM_MAX_FD`).
+pub const MAX_DESCRIPTORS: usize = 253;
+
+/// Whether a call may wait for the other side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Until it can be done.
+    Block,
+    /// Not at all: `WouldBlock` is the answer.
+    Never,
+}
+
+/// One received datagram.
+#[derive(Debug)]
+pub struct Received {
+    /// Bytes written to the buffer. Zero with no descriptors means that the other side is closed.
+    pub len: usize,
+    /// The descriptors that came along, close-on-exec.
+    pub fds: Vec<OwnedFd>,
+    /// The datagram or its descriptors did not fit; what is missing is lost.
+    pub truncated: bool,
+}
+
+/// Two connected `SOCK_SEQPACKET` sockets, close-on-exec: message boundaries are kept and the end
+/// of the other side is seen.
+pub fn seqpacket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let pair =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    Ok(pair)
+}
+
+/// Sends one datagram with descriptors; the receiver gets duplicates.
+///
+/// # Errors
+/// `BrokenPipe` or `ConnectionReset` when the other side is closed, `WouldBlock` when its queue is
+/// full and `wait` forbids to wait, `InvalidInput` for more than [`MAX_DESCRIPTORS`].
+pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>], wait: Wait) -> io::Result<()> {
+    if fds.len() > MAX_DESCRIPTORS {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "too many descriptors for one message"));
+    }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() {
+        let pushed = control.push(SendAncillaryMessage::ScmRights(fds));
+        debug_assert!(pushed, "the space was sized for the maximum");
+    }
+    let flags =
+        SendFlags::NOSIGNAL | if wait == Wait::Never { SendFlags::DONTWAIT } else { SendFlags::empty() };
+    rustix::io::retry_on_intr(|| rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags))?;
+    Ok(())
+}
+
+/// Receives one datagram with its descriptors.
+///
+/// # Errors
+/// `WouldBlock` when nothing is there and `wait` forbids to wait; `ConnectionReset` when the other
+/// side was closed with unread messages in its queue.
+pub fn recv(socket: BorrowedFd<'_>, buffer: &mut [u8], wait: Wait) -> io::Result<Received> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags =
+        RecvFlags::CMSG_CLOEXEC | if wait == Wait::Never { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
+    let message = rustix::io::retry_on_intr(|| {
+        rustix::net::recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, flags)
+    })?;
+    let mut fds = Vec::new();
+    for item in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = item {
+            fds.extend(rights);
+        }
+    }
+    let truncated = message.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC);
+    Ok(Received { len: message.bytes, fds, truncated })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Write;
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    fn received(socket: &OwnedFd, room: usize) -> (Vec<u8>, Received) {
+        let mut buffer = vec![0; room];
+        let received = recv(socket.as_fd(), &mut buffer, Wait::Block).unwrap();
+        buffer.truncate(received.len);
+        (buffer, received)
+    }
+
+    #[test]
+    fn boundaries_are_kept() {
+        let (a, b) = seqpacket_pair().unwrap();
+        send(a.as_fd(), b"one", &[], Wait::Block).unwrap();
+        send(a.as_fd(), b"two!", &[], Wait::Block).unwrap();
+        assert_eq!(received(&b, 64).0, b"one");
+        assert_eq!(received(&b, 64).0, b"two!");
+    }
+
+    #[test]
+    fn a_long_datagram_says_that_it_was_cut() {
+        let (a, b) = seqpacket_pair().unwrap();
+        send(a.as_fd(), b"0123456789", &[], Wait::Block).unwrap();
+        let (bytes, got) = received(&b, 4);
+        assert_eq!(bytes, b"0123");
+        assert!(got.truncated);
+    }
+
+    #[test]
+    fn descriptors_arrive_usable() {
+        let (a, b) = seqpacket_pair().unwrap();
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        send(a.as_fd(), b"x", &[writer.as_fd()], Wait::Block).unwrap();
+        drop(writer);
+        let (_, got) = received(&b, 16);
+        let [fd] = <[OwnedFd; 1]>::try_from(got.fds).unwrap();
+        File::from(fd).write_all(b"through").unwrap();
+        assert_eq!(io::read_to_string(File::from(reader)).unwrap(), "through");
+    }
+
+    #[test]
+    fn as_many_descriptors_as_the_kernel_allows() {
+        let (a, b) = seqpacket_pair().unwrap();
+        let fds = vec![a.as_fd(); MAX_DESCRIPTORS];
+        send(a.as_fd(), b"x", &fds, Wait::Block).unwrap();
+        assert_eq!(received(&b, 16).1.fds.len(), MAX_DESCRIPTORS);
+        let fds = vec![a.as_fd(); MAX_DESCRIPTORS + 1];
+        let error = send(a.as_fd(), b"x", &fds, Wait::Block).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn an_empty_queue_and_a_full_one_do_not_block() {
+        let (a, b) = seqpacket_pair().unwrap();
+        let error = recv(b.as_fd(), &mut [0; 8], Wait::Never).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        let error = (0..10_000).find_map(|_| send(a.as_fd(), &[0; 1024], &[], Wait::Never).err());
+        assert_eq!(error.expect("the queue has a limit").kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn a_closed_side_is_seen_by_both_calls() {
+        let (a, b) = seqpacket_pair().unwrap();
+        drop(b);
+        assert_eq!(received(&a, 8).1.len, 0);
+        let error = send(a.as_fd(), b"x", &[], Wait::Block).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    }
+}

@@ -1,1 +1,238 @@
-//! Users and groups by name.
+//! Users and groups by name, and the credentials that a process runs with.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use rustix::process::{Gid, Uid};
+
+/// A user's entry in the system's database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// Login name.
+    pub name: String,
+    /// Number.
+    pub uid: u32,
+    /// Primary group.
+    pub gid: u32,
+}
+
+/// Why a user or group was not found.
+#[derive(Debug, thiserror::Error)]
+pub enum UserError {
+    /// The database has no such user.
+    #[error("there is no user \"{name}\"")]
+    NoUser {
+        /// As asked.
+        name: String,
+    },
+    /// The database has no such group.
+    #[error("there is no group \"{name}\"")]
+    NoGroup {
+        /// As asked.
+        name: String,
+    },
+    /// The database could not be read.
+    #[error("look up \"{name}\" in the user database")]
+    Database {
+        /// As asked.
+        name: String,
+        /// What the C library reported.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// What a process runs as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// User.
+    pub uid: u32,
+    /// Primary group.
+    pub gid: u32,
+    /// Supplementary groups, the primary one included.
+    pub groups: Vec<u32>,
+}
+
+impl Credentials {
+    /// The user with its supplementary groups; `group` takes the place of its primary group.
+    pub fn resolve(user: &str, group: Option<&str>) -> Result<Self, UserError> {
+        let user = user_by_name(user)?;
+        let gid = group.map_or(Ok(user.gid), group_by_name)?;
+        let groups = supplementary_groups(&user.name, gid)?;
+        Ok(Self { uid: user.uid, gid, groups })
+    }
+}
+
+/// Looks a user up by name.
+pub fn user_by_name(name: &str) -> Result<User, UserError> {
+    let missing = || UserError::NoUser { name: name.to_owned() };
+    let c_name = CString::new(name).map_err(|_| missing())?;
+    let found = user_entry(name, |entry, buffer, result| {
+        // SAFETY: all pointers are valid for the call, and the length is the buffer's.
+        unsafe { libc::getpwnam_r(c_name.as_ptr(), entry, buffer.as_mut_ptr(), buffer.len(), result) }
+    })?;
+    found.ok_or_else(missing)
+}
+
+/// Looks a user up by number.
+pub fn user_by_uid(uid: u32) -> Result<User, UserError> {
+    let name = uid.to_string();
+    let found = user_entry(&name, |entry, buffer, result| {
+        // SAFETY: all pointers are valid for the call, and the length is the buffer's.
+        unsafe { libc::getpwuid_r(uid, entry, buffer.as_mut_ptr(), buffer.len(), result) }
+    })?;
+    found.ok_or(UserError::NoUser { name })
+}
+
+/// The number of a group.
+pub fn group_by_name(name: &str) -> Result<u32, UserError> {
+    let missing = || UserError::NoGroup { name: name.to_owned() };
+    let c_name = CString::new(name).map_err(|_| missing())?;
+    let mut entry = MaybeUninit::<libc::group>::uninit();
+    let mut result = ptr::null_mut();
+    let mut buffer = Vec::new();
+    retry_with_room(name, &mut buffer, |buffer| {
+        // SAFETY: all pointers are valid for the call, and the length is the buffer's.
+        unsafe {
+            libc::getgrnam_r(
+                c_name.as_ptr(),
+                entry.as_mut_ptr(),
+                buffer.as_mut_ptr(),
+                buffer.len(),
+                &mut result,
+            )
+        }
+    })?;
+    if result.is_null() {
+        return Err(missing());
+    }
+    // SAFETY: success with a non-null result means that the call filled `entry` (getgrnam_r(3)).
+    Ok(unsafe { entry.assume_init_ref() }.gr_gid)
+}
+
+type Lookup<'a> = dyn FnMut(*mut libc::passwd, &mut [libc::c_char], *mut *mut libc::passwd) -> i32 + 'a;
+
+fn user_entry(
+    name: &str,
+    mut lookup: impl FnMut(*mut libc::passwd, &mut [libc::c_char], *mut *mut libc::passwd) -> i32,
+) -> Result<Option<User>, UserError> {
+    let lookup: &mut Lookup<'_> = &mut lookup;
+    let mut entry = MaybeUninit::<libc::passwd>::uninit();
+    let mut result = ptr::null_mut();
+    let mut buffer = Vec::new();
+    retry_with_room(name, &mut buffer, |buffer| lookup(entry.as_mut_ptr(), buffer, &mut result))?;
+    if result.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: success with a non-null result means that the call filled `entry` (getpwnam_r(3)).
+    let entry = unsafe { entry.assume_init_ref() };
+    // SAFETY: `pw_name` is a NUL-terminated string inside `buffer`, which is still alive.
+    let name = unsafe { CStr::from_ptr(entry.pw_name) };
+    Ok(Some(User { name: name.to_string_lossy().into_owned(), uid: entry.pw_uid, gid: entry.pw_gid }))
+}
+
+/// Calls with a growing buffer until it is large enough.
+fn retry_with_room(
+    name: &str,
+    buffer: &mut Vec<libc::c_char>,
+    mut call: impl FnMut(&mut [libc::c_char]) -> i32,
+) -> Result<(), UserError> {
+    const LARGEST: usize = 1 << 20;
+    buffer.resize(1024, 0);
+    loop {
+        match call(buffer) {
+            0 => return Ok(()),
+            libc::EINTR => {}
+            libc::ERANGE if buffer.len() < LARGEST => buffer.resize(buffer.len() * 2, 0),
+            // What the C library may return for "not found" besides a null result.
+            libc::ENOENT | libc::ESRCH => return Ok(()),
+            errno => {
+                let source = io::Error::from_raw_os_error(errno);
+                return Err(UserError::Database { name: name.to_owned(), source });
+            }
+        }
+    }
+}
+
+fn supplementary_groups(name: &str, gid: u32) -> Result<Vec<u32>, UserError> {
+    let c_name = CString::new(name).map_err(|_| UserError::NoUser { name: name.to_owned() })?;
+    let mut groups = vec![0; 64];
+    loop {
+        let mut n_groups = libc::c_int::try_from(groups.len()).expect("at most 65536 groups");
+        // SAFETY: the name is NUL-terminated, and `n_groups` is the room behind the pointer.
+        let found = unsafe { libc::getgrouplist(c_name.as_ptr(), gid, groups.as_mut_ptr(), &mut n_groups) };
+        if found >= 0 {
+            groups.truncate(usize::try_from(n_groups).unwrap_or(0));
+            return Ok(groups);
+        }
+        if groups.len() >= 65536 {
+            let source = io::Error::other("the user is in more than 65536 groups");
+            return Err(UserError::Database { name: name.to_owned(), source });
+        }
+        groups.resize(groups.len() * 2, 0);
+    }
+}
+
+/// The user that this process runs as.
+pub fn effective_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The group that this process runs as.
+pub fn effective_gid() -> u32 {
+    rustix::process::getegid().as_raw()
+}
+
+/// Whether this process may start others as any user.
+pub fn can_change_user() -> bool {
+    let needed = rustix::thread::CapabilitySet::SETUID | rustix::thread::CapabilitySet::SETGID;
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
+}
+
+/// Takes on credentials for good. Async-signal-safe; for a process with one thread.
+pub(crate) fn assume(uid: u32, gid: u32, groups: &[Gid]) -> io::Result<()> {
+    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+    rustix::thread::set_thread_groups(groups)?;
+    rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+    rustix::thread::set_thread_res_uid(uid, uid, uid)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_known_by_name_and_number() {
+        let root = user_by_name("root").unwrap();
+        assert_eq!((root.uid, root.gid), (0, 0));
+        assert_eq!(user_by_uid(0).unwrap(), root);
+        assert_eq!(group_by_name("root").unwrap(), 0);
+    }
+
+    #[test]
+    fn credentials_take_the_named_group() {
+        let nobody = Credentials::resolve("nobody", None).unwrap();
+        assert!(nobody.groups.contains(&nobody.gid));
+        let daemon = group_by_name("daemon").unwrap();
+        let credentials = Credentials::resolve("nobody", Some("daemon")).unwrap();
+        assert_eq!((credentials.uid, credentials.gid), (nobody.uid, daemon));
+        assert!(credentials.groups.contains(&daemon));
+    }
+
+    #[track_caller]
+    fn check_missing(user: &str, group: Option<&str>, expected: &str) {
+        assert_eq!(Credentials::resolve(user, group).unwrap_err().to_string(), expected);
+    }
+
+    #[test]
+    fn missing_names_are_named() {
+        check_missing("no-such-user", None, "there is no user \"no-such-user\"");
+        check_missing("", None, "there is no user \"\"");
+        check_missing("a\0b", None, "there is no user \"a\0b\"");
+        check_missing("nobody", Some("no-such-group"), "there is no group \"no-such-group\"");
+        assert!(user_by_uid(3_999_999_999).is_err());
+    }
+}

@@ -4,5 +4,7 @@
 //! message in postcard form, with the descriptors that its documentation names. Large payloads
 //! travel in a sealed memfd. `main` is at one end of every pair.
 
+#![forbid(unsafe_code)]
+
 pub mod link;
 pub mod message;

@@ -1,1 +1,186 @@
-//! The socket that carries messages.
+//! The socket that carries messages: one datagram is one message in postcard form.
+//!
+//! A datagram is a byte that says where the message is, then the message itself, or nothing when it
+//! is in a sealed memfd, the last descriptor. Every call moves a whole message, so threads may
+//! share one end.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use corral_sys::socket::{self, Wait};
+use corral_sys::{process, sealed};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Longest message that travels in the datagram itself, in bytes.
+const MAX_INLINE: usize = 32 * 1024;
+
+/// Longest message at all, in bytes: a bound on what a broken peer can make this side allocate.
+const MAX_MESSAGE: u64 = 256 * 1024 * 1024;
+
+/// First byte of a datagram: the message follows.
+const INLINE: u8 = 0;
+
+/// First byte of a datagram: the message is the content of the last descriptor.
+const IN_MEMFD: u8 = 1;
+
+/// One end of a socket pair that carries typed messages with descriptors, both ways.
+#[derive(Debug)]
+pub struct Link {
+    socket: OwnedFd,
+}
+
+/// A message that is ready to be sent, with duplicates of its descriptors: for a sender that
+/// must not wait and keeps what does not go out now.
+#[derive(Debug)]
+pub struct Packet {
+    bytes: Vec<u8>,
+    fds: Vec<OwnedFd>,
+}
+
+impl Packet {
+    /// Encodes a message and duplicates its descriptors.
+    ///
+    /// # Errors
+    /// When no descriptor or no memory is left.
+    pub fn new<T: Serialize>(message: &T, fds: &[BorrowedFd<'_>]) -> io::Result<Self> {
+        let (bytes, large) = encode(message)?;
+        let mut owned = fds.iter().map(BorrowedFd::try_clone_to_owned).collect::<io::Result<Vec<_>>>()?;
+        owned.extend(large);
+        Ok(Self { bytes, fds: owned })
+    }
+}
+
+impl Link {
+    /// Two ends that are connected with each other.
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let (a, b) = socket::seqpacket_pair()?;
+        Ok((Self { socket: a }, Self { socket: b }))
+    }
+
+    /// The end that main gave this process when it started it.
+    ///
+    /// # Errors
+    /// When this process was not started by main, or the end was taken before.
+    pub fn inherited() -> io::Result<Self> {
+        Ok(Self { socket: process::take_link_descriptor()? })
+    }
+
+    /// Sends one message with duplicates of `fds`; waits while the other side's queue is full.
+    ///
+    /// # Errors
+    /// `BrokenPipe` when the other side is gone.
+    pub fn send<T: Serialize>(&self, message: &T, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.send_as(message, fds, Wait::Block)
+    }
+
+    /// Sends one message if the other side's queue has room.
+    ///
+    /// # Errors
+    /// `WouldBlock` when it has none, `BrokenPipe` when the other side is gone.
+    pub fn try_send<T: Serialize>(&self, message: &T, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.send_as(message, fds, Wait::Never)
+    }
+
+    fn send_as<T: Serialize>(&self, message: &T, fds: &[BorrowedFd<'_>], wait: Wait) -> io::Result<()> {
+        let (bytes, large) = encode(message)?;
+        let mut all = fds.to_vec();
+        all.extend(large.as_ref().map(OwnedFd::as_fd));
+        socket::send(self.socket.as_fd(), &bytes, &all, wait)
+    }
+
+    /// Sends a prepared message if the other side's queue has room.
+    ///
+    /// # Errors
+    /// As [`Link::try_send`]; the packet can be sent later then.
+    pub fn try_send_packet(&self, packet: &Packet) -> io::Result<()> {
+        let fds: Vec<_> = packet.fds.iter().map(OwnedFd::as_fd).collect();
+        socket::send(self.socket.as_fd(), &packet.bytes, &fds, Wait::Never)
+    }
+
+    /// Waits for one message. `None` when the other side is gone.
+    ///
+    /// # Errors
+    /// `InvalidData` when what came is no `T`; the link can be used on, but one side is broken.
+    pub fn recv<T: DeserializeOwned>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+        self.recv_as(Wait::Block)
+    }
+
+    /// Takes one message if there is one. `None` when the other side is gone.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is none; otherwise as [`Link::recv`].
+    pub fn try_recv<T: DeserializeOwned>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+        self.recv_as(Wait::Never)
+    }
+
+    fn recv_as<T: DeserializeOwned>(&self, wait: Wait) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+        let mut buffer = vec![0; 1 + MAX_INLINE];
+        let received = match socket::recv(self.socket.as_fd(), &mut buffer, wait) {
+            Ok(received) => received,
+            // The other side went away without reading everything that it was sent.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if received.truncated {
+            return Err(invalid("a datagram is longer than any message, or descriptors were lost"));
+        }
+        let mut fds = received.fds;
+        let message = match &buffer[..received.len] {
+            [] => return Ok(None),
+            [INLINE, message @ ..] => decode(message)?,
+            [IN_MEMFD] => decode(&read_large(fds.pop())?)?,
+            _ => return Err(invalid("a datagram starts with an unknown byte")),
+        };
+        Ok(Some((message, fds)))
+    }
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl From<OwnedFd> for Link {
+    fn from(socket: OwnedFd) -> Self {
+        Self { socket }
+    }
+}
+
+impl From<Link> for OwnedFd {
+    fn from(link: Link) -> Self {
+        link.socket
+    }
+}
+
+/// The datagram, and the memfd behind it when the message is large.
+fn encode<T: Serialize>(message: &T) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+    let bytes = postcard::to_extend(message, vec![INLINE])
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    if bytes.len() <= 1 + MAX_INLINE {
+        return Ok((bytes, None));
+    }
+    let memory = sealed::seal("corral-message", &bytes[1..])?;
+    Ok((vec![IN_MEMFD], Some(memory)))
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> io::Result<T> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((message, [])) => Ok(message),
+        Ok(_) => Err(invalid("a message is followed by more bytes")),
+        Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+    }
+}
+
+fn read_large(fd: Option<OwnedFd>) -> io::Result<Vec<u8>> {
+    let fd = fd.ok_or_else(|| invalid("a large message came without its memory"))?;
+    sealed::read(fd.as_fd(), MAX_MESSAGE)
+}
+
+fn invalid(reason: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+#[cfg(test)]
+mod tests;

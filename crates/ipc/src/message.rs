@@ -245,6 +245,10 @@ pub enum FromRouter {
 
 /// From main to a prototype, and through it to no one else.
 #[derive(Debug, Serialize, Deserialize)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one message at a time is alive, and the first is the large one"
+)]
 pub enum ToPrototype {
     /// First message: load the application, then answer `Ready` or `Failed`.
     Start {

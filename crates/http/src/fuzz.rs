@@ -1,0 +1,121 @@
+//! What fuzzing calls: each function takes any bytes and panics when an invariant does not hold.
+
+use crate::chunked::{ChunkError, Decoder};
+use crate::path;
+use crate::range::{self, Selection};
+use crate::request::{Head, HeadError, HeadRules, Progress, parse_head};
+
+/// A head: the same result however it is split, offsets within it, a clean path.
+pub fn fuzz_head(data: &[u8]) {
+    let Some((&options, data)) = data.split_first() else { return };
+    let rules = HeadRules {
+        max_head: 512,
+        max_line: if options & 4 == 0 { 128 } else { 512 },
+        discard_unsafe_fields: options & 1 != 0,
+        chunked_permitted: options & 2 != 0,
+    };
+    let whole = describe(data, &rules, data.len().max(1));
+    let step = usize::from(options >> 3).max(1);
+    assert_eq!(whole, describe(data, &rules, step), "split into pieces of {step}");
+}
+
+/// What a head is read as when it arrives in pieces of `step` bytes.
+fn describe(data: &[u8], rules: &HeadRules, step: usize) -> Result<String, HeadError> {
+    let mut head = Head::default();
+    let mut received = 0;
+    loop {
+        received = data.len().min(received + step);
+        let buf = &data[..received];
+        match parse_head(&mut head, buf, rules)? {
+            Progress::Complete { len } => return Ok(check_head(&head, buf, len)),
+            Progress::Partial if received == data.len() => return Ok("partial".into()),
+            Progress::Partial => {}
+        }
+    }
+}
+
+fn check_head(head: &Head, buf: &[u8], len: usize) -> String {
+    assert!(len <= buf.len() && head.len() == len && buf[..len].ends_with(b"\n"));
+    let path = head.path(buf);
+    assert!(path.starts_with(b"/"), "path {path:?}");
+    assert!(path.split(|&b| b == b'/').all(|segment| segment != b".." && segment != b"."), "path {path:?}");
+    assert!(!path.contains(&0));
+    for (name, value) in head.fields(buf) {
+        assert!(crate::is_token(name) && crate::is_field_value(value));
+        assert_eq!(crate::trim(value), value);
+    }
+    let fields: Vec<_> = head.fields(buf).collect();
+    format!(
+        "{len} {:?} {:?} {path:?} {:?} {:?} {:?} {} {fields:?}",
+        head.method(buf),
+        head.target(buf),
+        head.query(buf),
+        head.host(buf),
+        head.framing(),
+        head.keep_alive(),
+    )
+}
+
+/// A chunked body: the same result however it is split, never more than permitted.
+pub fn fuzz_chunked(data: &[u8]) {
+    let Some((&step, data)) = data.split_first() else { return };
+    let whole = decode(data, data.len().max(1), usize::MAX);
+    let step = usize::from(step).max(1);
+    assert_eq!(whole, decode(data, step, usize::MAX), "split into pieces of {step}");
+    assert_eq!(whole, decode(data, data.len().max(1), step), "at most {step} bytes at once");
+}
+
+/// Body, bytes consumed, and whether it was complete.
+fn decode(data: &[u8], step: usize, limit: usize) -> Result<(Vec<u8>, usize, bool), ChunkError> {
+    const MAX_BODY: u64 = 300;
+    let mut decoder = Decoder::new(MAX_BODY);
+    let mut body = Vec::new();
+    let mut consumed = 0;
+    while consumed < data.len() && !decoder.is_done() {
+        let piece = &data[consumed..data.len().min(consumed + step)];
+        let decoded = decoder.decode(piece, &mut body, limit)?;
+        assert!(decoded.consumed > 0 && decoded.consumed <= piece.len());
+        assert_eq!(decoded.done, decoder.is_done());
+        consumed += decoded.consumed;
+    }
+    assert!(body.len() as u64 <= MAX_BODY);
+    Ok((body, consumed, decoder.is_done()))
+}
+
+/// A path: never a dot segment, `normalise` finds nothing more to do, encoding is undone by decoding.
+pub fn fuzz_path(data: &[u8]) {
+    let mut normal = Vec::new();
+    let result = path::normalise(data, &mut normal);
+    assert!(normal.split(|&b| b == b'/').all(|segment| segment != b".." && segment != b"."));
+    assert!(!normal.contains(&0) && !normal.windows(2).any(|pair| pair == b"//"));
+    if !path::needs_normalising(data) && data.starts_with(b"/") && !data.contains(&0) {
+        assert_eq!((result, &*normal), (Ok(()), data));
+    }
+    let mut encoded = Vec::new();
+    path::append_encoded_path(&normal, &mut encoded);
+    let mut again = Vec::new();
+    assert_eq!(path::normalise(&encoded, &mut again), Ok(()));
+    assert_eq!(again, normal);
+    encoded.clear();
+    path::append_location(data, &mut encoded);
+    assert!(encoded.iter().all(u8::is_ascii_graphic));
+    let mut twice = Vec::new();
+    path::append_location(&encoded, &mut twice);
+    assert_eq!(twice, encoded);
+}
+
+/// A range field: ranges within the size, apart from each other, not more than asked for.
+pub fn fuzz_range(data: &[u8]) {
+    let Some((size, field)) = data.split_first_chunk::<3>() else { return };
+    let size = u64::from(size[0]) | u64::from(size[1]) << 8 | u64::from(size[2]) << 16;
+    match range::select(field, size) {
+        Selection::Whole | Selection::Unsatisfiable => {}
+        Selection::One(one) => assert!(one.first <= one.last && one.last < size),
+        Selection::Many(mut sorted) => {
+            assert!(sorted.len() >= 2 && sorted.len() <= range::MAX_RANGES);
+            sorted.sort_by_key(|range| range.first);
+            assert!(sorted.iter().all(|range| range.first <= range.last && range.last < size));
+            assert!(sorted.windows(2).all(|pair| pair[0].last < pair[1].first));
+        }
+    }
+}

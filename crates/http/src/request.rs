@@ -1,0 +1,444 @@
+//! The head of an HTTP/1 request: incremental parsing into offsets, and the values derived from it.
+//!
+//! Lines are found with `memchr` and checked by class tables rather than by the `httparse` crate: that
+//! one starts again with each call, needs an array that bounds the number of fields, and cannot say
+//! which rule a bad field breaks. `benches/head.rs` compares both.
+
+mod error;
+mod framing;
+mod host;
+mod line;
+mod name;
+
+use smallvec::SmallVec;
+
+pub use self::error::HeadError;
+pub use self::framing::Framing;
+pub use self::name::Name;
+
+use self::framing::FramingFields;
+use self::host::Host;
+use crate::chars::{self, trim};
+use crate::path;
+
+/// What a listener tolerates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeadRules {
+    /// Most bytes of a head, blank lines before it included.
+    pub max_head: usize,
+    /// Most bytes of one line of it.
+    pub max_line: usize,
+    /// Drops fields whose names hold anything but letters, digits and `-`.
+    pub discard_unsafe_fields: bool,
+    /// Whether `Transfer-Encoding: chunked` is permitted (`settings.http.chunked_transform`).
+    pub chunked_permitted: bool,
+}
+
+impl HeadRules {
+    /// The rules that follow from `large_header_buffer_size` and `large_header_buffers`: Unit has a first
+    /// buffer of 2048 bytes and these behind it, and a line has to fit into one of them.
+    pub fn from_buffers(buffer_size: usize, n_buffers: usize) -> HeadRules {
+        const FIRST_BUFFER: usize = 2048;
+        HeadRules {
+            max_head: buffer_size.saturating_mul(n_buffers).saturating_add(FIRST_BUFFER),
+            max_line: buffer_size.max(FIRST_BUFFER),
+            discard_unsafe_fields: true,
+            chunked_permitted: false,
+        }
+    }
+}
+
+/// How far a head has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// The head takes the first `len` bytes of the buffer; the body follows.
+    Complete {
+        /// Bytes, blank lines before the request line included.
+        len: usize,
+    },
+    /// More bytes are needed.
+    Partial,
+}
+
+/// A request head as offsets into the caller's buffer, to be used again for the next one.
+///
+/// All methods that take `buf` want the buffer that was given to `parse_head`, which may have moved and
+/// grown, but not changed. A typical head allocates nothing. They answer empty values before
+/// `parse_head` answered `Complete`.
+#[derive(Debug, Default)]
+pub struct Head {
+    phase: Phase,
+    /// Where the first line that was not yet understood begins.
+    next: usize,
+    /// No line ends between `next` and here.
+    searched: usize,
+    request_line: Span,
+    method: Span,
+    target: Span,
+    raw_path: Span,
+    query: Option<Span>,
+    version_minor: u8,
+    /// The normalised path, unless the raw one is it.
+    path: Option<Vec<u8>>,
+    /// Kept to be used for the next `path`.
+    spare: Vec<u8>,
+    host: Host,
+    fields: SmallVec<[Field; 16]>,
+    seen: u32,
+    framing: FramingFields,
+    connection: ConnectionOptions,
+}
+
+/// Reads a request head from the start of `buf`.
+///
+/// After `Partial` the next call, with the same bytes and more behind them, goes on where this one
+/// stopped; each byte is read once however the bytes arrive. After `Complete`, an error or `Head::clear`
+/// it starts with a new head. A buffer of `max_head` bytes without a whole head is `HeadError::TooLarge`.
+///
+/// The result does not depend on how the bytes were split into calls.
+pub fn parse_head(head: &mut Head, buf: &[u8], rules: &HeadRules) -> Result<Progress, HeadError> {
+    if !matches!(head.phase, Phase::RequestLine | Phase::Fields) {
+        head.clear();
+    }
+    let result = head.advance(buf, rules);
+    if result.is_err() {
+        head.phase = Phase::Failed;
+    }
+    result
+}
+
+impl Head {
+    /// Forgets everything, also a half-read head.
+    pub fn clear(&mut self) {
+        if let Some(path) = self.path.take() {
+            self.spare = path;
+        }
+        self.phase = Phase::RequestLine;
+        self.next = 0;
+        self.searched = 0;
+        self.request_line = Span::default();
+        self.method = Span::default();
+        self.target = Span::default();
+        self.raw_path = Span::default();
+        self.query = None;
+        self.version_minor = 0;
+        self.host.clear();
+        self.fields.clear();
+        if self.fields.capacity() > MAX_KEPT_FIELDS {
+            self.fields.shrink_to_fit();
+        }
+        self.seen = 0;
+        self.framing = FramingFields::default();
+        self.connection = ConnectionOptions::default();
+    }
+
+    /// Bytes of the buffer that the head takes, once it is complete.
+    #[expect(clippy::len_without_is_empty, reason = "a complete head is never empty")]
+    pub fn len(&self) -> usize {
+        self.next
+    }
+
+    /// Whether any byte of a request has been seen: blank lines before it are none.
+    pub fn has_begun(&self, buf: &[u8]) -> bool {
+        self.phase != Phase::RequestLine || buf.get(self.next..).is_some_and(|rest| !rest.is_empty())
+    }
+
+    /// The first line without its end, as received; empty when not even that was understood.
+    pub fn request_line<'b>(&self, buf: &'b [u8]) -> &'b [u8] {
+        self.request_line.of(buf)
+    }
+
+    /// The method, as received (methods are case-sensitive).
+    pub fn method<'b>(&self, buf: &'b [u8]) -> &'b [u8] {
+        self.method.of(buf)
+    }
+
+    /// The target with its query, as received, cut before `#`.
+    pub fn target<'b>(&self, buf: &'b [u8]) -> &'b [u8] {
+        self.target.of(buf)
+    }
+
+    /// The path decoded and normalised, see `path::normalise`.
+    pub fn path<'b>(&'b self, buf: &'b [u8]) -> &'b [u8] {
+        self.path.as_deref().unwrap_or_else(|| self.raw_path.of(buf))
+    }
+
+    /// The path as received.
+    pub fn raw_path<'b>(&self, buf: &'b [u8]) -> &'b [u8] {
+        self.raw_path.of(buf)
+    }
+
+    /// What follows `?`, as received; `None` without a `?`.
+    pub fn query<'b>(&self, buf: &'b [u8]) -> Option<&'b [u8]> {
+        self.query.map(|query| query.of(buf))
+    }
+
+    /// The `x` of HTTP/1.x, 0 to 9.
+    pub fn version_minor(&self) -> u8 {
+        self.version_minor
+    }
+
+    /// The host in lower case, without port and trailing dot; empty when there is none.
+    pub fn host<'b>(&'b self, buf: &'b [u8]) -> &'b [u8] {
+        self.host.of(buf)
+    }
+
+    /// All fields in order: names as received, values trimmed.
+    pub fn fields<'b>(&'b self, buf: &'b [u8]) -> impl ExactSizeIterator<Item = (&'b [u8], &'b [u8])> {
+        self.fields.iter().map(|field| (field.name_span().of(buf), field.value.of(buf)))
+    }
+
+    /// The value of the first field of that name.
+    pub fn value<'b>(&'b self, buf: &'b [u8], name: Name) -> Option<&'b [u8]> {
+        if !self.has(name) {
+            return None;
+        }
+        self.values(buf, name).next()
+    }
+
+    /// The values of all fields of that name, in order.
+    pub fn values<'b>(&'b self, buf: &'b [u8], name: Name) -> impl Iterator<Item = &'b [u8]> {
+        self.fields.iter().filter(move |field| field.known == name).map(|field| field.value.of(buf))
+    }
+
+    /// Whether there is a field of that name.
+    pub fn has(&self, name: Name) -> bool {
+        self.seen & name.bit() != 0
+    }
+
+    /// Whether there is a precondition or a range, so that `conditional` and `range` have work to do.
+    pub fn is_conditional(&self) -> bool {
+        self.seen & Name::CONDITIONAL != 0
+    }
+
+    /// How the body is framed.
+    pub fn framing(&self) -> Framing {
+        self.framing.framing()
+    }
+
+    /// The value of `Content-Length`.
+    pub fn content_length(&self) -> Option<u64> {
+        self.framing.length
+    }
+
+    /// Whether the client wants the connection kept (RFC 9112 section 9.3).
+    pub fn keep_alive(&self) -> bool {
+        !self.connection.close && (self.version_minor >= 1 || self.connection.keep_alive)
+    }
+
+    /// Whether the client waits for `100 Continue` before it sends the body.
+    pub fn expects_continue(&self) -> bool {
+        self.connection.expects_continue && self.version_minor >= 1
+    }
+
+    /// Whether the client asks for the WebSocket protocol (`Connection: upgrade`, `Upgrade: websocket`).
+    pub fn wants_websocket(&self) -> bool {
+        self.connection.upgrade && self.connection.websocket && self.version_minor >= 1
+    }
+
+    fn advance(&mut self, buf: &[u8], rules: &HeadRules) -> Result<Progress, HeadError> {
+        let buf = &buf[..buf.len().min(rules.max_head).min(MAX_OFFSET)];
+        let full = buf.len() >= rules.max_head.min(MAX_OFFSET);
+        loop {
+            let Some(end) = self.find_line_end(buf) else {
+                self.check_unfinished_line(&buf[self.next.min(buf.len())..], rules)?;
+                return if full { Err(HeadError::TooLarge) } else { Ok(Progress::Partial) };
+            };
+            let start = self.next;
+            self.next = end + 1;
+            self.searched = self.next;
+            let raw = &buf[start..end];
+            let line = raw.strip_suffix(b"\r").unwrap_or(raw);
+            match (self.phase, line.is_empty()) {
+                (Phase::RequestLine, true) => {}
+                (Phase::RequestLine, false) => self.take_request_line(start, raw.len(), line, rules)?,
+                (_, false) => self.take_field(start, raw.len(), line, rules)?,
+                (_, true) => {
+                    self.framing.check(self.version_minor, rules)?;
+                    self.phase = Phase::Complete;
+                    return Ok(Progress::Complete { len: self.next });
+                }
+            }
+        }
+    }
+
+    /// Where the line at `next` ends (its line feed), if that was received.
+    fn find_line_end(&mut self, buf: &[u8]) -> Option<usize> {
+        let unread = buf.get(self.searched..)?;
+        let found = memchr::memchr(b'\n', unread).map(|at| self.searched + at);
+        self.searched = buf.len();
+        found
+    }
+
+    /// Refuses early what cannot become a request: TLS records and the like need no time-out.
+    fn check_unfinished_line(&self, raw: &[u8], rules: &HeadRules) -> Result<(), HeadError> {
+        if self.phase == Phase::RequestLine {
+            let line = raw.strip_suffix(b"\r").unwrap_or(raw);
+            line::check_method(&line[..line.len().min(rules.max_line)])?;
+        }
+        check_line_length(raw.len(), rules)
+    }
+
+    fn take_request_line(
+        &mut self,
+        start: usize,
+        raw_len: usize,
+        line: &[u8],
+        rules: &HeadRules,
+    ) -> Result<(), HeadError> {
+        line::check_method(&line[..line.len().min(rules.max_line)])?;
+        check_line_length(raw_len, rules)?;
+        self.request_line = Span::new(start, line.len());
+        let parts = line::parse(line)?;
+        self.method = Span::new(start, parts.method.len());
+        self.version_minor = parts.version_minor;
+        let target_start = start + parts.target_start;
+        self.target = Span::new(target_start, parts.target.len());
+        let path_len = memchr::memchr(b'?', parts.target).unwrap_or(parts.target.len());
+        self.raw_path = Span::new(target_start, path_len);
+        if let Some(query) = parts.target.get(path_len + 1..) {
+            self.query = Some(Span::new(target_start + path_len + 1, query.len()));
+        }
+        let raw_path = &parts.target[..path_len];
+        if path::needs_normalising(raw_path) {
+            let mut normal = std::mem::take(&mut self.spare);
+            path::normalise(raw_path, &mut normal)?;
+            self.path = Some(normal);
+        }
+        self.phase = Phase::Fields;
+        Ok(())
+    }
+
+    fn take_field(
+        &mut self,
+        start: usize,
+        raw_len: usize,
+        line: &[u8],
+        rules: &HeadRules,
+    ) -> Result<(), HeadError> {
+        check_line_length(raw_len, rules)?;
+        let (name_len, class) = line::field_name(line)?;
+        let after_colon = &line[name_len + 1..];
+        let value = trim(after_colon);
+        if !chars::is_field_value(value) {
+            return Err(HeadError::ControlInValue);
+        }
+        if rules.discard_unsafe_fields && class & chars::SAFE_NAME == 0 {
+            return Ok(());
+        }
+        let name = &line[..name_len];
+        let known = Name::of(name);
+        let lead = after_colon.len() - trim_start_len(after_colon);
+        let value_at = Span::new(start + name_len + 1 + lead, value.len());
+        self.note_known(known, value, value_at)?;
+        self.seen |= known.bit();
+        // The length fits: `line::field_name` refuses names of more than 255 bytes.
+        self.fields.push(Field {
+            name_start: start as u32,
+            value: value_at,
+            name_len: name_len as u8,
+            known,
+        });
+        Ok(())
+    }
+
+    /// Looks into the fields that decide about framing, connection and host.
+    fn note_known(&mut self, known: Name, value: &[u8], at: Span) -> Result<(), HeadError> {
+        match known {
+            Name::Host if self.has(Name::Host) => return Err(HeadError::DuplicateHost),
+            Name::Host => self.host.set(value, at)?,
+            Name::ContentLength => self.framing.note_length(value)?,
+            Name::TransferEncoding => self.framing.note_transfer_encoding(value)?,
+            Name::Connection => self.connection.note(value),
+            Name::Expect => self.connection.expects_continue |= value.eq_ignore_ascii_case(b"100-continue"),
+            Name::Upgrade => {
+                self.connection.websocket |= chars::list(value).any(|p| p.eq_ignore_ascii_case(b"websocket"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Where a head stands. A new head is begun in all phases but the two in the middle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Phase {
+    #[default]
+    RequestLine,
+    Fields,
+    Complete,
+    Failed,
+}
+
+/// A piece of the caller's buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Span {
+    start: u32,
+    len: u32,
+}
+
+impl Span {
+    /// Offsets are below `MAX_OFFSET`, see `Head::advance`.
+    fn new(start: usize, len: usize) -> Span {
+        debug_assert!(start + len <= MAX_OFFSET);
+        Span { start: start as u32, len: len as u32 }
+    }
+
+    /// Empty when the buffer is not the one that was parsed, rather than a panic.
+    fn of(self, buf: &[u8]) -> &[u8] {
+        let start = self.start as usize;
+        buf.get(start..start + self.len as usize).unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Field {
+    name_start: u32,
+    value: Span,
+    name_len: u8,
+    known: Name,
+}
+
+impl Field {
+    fn name_span(&self) -> Span {
+        Span { start: self.name_start, len: u32::from(self.name_len) }
+    }
+}
+
+/// What the fields about the connection say, before the version is considered.
+#[derive(Debug, Default)]
+struct ConnectionOptions {
+    close: bool,
+    keep_alive: bool,
+    upgrade: bool,
+    websocket: bool,
+    expects_continue: bool,
+}
+
+impl ConnectionOptions {
+    fn note(&mut self, value: &[u8]) {
+        for option in chars::list(value) {
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+            self.upgrade |= option.eq_ignore_ascii_case(b"upgrade");
+        }
+    }
+}
+
+fn check_line_length(len: usize, rules: &HeadRules) -> Result<(), HeadError> {
+    if len > rules.max_line { Err(HeadError::LineTooLong) } else { Ok(()) }
+}
+
+/// Bytes left when the blanks at the start are taken off.
+fn trim_start_len(value: &[u8]) -> usize {
+    value.iter().position(|&b| b != b' ' && b != b'\t').map_or(0, |lead| value.len() - lead)
+}
+
+/// Offsets are kept in 32 bits; no sensible limit comes near.
+const MAX_OFFSET: usize = 1 << 30;
+
+/// A head with more fields than this gives its memory back when it is cleared.
+const MAX_KEPT_FIELDS: usize = 128;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Why a request head is refused: one variant for each rule, each with its status.
+
+use crate::path::PathError;
+
+/// A request head that is refused. The connection is closed after the reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum HeadError {
+    /// The request line does not begin with a method of the letters `A`–`Z`, `_` and `-` and a space.
+    #[error("invalid method")]
+    BadMethod,
+    /// A control character (bare CR, NUL, tab …) in the request line.
+    #[error("control character in the request line")]
+    ControlInRequestLine,
+    /// No `HTTP/x.y` at the end of the request line (HTTP/0.9), or no target before it.
+    #[error("request line is not \"METHOD TARGET HTTP/x.y\"")]
+    BadRequestLine,
+    /// A version other than HTTP/1.0 to HTTP/1.9 (505).
+    #[error("unsupported HTTP version")]
+    UnsupportedVersion,
+    /// A target that does not begin with `/`: absolute, authority or asterisk form, or garbage.
+    #[error("request target does not begin with \"/\"")]
+    BadTarget,
+    /// The path cannot be decoded or climbs above the root.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// The head is larger than permitted (431).
+    #[error("request head is too large")]
+    TooLarge,
+    /// One line is longer than permitted (431).
+    #[error("line of the request head is too long")]
+    LineTooLong,
+    /// A field name of more than 255 bytes (431).
+    #[error("field name is longer than 255 bytes")]
+    FieldNameTooLong,
+    /// A line that begins with a space or tab: a folded line, or a name with space before it.
+    #[error("folded field line")]
+    Folded,
+    /// A line without a colon.
+    #[error("field line without a colon")]
+    MissingColon,
+    /// Nothing before the colon.
+    #[error("empty field name")]
+    EmptyFieldName,
+    /// A space or tab between the name and the colon.
+    #[error("space between field name and colon")]
+    SpaceBeforeColon,
+    /// A byte that no field name may hold.
+    #[error("invalid character in a field name")]
+    BadFieldName,
+    /// A control character (bare CR, NUL …) in a value.
+    #[error("control character in a field value")]
+    ControlInValue,
+    /// More than one `Host`.
+    #[error("duplicate Host field")]
+    DuplicateHost,
+    /// A `Host` that is no host with an optional port.
+    #[error("invalid Host field")]
+    BadHost,
+    /// More than one `Content-Length`, even of the same value.
+    #[error("duplicate Content-Length field")]
+    DuplicateContentLength,
+    /// A `Content-Length` that is no decimal number below 2^63.
+    #[error("invalid Content-Length field")]
+    BadContentLength,
+    /// More than one `Transfer-Encoding`.
+    #[error("duplicate Transfer-Encoding field")]
+    DuplicateTransferEncoding,
+    /// `Transfer-Encoding` together with `Content-Length`.
+    #[error("both Content-Length and Transfer-Encoding")]
+    LengthAndTransferEncoding,
+    /// `Transfer-Encoding` in a request of HTTP/1.0.
+    #[error("Transfer-Encoding in an HTTP/1.0 request")]
+    TransferEncodingInHttp10,
+    /// An empty or malformed `Transfer-Encoding`, or `chunked` twice in it.
+    #[error("invalid Transfer-Encoding field")]
+    BadTransferEncoding,
+    /// A transfer coding other than `chunked` (501).
+    #[error("unknown transfer coding")]
+    UnknownTransferCoding,
+    /// A chunked body where the configuration does not permit it (411).
+    #[error("chunked request bodies are not permitted")]
+    ChunkedRefused,
+}
+
+impl HeadError {
+    /// The status of the reply.
+    pub fn status(self) -> u16 {
+        match self {
+            HeadError::ChunkedRefused => 411,
+            HeadError::TooLarge | HeadError::LineTooLong | HeadError::FieldNameTooLong => 431,
+            HeadError::UnknownTransferCoding => 501,
+            HeadError::UnsupportedVersion => 505,
+            _ => 400,
+        }
+    }
+}

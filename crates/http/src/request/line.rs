@@ -1,0 +1,97 @@
+//! One line of a head: the request line taken apart, and the name of a field line.
+
+use super::error::HeadError;
+use crate::chars::{self, CLASS};
+
+/// A request line taken apart.
+#[derive(Debug)]
+pub(super) struct RequestLine<'l> {
+    pub(super) method: &'l [u8],
+    /// Begins with `/`, has no `#`; may hold spaces, as in Unit.
+    pub(super) target: &'l [u8],
+    /// Where the target begins in the line.
+    pub(super) target_start: usize,
+    /// The `x` of HTTP/1.x.
+    pub(super) version_minor: u8,
+}
+
+/// Refuses a line, or the beginning of one, whose first word is no method.
+pub(super) fn check_method(line: &[u8]) -> Result<(), HeadError> {
+    match line.iter().position(|&b| CLASS[b as usize] & chars::METHOD == 0) {
+        Some(end) if end == 0 || line[end] != b' ' => Err(HeadError::BadMethod),
+        _ => Ok(()),
+    }
+}
+
+/// Takes apart a line whose method has been checked.
+pub(super) fn parse(line: &[u8]) -> Result<RequestLine<'_>, HeadError> {
+    if chars::has_control(line) {
+        return Err(HeadError::ControlInRequestLine);
+    }
+    let method_len = memchr::memchr(b' ', line).ok_or(HeadError::BadRequestLine)?;
+    let version_start = memchr::memrchr(b' ', line).ok_or(HeadError::BadRequestLine)? + 1;
+    let version_minor = version(&line[version_start..])?;
+    let between = &line[method_len..version_start];
+    let lead = between.iter().position(|&b| b != b' ').ok_or(HeadError::BadRequestLine)?;
+    let target = chars::trim(between);
+    if target[0] != b'/' {
+        return Err(HeadError::BadTarget);
+    }
+    let target = memchr::memchr(b'#', target).map_or(target, |hash| &target[..hash]);
+    Ok(RequestLine { method: &line[..method_len], target, target_start: method_len + lead, version_minor })
+}
+
+/// The minor version of `HTTP/1.x`.
+fn version(word: &[u8]) -> Result<u8, HeadError> {
+    let numbers = word.strip_prefix(b"HTTP/").ok_or(HeadError::BadRequestLine)?;
+    if let &[b'1', b'.', minor @ b'0'..=b'9'] = numbers {
+        return Ok(minor - b'0');
+    }
+    let mut parts = numbers.split(|&b| b == b'.');
+    let both = [parts.next(), parts.next()].map(|part| part.is_some_and(is_number));
+    if both == [true, true] && parts.next().is_none() {
+        return Err(HeadError::UnsupportedVersion);
+    }
+    Err(HeadError::BadRequestLine)
+}
+
+fn is_number(digits: &[u8]) -> bool {
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// The length of the name before the colon, and the classes that all its bytes are in.
+pub(super) fn field_name(line: &[u8]) -> Result<(usize, u8), HeadError> {
+    let mut class = u8::MAX;
+    for (at, &b) in line.iter().enumerate() {
+        if b != b':' {
+            class &= CLASS[b as usize];
+            continue;
+        }
+        if at == 0 {
+            return Err(HeadError::EmptyFieldName);
+        }
+        if class & chars::TOKEN == 0 {
+            return Err(bad_name(&line[..at]));
+        }
+        if at > MAX_NAME {
+            return Err(HeadError::FieldNameTooLong);
+        }
+        return Ok((at, class));
+    }
+    Err(if is_blank(line[0]) { HeadError::Folded } else { HeadError::MissingColon })
+}
+
+fn bad_name(name: &[u8]) -> HeadError {
+    match (name[0], name[name.len() - 1]) {
+        (first, _) if is_blank(first) => HeadError::Folded,
+        (_, last) if is_blank(last) => HeadError::SpaceBeforeColon,
+        _ => HeadError::BadFieldName,
+    }
+}
+
+fn is_blank(b: u8) -> bool {
+    b == b' ' || b == b'\t'
+}
+
+/// As in Unit.
+const MAX_NAME: usize = 255;

@@ -1,0 +1,215 @@
+//! Heads of replies: status line, fields, and the fields that the server itself adds, in Unit's order.
+
+mod date;
+mod status;
+
+pub use self::date::{DateCache, HttpDate, format_date, parse_date};
+pub use self::status::reason;
+
+use crate::chars;
+
+/// How a reply's body is framed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// `Content-Length`.
+    Length(u64),
+    /// `Transfer-Encoding: chunked`.
+    Chunked,
+    /// The body ends with the connection, which the caller has to close.
+    UntilClose,
+    /// No body and no word about it: 1xx, 204 and 304.
+    NoBody,
+}
+
+impl Framing {
+    /// The framing of a reply with a body of `length` bytes, if that is known beforehand, to a request of
+    /// HTTP/1.`version_minor`. The same for HEAD: its reply is the head that GET would get.
+    pub fn choose(status: u16, version_minor: u8, length: Option<u64>) -> Framing {
+        match length {
+            _ if !permits_body(status) => Framing::NoBody,
+            Some(length) => Framing::Length(length),
+            None if version_minor >= 1 => Framing::Chunked,
+            None => Framing::UntilClose,
+        }
+    }
+}
+
+/// Whether a reply of that status may have a body, leaving HEAD aside.
+pub fn permits_body(status: u16) -> bool {
+    !matches!(status, 100..=199 | 204 | 304)
+}
+
+/// The `Connection` field of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connection {
+    /// No field: the version's default holds.
+    Unsaid,
+    /// `Connection: close`
+    Close,
+    /// `Connection: keep-alive`
+    KeepAlive,
+    /// `Connection: upgrade`, for 101.
+    Upgrade,
+}
+
+impl Connection {
+    /// Says what is not the default of HTTP/1.`version_minor`.
+    pub fn choose(version_minor: u8, keep_alive: bool) -> Connection {
+        match (version_minor, keep_alive) {
+            (0, true) => Connection::KeepAlive,
+            (0, false) | (_, true) => Connection::Unsaid,
+            (_, false) => Connection::Close,
+        }
+    }
+}
+
+/// What the server adds to a reply's own fields.
+#[derive(Debug, Clone, Copy)]
+pub struct Trailer<'a> {
+    /// Value of `Server`; `None` when the reply has its own.
+    pub server: Option<&'a [u8]>,
+    /// Value of `Date`; `None` when the reply has its own.
+    pub date: Option<&'a HttpDate>,
+    /// How the body is framed.
+    pub framing: Framing,
+    /// The `Connection` field.
+    pub connection: Connection,
+}
+
+/// Appends a whole head: status line, `fields`, then `Server`, `Date`, `Content-Length`, `Connection` and
+/// `Transfer-Encoding`, and the empty line.
+///
+/// No field can break out of its line: see `append_field`.
+pub fn append_head<'f>(
+    out: &mut Vec<u8>,
+    status: u16,
+    fields: impl IntoIterator<Item = (&'f [u8], &'f [u8])>,
+    trailer: &Trailer<'_>,
+) {
+    append_status_line(out, status);
+    for (name, value) in fields {
+        append_field(out, name, value);
+    }
+    append_trailer(out, trailer);
+}
+
+/// Appends `HTTP/1.1 NNN REASON` with its line end; the version is that of the server (RFC 9110 section 6.2).
+pub fn append_status_line(out: &mut Vec<u8>, status: u16) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(&status_digits(status));
+    out.push(b' ');
+    out.extend_from_slice(reason(status).as_bytes());
+    out.extend_from_slice(CRLF);
+}
+
+/// Appends one field. Control characters in the value become spaces (RFC 9110 section 5.5); a field whose
+/// name is no token is left out, since no client could make sense of it.
+pub fn append_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    if !chars::is_token(name) {
+        return;
+    }
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    let start = out.len();
+    out.extend_from_slice(value);
+    if !chars::is_field_value(value) {
+        out[start..].iter_mut().filter(|b| b.is_ascii_control()).for_each(|b| *b = b' ');
+    }
+    out.extend_from_slice(CRLF);
+}
+
+/// Appends the server's own fields and the empty line.
+pub fn append_trailer(out: &mut Vec<u8>, trailer: &Trailer<'_>) {
+    if let Some(server) = trailer.server {
+        append_field(out, b"Server", server);
+    }
+    if let Some(date) = trailer.date {
+        out.extend_from_slice(b"Date: ");
+        out.extend_from_slice(date);
+        out.extend_from_slice(CRLF);
+    }
+    if let Framing::Length(length) = trailer.framing {
+        out.extend_from_slice(b"Content-Length: ");
+        out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+        out.extend_from_slice(CRLF);
+    }
+    out.extend_from_slice(match trailer.connection {
+        Connection::Unsaid => b"",
+        Connection::Close => b"Connection: close\r\n",
+        Connection::KeepAlive => b"Connection: keep-alive\r\n",
+        Connection::Upgrade => b"Connection: upgrade\r\n",
+    });
+    if trailer.framing == Framing::Chunked {
+        out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+    }
+    out.extend_from_slice(CRLF);
+}
+
+/// The interim reply to `Expect: 100-continue`.
+pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// Whether an error page is sent with its body, or to HEAD without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageBody {
+    /// Head and body.
+    Sent,
+    /// The head alone, the same as with the body.
+    Omitted,
+}
+
+/// Appends a whole error reply: head, then the page. `trailer.framing` is ignored.
+pub fn append_error(out: &mut Vec<u8>, status: u16, trailer: &Trailer<'_>, body: PageBody) {
+    append_error_with(out, status, status, [], trailer, body);
+}
+
+/// The same with further fields, and a page that shows another number than the status (497 for a 400).
+pub fn append_error_with<'f>(
+    out: &mut Vec<u8>,
+    status: u16,
+    shown: u16,
+    fields: impl IntoIterator<Item = (&'f [u8], &'f [u8])>,
+    trailer: &Trailer<'_>,
+    body: PageBody,
+) {
+    let page = error_page(shown);
+    let framing = Framing::choose(status, 1, Some(page.len() as u64));
+    append_status_line(out, status);
+    append_field(out, b"Content-Type", ERROR_PAGE_TYPE);
+    for (name, value) in fields {
+        append_field(out, name, value);
+    }
+    append_trailer(out, &Trailer { framing, ..*trailer });
+    if body == PageBody::Sent && framing != Framing::NoBody {
+        out.extend_from_slice(&page);
+    }
+}
+
+/// The body of an error reply.
+pub fn error_page(status: u16) -> [u8; ERROR_PAGE_LEN] {
+    let mut page = *ERROR_PAGE;
+    let digits = status_digits(status);
+    for at in [TITLE_AT, TEXT_AT] {
+        page[at..at + 3].copy_from_slice(&digits);
+    }
+    page
+}
+
+/// `Content-Type` of error pages.
+pub const ERROR_PAGE_TYPE: &[u8] = b"text/html";
+
+/// Bytes of every error page.
+pub const ERROR_PAGE_LEN: usize = ERROR_PAGE.len();
+
+const ERROR_PAGE: &[u8; 54] = b"<!DOCTYPE html><title>Error NNN</title><p>Error NNN.\r\n";
+const TITLE_AT: usize = 28;
+const TEXT_AT: usize = 48;
+const CRLF: &[u8] = b"\r\n";
+
+/// Always three digits: `return` takes 0 to 999, and 0 is sent as `000`.
+fn status_digits(status: u16) -> [u8; 3] {
+    let status = status.min(999);
+    [status / 100, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8)
+}
+
+#[cfg(test)]
+mod tests;

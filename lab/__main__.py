@@ -1,0 +1,129 @@
+"""The command line: `python3 -m lab --help`."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from . import bench, report, servers, workloads
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def main() -> int:
+    options = parse_arguments()
+    if options.report:
+        print(report.text(json.loads(Path(options.report).read_text())))
+        return 0
+    chosen = choose_servers(options)
+    plan = make_plan(options)
+    with tempfile.TemporaryDirectory(prefix="corral-lab-") as folder:
+        run = measure_all(options, plan, chosen, Path(folder))
+    path = keep(run)
+    print(report.text(run))
+    print(f"raw numbers: {path}")
+    failed = [s for s in [*run["samples"], *run["idle"]] if "error" in s]
+    return 1 if failed else 0
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python3 -m lab", description="Corral beside the servers it takes the place of.")
+    parser.add_argument("--quick", action="store_true", help="the points that have bars, 3 rounds of 2 s")
+    parser.add_argument("--only", action="append", metavar="TEXT", default=[],
+                        help="points whose name contains TEXT, as in hello.php/100/keep-alive; again for more")
+    parser.add_argument("--servers", metavar="A,B", help="only these servers")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--seconds", type=float, help="length of one measured run")
+    parser.add_argument("--workers", type=int, default=8, help="PHP workers of each server (default 8)")
+    parser.add_argument("--php-ini", action="append", metavar="KEY=VALUE", default=[], help="for all servers")
+    parser.add_argument("--idle", type=int, default=10_000, metavar="N", help="idle connections; 0: skip (default 10000)")
+    parser.add_argument("--report", metavar="FILE", help="print the report of an earlier run again")
+    return parser.parse_args()
+
+
+def make_plan(options: argparse.Namespace) -> bench.Plan:
+    points = workloads.quick_points() if options.quick else workloads.all_points()
+    if options.only:
+        points = [p for p in workloads.all_points() if any(text in p.name for text in options.only)]
+    return bench.Plan(
+        points=points,
+        rounds=options.rounds or (3 if options.quick else 5),
+        seconds=options.seconds or (2 if options.quick else 5),
+        warm_up=1,
+        idle_connections=options.idle,
+    )
+
+
+def choose_servers(options: argparse.Namespace) -> list[type[servers.Server]]:
+    known = {kind.name: kind for kind in servers.REQUIRED + servers.OPTIONAL}
+    if options.servers:
+        names = options.servers.split(",")
+        if unknown := [name for name in names if name not in known]:
+            sys.exit(f"unknown server {', '.join(unknown)}; known: {', '.join(known)}")
+        chosen = [known[name] for name in names]
+    else:
+        chosen = servers.REQUIRED + [kind for kind in servers.OPTIONAL if not kind.missing()]
+    if missing := [f"{kind.name}: {what}" for kind in chosen if (what := kind.missing())]:
+        sys.exit("missing\n  " + "\n  ".join(missing))
+    return chosen
+
+
+def measure_all(
+    options: argparse.Namespace, plan: bench.Plan, chosen: list[type[servers.Server]], folder: Path
+) -> dict:
+    folder.chmod(0o755)
+    site = folder / "site"
+    workloads.write_site(site)
+    setup = servers.prepare(folder, site, options.workers, [line.replace("=", " = ", 1) for line in options.php_ini])
+    needed = [kind for kind in chosen if any(kind.serves_php if p.is_php else kind.serves_files for p in plan.points)
+              or (plan.idle_connections and kind.serves_files)]
+    run = {
+        "started": time.strftime("%Y-%m-%d %H:%M:%S"),
+        "commit": commit(),
+        "machine": bench.machine(),
+        "versions": {kind.name: kind.version() for kind in needed},
+        "rounds": plan.rounds,
+        "seconds": plan.seconds,
+        "php_workers": options.workers,
+        "php_ini": setup.php_ini.read_text(),
+    }
+    with ExitStack() as stack:
+        running = [start(stack, kind(setup, folder / kind.name)) for kind in needed]
+        # Before the load: what a server keeps of it would hide what the connections cost.
+        run["idle"] = bench.run_idle(plan, running) if plan.idle_connections else []
+        run["samples"] = bench.run_rounds(plan, running)
+    return run
+
+
+def start(stack: ExitStack, server: servers.Server) -> servers.Server:
+    stack.callback(server.stop)
+    server.start("hello.php" if server.serves_php else "1k.txt")
+    bench.progress(f"{server.name} answers at 127.0.0.1:{server.port}")
+    return server
+
+
+def keep(run: dict) -> Path:
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{run['started'].replace(' ', '-').replace(':', '')}-{os.uname().nodename}.json"
+    path.write_text(json.dumps(run, indent=1))
+    return path
+
+
+def commit() -> str:
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True,
+                          cwd=servers.REPOSITORY, check=False)
+    return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except servers.ServerFailed as error:
+        sys.exit(f"lab: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

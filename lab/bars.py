@@ -1,0 +1,105 @@
+"""What Corral promises against each peer, judged by the medians of one run."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from .summary import Cell, Summary
+from .workloads import KEEP_ALIVE, Point, all_points
+
+FPM_AND_APACHE = ("apache+mod_php", "apache+fpm", "nginx+fpm")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One judged promise. `passed` is None where something was not measured."""
+
+    point: Point
+    against: str
+    promise: str
+    measured: str
+    passed: bool | None
+
+
+def judge(summary: Summary) -> list[Verdict]:
+    return [verdict for rule in _rules() for verdict in rule(summary)]
+
+
+Rule = Callable[[Summary], Iterator[Verdict]]
+
+
+def _rules() -> list[Rule]:
+    hello = Point("hello.php", 100, KEEP_ALIVE)
+    small, large = Point("1k.txt", 100, KEEP_ALIVE), Point("100k.txt", 100, KEEP_ALIVE)
+    rules = [
+        _rate(hello, ("apache+mod_php",), 1.8),
+        _cpu(hello, "apache+mod_php", 0.6),
+        _p99(hello, "apache+mod_php"),
+        _rate(hello, ("nginx+fpm",), 2.5),
+        _cpu(hello, "nginx+fpm", 0.5),
+        _rate(hello, ("unit",), 1.3),
+    ]
+    loop_points = [p for p in all_points() if p.work == "loop.php"]
+    rules += [_rate(point, FPM_AND_APACHE, 1.15) for point in loop_points]
+    rules += [_none_failed(point) for point in loop_points]
+    rules += [_rate(p, FPM_AND_APACHE, 1.0) for p in all_points() if p.work == "phpinfo.php"]
+    rules += [_rate(small, ("nginx",), 1.2), _cpu(small, "nginx", 1.0), _rate(large, ("nginx",), 1.0)]
+    return rules
+
+
+def _rate(point: Point, peers: tuple[str, ...], bar: float) -> Rule:
+    def rule(summary: Summary) -> Iterator[Verdict]:
+        cells = {peer: cell for peer in peers if (cell := summary.cell(point, peer))}
+        if not cells:
+            return
+        best = max(cells, key=lambda peer: cells[peer].per_second)
+        yield _compare(summary, point, best, f"requests/s >= {bar}x", lambda own, peer: own.per_second / peer.per_second,
+                       lambda ratio: ratio >= bar, "{:.2f}x")  # fmt: skip
+
+    return rule
+
+
+def _cpu(point: Point, peer: str, bar: float) -> Rule:
+    def rule(summary: Summary) -> Iterator[Verdict]:
+        if summary.cell(point, peer):
+            yield _compare(summary, point, peer, f"CPU/request <= {bar}x", lambda own, other: own.cpu_us / other.cpu_us,
+                           lambda ratio: ratio <= bar, "{:.2f}x")  # fmt: skip
+
+    return rule
+
+
+def _p99(point: Point, peer: str) -> Rule:
+    def rule(summary: Summary) -> Iterator[Verdict]:
+        if summary.cell(point, peer):
+            yield _compare(summary, point, peer, "p99 lower", lambda own, other: own.p99_ms / other.p99_ms,
+                           lambda ratio: ratio < 1, "{:.2f}x")  # fmt: skip
+
+    return rule
+
+
+def _none_failed(point: Point) -> Rule:
+    def rule(summary: Summary) -> Iterator[Verdict]:
+        own = summary.cell(point, "corral")
+        if own or summary.failures_at(point, "corral"):
+            failed = own.failed if own else None
+            yield Verdict(point, "-", "no failed request", "no run" if failed is None else str(failed), failed == 0)
+
+    return rule
+
+
+def _compare(
+    summary: Summary,
+    point: Point,
+    peer: str,
+    promise: str,
+    ratio_of: Callable[[Cell, Cell], float],
+    holds: Callable[[float], bool],
+    form: str,
+) -> Verdict:
+    own, other = summary.cell(point, "corral"), summary.cell(point, peer)
+    assert other is not None, "the caller looked"
+    if own is None:
+        # A run of ours that failed misses its bar; one that was not asked for is no statement.
+        passed = False if summary.failures_at(point, "corral") else None
+        return Verdict(point, peer, promise, "-", passed)
+    ratio = ratio_of(own, other)
+    return Verdict(point, peer, promise, form.format(ratio), holds(ratio))

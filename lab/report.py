@@ -1,0 +1,86 @@
+"""One table of all points with ratios, one of the bars, from the raw samples."""
+
+from . import bars
+from .summary import Summary
+
+HEADINGS = ("server", "req/s", "spread", "ratio", "p50 ms", "p99 ms", "failed", "CPU us/req", "memory MB")
+WIDTHS = (15, 10, 9, 7, 9, 9, 8, 11, 10)
+
+
+def text(run: dict) -> str:
+    """The report of a whole run, as `bench` and `idle` leave it in the results file."""
+    summary = Summary(run["samples"])
+    parts = [_facts(run), _points(summary)]
+    if run.get("idle"):
+        parts.append(_idle(run["idle"]))
+    parts.append(_bars(summary, run.get("idle", [])))
+    return "\n".join(parts)
+
+
+def _facts(run: dict) -> str:
+    machine = run["machine"]
+    lines = [
+        f"{machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}, {run['started']}",
+        f"rounds {run['rounds']}, {run['seconds']} s each, {run['php_workers']} PHP workers; load generator on the same cores",
+    ]
+    lines += [f"  {name:15} {version}" for name, version in run["versions"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def _row(values: tuple[str, ...]) -> str:
+    first, *rest = values
+    return "  " + first.ljust(WIDTHS[0]) + "".join(v.rjust(w) for v, w in zip(rest, WIDTHS[1:], strict=True))
+
+
+def _points(summary: Summary) -> str:
+    lines = ["ratio: requests/s of corral over those of the server (above 1: corral is faster)"]
+    for point in summary.points:
+        lines += ["", f"{point.work}, {point.connections} connections, {point.mode}", _row(HEADINGS)]
+        own = summary.cell(point, "corral")
+        for server in summary.servers:
+            reasons = summary.failures_at(point, server)
+            if cell := summary.cell(point, server):
+                lines.append(_row((
+                    server, f"{cell.per_second:,.0f}",
+                    f"{100 * (cell.fastest - cell.slowest) / cell.per_second:.0f}%",
+                    f"{own.per_second / cell.per_second:.2f}" if own else "-",
+                    f"{cell.p50_ms:.2f}", f"{cell.p99_ms:.2f}", str(cell.failed),
+                    f"{cell.cpu_us:.1f}", f"{cell.memory / 1e6:.0f}",
+                )))  # fmt: skip
+            if reasons:
+                lines.append(f"  {server:15} {len(reasons)} RUN(S) FAILED: {reasons[0]}")
+    return "\n".join(lines) + "\n"
+
+
+def _idle(rows: list[dict]) -> str:
+    lines = ["idle keep-alive connections, each after one request",
+             f"  {'server':15}{'held':>8}{'KiB each':>10}{'KiB PSS':>10}{'fresh request ms, before':>26}{'with them':>11}"]
+    for row in rows:
+        if "error" in row:
+            lines.append(f"  {row['server']:15} FAILED: {row['error']}")
+        else:
+            lines.append(f"  {row['server']:15}{row['connections']:>8}{row['private_kib']:>10.2f}{row['pss_kib']:>10.2f}"
+                         f"{row['fresh_before_ms']:>26.3f}{row['fresh_with_ms']:>11.3f}")
+    return "\n".join(lines) + "\n"
+
+
+def _bars(summary: Summary, idle: list[dict]) -> str:
+    rows = [
+        (f"{v.point.work} {v.point.connections} {v.point.mode}", v.against, v.promise, v.measured, v.passed)
+        for v in bars.judge(summary)
+    ]
+    rows += [_idle_bar(row) for row in idle if row["server"] == "corral"]
+    lines = ["bars"]
+    for work, against, promise, measured, passed in rows:
+        word = {True: "PASS", False: "MISS", None: "not measured"}[passed]
+        lines.append(f"  {work:28}{against:16}{promise:24}{measured:>12}  {word}")
+    n_missed = sum(row[4] is False for row in rows)
+    lines.append(f"{sum(row[4] is True for row in rows)} bars held, {n_missed} missed")
+    return "\n".join(lines)
+
+
+def _idle_bar(row: dict) -> tuple[str, str, str, str, bool]:
+    work = "idle connections"
+    if "error" in row:
+        return work, "-", "user memory < 1.5 KiB", "-", False
+    return work, "-", "user memory < 1.5 KiB", f"{row['private_kib']:.2f} KiB", row["private_kib"] < 1.5

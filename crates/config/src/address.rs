@@ -1,6 +1,9 @@
 //! Addresses that can be listened on (UNIT-COMPAT 6.1 names the forms).
 
-use std::net::SocketAddr;
+use std::ffi::OsStr;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -14,4 +17,116 @@ pub enum ListenAddress {
     Unix(PathBuf),
     /// A name in Linux's abstract socket namespace, without the leading NUL.
     Abstract(Vec<u8>),
+}
+
+impl ListenAddress {
+    /// Reads `A.B.C.D:PORT`, `*:PORT`, `[v6]:PORT`, `unix:PATH` or `unix:@NAME`. `None` for anything
+    /// else, host names and port 0 among it.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        if let Some(path) = text.strip_prefix(b"unix:") {
+            return parse_unix(path);
+        }
+        let (host, port) = std::str::from_utf8(text).ok()?.rsplit_once(':')?;
+        let address = match host.strip_prefix('[') {
+            Some(rest) => IpAddr::V6(rest.strip_suffix(']')?.parse().ok()?),
+            None if host == "*" => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            None => IpAddr::V4(host.parse().ok()?),
+        };
+        Some(Self::Inet(SocketAddr::new(address, parse_port(port)?)))
+    }
+}
+
+fn parse_unix(path: &[u8]) -> Option<ListenAddress> {
+    if path.is_empty() || path.len() > MAX_UNIX_PATH || path.contains(&0) {
+        return None;
+    }
+    match path.strip_prefix(b"@") {
+        Some([]) => None,
+        Some(name) => Some(ListenAddress::Abstract(name.to_vec())),
+        None => Some(ListenAddress::Unix(OsStr::from_bytes(path).into())),
+    }
+}
+
+/// Decimal digits only; no sign, which `parse` would accept.
+fn parse_port(text: &str) -> Option<u16> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|&port: &u16| is_number && port != 0)
+}
+
+impl fmt::Display for ListenAddress {
+    /// In the form of the configuration; `*` stands for any IPv4 address.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inet(address) if address.ip() == Ipv4Addr::UNSPECIFIED => write!(f, "*:{}", address.port()),
+            Self::Inet(address) => write!(f, "{address}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Abstract(name) => write!(f, "unix:@{}", String::from_utf8_lossy(name)),
+        }
+    }
+}
+
+/// What fits a `sockaddr_un` with its closing NUL, in bytes.
+const MAX_UNIX_PATH: usize = 107;
+
+#[cfg(test)]
+mod tests {
+    use super::ListenAddress;
+
+    /// `expect` is the address as it is printed, or nothing when the text is no address.
+    #[track_caller]
+    fn check(text: &str, expect: Option<&str>) {
+        let address = ListenAddress::parse(text.as_bytes());
+        assert_eq!(address.map(|address| address.to_string()).as_deref(), expect, "{text}");
+    }
+
+    #[test]
+    fn every_form_is_read() {
+        check("127.0.0.1:80", Some("127.0.0.1:80"));
+        check("*:8080", Some("*:8080"));
+        check("0.0.0.0:8080", Some("*:8080"));
+        check("[::1]:65535", Some("[::1]:65535"));
+        check("[::]:1", Some("[::]:1"));
+        check("[::ffff:127.0.0.1]:1", Some("[::ffff:127.0.0.1]:1"));
+        check("unix:/run/app.sock", Some("unix:/run/app.sock"));
+        check("unix:app.sock", Some("unix:app.sock"));
+        check("unix:@app", Some("unix:@app"));
+        check(&format!("unix:/{}", "x".repeat(106)), Some(&format!("unix:/{}", "x".repeat(106))));
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        for text in [
+            "",
+            "*",
+            "80",
+            ":80",
+            "*:",
+            "*:0",
+            "*:65536",
+            "*:+80",
+            "*:-1",
+            "*:80 ",
+            " *:80",
+            "localhost:80",
+            "1.2.3:80",
+            "1.2.3.4.5:80",
+            "256.0.0.1:80",
+            "1.2.3.4",
+            "::1:80",
+            "[::1]",
+            "[::1]80",
+            "[::1:80",
+            "[]:80",
+            "[1.2.3.4]:80",
+            "[fe80::1%eth0]:80",
+            "unix:",
+            "unix:@",
+            "unix:/a\0b",
+            "tcp:1.2.3.4:80",
+        ] {
+            check(text, None);
+        }
+        check(&format!("unix:/{}", "x".repeat(107)), None);
+    }
 }

@@ -1,4 +1,76 @@
 //! Document in, validated configuration or errors out. Pure: no files, no sockets.
+//!
+//! Three stages, three types: a [`json::Value`] is the document as somebody sent it, a [`Config`] is
+//! what it means and cannot be wrong, and the generation that runs it belongs to the router and main,
+//! which gets a [`plan::Plan`]. [`validate`] leads from the first to the second.
+
+#![forbid(unsafe_code)]
 
 pub mod address;
+mod destination;
+pub mod fuzz;
+pub mod json;
+pub mod pattern;
+pub mod percent;
 pub mod plan;
+mod problem;
+pub mod route;
+pub mod settings;
+pub mod template;
+mod validate;
+
+use std::path::PathBuf;
+
+use self::destination::Destinations;
+use self::plan::{AppSpec, ListenerPlan, Plan};
+pub use self::problem::{Problem, Stage};
+use self::route::{Destination, Listener, Route};
+use self::settings::Settings;
+pub use self::validate::{Known, KnownModule, validate};
+
+/// A configuration without contradictions: every name that is referred to exists.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// In the order of the document.
+    pub listeners: Vec<Listener>,
+    /// In the order of the document; a single one without name when `routes` is an array.
+    pub routes: Vec<Route>,
+    /// In the order of the document.
+    pub applications: Vec<AppSpec>,
+    /// With every default filled in.
+    pub settings: Settings,
+    /// Where requests are logged, if anywhere.
+    pub access_log: Option<AccessLog>,
+    destinations: Destinations,
+}
+
+/// `access_log`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessLog {
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl Config {
+    /// What `text`, a rendered `pass`, names; never a `Destination::Template`. `None` means that the
+    /// request is answered with 404.
+    #[must_use]
+    pub fn resolve(&self, text: &[u8]) -> Option<Destination> {
+        self.destinations.resolve(text).ok()
+    }
+
+    /// What the main process needs to know.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        let listeners = self
+            .listeners
+            .iter()
+            .map(|listener| ListenerPlan { address: listener.address.clone(), backlog: listener.backlog });
+        Plan {
+            listeners: listeners.collect(),
+            applications: self.applications.clone(),
+            access_log: self.access_log.as_ref().map(|log| log.path.clone()),
+            listen_threads: self.settings.listen_threads,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Entry points for fuzzing: any bytes may go in, and nothing may panic or contradict itself.
+
+use crate::json;
+use crate::pattern::{Flavor, PatternSet};
+use crate::template::Template;
+
+/// What is accepted must survive printing in both forms.
+pub fn fuzz_json(input: &[u8]) {
+    let Ok(value) = json::parse(input) else { return };
+    assert_eq!(json::parse(&value.compact()).as_ref(), Ok(&value), "compact print");
+    assert_eq!(json::parse(&value.pretty()).as_ref(), Ok(&value), "pretty print");
+}
+
+/// The first line is a pattern, the rest a value; a negation must turn the answer around.
+pub fn fuzz_pattern(input: &[u8]) {
+    let mut lines = input.splitn(2, |&byte| byte == b'\n');
+    let (Some(pattern), Some(value)) = (lines.next(), lines.next()) else { return };
+    for flavor in [Flavor::Plain, Flavor::CaseInsensitive, Flavor::UpperCased, Flavor::PercentEncoded] {
+        let (mut plain, mut negated) = (PatternSet::default(), PatternSet::default());
+        let added = plain.add(pattern, flavor);
+        if pattern.starts_with(b"!") || added.is_err() {
+            continue;
+        }
+        negated.add(&[b"!", pattern].concat(), flavor).expect("the pattern itself was accepted");
+        assert_ne!(plain.matches(value), negated.matches(value), "negation");
+    }
+}
+
+/// A template without variables must be constant.
+pub fn fuzz_template(input: &[u8]) {
+    let Ok(template) = Template::parse(input) else { return };
+    let has_variables = template.variables().next().is_some();
+    assert_eq!(template.is_constant().is_none(), has_variables, "constant template");
+}

@@ -1,0 +1,137 @@
+//! The JSON dialect of the control API (UNIT-COMPAT 4): comments and trailing commas are accepted,
+//! member order and the spelling of numbers are kept, strings are bytes.
+//!
+//! Nothing here knows what a configuration means.
+
+mod bytes;
+pub mod edit;
+mod number;
+mod parse;
+mod print;
+
+use indexmap::IndexMap;
+
+pub use self::bytes::Bytes;
+pub use self::number::{Number, NumberError};
+pub use self::parse::{ParseError, parse};
+
+/// Deepest nesting of arrays and objects that a document may have.
+pub const MAX_DEPTH: usize = 100;
+
+/// Members of an object, in the order of the document.
+pub type Object = IndexMap<Bytes, Value>;
+
+/// One JSON value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number as it was spelled.
+    Number(Number),
+    /// A decoded string.
+    String(Bytes),
+    /// `[…]`.
+    Array(Vec<Value>),
+    /// `{…}`; names are unique.
+    Object(Object),
+}
+
+/// The types that error messages tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool,
+    /// A number without a fraction, however it is spelled.
+    Integer,
+    /// A number with a fraction.
+    Fraction,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl Value {
+    /// An object without members.
+    #[must_use]
+    pub fn empty_object() -> Self {
+        Self::Object(Object::new())
+    }
+
+    /// The value's type.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Null => Kind::Null,
+            Self::Bool(_) => Kind::Bool,
+            Self::Number(number) if number.is_integer() => Kind::Integer,
+            Self::Number(_) => Kind::Fraction,
+            Self::String(_) => Kind::String,
+            Self::Array(_) => Kind::Array,
+            Self::Object(_) => Kind::Object,
+        }
+    }
+
+    /// The bytes of a string.
+    #[must_use]
+    pub fn as_bytes(&self) -> Option<&Bytes> {
+        if let Self::String(text) = self { Some(text) } else { None }
+    }
+
+    /// The elements of an array.
+    #[must_use]
+    pub fn as_array(&self) -> Option<&[Value]> {
+        if let Self::Array(elements) = self { Some(elements) } else { None }
+    }
+
+    /// The members of an object.
+    #[must_use]
+    pub fn as_object(&self) -> Option<&Object> {
+        if let Self::Object(members) = self { Some(members) } else { None }
+    }
+
+    /// The number, whole or not.
+    #[must_use]
+    pub fn as_number(&self) -> Option<&Number> {
+        if let Self::Number(number) = self { Some(number) } else { None }
+    }
+
+    /// The member `name` of an object.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Option<&Value> {
+        self.as_object()?.get(name.as_bytes())
+    }
+
+    /// How deep arrays and objects are nested; 0 for a scalar.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        let children: Option<usize> = match self {
+            Self::Array(elements) => elements.iter().map(Self::depth).max(),
+            Self::Object(members) => members.values().map(Self::depth).max(),
+            _ => return 0,
+        };
+        1 + children.unwrap_or(0)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::String(Bytes::from(text))
+    }
+}
+
+impl From<u64> for Value {
+    /// Values above the dialect's range of numbers are printed all the same.
+    fn from(number: u64) -> Self {
+        Self::Number(Number::from(number))
+    }
+}
+
+#[cfg(test)]
+mod tests;

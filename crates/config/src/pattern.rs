@@ -1,0 +1,59 @@
+//! String patterns of `match` and `types` (UNIT-COMPAT 10.1 and 10.2), compiled once.
+//!
+//! Matching allocates nothing and never fails. Address patterns are another thing.
+
+mod compile;
+mod wildcard;
+
+pub use self::compile::{Flavor, PatternError};
+use self::wildcard::Wildcard;
+
+/// Several patterns for one value.
+#[derive(Debug, Clone, Default)]
+pub struct PatternSet {
+    /// At least one of these must match, unless there is none.
+    positive: Vec<Test>,
+    /// None of these may match.
+    negative: Vec<Test>,
+}
+
+/// What one pattern asks of the value, its negation left out.
+#[derive(Debug, Clone)]
+enum Test {
+    Wildcard(Wildcard),
+    Regex(Box<pcre2::bytes::Regex>),
+}
+
+impl PatternSet {
+    /// Adds a pattern as it is written in the document.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no pattern; the set is unchanged.
+    pub fn add(&mut self, text: &[u8], flavor: Flavor) -> Result<(), PatternError> {
+        let (negated, test) = compile::compile(text, flavor)?;
+        if negated { &mut self.negative } else { &mut self.positive }.push(test);
+        Ok(())
+    }
+
+    /// Whether no negated pattern excludes the value, and one of the others matches if there are
+    /// any. A set without patterns matches everything.
+    #[must_use]
+    pub fn matches(&self, value: &[u8]) -> bool {
+        !self.negative.iter().any(|test| test.holds(value))
+            && (self.positive.is_empty() || self.positive.iter().any(|test| test.holds(value)))
+    }
+}
+
+impl Test {
+    fn holds(&self, value: &[u8]) -> bool {
+        match self {
+            Self::Wildcard(wildcard) => wildcard.matches(value),
+            // A search that exceeds PCRE2's limits has found nothing.
+            Self::Regex(regex) => regex.is_match(value).unwrap_or(false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

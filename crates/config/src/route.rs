@@ -1,0 +1,115 @@
+//! Listeners, routes and actions as the router runs them: patterns compiled, destinations found.
+
+use crate::address::ListenAddress;
+use crate::pattern::PatternSet;
+use crate::template::Template;
+
+/// One listening socket and where its requests go.
+#[derive(Debug, Clone)]
+pub struct Listener {
+    /// Where to listen.
+    pub address: ListenAddress,
+    /// Length of the accept queue; `None` leaves it to the operating system's maximum.
+    pub backlog: Option<u32>,
+    /// Where requests go.
+    pub pass: Destination,
+}
+
+/// Where a request goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// To an application.
+    Application {
+        /// Its index in `Config::applications`.
+        app: usize,
+        /// The index of its target; 0 when it has no targets.
+        target: u16,
+    },
+    /// To the route with this index in `Config::routes`.
+    Route(usize),
+    /// Known only when the variables are: `Config::resolve` turns the rendered text into one of the
+    /// others.
+    Template(Template),
+}
+
+/// An array of steps; the first whose conditions hold decides.
+#[derive(Debug, Clone)]
+pub struct Route {
+    /// Its name, or none for the only route of a `routes` array.
+    pub name: Option<String>,
+    /// In the order of the document.
+    pub steps: Vec<Step>,
+}
+
+/// Conditions and what to do when they hold.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// All of it must hold.
+    pub conditions: Match,
+    /// What to do then.
+    pub action: Action,
+}
+
+/// Conditions on a request; without any, every request matches.
+#[derive(Debug, Clone, Default)]
+pub struct Match {
+    /// On the request method.
+    pub method: Option<PatternSet>,
+    /// On the normalised Host.
+    pub host: Option<PatternSet>,
+    /// On the normalised, decoded path.
+    pub uri: Option<PatternSet>,
+}
+
+/// What conditions look at.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// The request method.
+    pub method: &'a [u8],
+    /// The normalised Host: lower case, without port and trailing dot; empty when there is none.
+    pub host: &'a [u8],
+    /// The path: decoded, normalised, without query.
+    pub path: &'a [u8],
+}
+
+impl Match {
+    /// Whether every condition holds.
+    #[must_use]
+    pub fn matches(&self, facts: &Facts<'_>) -> bool {
+        let holds = |set: &Option<PatternSet>, value| set.as_ref().is_none_or(|set| set.matches(value));
+        holds(&self.uri, facts.path) && holds(&self.host, facts.host) && holds(&self.method, facts.method)
+    }
+}
+
+/// What is done with a request.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// Hand it on.
+    Pass(Destination),
+    /// Answer at once.
+    Return(Return),
+    /// Answer with a file.
+    Share(Share),
+}
+
+/// `return`: an answer without a body of its own.
+#[derive(Debug, Clone)]
+pub struct Return {
+    /// 0 to 999.
+    pub status: u16,
+    /// The Location field.
+    pub location: Option<Template>,
+}
+
+/// `share`: a static file.
+#[derive(Debug, Clone)]
+pub struct Share {
+    /// File paths to try, in order; at least one.
+    pub paths: Vec<Template>,
+    /// Name appended to paths that end in a slash.
+    pub index: String,
+    /// MIME types that may be served; `None` means all.
+    pub types: Option<PatternSet>,
+    /// What to do when no path leads to a file.
+    pub fallback: Option<Box<Action>>,
+}

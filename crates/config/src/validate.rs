@@ -1,0 +1,109 @@
+//! Document to `Config`, with every problem collected (UNIT-COMPAT 5 and the sections after it).
+//!
+//! `schema` walks objects by tables of their members; each module below holds the tables and checks
+//! of one part of the document and fills a draft, which is taken only when nothing was wrong.
+
+mod access_log;
+mod actions;
+mod applications;
+mod context;
+mod limits;
+mod listeners;
+mod names;
+mod php;
+mod routes;
+mod scalars;
+mod schema;
+mod settings;
+mod strings;
+
+use std::path::PathBuf;
+
+use self::context::Context;
+use self::schema::{ARRAY, Member, OBJECT, STRING};
+use crate::json::{MAX_DEPTH, Value};
+use crate::plan::AppSpec;
+use crate::route::{Listener, Route};
+use crate::settings::Settings;
+use crate::{AccessLog, Config, Problem};
+
+/// What the world outside the document offers.
+#[derive(Debug, Clone)]
+pub struct Known {
+    modules: Option<Vec<KnownModule>>,
+}
+
+/// A host executable that can run applications.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownModule {
+    /// `php`, `python`, …
+    pub language: String,
+    /// As the interpreter reports it.
+    pub version: String,
+    /// Its path.
+    pub path: PathBuf,
+}
+
+impl Known {
+    /// These modules and no others.
+    #[must_use]
+    pub fn modules(modules: Vec<KnownModule>) -> Self {
+        Self { modules: Some(modules) }
+    }
+
+    /// For a document that was validated elsewhere: any application has its module, whose path is
+    /// empty in the specifications that come out.
+    #[must_use]
+    pub fn validated_elsewhere() -> Self {
+        Self { modules: None }
+    }
+}
+
+/// Reads a whole document.
+///
+/// # Errors
+///
+/// With everything that is wrong, in the order of the document; never empty.
+pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
+    let destinations = names::collect(doc);
+    let mut cx = Context::new(known, &destinations);
+    let mut draft = Draft::default();
+    if doc.depth() > MAX_DEPTH {
+        cx.problem(format!("The configuration must not be nested deeper than {MAX_DEPTH} levels."));
+    } else if let Some(members) = doc.as_object() {
+        schema::read_object(&mut cx, members, &[ROOT], &mut draft);
+    } else {
+        cx.problem(schema::not_an_object("The configuration", doc));
+    }
+    let problems = cx.into_problems();
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let Draft { listeners, routes, applications, settings, access_log } = draft;
+    Ok(Config { listeners, routes, applications, settings, access_log, destinations })
+}
+
+#[derive(Default)]
+struct Draft {
+    listeners: Vec<Listener>,
+    routes: Vec<Route>,
+    applications: Vec<AppSpec>,
+    settings: Settings,
+    access_log: Option<AccessLog>,
+}
+
+const ROOT: &[Member<Draft>] = &[
+    Member::optional("settings", OBJECT, |cx, value, draft| settings::read(cx, value, &mut draft.settings)),
+    Member::optional("listeners", OBJECT, |cx, value, draft| draft.listeners = listeners::read(cx, value)),
+    Member::optional("routes", ARRAY.or(OBJECT), |cx, value, draft| draft.routes = routes::read(cx, value)),
+    Member::optional("applications", OBJECT, |cx, value, draft| {
+        draft.applications = applications::read(cx, value);
+    }),
+    Member::not_yet("upstreams"),
+    Member::optional("access_log", STRING.or(OBJECT), |cx, value, draft| {
+        draft.access_log = access_log::read(cx, value);
+    }),
+];
+
+#[cfg(test)]
+mod tests;

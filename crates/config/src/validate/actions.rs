@@ -1,0 +1,144 @@
+//! `action` (UNIT-COMPAT 11 and 12) and the text of `pass`.
+
+use super::context::Context;
+use super::schema::{self, ARRAY, INTEGER, Member, OBJECT, STRING};
+use super::strings::{patterns, template, text};
+use crate::destination::PassError;
+use crate::json::{Object, Value};
+use crate::pattern::{Flavor, PatternSet};
+use crate::route::{Action, Destination, Return, Share};
+use crate::template::Template;
+
+/// Reads an action: exactly one kind of it, with the options of that kind.
+pub(super) fn read(cx: &mut Context<'_>, value: &Value) -> Option<Action> {
+    let members = value.as_object()?;
+    let mut kinds = KINDS.iter().filter(|(name, _)| members.contains_key(name.as_bytes()));
+    match (kinds.next(), kinds.next()) {
+        (Some((_, read)), None) => read(cx, members),
+        (None, _) => {
+            cx.problem(
+                "The \"action\" object must have either \"pass\", \"return\", \"share\", or \"proxy\" option set.",
+            );
+            None
+        }
+        (Some(_), Some(_)) => {
+            cx.problem(
+                "The \"action\" object must have just one of \"pass\", \"return\", \"share\", or \"proxy\" options set.",
+            );
+            None
+        }
+    }
+}
+
+/// What `pass` names; a text with variables is looked up for each request.
+pub(super) fn destination(cx: &mut Context<'_>, value: &Value) -> Option<Destination> {
+    let template = template(cx, "pass", value)?;
+    let text = value.as_bytes()?;
+    if text.contains(&b'$') {
+        return Some(Destination::Template(template));
+    }
+    let error = match cx.destinations.resolve(text) {
+        Ok(destination) => return Some(destination),
+        Err(error) => error,
+    };
+    match error {
+        PassError::Malformed => cx.problem(format!("Request \"pass\" value \"{text}\" is invalid.")),
+        PassError::Unknown => {
+            let known: Vec<_> = cx.destinations.texts().collect();
+            cx.problem_with_suggestion(
+                format!("Request \"pass\" points to invalid location \"{text}\"."),
+                &text.to_string_lossy(),
+                known.iter().map(String::as_str),
+            );
+        }
+    }
+    None
+}
+
+type ReadKind = fn(&mut Context<'_>, &Object) -> Option<Action>;
+
+const KINDS: &[(&str, ReadKind)] =
+    &[("pass", read_pass), ("return", read_return), ("share", read_share), ("proxy", read_proxy)];
+
+/// Options that every kind of action has.
+const fn common<T>() -> [Member<T>; 2] {
+    [Member::not_yet("rewrite"), Member::not_yet("response_headers")]
+}
+
+fn read_pass(cx: &mut Context<'_>, members: &Object) -> Option<Action> {
+    let mut draft = None;
+    schema::read_object(cx, members, &[PASS, &common()], &mut draft);
+    draft.map(Action::Pass)
+}
+
+const PASS: &[Member<Option<Destination>>] =
+    &[Member::optional("pass", STRING, |cx, value, draft| *draft = destination(cx, value))];
+
+fn read_return(cx: &mut Context<'_>, members: &Object) -> Option<Action> {
+    let mut draft = Return { status: 0, location: None };
+    schema::read_object(cx, members, &[RETURN, &common()], &mut draft);
+    Some(Action::Return(draft))
+}
+
+const RETURN: &[Member<Return>] = &[
+    Member::optional("return", INTEGER, |cx, value, draft| {
+        let number = value.as_number().map_or(-1, |number| number.as_i64());
+        match u16::try_from(number) {
+            Ok(status @ 0..=999) => draft.status = status,
+            _ => cx.problem("The \"return\" value is out of allowed HTTP status code range 0-999."),
+        }
+    }),
+    Member::optional("location", STRING, |cx, value, draft| draft.location = template(cx, "location", value)),
+];
+
+fn read_share(cx: &mut Context<'_>, members: &Object) -> Option<Action> {
+    let mut draft = ShareDraft::default();
+    schema::read_object(cx, members, &[SHARE, &common()], &mut draft);
+    let ShareDraft { paths, index, types, fallback } = draft;
+    let index = index.unwrap_or_else(|| "index.html".to_owned());
+    Some(Action::Share(Share { paths, index, types, fallback: fallback.map(Box::new) }))
+}
+
+#[derive(Default)]
+struct ShareDraft {
+    paths: Vec<Template>,
+    index: Option<String>,
+    types: Option<PatternSet>,
+    fallback: Option<Action>,
+}
+
+const SHARE: &[Member<ShareDraft>] = &[
+    Member::optional("share", STRING.or(ARRAY), |cx, value, draft| draft.paths = share_paths(cx, value)),
+    Member::optional("index", STRING, |cx, value, draft| draft.index = text(cx, "index", value)),
+    Member::optional("types", STRING.or(ARRAY), |cx, value, draft| {
+        draft.types = patterns(cx, "types", value, Flavor::CaseInsensitive);
+    }),
+    Member::optional("fallback", OBJECT, |cx, value, draft| draft.fallback = read(cx, value)),
+    Member::not_yet("chroot"),
+    Member::not_yet("follow_symlinks"),
+    Member::not_yet("traverse_mounts"),
+];
+
+fn share_paths(cx: &mut Context<'_>, value: &Value) -> Vec<Template> {
+    let Some(elements) = value.as_array() else {
+        return template(cx, "share", value).into_iter().collect();
+    };
+    if elements.is_empty() {
+        cx.problem("The \"share\" array must contain at least one element.");
+    }
+    let mut paths = Vec::new();
+    for (idx, element) in elements.iter().enumerate() {
+        cx.at_index(idx, |cx| match element {
+            Value::String(_) => paths.extend(template(cx, "share", element)),
+            _ => cx.problem("The \"share\" array must contain only string values."),
+        });
+    }
+    paths
+}
+
+fn read_proxy(cx: &mut Context<'_>, members: &Object) -> Option<Action> {
+    schema::read_object(cx, members, &[PROXY, &common()], &mut ());
+    None
+}
+
+const PROXY: &[Member<()>] = &[Member::not_yet("proxy")];

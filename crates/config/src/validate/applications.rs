@@ -1,0 +1,238 @@
+//! `applications`: the options that all languages share (UNIT-COMPAT 20), and which module runs what.
+
+use std::path::PathBuf;
+
+use super::context::Context;
+use super::limits::{self, LIMITS, PROCESSES};
+use super::php::{self, PhpDraft};
+use super::scalars::count;
+use super::schema::{self, INTEGER, Member, OBJECT, STRING};
+use super::strings::{member_name, name, path};
+use crate::json::{Bytes, Value};
+use crate::plan::{AppSpec, Limits, Processes};
+use crate::{Known, KnownModule};
+
+/// Reads all applications; those that are wrong are left out.
+pub(super) fn read(cx: &mut Context<'_>, value: &Value) -> Vec<AppSpec> {
+    let members = value.as_object().into_iter().flatten();
+    members.filter_map(|(name, value)| cx.at(name, |cx| read_application(cx, name, value))).collect()
+}
+
+fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<AppSpec> {
+    let text = member_name(cx, name)?;
+    if text.is_empty() || text.contains('\0') {
+        cx.problem("The application name must not be empty and must not contain null character.");
+    }
+    let Some(members) = value.as_object() else {
+        cx.problem(schema::wrong_type(&text, OBJECT, value));
+        return None;
+    };
+    let Some(app_type) = members.get(b"type".as_slice()) else {
+        cx.problem("Application must have the \"type\" property set.");
+        return None;
+    };
+    let Value::String(app_type) = app_type else {
+        cx.at(b"type", |cx| cx.problem(schema::wrong_type("type", STRING, app_type)));
+        return None;
+    };
+    let module = cx.at(b"type", |cx| find_module(cx, app_type))?;
+    let mut draft = AppDraft::default();
+    schema::read_object(cx, members, &[COMMON, php::PHP], &mut draft);
+    let runtime = php::finish(cx, members, draft.php)?;
+    Some(AppSpec {
+        name: text,
+        module,
+        user: draft.user,
+        group: draft.group,
+        working_directory: draft.working_directory,
+        environment: draft.environment,
+        stdout: draft.stdout,
+        stderr: draft.stderr,
+        processes: draft.processes.unwrap_or_else(limits::one_process),
+        limits: draft.limits,
+        runtime,
+    })
+}
+
+/// What the members of an application say so far. A language's rows fill its own part.
+#[derive(Default)]
+pub(super) struct AppDraft {
+    user: Option<String>,
+    group: Option<String>,
+    working_directory: Option<PathBuf>,
+    environment: Vec<(String, String)>,
+    stdout: Option<PathBuf>,
+    stderr: Option<PathBuf>,
+    processes: Option<Processes>,
+    limits: Limits,
+    pub(super) php: PhpDraft,
+}
+
+const COMMON: &[Member<AppDraft>] = &[
+    Member::optional("type", STRING, |_, _, _| {}),
+    Member::optional("processes", INTEGER.or(OBJECT), |cx, value, draft| {
+        draft.processes = read_processes(cx, value);
+    }),
+    Member::optional("limits", OBJECT, |cx, value, draft| {
+        let Some(members) = value.as_object() else { return };
+        schema::read_object(cx, members, &[LIMITS], &mut draft.limits);
+    }),
+    Member::optional("user", STRING, |cx, value, draft| draft.user = name(cx, "user", value)),
+    Member::optional("group", STRING, |cx, value, draft| draft.group = name(cx, "group", value)),
+    Member::optional("working_directory", STRING, |cx, value, draft| {
+        draft.working_directory = path(cx, "working_directory", value);
+    }),
+    Member::optional("environment", OBJECT, |cx, value, draft| {
+        draft.environment = read_environment(cx, value);
+    }),
+    Member::not_yet("isolation"),
+    Member::optional("stdout", STRING, |cx, value, draft| draft.stdout = path(cx, "stdout", value)),
+    Member::optional("stderr", STRING, |cx, value, draft| draft.stderr = path(cx, "stderr", value)),
+];
+
+fn read_processes(cx: &mut Context<'_>, value: &Value) -> Option<Processes> {
+    let Some(members) = value.as_object() else {
+        return count(cx, "processes", value).map(limits::static_processes);
+    };
+    let mut processes = limits::dynamic_processes();
+    schema::read_object(cx, members, &[PROCESSES], &mut processes);
+    if processes.spare > processes.max.get() {
+        cx.at(b"spare", |cx| cx.problem("The \"spare\" number must be less than or equal to \"max\"."));
+    }
+    Some(processes)
+}
+
+fn read_environment(cx: &mut Context<'_>, value: &Value) -> Vec<(String, String)> {
+    let members = value.as_object().into_iter().flatten();
+    members.filter_map(|(name, value)| cx.at(name, |cx| read_variable(cx, name, value))).collect()
+}
+
+fn read_variable(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<(String, String)> {
+    if name.is_empty() {
+        cx.problem("The environment name must not be empty.");
+    }
+    if name.contains(&0) {
+        cx.problem("The environment name must not contain null character.");
+    }
+    if name.contains(&b'=') {
+        cx.problem("The environment name must not contain '=' character.");
+    }
+    let Value::String(text) = value else {
+        cx.problem(format!("The \"{name}\" environment value must be a string."));
+        return None;
+    };
+    if text.contains(&0) {
+        cx.problem(format!("The \"{name}\" environment value must not contain null character."));
+    }
+    let Some(text) = text.to_str() else {
+        cx.problem(format!("The \"{name}\" environment value must be valid UTF-8."));
+        return None;
+    };
+    Some((member_name(cx, name)?, text.to_owned()))
+}
+
+/// The executable that runs applications of this type.
+fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
+    let text = app_type.to_string_lossy();
+    let (language, version) = split_type(&text);
+    if NOT_YET.contains(&language) {
+        cx.problem(format!(
+            "The \"{language}\" application type is not supported by this version of Corral yet."
+        ));
+        return None;
+    }
+    let found = match &cx.known.modules {
+        None if language == "php" => Some(PathBuf::new()),
+        None => None,
+        Some(modules) => best_module(modules, language, version).map(|module| module.path.clone()),
+    };
+    if found.is_none() {
+        cx.problem_with_suggestion(
+            format!("The module to run \"{text}\" is not found among the available application modules."),
+            language,
+            known_languages(cx.known).into_iter().filter(|known| *known != language),
+        );
+    }
+    found
+}
+
+fn known_languages(known: &Known) -> Vec<&str> {
+    known.modules.iter().flatten().map(|module| module.language.as_str()).collect()
+}
+
+/// `php 8.2` and `php8.2` alike into `php` and `8.2`.
+fn split_type(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(text.len());
+    let (language, version) = text.split_at(end);
+    (language, version.trim_start())
+}
+
+/// The highest version that is asked for; of equal ones the first by file name.
+fn best_module<'a>(modules: &'a [KnownModule], language: &str, version: &str) -> Option<&'a KnownModule> {
+    let fitting =
+        modules.iter().filter(|module| module.language == language && is_version(&module.version, version));
+    fitting.max_by(|a, b| {
+        version_parts(&a.version).cmp(&version_parts(&b.version)).then_with(|| b.path.cmp(&a.path))
+    })
+}
+
+/// Whether `version` is `wanted` or starts with it where a part of the version ends: 3.1 stands for
+/// 3.1.4 and not for 3.11.
+fn is_version(version: &str, wanted: &str) -> bool {
+    let Some(rest) = version.strip_prefix(wanted) else { return false };
+    let (Some(last), Some(next)) = (wanted.chars().next_back(), rest.chars().next()) else { return true };
+    last.is_ascii_digit() != next.is_ascii_digit()
+}
+
+/// The numbers in a version, for comparing.
+fn version_parts(version: &str) -> Vec<u64> {
+    version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
+}
+
+/// Types of the contract that have no runtime yet.
+const NOT_YET: &[&str] = &["external", "go", "java", "perl", "python", "ruby", "wasm", "wasm-wasi-component"];
+
+#[cfg(test)]
+mod tests {
+    use super::{best_module, is_version, split_type};
+    use crate::KnownModule;
+
+    #[test]
+    fn a_type_is_a_language_and_a_version() {
+        assert_eq!(split_type("php"), ("php", ""));
+        assert_eq!(split_type("php8"), ("php", "8"));
+        assert_eq!(split_type("php 8.2"), ("php", "8.2"));
+        assert_eq!(split_type("wasm-wasi-component"), ("wasm-wasi-component", ""));
+        assert_eq!(split_type("8"), ("", "8"));
+    }
+
+    #[test]
+    fn a_version_is_matched_part_by_part() {
+        assert!(is_version("3.1.4", ""));
+        assert!(is_version("3.1.4", "3"));
+        assert!(is_version("3.1.4", "3.1"));
+        assert!(is_version("3.1.4", "3.1."));
+        assert!(is_version("3.1.4", "3.1.4"));
+        assert!(!is_version("3.11", "3.1"));
+        assert!(!is_version("3.1", "3.1.4"));
+        assert!(!is_version("31", "3"));
+    }
+
+    #[test]
+    fn the_highest_version_wins() {
+        let module = |version: &str, path: &str| KnownModule {
+            language: "php".to_owned(),
+            version: version.to_owned(),
+            path: path.into(),
+        };
+        let modules =
+            [module("8.2.30", "/b"), module("8.10.1", "/c"), module("8.2.4", "/d"), module("8.2.30", "/a")];
+        let path =
+            |version| best_module(&modules, "php", version).map(|module| module.path.to_str().unwrap());
+        assert_eq!(path(""), Some("/c"));
+        assert_eq!(path("8.2"), Some("/a"));
+        assert_eq!(path("8.2.4"), Some("/d"));
+        assert_eq!(path("8.1"), None);
+        assert_eq!(best_module(&modules, "python", ""), None);
+    }
+}

@@ -1,0 +1,74 @@
+//! `listeners` (UNIT-COMPAT 6).
+
+use super::actions;
+use super::context::Context;
+use super::scalars::{INT_MAX, integer};
+use super::schema::{self, Member, NUMBER, OBJECT, STRING};
+use crate::address::ListenAddress;
+use crate::json::{Bytes, Value};
+use crate::route::{Destination, Listener};
+
+/// Reads all listeners; those that are wrong are left out.
+pub(super) fn read(cx: &mut Context<'_>, value: &Value) -> Vec<Listener> {
+    let mut listeners: Vec<Listener> = Vec::new();
+    for (name, value) in value.as_object().into_iter().flatten() {
+        cx.at(name, |cx| {
+            let Some(listener) = read_listener(cx, name, value) else { return };
+            if listeners.iter().any(|other| other.address == listener.address) {
+                cx.problem(format!(
+                    "The listener address \"{name}\" is the same as that of another listener."
+                ));
+            }
+            listeners.push(listener);
+        });
+    }
+    listeners
+}
+
+fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Listener> {
+    let address = ListenAddress::parse(name);
+    if address.is_none() {
+        cx.problem(format!("The listener address \"{name}\" is invalid."));
+    }
+    let Some(members) = value.as_object() else {
+        cx.problem(schema::wrong_type(&name.to_string_lossy(), OBJECT, value));
+        return None;
+    };
+    let mut draft = ListenerDraft::default();
+    schema::read_object(cx, members, &[LISTENER], &mut draft);
+    if !members.contains_key(b"pass".as_slice()) && !members.contains_key(b"application".as_slice()) {
+        cx.late_problem("The listener must have the \"pass\" option set.");
+    }
+    let pass = draft.pass.or(draft.application)?;
+    Some(Listener { address: address?, backlog: draft.backlog, pass })
+}
+
+#[derive(Default)]
+struct ListenerDraft {
+    pass: Option<Destination>,
+    application: Option<Destination>,
+    backlog: Option<u32>,
+}
+
+const LISTENER: &[Member<ListenerDraft>] = &[
+    Member::optional("pass", STRING, |cx, value, draft| draft.pass = actions::destination(cx, value)),
+    Member::optional("application", STRING, |cx, value, draft| draft.application = application(cx, value)),
+    Member::not_yet("tls"),
+    Member::not_yet("forwarded"),
+    Member::not_yet("client_ip"),
+    Member::optional("backlog", NUMBER, |cx, value, draft| {
+        // -1 means the operating system's maximum, as does no number at all.
+        draft.backlog =
+            integer(cx, "backlog", value, -1..=INT_MAX).and_then(|number| u32::try_from(number).ok());
+    }),
+];
+
+/// The old spelling of `pass: applications/NAME`.
+fn application(cx: &mut Context<'_>, value: &Value) -> Option<Destination> {
+    let name = value.as_bytes()?;
+    let Some(app) = cx.destinations.applications.get_index_of(&**name) else {
+        cx.problem(format!("Listening socket is assigned for a non existing application \"{name}\"."));
+        return None;
+    };
+    Some(Destination::Application { app, target: 0 })
+}

@@ -1,0 +1,140 @@
+//! The options of PHP applications (UNIT-COMPAT 22.1).
+
+use std::path::PathBuf;
+
+use super::applications::AppDraft;
+use super::context::Context;
+use super::schema::{self, Member, OBJECT, STRING};
+use super::strings::{member_name, name, path, text};
+use crate::json::{Bytes, Object, Value};
+use crate::plan::{PhpSpec, PhpTarget, RuntimeSpec};
+
+/// What the members that concern PHP say so far.
+#[derive(Default)]
+pub(super) struct PhpDraft {
+    target: TargetDraft,
+    targets: Vec<PhpTarget>,
+    options: PhpOptions,
+}
+
+#[derive(Default)]
+struct TargetDraft {
+    root: Option<PathBuf>,
+    script: Option<PathBuf>,
+    index: Option<String>,
+}
+
+#[derive(Default)]
+struct PhpOptions {
+    file: Option<PathBuf>,
+    admin: Vec<(String, String)>,
+    user: Vec<(String, String)>,
+    sapi_name: Option<String>,
+}
+
+pub(super) const PHP: &[Member<AppDraft>] = &[
+    Member::optional("root", STRING, |cx, value, draft| draft.php.target.root = path(cx, "root", value)),
+    Member::optional("script", STRING, |cx, value, draft| {
+        draft.php.target.script = path(cx, "script", value);
+    }),
+    Member::optional("index", STRING, |cx, value, draft| draft.php.target.index = text(cx, "index", value)),
+    Member::optional("targets", OBJECT, |cx, value, draft| draft.php.targets = read_targets(cx, value)),
+    Member::optional("options", OBJECT, |cx, value, draft| {
+        let Some(members) = value.as_object() else { return };
+        schema::read_object(cx, members, &[OPTIONS], &mut draft.php.options);
+    }),
+];
+
+/// Checks what concerns several members, and makes the specification.
+pub(super) fn finish(cx: &mut Context<'_>, members: &Object, draft: PhpDraft) -> Option<RuntimeSpec> {
+    let targets = if members.contains_key(b"targets".as_slice()) {
+        for twin in ["root", "script", "index"] {
+            if members.contains_key(twin.as_bytes()) {
+                let detail =
+                    format!("The \"{twin}\" option is mutually exclusive with the \"targets\" object.");
+                cx.at(twin.as_bytes(), |cx| cx.problem(detail));
+            }
+        }
+        draft.targets
+    } else {
+        if !members.contains_key(b"root".as_slice()) {
+            cx.problem("Required parameter \"root\" is missing.");
+        }
+        vec![target(String::new(), draft.target)?]
+    };
+    let PhpOptions { file, admin, user, sapi_name } = draft.options;
+    Some(RuntimeSpec::Php(PhpSpec { targets, ini_file: file, admin, user, sapi_name }))
+}
+
+fn target(name: String, draft: TargetDraft) -> Option<PhpTarget> {
+    let index = draft.index.unwrap_or_else(|| "index.php".to_owned());
+    Some(PhpTarget { name, root: draft.root?, script: draft.script, index })
+}
+
+fn read_targets(cx: &mut Context<'_>, value: &Value) -> Vec<PhpTarget> {
+    let n_targets = value.as_object().map_or(0, Object::len);
+    if n_targets > MAX_TARGETS {
+        cx.problem(format!("The \"targets\" object must not contain more than {MAX_TARGETS} members."));
+    } else if n_targets == 0 {
+        cx.problem("The \"targets\" object must contain at least one member.");
+    }
+    let members = value.as_object().into_iter().flatten();
+    members.filter_map(|(name, value)| cx.at(name, |cx| read_target(cx, name, value))).collect()
+}
+
+fn read_target(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<PhpTarget> {
+    if name.is_empty() {
+        cx.problem("The target name must not be empty.");
+    }
+    let Some(members) = value.as_object() else {
+        cx.problem(format!("The \"{name}\" target must be an object."));
+        return None;
+    };
+    let mut draft = TargetDraft::default();
+    schema::read_object(cx, members, &[TARGET], &mut draft);
+    target(member_name(cx, name)?, draft)
+}
+
+const TARGET: &[Member<TargetDraft>] = &[
+    Member::required("root", STRING, |cx, value, draft| draft.root = path(cx, "root", value)),
+    Member::optional("script", STRING, |cx, value, draft| draft.script = path(cx, "script", value)),
+    Member::optional("index", STRING, |cx, value, draft| draft.index = text(cx, "index", value)),
+];
+
+const OPTIONS: &[Member<PhpOptions>] = &[
+    Member::optional("file", STRING, |cx, value, options| options.file = path(cx, "file", value)),
+    Member::optional("admin", OBJECT, |cx, value, options| options.admin = ini_settings(cx, value)),
+    Member::optional("user", OBJECT, |cx, value, options| options.user = ini_settings(cx, value)),
+    Member::optional("sapi_name", STRING, |cx, value, options| options.sapi_name = sapi_name(cx, value)),
+];
+
+fn ini_settings(cx: &mut Context<'_>, value: &Value) -> Vec<(String, String)> {
+    let members = value.as_object().into_iter().flatten();
+    members.filter_map(|(name, value)| cx.at(name, |cx| ini_setting(cx, name, value))).collect()
+}
+
+fn ini_setting(cx: &mut Context<'_>, option: &Bytes, value: &Value) -> Option<(String, String)> {
+    if option.is_empty() {
+        cx.problem("The PHP option name must not be empty.");
+    }
+    if !matches!(value, Value::String(_)) {
+        cx.problem(format!("The \"{option}\" PHP option must be a string."));
+        return None;
+    }
+    Some((member_name(cx, option)?, text(cx, &option.to_string_lossy(), value)?))
+}
+
+fn sapi_name(cx: &mut Context<'_>, value: &Value) -> Option<String> {
+    let text = name(cx, "sapi_name", value)?;
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if text.len() > MAX_SAPI_NAME || !text.chars().all(allowed) {
+        cx.problem(format!(
+            "The \"sapi_name\" string must be 1 to {MAX_SAPI_NAME} lower-case letters, digits or hyphens."
+        ));
+        return None;
+    }
+    Some(text)
+}
+
+const MAX_TARGETS: usize = 254;
+const MAX_SAPI_NAME: usize = 32;

@@ -1,0 +1,66 @@
+//! Checks of single numbers and booleans that many options share.
+
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::context::Context;
+use crate::json::Value;
+
+/// Greatest value of a C `int`, Unit's bound for most numbers.
+pub(super) const INT_MAX: i64 = 2_147_483_647;
+
+/// The integer, if it is inside `range`.
+pub(super) fn integer(
+    cx: &mut Context<'_>,
+    name: &str,
+    value: &Value,
+    range: RangeInclusive<i64>,
+) -> Option<i64> {
+    let number = value.as_number()?.as_i64();
+    let (&least, &greatest) = (range.start(), range.end());
+    if number < least && least == 0 {
+        cx.problem(format!("The \"{name}\" number must not be negative."));
+    } else if number < least {
+        cx.problem(format!("The \"{name}\" number must be equal to or greater than {least}."));
+    } else if number > greatest {
+        cx.problem(format!("The \"{name}\" number must not exceed {greatest}."));
+    } else {
+        return Some(number);
+    }
+    None
+}
+
+/// A count from 1.
+pub(super) fn count(cx: &mut Context<'_>, name: &str, value: &Value) -> Option<NonZeroU32> {
+    let number = integer(cx, name, value, 1..=INT_MAX)?;
+    u32::try_from(number).ok().and_then(NonZeroU32::new)
+}
+
+/// A count from 0, where 0 means that there is no limit.
+pub(super) fn limit(cx: &mut Context<'_>, name: &str, value: &Value) -> Option<NonZeroU32> {
+    let number = integer(cx, name, value, 0..=INT_MAX)?;
+    u32::try_from(number).ok().and_then(NonZeroU32::new)
+}
+
+/// Whole seconds inside `range`.
+pub(super) fn seconds(
+    cx: &mut Context<'_>,
+    name: &str,
+    value: &Value,
+    range: RangeInclusive<i64>,
+) -> Option<Duration> {
+    let number = integer(cx, name, value, range)?;
+    u64::try_from(number).ok().map(Duration::from_secs)
+}
+
+/// A size in bytes inside `range`.
+pub(super) fn size(
+    cx: &mut Context<'_>,
+    name: &str,
+    value: &Value,
+    range: RangeInclusive<i64>,
+) -> Option<usize> {
+    let number = integer(cx, name, value, range)?;
+    usize::try_from(number).ok()
+}

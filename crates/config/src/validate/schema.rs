@@ -1,0 +1,136 @@
+//! Objects by table: which members there are, of which types, which are required, who reads them.
+
+use super::context::Context;
+use crate::json::{Kind, Object, Value};
+
+/// A set of JSON types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Types(u8);
+
+pub(super) const NULL: Types = Types(1);
+pub(super) const BOOL: Types = Types(1 << 1);
+pub(super) const INTEGER: Types = Types(1 << 2);
+pub(super) const FRACTION: Types = Types(1 << 3);
+pub(super) const NUMBER: Types = INTEGER.or(FRACTION);
+pub(super) const STRING: Types = Types(1 << 4);
+pub(super) const ARRAY: Types = Types(1 << 5);
+pub(super) const OBJECT: Types = Types(1 << 6);
+
+impl Types {
+    pub(super) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    fn contains(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// One row of a table. `T` is the draft that the object's members fill.
+pub(super) struct Member<T> {
+    name: &'static str,
+    types: Types,
+    presence: Presence,
+    read: Option<Read<T>>,
+}
+
+/// Reads a value of an accepted type into the draft, or reports what is wrong with it.
+type Read<T> = fn(&mut Context<'_>, &Value, &mut T);
+
+#[derive(PartialEq, Eq)]
+enum Presence {
+    Optional,
+    Required,
+}
+
+impl<T> Member<T> {
+    pub(super) const fn optional(name: &'static str, types: Types, read: Read<T>) -> Self {
+        Self { name, types, presence: Presence::Optional, read: Some(read) }
+    }
+
+    pub(super) const fn required(name: &'static str, types: Types, read: Read<T>) -> Self {
+        Self { name, types, presence: Presence::Required, read: Some(read) }
+    }
+
+    /// A member of the contract that this version does not know how to obey: refused, because
+    /// ignoring it would change what the configuration means.
+    pub(super) const fn not_yet(name: &'static str) -> Self {
+        Self { name, types: NULL, presence: Presence::Optional, read: None }
+    }
+}
+
+/// Checks and reads all members. The tables are those of the parts that make up the object.
+pub(super) fn read_object<T>(cx: &mut Context<'_>, members: &Object, tables: &[&[Member<T>]], draft: &mut T) {
+    let rows = || tables.iter().copied().flatten();
+    for row in rows().filter(|row| row.presence == Presence::Required) {
+        if !members.contains_key(row.name.as_bytes()) {
+            cx.problem(format!("Required parameter \"{}\" is missing.", row.name));
+        }
+    }
+    for (name, value) in members {
+        cx.at(name, |cx| match rows().find(|row| row.name.as_bytes() == &**name) {
+            Some(row) => read_member(cx, row, value, draft),
+            None => {
+                let detail = format!("Unknown parameter \"{name}\".");
+                cx.problem_with_suggestion(detail, &name.to_string_lossy(), rows().map(|row| row.name));
+            }
+        });
+    }
+}
+
+fn read_member<T>(cx: &mut Context<'_>, row: &Member<T>, value: &Value, draft: &mut T) {
+    let Some(read) = row.read else {
+        let name = row.name;
+        cx.problem(format!("The \"{name}\" option is not supported by this version of Corral yet."));
+        return;
+    };
+    if row.types.contains(type_of(value)) {
+        read(cx, value, draft);
+    } else {
+        cx.problem(wrong_type(row.name, row.types, value));
+    }
+}
+
+/// The detail for a value that must be an object; `subject` starts the sentence.
+pub(super) fn not_an_object(subject: &str, value: &Value) -> String {
+    format!("{subject} must be an object, but not {}.", name_of(type_of(value)))
+}
+
+/// The detail for a member of a wrong type.
+pub(super) fn wrong_type(name: &str, expected: Types, value: &Value) -> String {
+    let names: Vec<_> =
+        TYPE_NAMES.iter().filter(|(types, _)| expected.contains(*types)).map(|(_, name)| *name).collect();
+    let expected = match names.as_slice() {
+        [] => "absent".to_owned(),
+        [only] => (*only).to_owned(),
+        [first, second] => format!("either {first} or {second}"),
+        [others @ .., last] => format!("either {}, or {last}", others.join(", ")),
+    };
+    format!("The \"{name}\" value must be {expected}, but not {}.", name_of(type_of(value)))
+}
+
+fn type_of(value: &Value) -> Types {
+    match value.kind() {
+        Kind::Null => NULL,
+        Kind::Bool => BOOL,
+        Kind::Integer => INTEGER,
+        Kind::Fraction => FRACTION,
+        Kind::String => STRING,
+        Kind::Array => ARRAY,
+        Kind::Object => OBJECT,
+    }
+}
+
+fn name_of(types: Types) -> &'static str {
+    TYPE_NAMES.iter().find(|(known, _)| *known == types).map_or("a value", |(_, name)| name)
+}
+
+const TYPE_NAMES: &[(Types, &str)] = &[
+    (NULL, "a null"),
+    (BOOL, "a boolean"),
+    (INTEGER, "an integer number"),
+    (FRACTION, "a fractional number"),
+    (STRING, "a string"),
+    (ARRAY, "an array"),
+    (OBJECT, "an object"),
+];

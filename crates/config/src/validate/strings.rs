@@ -1,0 +1,109 @@
+//! Checks of strings that many options share: names and paths, templates, patterns.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+
+use super::context::Context;
+use crate::json::{Bytes, Value};
+use crate::pattern::{Flavor, PatternError, PatternSet};
+use crate::template::Template;
+
+/// Text in UTF-8; may be empty.
+pub(super) fn text(cx: &mut Context<'_>, name: &str, value: &Value) -> Option<String> {
+    let bytes = value.as_bytes()?;
+    let text = bytes.to_str().map(str::to_owned);
+    if text.is_none() {
+        cx.problem(format!("The \"{name}\" string must be valid UTF-8."));
+    } else if bytes.contains(&0) {
+        cx.problem(format!("The \"{name}\" string must not contain null character."));
+        return None;
+    }
+    text
+}
+
+/// Text that names something, so it is not empty.
+pub(super) fn name(cx: &mut Context<'_>, name: &str, value: &Value) -> Option<String> {
+    let text = text(cx, name, value)?;
+    if text.is_empty() {
+        cx.problem(format!("The \"{name}\" string must not be empty."));
+        return None;
+    }
+    Some(text)
+}
+
+/// A file path; any bytes but NUL.
+pub(super) fn path(cx: &mut Context<'_>, name: &str, value: &Value) -> Option<PathBuf> {
+    let bytes = value.as_bytes()?;
+    if bytes.is_empty() {
+        cx.problem(format!("The \"{name}\" string must not be empty."));
+    } else if bytes.contains(&0) {
+        cx.problem(format!("The \"{name}\" string must not contain null character."));
+    } else {
+        return Some(PathBuf::from(OsString::from_vec(bytes.to_vec())));
+    }
+    None
+}
+
+/// A string that may contain variables.
+pub(super) fn template(cx: &mut Context<'_>, name: &str, value: &Value) -> Option<Template> {
+    match Template::parse(value.as_bytes()?) {
+        Ok(template) => Some(template),
+        Err(error) => {
+            cx.problem(format!("{error} in the \"{name}\" value."));
+            None
+        }
+    }
+}
+
+/// One pattern or an array of them.
+pub(super) fn patterns(
+    cx: &mut Context<'_>,
+    name: &str,
+    value: &Value,
+    flavor: Flavor,
+) -> Option<PatternSet> {
+    let mut set = PatternSet::default();
+    let complete = match value {
+        Value::Array(elements) => {
+            let added = elements.iter().enumerate().map(|(idx, element)| {
+                cx.at_index(idx, |cx| add_pattern(cx, name, element, flavor, &mut set))
+            });
+            added.fold(true, |complete, added| complete & added)
+        }
+        single => add_pattern(cx, name, single, flavor, &mut set),
+    };
+    complete.then_some(set)
+}
+
+/// Whether the pattern could be added.
+fn add_pattern(
+    cx: &mut Context<'_>,
+    name: &str,
+    value: &Value,
+    flavor: Flavor,
+    set: &mut PatternSet,
+) -> bool {
+    let Value::String(text) = value else {
+        let expected = if flavor == Flavor::PercentEncoded { "a string" } else { "strings" };
+        cx.problem(format!("The \"match\" pattern for \"{name}\" must be {expected}."));
+        return false;
+    };
+    match set.add(text, flavor) {
+        Ok(()) => return true,
+        Err(PatternError::Encoding) => {
+            cx.problem(format!("The \"match\" pattern for \"{name}\" is encoded but is invalid."));
+        }
+        Err(error) => cx.problem(error.to_string()),
+    }
+    false
+}
+
+/// A member whose name is free, as text.
+pub(super) fn member_name(cx: &mut Context<'_>, name: &Bytes) -> Option<String> {
+    let text = name.to_str();
+    if text.is_none() {
+        cx.problem(format!("The name \"{name}\" must be valid UTF-8."));
+    }
+    text.map(str::to_owned)
+}

@@ -373,7 +373,11 @@ Require all granted
 
 
 class ApachePrefork(Apache):
-    """A process for each connection is its nature, so the number of PHP workers does not apply to it."""
+    """A process for each connection is its nature, so the number of PHP workers does not apply to it.
+
+    All are there from the start: it forks them too slowly for a short run, and a connection that waits
+    for a process would be missing in the percentiles.
+    """
 
     name = "apache+mod_php"
     modules = ("mod_mpm_prefork", "mod_authz_core", "mod_mime", "libphp8.2")
@@ -386,8 +390,8 @@ SetHandler application/x-httpd-php
 </FilesMatch>
 ServerLimit 256
 MaxRequestWorkers 256
-StartServers {self.setup.php_workers}
-MinSpareServers {self.setup.php_workers}
+StartServers 256
+MinSpareServers 8
 MaxSpareServers 256
 MaxConnectionsPerChild 0"""
         )

@@ -6,7 +6,8 @@ use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, Plan};
 use serde::{Deserialize, Serialize};
 
-/// One configuration that was handed out; grows by one with each.
+/// One configuration that was handed out; grows with each. The controller numbers what it sends to
+/// main, and main what it sends to the router, as it also prepares generations by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Generation(pub u64);
 
@@ -134,13 +135,15 @@ pub enum ToRouter {
         /// As configured.
         address: ListenAddress,
     },
-    /// The access log for the generation that is being prepared. Carries the open file.
+    /// The access log for the generation that is being prepared. Carries the open file. Sent for the
+    /// one in force when log files are reopened: the file takes the place of the old one at once.
     AccessLog {
         /// The generation that it belongs to.
         generation: Generation,
     },
     /// An application's prototype is ready. Carries the bell: its memory, then one eventfd for
-    /// each event loop.
+    /// each event loop. Comes again for an instance whose prototype died and was replaced, after
+    /// all its workers were reported gone: the bell takes the place of the old one.
     AppReady {
         /// The instance.
         app: AppId,

@@ -5,6 +5,7 @@ pub mod file;
 pub mod futex;
 pub mod listen;
 pub mod memory;
+pub mod poll;
 pub mod process;
 pub mod sealed;
 pub mod signal;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 
-use rustix::process::{Resource, Rlimit, Signal};
+use rustix::process::{Pid, Resource, Rlimit, Signal};
 
 static ARGC: AtomicI32 = AtomicI32::new(0);
 static ARGV: AtomicPtr<*mut libc::c_char> = AtomicPtr::new(std::ptr::null_mut());
@@ -119,7 +119,13 @@ pub fn is_single_threaded() -> io::Result<bool> {
 /// Makes this process the parent of descendants whose own parent has died.
 pub fn become_subreaper() -> io::Result<()> {
     // Any non-null pid turns it on (prctl(2) takes it as a flag).
-    Ok(rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT))?)
+    Ok(rustix::process::set_child_subreaper(Some(Pid::INIT))?)
+}
+
+/// The children of this process, which must have one thread. Empty where the kernel does not tell.
+pub fn children() -> Vec<Pid> {
+    let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    list.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
 }
 
 /// Asks the kernel for a signal when the parent of this process dies.

@@ -100,6 +100,15 @@ pub fn kill(pid: Pid, signal: Signal) -> io::Result<()> {
     Ok(rustix::process::kill_process(pid, signal)?)
 }
 
+/// Sends a signal to a process if it is a child of this one; says whether it is. For numbers that an
+/// untrusted process reported: a child's number is not used again before its parent collects it.
+pub fn kill_child(pid: Pid, signal: Signal) -> bool {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+    let only_look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    // Fails with `ECHILD` for anything that is not a child.
+    waitid(WaitId::Pid(pid), only_look).is_ok() && kill(pid, signal).is_ok()
+}
+
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -142,6 +151,16 @@ fn how_ended(status: rustix::process::WaitStatus) -> Option<Ended> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_children_are_killed() {
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        assert!(kill_child(pid, Signal::KILL));
+        child.wait().unwrap();
+        assert!(!kill_child(pid, Signal::KILL), "it was collected");
+        assert!(!kill_child(rustix::process::getpid(), Signal::KILL), "this is no child");
+    }
 
     #[test]
     fn a_blocked_signal_is_read_once() {

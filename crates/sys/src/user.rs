@@ -57,11 +57,23 @@ pub struct Credentials {
 
 impl Credentials {
     /// The user with its supplementary groups; `group` takes the place of its primary group.
+    ///
+    /// Numbers work too: in containers, files often belong to a number without a name. Without
+    /// `group` such a number is also its group's.
     pub fn resolve(user: &str, group: Option<&str>) -> Result<Self, UserError> {
-        let user = user_by_name(user)?;
-        let gid = group.map_or(Ok(user.gid), group_by_name)?;
-        let groups = supplementary_groups(&user.name, gid)?;
-        Ok(Self { uid: user.uid, gid, groups })
+        let gid = group.map(group_by_name_or_number).transpose()?;
+        match user_by_name(user).or_else(|error| user_by_number(user).ok_or(error)) {
+            Ok(user) => {
+                let gid = gid.unwrap_or(user.gid);
+                let groups = supplementary_groups(&user.name, gid)?;
+                Ok(Self { uid: user.uid, gid, groups })
+            }
+            Err(error) => {
+                let uid = user.parse().map_err(|_| error)?;
+                let gid = gid.unwrap_or(uid);
+                Ok(Self { uid, gid, groups: vec![gid] })
+            }
+        }
     }
 }
 
@@ -74,6 +86,14 @@ pub fn user_by_name(name: &str) -> Result<User, UserError> {
         unsafe { libc::getpwnam_r(c_name.as_ptr(), entry, buffer.as_mut_ptr(), buffer.len(), result) }
     })?;
     found.ok_or_else(missing)
+}
+
+fn user_by_number(text: &str) -> Option<User> {
+    user_by_uid(text.parse().ok()?).ok()
+}
+
+fn group_by_name_or_number(text: &str) -> Result<u32, UserError> {
+    group_by_name(text).or_else(|error| text.parse().map_err(|_| error))
 }
 
 /// Looks a user up by number.
@@ -223,6 +243,20 @@ mod tests {
     }
 
     #[track_caller]
+    fn check_numbers(user: &str, group: Option<&str>, expected: (u32, u32)) {
+        let credentials = Credentials::resolve(user, group).unwrap();
+        assert_eq!((credentials.uid, credentials.gid), expected);
+    }
+
+    #[test]
+    fn numbers_stand_for_themselves() {
+        check_numbers("65534", None, (65534, 65534));
+        check_numbers("3999999999", None, (3_999_999_999, 3_999_999_999));
+        check_numbers("3999999999", Some("7"), (3_999_999_999, 7));
+        check_numbers("nobody", Some("4000"), (65534, 4000));
+    }
+
+    #[track_caller]
     fn check_missing(user: &str, group: Option<&str>, expected: &str) {
         assert_eq!(Credentials::resolve(user, group).unwrap_err().to_string(), expected);
     }
@@ -230,6 +264,7 @@ mod tests {
     #[test]
     fn missing_names_are_named() {
         check_missing("no-such-user", None, "there is no user \"no-such-user\"");
+        check_missing("-1", None, "there is no user \"-1\"");
         check_missing("", None, "there is no user \"\"");
         check_missing("a\0b", None, "there is no user \"a\0b\"");
         check_missing("nobody", Some("no-such-group"), "there is no group \"no-such-group\"");

@@ -1,0 +1,82 @@
+//! Waiting for several descriptors at once.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+/// What is waited for on one descriptor. The end of the other side always counts as readable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// Something to read.
+    Read,
+    /// Something to read, or room to write.
+    ReadWrite,
+}
+
+/// What one descriptor is ready for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Readiness {
+    /// A read does not block: there is something, or the other side is gone.
+    pub readable: bool,
+    /// A write does not block.
+    pub writable: bool,
+}
+
+/// Waits until a descriptor is ready, `timeout` is over or a signal comes, and says for each
+/// descriptor what it is ready for, in their order.
+pub fn wait(fds: &[(BorrowedFd<'_>, Interest)], timeout: Option<Duration>) -> io::Result<Vec<Readiness>> {
+    let mut polled: Vec<_> = fds
+        .iter()
+        .map(|(fd, interest)| match interest {
+            Interest::Read => PollFd::from_borrowed_fd(*fd, PollFlags::IN),
+            Interest::ReadWrite => PollFd::from_borrowed_fd(*fd, PollFlags::IN | PollFlags::OUT),
+        })
+        .collect();
+    // A time too far away for the kernel's type is the same as none.
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    match rustix::event::poll(&mut polled, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let ended = PollFlags::HUP | PollFlags::ERR;
+    let readiness = polled.iter().map(|fd| Readiness {
+        readable: fd.revents().intersects(PollFlags::IN | ended),
+        writable: fd.revents().intersects(PollFlags::OUT),
+    });
+    Ok(readiness.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn look(socket: &UnixStream, interest: Interest) -> (bool, bool) {
+        let ready = wait(&[(socket.as_fd(), interest)], Some(Duration::ZERO)).unwrap();
+        (ready[0].readable, ready[0].writable)
+    }
+
+    #[test]
+    fn readiness_follows_the_socket() {
+        let (here, mut there) = UnixStream::pair().unwrap();
+        assert_eq!(look(&here, Interest::Read), (false, false));
+        assert_eq!(look(&here, Interest::ReadWrite), (false, true));
+        there.write_all(b"x").unwrap();
+        assert_eq!(look(&here, Interest::ReadWrite), (true, true));
+        drop(there);
+        assert_eq!(look(&here, Interest::Read), (true, false));
+    }
+
+    #[test]
+    fn the_time_out_is_kept() {
+        let (here, _there) = UnixStream::pair().unwrap();
+        let start = std::time::Instant::now();
+        wait(&[(here.as_fd(), Interest::Read)], Some(Duration::from_millis(20))).unwrap();
+        assert!(start.elapsed() >= Duration::from_millis(20));
+    }
+}

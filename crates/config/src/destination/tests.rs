@@ -1,1 +1,72 @@
-//! Tests.
+//! The text of `pass`, against anonymous and named routes.
+
+use super::{Destinations, PassError, RouteNames};
+use crate::json::Bytes;
+use crate::route::Destination;
+
+fn destinations(routes: RouteNames) -> Destinations {
+    let targets = vec![Bytes::from("front"), Bytes::from("admin")];
+    let applications = [("blog", targets), ("a/b", Vec::new()), ("100%", Vec::new())];
+    let applications = applications.into_iter().map(|(name, targets)| (Bytes::from(name), targets));
+    Destinations { routes, applications: applications.collect() }
+}
+
+/// `app(0, 1)` or `route(0)` or the error.
+#[track_caller]
+fn check(text: &str, expect: &str) {
+    check_with(RouteNames::Named(vec![Bytes::from("main"), Bytes::from("x/y")]), text, expect);
+}
+
+#[track_caller]
+fn check_with(routes: RouteNames, text: &str, expect: &str) {
+    let found = match destinations(routes).resolve(text.as_bytes()) {
+        Ok(Destination::Application { app, target }) => format!("app({app}, {target})"),
+        Ok(Destination::Route(idx)) => format!("route({idx})"),
+        Ok(Destination::Template(_)) => "template".to_owned(),
+        Err(PassError::Malformed) => "malformed".to_owned(),
+        Err(PassError::Unknown) => "unknown".to_owned(),
+    };
+    assert_eq!(found, expect, "{text}");
+}
+
+#[test]
+fn applications_and_targets() {
+    check("applications/blog", "app(0, 0)");
+    check("applications/blog/front", "app(0, 0)");
+    check("applications/blog/admin", "app(0, 1)");
+    check("applications/a%2Fb", "app(1, 0)");
+    check("applications/100%25", "app(2, 0)");
+    check("applications/blog/other", "unknown");
+    check("applications/a%2Fb/x", "unknown");
+    check("applications/other", "unknown");
+    check("applications", "unknown");
+    check("upstreams/x", "unknown");
+}
+
+#[test]
+fn routes_are_anonymous_or_named() {
+    check("routes/main", "route(0)");
+    check("routes/x%2fy", "route(1)");
+    check("routes", "unknown");
+    check("routes/other", "unknown");
+    check("routes/main/x", "unknown");
+    check_with(RouteNames::Anonymous, "routes", "route(0)");
+    check_with(RouteNames::Anonymous, "routes/main", "unknown");
+    check_with(RouteNames::Missing, "routes", "unknown");
+}
+
+#[test]
+fn malformed_texts() {
+    for text in [
+        "",
+        "/",
+        "applications/",
+        "/applications/blog",
+        "applications//blog",
+        "a/b/c/d",
+        "applications/%",
+        "applications/%4",
+    ] {
+        check(text, "malformed");
+    }
+}

@@ -1,1 +1,111 @@
-//! Tests.
+//! Syntax, names and rendering.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::{Template, Variable, Variables};
+
+/// Every value is its variable's description, so that the output shows what was asked.
+struct Shown;
+
+impl Variables for Shown {
+    fn append(&mut self, variable: &Variable, out: &mut Vec<u8>) {
+        let text = match variable {
+            Variable::Header(name) => format!("<header {}>", String::from_utf8_lossy(name)),
+            Variable::Argument(name) => format!("<arg {}>", String::from_utf8_lossy(name)),
+            Variable::Cookie(name) => format!("<cookie {}>", String::from_utf8_lossy(name)),
+            Variable::ResponseHeader(name) => format!("<response {}>", String::from_utf8_lossy(name)),
+            other => format!("<{other:?}>"),
+        };
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+#[track_caller]
+fn check(text: &str, expect: &str) {
+    let mut out = Vec::new();
+    Template::parse(text.as_bytes()).unwrap().render(&mut Shown, &mut out);
+    assert_eq!(String::from_utf8(out).unwrap(), expect, "{text}");
+}
+
+#[track_caller]
+fn check_refused(text: &str, expect: &str) {
+    let error = Template::parse(text.as_bytes()).expect_err(text);
+    assert_eq!(error.to_string(), expect, "{text}");
+}
+
+#[track_caller]
+fn check_constant(text: &str, expect: Option<&str>) {
+    let template = Template::parse(text.as_bytes()).unwrap();
+    assert_eq!(template.is_constant(), expect.map(str::as_bytes), "{text}");
+}
+
+#[test]
+fn variables_are_found_in_text() {
+    check("", "");
+    check("/www", "/www");
+    check("$uri", "<Uri>");
+    check("/www$uri", "/www<Uri>");
+    check("${host}name", "<Host>name");
+    check("$method$host", "<Method><Host>");
+    check("$host/$uri.", "<Host>/<Uri>.");
+    check("$host1", "<Host>1");
+    check("a{b}`", "a{b}`");
+    check("$request_line $request_uri", "<RequestLine> <RequestUri>");
+    check("$remote_addr [$time_local]", "<RemoteAddr> [<TimeLocal>]");
+    check("$status $body_bytes_sent", "<Status> <BodyBytesSent>");
+    check("$request_time $request_id", "<RequestTime> <RequestId>");
+}
+
+#[test]
+fn names_of_fields_are_folded_and_others_are_not() {
+    check("$header_User_Agent", "<header user-agent>");
+    check("${header_x}", "<header x>");
+    check("$response_header_Content_Type", "<response content-type>");
+    check("$arg_Foo_bar", "<arg Foo_bar>");
+    check("$cookie_SID", "<cookie SID>");
+}
+
+#[test]
+fn a_dollar_is_a_literal() {
+    check("$dollar", "$");
+    check("a${dollar}uri", "a$uri");
+    check_constant("$dollar$dollar", Some("$$"));
+}
+
+#[test]
+fn constants_are_known() {
+    check_constant("", Some(""));
+    check_constant("/www", Some("/www"));
+    check_constant("/www$uri", None);
+}
+
+#[test]
+fn faults_are_explained() {
+    check_refused("$", "Invalid variable at position 0");
+    check_refused("ab$", "Invalid variable at position 2");
+    check_refused("$1", "Invalid variable at position 0");
+    check_refused("$$uri", "Invalid variable at position 0");
+    check_refused("$uri${}", "Invalid variable at position 4");
+    check_refused("${uri", "Invalid variable at position 0");
+    check_refused("${uri ", "Invalid variable at position 0");
+    check_refused("${ur-i}", "Invalid variable at position 0");
+    check_refused("$url", "Unknown variable \"url\"");
+    check_refused("$Uri", "Unknown variable \"Uri\"");
+    check_refused("$header_", "Unknown variable \"header_\"");
+    check_refused("${arg_}", "Unknown variable \"arg_\"");
+    check_refused("$cookie_1", "Unknown variable \"cookie_\"");
+    check_refused("$response_header_", "Unknown variable \"response_header_\"");
+    check_refused(
+        "`/www${uri}`",
+        "Unit is built without support of njs: \"--njs\" ./configure option is missing.",
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_template_panics(input in "[$`{}a-z_0-9 ]{0,30}", bytes in vec(any::<u8>(), 0..30)) {
+        crate::fuzz::fuzz_template(input.as_bytes());
+        crate::fuzz::fuzz_template(&bytes);
+    }
+}

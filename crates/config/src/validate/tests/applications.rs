@@ -1,0 +1,260 @@
+//! `applications`: what they become, and what is wrong with them.
+
+use super::{check_problems, config};
+use crate::plan::{AppSpec, PhpSpec, RuntimeSpec};
+
+/// The only application, whose members besides `type` and `root` are given.
+#[track_caller]
+fn application(members: &str) -> AppSpec {
+    let mut config =
+        config(&format!(r#"{{"applications": {{"a": {{"type": "php", "root": "/www"{members}}}}}}}"#));
+    config.applications.remove(0)
+}
+
+#[track_caller]
+fn php(spec: AppSpec) -> PhpSpec {
+    let RuntimeSpec::Php(php) = spec.runtime;
+    php
+}
+
+/// `expect` are the problems of one application, with pointers relative to it.
+#[track_caller]
+fn check(application: &str, expect: &[(&str, &str)]) {
+    let expect: Vec<_> =
+        expect.iter().map(|(pointer, detail)| (format!("/applications/a{pointer}"), *detail)).collect();
+    let expect: Vec<_> = expect.iter().map(|(pointer, detail)| (pointer.as_str(), *detail)).collect();
+    check_problems(&format!(r#"{{"applications": {{"a": {application}}}}}"#), &expect);
+}
+
+/// `expect` is the problem that the value of one member has.
+#[track_caller]
+fn check_member(name: &str, value: &str, expect: (&str, &str)) {
+    check(&format!(r#"{{"type": "php", "root": "/www", "{name}": {value}}}"#), &[expect]);
+}
+
+#[test]
+fn defaults_are_filled_in() {
+    let spec = application("");
+    assert_eq!((spec.name.as_str(), spec.module.to_str()), ("a", Some("/opt/corral-php")));
+    assert_eq!((spec.processes.max.get(), spec.processes.spare), (1, 1));
+    assert_eq!(spec.processes.idle_timeout.as_secs(), 15);
+    assert_eq!((spec.limits.timeout, spec.limits.requests), (None, None));
+    assert_eq!((spec.user.as_ref(), spec.group.as_ref(), spec.stdout.as_ref()), (None, None, None));
+    let php = php(spec);
+    assert_eq!((php.targets.len(), php.targets[0].name.as_str()), (1, ""));
+    assert_eq!((php.targets[0].index.as_str(), &php.targets[0].script), ("index.php", &None));
+    assert_eq!((php.ini_file, php.sapi_name), (None, None));
+}
+
+#[test]
+fn common_options_are_read() {
+    let spec = application(
+        r#", "user": "u", "group": "g", "working_directory": "/w", "stdout": "/o", "stderr": "/e",
+           "environment": {"A": "1", "B": ""}, "limits": {"timeout": 10, "requests": 100, "shm": 1048576},
+           "processes": {"max": 5, "spare": 2, "idle_timeout": 0}"#,
+    );
+    assert_eq!((spec.user.as_deref(), spec.group.as_deref()), (Some("u"), Some("g")));
+    assert_eq!(spec.working_directory.as_deref(), Some("/w".as_ref()));
+    assert_eq!((spec.stdout.as_deref(), spec.stderr.as_deref()), (Some("/o".as_ref()), Some("/e".as_ref())));
+    assert_eq!(
+        spec.environment,
+        [("A", "1"), ("B", "")].map(|(name, value)| (name.to_owned(), value.to_owned()))
+    );
+    assert_eq!(spec.limits.timeout.map(|timeout| timeout.as_secs()), Some(10));
+    assert_eq!(spec.limits.requests.map(std::num::NonZero::get), Some(100));
+    assert_eq!((spec.processes.max.get(), spec.processes.spare), (5, 2));
+    assert!(spec.processes.idle_timeout.is_zero());
+}
+
+#[test]
+fn processes_have_two_forms() {
+    let numbers = |members: &str| {
+        let processes = application(members).processes;
+        (processes.max.get(), processes.spare)
+    };
+    assert_eq!(numbers(r#", "processes": 4"#), (4, 4));
+    assert_eq!(numbers(r#", "processes": 2e1"#), (20, 20));
+    assert_eq!(numbers(r#", "processes": {}"#), (1, 0));
+    assert_eq!(numbers(r#", "processes": {"spare": 1}"#), (1, 1));
+    let limits = application(r#", "limits": {"timeout": 0, "requests": 0}"#).limits;
+    assert_eq!((limits.timeout, limits.requests), (None, None));
+}
+
+#[test]
+fn php_options_are_read() {
+    let spec = application(
+        r#", "script": "index.php", "index": "i.php", "options": {"file": "/ini", "sapi_name": "fpm-fcgi",
+           "admin": {"memory_limit": "1G"}, "user": {"display_errors": "0"}}"#,
+    );
+    let php = php(spec);
+    assert_eq!(php.targets[0].script.as_deref(), Some("index.php".as_ref()));
+    assert_eq!(php.targets[0].index, "i.php");
+    assert_eq!(
+        (php.ini_file.as_deref(), php.sapi_name.as_deref()),
+        (Some("/ini".as_ref()), Some("fpm-fcgi"))
+    );
+    assert_eq!(php.admin, [("memory_limit".to_owned(), "1G".to_owned())]);
+    assert_eq!(php.user, [("display_errors".to_owned(), "0".to_owned())]);
+}
+
+#[test]
+fn targets_keep_their_order() {
+    let mut config = config(
+        r#"{"applications": {"a": {"type": "php8.2", "targets": {
+            "z": {"root": "/z"}, "b": {"root": "/b", "script": "s.php", "index": "i"}}}}}"#,
+    );
+    let spec = config.applications.remove(0);
+    assert_eq!(spec.runtime.target_names().collect::<Vec<_>>(), ["z", "b"]);
+    assert_eq!(php(spec).targets[1].index, "i");
+}
+
+#[test]
+fn the_type_decides_what_runs() {
+    check("{}", &[("", "Application must have the \"type\" property set.")]);
+    check(r#"{"type": 8}"#, &[("/type", "The \"type\" value must be a string, but not an integer number.")]);
+    check("1", &[("", "The \"a\" value must be an object, but not an integer number.")]);
+    let missing = "The module to run \"php 7\" is not found among the available application modules.";
+    check(r#"{"type": "php 7"}"#, &[("/type", missing)]);
+    let unknown = "The module to run \"cobol\" is not found among the available application modules.";
+    check(r#"{"type": "cobol", "nonsense": 1}"#, &[("/type", unknown)]);
+    let later = "The \"python\" application type is not supported by this version of Corral yet.";
+    check(r#"{"type": "python 3.11", "module": "wsgi"}"#, &[("/type", later)]);
+}
+
+#[test]
+fn numbers_are_checked() {
+    let least = |name: &str| format!("The \"{name}\" number must be equal to or greater than 1.");
+    check_member("processes", "0", ("/processes", &least("processes")));
+    check_member("processes", "-3", ("/processes", &least("processes")));
+    check_member(
+        "processes",
+        "2147483648",
+        ("/processes", "The \"processes\" number must not exceed 2147483647."),
+    );
+    check_member("processes", r#"{"max": 0}"#, ("/processes/max", &least("max")));
+    check_member(
+        "processes",
+        r#"{"max": 1e10}"#,
+        ("/processes/max", "The \"max\" number must not exceed 2147483647."),
+    );
+    check_member(
+        "processes",
+        r#"{"spare": -1}"#,
+        ("/processes/spare", "The \"spare\" number must not be negative."),
+    );
+    let above = "The \"spare\" number must be less than or equal to \"max\".";
+    check_member("processes", r#"{"spare": 3, "max": 2}"#, ("/processes/spare", above));
+    check_member("processes", r#"{"spare": 2}"#, ("/processes/spare", above));
+    let negative = "The \"idle_timeout\" number must not be negative.";
+    check_member("processes", r#"{"idle_timeout": -1}"#, ("/processes/idle_timeout", negative));
+    let long = "The \"idle_timeout\" number must not exceed 2147483.";
+    check_member("processes", r#"{"idle_timeout": 2147484}"#, ("/processes/idle_timeout", long));
+    check_member(
+        "limits",
+        r#"{"timeout": -1}"#,
+        ("/limits/timeout", "The \"timeout\" number must not be negative."),
+    );
+    check_member(
+        "limits",
+        r#"{"requests": -1}"#,
+        ("/limits/requests", "The \"requests\" number must not be negative."),
+    );
+    check_member("limits", r#"{"shm": -1}"#, ("/limits/shm", "The \"shm\" number must not be negative."));
+    let either =
+        "The \"processes\" value must be either an integer number or an object, but not a fractional number.";
+    check_member("processes", "1.5", ("/processes", either));
+}
+
+#[test]
+fn the_environment_is_checked() {
+    let pointer = "/environment/";
+    check_member("environment", r#"{"": "x"}"#, (pointer, "The environment name must not be empty."));
+    check_member(
+        "environment",
+        r#"{"A=": "x"}"#,
+        ("/environment/A=", "The environment name must not contain '=' character."),
+    );
+    check_member(
+        "environment",
+        r#"{"A\u0000": "x"}"#,
+        ("/environment/A\0", "The environment name must not contain null character."),
+    );
+    check_member(
+        "environment",
+        r#"{"A": 1}"#,
+        ("/environment/A", "The \"A\" environment value must be a string."),
+    );
+    check_member(
+        "environment",
+        r#"{"A": "\u0000"}"#,
+        ("/environment/A", "The \"A\" environment value must not contain null character."),
+    );
+}
+
+#[test]
+fn paths_and_names_are_checked() {
+    for name in ["user", "group", "working_directory", "stdout", "stderr"] {
+        let pointer = format!("/{name}");
+        check_member(name, r#""""#, (&pointer, &format!("The \"{name}\" string must not be empty.")));
+        let null = format!("The \"{name}\" string must not contain null character.");
+        check_member(name, r#""a\u0000""#, (&pointer, &null));
+    }
+    let isolation = "The \"isolation\" option is not supported by this version of Corral yet.";
+    check_member("isolation", r#"{"rootfs": "/x"}"#, ("/isolation", isolation));
+}
+
+#[test]
+fn php_options_are_checked() {
+    check(r#"{"type": "php"}"#, &[("", "Required parameter \"root\" is missing.")]);
+    check_member("root2", "1", ("/root2", "Unknown parameter \"root2\"."));
+    let sapi = "The \"sapi_name\" string must be 1 to 32 lower-case letters, digits or hyphens.";
+    check_member("options", r#"{"sapi_name": "CLI"}"#, ("/options/sapi_name", sapi));
+    check_member("options", r#"{"sapi_name": "a b"}"#, ("/options/sapi_name", sapi));
+    let long = format!(r#"{{"sapi_name": "{}"}}"#, "x".repeat(33));
+    check_member("options", &long, ("/options/sapi_name", sapi));
+    check_member(
+        "options",
+        r#"{"sapi_name": ""}"#,
+        ("/options/sapi_name", "The \"sapi_name\" string must not be empty."),
+    );
+    check_member(
+        "options",
+        r#"{"admin": {"": "x"}}"#,
+        ("/options/admin/", "The PHP option name must not be empty."),
+    );
+    check_member(
+        "options",
+        r#"{"user": {"a.b": 1}}"#,
+        ("/options/user/a.b", "The \"a.b\" PHP option must be a string."),
+    );
+    check_member("options", r#"{"files": "x"}"#, ("/options/files", "Unknown parameter \"files\"."));
+}
+
+#[test]
+fn targets_are_checked() {
+    let twin =
+        |name: &str| format!("The \"{name}\" option is mutually exclusive with the \"targets\" object.");
+    check(
+        r#"{"type": "php", "root": "/", "index": "i", "targets": {"t": {"root": "/"}}}"#,
+        &[("/root", &twin("root")), ("/index", &twin("index"))],
+    );
+    let missing = "Required parameter \"root\" is missing.";
+    check(r#"{"type": "php", "targets": {"t": {}}}"#, &[("/targets/t", missing)]);
+    check(
+        r#"{"type": "php", "targets": {"t": 1}}"#,
+        &[("/targets/t", "The \"t\" target must be an object.")],
+    );
+    check(
+        r#"{"type": "php", "targets": {"": {"root": "/"}}}"#,
+        &[("/targets/", "The target name must not be empty.")],
+    );
+    check(
+        r#"{"type": "php", "targets": {}}"#,
+        &[("/targets", "The \"targets\" object must contain at least one member.")],
+    );
+    let many: Vec<_> = (0..255).map(|idx| format!(r#""t{idx}": {{"root": "/"}}"#)).collect();
+    check(
+        &format!(r#"{{"type": "php", "targets": {{{}}}}}"#, many.join(",")),
+        &[("/targets", "The \"targets\" object must not contain more than 254 members.")],
+    );
+}

@@ -16,15 +16,27 @@ pub fn is_token(bytes: &[u8]) -> bool {
 }
 
 /// Whether `bytes` may be sent or received as a field value: no control character but the tab.
-///
-/// Without an early exit, so that the compiler can use vector instructions; values are short.
 pub fn is_field_value(bytes: &[u8]) -> bool {
-    !bytes.iter().fold(false, |bad, &b| bad | ((b < 0x20) & (b != b'\t')) | (b == 0x7f))
+    !any(bytes, |b| ((b < 0x20) & (b != b'\t')) | (b == 0x7f))
 }
 
 /// Whether a control character, the tab included, is among `bytes`.
 pub(crate) fn has_control(bytes: &[u8]) -> bool {
-    bytes.iter().fold(false, |bad, &b| bad | (b < 0x20) | (b == 0x7f))
+    any(bytes, |b| (b < 0x20) | (b == 0x7f))
+}
+
+/// Whether any byte is of that kind. In blocks without an early exit, the last one overlapping the one
+/// before it, so that the compiler uses vector instructions throughout.
+fn any(bytes: &[u8], kind: impl Fn(u8) -> bool) -> bool {
+    let among = |block: &[u8]| block.iter().fold(false, |found, &b| found | kind(b));
+    if let Some(last) = bytes.last_chunk::<16>() {
+        let (blocks, _) = bytes.as_chunks::<16>();
+        return blocks.iter().fold(among(last), |found, block| found | among(block));
+    }
+    match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (Some(first), Some(last)) => among(first) | among(last),
+        _ => among(bytes),
+    }
 }
 
 /// `bytes` without the spaces and tabs (OWS) around it.

@@ -1,1 +1,112 @@
-//! Tests.
+//! Reply heads, error pages and dates, byte for byte.
+
+use super::*;
+
+#[track_caller]
+fn check(status: u16, fields: &[(&str, &str)], framing: Framing, connection: Connection, expect: &str) {
+    let mut dates = DateCache::new();
+    let trailer = Trailer { server: Some(b"Corral"), date: Some(dates.at(784_111_777)), framing, connection };
+    let mut out = Vec::new();
+    append_head(&mut out, status, fields.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())), &trailer);
+    assert_eq!(String::from_utf8_lossy(&out), expect);
+}
+
+#[test]
+fn fields_stand_in_units_order() {
+    check(
+        200,
+        &[("A", "b"), ("C", "")],
+        Framing::Length(12),
+        Connection::Close,
+        "HTTP/1.1 200 OK\r\nA: b\r\nC: \r\nServer: Corral\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
+         Content-Length: 12\r\nConnection: close\r\n\r\n",
+    );
+    check(
+        999,
+        &[],
+        Framing::Chunked,
+        Connection::KeepAlive,
+        "HTTP/1.1 999 \r\nServer: Corral\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
+         Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n",
+    );
+    check(
+        0,
+        &[],
+        Framing::NoBody,
+        Connection::Unsaid,
+        "HTTP/1.1 000 \r\nServer: Corral\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n",
+    );
+}
+
+#[test]
+fn no_field_breaks_out_of_its_line() {
+    let mut out = Vec::new();
+    append_field(&mut out, b"Location", b"/a\r\nSet-Cookie: x\0\x7f\tb");
+    append_field(&mut out, b"A: b\r\nC", b"d");
+    append_field(&mut out, b"", b"d");
+    assert_eq!(out, b"Location: /a  Set-Cookie: x   b\r\n");
+}
+
+#[test]
+fn an_error_page_is_that_of_unit() {
+    assert_eq!(error_page(404), *b"<!DOCTYPE html><title>Error 404</title><p>Error 404.\r\n");
+    let trailer = Trailer {
+        server: None,
+        date: None,
+        framing: Framing::NoBody,
+        connection: Connection::choose(1, false),
+    };
+    let mut sent = Vec::new();
+    append_error_with(&mut sent, 400, 497, [(&b"A"[..], &b"b"[..])], &trailer, PageBody::Sent);
+    let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nA: b\r\nContent-Length: 54\r\nConnection: close\r\n\r\n";
+    let page = "<!DOCTYPE html><title>Error 497</title><p>Error 497.\r\n";
+    assert_eq!(String::from_utf8_lossy(&sent), format!("{head}{page}"));
+    let mut omitted = Vec::new();
+    append_error(&mut omitted, 503, &trailer, PageBody::Omitted);
+    assert!(omitted.starts_with(b"HTTP/1.1 503 Service Unavailable\r\n") && omitted.ends_with(b"\r\n\r\n"));
+}
+
+#[test]
+fn framing_and_connection_follow_from_status_and_version() {
+    assert_eq!(Framing::choose(200, 1, Some(0)), Framing::Length(0));
+    assert_eq!(Framing::choose(200, 1, None), Framing::Chunked);
+    assert_eq!(Framing::choose(200, 0, None), Framing::UntilClose);
+    for status in [100, 101, 204, 304] {
+        assert_eq!(Framing::choose(status, 1, Some(5)), Framing::NoBody);
+    }
+    assert_eq!(Connection::choose(1, true), Connection::Unsaid);
+    assert_eq!(Connection::choose(1, false), Connection::Close);
+    assert_eq!(Connection::choose(0, true), Connection::KeepAlive);
+    assert_eq!(Connection::choose(0, false), Connection::Unsaid);
+}
+
+#[test]
+fn dates_of_all_forms_are_read() {
+    for text in
+        ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
+    {
+        assert_eq!(parse_date(text.as_bytes()), Some(784_111_777), "{text}");
+    }
+    for text in ["", "0", "Sun, 06 Nov 1994 08:49:37", "Sun, 36 Nov 1994 08:49:37 GMT", "yesterday", "\u{e9}"]
+    {
+        assert_eq!(parse_date(text.as_bytes()), None, "{text}");
+    }
+}
+
+#[test]
+fn dates_are_written_for_any_second() {
+    assert_eq!(format_date(0), *b"Thu, 01 Jan 1970 00:00:00 GMT");
+    assert_eq!(format_date(u64::MAX), *b"Fri, 31 Dec 9999 23:59:59 GMT");
+    let mut dates = DateCache::new();
+    assert_eq!(dates.at(1), b"Thu, 01 Jan 1970 00:00:01 GMT");
+    assert_eq!(dates.at(0), b"Thu, 01 Jan 1970 00:00:00 GMT");
+}
+
+#[test]
+fn phrases_are_the_registered_ones() {
+    for (status, phrase) in
+        [(200, "OK"), (305, "Use Proxy"), (306, ""), (308, "Permanent Redirect"), (418, "")]
+    {
+        assert_eq!(reason(status), phrase, "{status}");
+    }
+}

@@ -1,0 +1,19 @@
+//! Everything that lies in shared memory: its layout, its views, and the two ends of a channel.
+//!
+//! Model-checked atomics cannot lie there, so `cfg(loom)` leaves this module out and checks what it is built of.
+
+pub(crate) mod bell;
+pub(crate) mod layout;
+pub(crate) mod map;
+pub(crate) mod port;
+pub(crate) mod receiver;
+pub(crate) mod region;
+pub(crate) mod ring;
+pub(crate) mod worker;
+
+pub use bell::{Bell, WorkerBell};
+pub use layout::{MAX_LANES, MAX_NOTE, MAX_REQUEST_PAYLOAD, Shape};
+pub use map::MapError;
+pub use port::WorkerPort;
+pub use receiver::LaneReceiver;
+pub use worker::{Unsent, WorkerEnd};

@@ -1,0 +1,117 @@
+//! How workers wake the router's event loops: a flag and an eventfd for each loop, shared by all workers
+//! of an application instance.
+//!
+//! A hostile worker can silence the bell or ring it without end. Both hurt its own application alone, and the loops look at the
+//! lanes whenever they wake for another reason.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use corral_sys::eventfd::EventFd;
+
+use crate::frame::Lane;
+use crate::mapped::layout::{Magic, Shape};
+use crate::mapped::map::{self, MapError};
+use crate::mapped::region::{Region, Shared};
+use crate::ring::Padded;
+use crate::sleep::SleepFlag;
+
+/// The flags of all lanes; the same view on both sides.
+#[derive(Debug, Clone)]
+struct Flags(Vec<Shared<Padded<SleepFlag>>>);
+
+impl Flags {
+    fn new(region: &Arc<Region>, shape: Shape) -> Self {
+        let lanes = 0..usize::from(shape.n_lanes);
+        Self(lanes.map(|lane| Shared::new(region, shape.bell_flag(lane))).collect())
+    }
+
+    fn lane(&self, lane: Lane) -> &SleepFlag {
+        &self.0[lane.index()].0
+    }
+}
+
+/// The router's side of a bell. All methods panic on a lane that the bell does not have.
+#[derive(Debug)]
+pub struct Bell {
+    flags: Flags,
+    eventfds: Vec<OwnedFd>,
+}
+
+impl Bell {
+    /// Takes what `WorkerBell::create` gave; there is a lane for each eventfd.
+    ///
+    /// # Errors
+    /// When the descriptors are not those of a bell, or the memory cannot be mapped.
+    #[expect(clippy::needless_pass_by_value, reason = "the mapping takes the descriptor's place")]
+    pub fn map(memory: OwnedFd, eventfds: Vec<OwnedFd>) -> Result<Self, MapError> {
+        let shape = Shape { n_lanes: u16::try_from(eventfds.len()).unwrap_or(0) };
+        let region = map::open(memory.as_fd(), shape, Magic::Bell, shape.bell_size())?;
+        Ok(Self { flags: Flags::new(&region, shape), eventfds })
+    }
+
+    /// The loop of this lane is about to sleep: from now on workers ring. The loop must look at all its lanes
+    /// (`LaneReceiver::has_frames`) after this call and before it sleeps.
+    pub fn announce_sleep(&self, lane: Lane) {
+        self.flags.lane(lane).announce();
+    }
+
+    /// The loop of this lane is up: workers need not ring.
+    pub fn cancel_sleep(&self, lane: Lane) {
+        self.flags.lane(lane).cancel();
+    }
+
+    /// Gives an edge each time that a worker rings; never to be read.
+    #[must_use]
+    pub fn eventfd(&self, lane: Lane) -> BorrowedFd<'_> {
+        self.eventfds[lane.index()].as_fd()
+    }
+}
+
+/// The workers' side of a bell; made by the prototype, shared by its forks.
+#[derive(Debug)]
+pub struct WorkerBell {
+    shape: Shape,
+    flags: Flags,
+    eventfds: Arc<[EventFd]>,
+}
+
+impl WorkerBell {
+    /// Makes a bell of `n_lanes` lanes. The descriptors are for the router: the memory, then one eventfd for each lane.
+    ///
+    /// # Errors
+    /// `InvalidInput` when `n_lanes` is zero or above [`crate::MAX_LANES`]; else no memory or descriptor is left.
+    pub fn create(n_lanes: u16) -> io::Result<(Self, Vec<OwnedFd>)> {
+        let shape = Shape { n_lanes };
+        let (region, memory) = map::create("corral-bell", shape, Magic::Bell, shape.bell_size())?;
+        let eventfds = (0..n_lanes).map(|_| EventFd::new()).collect::<io::Result<Vec<_>>>()?;
+        let mut descriptors = vec![memory];
+        for eventfd in &eventfds {
+            descriptors.push(eventfd.try_clone()?.into());
+        }
+        let flags = Flags::new(&region, shape);
+        Ok((Self { shape, flags, eventfds: eventfds.into() }, descriptors))
+    }
+
+    /// The shape that goes with its number of lanes.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Another handle to the same bell.
+    pub(crate) fn share(&self) -> Self {
+        Self { shape: self.shape, flags: self.flags.clone(), eventfds: Arc::clone(&self.eventfds) }
+    }
+
+    /// Wakes the loop of `lane` if it sleeps; true if that took a system call.
+    pub(crate) fn ring(&self, lane: Lane) -> bool {
+        let asleep = self.flags.lane(lane).claim();
+        if asleep {
+            // Our own non-blocking eventfd; the only errors are those of a closed descriptor.
+            let _ = self.eventfds[lane.index()].notify();
+        }
+        asleep
+    }
+}

@@ -1,0 +1,76 @@
+//! Taking and making the memories: what both sides agree on before the first frame.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use corral_sys::memory::SharedMemory;
+
+use crate::mapped::layout::{Identity, Magic, Shape};
+use crate::mapped::region::{Region, Shared};
+use crate::ring::Padded;
+
+/// Memory that was received cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum MapError {
+    /// It cannot be mapped, or has another size, or could change it.
+    #[error("map shared memory for {n_lanes} lanes")]
+    Memory {
+        /// As asked for.
+        n_lanes: u16,
+        /// What failed.
+        #[source]
+        source: io::Error,
+    },
+    /// It is something else, or of another version.
+    #[error("shared memory for {n_lanes} lanes has a different layout")]
+    Identity {
+        /// As asked for.
+        n_lanes: u16,
+    },
+    /// A router has used it before: its rings are not at their beginning.
+    #[error("shared memory of a worker was used before")]
+    Used,
+    /// There is no such shape.
+    #[error("a channel with {n_lanes} lanes")]
+    Shape {
+        /// As asked for.
+        n_lanes: u16,
+    },
+}
+
+/// Maps memory of the other side.
+pub(crate) fn open(
+    fd: BorrowedFd<'_>,
+    shape: Shape,
+    magic: Magic,
+    size: usize,
+) -> Result<Arc<Region>, MapError> {
+    let n_lanes = shape.n_lanes;
+    if !shape.is_valid() {
+        return Err(MapError::Shape { n_lanes });
+    }
+    let memory = SharedMemory::map(fd, size).map_err(|source| MapError::Memory { n_lanes, source })?;
+    let region = Region::mapped(memory);
+    if !Shared::<Padded<Identity>>::new(&region, 0).0.is(magic, shape) {
+        return Err(MapError::Identity { n_lanes });
+    }
+    Ok(region)
+}
+
+/// Makes new memory.
+pub(crate) fn create(
+    name: &str,
+    shape: Shape,
+    magic: Magic,
+    size: usize,
+) -> io::Result<(Arc<Region>, OwnedFd)> {
+    if !shape.is_valid() {
+        let reason = format!("a channel with {} lanes", shape.n_lanes);
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    }
+    let (memory, fd) = SharedMemory::create(name, size)?;
+    let region = Region::mapped(memory);
+    Shared::<Padded<Identity>>::new(&region, 0).0.write(magic, shape);
+    Ok((region, fd))
+}

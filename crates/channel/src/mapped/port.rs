@@ -1,0 +1,169 @@
+//! The router's way to a worker: submitting requests, taking them back.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use crate::frame::{Flags, FrameHead, Kind, Lane, RequestId};
+use crate::mapped::layout::{CONTROL_RESERVE, Header, MAX_REQUEST_PAYLOAD, Magic, Shape};
+use crate::mapped::map::{self, MapError};
+use crate::mapped::receiver::LaneReceiver;
+use crate::mapped::region::{Region, Shared, SharedBytes};
+use crate::mapped::ring::MappedRing;
+use crate::ring::{Producer, SendError};
+use crate::slot::{self, N_SLOTS, Slot, State, Ticket};
+
+/// Submission to one worker, its slots and its note. Used by all event loops, one at a time.
+///
+/// Nothing but [`WorkerPort::wake`] makes a system call, so a batch of frames costs one wake-up at most.
+#[derive(Debug)]
+pub struct WorkerPort {
+    header: Shared<Header>,
+    requests: Producer<MappedRing>,
+    /// The last submission in each slot. Private, so that a worker cannot make us mistake one for another.
+    submitted: [Option<Submission>; N_SLOTS],
+    next_ticket: Ticket,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Submission {
+    lane: Lane,
+    request: RequestId,
+    ticket: Ticket,
+}
+
+impl WorkerPort {
+    /// Takes the memory of `WorkerEnd::create`; the receivers are those of lane 0, 1, …
+    ///
+    /// # Errors
+    /// When the memory is not that of a fresh worker of this shape, or cannot be mapped.
+    #[expect(clippy::needless_pass_by_value, reason = "the mapping takes the descriptor's place")]
+    pub fn map(memory: OwnedFd, shape: Shape) -> Result<(Self, Vec<LaneReceiver>), MapError> {
+        let region = map::open(memory.as_fd(), shape, Magic::Worker, shape.worker_size())?;
+        Self::new(&region, shape)
+    }
+
+    pub(crate) fn new(region: &Arc<Region>, shape: Shape) -> Result<(Self, Vec<LaneReceiver>), MapError> {
+        let header = Shared::<Header>::new(region, 0);
+        let ring = MappedRing {
+            cursors: Shared::new(region, std::mem::offset_of!(Header, requests)),
+            data: SharedBytes::new(region, shape.request_data(), shape.request_capacity()),
+        };
+        if !ring.is_fresh() {
+            return Err(MapError::Used);
+        }
+        let lanes = (0..shape.n_lanes).map(|lane| LaneReceiver::new(region, shape, Lane(lane))).collect();
+        let port = Self {
+            header,
+            requests: Producer::new(ring, MAX_REQUEST_PAYLOAD),
+            submitted: [None; N_SLOTS],
+            next_ticket: Ticket::FIRST,
+        };
+        Ok((port, lanes))
+    }
+
+    /// Queues a request whose payload (`message::encode_request`, then what there is of the body) is `pieces` one after the
+    /// other. `slot` must not hold a request that the worker may still start. Call [`WorkerPort::wake`] afterwards.
+    ///
+    /// # Errors
+    /// Then nothing was queued.
+    pub fn submit(
+        &mut self,
+        slot: Slot,
+        request: RequestId,
+        lane: Lane,
+        pieces: &[&[u8]],
+    ) -> Result<(), SendError> {
+        let len = pieces.iter().map(|piece| piece.len()).sum();
+        self.requests.check_room(len, CONTROL_RESERVE)?;
+        let ticket = self.next_ticket;
+        self.next_ticket = ticket.next();
+        self.submitted[slot.index()] = Some(Submission { lane, request, ticket });
+        self.header.slots[slot.index()].queue(ticket);
+        let head = FrameHead::new(Kind::Request, lane, request).with_aux(slot::pack(slot, ticket));
+        self.requests.push(head, pieces, CONTROL_RESERVE)
+    }
+
+    /// Sends more of a request's body; `end` says that this is the last of it.
+    ///
+    /// # Errors
+    /// Then nothing was sent.
+    pub fn body(&mut self, request: RequestId, lane: Lane, bytes: &[u8], end: bool) -> Result<(), SendError> {
+        let flags = if end { Flags::END } else { Flags::NONE };
+        let head = FrameHead::new(Kind::Body, lane, request).with_flags(flags);
+        self.requests.push(head, &[bytes], CONTROL_RESERVE)
+    }
+
+    /// Allows the worker `bytes` more of response body. Grant in steps of a few KiB, not for each byte.
+    ///
+    /// # Errors
+    /// As for [`WorkerPort::cancel`].
+    pub fn credit(&mut self, request: RequestId, lane: Lane, bytes: u32) -> Result<(), SendError> {
+        self.control(FrameHead::new(Kind::Credit, lane, request).with_aux(bytes))
+    }
+
+    /// Tells the worker that nobody reads the response.
+    ///
+    /// # Errors
+    /// There is room for 4096 such frames besides requests and bodies. A worker that reads none of them is stuck, and a
+    /// worker that breaks the rules is hostile: both should be ended.
+    pub fn cancel(&mut self, request: RequestId, lane: Lane) -> Result<(), SendError> {
+        self.control(FrameHead::new(Kind::Cancel, lane, request))
+    }
+
+    /// Asks the worker to leave when it has finished what it started.
+    ///
+    /// # Errors
+    /// As for [`WorkerPort::cancel`].
+    pub fn quit(&mut self) -> Result<(), SendError> {
+        self.control(FrameHead::new(Kind::Quit, Lane(0), RequestId(0)))
+    }
+
+    fn control(&mut self, head: FrameHead) -> Result<(), SendError> {
+        self.requests.push(head, &[], 0)
+    }
+
+    /// Takes back what was submitted in `slot`, if the worker has not started it; the slot is free then. The frames
+    /// stay in the ring and the worker drops them.
+    #[must_use]
+    pub fn take_back(&self, slot: Slot, request: RequestId, lane: Lane) -> bool {
+        let submission = self.submission(slot, request, lane);
+        submission.is_some_and(|it| self.header.slots[slot.index()].take_back(it.ticket))
+    }
+
+    /// Whether the worker has started what was submitted in `slot`.
+    #[must_use]
+    pub fn is_started(&self, slot: Slot, request: RequestId, lane: Lane) -> bool {
+        let submission = self.submission(slot, request, lane);
+        submission.is_some_and(|it| self.header.slots[slot.index()].is(it.ticket, State::Started))
+    }
+
+    fn submission(&self, slot: Slot, request: RequestId, lane: Lane) -> Option<Submission> {
+        self.submitted[slot.index()].filter(|it| it.request == request && it.lane == lane)
+    }
+
+    /// Wakes the worker if it sleeps; true if that took a system call. To be called after frames were sent.
+    pub fn wake(&self) -> bool {
+        self.header.sleeping.0.wake()
+    }
+
+    /// Whether the worker sleeps now, for want of work or of room.
+    #[must_use]
+    pub fn is_asleep(&self) -> bool {
+        self.header.sleeping.0.is_announced()
+    }
+
+    /// What the worker wrote about what it is doing, at most [`crate::MAX_NOTE`] bytes. Any bytes: escape them before they
+    /// reach a terminal or a log.
+    #[must_use]
+    pub fn note(&self) -> Vec<u8> {
+        self.header.note.to_vec()
+    }
+
+    /// Bytes of payload that one frame to the worker can have now; zero when it broke the rules.
+    #[must_use]
+    pub fn free_space(&mut self) -> usize {
+        let free = self.requests.free().unwrap_or(0);
+        let usable = free.saturating_sub(CONTROL_RESERVE + crate::FRAME_UNIT);
+        usable.min(MAX_REQUEST_PAYLOAD)
+    }
+}

@@ -1,0 +1,74 @@
+//! The router's way from a worker: one event loop's consumer of one lane.
+
+use std::sync::Arc;
+
+use crate::frame::{Direction, FrameHead, Lane};
+use crate::mapped::layout::{Header, Shape};
+use crate::mapped::region::{Region, Shared, SharedBytes};
+use crate::mapped::ring::MappedRing;
+use crate::ring::{Consumer, Corrupt};
+
+/// What one worker sends to one event loop. Every byte of it is hostile until checked.
+#[derive(Debug)]
+pub struct LaneReceiver {
+    lane: Lane,
+    header: Shared<Header>,
+    frames: Consumer<MappedRing>,
+}
+
+impl LaneReceiver {
+    pub(crate) fn new(region: &Arc<Region>, shape: Shape, lane: Lane) -> Self {
+        let ring = MappedRing {
+            cursors: Shared::new(region, shape.lane_cursors(lane.index())),
+            data: SharedBytes::new(region, shape.lane_data(lane.index()), shape.lane_capacity()),
+        };
+        let frames = Consumer::new(ring, shape.max_response_payload(), Direction::FromWorker);
+        Self { lane, header: Shared::new(region, 0), frames }
+    }
+
+    /// Whether there is something to receive (or to find corrupt). One load.
+    #[must_use]
+    pub fn has_frames(&self) -> bool {
+        self.frames.has_frames()
+    }
+
+    /// Receives a frame, its payload in `payload` in place of what was there.
+    ///
+    /// # Errors
+    /// The worker broke the rules: to be ended, and everything that it held to be failed.
+    pub fn recv(&mut self, payload: &mut Vec<u8>) -> Result<Option<FrameHead>, Corrupt> {
+        payload.clear();
+        let head = self.peek()?;
+        if let Some(head) = head {
+            self.read(head.len as usize, payload);
+        }
+        Ok(head)
+    }
+
+    /// The head of the next frame, the same one until its payload was read (also when it has none) or skipped.
+    ///
+    /// With [`LaneReceiver::read`] this is `recv` for who wants the payload, or parts of it, in different places.
+    ///
+    /// # Errors
+    /// As for [`LaneReceiver::recv`].
+    pub fn peek(&mut self) -> Result<Option<FrameHead>, Corrupt> {
+        // The lane is the ring's, whatever the worker wrote.
+        Ok(self.frames.peek()?.map(|head| FrameHead { lane: self.lane, ..head }))
+    }
+
+    /// Appends up to `n` bytes of the payload of the frame that `peek` gave to `out` and says how many. The last one
+    /// ends the frame; a frame without payload takes one call too.
+    pub fn read(&mut self, n: usize, out: &mut Vec<u8>) -> usize {
+        self.frames.read(n, out)
+    }
+
+    /// Drops the rest of the frame that `peek` gave.
+    pub fn skip(&mut self) {
+        self.frames.close();
+    }
+
+    /// Wakes the worker if it waits for room in this lane; true if that took a system call. To be called when the lane was drained.
+    pub fn wake_producer(&self) -> bool {
+        self.frames.cursors().producer.0.wants_room.claim() && self.header.sleeping.0.wake()
+    }
+}

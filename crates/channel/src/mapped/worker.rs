@@ -1,0 +1,176 @@
+//! The worker's end of its channel. It trusts the router, but checks like the router does.
+
+use std::io;
+use std::mem::offset_of;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::frame::{Direction, FrameHead, Kind, Lane};
+use crate::mapped::bell::WorkerBell;
+use crate::mapped::layout::{Header, MAX_REQUEST_PAYLOAD, Magic};
+use crate::mapped::map;
+use crate::mapped::region::{Region, Shared, SharedBytes};
+use crate::mapped::ring::MappedRing;
+use crate::ring::{Consumer, Corrupt, Producer, SendError};
+use crate::slot;
+
+/// One worker's channel: made by the prototype before it forks, used by the fork alone.
+#[derive(Debug)]
+pub struct WorkerEnd {
+    header: Shared<Header>,
+    requests: Consumer<MappedRing>,
+    lanes: Vec<Producer<MappedRing>>,
+    bell: WorkerBell,
+}
+
+/// Why `send_blocking` did not send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unsent {
+    /// The caller did not want to wait any longer.
+    #[error("gave up waiting for room")]
+    GaveUp,
+    /// Waiting does not help.
+    #[error(transparent)]
+    Refused(SendError),
+}
+
+impl WorkerEnd {
+    /// Makes the channel of one worker. The descriptor is for the router.
+    ///
+    /// # Errors
+    /// No memory or no descriptor is left.
+    pub fn create(bell: &WorkerBell) -> io::Result<(Self, OwnedFd)> {
+        let shape = bell.shape();
+        let (region, memory) = map::create("corral-worker", shape, Magic::Worker, shape.worker_size())?;
+        Ok((Self::new(&region, bell), memory))
+    }
+
+    pub(crate) fn new(region: &Arc<Region>, bell: &WorkerBell) -> Self {
+        let shape = bell.shape();
+        let requests = MappedRing {
+            cursors: Shared::new(region, offset_of!(Header, requests)),
+            data: SharedBytes::new(region, shape.request_data(), shape.request_capacity()),
+        };
+        let lane = |lane| {
+            let ring = MappedRing {
+                cursors: Shared::new(region, shape.lane_cursors(lane)),
+                data: SharedBytes::new(region, shape.lane_data(lane), shape.lane_capacity()),
+            };
+            Producer::new(ring, shape.max_response_payload())
+        };
+        Self {
+            header: Shared::new(region, 0),
+            requests: Consumer::new(requests, MAX_REQUEST_PAYLOAD, Direction::ToWorker),
+            lanes: (0..usize::from(shape.n_lanes)).map(lane).collect(),
+            bell: bell.share(),
+        }
+    }
+
+    /// Bytes of payload that one frame to the router can have.
+    #[must_use]
+    pub fn max_payload(&self) -> usize {
+        self.bell.shape().max_response_payload()
+    }
+
+    /// Receives a frame, its payload in `payload` in place of what was there. Never blocks. A Request frame is to be begun with
+    /// [`WorkerEnd::start`]; when that says no, it and the Body frames behind it are to be dropped.
+    ///
+    /// # Errors
+    /// The memory is damaged: leave.
+    pub fn recv(&mut self, payload: &mut Vec<u8>) -> Result<Option<FrameHead>, Corrupt> {
+        let head = self.requests.recv(payload)?;
+        let n_lanes = self.bell.shape().n_lanes;
+        match head {
+            Some(head) if head.lane.0 >= n_lanes => Err(Corrupt::Lane { lane: head.lane.0, n_lanes }),
+            head => Ok(head),
+        }
+    }
+
+    /// Whether `recv` has something to say.
+    #[must_use]
+    pub fn has_frames(&self) -> bool {
+        self.requests.has_frames()
+    }
+
+    /// Sleeps until there is a frame; may return early. One system call, none when there is one already.
+    pub fn wait(&mut self, timeout: Option<Duration>) {
+        self.header.sleeping.0.sleep_unless(timeout, || self.requests.has_frames());
+    }
+
+    /// Sleeps until a frame with `len` bytes of payload fits in `lane` or there is a frame to receive; may return early.
+    ///
+    /// # Panics
+    /// If there is no such lane.
+    pub fn wait_for_room(&mut self, lane: Lane, len: usize, timeout: Option<Duration>) {
+        let frames = &mut self.lanes[lane.index()];
+        frames.cursors().producer.0.wants_room.announce();
+        let requests = &self.requests;
+        self.header.sleeping.0.sleep_unless(timeout, || {
+            requests.has_frames() || frames.check_room(len, 0) != Err(SendError::Full)
+        });
+        frames.cursors().producer.0.wants_room.cancel();
+    }
+
+    /// Begins the request of this Request frame; false when the router took it back.
+    #[must_use]
+    pub fn start(&self, request: &FrameHead) -> bool {
+        debug_assert_eq!(request.kind, Kind::Request);
+        let (slot, ticket) = slot::unpack(request.aux);
+        self.header.slots[slot.index()].start(ticket)
+    }
+
+    /// Sends a frame to the loop that `head` names, its payload being `pieces` one after the other. Wakes nobody: call
+    /// [`WorkerEnd::ring`] afterwards.
+    ///
+    /// # Errors
+    /// Then nothing was sent.
+    ///
+    /// # Panics
+    /// If there is no such lane.
+    pub fn send(&mut self, head: FrameHead, pieces: &[&[u8]]) -> Result<(), SendError> {
+        self.lanes[head.lane.index()].push(head, pieces, 0)
+    }
+
+    /// As `send`, but while there is no room it rings, asks `keep_waiting`, and sleeps. `keep_waiting` must receive what there is to receive
+    /// (otherwise there is no sleep), and says no when the request was cancelled.
+    ///
+    /// # Errors
+    /// Then nothing was sent.
+    ///
+    /// # Panics
+    /// If there is no such lane.
+    pub fn send_blocking(
+        &mut self,
+        head: FrameHead,
+        pieces: &[&[u8]],
+        mut keep_waiting: impl FnMut(&mut Self) -> bool,
+    ) -> Result<(), Unsent> {
+        let len = pieces.iter().map(|piece| piece.len()).sum();
+        loop {
+            match self.send(head, pieces) {
+                Ok(()) => return Ok(()),
+                Err(SendError::Full) => {}
+                Err(error) => return Err(Unsent::Refused(error)),
+            }
+            self.ring(head.lane);
+            if !keep_waiting(self) {
+                return Err(Unsent::GaveUp);
+            }
+            self.wait_for_room(head.lane, len, None);
+        }
+    }
+
+    /// Wakes the loop of `lane` if it sleeps; true if that took a system call. To be called after frames were sent.
+    ///
+    /// # Panics
+    /// If there is no such lane.
+    pub fn ring(&self, lane: Lane) -> bool {
+        self.bell.ring(lane)
+    }
+
+    /// Says what the worker is doing (a script's path), for log lines about its death. Cut to [`crate::MAX_NOTE`] bytes.
+    pub fn set_note(&self, note: &[u8]) {
+        self.header.note.set(note);
+    }
+}

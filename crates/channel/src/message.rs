@@ -1,0 +1,39 @@
+//! What is in the payload of Request and Response frames: a head, and the first bytes of the body behind it.
+//!
+//! Numbers are little-endian; strings are a u32 of length each, the lengths together in front of the strings. Encoding appends
+//! to a buffer, decoding borrows from one; neither allocates for each field.
+
+mod fields;
+mod reader;
+mod request;
+mod response;
+
+pub use fields::Fields;
+pub use request::{RequestHead, RequestView, decode_request, encode_request};
+pub use response::{ResponseView, decode_response, encode_response};
+
+/// A payload that is no head, or a head that must not be passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// It ends early, or a part leaves it.
+    #[error("the head ends before its parts do")]
+    Truncated,
+    /// Not 100 to 999.
+    #[error("the status is {status}")]
+    Status {
+        /// As received.
+        status: u16,
+    },
+    /// Empty, or with a character that RFC 9110 section 5.6.2 does not allow in a token.
+    #[error("the name of field {index} is not a token")]
+    FieldName {
+        /// Counted from zero.
+        index: usize,
+    },
+    /// With CR, LF or NUL (RFC 9110 section 5.5).
+    #[error("the value of field {index} has CR, LF or NUL")]
+    FieldValue {
+        /// Counted from zero.
+        index: usize,
+    },
+}

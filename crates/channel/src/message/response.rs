@@ -1,0 +1,59 @@
+//! The head of a response, on its way from worker to router.
+//!
+//! | offset | size | |
+//! | --- | --- | --- |
+//! | 0 | 4 | bytes of the head, these included; the body follows |
+//! | 4 | 2 | status |
+//! | 6 | 2 | zero |
+//! | 8 | 4 | number of fields |
+//! | 12 | | the fields |
+
+use crate::message::reader::{set_head_len, split_head};
+use crate::message::{Fields, Malformed, fields};
+
+const FIELD_COUNT: std::ops::Range<usize> = 8..12;
+
+/// Appends a head to `out`. The body, as far as it is there, follows in the same payload.
+///
+/// The router refuses a status outside 100 to 999, names that are not tokens and values with CR, LF or NUL; they are not looked at here.
+///
+/// # Panics
+/// If the head has 4 GiB or more.
+pub fn encode_response<'f>(
+    out: &mut Vec<u8>,
+    status: u16,
+    fields: impl IntoIterator<Item = (&'f [u8], &'f [u8])>,
+) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&status.to_le_bytes());
+    out.extend_from_slice(&[0; 6]);
+    let n_fields = fields::encode(out, fields);
+    out[start..][FIELD_COUNT].copy_from_slice(&n_fields.to_le_bytes());
+    set_head_len(out, start);
+}
+
+/// The head of a response, fit to be written to a client; borrowed from the payload.
+#[derive(Debug, Clone, Copy)]
+pub struct ResponseView<'a> {
+    /// 100 to 999.
+    pub status: u16,
+    /// In their order; tokens as names, values without CR, LF and NUL.
+    pub fields: Fields<'a>,
+}
+
+/// Reads the payload of a Response frame and says where in it the body begins.
+///
+/// # Errors
+/// For everything that must not reach a client, see [`Malformed`].
+pub fn decode_response(payload: &[u8]) -> Result<(ResponseView<'_>, usize), Malformed> {
+    let (mut reader, body_offset) = split_head(payload)?;
+    let status = reader.u16()?;
+    let _reserved = reader.u16()?;
+    let n_fields = reader.u32()?;
+    if !(100..=999).contains(&status) {
+        return Err(Malformed::Status { status });
+    }
+    let fields = Fields::decode(reader, n_fields, fields::check_response_field)?;
+    Ok((ResponseView { status, fields }, body_offset))
+}

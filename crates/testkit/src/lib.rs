@@ -1,1 +1,46 @@
 //! Test support: starts real daemons and real servers, speaks raw HTTP, waits with deadlines.
+//!
+//! A test reads like a sentence:
+//!
+//! ```no_run
+//! use corral_testkit::{daemon, php_app, site};
+//!
+//! let site = site().file("index.php", "<?php echo 'hello';");
+//! let server = daemon().application(php_app(&site).processes(2)).start();
+//! server.get("/").expect(200).expect_body("hello");
+//! ```
+//!
+//! Everything panics where a test would fail, with the reply or the daemon's log in the message.
+//! What was started is ended when its value is dropped, by process id.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod app;
+mod browser;
+mod client;
+mod control;
+mod daemon;
+mod executables;
+mod load;
+mod mariadb;
+mod processes;
+mod response;
+mod run;
+mod site;
+mod wait;
+
+pub use address::Address;
+pub use app::{PhpApp, php_app};
+pub use browser::{Browser, Part};
+pub use client::{Client, Request};
+pub use control::{ControlClient, ControlReply};
+pub use daemon::{Builder, Daemon, daemon};
+pub use executables::{Executables, executables};
+pub use load::{Load, Tally};
+pub use mariadb::MariaDb;
+pub use processes::{Process, Signal, descendants, is_alive, signal};
+pub use response::Response;
+pub use run::{Run, RunOutcome};
+pub use site::{Site, site};
+pub use wait::{PATIENCE, eventually, within};

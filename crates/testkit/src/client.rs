@@ -1,0 +1,286 @@
+//! A raw HTTP/1.1 client: it sends the very bytes that a test wants and reads with deadlines.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use crate::response::Response;
+use crate::wait::PATIENCE;
+
+/// A request in the making.
+#[derive(Debug, Clone)]
+pub struct Request {
+    method: String,
+    target: String,
+    fields: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Request {
+    /// Any method.
+    #[must_use]
+    pub fn new(method: &str, target: &str) -> Self {
+        Self { method: method.into(), target: target.into(), fields: Vec::new(), body: Vec::new() }
+    }
+
+    /// A GET.
+    #[must_use]
+    pub fn get(target: &str) -> Self {
+        Self::new("GET", target)
+    }
+
+    /// A POST; give it a body.
+    #[must_use]
+    pub fn post(target: &str) -> Self {
+        Self::new("POST", target)
+    }
+
+    /// Adds a field. `Host` and `Content-Length` are added where a test does not give them.
+    #[must_use]
+    pub fn field(mut self, name: &str, value: &str) -> Self {
+        self.fields.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the body.
+    #[must_use]
+    pub fn body(mut self, body: impl AsRef<[u8]>) -> Self {
+        self.body = body.as_ref().to_vec();
+        self
+    }
+
+    /// The bytes for the wire.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let has = |name: &str| self.fields.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+        let mut text = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
+        if !has("Host") {
+            text += "Host: localhost\r\n";
+        }
+        for (name, value) in &self.fields {
+            text += &format!("{name}: {value}\r\n");
+        }
+        let needs_length = !self.body.is_empty() || self.method == "POST" || self.method == "PUT";
+        if needs_length && !has("Content-Length") && !has("Transfer-Encoding") {
+            text += &format!("Content-Length: {}\r\n", self.body.len());
+        }
+        text += "\r\n";
+        let mut bytes = text.into_bytes();
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Client {
+    stream: Stream,
+    /// Received and not consumed yet.
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Client {
+    /// Connects by TCP.
+    #[must_use]
+    #[track_caller]
+    pub fn connect(address: SocketAddr) -> Self {
+        Self::try_connect(address).unwrap_or_else(|error| panic!("connect to {address}: {error}"))
+    }
+
+    /// Connects by TCP, or says why not.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn try_connect(address: SocketAddr) -> std::io::Result<Self> {
+        let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream: Stream::Tcp(stream), buffer: Vec::new() })
+    }
+
+    /// Connects to a Unix socket, or says why not.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn try_connect_unix(path: &Path) -> std::io::Result<Self> {
+        let stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(Self { stream: Stream::Unix(stream), buffer: Vec::new() })
+    }
+
+    /// A GET on this connection.
+    #[track_caller]
+    pub fn get(&mut self, target: &str) -> Response {
+        self.send(&Request::get(target))
+    }
+
+    /// Sends a request and reads the response.
+    #[track_caller]
+    pub fn send(&mut self, request: &Request) -> Response {
+        self.try_send(request).unwrap_or_else(|error| panic!("{request:?}: {error}"))
+    }
+
+    /// Sends a request and reads the response, or says what went wrong.
+    ///
+    /// # Errors
+    /// Those of the connection, and what is no response.
+    pub fn try_send(&mut self, request: &Request) -> Result<Response, String> {
+        // A server may answer and close before it has read everything: look at the answer.
+        let written = self.try_write(&request.encode());
+        match self.try_read_response_to(&request.method) {
+            Ok(response) => Ok(response),
+            Err(read) => Err(written.err().map_or(read.clone(), |error| format!("{error}; {read}"))),
+        }
+    }
+
+    /// Sends bytes.
+    #[track_caller]
+    pub fn write(&mut self, bytes: impl AsRef<[u8]>) {
+        self.try_write(bytes.as_ref()).expect("write to the server");
+    }
+
+    /// Sends bytes, or says why not.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub fn try_write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        match &mut self.stream {
+            Stream::Tcp(stream) => stream.write_all(bytes),
+            Stream::Unix(stream) => stream.write_all(bytes),
+        }
+    }
+
+    /// Tells the server that nothing more is sent.
+    pub fn finish_writing(&self) {
+        let _ = match &self.stream {
+            Stream::Tcp(stream) => stream.shutdown(Shutdown::Write),
+            Stream::Unix(stream) => stream.shutdown(Shutdown::Write),
+        };
+    }
+
+    /// Reads the response to a request other than HEAD.
+    #[track_caller]
+    pub fn read_response(&mut self) -> Response {
+        self.try_read_response_to("GET").unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Reads one response; informational ones are returned like any other.
+    ///
+    /// # Errors
+    /// Those of the connection, and what is no response.
+    pub fn try_read_response_to(&mut self, method: &str) -> Result<Response, String> {
+        let head = self.read_until(b"\r\n\r\n")?;
+        let mut response = Response::parse_head(&head)?;
+        if method == "HEAD" || matches!(response.status, 100..=199 | 204 | 304) {
+            return Ok(response);
+        }
+        if response.field("Transfer-Encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
+            response.body = self.read_chunks()?;
+        } else if let Some(length) = response.field("Content-Length") {
+            let length = length.parse().map_err(|_| format!("Content-Length {length:?}"))?;
+            response.body = self.read_exactly(length)?;
+        } else {
+            response.until_close = true;
+            response.body = self.try_read_to_end()?;
+        }
+        Ok(response)
+    }
+
+    /// Everything until the server closes.
+    #[track_caller]
+    pub fn read_to_end(&mut self) -> Vec<u8> {
+        self.try_read_to_end().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Reads until `text` was received, and returns all up to its end.
+    #[track_caller]
+    pub fn read_until_text(&mut self, text: &str) -> String {
+        let mut found = self.read_until(text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+        found.extend_from_slice(text.as_bytes());
+        String::from_utf8_lossy(&found).into_owned()
+    }
+
+    /// Whether the server has closed; waits for it.
+    #[must_use]
+    pub fn is_closed(&mut self) -> bool {
+        self.buffer.is_empty() && matches!(self.fill(), Ok(0))
+    }
+
+    fn try_read_to_end(&mut self) -> Result<Vec<u8>, String> {
+        while self.fill()? > 0 {}
+        Ok(std::mem::take(&mut self.buffer))
+    }
+
+    fn read_chunks(&mut self) -> Result<Vec<u8>, String> {
+        let mut body = Vec::new();
+        loop {
+            let line = String::from_utf8_lossy(&self.read_until(b"\r\n")?).into_owned();
+            let size = line.split(';').next().unwrap_or_default();
+            let size = usize::from_str_radix(size, 16).map_err(|_| format!("chunk size {line:?}"))?;
+            let mut chunk = self.read_exactly(size + 2)?;
+            if chunk.split_off(size) != b"\r\n" {
+                return Err("a chunk without its end of line".into());
+            }
+            if size == 0 {
+                return Ok(body);
+            }
+            body.append(&mut chunk);
+        }
+    }
+
+    fn read_until(&mut self, end: &[u8]) -> Result<Vec<u8>, String> {
+        let mut searched = 0;
+        loop {
+            if let Some(at) = self.buffer[searched..].windows(end.len()).position(|window| window == end) {
+                let rest = self.buffer.split_off(searched + at + end.len());
+                let mut found = std::mem::replace(&mut self.buffer, rest);
+                found.truncate(searched + at);
+                return Ok(found);
+            }
+            searched = self.buffer.len().saturating_sub(end.len() - 1);
+            self.fill_or_fail()?;
+        }
+    }
+
+    fn read_exactly(&mut self, length: usize) -> Result<Vec<u8>, String> {
+        while self.buffer.len() < length {
+            self.fill_or_fail()?;
+        }
+        let rest = self.buffer.split_off(length);
+        Ok(std::mem::replace(&mut self.buffer, rest))
+    }
+
+    fn fill_or_fail(&mut self) -> Result<(), String> {
+        match self.fill()? {
+            0 => Err(format!("closed by the server after {:?}", String::from_utf8_lossy(&self.buffer))),
+            _ => Ok(()),
+        }
+    }
+
+    fn fill(&mut self) -> Result<usize, String> {
+        let mut piece = [0; 65536];
+        let read = match &mut self.stream {
+            Stream::Tcp(stream) => stream.read(&mut piece),
+            Stream::Unix(stream) => stream.read(&mut piece),
+        };
+        match read {
+            Ok(n) => {
+                self.buffer.extend_from_slice(&piece[..n]);
+                Ok(n)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => self.fill(),
+            Err(error) => {
+                Err(format!("read: {error}; received so far: {:?}", String::from_utf8_lossy(&self.buffer)))
+            }
+        }
+    }
+}

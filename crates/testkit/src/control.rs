@@ -1,0 +1,89 @@
+//! The control API over its Unix socket.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::client::{Client, Request};
+use crate::response::Response;
+
+/// Where the control API listens.
+#[derive(Debug, Clone)]
+pub struct ControlClient {
+    socket: PathBuf,
+}
+
+/// What it answered.
+#[derive(Debug, Clone)]
+pub struct ControlReply(pub Response);
+
+impl ControlClient {
+    pub(crate) fn new(socket: &Path) -> Self {
+        Self { socket: socket.to_owned() }
+    }
+
+    /// The value at a path.
+    #[track_caller]
+    pub fn get(&self, path: &str) -> ControlReply {
+        self.send(&Request::get(path))
+    }
+
+    /// Replaces the value at a path.
+    #[track_caller]
+    pub fn put(&self, path: &str, value: &Value) -> ControlReply {
+        self.put_text(path, &value.to_string())
+    }
+
+    /// Replaces the value at a path by what may not even be JSON.
+    #[track_caller]
+    pub fn put_text(&self, path: &str, text: &str) -> ControlReply {
+        self.send(&Request::new("PUT", path).body(text))
+    }
+
+    /// Removes the value at a path.
+    #[track_caller]
+    pub fn delete(&self, path: &str) -> ControlReply {
+        self.send(&Request::new("DELETE", path))
+    }
+
+    /// Any request.
+    #[track_caller]
+    pub fn send(&self, request: &Request) -> ControlReply {
+        self.try_send(request).unwrap_or_else(|error| panic!("control API: {request:?}: {error}"))
+    }
+
+    /// Any request, on a connection of its own.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub fn try_send(&self, request: &Request) -> Result<ControlReply, String> {
+        let mut client = Client::try_connect_unix(&self.socket).map_err(|error| error.to_string())?;
+        client.try_send(request).map(ControlReply)
+    }
+}
+
+impl ControlReply {
+    /// Fails unless the change took effect.
+    #[track_caller]
+    pub fn expect_done(self) -> Self {
+        let reply = Self(self.0.expect(200));
+        assert_eq!(reply.json()["success"], "Reconfiguration done.", "\n{}", reply.0);
+        reply
+    }
+
+    /// Fails unless the change was refused with this status and title; returns the detail.
+    #[track_caller]
+    pub fn expect_refused(self, status: u16, title: &str) -> String {
+        let reply = Self(self.0.expect(status));
+        let body = reply.json();
+        assert_eq!(body["error"], title, "\n{}", reply.0);
+        body["detail"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The body.
+    #[must_use]
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        self.0.json()
+    }
+}

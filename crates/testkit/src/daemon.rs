@@ -1,0 +1,322 @@
+//! A real daemon in temporary folders, stopped when dropped.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::address::Address;
+use crate::app::PhpApp;
+use crate::client::{Client, Request};
+use crate::control::ControlClient;
+use crate::executables::executables;
+use crate::processes::{Process, Signal, descendants, is_alive, signal};
+use crate::response::Response;
+use crate::site::{readable_temp_dir, set_mode};
+use crate::wait::{PATIENCE, eventually, within};
+
+/// A daemon in the making.
+#[derive(Debug)]
+pub struct Builder {
+    config: Value,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+}
+
+/// Starts with an empty configuration.
+#[must_use]
+pub fn daemon() -> Builder {
+    Builder { config: json!({}), arguments: Vec::new(), environment: Vec::new() }
+}
+
+impl Builder {
+    /// The configuration. Without `listeners` it gets one at a fresh address, which passes to
+    /// `routes` if there are any, else to the first application.
+    #[must_use]
+    pub fn config(mut self, config: Value) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Routes, as in the configuration.
+    #[must_use]
+    pub fn routes(mut self, routes: Value) -> Self {
+        self.config["routes"] = routes;
+        self
+    }
+
+    /// The application `php`.
+    #[must_use]
+    pub fn application(mut self, app: PhpApp) -> Self {
+        self.config["applications"]["php"] = app.value;
+        self
+    }
+
+    /// `settings.http`, as in the configuration.
+    #[must_use]
+    pub fn http(mut self, settings: Value) -> Self {
+        self.config["settings"]["http"] = settings;
+        self
+    }
+
+    /// A further command-line argument.
+    #[must_use]
+    pub fn argument(mut self, argument: &str) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// An environment variable of the daemon.
+    #[must_use]
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Starts it and puts the configuration in force.
+    #[must_use]
+    #[track_caller]
+    pub fn start(self) -> Daemon {
+        let daemon = self.start_unconfigured();
+        let config = daemon.with_listener(self.config);
+        daemon.control().put("/config", &config).expect_done();
+        daemon
+    }
+
+    /// Starts it without a configuration.
+    #[must_use]
+    #[track_caller]
+    pub fn start_unconfigured(&self) -> Daemon {
+        let dir = readable_temp_dir();
+        for name in ["state", "tmp", "run"] {
+            fs::create_dir(dir.path().join(name)).expect("make the folder");
+        }
+        // The router runs as another user and keeps its temporary files here.
+        set_mode(&dir.path().join("tmp"), 0o777);
+        let mut daemon = Daemon {
+            dir,
+            address: Address::fresh(),
+            child: None,
+            arguments: self.arguments.clone(),
+            environment: self.environment.clone(),
+        };
+        daemon.launch();
+        daemon
+    }
+}
+
+/// A running daemon.
+#[derive(Debug)]
+pub struct Daemon {
+    dir: TempDir,
+    address: Address,
+    child: Option<Child>,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+}
+
+impl Daemon {
+    /// The address of the listener that was added.
+    #[must_use]
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// A new connection to it.
+    #[must_use]
+    #[track_caller]
+    pub fn connect(&self) -> Client {
+        Client::connect(self.address.socket())
+    }
+
+    /// A GET on a connection of its own.
+    #[track_caller]
+    pub fn get(&self, target: &str) -> Response {
+        self.connect().get(target)
+    }
+
+    /// A request on a connection of its own.
+    #[track_caller]
+    pub fn send(&self, request: &Request) -> Response {
+        self.connect().send(request)
+    }
+
+    /// The control API.
+    #[must_use]
+    pub fn control(&self) -> ControlClient {
+        ControlClient::new(&self.control_socket())
+    }
+
+    /// Where the control API listens.
+    #[must_use]
+    pub fn control_socket(&self) -> PathBuf {
+        self.path("run/control.sock")
+    }
+
+    /// A path in the daemon's folder: `log`, `state/…`, `tmp/…`, `run/…`.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The log so far, with what went to standard output and error.
+    #[must_use]
+    pub fn log(&self) -> String {
+        let read = |name: &str| fs::read(self.path(name)).unwrap_or_default();
+        let text = [read("log"), read("output")].concat();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// Waits until the log holds `text`.
+    #[track_caller]
+    pub fn expect_log(&self, text: &str) {
+        if within(PATIENCE, || self.log().contains(text).then_some(())).is_none() {
+            panic!("{text:?} did not appear in the log:\n{}", self.log());
+        }
+    }
+
+    /// The main process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().expect("it runs").id()
+    }
+
+    /// All its processes but main.
+    #[must_use]
+    pub fn processes(&self) -> Vec<Process> {
+        descendants(self.pid())
+    }
+
+    /// The processes with this short name, as in `router` or `"php" worker`.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Vec<u32> {
+        let short: String = name.chars().take(15).collect();
+        let mut pids: Vec<u32> = self
+            .processes()
+            .into_iter()
+            .filter(|process| process.name == short)
+            .map(|process| process.pid)
+            .collect();
+        pids.sort_unstable();
+        pids
+    }
+
+    /// Waits until there are `n` processes with this name.
+    #[track_caller]
+    pub fn expect_processes(&self, name: &str, n: usize) -> Vec<u32> {
+        let found = within(PATIENCE, || Some(self.named(name)).filter(|pids| pids.len() == n));
+        found.unwrap_or_else(|| panic!("not {n} of {name:?} in {:?}\n{}", self.processes(), self.log()))
+    }
+
+    /// Kills a process of this daemon and waits until it is gone.
+    #[track_caller]
+    pub fn kill(&self, pid: u32) {
+        assert!(
+            self.processes().iter().any(|process| process.pid == pid),
+            "{pid} is not a process of the daemon"
+        );
+        signal(pid, Signal::KILL);
+        eventually("the killed process is gone", || (!is_alive(pid)).then_some(()));
+    }
+
+    /// Asks it to stop, waits for the end, and fails if a process of it is left.
+    #[track_caller]
+    pub fn stop(&mut self) -> ExitStatus {
+        let processes = self.processes();
+        signal(self.pid(), Signal::TERM);
+        let status = self.wait_for_end();
+        let left = within(PATIENCE, || {
+            let left: Vec<_> = processes.iter().filter(|process| is_alive(process.pid)).collect();
+            left.is_empty().then_some(())
+        });
+        assert!(left.is_some(), "processes are left\n{}", self.log());
+        status
+    }
+
+    /// Waits for the main process.
+    #[track_caller]
+    pub fn wait_for_end(&mut self) -> ExitStatus {
+        let log = self.dir.path().join("log");
+        let child = self.child.as_mut().expect("it runs");
+        let ended = within(PATIENCE, || child.try_wait().expect("it is our child"));
+        let Some(status) = ended else {
+            panic!("the daemon does not end\n{}", fs::read_to_string(log).unwrap_or_default());
+        };
+        self.child = None;
+        status
+    }
+
+    /// Starts it again after [`Self::stop`], on the same state.
+    #[track_caller]
+    pub fn restart(&mut self) {
+        assert!(self.child.is_none(), "it runs already");
+        self.launch();
+    }
+
+    /// Adds a listener at the daemon's address to a configuration without listeners.
+    #[must_use]
+    pub fn with_listener(&self, mut config: Value) -> Value {
+        if config.get("listeners").is_some() {
+            return config;
+        }
+        let pass = match config["applications"].as_object().and_then(|apps| apps.keys().next()) {
+            Some(app) if config.get("routes").is_none() => format!("applications/{app}"),
+            _ => "routes".to_owned(),
+        };
+        config["listeners"] = json!({ self.address.to_string(): { "pass": pass } });
+        config
+    }
+
+    fn launch(&mut self) {
+        let output =
+            File::options().create(true).append(true).open(self.path("output")).expect("open the output");
+        let mut command = Command::new(&executables().corral);
+        command.args(["daemon", "--no-daemon", "--control"]).arg(prefixed("unix:", &self.control_socket()));
+        for (option, name) in
+            [("--statedir", "state"), ("--tmpdir", "tmp"), ("--pid", "run/pid"), ("--log", "log")]
+        {
+            command.arg(option).arg(self.path(name));
+        }
+        command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null()).stdout(output.try_clone().expect("duplicate the output")).stderr(output);
+        self.child = Some(command.spawn().expect("corral starts"));
+        self.await_control_api();
+    }
+
+    fn await_control_api(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.control().try_send(&Request::get("/config")).is_err() {
+            let child = self.child.as_mut().expect("it was started");
+            if let Some(status) = child.try_wait().expect("it is our child") {
+                panic!("the daemon ended: {status}\n{}", self.log());
+            }
+            assert!(Instant::now() < deadline, "the control API does not answer\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(4));
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- log of the daemon\n{}---", self.log());
+        }
+        let Some(mut child) = self.child.take() else { return };
+        let processes = descendants(child.id());
+        signal(child.id(), Signal::TERM);
+        if within(Duration::from_secs(10), || child.try_wait().ok().flatten()).is_none() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        for process in processes.iter().filter(|process| is_alive(process.pid)) {
+            signal(process.pid, Signal::KILL);
+        }
+    }
+}
+
+fn prefixed(prefix: &str, path: &Path) -> String {
+    format!("{prefix}{}", path.display())
+}

@@ -1,0 +1,44 @@
+//! Where the executables under test are, built in the profile of the running test.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The executables under test.
+#[derive(Debug, Clone)]
+pub struct Executables {
+    /// The folder of all of them.
+    pub dir: PathBuf,
+    /// Daemon and command line.
+    pub corral: PathBuf,
+}
+
+/// Builds them if they are not up to date. `CORRAL_BIN_DIR` names a folder where they are ready:
+/// `scripts/check` builds once and sets it, so that not every test asks cargo again.
+pub fn executables() -> &'static Executables {
+    static FOUND: OnceLock<Executables> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let dir = std::env::var_os("CORRAL_BIN_DIR").map_or_else(build, PathBuf::from);
+        let corral = dir.join("corral");
+        assert!(corral.exists(), "{} is missing: cargo build -p corral -p corral-php", corral.display());
+        Executables { dir, corral }
+    })
+}
+
+/// Test executables lie in `TARGET/PROFILE/deps/`.
+fn build() -> PathBuf {
+    let test = std::env::current_exe().expect("the test executable has a path");
+    let dir = test.ancestors().nth(2).expect("cargo puts tests in TARGET/PROFILE/deps").to_owned();
+    let profile = match dir.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    };
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "-p", "corral", "-p", "corral-php", "--profile", profile, "--target-dir"])
+        .arg(dir.parent().expect("the profile's folder lies in the target folder"))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .status()
+        .expect("cargo runs");
+    assert!(status.success(), "build the executables: {status}");
+    dir
+}

@@ -1,0 +1,97 @@
+//! Clients that never stop asking, for tests of what must not lose a request.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use crate::client::{Client, Request};
+use crate::wait::eventually;
+
+/// Threads that send requests until stopped.
+#[derive(Debug)]
+pub struct Load {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<Vec<String>>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    n_good: AtomicU64,
+}
+
+/// What the clients saw.
+#[derive(Debug)]
+pub struct Tally {
+    /// Responses with status 200.
+    pub n_good: u64,
+    /// Everything else, in words.
+    pub failures: Vec<String>,
+}
+
+impl Load {
+    /// `n_clients` threads; each keeps its connection as long as the server does, and opens a new one
+    /// when the server said that it closes.
+    #[must_use]
+    pub fn start(address: SocketAddr, target: &str, n_clients: usize) -> Self {
+        let shared = Arc::new(Shared::default());
+        let threads = (0..n_clients).map(|_| {
+            let (shared, target) = (Arc::clone(&shared), target.to_owned());
+            std::thread::spawn(move || run_client(address, &target, &shared))
+        });
+        Self { threads: threads.collect(), shared }
+    }
+
+    /// Good responses so far.
+    #[must_use]
+    pub fn n_good(&self) -> u64 {
+        self.shared.n_good.load(Ordering::Relaxed)
+    }
+
+    /// Waits until so many more requests have succeeded.
+    #[track_caller]
+    pub fn await_more(&self, n: u64) {
+        let goal = self.n_good() + n;
+        eventually("more requests succeed", || (self.n_good() >= goal).then_some(()));
+    }
+
+    /// Ends the clients after their current request.
+    #[must_use]
+    pub fn stop(self) -> Tally {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let failures =
+            self.threads.into_iter().flat_map(|thread| thread.join().expect("a client does not panic"));
+        let failures = failures.collect();
+        Tally { n_good: self.shared.n_good.load(Ordering::Relaxed), failures }
+    }
+}
+
+fn run_client(address: SocketAddr, target: &str, shared: &Shared) -> Vec<String> {
+    let mut failures = Vec::new();
+    let mut connection = None;
+    while !shared.stop.load(Ordering::Relaxed) && failures.len() < 20 {
+        match one_request(address, target, &mut connection) {
+            Ok(()) => {
+                shared.n_good.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(failure) => failures.push(failure),
+        }
+    }
+    failures
+}
+
+fn one_request(address: SocketAddr, target: &str, connection: &mut Option<Client>) -> Result<(), String> {
+    let mut client = match connection.take() {
+        Some(client) => client,
+        None => Client::try_connect(address).map_err(|error| format!("connect: {error}"))?,
+    };
+    let response = client.try_send(&Request::get(target))?;
+    if response.status != 200 {
+        return Err(response.to_string());
+    }
+    if response.field("Connection").is_none_or(|value| !value.eq_ignore_ascii_case("close")) {
+        *connection = Some(client);
+    }
+    Ok(())
+}

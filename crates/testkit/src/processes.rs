@@ -1,0 +1,65 @@
+//! Processes as `/proc` shows them.
+
+use std::fs;
+
+use rustix::process::Pid;
+pub use rustix::process::Signal;
+
+/// A process that existed when it was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// Its parent's.
+    pub parent: u32,
+    /// The kernel's short name: at most 15 bytes, so `"php" worker` for a worker of "php".
+    pub name: String,
+    /// The user that it runs as.
+    pub uid: u32,
+}
+
+/// All descendants of `root` that exist now, without it and without zombies.
+#[must_use]
+pub fn descendants(root: u32) -> Vec<Process> {
+    let all = all_processes();
+    let mut found: Vec<Process> = Vec::new();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        for process in all.iter().filter(|process| process.parent == parent) {
+            parents.push(process.pid);
+            found.push(process.clone());
+        }
+    }
+    found
+}
+
+fn all_processes() -> Vec<Process> {
+    let entries = fs::read_dir("/proc").expect("/proc is mounted");
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter_map(read_process).collect()
+}
+
+fn read_process(pid: u32) -> Option<Process> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"))?;
+        Some(line.to_owned())
+    };
+    if field("State")?.starts_with('Z') {
+        return None;
+    }
+    let uid = field("Uid")?.split('\t').next()?.parse().ok()?;
+    Some(Process { pid, parent: field("PPid")?.parse().ok()?, name: field("Name")?, uid })
+}
+
+/// Whether the process runs: a zombie does not.
+#[must_use]
+pub fn is_alive(pid: u32) -> bool {
+    read_process(pid).is_some()
+}
+
+/// Sends a signal to a process that the test started; one that is gone already gets none.
+pub fn signal(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process id is positive");
+    let _ = rustix::process::kill_process(pid, signal);
+}

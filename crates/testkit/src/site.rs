@@ -1,0 +1,99 @@
+//! A temporary folder of files that any user may read.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// The folder of a test's site; removed when dropped.
+#[derive(Debug)]
+pub struct Site {
+    dir: TempDir,
+}
+
+/// An empty site.
+#[must_use]
+pub fn site() -> Site {
+    Site { dir: readable_temp_dir() }
+}
+
+/// Workers run as another user than a test that was started by root.
+pub(crate) fn readable_temp_dir() -> TempDir {
+    let dir =
+        tempfile::Builder::new().prefix("corral-test-").tempdir().expect("the temporary folder is writable");
+    set_mode(dir.path(), 0o755);
+    dir
+}
+
+impl Site {
+    /// Adds a file, and the folders above it.
+    #[must_use]
+    pub fn file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
+        self.write(path, content);
+        self
+    }
+
+    /// Writes a file while the site is in use.
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        let parent = path.parent().expect("a file lies in a folder");
+        fs::create_dir_all(parent).expect("make the folder");
+        fs::write(&path, content).expect("write the file");
+        set_mode(&path, 0o644);
+    }
+
+    /// Adds an empty folder that everybody may write to.
+    #[must_use]
+    pub fn writable_folder(self, path: &str) -> Self {
+        let path = self.path(path);
+        fs::create_dir_all(&path).expect("make the folder");
+        set_mode(&path, 0o777);
+        self
+    }
+
+    /// Copies a folder of the repository into the site.
+    #[must_use]
+    pub fn copy_of(self, source: &Path) -> Self {
+        copy_folder(source, self.dir.path());
+        self
+    }
+
+    /// The path of `name` in the site; the site's own with an empty name.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        if name.is_empty() { self.dir.path().to_owned() } else { self.dir.path().join(name) }
+    }
+
+    /// The site's folder, as text for configurations.
+    #[must_use]
+    pub fn root(&self) -> String {
+        self.dir.path().to_str().expect("temporary paths are text").to_owned()
+    }
+
+    /// What a file holds now.
+    #[must_use]
+    #[track_caller]
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("read {name}: {error}"))
+    }
+}
+
+fn copy_folder(source: &Path, target: &Path) {
+    for entry in fs::read_dir(source).unwrap_or_else(|error| panic!("read {}: {error}", source.display())) {
+        let entry = entry.expect("read the folder");
+        let to = target.join(entry.file_name());
+        if entry.path().is_dir() {
+            fs::create_dir_all(&to).expect("make the folder");
+            set_mode(&to, 0o755);
+            copy_folder(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), &to).expect("copy the file");
+            set_mode(&to, 0o644);
+        }
+    }
+}
+
+pub(crate) fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set the mode");
+}

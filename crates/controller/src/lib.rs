@@ -1,1 +1,77 @@
-//! The control API: validates a configuration, hands it out, answers status.
+//! The controller process: the control API, and the configuration behind it (UNIT-COMPAT 3).
+//!
+//! It validates what it is sent, has main put it in force, and keeps the document for the next
+//! change. It opens nothing itself: its listening socket comes from main, and what a configuration
+//! names is opened by main. Storing documents belongs to main as well.
+
+#![forbid(unsafe_code)]
+
+mod api;
+mod main_link;
+mod reply;
+mod server;
+mod startup;
+mod state;
+mod status;
+
+use std::future::Future;
+use std::os::fd::OwnedFd;
+
+use anyhow::{Context as _, bail};
+use corral_ipc::link::Link;
+use corral_ipc::message::{FromController, ToController};
+
+use crate::main_link::MainLink;
+use crate::server::ControlSocket;
+use crate::startup::Start;
+use crate::state::Controller;
+
+/// Serves the control API until main closes the other end of `link`.
+///
+/// # Errors
+///
+/// When main's first message is not `Start` with a listening socket, or when the link breaks.
+pub fn run(link: Link) -> anyhow::Result<()> {
+    let (start, socket) = receive_start(&link)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the event loop")?;
+    runtime.block_on(async {
+        let (main, answers) = MainLink::new(link).context("watch the link to main")?;
+        let socket = ControlSocket::new(socket).context("use the control API's socket")?;
+        until_main_is_gone(answers.receive(), serve(main, start, socket)).await
+    })
+}
+
+fn receive_start(link: &Link) -> anyhow::Result<(Start, OwnedFd)> {
+    let received = link.recv().context("receive the first message of main")?;
+    let Some((message, mut fds)) = received else { bail!("main left before it sent its first message") };
+    let ToController::Start { document, origin, generation, modules } = message else {
+        bail!("the first message of main is not Start");
+    };
+    let socket = fds.pop().context("main sent no socket for the control API")?;
+    Ok((Start { document, origin, generation, modules }, socket))
+}
+
+async fn serve(main: MainLink, start: Start, socket: ControlSocket) -> anyhow::Result<()> {
+    let controller = Controller::start(main, start).await;
+    controller
+        .main()
+        .send(&FromController::Listening)
+        .await
+        .context("tell main that the control API listens")?;
+    socket.serve(controller).await
+}
+
+/// Ends with the link: `answers` is the task that reads it.
+async fn until_main_is_gone(
+    answers: impl Future<Output = anyhow::Result<()>>,
+    serve: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<()> {
+    tokio::select! {
+        ended = answers => ended,
+        failed = serve => failed,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! The link to main, asynchronously: questions go out numbered, answers find who asked.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd, RawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context as _;
+use corral_ipc::link::{Link, Packet};
+use corral_ipc::message::{FromController, Generation, Status, Ticket, ToController};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::oneshot;
+
+/// Why main did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MainError {
+    /// It tried and failed.
+    #[error("{0}")]
+    Refused(String),
+    /// It could not be asked, or is gone.
+    #[error("ask main")]
+    Link(#[source] io::Error),
+}
+
+/// The asking side; clones share one link.
+#[derive(Clone)]
+pub(crate) struct MainLink {
+    shared: Arc<Shared>,
+}
+
+/// The answering side: reads the link for all who asked.
+pub(crate) struct Answers {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    socket: AsyncFd<Socket>,
+    next_ticket: AtomicU64,
+    waiting: Mutex<Waiting>,
+}
+
+/// Who waits for which answer. An asker that went away leaves its entry until the answer comes.
+#[derive(Default)]
+struct Waiting {
+    generations: HashMap<Generation, oneshot::Sender<Result<(), String>>>,
+    statuses: HashMap<Ticket, oneshot::Sender<Option<Status>>>,
+    restarts: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
+}
+
+impl MainLink {
+    /// Must be called inside the event loop.
+    pub(crate) fn new(link: Link) -> io::Result<(Self, Answers)> {
+        #[expect(
+            deprecated,
+            reason = "the replacement is an unsafe fn whose demand is met: `Socket` owns the descriptor that it names"
+        )]
+        let socket = AsyncFd::new(Socket(link))?;
+        let shared = Arc::new(Shared { socket, next_ticket: AtomicU64::new(0), waiting: Mutex::default() });
+        Ok((Self { shared: Arc::clone(&shared) }, Answers { shared }))
+    }
+
+    /// Sends one message, waiting for room in main's queue.
+    pub(crate) async fn send(&self, message: &FromController) -> io::Result<()> {
+        let packet = Packet::new(message, &[])?;
+        loop {
+            let mut ready = self.shared.socket.writable().await?;
+            if let Ok(sent) = ready.try_io(|socket| socket.get_ref().0.try_send_packet(&packet)) {
+                return sent;
+            }
+        }
+    }
+
+    /// Sends `FromController::Apply` and waits until it is in force or refused.
+    pub(crate) async fn apply(
+        &self,
+        generation: Generation,
+        message: &FromController,
+    ) -> Result<(), MainError> {
+        let (answer, answered) = oneshot::channel();
+        self.shared.waiting().generations.insert(generation, answer);
+        self.ask(message, answered).await?.map_err(MainError::Refused)
+    }
+
+    /// Asks for the figures; none when the router does not answer.
+    pub(crate) async fn status(&self) -> Result<Option<Status>, MainError> {
+        let (answer, answered) = oneshot::channel();
+        let ticket = self.shared.ticket();
+        self.shared.waiting().statuses.insert(ticket, answer);
+        self.ask(&FromController::Status { ticket }, answered).await
+    }
+
+    /// Has an application start anew.
+    pub(crate) async fn restart(&self, name: String) -> Result<(), MainError> {
+        let (answer, answered) = oneshot::channel();
+        let ticket = self.shared.ticket();
+        self.shared.waiting().restarts.insert(ticket, answer);
+        self.ask(&FromController::RestartApp { ticket, name }, answered).await?.map_err(MainError::Refused)
+    }
+
+    async fn ask<T>(&self, message: &FromController, answered: oneshot::Receiver<T>) -> Result<T, MainError> {
+        self.send(message).await.map_err(MainError::Link)?;
+        answered.await.map_err(|_| MainError::Link(io::ErrorKind::BrokenPipe.into()))
+    }
+}
+
+impl Answers {
+    /// Hands out answers until main closes the link.
+    ///
+    /// # Errors
+    ///
+    /// When the link breaks or carries something that is no message.
+    pub(crate) async fn receive(self) -> anyhow::Result<()> {
+        loop {
+            let mut ready = self.shared.socket.readable().await.context("wait for main")?;
+            let Ok(received) = ready.try_io(|socket| socket.get_ref().0.try_recv()) else { continue };
+            match received.context("receive a message of main")? {
+                Some((message, _)) => self.shared.waiting().answer(message),
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn ticket(&self) -> Ticket {
+        Ticket(self.next_ticket.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Nothing can panic while the lock is held, so a poisoned one is as good as any.
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn answer(&mut self, message: ToController) {
+        match message {
+            ToController::Applied { generation } => deliver(self.generations.remove(&generation), Ok(())),
+            ToController::Refused { generation, reason } => {
+                deliver(self.generations.remove(&generation), Err(reason));
+            }
+            ToController::Status { ticket, status } => deliver(self.statuses.remove(&ticket), status),
+            ToController::Restarted { ticket, error } => {
+                deliver(self.restarts.remove(&ticket), error.map_or(Ok(()), Err));
+            }
+            ToController::Start { .. } => tracing::warn!("main sent a second Start, which was ignored"),
+        }
+    }
+}
+
+fn deliver<T>(asker: Option<oneshot::Sender<T>>, answer: T) {
+    let Some(asker) = asker else {
+        tracing::warn!("main answered a question that was not asked");
+        return;
+    };
+    // An asker that went away, because its client did, does not want the answer any more.
+    drop(asker.send(answer));
+}
+
+/// The link as the event loop sees it.
+struct Socket(Link);
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}

@@ -1,0 +1,119 @@
+//! Replies of the control API: a status and a JSON value (UNIT-COMPAT 3.4).
+
+use corral_config::json::{Bytes, Object, ParseError, Value};
+use corral_config::{Problem, Stage};
+use hyper::StatusCode;
+
+/// One reply.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Value,
+}
+
+impl Reply {
+    /// The value itself.
+    pub(crate) fn value(body: Value) -> Self {
+        Self { status: StatusCode::OK, body }
+    }
+
+    /// Something was done.
+    pub(crate) fn success(title: &str) -> Self {
+        Self::value(object([("success", Value::from(title))]))
+    }
+
+    /// Something went wrong.
+    pub(crate) fn error(status: StatusCode, title: &str) -> Self {
+        Self { status, body: object([("error", Value::from(title))]) }
+    }
+
+    /// Something went wrong, and this is why.
+    pub(crate) fn error_with_detail(status: StatusCode, title: &str, detail: &str) -> Self {
+        Self::error(status, title).with("detail", Value::from(detail))
+    }
+
+    /// The path leads nowhere.
+    pub(crate) fn missing() -> Self {
+        Self::error(StatusCode::NOT_FOUND, "Value doesn't exist.")
+    }
+
+    /// The method has no meaning for this resource.
+    pub(crate) fn invalid_method() -> Self {
+        Self::error(StatusCode::METHOD_NOT_ALLOWED, "Invalid method.")
+    }
+
+    /// The method has no meaning for the value at this path.
+    pub(crate) fn method_not_allowed() -> Self {
+        Self::error(StatusCode::METHOD_NOT_ALLOWED, "Method isn't allowed.")
+    }
+
+    /// The body is not JSON.
+    pub(crate) fn invalid_json(error: &ParseError) -> Self {
+        let mut location = object_of([("offset", number(error.offset))]);
+        if let Some((line, column)) = error.position {
+            location.insert(Bytes::from("line"), number(line));
+            location.insert(Bytes::from("column"), number(column));
+        }
+        Self::error_with_detail(StatusCode::BAD_REQUEST, "Invalid JSON.", &error.detail)
+            .with("location", Value::Object(location))
+    }
+
+    /// The document is JSON and no configuration. The first problem stands where Unit's clients look
+    /// for it; when there are more, all of them are in `errors`.
+    pub(crate) fn invalid_configuration(problems: &[Problem]) -> Self {
+        let first = problems.iter().find(|problem| problem.stage == Stage::Validation);
+        let reply = match first {
+            Some(_) => Self::error(StatusCode::BAD_REQUEST, "Invalid configuration."),
+            None => Self::error(StatusCode::INTERNAL_SERVER_ERROR, NOT_APPLIED),
+        };
+        let Some(first) = first.or(problems.first()) else { return reply };
+        let mut reply = reply;
+        if let Value::Object(members) = &mut reply.body {
+            members.extend(describe(first));
+        }
+        if problems.len() == 1 {
+            return reply;
+        }
+        let all = problems.iter().map(|problem| Value::Object(describe(problem)));
+        reply.with("errors", Value::Array(all.collect()))
+    }
+
+    /// Main could not put the configuration in force.
+    pub(crate) fn not_applied(reason: &str) -> Self {
+        Self::error_with_detail(StatusCode::INTERNAL_SERVER_ERROR, NOT_APPLIED, reason)
+    }
+
+    fn with(mut self, name: &str, value: Value) -> Self {
+        if let Value::Object(members) = &mut self.body {
+            members.insert(Bytes::from(name), value);
+        }
+        self
+    }
+}
+
+/// `detail`, `location` and `suggestion` of one problem.
+fn describe(problem: &Problem) -> Object {
+    let mut members = object_of([
+        ("detail", Value::from(problem.detail.as_str())),
+        ("location", object([("path", Value::from(problem.pointer.as_str()))])),
+    ]);
+    if let Some(suggestion) = &problem.suggestion {
+        members.insert(Bytes::from("suggestion"), Value::from(suggestion.as_str()));
+    }
+    members
+}
+
+/// A JSON object of these members, in this order.
+pub(crate) fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
+    Value::Object(object_of(members))
+}
+
+fn object_of<const N: usize>(members: [(&str, Value); N]) -> Object {
+    members.into_iter().map(|(name, value)| (Bytes::from(name), value)).collect()
+}
+
+fn number(number: usize) -> Value {
+    Value::from(u64::try_from(number).unwrap_or(u64::MAX))
+}
+
+const NOT_APPLIED: &str = "Failed to apply new configuration.";

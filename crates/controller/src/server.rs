@@ -1,0 +1,145 @@
+//! HTTP on the control socket: one request for each connection (UNIT-COMPAT 3.1).
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
+use std::net;
+use std::os::fd::OwnedFd;
+use std::os::unix;
+use std::pin::Pin;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{self, HeaderValue};
+use hyper::rt::{Read, Write};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::time::timeout;
+
+use crate::api;
+use crate::reply::Reply;
+use crate::state::Controller;
+
+/// The socket that main bound for the control API.
+pub(crate) enum ControlSocket {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+impl ControlSocket {
+    /// Finds out what kind of socket `fd` is. Must be called inside the event loop.
+    pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
+        let unix = unix::net::UnixListener::from(fd);
+        if unix.local_addr().is_ok() {
+            unix.set_nonblocking(true)?;
+            return UnixListener::from_std(unix).map(Self::Unix);
+        }
+        let tcp = net::TcpListener::from(OwnedFd::from(unix));
+        tcp.set_nonblocking(true)?;
+        TcpListener::from_std(tcp).map(Self::Tcp)
+    }
+
+    /// Accepts and answers for ever. Dropping the future stops accepting; connections go on.
+    pub(crate) async fn serve(self, controller: Controller) -> anyhow::Result<()> {
+        loop {
+            let accepted = match &self {
+                Self::Unix(listener) => listener.accept().await.map(|(stream, _)| spawn(stream, &controller)),
+                Self::Tcp(listener) => listener.accept().await.map(|(stream, _)| spawn(stream, &controller)),
+            };
+            if let Err(error) = accepted {
+                tracing::warn!("accept a connection to the control API: {error}");
+                // Descriptors may have run out; trying at once again would only burn the processor.
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+fn spawn<S>(stream: S, controller: &Controller)
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
+    tokio::spawn(connection(TokioIo::new(stream), controller.clone()));
+}
+
+async fn connection(io: impl Read + Write + Unpin, controller: Controller) {
+    let service = service_fn(|request| {
+        // A task of its own, so that a change goes on to its end when the client does not wait.
+        let answered = tokio::spawn(handle(controller.clone(), request));
+        async { Ok::<_, Infallible>(answered.await.unwrap_or_else(|_| response(&internal_error()))) }
+    });
+    let served = http1::Builder::new()
+        .keep_alive(false)
+        .title_case_headers(true)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .serve_connection(io, service)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!("a connection to the control API failed: {error}");
+    }
+}
+
+async fn handle(controller: Controller, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let (head, body) = request.into_parts();
+    let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+    let reply = match read_body(body).await {
+        Ok(body) => api::answer(&controller, &head.method, target, &body).await,
+        Err(reply) => reply,
+    };
+    response(&reply)
+}
+
+/// The whole body, or what to answer instead.
+async fn read_body(mut body: Incoming) -> Result<Vec<u8>, Reply> {
+    let mut bytes = Vec::new();
+    loop {
+        let frame = timeout(BODY_TIMEOUT, poll_fn(|cx| Pin::new(&mut body).poll_frame(cx))).await;
+        let frame = match frame {
+            Err(_) => return Err(Reply::error(StatusCode::REQUEST_TIMEOUT, "Request timed out.")),
+            Ok(Some(Err(_))) => return Err(Reply::error(StatusCode::BAD_REQUEST, "Invalid request body.")),
+            Ok(Some(Ok(frame))) => frame,
+            Ok(None) => return Ok(bytes),
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        if bytes.len() + data.len() > MAX_BODY {
+            return Err(Reply::error(StatusCode::PAYLOAD_TOO_LARGE, "Request body is too large."));
+        }
+        bytes.extend_from_slice(&data);
+    }
+}
+
+/// With the fields in Unit's order.
+fn response(reply: &Reply) -> Response<Full<Bytes>> {
+    let body = reply.body.pretty();
+    let len = body.len();
+    let mut response = Response::new(Full::from(body));
+    *response.status_mut() = reply.status;
+    let fields = response.headers_mut();
+    fields.insert(header::SERVER, HeaderValue::from_static(SERVER));
+    if let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(SystemTime::now())) {
+        fields.insert(header::DATE, date);
+    }
+    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    fields.insert(header::CONTENT_LENGTH, HeaderValue::from(len));
+    fields.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+fn internal_error() -> Reply {
+    Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Internal error.")
+}
+
+const SERVER: &str = concat!("Corral/", env!("CARGO_PKG_VERSION"));
+/// For the whole head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(300);
+/// Between two pieces of a request's body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Longest body in bytes: far above any configuration, far below what would hurt.
+const MAX_BODY: usize = 64 * 1024 * 1024;

@@ -1,0 +1,65 @@
+//! `/status` (UNIT-COMPAT 19): the figures of main and the router as JSON.
+
+use corral_config::json::{Bytes, Object, Value};
+use corral_ipc::message::{AppStatus, Module, Status};
+
+use crate::reply::object;
+
+/// The whole object.
+pub(crate) fn value(status: &Status, modules: &[Module]) -> Value {
+    let connections = object([
+        ("accepted", Value::from(status.accepted)),
+        ("active", Value::from(status.active)),
+        ("idle", Value::from(status.idle)),
+        ("closed", Value::from(status.closed)),
+    ]);
+    let applications =
+        status.applications.iter().map(|app| (Bytes::from(app.name.as_str()), application(app)));
+    object([
+        ("modules", modules_by_language(modules)),
+        ("connections", connections),
+        ("requests", object([("total", Value::from(status.requests))])),
+        ("applications", Value::Object(applications.collect())),
+    ])
+}
+
+fn application(app: &AppStatus) -> Value {
+    let processes = object([
+        ("running", Value::from(u64::from(app.running))),
+        ("starting", Value::from(u64::from(app.starting))),
+        ("idle", Value::from(u64::from(app.idle))),
+    ]);
+    let requests = object([("active", Value::from(u64::from(app.active_requests)))]);
+    match &app.last_error {
+        None => object([("processes", processes), ("requests", requests)]),
+        Some(error) => {
+            let error = Value::from(error.as_str());
+            object([("processes", processes), ("requests", requests), ("last_error", error)])
+        }
+    }
+}
+
+/// One object for a language with one version, an array, newest first, for several.
+fn modules_by_language(modules: &[Module]) -> Value {
+    let mut languages = Object::new();
+    let mut newest_first: Vec<_> = modules.iter().collect();
+    newest_first.sort_by_key(|module| std::cmp::Reverse(version_parts(&module.version)));
+    for module in newest_first {
+        let described = object([
+            ("version", Value::from(module.version.as_str())),
+            ("lib", Value::from(&*module.path.to_string_lossy())),
+        ]);
+        match languages.get_mut(module.language.as_bytes()) {
+            None => {
+                languages.insert(Bytes::from(module.language.as_str()), described);
+            }
+            Some(Value::Array(several)) => several.push(described),
+            Some(single) => *single = Value::Array(vec![single.clone(), described]),
+        }
+    }
+    Value::Object(languages)
+}
+
+fn version_parts(version: &str) -> Vec<u64> {
+    version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
+}

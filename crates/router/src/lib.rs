@@ -1,1 +1,43 @@
 //! All client traffic: listeners, connections, routing, static files, hand-over to applications.
+//!
+//! One thread obeys `main` (`control`); every other one is an event loop (`event_loop`) with its own
+//! connections. They share application instances (`app`) and nothing else that is written to while a
+//! request is answered.
+
+#![forbid(unsafe_code)]
+
+mod accept;
+mod access_log;
+mod app;
+mod application;
+mod body;
+mod buffers;
+mod clock;
+mod connection;
+mod console;
+mod control;
+mod counters;
+mod deadline;
+mod event_loop;
+mod files;
+mod generation;
+mod io;
+mod main_link;
+mod routing;
+mod rules;
+mod share;
+mod spool;
+mod temp;
+mod transaction;
+mod variables;
+
+use corral_ipc::link::Link;
+
+/// The router process: serves until `main` says that it is over, or is gone.
+///
+/// # Errors
+///
+/// When it cannot be started.
+pub fn run(link: Link) -> anyhow::Result<()> {
+    control::run(link)
+}

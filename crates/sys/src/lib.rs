@@ -12,3 +12,5 @@ pub mod signal;
 pub mod socket;
 pub mod spawn;
 pub mod user;
+#[cfg(feature = "tokio")]
+pub mod watched;

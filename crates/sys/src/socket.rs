@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -59,6 +59,15 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>], wait: 
         SendFlags::NOSIGNAL | if wait == Wait::Never { SendFlags::DONTWAIT } else { SendFlags::empty() };
     rustix::io::retry_on_intr(|| rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags))?;
     Ok(())
+}
+
+/// Sends bytes of a stream that are to be joined with what follows at once (`MSG_MORE`).
+///
+/// # Errors
+/// Those of send(2); `WouldBlock` when there is no room.
+pub fn send_more(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    let flags = SendFlags::NOSIGNAL | SendFlags::MORE;
+    Ok(rustix::io::retry_on_intr(|| rustix::net::send(&socket, bytes, flags))?)
 }
 
 /// Receives one datagram with its descriptors.

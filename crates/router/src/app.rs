@@ -1,0 +1,227 @@
+//! One running instance of an application, shared by all event loops.
+
+mod exchange;
+mod pool;
+mod port;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use corral_channel::{Lane, RequestId};
+use corral_config::plan::AppSpec;
+use corral_ipc::message::{AppId, AppStatus, FromRouter, WorkerId};
+use parking_lot::Mutex;
+
+use crate::main_link::MainLink;
+
+pub(crate) use exchange::{Exchange, Failure, LoopApp, Piece, RequestBody};
+pub(crate) use pool::Request;
+use pool::{Cancelled, Pool};
+pub(crate) use port::ChannelPort;
+
+/// An application instance: its specification and its workers.
+///
+/// Event loops share the pool behind a mutex that is held for well under a microsecond: for choosing a
+/// worker and copying one request into its ring. Responses never take it, but for their last frame.
+pub(crate) struct App {
+    pub(crate) id: AppId,
+    pub(crate) spec: AppSpec,
+    pool: Mutex<Pool<ChannelPort>>,
+    main: MainLink,
+    /// No generation refers to this instance any more.
+    retired: AtomicBool,
+    last_error: Mutex<Option<String>>,
+}
+
+impl App {
+    pub(crate) fn new(id: AppId, spec: AppSpec, main: MainLink) -> Arc<Self> {
+        let pool = Mutex::new(Pool::new(spec.processes.clone(), Instant::now()));
+        let (retired, last_error) = (AtomicBool::new(false), Mutex::new(None));
+        Arc::new(Self { id, spec, pool, main, retired, last_error })
+    }
+
+    /// Hands a request to a worker, or queues it.
+    pub(crate) fn submit(&self, request: Request, now: Instant) {
+        let want_worker = {
+            let mut pool = self.pool.lock();
+            pool.submit(request, now);
+            pool.want_worker()
+        };
+        if want_worker {
+            self.start_worker();
+        }
+    }
+
+    /// A worker reported the end of a request. Returns the request's buffer for another use, or nothing
+    /// when the worker does not hold such a request.
+    pub(crate) fn done(&self, worker: usize, lane: Lane, id: RequestId, now: Instant) -> Option<Vec<u8>> {
+        let mut pool = self.pool.lock();
+        let buffer = pool.done(worker, lane, id, now).ok();
+        let unused = self.retired.load(Ordering::Relaxed) && pool.n_active() == 0;
+        drop(pool);
+        if unused {
+            self.main.send(&FromRouter::AppUnused { app: self.id });
+        }
+        buffer
+    }
+
+    /// The worker takes no more requests; another may be needed in its place.
+    pub(crate) fn leaving(&self, worker: usize, now: Instant) {
+        let want_worker = {
+            let mut pool = self.pool.lock();
+            pool.leaving(worker, now);
+            pool.want_worker()
+        };
+        if want_worker {
+            self.start_worker();
+        }
+    }
+
+    /// Nobody waits for this answer any more: forgets the request, or tells its worker.
+    pub(crate) fn cancel(&self, lane: Lane, id: RequestId) -> WasRunning {
+        let mut pool = self.pool.lock();
+        match pool.cancel(lane, id) {
+            Cancelled::Running(worker) => {
+                if let Some(port) = pool.port_mut(worker) {
+                    // Without room for the word the worker is stuck, and learns it when it sends more.
+                    let _ = port.channel.cancel(id, lane);
+                }
+                WasRunning::Yes
+            }
+            Cancelled::Forgotten | Cancelled::Unknown => WasRunning::No,
+        }
+    }
+
+    /// Whether no worker has begun to run the request.
+    pub(crate) fn is_queued(&self, lane: Lane, id: RequestId) -> bool {
+        self.pool.lock().is_queued(lane, id)
+    }
+
+    /// Does something with the sending half of a worker's channel.
+    pub(crate) fn with_port<T>(&self, worker: usize, act: impl FnOnce(&mut ChannelPort) -> T) -> Option<T> {
+        self.pool.lock().port_mut(worker).map(act)
+    }
+
+    /// Wakes the workers that got something and sleep. Called once for a batch of requests.
+    pub(crate) fn wake_workers(&self) {
+        self.pool.lock().take_touched(|port| {
+            port.channel.wake();
+        });
+    }
+
+    pub(crate) fn add_worker(&self, id: WorkerId, pid: u32, port: ChannelPort) -> usize {
+        *self.last_error.lock() = None;
+        self.pool.lock().add_worker(id, pid, port, Instant::now())
+    }
+
+    /// Lets an added worker take requests; every event loop listens to it by now.
+    pub(crate) fn enable_worker(&self, worker: usize) {
+        let want_worker = {
+            let mut pool = self.pool.lock();
+            pool.enable_worker(worker);
+            pool.want_worker()
+        };
+        self.wake_workers();
+        if want_worker {
+            self.start_worker();
+        }
+    }
+
+    /// A worker's process is gone: what it had not started goes to others.
+    pub(crate) fn remove_worker(&self, id: WorkerId) -> Option<Gone> {
+        let (gone, want_worker) = {
+            let mut pool = self.pool.lock();
+            let removed = pool.remove_worker(id, Instant::now())?;
+            let note = removed.port.channel.note();
+            let gone = Gone { index: removed.index, pid: removed.pid, note, started: removed.started };
+            (gone, pool.want_worker())
+        };
+        self.wake_workers();
+        if want_worker && !self.is_retired() {
+            self.start_worker();
+        }
+        Some(gone)
+    }
+
+    /// A worker could not be started. Returns the requests that nobody can serve now.
+    pub(crate) fn worker_failed(&self, reason: String) -> Vec<Request> {
+        *self.last_error.lock() = Some(reason);
+        self.pool.lock().worker_failed()
+    }
+
+    /// Asks `main` to end a worker that broke the rules of the channel.
+    pub(crate) fn kill_worker(&self, worker: usize, reason: String) {
+        let Some(worker) = self.pool.lock().worker_id(worker) else { return };
+        self.main.send(&FromRouter::KillWorker { app: self.id, worker, reason });
+    }
+
+    /// Regular upkeep: spare workers retire, missing ones are asked for.
+    pub(crate) fn tick(&self, now: Instant) {
+        let want_worker = {
+            let mut pool = self.pool.lock();
+            pool.retire_idle(now);
+            pool.want_worker()
+        };
+        self.wake_workers();
+        if want_worker && !self.is_retired() {
+            self.start_worker();
+        }
+    }
+
+    pub(crate) fn status(&self) -> AppStatus {
+        let figures = self.pool.lock().figures();
+        AppStatus {
+            name: self.spec.name.clone(),
+            running: figures.running,
+            starting: figures.starting,
+            idle: figures.idle,
+            active_requests: figures.active_requests,
+            last_error: self.last_error.lock().clone(),
+        }
+    }
+
+    /// Whether no request is in its workers' hands or on its way to them.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.pool.lock().n_active() == 0
+    }
+
+    fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Relaxed)
+    }
+
+    fn start_worker(&self) {
+        self.main.send(&FromRouter::StartWorker { app: self.id });
+    }
+}
+
+/// Whether a worker was running the request that was cancelled, and so will still report its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WasRunning {
+    Yes,
+    No,
+}
+
+/// A worker whose process is gone.
+pub(crate) struct Gone {
+    /// Its index in every event loop.
+    pub(crate) index: usize,
+    pub(crate) pid: u32,
+    /// What it said it was doing.
+    pub(crate) note: Vec<u8>,
+    /// Requests that it took with it.
+    pub(crate) started: Vec<(Lane, RequestId)>,
+}
+
+/// A generation's claim on an application instance. When the last one is gone, so are all requests
+/// that could still name the instance, and `main` may stop its processes once it is quiet.
+pub(crate) struct Lease(pub(crate) Arc<App>);
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.0.retired.store(true, Ordering::Relaxed);
+        if self.0.pool.lock().n_active() == 0 {
+            self.0.main.send(&FromRouter::AppUnused { app: self.0.id });
+        }
+    }
+}

@@ -1,0 +1,488 @@
+//! Requests in flight, as one event loop sees them: what it asked, and what the workers answer.
+//!
+//! Everything here belongs to one event loop. Frames are taken from the rings by [`LoopApp::drain`], which
+//! the loop calls before it sleeps and after it wakes; connections wait for [`Exchange::next_piece`].
+
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::future::poll_fn;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+
+use corral_channel::{Bell, Flags, FrameHead, Kind, Lane, LaneReceiver, MAX_INLINE_BODY, RequestId};
+use corral_ipc::message::Exit;
+use slab::Slab;
+
+use super::{App, Gone, Request, WasRunning};
+use crate::buffers;
+use crate::spool::Spool;
+
+/// Response bytes that are acknowledged at a time.
+const CREDIT_STEP: u32 = 128 * 1024;
+
+/// Bytes of one response that are kept for a client that does not read them, before its worker waits.
+const MAX_SPOOLED: u64 = 256 * 1024 * 1024;
+
+/// Index bits of a request id; the rest tells the uses of one index apart.
+const INDEX_BITS: u32 = 20;
+
+/// An application as one event loop uses it.
+pub(crate) struct LoopApp {
+    pub(crate) app: Arc<App>,
+    lane: Lane,
+    /// Replaced when a new prototype takes the place of one that died.
+    bell: RefCell<Arc<Bell>>,
+    /// By worker index; `None` where the worker is gone.
+    receivers: RefCell<Vec<Option<LaneReceiver>>>,
+    entries: RefCell<Slab<Rc<Shared>>>,
+    next_stamp: Cell<u32>,
+    /// Something was put into rings since the workers were last woken.
+    touched: Cell<bool>,
+}
+
+/// What a worker's answer consists of, in order.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// The head, encoded, and the first bytes of the body behind it.
+    Head(Vec<u8>),
+    /// More of the body.
+    Data(Vec<u8>),
+    /// Nothing more comes.
+    End,
+}
+
+/// Why no (complete) answer comes.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("the worker {pid} ended ({}) while it ran the request{}", describe(.exit), describe_note(.note))]
+    WorkerGone { pid: u32, exit: Exit, note: Vec<u8> },
+    #[error("no worker could be started: {0}")]
+    NoWorker(String),
+    #[error("the application gave no response")]
+    NoResponse,
+    #[error("the application was silent for {} s (limits.timeout)", .0.as_secs())]
+    TimedOut(Duration),
+    #[error("store the response: {0}")]
+    Store(Arc<io::Error>),
+}
+
+/// The body of a request, as far as it did not travel with the head.
+#[derive(Debug)]
+pub(crate) enum RequestBody {
+    /// All of it went with the head.
+    Complete,
+    /// The rest of it, in memory.
+    Memory { bytes: Vec<u8>, position: usize },
+    /// In a file: the next byte to send, and the length of the whole.
+    File { file: File, position: u64, len: u64 },
+}
+
+/// The state of one request, shared by the connection that waits and the loop that drains.
+#[derive(Debug)]
+struct Shared {
+    id: RequestId,
+    state: RefCell<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    waker: Option<Waker>,
+    head: Option<Vec<u8>>,
+    spool: Spool,
+    /// The response is complete.
+    ended: bool,
+    failure: Option<Failure>,
+    body: RequestBody,
+    /// Which worker answers; known from its first frame.
+    worker: Option<usize>,
+    /// Response bytes that were stored and not yet acknowledged to the worker.
+    uncredited: u32,
+    /// Nobody waits any more: whatever comes is dropped.
+    abandoned: bool,
+}
+
+/// A request that was handed to an application. Dropping it gives the answer up.
+pub(crate) struct Exchange {
+    app: Rc<LoopApp>,
+    shared: Rc<Shared>,
+}
+
+impl LoopApp {
+    pub(crate) fn new(app: Arc<App>, lane: Lane, bell: Arc<Bell>) -> Rc<Self> {
+        Rc::new(Self {
+            app,
+            lane,
+            bell: RefCell::new(bell),
+            receivers: RefCell::new(Vec::new()),
+            entries: RefCell::new(Slab::new()),
+            next_stamp: Cell::new(0),
+            touched: Cell::new(false),
+        })
+    }
+
+    /// Hands an encoded request to the application.
+    pub(crate) fn begin(self: &Rc<Self>, payload: Vec<u8>, body: RequestBody, now: Instant) -> Exchange {
+        let mut entries = self.entries.borrow_mut();
+        let entry = entries.vacant_entry();
+        let stamp = self.next_stamp.get();
+        self.next_stamp.set(stamp.wrapping_add(1));
+        let id = RequestId((stamp << INDEX_BITS) | entry.key() as u32 & ((1 << INDEX_BITS) - 1));
+        let shared = Rc::new(Shared { id, state: RefCell::new(State::new(body)) });
+        entry.insert(Rc::clone(&shared));
+        drop(entries);
+        self.touched.set(true);
+        self.app.submit(Request { lane: self.lane, id, payload }, now);
+        Exchange { app: Rc::clone(self), shared }
+    }
+
+    /// Listens to a new worker.
+    pub(crate) fn add_receiver(&self, worker: usize, receiver: LaneReceiver) {
+        let mut receivers = self.receivers.borrow_mut();
+        if receivers.len() <= worker {
+            receivers.resize_with(worker + 1, || None);
+        }
+        receivers[worker] = Some(receiver);
+    }
+
+    /// A worker's process is gone: takes what it still said, then fails what it left behind.
+    pub(crate) fn remove_receiver(self: &Rc<Self>, gone: &Gone, exit: Exit) {
+        self.drain(Instant::now());
+        if let Some(receiver) = self.receivers.borrow_mut().get_mut(gone.index) {
+            *receiver = None;
+        }
+        for &(lane, id) in &gone.started {
+            if lane == self.lane {
+                self.fail(id, Failure::WorkerGone { pid: gone.pid, exit, note: gone.note.clone() });
+            }
+        }
+    }
+
+    /// Ends a request without an answer.
+    pub(crate) fn fail(&self, id: RequestId, failure: Failure) {
+        let Some(shared) = self.lookup(id) else { return };
+        self.entries.borrow_mut().remove(index(id));
+        let mut state = shared.state.borrow_mut();
+        if !state.ended {
+            state.failure = Some(failure);
+            state.wake();
+        }
+    }
+
+    /// Whether workers may say something to this loop.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.entries.borrow().is_empty()
+    }
+
+    /// Publishes that this loop is about to sleep. True when it must not, because a frame came meanwhile.
+    pub(crate) fn announce_sleep(&self) -> bool {
+        self.bell.borrow().announce_sleep(self.lane);
+        self.receivers.borrow().iter().flatten().any(LaneReceiver::has_frames)
+    }
+
+    pub(crate) fn cancel_sleep(&self) {
+        self.bell.borrow().cancel_sleep(self.lane);
+    }
+
+    /// Listens to the bell of a new prototype.
+    pub(crate) fn replace_bell(&self, bell: Arc<Bell>) {
+        self.bell.replace(bell);
+    }
+
+    /// Wakes the workers that this loop has put something in front of.
+    pub(crate) fn wake_workers(&self) {
+        if self.touched.replace(false) {
+            self.app.wake_workers();
+        }
+    }
+
+    /// Takes all frames that workers have published for this loop; returns whether there were any.
+    pub(crate) fn drain(&self, now: Instant) -> bool {
+        let mut any = false;
+        let mut receivers = self.receivers.borrow_mut();
+        for (worker, receiver) in receivers.iter_mut().enumerate() {
+            let Some(receiver) = receiver.as_mut().filter(|receiver| receiver.has_frames()) else { continue };
+            any = true;
+            if let Err(violation) = self.drain_worker(worker, receiver, now) {
+                self.app.kill_worker(worker, violation);
+            }
+        }
+        any
+    }
+
+    fn drain_worker(&self, worker: usize, receiver: &mut LaneReceiver, now: Instant) -> Result<(), String> {
+        let mut payload = buffers::take();
+        while let Some(head) = receiver.recv(&mut payload).map_err(|corrupt| corrupt.to_string())? {
+            self.on_frame(worker, &head, &mut payload, now)?;
+        }
+        buffers::give(payload);
+        Ok(())
+    }
+
+    fn on_frame(
+        &self,
+        worker: usize,
+        head: &FrameHead,
+        payload: &mut Vec<u8>,
+        now: Instant,
+    ) -> Result<(), String> {
+        if let Some(shared) = self.lookup(head.request) {
+            self.on_answer(worker, &shared, head, payload);
+        }
+        if head.flags.contains(Flags::LAST) {
+            self.touched.set(true);
+            self.app.leaving(worker, now);
+        }
+        if head.flags.contains(Flags::DONE) {
+            self.on_done(worker, head.request, now)?;
+        }
+        Ok(())
+    }
+
+    fn on_done(&self, worker: usize, id: RequestId, now: Instant) -> Result<(), String> {
+        self.touched.set(true);
+        let Some(buffer) = self.app.done(worker, self.lane, id, now) else {
+            return Err(format!("the worker ended request {} that it does not hold", id.0));
+        };
+        buffers::give(buffer);
+        if self.lookup(id).is_some() {
+            let shared = self.entries.borrow_mut().remove(index(id));
+            shared.state.borrow_mut().end();
+        }
+        Ok(())
+    }
+
+    fn on_answer(&self, worker: usize, shared: &Rc<Shared>, head: &FrameHead, payload: &mut Vec<u8>) {
+        let mut state = shared.state.borrow_mut();
+        state.worker = Some(worker);
+        match head.kind {
+            Kind::Response if state.head.is_none() && !state.abandoned => {
+                state.uncredited = state.uncredited.saturating_add(payload.len() as u32);
+                state.head = Some(std::mem::replace(payload, buffers::take()));
+            }
+            Kind::Response | Kind::Data => state.store(std::mem::replace(payload, buffers::take())),
+            Kind::Failed => state.failure = Some(Failure::NoResponse),
+            Kind::BodyCredit => self.send_body(worker, shared.id, &mut state, head.aux),
+            _ => {}
+        }
+        if head.flags.contains(Flags::END) {
+            state.end();
+        }
+        self.credit(worker, shared.id, &mut state);
+        state.wake();
+    }
+
+    /// Lets the worker send more once what it sent is stored, unless too much is.
+    fn credit(&self, worker: usize, id: RequestId, state: &mut State) {
+        if state.ended || state.uncredited < CREDIT_STEP || state.spool.len() > MAX_SPOOLED {
+            return;
+        }
+        let bytes = std::mem::take(&mut state.uncredited);
+        self.touched.set(true);
+        // Without room for the word the worker is stuck; it is ended by its time-out.
+        let _ = self.app.with_port(worker, |port| port.channel.credit(id, self.lane, bytes));
+    }
+
+    /// Sends as much of the request's body as the worker has asked for.
+    fn send_body(&self, worker: usize, id: RequestId, state: &mut State, mut window: u32) {
+        self.touched.set(true);
+        let mut piece = buffers::take();
+        while window > 0 {
+            let end = match state.body.read(&mut piece, (window as usize).min(MAX_INLINE_BODY)) {
+                Ok(end) => end,
+                Err(error) => {
+                    state.failure = Some(Failure::Store(Arc::new(error)));
+                    break;
+                }
+            };
+            window -= piece.len() as u32;
+            let sent =
+                self.app.with_port(worker, |port| port.channel.body(id, self.lane, &piece, end).is_ok());
+            if sent != Some(true) {
+                // Its ring holds more than one window: the worker does not read what it asked for.
+                state.failure = Some(Failure::NoResponse);
+            }
+            if sent != Some(true) || end {
+                break;
+            }
+        }
+        buffers::give(piece);
+    }
+
+    fn lookup(&self, id: RequestId) -> Option<Rc<Shared>> {
+        let entries = self.entries.borrow();
+        let shared = entries.get(index(id))?;
+        (shared.id == id).then(|| Rc::clone(shared))
+    }
+
+    fn abandon(&self, shared: &Shared) {
+        {
+            let mut state = shared.state.borrow_mut();
+            state.abandoned = true;
+            state.waker = None;
+            state.spool.clear();
+        }
+        if self.lookup(shared.id).is_none() {
+            return;
+        }
+        // A complete answer whose script still runs needs no word; its entry goes with the last frame.
+        if shared.state.borrow().ended {
+            return;
+        }
+        self.touched.set(true);
+        if self.app.cancel(self.lane, shared.id) == WasRunning::No {
+            self.entries.borrow_mut().remove(index(shared.id));
+        }
+    }
+}
+
+impl Exchange {
+    /// The next piece of the answer. Cancel safe: a piece is only taken when it is returned.
+    pub(crate) async fn next_piece(&self) -> Result<Piece, Failure> {
+        poll_fn(|context| {
+            if let Some(piece) = self.try_next_piece() {
+                return Poll::Ready(piece);
+            }
+            let mut state = self.shared.state.borrow_mut();
+            if !state.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+                state.waker = Some(context.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// The next piece, if it is there already.
+    pub(crate) fn try_next_piece(&self) -> Option<Result<Piece, Failure>> {
+        let mut state = self.shared.state.borrow_mut();
+        let piece = state.next_piece().transpose();
+        if piece.is_some()
+            && let Some(worker) = state.worker
+        {
+            self.app.credit(worker, self.shared.id, &mut state);
+        }
+        piece
+    }
+
+    /// For how long the application may be silent.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.app.app.spec.limits.timeout
+    }
+
+    /// Whether no worker has begun to run the request.
+    pub(crate) fn is_queued(&self) -> bool {
+        self.shared.state.borrow().worker.is_none() && self.app.app.is_queued(self.app.lane, self.shared.id)
+    }
+
+    /// Whether everything has arrived that the application has to say.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.shared.state.borrow().ended
+    }
+
+    /// Bytes of the body that have arrived and were not taken yet.
+    pub(crate) fn n_stored(&self) -> u64 {
+        self.shared.state.borrow().spool.len()
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.app.abandon(&self.shared);
+    }
+}
+
+impl State {
+    fn new(body: RequestBody) -> Self {
+        Self {
+            waker: None,
+            head: None,
+            spool: Spool::default(),
+            ended: false,
+            failure: None,
+            body,
+            worker: None,
+            uncredited: 0,
+            abandoned: false,
+        }
+    }
+
+    fn next_piece(&mut self) -> Result<Option<Piece>, Failure> {
+        if let Some(head) = self.head.take() {
+            return Ok(Some(Piece::Head(head)));
+        }
+        if let Some(data) = self.spool.pop().map_err(|error| Failure::Store(Arc::new(error)))? {
+            return Ok(Some(Piece::Data(data)));
+        }
+        match &self.failure {
+            Some(failure) => Err(failure.clone()),
+            None => Ok(self.ended.then_some(Piece::End)),
+        }
+    }
+
+    fn store(&mut self, data: Vec<u8>) {
+        self.uncredited = self.uncredited.saturating_add(data.len() as u32);
+        if self.abandoned {
+            return buffers::give(data);
+        }
+        if let Err(error) = self.spool.push(data) {
+            self.failure = Some(Failure::Store(Arc::new(error)));
+        }
+    }
+
+    fn end(&mut self) {
+        if !self.ended {
+            self.ended = true;
+            self.wake();
+        }
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl RequestBody {
+    /// Puts the next piece into `out`, which is cleared first. True when nothing follows it.
+    pub(crate) fn read(&mut self, out: &mut Vec<u8>, max: usize) -> io::Result<bool> {
+        out.clear();
+        match self {
+            Self::Complete => Ok(true),
+            Self::Memory { bytes, position } => {
+                let end = bytes.len().min(*position + max);
+                out.extend_from_slice(&bytes[*position..end]);
+                *position = end;
+                Ok(end == bytes.len())
+            }
+            Self::File { file, position, len } => {
+                let wanted = (*len - *position).min(max as u64) as usize;
+                out.resize(wanted, 0);
+                file.read_exact_at(out, *position)?;
+                *position += wanted as u64;
+                Ok(position == len)
+            }
+        }
+    }
+}
+
+fn index(id: RequestId) -> usize {
+    (id.0 & ((1 << INDEX_BITS) - 1)) as usize
+}
+
+fn describe(exit: &Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("code {code}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
+    }
+}
+
+fn describe_note(note: &[u8]) -> String {
+    match note {
+        [] => String::new(),
+        note => format!(" {}", String::from_utf8_lossy(note).escape_debug()),
+    }
+}

@@ -1,0 +1,475 @@
+//! Which worker of an application gets which request. Pure: ports stand for the channels, time comes in.
+//!
+//! An idle worker is always preferred, the most recently used one first, so that spare ones can
+//! retire. Without one, a busy worker may hold one more request *ahead*, so that it goes on without
+//! waiting for the router to be scheduled. A request that waits ahead is taken back as soon as another
+//! worker is idle, or when it has waited behind a slow one for longer than `STALE`. Everything else
+//! waits in one queue, first come, first served.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use corral_channel::{Lane, N_SLOTS, RequestId, Slot};
+use corral_config::plan::Processes;
+use corral_ipc::message::WorkerId;
+use slab::Slab;
+use smallvec::SmallVec;
+
+/// How long a request may wait behind another one before a worker that finishes earlier takes it over.
+const STALE: Duration = Duration::from_millis(10);
+
+/// Requests in one worker's hands: one being run and one ahead.
+const HANDS: usize = 2;
+
+/// The sending half of one worker's channel.
+pub(crate) trait Port {
+    /// Hands a request over; false when the ring has no room.
+    fn submit(&mut self, slot: Slot, request: &Request) -> bool;
+    /// Takes a request back that was not started; false when it was.
+    fn take_back(&self, slot: Slot, request: &Request) -> bool;
+    /// Whether the worker has begun to run the request.
+    fn is_started(&self, slot: Slot, request: &Request) -> bool;
+    /// Tells the worker to leave once it has finished what it runs.
+    fn quit(&mut self);
+}
+
+/// A request as it waits for a worker: encoded, and addressed to the event loop that asked.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// The event loop that gets the response.
+    pub(crate) lane: Lane,
+    /// Unique among the requests of its lane.
+    pub(crate) id: RequestId,
+    /// The encoded head and the first piece of the body.
+    pub(crate) payload: Vec<u8>,
+}
+
+/// A request in a worker's hands.
+#[derive(Debug)]
+struct Held {
+    slot: Slot,
+    request: Request,
+    since: Instant,
+}
+
+#[derive(Debug)]
+struct Worker<P> {
+    id: WorkerId,
+    pid: u32,
+    port: P,
+    held: SmallVec<[Held; HANDS]>,
+    /// No more requests for this one: it was told to quit, or said that it leaves.
+    leaving: bool,
+    idle_since: Instant,
+    /// Counts the changes of `held`: tells whether an entry of `half` is still true.
+    epoch: u32,
+    next_slot: usize,
+}
+
+/// The workers of one application and the requests that wait for them.
+#[derive(Debug)]
+pub(crate) struct Pool<P> {
+    workers: Slab<Worker<P>>,
+    /// Workers without a request, the most recently used last.
+    idle: Vec<usize>,
+    /// Workers with exactly one request, the most recently started last: among unequal scripts, one
+    /// that has run for long is likely to run on. Entries of an older epoch are void.
+    half: Vec<(usize, u32)>,
+    /// Requests that were handed over ahead, oldest first. Void when the worker no longer holds them.
+    ahead: VecDeque<(usize, Lane, RequestId)>,
+    queue: VecDeque<Request>,
+    /// Workers that got a request or an order since the last wake-up call.
+    touched: Vec<usize>,
+    n_held: usize,
+    n_starting: u32,
+    processes: Processes,
+    now: Instant,
+}
+
+/// The worker reported something about a request that it does not hold.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NotHeld;
+
+/// What became of a request that nobody wants an answer to any more.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Cancelled {
+    /// No worker had started it; it is gone.
+    Forgotten,
+    /// This worker runs it and may be told.
+    Running(usize),
+    /// It is not known here: it ended in the meantime.
+    Unknown,
+}
+
+/// The figures of a pool for the status.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Figures {
+    pub(crate) running: u32,
+    pub(crate) starting: u32,
+    pub(crate) idle: u32,
+    pub(crate) active_requests: u32,
+}
+
+impl<P: Port> Pool<P> {
+    pub(crate) fn new(processes: Processes, now: Instant) -> Self {
+        Self {
+            workers: Slab::new(),
+            idle: Vec::new(),
+            half: Vec::new(),
+            ahead: VecDeque::new(),
+            queue: VecDeque::new(),
+            touched: Vec::new(),
+            n_held: 0,
+            n_starting: 0,
+            processes,
+            now,
+        }
+    }
+
+    /// Takes a request in; it is handed over at once when a worker has a hand free.
+    pub(crate) fn submit(&mut self, request: Request, now: Instant) {
+        self.now = now;
+        self.queue.push_back(request);
+        self.dispatch();
+    }
+
+    /// A request has ended: its worker's hand is free.
+    pub(crate) fn done(
+        &mut self,
+        worker: usize,
+        lane: Lane,
+        id: RequestId,
+        now: Instant,
+    ) -> Result<Vec<u8>, NotHeld> {
+        self.now = now;
+        let entry = self.workers.get_mut(worker).ok_or(NotHeld)?;
+        let position = entry.position(lane, id).ok_or(NotHeld)?;
+        let held = entry.release(position);
+        self.n_held -= 1;
+        if !entry.leaving {
+            self.refill(worker);
+        }
+        Ok(held.request.payload)
+    }
+
+    /// The worker leaves after what it runs now: what waits in its hands goes to others.
+    pub(crate) fn leaving(&mut self, worker: usize, now: Instant) {
+        self.now = now;
+        let Some(entry) = self.workers.get_mut(worker) else { return };
+        entry.leaving = true;
+        entry.epoch = entry.epoch.wrapping_add(1);
+        self.idle.retain(|&idle| idle != worker);
+        self.take_back_all(worker);
+        self.dispatch();
+    }
+
+    /// A worker that `main` started; returns its index, the name of its lanes in the event loops.
+    pub(crate) fn add_worker(&mut self, id: WorkerId, pid: u32, port: P, now: Instant) -> usize {
+        self.now = now;
+        self.n_starting = self.n_starting.saturating_sub(1);
+        self.workers.insert(Worker {
+            id,
+            pid,
+            port,
+            held: SmallVec::new(),
+            leaving: false,
+            idle_since: now,
+            epoch: 0,
+            next_slot: 0,
+        })
+    }
+
+    /// Lets an added worker take requests, once every event loop listens to it.
+    pub(crate) fn enable_worker(&mut self, worker: usize) {
+        self.refill(worker);
+    }
+
+    /// A worker's process is gone. What it had not started goes to others; the rest is returned, to be
+    /// answered with an error.
+    pub(crate) fn remove_worker(&mut self, id: WorkerId, now: Instant) -> Option<Removed<P>> {
+        self.now = now;
+        let index = self.index_of(id)?;
+        self.idle.retain(|&idle| idle != index);
+        let mut worker = self.workers.remove(index);
+        self.n_held -= worker.held.len();
+        let mut started = Vec::new();
+        for held in worker.held.drain(..).rev() {
+            if worker.port.is_started(held.slot, &held.request) {
+                started.push((held.request.lane, held.request.id));
+            } else {
+                self.queue.push_front(held.request);
+            }
+        }
+        self.dispatch();
+        Some(Removed { index, pid: worker.pid, port: worker.port, started })
+    }
+
+    /// A worker that was asked for will not come. Returns the requests that nobody can serve now.
+    pub(crate) fn worker_failed(&mut self) -> Vec<Request> {
+        self.n_starting = self.n_starting.saturating_sub(1);
+        if self.n_starting > 0 || self.workers.iter().any(|(_, worker)| !worker.leaving) {
+            return Vec::new();
+        }
+        self.queue.drain(..).collect()
+    }
+
+    /// Nobody waits for the answer any more.
+    pub(crate) fn cancel(&mut self, lane: Lane, id: RequestId) -> Cancelled {
+        if let Some(position) = self.queue.iter().position(|r| r.lane == lane && r.id == id) {
+            self.queue.remove(position);
+            return Cancelled::Forgotten;
+        }
+        let Some((index, position)) =
+            self.workers.iter().find_map(|(index, worker)| Some((index, worker.position(lane, id)?)))
+        else {
+            return Cancelled::Unknown;
+        };
+        match self.take_from(index, position) {
+            Some(_) => Cancelled::Forgotten,
+            None => Cancelled::Running(index),
+        }
+    }
+
+    /// Whether no worker has begun to run the request.
+    pub(crate) fn is_queued(&self, lane: Lane, id: RequestId) -> bool {
+        let holder = self.workers.iter().find_map(|(_, worker)| Some((worker, worker.position(lane, id)?)));
+        match holder {
+            Some((worker, position)) => {
+                let held = &worker.held[position];
+                !worker.port.is_started(held.slot, &held.request)
+            }
+            None => self.queue.iter().any(|request| request.lane == lane && request.id == id),
+        }
+    }
+
+    /// Whether `main` should start one more worker; counts it as starting when so.
+    pub(crate) fn want_worker(&mut self) -> bool {
+        let running = self.n_running();
+        let max = self.processes.max.get();
+        let room = running + self.n_starting < max && self.n_starting < self.processes.spare.max(1);
+        let needed = self.n_active() > (running + self.n_starting) as usize
+            || (self.idle.len() as u32) + self.n_starting < self.processes.spare.min(max);
+        let want = room && needed;
+        if want {
+            self.n_starting += 1;
+        }
+        want
+    }
+
+    /// Tells workers to quit that were idle for too long.
+    pub(crate) fn retire_idle(&mut self, now: Instant) {
+        while self.idle.len() > self.processes.spare as usize {
+            let index = self.idle[0];
+            let worker = &mut self.workers[index];
+            if now.duration_since(worker.idle_since) < self.processes.idle_timeout {
+                return;
+            }
+            worker.leaving = true;
+            worker.port.quit();
+            self.touched.push(index);
+            self.idle.remove(0);
+        }
+    }
+
+    /// Requests that were handed over or wait.
+    pub(crate) fn n_active(&self) -> usize {
+        self.n_held + self.queue.len()
+    }
+
+    pub(crate) fn figures(&self) -> Figures {
+        Figures {
+            running: self.n_running(),
+            starting: self.n_starting,
+            idle: self.idle.len() as u32,
+            active_requests: self.n_active() as u32,
+        }
+    }
+
+    /// The port of a worker, which counts as touched.
+    pub(crate) fn port_mut(&mut self, worker: usize) -> Option<&mut P> {
+        let entry = self.workers.get_mut(worker)?;
+        self.touched.push(worker);
+        Some(&mut entry.port)
+    }
+
+    /// Ports that got something since this was last asked: their workers may have to be woken.
+    pub(crate) fn take_touched(&mut self, mut visit: impl FnMut(&P)) {
+        for worker in self.touched.drain(..) {
+            if let Some(entry) = self.workers.get(worker) {
+                visit(&entry.port);
+            }
+        }
+    }
+
+    pub(crate) fn worker_id(&self, worker: usize) -> Option<WorkerId> {
+        Some(self.workers.get(worker)?.id)
+    }
+
+    fn n_running(&self) -> u32 {
+        self.workers.iter().filter(|(_, worker)| !worker.leaving).count() as u32
+    }
+
+    fn index_of(&self, id: WorkerId) -> Option<usize> {
+        self.workers.iter().find(|(_, worker)| worker.id == id).map(|(index, _)| index)
+    }
+
+    /// Gives a worker whose hands became freer what has waited longest.
+    fn refill(&mut self, worker: usize) {
+        let is_idle = self.workers[worker].held.is_empty();
+        let taken_over = self.take_over_ahead(worker, if is_idle { Duration::ZERO } else { STALE });
+        let entry = &mut self.workers[worker];
+        if is_idle {
+            entry.idle_since = self.now;
+            self.idle.push(worker);
+        } else {
+            self.half.push((worker, entry.epoch));
+        }
+        if let Some(request) = taken_over
+            && let Err(request) = self.hand_over(worker, request)
+        {
+            self.queue.push_front(request);
+        }
+        self.dispatch();
+    }
+
+    /// Takes back the request that has waited longest behind another worker's, when it has waited for at
+    /// least `patience`.
+    fn take_over_ahead(&mut self, worker: usize, patience: Duration) -> Option<Request> {
+        while let Some(&(holder, lane, id)) = self.ahead.front() {
+            let entry = self.workers.get(holder);
+            let position = entry.and_then(|entry| entry.position(lane, id)).filter(|&position| position > 0);
+            let (Some(entry), Some(position)) = (entry, position) else {
+                self.ahead.pop_front();
+                continue;
+            };
+            if holder == worker || self.now.duration_since(entry.held[position].since) < patience {
+                return None;
+            }
+            self.ahead.pop_front();
+            if let Some(request) = self.take_from(holder, position) {
+                return Some(request);
+            }
+        }
+        None
+    }
+
+    fn take_back_all(&mut self, worker: usize) {
+        for position in (0..self.workers[worker].held.len()).rev() {
+            if let Some(request) = self.take_from(worker, position) {
+                self.queue.push_front(request);
+            }
+        }
+    }
+
+    /// Takes one request out of a worker's hands, if it was not started.
+    fn take_from(&mut self, worker: usize, position: usize) -> Option<Request> {
+        let entry = &mut self.workers[worker];
+        let held = &entry.held[position];
+        if !entry.port.take_back(held.slot, &held.request) {
+            return None;
+        }
+        let held = entry.release(position);
+        self.n_held -= 1;
+        if !entry.leaving && entry.held.len() == 1 {
+            self.half.push((worker, entry.epoch));
+        } else if !entry.leaving && entry.held.is_empty() {
+            entry.idle_since = self.now;
+            self.idle.push(worker);
+        }
+        Some(held.request)
+    }
+
+    fn dispatch(&mut self) {
+        while !self.queue.is_empty() {
+            let Some(worker) = self.next_hand() else { return };
+            let request = self.queue.pop_front().expect("the queue was just seen to hold one");
+            if let Err(request) = self.hand_over(worker, request) {
+                self.queue.push_front(request);
+                return;
+            }
+        }
+    }
+
+    /// The worker that gets the next request: an idle one, or the most recently started with a free hand.
+    fn next_hand(&mut self) -> Option<usize> {
+        if let Some(&worker) = self.idle.last() {
+            return Some(worker);
+        }
+        while let Some(&(worker, epoch)) = self.half.last() {
+            match self.workers.get(worker) {
+                Some(entry) if entry.epoch == epoch && entry.has_free_hand() => return Some(worker),
+                _ => self.half.pop(),
+            };
+        }
+        None
+    }
+
+    fn hand_over(&mut self, worker: usize, request: Request) -> Result<(), Request> {
+        let entry = &mut self.workers[worker];
+        let slot = Slot::new(entry.next_slot).expect("the number was wrapped below");
+        if !entry.port.submit(slot, &request) {
+            // A ring without room: the worker does not even read. It comes back when it has ended something.
+            self.forget_hand(worker);
+            return Err(request);
+        }
+        entry.next_slot = (entry.next_slot + 1) % N_SLOTS;
+        self.touched.push(worker);
+        let (lane, id) = (request.lane, request.id);
+        entry.held.push(Held { slot, request, since: self.now });
+        entry.epoch = entry.epoch.wrapping_add(1);
+        self.n_held += 1;
+        if entry.held.len() == 1 {
+            self.idle.pop();
+            self.half.push((worker, entry.epoch));
+            self.compact_half();
+        } else {
+            self.half.pop();
+            self.ahead.push_back((worker, lane, id));
+        }
+        Ok(())
+    }
+
+    fn forget_hand(&mut self, worker: usize) {
+        if self.idle.last() == Some(&worker) {
+            self.idle.pop();
+        } else {
+            self.half.pop();
+        }
+    }
+
+    /// Void entries are dropped when they are popped; under light load nothing pops, so count them.
+    fn compact_half(&mut self) {
+        if self.half.len() > 16 + 2 * self.workers.len() {
+            let workers = &self.workers;
+            self.half.retain(|&(worker, epoch)| workers.get(worker).is_some_and(|w| w.epoch == epoch));
+        }
+    }
+}
+
+/// A worker that is gone.
+#[derive(Debug)]
+pub(crate) struct Removed<P> {
+    pub(crate) index: usize,
+    pub(crate) pid: u32,
+    pub(crate) port: P,
+    /// Requests that it had begun.
+    pub(crate) started: Vec<(Lane, RequestId)>,
+}
+
+impl<P> Worker<P> {
+    fn position(&self, lane: Lane, id: RequestId) -> Option<usize> {
+        self.held.iter().position(|held| held.request.lane == lane && held.request.id == id)
+    }
+
+    fn has_free_hand(&self) -> bool {
+        !self.leaving && self.held.len() == 1
+    }
+
+    fn release(&mut self, position: usize) -> Held {
+        self.epoch = self.epoch.wrapping_add(1);
+        self.held.remove(position)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! Scripts for the pool: one line each, with ports that only remember.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::num::NonZeroU32;
+use std::rc::Rc;
+
+use super::*;
+
+/// What a worker's channel would hold.
+#[derive(Debug, Default)]
+struct Memory {
+    submitted: Vec<u32>,
+    started: HashSet<u32>,
+    quit: bool,
+    full: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct FakePort(Rc<RefCell<Memory>>);
+
+impl Port for FakePort {
+    fn submit(&mut self, _slot: Slot, request: &Request) -> bool {
+        let mut memory = self.0.borrow_mut();
+        if !memory.full {
+            memory.submitted.push(request.id.0);
+        }
+        !memory.full
+    }
+
+    fn take_back(&self, _slot: Slot, request: &Request) -> bool {
+        !self.0.borrow().started.contains(&request.id.0)
+    }
+
+    fn is_started(&self, _slot: Slot, request: &Request) -> bool {
+        self.0.borrow().started.contains(&request.id.0)
+    }
+
+    fn quit(&mut self) {
+        self.0.borrow_mut().quit = true;
+    }
+}
+
+/// A pool with its workers' memories, driven by words: `submit 1`, `start 0 1` (worker, request),
+/// `done 0 1`, `leave 0`, `die 0`, `cancel 1`, `full 0`, `+10ms`.
+struct Scene {
+    pool: Pool<FakePort>,
+    ports: Vec<FakePort>,
+    now: Instant,
+    log: Vec<String>,
+}
+
+impl Scene {
+    fn new(n_workers: u32, max: u32, spare: u32) -> Self {
+        let now = Instant::now();
+        let processes = Processes {
+            max: NonZeroU32::new(max).expect("tests ask for at least one"),
+            spare,
+            idle_timeout: Duration::from_secs(1),
+        };
+        let mut scene = Self { pool: Pool::new(processes, now), ports: Vec::new(), now, log: Vec::new() };
+        for worker in 0..n_workers {
+            scene.add(worker);
+        }
+        scene
+    }
+
+    fn add(&mut self, worker: u32) {
+        let port = FakePort::default();
+        let index = self.pool.add_worker(WorkerId(worker), 100 + worker, port.clone(), self.now);
+        self.ports.push(port);
+        self.pool.enable_worker(index);
+    }
+
+    fn play(&mut self, script: &str) {
+        for step in script.split(';').map(str::trim).filter(|step| !step.is_empty()) {
+            self.step(step);
+        }
+    }
+
+    fn step(&mut self, step: &str) {
+        let words: Vec<&str> = step.split(' ').collect();
+        let number = |position: usize| words[position].parse::<u32>().expect("a number");
+        let lane = Lane(0);
+        match words[0] {
+            "submit" => {
+                let request = Request { lane, id: RequestId(number(1)), payload: Vec::new() };
+                self.pool.submit(request, self.now);
+            }
+            "start" => {
+                self.ports[number(1) as usize].0.borrow_mut().started.insert(number(2));
+            }
+            "done" => {
+                let done = self.pool.done(number(1) as usize, lane, RequestId(number(2)), self.now);
+                if done.is_err() {
+                    self.log.push(format!("not held {}", number(2)));
+                }
+            }
+            "leave" => self.pool.leaving(number(1) as usize, self.now),
+            "die" => {
+                let removed = self.pool.remove_worker(WorkerId(number(1)), self.now).expect("it was there");
+                for (_, id) in removed.started {
+                    self.log.push(format!("lost {}", id.0));
+                }
+            }
+            "cancel" => {
+                let cancelled = self.pool.cancel(lane, RequestId(number(1)));
+                self.log.push(format!("{cancelled:?}"));
+            }
+            "full" => self.ports[number(1) as usize].0.borrow_mut().full = true,
+            "add" => self.add(self.ports.len() as u32),
+            "retire" => self.pool.retire_idle(self.now),
+            "+20ms" => self.now += Duration::from_millis(20),
+            "+2s" => self.now += Duration::from_secs(2),
+            other => panic!("no such step: {other}"),
+        }
+    }
+
+    /// What each worker was given, then what was logged: `0: 1 2 | 1: 3 | lost 1`.
+    fn summary(&self) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        for (worker, port) in self.ports.iter().enumerate() {
+            let ids: Vec<String> = port.0.borrow().submitted.iter().map(u32::to_string).collect();
+            parts.push(format!("{worker}: {}", ids.join(" ")).trim_end().to_owned());
+        }
+        parts.extend(self.log.iter().cloned());
+        parts.join(" | ")
+    }
+}
+
+#[track_caller]
+fn check(n_workers: u32, script: &str, expect: &str) {
+    let mut scene = Scene::new(n_workers, n_workers.max(1), n_workers);
+    scene.play(script);
+    assert_eq!(scene.summary(), expect, "after {script}");
+}
+
+#[test]
+fn the_most_recently_used_idle_worker_is_preferred() {
+    check(2, "submit 1; start 1 1; done 1 1; submit 2", "0: | 1: 1 2");
+}
+
+#[test]
+fn every_worker_gets_one_before_any_gets_two() {
+    check(2, "submit 1; submit 2; submit 3; submit 4; submit 5", "0: 2 3 | 1: 1 4");
+}
+
+#[test]
+fn a_worker_that_ends_one_gets_the_next_from_the_queue() {
+    check(1, "submit 1; submit 2; submit 3; start 0 1; done 0 1", "0: 1 2 3");
+}
+
+#[test]
+fn an_idle_worker_takes_over_what_waits_ahead_of_another() {
+    check(2, "submit 1; submit 2; submit 3; start 1 1; start 0 2; done 1 1", "0: 2 3 | 1: 1 3");
+}
+
+#[test]
+fn what_was_started_stays_where_it_is() {
+    check(2, "submit 1; submit 2; submit 3; start 0 2; start 0 3; done 1 1", "0: 2 3 | 1: 1");
+}
+
+#[test]
+fn a_request_behind_a_slow_script_moves_although_the_queue_is_never_empty() {
+    check(
+        2,
+        "submit 1; submit 2; submit 3; submit 4; submit 5; submit 6; start 0 2; start 1 1; +20ms; done 1 1",
+        "0: 2 3 | 1: 1 4 3",
+    );
+}
+
+#[test]
+fn a_dead_worker_costs_only_what_it_had_started() {
+    check(2, "submit 1; submit 2; submit 3; start 0 2; die 0", "0: 2 3 | 1: 1 3 | lost 2");
+}
+
+#[test]
+fn with_no_worker_left_requests_wait_for_the_next_one() {
+    check(1, "submit 1; start 0 1; submit 2; die 0; add", "0: 1 2 | 1: 2 | lost 1");
+}
+
+#[test]
+fn a_leaving_worker_gives_back_what_it_has_not_started() {
+    check(2, "submit 1; submit 2; submit 3; start 0 2; leave 0; done 0 2; submit 4", "0: 2 3 | 1: 1 3");
+}
+
+#[test]
+fn a_request_that_is_not_held_is_a_violation() {
+    check(1, "submit 1; done 0 7", "0: 1 | not held 7");
+}
+
+#[test]
+fn cancelling_forgets_what_was_not_started() {
+    check(
+        1,
+        "submit 1; start 0 1; submit 2; submit 3; cancel 3; cancel 2; cancel 1; cancel 9",
+        "0: 1 2 | Forgotten | Forgotten | Running(0) | Unknown",
+    );
+}
+
+#[test]
+fn a_full_ring_keeps_the_request_in_the_queue() {
+    check(1, "full 0; submit 1; cancel 1", "0: | Forgotten");
+}
+
+#[test]
+fn a_full_ring_gets_the_request_when_it_has_ended_something() {
+    let mut scene = Scene::new(1, 1, 1);
+    scene.play("submit 1; start 0 1; full 0; submit 2");
+    scene.ports[0].0.borrow_mut().full = false;
+    scene.play("done 0 1");
+    assert_eq!(scene.summary(), "0: 1 2");
+}
+
+#[test]
+fn idle_workers_above_spare_are_told_to_quit_oldest_first() {
+    let mut scene = Scene::new(3, 4, 1);
+    scene.play("submit 1; +2s; done 2 1; retire");
+    let quit: Vec<bool> = scene.ports.iter().map(|port| port.0.borrow().quit).collect();
+    assert_eq!(quit, [true, true, false]);
+    assert_eq!(scene.pool.figures().running, 1);
+}
+
+#[test]
+fn workers_are_wanted_while_requests_wait_and_up_to_the_maximum() {
+    let mut scene = Scene::new(0, 2, 0);
+    assert!(!scene.pool.want_worker(), "nothing to do");
+    scene.play("submit 1; submit 2; submit 3");
+    assert!(scene.pool.want_worker());
+    assert!(!scene.pool.want_worker(), "one at a time with spare 0");
+    scene.play("add");
+    assert!(scene.pool.want_worker());
+    scene.play("add");
+    assert!(!scene.pool.want_worker(), "the maximum runs");
+}
+
+#[test]
+fn when_no_worker_can_be_started_the_waiting_requests_come_back() {
+    let mut scene = Scene::new(0, 1, 0);
+    scene.play("submit 1; submit 2");
+    assert!(scene.pool.want_worker());
+    assert_eq!(scene.pool.worker_failed().len(), 2);
+    assert_eq!(scene.pool.n_active(), 0);
+}

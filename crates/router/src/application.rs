@@ -1,0 +1,326 @@
+//! Hands a request to an application and its answer to the client.
+
+use std::io::IoSlice;
+use std::net::IpAddr;
+
+use corral_channel::message::{self, RequestHead, ResponseView};
+use corral_config::address::ListenAddress;
+use corral_http::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
+use corral_http::response::{self, Framing};
+use smallvec::SmallVec;
+
+use crate::app::{Exchange, Failure, Piece, RequestBody};
+use crate::body::Stored;
+use crate::connection::Connection;
+use crate::deadline::Elapsed;
+use crate::transaction::{Gone, Request, Transaction};
+use crate::{buffers, clock};
+
+/// Answers a request by an application.
+pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) -> Result<(), Gone> {
+    let rules = tx.rules();
+    let Transaction { incoming, connection, rest, .. } = tx;
+    let body = match incoming.store(connection, rest, rules).await {
+        Ok(body) => body,
+        Err(error) => return tx.fail_body(&error).await,
+    };
+    let Some(app) = tx.settings.generation.apps.get(app) else { return tx.send_error(503).await };
+    let payload = encode(tx, &body, target);
+    buffers::give(body.inline);
+    if payload.len() > corral_channel::MAX_REQUEST_PAYLOAD {
+        tracing::warn!("\"{}\": a request head of {} bytes is too large", app.app.spec.name, payload.len());
+        buffers::give(payload);
+        return tx.send_error(431).await;
+    }
+    let exchange = app.begin(payload, body.rest, tx.connection.now());
+    let answered = relay(tx, &exchange, &app.app.spec.name).await;
+    drop(exchange);
+    answered
+}
+
+fn encode(tx: &Transaction<'_>, body: &Stored, target: u16) -> Vec<u8> {
+    let Request { head, bytes, .. } = tx.request;
+    let mut text = AddressText::default();
+    let (local_addr, local_port) = text.local(tx.connection);
+    let mut remote = AddressText::default();
+    let request = RequestHead {
+        method: head.method(bytes),
+        target: head.target(bytes),
+        path: head.path(bytes),
+        query: head.query(bytes).unwrap_or_default(),
+        version_minor: head.version_minor(),
+        host: head.host(bytes),
+        remote_addr: remote.ip(tx.connection.peer.map(|peer| peer.ip())),
+        local_addr,
+        local_port,
+        tls: false,
+        app_target: target,
+        content_length: has_body(tx, body).then_some(body.len),
+        body_complete: matches!(body.rest, RequestBody::Complete),
+    };
+    let mut payload = buffers::take();
+    let fields = head.fields(bytes).filter(|(name, _)| !is_hop_by_hop(name));
+    message::encode_request(&mut payload, &request, fields);
+    payload.extend_from_slice(&body.inline);
+    payload
+}
+
+/// Whether the request had a body, if only an empty one.
+fn has_body(tx: &Transaction<'_>, body: &Stored) -> bool {
+    body.len > 0 || tx.request.head.content_length().is_some()
+}
+
+/// Fields that speak of the connection to this server: the application gets the decoded body.
+fn is_hop_by_hop(name: &[u8]) -> bool {
+    name.len() == 17 && name.eq_ignore_ascii_case(b"transfer-encoding")
+}
+
+/// The text of an address, without an allocation.
+#[derive(Default)]
+struct AddressText {
+    text: SmallVec<[u8; 48]>,
+}
+
+impl AddressText {
+    fn ip(&mut self, ip: Option<IpAddr>) -> &[u8] {
+        use std::io::Write;
+        match ip {
+            Some(IpAddr::V4(ip)) => {
+                for (position, octet) in ip.octets().into_iter().enumerate() {
+                    if position > 0 {
+                        self.text.push(b'.');
+                    }
+                    self.text.extend_from_slice(itoa::Buffer::new().format(octet).as_bytes());
+                }
+            }
+            Some(ip) => write!(self.text, "{ip}").expect("writing to memory cannot fail"),
+            None => self.text.extend_from_slice(b"unix:"),
+        }
+        &self.text
+    }
+
+    /// The address that the client connected to. The kernel is asked only when the listener does not say.
+    fn local(&mut self, connection: &Connection) -> (&[u8], u16) {
+        let address = match &connection.slot.address {
+            ListenAddress::Inet(address) if !address.ip().is_unspecified() => Some(*address),
+            ListenAddress::Inet(_) => connection.stream.local_address(),
+            ListenAddress::Unix(path) => {
+                use std::os::unix::ffi::OsStrExt;
+                self.text.extend_from_slice(b"unix:");
+                self.text.extend_from_slice(path.as_os_str().as_bytes());
+                return (&self.text, 0);
+            }
+            ListenAddress::Abstract(_) => None,
+        };
+        (self.ip(address.map(|address| address.ip())), address.map_or(0, |address| address.port()))
+    }
+}
+
+/// Passes the answer on.
+async fn relay(tx: &mut Transaction<'_>, exchange: &Exchange, app: &str) -> Result<(), Gone> {
+    let payload = match next_piece(tx, exchange).await? {
+        Ok(Piece::Head(payload)) => payload,
+        Ok(Piece::Data(_) | Piece::End) => return fail(tx, app, &Failure::NoResponse).await,
+        Err(failure) => return fail(tx, app, &failure).await,
+    };
+    let relayed = match message::decode_response(&payload) {
+        Ok((view, body_start)) => relay_response(tx, exchange, &view, &payload[body_start..], app).await,
+        Err(error) => {
+            tracing::error!("\"{app}\": the response is malformed: {error}");
+            tx.send_error(503).await
+        }
+    };
+    buffers::give(payload);
+    relayed
+}
+
+async fn relay_response(
+    tx: &mut Transaction<'_>,
+    exchange: &Exchange,
+    view: &ResponseView<'_>,
+    first: &[u8],
+    app: &str,
+) -> Result<(), Gone> {
+    let fields = OwnFields::of(view);
+    let complete = exchange.has_ended().then(|| first.len() as u64 + exchange.n_stored());
+    // What arrived completely is measured, not believed, except for HEAD, whose body was never made.
+    let length = match complete {
+        Some(length) if !(tx.is_head() && length == 0) => Some(length),
+        _ => fields.content_length.or(complete),
+    };
+    let framing = Framing::choose(view.status, tx.request.head.version_minor(), length);
+    let mut head = buffers::take();
+    tx.begin_reply(view.status, framing);
+    response::append_status_line(&mut head, view.status);
+    for (name, value) in view.fields.filter(|(name, _)| !is_ours(name)) {
+        response::append_field(&mut head, name, value);
+    }
+    clock::with_date(|date| {
+        let date = if fields.has_date { None } else { Some(date) };
+        response::append_trailer(&mut head, &tx.trailer(framing, date));
+    });
+    let mut writer = Writer::new(framing, tx.is_head());
+    let sent = send_body(tx, exchange, &mut head, first, &mut writer, app).await;
+    buffers::give(head);
+    sent
+}
+
+/// Sends the head with what is there of the body, then the rest as it comes.
+async fn send_body(
+    tx: &mut Transaction<'_>,
+    exchange: &Exchange,
+    head: &mut Vec<u8>,
+    first: &[u8],
+    writer: &mut Writer,
+    app: &str,
+) -> Result<(), Gone> {
+    if exchange.has_ended() && exchange.n_stored() == 0 {
+        return writer.send_last(tx, head, first).await;
+    }
+    writer.send(tx, head, first).await?;
+    loop {
+        match next_piece(tx, exchange).await? {
+            Ok(Piece::Data(data)) => {
+                let sent = writer.send(tx, head, &data).await;
+                buffers::give(data);
+                sent?;
+            }
+            Ok(Piece::End | Piece::Head(_)) => return writer.send_last(tx, head, b"").await,
+            Err(failure) => {
+                tracing::error!("\"{app}\": {failure}; the response is cut off");
+                return Err(Gone);
+            }
+        }
+    }
+}
+
+/// Puts the pieces of a body into their frame. `prefix` holds what has to be sent before the next piece.
+struct Writer {
+    framing: Framing,
+    /// Bytes that may still be sent under `Content-Length`.
+    left: u64,
+    is_head: bool,
+}
+
+impl Writer {
+    fn new(framing: Framing, is_head: bool) -> Self {
+        let left = match framing {
+            Framing::Length(length) => length,
+            Framing::NoBody => 0,
+            Framing::Chunked | Framing::UntilClose => u64::MAX,
+        };
+        Self { framing, left, is_head }
+    }
+
+    /// What of a piece is sent: nothing to HEAD, and never more than was announced.
+    fn clip<'p>(&mut self, piece: &'p [u8]) -> &'p [u8] {
+        let len = if self.is_head { 0 } else { self.left.min(piece.len() as u64) as usize };
+        self.left -= len as u64;
+        &piece[..len]
+    }
+
+    async fn send(
+        &mut self,
+        tx: &mut Transaction<'_>,
+        prefix: &mut Vec<u8>,
+        piece: &[u8],
+    ) -> Result<(), Gone> {
+        let piece = self.clip(piece);
+        tx.reply.n_body_bytes += piece.len() as u64;
+        let is_chunk = self.framing == Framing::Chunked && !piece.is_empty();
+        let chunk = ChunkHead::new(piece.len());
+        let (chunk_head, chunk_end) =
+            if is_chunk { (chunk.as_bytes(), CHUNK_END) } else { (&b""[..], &b""[..]) };
+        let mut slices = [prefix.as_slice(), chunk_head, piece, chunk_end].map(IoSlice::new);
+        let sent = tx.send(&mut slices).await;
+        prefix.clear();
+        sent
+    }
+
+    async fn send_last(
+        &mut self,
+        tx: &mut Transaction<'_>,
+        prefix: &mut Vec<u8>,
+        piece: &[u8],
+    ) -> Result<(), Gone> {
+        if self.framing != Framing::Chunked || self.is_head {
+            self.send(tx, prefix, piece).await?;
+            // A body that is shorter than announced can only be told by the connection's end.
+            let is_short = matches!(self.framing, Framing::Length(_)) && self.left > 0 && !self.is_head;
+            return if is_short { Err(Gone) } else { Ok(()) };
+        }
+        if !piece.is_empty() {
+            self.send(tx, prefix, piece).await?;
+        }
+        prefix.extend_from_slice(LAST_CHUNK);
+        tx.send(&mut [IoSlice::new(prefix)]).await
+    }
+}
+
+/// Waits for the next piece: for as long as the application may be silent, or until the client is gone.
+async fn next_piece(tx: &Transaction<'_>, exchange: &Exchange) -> Result<Result<Piece, Failure>, Gone> {
+    if let Some(piece) = exchange.try_next_piece() {
+        return Ok(piece);
+    }
+    let Connection { stream, deadline, .. } = &*tx.connection;
+    let waiting = async {
+        tokio::select! {
+            biased;
+            piece = exchange.next_piece() => Ok(piece),
+            () = stream.broken() => Err(Gone),
+        }
+    };
+    let Some(limit) = exchange.timeout() else { return waiting.await };
+    let mut waiting = std::pin::pin!(waiting);
+    loop {
+        match deadline.limit(limit, waiting.as_mut()).await {
+            Ok(result) => return result,
+            // The limit is for the application; a request in the queue has not met it yet.
+            Err(Elapsed) if exchange.is_queued() => {}
+            Err(Elapsed) => return Ok(Err(Failure::TimedOut(limit))),
+        }
+    }
+}
+
+async fn fail(tx: &mut Transaction<'_>, app: &str, failure: &Failure) -> Result<(), Gone> {
+    let target = String::from_utf8_lossy(tx.request.head.target(tx.request.bytes));
+    tracing::error!("\"{app}\": {failure}, request \"{}\"", target.escape_debug());
+    tx.send_error(503).await
+}
+
+/// What the server has to know of the fields of an application's response.
+struct OwnFields {
+    content_length: Option<u64>,
+    has_date: bool,
+}
+
+impl OwnFields {
+    fn of(view: &ResponseView<'_>) -> Self {
+        let mut own = Self { content_length: None, has_date: false };
+        for (name, value) in view.fields {
+            match name.len() {
+                4 if name.eq_ignore_ascii_case(b"date") => own.has_date = true,
+                14 if name.eq_ignore_ascii_case(b"content-length") => {
+                    own.content_length = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+                }
+                _ => {}
+            }
+        }
+        own
+    }
+}
+
+/// Fields that the server makes itself (UNIT-COMPAT 20.4).
+fn is_ours(name: &[u8]) -> bool {
+    let ours: &[u8] = match name.len() {
+        6 if name[0] | 0x20 == b's' && name[1] | 0x20 == b'e' => b"server",
+        6 => b"status",
+        7 => b"upgrade",
+        10 => b"connection",
+        14 => b"content-length",
+        17 => b"transfer-encoding",
+        20 => b"sec-websocket-accept",
+        _ => return false,
+    };
+    name.eq_ignore_ascii_case(ours)
+}

@@ -1,0 +1,228 @@
+//! Request bodies: read completely before a blocking worker sees the request, or discarded.
+
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::os::unix::fs::FileExt;
+
+use corral_channel::MAX_INLINE_BODY;
+use corral_http::chunked::{ChunkError, Decoder};
+use corral_http::request::Framing;
+use corral_http::response::CONTINUE;
+
+use crate::app::RequestBody;
+use crate::connection::Connection;
+use crate::deadline::Elapsed;
+use crate::rules::Rules;
+use crate::temp;
+
+/// Bytes of an unwanted body that are read so that the connection can be kept.
+const MAX_DISCARDED: u64 = 256 * 1024;
+
+/// Room for one read of a body.
+const READ_STEP: usize = 32 * 1024;
+
+/// A request's body on its way in. The bytes that came along with the head are at the start of the input.
+pub(crate) struct Incoming {
+    framing: Decoding,
+    /// The client waits for `100 Continue`.
+    expects_continue: bool,
+}
+
+enum Decoding {
+    /// Bytes that are still to come.
+    Length(u64),
+    Chunked(Decoder),
+    Done,
+}
+
+/// Why a body did not arrive.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("the body is larger than max_body_size")]
+    TooLarge,
+    #[error(transparent)]
+    Chunk(#[from] ChunkError),
+    #[error("the body did not arrive in time")]
+    TimedOut,
+    #[error("the client went away within the body")]
+    Gone,
+    #[error("store the body: {0}")]
+    Store(io::Error),
+}
+
+impl BodyError {
+    /// The status of the reply.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::TooLarge => 413,
+            Self::Chunk(error) => error.status(),
+            Self::TimedOut => 408,
+            Self::Gone => 400,
+            Self::Store(_) => 500,
+        }
+    }
+}
+
+/// A body that was read: its length, its first piece, and the rest.
+pub(crate) struct Stored {
+    pub(crate) len: u64,
+    /// The piece that travels with the head.
+    pub(crate) inline: Vec<u8>,
+    pub(crate) rest: RequestBody,
+}
+
+impl Incoming {
+    pub(crate) fn new(framing: Framing, expects_continue: bool, rules: &Rules) -> Result<Self, BodyError> {
+        let framing = match framing {
+            Framing::Length(0) => Decoding::Done,
+            Framing::Length(len) if len > rules.max_body_size => return Err(BodyError::TooLarge),
+            Framing::Length(len) => Decoding::Length(len),
+            Framing::Chunked => Decoding::Chunked(Decoder::new(rules.max_body_size)),
+        };
+        Ok(Self { framing, expects_continue })
+    }
+
+    /// No body, or none that will be read.
+    pub(crate) fn none() -> Self {
+        Self { framing: Decoding::Done, expects_continue: false }
+    }
+
+    /// Whether what is left can be read and forgotten. A client that waits for `100 Continue` has sent
+    /// nothing, and nobody knows whether it will.
+    pub(crate) fn can_be_discarded(&self, input: &[u8]) -> bool {
+        self.is_done() || !self.expects_continue || !input.is_empty()
+    }
+
+    /// Whether nothing more of it is to come.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self.framing, Decoding::Done)
+    }
+
+    /// Reads all of it. `input` holds what follows the head, and afterwards what follows the body.
+    pub(crate) async fn store(
+        &mut self,
+        connection: &mut Connection,
+        input: &mut Vec<u8>,
+        rules: &Rules,
+    ) -> Result<Stored, BodyError> {
+        let mut store = Store::default();
+        loop {
+            self.decode(input, &mut store.memory)?;
+            store.spill(rules).map_err(BodyError::Store)?;
+            if self.is_done() {
+                return store.finish().map_err(BodyError::Store);
+            }
+            self.read_more(connection, input, rules).await?;
+        }
+    }
+
+    /// Reads and forgets what is left, as far as that is worth it. True when the connection can be kept.
+    pub(crate) async fn discard(
+        &mut self,
+        connection: &mut Connection,
+        input: &mut Vec<u8>,
+        rules: &Rules,
+    ) -> bool {
+        let mut n_discarded = 0;
+        let mut nowhere = Vec::new();
+        loop {
+            if self.decode(input, &mut nowhere).is_err() {
+                return false;
+            }
+            n_discarded += nowhere.len() as u64;
+            nowhere.clear();
+            if self.is_done() {
+                return true;
+            }
+            if n_discarded > MAX_DISCARDED || self.read_more(connection, input, rules).await.is_err() {
+                return false;
+            }
+        }
+    }
+
+    /// Moves as much as it can from the input to `out`.
+    fn decode(&mut self, input: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), BodyError> {
+        match &mut self.framing {
+            Decoding::Done => {}
+            Decoding::Length(left) => {
+                let len = input.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                out.extend(input.drain(..len));
+                *left -= len as u64;
+                if *left == 0 {
+                    self.framing = Decoding::Done;
+                }
+            }
+            Decoding::Chunked(decoder) => {
+                let decoded = decoder.decode(input, out, usize::MAX)?;
+                input.drain(..decoded.consumed);
+                if decoded.done {
+                    self.framing = Decoding::Done;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_more(
+        &mut self,
+        connection: &mut Connection,
+        input: &mut Vec<u8>,
+        rules: &Rules,
+    ) -> Result<(), BodyError> {
+        let Connection { stream, deadline, .. } = connection;
+        if std::mem::take(&mut self.expects_continue) && input.is_empty() {
+            // Too small to find no room, unless the client reads nothing at all: then it gets no body through.
+            stream.try_write(&[IoSlice::new(CONTINUE)]).map_err(|_| BodyError::Gone)?;
+        }
+        input.reserve(READ_STEP);
+        match deadline.limit(rules.body_read_timeout, stream.read(input)).await {
+            Ok(Ok(n)) if n > 0 => Ok(()),
+            Ok(_) => Err(BodyError::Gone),
+            Err(Elapsed) => Err(BodyError::TimedOut),
+        }
+    }
+}
+
+/// Where a body goes: memory first, a file when it grows.
+#[derive(Default)]
+struct Store {
+    memory: Vec<u8>,
+    file: Option<(File, u64)>,
+}
+
+impl Store {
+    /// Moves what is in memory to the file when it has become too much for memory.
+    fn spill(&mut self, rules: &Rules) -> io::Result<()> {
+        if self.file.is_none() && self.memory.len() <= rules.body_buffer_size {
+            return Ok(());
+        }
+        if self.file.is_none() {
+            let file = match &rules.body_temp_path {
+                Some(folder) => temp::file_in(folder)?,
+                None => temp::file()?,
+            };
+            self.file = Some((file, 0));
+        }
+        if let Some((file, len)) = &mut self.file {
+            file.write_all_at(&self.memory, *len)?;
+            *len += self.memory.len() as u64;
+            self.memory.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<Stored> {
+        let Some((file, len)) = self.file else {
+            let len = self.memory.len() as u64;
+            if self.memory.len() <= MAX_INLINE_BODY {
+                return Ok(Stored { len, inline: self.memory, rest: RequestBody::Complete });
+            }
+            let rest = RequestBody::Memory { bytes: self.memory.split_off(MAX_INLINE_BODY), position: 0 };
+            return Ok(Stored { len, inline: self.memory, rest });
+        };
+        let mut rest = RequestBody::File { file, position: 0, len };
+        let complete = rest.read(&mut self.memory, MAX_INLINE_BODY)?;
+        let rest = if complete { RequestBody::Complete } else { rest };
+        Ok(Stored { len, inline: self.memory, rest })
+    }
+}

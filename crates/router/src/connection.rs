@@ -1,0 +1,212 @@
+//! One client connection: waits for requests without holding buffers, reads their heads, answers them in order.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use corral_http::request::{Head, HeadError, Progress, parse_head};
+
+use crate::accept::{Slot, SlotSettings};
+use crate::buffers;
+use crate::deadline::{Deadline, Elapsed};
+use crate::event_loop::EventLoop;
+use crate::io::Stream;
+use crate::transaction;
+
+/// How long a connection lingers after the last reply for a client that still sends.
+const LINGER_TIME: Duration = Duration::from_secs(2);
+
+/// Bytes that such a client may send before the connection is closed all the same.
+const MAX_LINGER_BYTES: usize = 1024 * 1024;
+
+/// A client's connection between and during requests. Kept small: tens of thousands of them wait.
+pub(crate) struct Connection {
+    pub(crate) event_loop: Rc<EventLoop>,
+    pub(crate) slot: Rc<Slot>,
+    pub(crate) stream: Stream,
+    pub(crate) deadline: Deadline,
+    /// The client's address; none for a Unix socket.
+    pub(crate) peer: Option<SocketAddr>,
+}
+
+/// What a connection needs while it is busy.
+#[derive(Default)]
+pub(crate) struct Work {
+    /// What the client sent: a head, then whatever came along with it.
+    pub(crate) input: Vec<u8>,
+    pub(crate) head: Head,
+}
+
+/// What happens to the connection after a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It is kept for the next request.
+    Keep,
+    /// Everything was said: it is closed once the client has had the time to read it.
+    Close,
+    /// It is of no use any more.
+    Drop,
+}
+
+/// How reading a head ended.
+pub(crate) enum HeadResult {
+    Complete,
+    /// The client has closed the connection between two requests.
+    Closed,
+    Refused(Refusal),
+}
+
+/// Why there is no request to answer.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error(transparent)]
+    Malformed(#[from] HeadError),
+    #[error("the head did not arrive in time")]
+    TimedOut,
+    #[error("the client closed the connection within the head")]
+    Cut,
+}
+
+impl Connection {
+    pub(crate) fn new(
+        event_loop: Rc<EventLoop>,
+        slot: Rc<Slot>,
+        stream: Stream,
+        peer: Option<SocketAddr>,
+    ) -> Self {
+        let deadline = event_loop.deadlines.add(slot.id());
+        Self { event_loop, slot, stream, deadline, peer }
+    }
+
+    /// Waits for the first byte of a request; false when none will come.
+    async fn wait(&self) -> bool {
+        if self.slot.is_closed() {
+            return false;
+        }
+        let limit = self.slot.settings().generation.shared.rules.idle_timeout;
+        matches!(self.deadline.limit_idle(limit, self.stream.readable()).await, Ok(Ok(())))
+    }
+
+    /// Answers requests until there is nothing more to read for now.
+    async fn work(&mut self) -> Next {
+        let mut work = take_work();
+        let next = loop {
+            let settings = self.slot.settings();
+            let next = match self.read_head(&mut work, &settings).await {
+                HeadResult::Complete => transaction::run(self, &mut work, settings).await,
+                HeadResult::Refused(refusal) => {
+                    transaction::refuse(self, &mut work, &settings, refusal).await;
+                    Next::Close
+                }
+                HeadResult::Closed => Next::Drop,
+            };
+            if next != Next::Keep || work.input.is_empty() {
+                break next;
+            }
+        };
+        if next == Next::Close {
+            self.linger(&mut work).await;
+        }
+        give_work(work);
+        next
+    }
+
+    /// Reads until the head is complete; what of it is in the input already is looked at first.
+    async fn read_head(&mut self, work: &mut Work, settings: &SlotSettings) -> HeadResult {
+        let rules = &settings.generation.shared.rules;
+        work.head.clear();
+        if !work.input.is_empty()
+            && let Some(result) = parse(work, rules)
+        {
+            return result;
+        }
+        let Self { stream, deadline, .. } = self;
+        let reading = async {
+            loop {
+                match stream.read(&mut work.input).await {
+                    Ok(0) | Err(_) => return cut(work),
+                    Ok(_) => {}
+                }
+                if let Some(result) = parse(work, rules) {
+                    return result;
+                }
+            }
+        };
+        match deadline.limit(rules.header_read_timeout, reading).await {
+            Ok(result) => result,
+            Err(Elapsed) => HeadResult::Refused(Refusal::TimedOut),
+        }
+    }
+
+    /// Lets the client read the last reply before the connection is reset by what it still sends.
+    async fn linger(&mut self, work: &mut Work) {
+        if self.stream.shut_down().await.is_err() {
+            return;
+        }
+        let Self { stream, deadline, .. } = self;
+        let discarding = async {
+            let mut n_discarded = 0;
+            while n_discarded < MAX_LINGER_BYTES {
+                work.input.clear();
+                match stream.read(&mut work.input).await {
+                    Ok(0) | Err(_) => return,
+                    Ok(n) => n_discarded += n,
+                }
+            }
+        };
+        // Whether it ended by itself makes no difference: the connection is dropped next.
+        let _ = deadline.limit(LINGER_TIME, discarding).await;
+    }
+
+    /// When the event loop woke up for what is being done.
+    pub(crate) fn now(&self) -> Instant {
+        self.event_loop.deadlines.now()
+    }
+}
+
+/// Serves a connection to its end.
+pub(crate) async fn run(mut connection: Connection) {
+    let counters = &Rc::clone(&connection.event_loop).counters;
+    while connection.wait().await {
+        counters.active.add(1);
+        // In a box of its own, so that a connection that waits is not as large as one that works.
+        let next = Box::pin(connection.work()).await;
+        counters.active.subtract(1);
+        if next != Next::Keep {
+            break;
+        }
+    }
+    counters.closed.add(1);
+}
+
+fn parse(work: &mut Work, rules: &crate::rules::Rules) -> Option<HeadResult> {
+    match parse_head(&mut work.head, &work.input, &rules.head) {
+        Ok(Progress::Complete { .. }) => Some(HeadResult::Complete),
+        Ok(Progress::Partial) => None,
+        Err(error) => Some(HeadResult::Refused(error.into())),
+    }
+}
+
+fn cut(work: &Work) -> HeadResult {
+    if work.head.has_begun(&work.input) { HeadResult::Refused(Refusal::Cut) } else { HeadResult::Closed }
+}
+
+thread_local! {
+    static HEADS: std::cell::RefCell<Vec<Head>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// Parsed heads that are kept for the next requests.
+const MAX_KEPT_HEADS: usize = 64;
+
+fn take_work() -> Work {
+    Work { input: buffers::take(), head: HEADS.with_borrow_mut(Vec::pop).unwrap_or_default() }
+}
+
+fn give_work(work: Work) {
+    buffers::give(work.input);
+    HEADS.with_borrow_mut(|heads| {
+        if heads.len() < MAX_KEPT_HEADS {
+            heads.push(work.head);
+        }
+    });
+}

@@ -1,0 +1,190 @@
+//! Coarse deadlines for connections: setting one costs a store, and one sweep a few times a second finds
+//! those that have passed. Configured time-outs are whole seconds, so a quarter of one more is no harm.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+
+use slab::Slab;
+
+/// How often the sweep runs.
+pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Milliseconds since the event loop started; `NEVER` for none.
+type Tick = u64;
+
+const NEVER: Tick = Tick::MAX;
+
+/// All deadlines of one event loop.
+pub(crate) struct Deadlines {
+    start: Instant,
+    /// Refreshed each time the loop wakes up: exact enough, and free to read.
+    now: Cell<Instant>,
+    entries: RefCell<Slab<Entry>>,
+}
+
+struct Entry {
+    at: Tick,
+    waker: Option<Waker>,
+    /// Connections that wait for a request are ended together with their group.
+    group: usize,
+    is_idle: bool,
+}
+
+/// One connection's deadline; it has at most one at a time.
+pub(crate) struct Deadline {
+    all: Rc<Deadlines>,
+    key: usize,
+}
+
+/// The deadline has passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Elapsed;
+
+impl Deadlines {
+    pub(crate) fn new() -> Rc<Self> {
+        let now = Instant::now();
+        Rc::new(Self { start: now, now: Cell::new(now), entries: RefCell::new(Slab::new()) })
+    }
+
+    /// The time when the loop last woke up.
+    pub(crate) fn now(&self) -> Instant {
+        self.now.get()
+    }
+
+    /// Reads the clock; called each time the loop wakes up.
+    pub(crate) fn refresh(&self) {
+        self.now.set(Instant::now());
+    }
+
+    /// A deadline that is not set, in a group of connections.
+    pub(crate) fn add(self: &Rc<Self>, group: usize) -> Deadline {
+        let entry = Entry { at: NEVER, waker: None, group, is_idle: false };
+        let key = self.entries.borrow_mut().insert(entry);
+        Deadline { all: Rc::clone(self), key }
+    }
+
+    /// Ends the wait of those connections of a group that wait for a request.
+    pub(crate) fn expire_idle(&self, group: usize) {
+        for (_, entry) in &mut *self.entries.borrow_mut() {
+            if entry.is_idle && entry.group == group {
+                entry.at = 0;
+                entry.wake();
+            }
+        }
+    }
+
+    /// Wakes those whose deadline has passed.
+    pub(crate) fn sweep(&self) {
+        self.refresh();
+        let now = self.tick(self.now.get());
+        for (_, entry) in &mut *self.entries.borrow_mut() {
+            if entry.at <= now {
+                entry.wake();
+            }
+        }
+    }
+
+    fn tick(&self, instant: Instant) -> Tick {
+        instant.duration_since(self.start).as_millis() as Tick
+    }
+}
+
+impl Entry {
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Deadline {
+    /// Like `limit`, for a connection that waits for a request and can be ended at any time.
+    pub(crate) async fn limit_idle<F: Future>(&self, limit: Duration, wait: F) -> Result<F::Output, Elapsed> {
+        self.all.entries.borrow_mut()[self.key].is_idle = true;
+        let result = self.limit(limit, wait).await;
+        self.all.entries.borrow_mut()[self.key].is_idle = false;
+        result
+    }
+
+    /// Runs `work` for at most `limit`. Cancel safe as far as `work` is.
+    pub(crate) async fn limit<F: Future>(&self, limit: Duration, work: F) -> Result<F::Output, Elapsed> {
+        self.set(limit);
+        let mut work = pin!(work);
+        let result = std::future::poll_fn(|context| {
+            if let Poll::Ready(output) = work.as_mut().poll(context) {
+                return Poll::Ready(Ok(output));
+            }
+            self.check(context.waker())
+        })
+        .await;
+        self.all.entries.borrow_mut()[self.key].at = NEVER;
+        result
+    }
+
+    fn set(&self, limit: Duration) {
+        let at = self.all.tick(self.all.now.get()).saturating_add(limit.as_millis() as Tick);
+        self.all.entries.borrow_mut()[self.key].at = at;
+    }
+
+    fn check<T>(&self, waker: &Waker) -> Poll<Result<T, Elapsed>> {
+        let mut entries = self.all.entries.borrow_mut();
+        let entry = &mut entries[self.key];
+        if entry.at <= self.all.tick(self.all.now.get()) {
+            return Poll::Ready(Err(Elapsed));
+        }
+        if !entry.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            entry.waker = Some(waker.clone());
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Deadline {
+    fn drop(&mut self) {
+        self.all.entries.borrow_mut().remove(self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Polls a wait without end, once before and once after `act`.
+    #[track_caller]
+    fn check(limit: Duration, act: impl FnOnce(&Rc<Deadlines>), expect: bool) {
+        let all = Deadlines::new();
+        let deadline = all.add(7);
+        let mut wait = pin!(deadline.limit_idle(limit, std::future::pending::<()>()));
+        let mut context = std::task::Context::from_waker(Waker::noop());
+        assert!(wait.as_mut().poll(&mut context).is_pending(), "nothing has happened yet");
+        act(&all);
+        assert_eq!(wait.as_mut().poll(&mut context).is_ready(), expect);
+    }
+
+    #[test]
+    fn a_deadline_that_has_passed_ends_the_wait() {
+        check(Duration::from_secs(5), |all| all.now.set(all.start + Duration::from_secs(6)), true);
+    }
+
+    #[test]
+    fn one_that_has_not_passed_does_not() {
+        check(Duration::from_secs(5), |all| all.now.set(all.start + Duration::from_secs(4)), false);
+    }
+
+    #[test]
+    fn idle_connections_end_with_their_group() {
+        check(Duration::from_secs(5), |all| all.expire_idle(7), true);
+        check(Duration::from_secs(5), |all| all.expire_idle(8), false);
+    }
+
+    #[test]
+    fn a_dropped_deadline_leaves_nothing_behind() {
+        let all = Deadlines::new();
+        drop(all.add(1));
+        assert!(all.entries.borrow().is_empty());
+    }
+}

@@ -1,0 +1,325 @@
+//! One thread with one event loop: its connections, its half of every channel, its view of the configuration.
+//!
+//! Rings are looked at before the loop sleeps and after it wakes, by the runtime's park hooks: at those two
+//! points no task runs, everything that could be done for the sockets has been done, and all requests of
+//! the batch are in the rings, so that each worker is woken once.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io;
+use std::net::TcpListener as StdTcpListener;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener as StdUnixListener;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use corral_channel::{Bell, Lane, LaneReceiver, RequestId};
+use corral_config::address::ListenAddress;
+use corral_ipc::message::{AppId, Exit};
+use corral_sys::watched::Watched;
+use tokio::sync::mpsc;
+
+use crate::accept::{self, Acceptor, Slot};
+use crate::app::{App, Failure, Gone, LoopApp};
+use crate::counters::Counters;
+use crate::deadline::{Deadlines, SWEEP_INTERVAL};
+use crate::generation::{Generation, LoopGeneration};
+
+thread_local! {
+    static CURRENT: OnceCell<Rc<EventLoop>> = const { OnceCell::new() };
+}
+
+/// What a loop is told by the control thread.
+pub(crate) enum Command {
+    /// An application whose workers may answer from now on.
+    AddApp {
+        app: Arc<App>,
+        bell: Arc<Bell>,
+        ring: OwnedFd,
+    },
+    RemoveApp {
+        app: AppId,
+    },
+    AddWorker {
+        worker: Arc<NewWorker>,
+        receiver: LaneReceiver,
+    },
+    RemoveWorker {
+        app: AppId,
+        gone: Arc<Gone>,
+        exit: Exit,
+    },
+    Fail {
+        app: AppId,
+        id: RequestId,
+        failure: Failure,
+    },
+    /// A new generation and the sockets of its listeners.
+    Swap {
+        generation: Arc<Generation>,
+        sockets: Vec<(ListenAddress, OwnedFd)>,
+        done: Countdown,
+    },
+    /// Stop accepting, finish what is in progress.
+    Quit {
+        done: Countdown,
+    },
+}
+
+/// A worker that takes requests as soon as every loop listens to it.
+pub(crate) struct NewWorker {
+    pub(crate) app: Arc<App>,
+    pub(crate) index: usize,
+    /// Loops that do not listen yet.
+    pub(crate) n_missing: AtomicUsize,
+}
+
+/// Tells the control thread when the last loop has dropped its copy.
+pub(crate) type Countdown = Arc<mpsc::Sender<()>>;
+
+/// The control thread's hold on a loop.
+pub(crate) struct Handle {
+    pub(crate) commands: mpsc::UnboundedSender<Command>,
+    pub(crate) counters: Arc<Counters>,
+}
+
+/// The state of one event loop.
+pub(crate) struct EventLoop {
+    lane: Lane,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) deadlines: Rc<Deadlines>,
+    apps: RefCell<BTreeMap<AppId, AttachedApp>>,
+    slots: RefCell<Vec<Rc<Slot>>>,
+    /// The bells say that this loop sleeps.
+    announced: Cell<bool>,
+}
+
+struct AttachedApp {
+    loop_app: Rc<LoopApp>,
+    /// Registered for its edges alone: a ring of the bell ends the sleep, nothing is ever read.
+    _ring: Watched,
+}
+
+/// Starts the thread of one loop.
+pub(crate) fn spawn(lane: Lane) -> io::Result<Handle> {
+    let (commands, inbox) = mpsc::unbounded_channel();
+    let counters = Arc::new(Counters::default());
+    let theirs = Arc::clone(&counters);
+    let runtime_result = std::thread::Builder::new().name(format!("loop {}", lane.0)).spawn(move || {
+        if let Err(error) = run(lane, theirs, inbox) {
+            tracing::error!("event loop {}: {error}", lane.0);
+            std::process::abort();
+        }
+    });
+    runtime_result?;
+    Ok(Handle { commands, counters })
+}
+
+fn run(lane: Lane, counters: Arc<Counters>, inbox: mpsc::UnboundedReceiver<Command>) -> io::Result<()> {
+    let event_loop = EventLoop::new(lane, counters);
+    CURRENT.with(|current| current.set(Rc::clone(&event_loop)).ok()).ok_or(io::ErrorKind::AlreadyExists)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .on_thread_park(|| with_current(EventLoop::before_sleep))
+        .on_thread_unpark(|| with_current(EventLoop::after_sleep))
+        .build_local(tokio::runtime::LocalOptions::default())?;
+    runtime.block_on(async move {
+        tokio::task::spawn_local(sweep(Rc::clone(&event_loop)));
+        event_loop.obey(inbox).await;
+    });
+    Ok(())
+}
+
+fn with_current(act: impl FnOnce(&EventLoop)) {
+    CURRENT.with(|current| {
+        if let Some(event_loop) = current.get() {
+            act(event_loop);
+        }
+    });
+}
+
+async fn sweep(event_loop: Rc<EventLoop>) {
+    let mut interval = tokio::time::interval(SWEEP_INTERVAL);
+    loop {
+        interval.tick().await;
+        event_loop.deadlines.sweep();
+    }
+}
+
+impl EventLoop {
+    fn new(lane: Lane, counters: Arc<Counters>) -> Rc<Self> {
+        Rc::new(Self {
+            lane,
+            counters,
+            deadlines: Deadlines::new(),
+            apps: RefCell::new(BTreeMap::new()),
+            slots: RefCell::new(Vec::new()),
+            announced: Cell::new(false),
+        })
+    }
+
+    /// Wakes workers, takes answers, and publishes that this loop sleeps unless there are more of them.
+    fn before_sleep(&self) {
+        let apps = self.apps.borrow();
+        for attached in apps.values() {
+            attached.loop_app.wake_workers();
+        }
+        let now = self.deadlines.now();
+        if drain(&apps, now) {
+            return;
+        }
+        let mut missed = false;
+        for attached in apps.values().filter(|attached| attached.loop_app.is_waiting()) {
+            missed |= attached.loop_app.announce_sleep();
+        }
+        self.announced.set(true);
+        if missed {
+            self.stay_awake(&apps);
+            drain(&apps, now);
+        }
+    }
+
+    fn after_sleep(&self) {
+        self.deadlines.refresh();
+        let apps = self.apps.borrow();
+        self.stay_awake(&apps);
+        drain(&apps, self.deadlines.now());
+    }
+
+    fn stay_awake(&self, apps: &BTreeMap<AppId, AttachedApp>) {
+        if self.announced.replace(false) {
+            for attached in apps.values() {
+                attached.loop_app.cancel_sleep();
+            }
+        }
+    }
+
+    async fn obey(self: Rc<Self>, mut inbox: mpsc::UnboundedReceiver<Command>) {
+        while let Some(command) = inbox.recv().await {
+            match command {
+                Command::AddApp { app, bell, ring } => self.add_app(app, bell, ring),
+                Command::RemoveApp { app } => drop(self.apps.borrow_mut().remove(&app)),
+                Command::AddWorker { worker, receiver } => self.add_worker(&worker, receiver),
+                Command::RemoveWorker { app, gone, exit } => {
+                    self.with_app(app, |app| app.remove_receiver(&gone, exit));
+                }
+                Command::Fail { app, id, failure } => self.with_app(app, |app| app.fail(id, failure)),
+                Command::Swap { generation, sockets, done } => {
+                    self.swap(&generation, sockets);
+                    drop(done);
+                }
+                Command::Quit { done } => {
+                    self.close_slots(|_| false);
+                    self.wait_until_quiet().await;
+                    drop(done);
+                }
+            }
+        }
+    }
+
+    fn add_app(&self, app: Arc<App>, bell: Arc<Bell>, ring: OwnedFd) {
+        let ring = match Watched::new(ring) {
+            Ok(ring) => ring,
+            Err(error) => return tracing::error!("listen to the bell of \"{}\": {error}", app.spec.name),
+        };
+        match self.apps.borrow_mut().entry(app.id) {
+            Entry::Occupied(mut known) => {
+                known.get().loop_app.replace_bell(bell);
+                known.get_mut()._ring = ring;
+            }
+            Entry::Vacant(vacant) => {
+                vacant.insert(AttachedApp { loop_app: LoopApp::new(app, self.lane, bell), _ring: ring });
+            }
+        }
+    }
+
+    fn add_worker(&self, worker: &NewWorker, receiver: LaneReceiver) {
+        self.with_app(worker.app.id, |app| app.add_receiver(worker.index, receiver));
+        if worker.n_missing.fetch_sub(1, Ordering::AcqRel) == 1 {
+            worker.app.enable_worker(worker.index);
+        }
+    }
+
+    fn with_app(&self, id: AppId, act: impl FnOnce(&Rc<LoopApp>)) {
+        let loop_app = self.apps.borrow().get(&id).map(|attached| Rc::clone(&attached.loop_app));
+        if let Some(loop_app) = loop_app {
+            act(&loop_app);
+        }
+    }
+
+    fn swap(self: &Rc<Self>, generation: &Arc<Generation>, sockets: Vec<(ListenAddress, OwnedFd)>) {
+        let apps = self.apps.borrow();
+        let loop_apps = generation
+            .leases
+            .iter()
+            .filter_map(|lease| apps.get(&lease.0.id).map(|attached| Rc::clone(&attached.loop_app)))
+            .collect();
+        drop(apps);
+        let generation = Rc::new(LoopGeneration { shared: Arc::clone(generation), apps: loop_apps });
+        self.close_slots(|address| generation.listener(address).is_some());
+        for (address, socket) in sockets {
+            self.listen(&generation, address, socket);
+        }
+    }
+
+    /// Starts a listener, or gives a running one its new configuration.
+    fn listen(self: &Rc<Self>, generation: &Rc<LoopGeneration>, address: ListenAddress, socket: OwnedFd) {
+        let Some(listener) = generation.listener(&address) else { return };
+        let known = self.slots.borrow().iter().find(|slot| slot.address == address).map(Rc::clone);
+        if let Some(slot) = known {
+            slot.configure(Rc::clone(generation), listener.pass.clone());
+            return;
+        }
+        match acceptor(&address, socket) {
+            Ok(acceptor) => {
+                let slot = Slot::new(address, Rc::clone(generation), listener.pass.clone());
+                self.slots.borrow_mut().push(Rc::clone(&slot));
+                tokio::task::spawn_local(accept::run(Rc::clone(self), acceptor, slot));
+            }
+            Err(error) => tracing::error!("take over the socket of a listener: {error}"),
+        }
+    }
+
+    fn close_slots(&self, keep: impl Fn(&ListenAddress) -> bool) {
+        self.slots.borrow_mut().retain(|slot| {
+            let keep = keep(&slot.address);
+            if !keep {
+                slot.close();
+                self.deadlines.expire_idle(slot.id());
+            }
+            keep
+        });
+    }
+
+    async fn wait_until_quiet(&self) {
+        while self.counters.active.get() > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+fn drain(apps: &BTreeMap<AppId, AttachedApp>, now: std::time::Instant) -> bool {
+    let mut any = false;
+    for attached in apps.values().filter(|attached| attached.loop_app.is_waiting()) {
+        any |= attached.loop_app.drain(now);
+    }
+    any
+}
+
+fn acceptor(address: &ListenAddress, socket: OwnedFd) -> io::Result<Acceptor> {
+    Ok(match address {
+        ListenAddress::Inet(_) => {
+            let listener = StdTcpListener::from(socket);
+            listener.set_nonblocking(true)?;
+            Acceptor::Tcp(tokio::net::TcpListener::from_std(listener)?)
+        }
+        ListenAddress::Unix(_) | ListenAddress::Abstract(_) => {
+            let listener = StdUnixListener::from(socket);
+            listener.set_nonblocking(true)?;
+            Acceptor::Unix(tokio::net::UnixListener::from_std(listener)?)
+        }
+    })
+}

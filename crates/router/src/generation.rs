@@ -1,0 +1,35 @@
+//! One configuration in force: what the request path reads, and nothing that it writes.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use corral_config::Config;
+use corral_config::address::ListenAddress;
+use corral_config::route::Listener;
+
+use crate::access_log::AccessLog;
+use crate::app::{Lease, LoopApp};
+use crate::rules::Rules;
+
+/// A configuration with everything that it names in place. Shared by all event loops.
+pub(crate) struct Generation {
+    pub(crate) config: Config,
+    /// In the order of `config.applications`.
+    pub(crate) leases: Vec<Arc<Lease>>,
+    pub(crate) rules: Rules,
+    pub(crate) access_log: Option<AccessLog>,
+}
+
+/// A generation as one event loop uses it: counted without atomics.
+pub(crate) struct LoopGeneration {
+    pub(crate) shared: Arc<Generation>,
+    /// In the order of the configuration's applications.
+    pub(crate) apps: Vec<Rc<LoopApp>>,
+}
+
+impl LoopGeneration {
+    /// The configuration of the listener at this address.
+    pub(crate) fn listener(&self, address: &ListenAddress) -> Option<&Listener> {
+        self.shared.config.listeners.iter().find(|listener| listener.address == *address)
+    }
+}

@@ -1,0 +1,23 @@
+//! The router's side of the link to `main`, shared by all event loops.
+
+use std::sync::Arc;
+
+use corral_ipc::link::Link;
+use corral_ipc::message::FromRouter;
+
+/// Sends to `main`. Messages are single datagrams, so threads need no lock between them.
+#[derive(Clone)]
+pub(crate) struct MainLink(Arc<Link>);
+
+impl MainLink {
+    pub(crate) fn new(link: Arc<Link>) -> Self {
+        Self(link)
+    }
+
+    /// Sends, or logs why not: a router whose `main` is gone is about to end anyway.
+    pub(crate) fn send(&self, message: &FromRouter) {
+        if let Err(error) = self.0.send(message, &[]) {
+            tracing::error!("send a message to the main process: {error}");
+        }
+    }
+}

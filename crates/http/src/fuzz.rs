@@ -1,9 +1,13 @@
 //! What fuzzing calls: each function takes any bytes and panics when an invariant does not hold.
 
 use crate::chunked::{ChunkError, Decoder};
+use crate::conditional::{EntityTag, Preconditions, Validators};
+use crate::encoding::{Accepted, Coding};
+use crate::mime::MimeTypes;
 use crate::path;
 use crate::range::{self, Selection};
 use crate::request::{Head, HeadError, HeadRules, Progress, parse_head};
+use crate::response::{format_date, parse_date};
 
 /// A head: the same result however it is split, offsets within it, a clean path.
 pub fn fuzz_head(data: &[u8]) {
@@ -118,4 +122,28 @@ pub fn fuzz_range(data: &[u8]) {
             assert!(sorted.windows(2).all(|pair| pair[0].last < pair[1].first));
         }
     }
+}
+
+/// Values of single fields, one in each line: a date, entity tags, codings, a file name.
+pub fn fuzz_fields(data: &[u8]) {
+    let mut lines = data.split(|&b| b == b'\n');
+    let mut line = || lines.next().unwrap_or_default();
+    let (date, tags, codings, name) = (line(), line(), line(), line());
+    if let Some(seconds) = parse_date(date) {
+        assert_eq!(parse_date(&format_date(seconds)), Some(seconds));
+    }
+    let etag = EntityTag::of_file(date.len() as i64, tags.len() as u64);
+    let current = Validators { etag: Some(etag.as_bytes()), modified: Some(0) };
+    let preconditions = Preconditions {
+        if_none_match: [tags].into_iter().collect(),
+        if_range: Some(tags),
+        if_unmodified_since: Some(date),
+        ..Preconditions::default()
+    };
+    preconditions.evaluate(b"GET", &current);
+    preconditions.permit_range(&current, 1);
+    let accepted = Accepted::parse([codings].into_iter());
+    let chosen = accepted.choose(&[Coding::Identity, Coding::Gzip]);
+    assert!(chosen.is_none_or(|coding| accepted.accepts(coding)));
+    MimeTypes::default().lookup(name);
 }

@@ -60,6 +60,8 @@ struct Worker<P> {
     held: SmallVec<[Held; HANDS]>,
     /// No more requests for this one: it was told to quit, or said that it leaves.
     leaving: bool,
+    /// It kept a request waiting for too long: it gets nothing ahead until it has ended what it runs.
+    slow: bool,
     idle_since: Instant,
     /// Counts the changes of `held`: tells whether an entry of `half` is still true.
     epoch: u32,
@@ -145,6 +147,7 @@ impl<P: Port> Pool<P> {
         let entry = self.workers.get_mut(worker).ok_or(NotHeld)?;
         let position = entry.position(lane, id).ok_or(NotHeld)?;
         let held = entry.release(position);
+        entry.slow = false;
         self.n_held -= 1;
         if !entry.leaving {
             self.refill(worker);
@@ -173,6 +176,7 @@ impl<P: Port> Pool<P> {
             port,
             held: SmallVec::new(),
             leaving: false,
+            slow: false,
             idle_since: now,
             epoch: 0,
             next_slot: 0,
@@ -346,6 +350,7 @@ impl<P: Port> Pool<P> {
                 return None;
             }
             self.ahead.pop_front();
+            self.workers[holder].slow = !patience.is_zero();
             if let Some(request) = self.take_from(holder, position) {
                 return Some(request);
             }
@@ -462,7 +467,7 @@ impl<P> Worker<P> {
     }
 
     fn has_free_hand(&self) -> bool {
-        !self.leaving && self.held.len() == 1
+        !self.leaving && !self.slow && self.held.len() == 1
     }
 
     fn release(&mut self, position: usize) -> Held {

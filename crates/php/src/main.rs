@@ -1,3 +1,19 @@
 //! Runs PHP applications: a SAPI of our own in shim/, one request at a time, opcache shared by all workers.
+//!
+//! `corral-php prototype` is started by main with a socket to it; `corral-php describe` says which
+//! PHP this is. Everything about processes and the channel is in `corral-worker`; here is PHP.
 
-fn main() {}
+mod callbacks;
+mod ffi;
+mod module;
+mod path;
+mod request;
+mod runtime;
+mod settings;
+mod site;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    corral_worker::host_main("php", module::version(), runtime::PhpRuntime::load)
+}

@@ -1,1 +1,16 @@
 //! A worker's loop over its channel, the prototype that forks it, and the Runtime trait.
+//!
+//! A language's host executable is [`host_main`] with a function that loads the interpreter. The
+//! prototype loads once, then forks at main's word; each child answers requests from its own
+//! channel, one at a time, until it is told to leave. Nothing here knows a language.
+
+mod children;
+mod exchange;
+mod host;
+mod inbox;
+mod prototype;
+mod runtime;
+mod worker;
+
+pub use host::{Load, host_main};
+pub use runtime::{ClientGone, Exchange, Runtime, Served};

@@ -1,0 +1,58 @@
+/* What the files of the shim share with each other and nobody else sees. */
+#ifndef CORRAL_INTERNAL_H
+#define CORRAL_INTERNAL_H
+
+#include "php.h"
+#include "php_main.h"
+#include "SAPI.h"
+
+#include "corral_sapi.h"
+
+#if PHP_VERSION_ID < 80100
+# error "Corral needs PHP 8.1 or newer"
+#endif
+
+/* State of the running request beside what SAPI globals hold. Reset by corral_request_run(). */
+typedef struct {
+    const corral_request_t *request;
+    /* fastcgi_finish_request() was called: what follows is not for the client. */
+    bool finished;
+} corral_call_t;
+
+/* The host's functions; set once by corral_module_start(). */
+extern const corral_host_t *corral_host;
+
+/* SERVER_SOFTWARE; set once by corral_module_start(). */
+extern zend_string *corral_software;
+
+/* A script called chdir(), so the directory of the process is unknown. */
+extern bool corral_directory_moved;
+
+/* Our module: functions and the hooks of its start-up. */
+extern zend_module_entry corral_module_entry;
+
+/* The SAPI as PHP knows it before start-up; PHP copies it. */
+extern sapi_module_struct corral_sapi;
+
+/* The running request, or NULL between requests and while preloading. */
+static inline corral_call_t *corral_call(void)
+{
+    return (corral_call_t *) SG(server_context);
+}
+
+/* Fills $_SERVER. */
+void corral_register_variables(zval *track);
+
+/* Prepares the keys of $_SERVER, once. */
+void corral_variables_prepare(void);
+
+/* Wraps chdir() so that corral_directory_moved is kept; after all modules are registered. */
+void corral_watch_chdir(void);
+
+/* Joins repeated fields as CGI does: cookies with "; ", all others with ", ". */
+static inline bool corral_is_cookie(corral_slice_t name)
+{
+    return name.len == 6 && strncasecmp(name.data, "cookie", 6) == 0;
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* The life of one request inside PHP. */
+
+#include "corral_internal.h"
+
+#include "php_variables.h"
+#include "zend_stream.h"
+#ifdef ZEND_SIGNALS
+# include "zend_signal.h"
+#endif
+
+bool corral_directory_moved = true;
+
+static zif_handler chdir_handler;
+
+static ZEND_NAMED_FUNCTION(watched_chdir)
+{
+    corral_directory_moved = true;
+    chdir_handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+}
+
+void corral_watch_chdir(void)
+{
+    zend_function *function = zend_hash_str_find_ptr(CG(function_table), ZEND_STRL("chdir"));
+
+    if (function != NULL && function->type == ZEND_INTERNAL_FUNCTION) {
+        chdir_handler = function->internal_function.handler;
+        function->internal_function.handler = watched_chdir;
+    }
+}
+
+/* Most requests are for scripts of one directory; the system is asked only when it changes. */
+static void enter_directory(const char *directory)
+{
+#ifdef ZTS
+    /* The directory belongs to the thread and PHP resets it with each request. */
+    (void) VCWD_CHDIR(directory);
+#else
+    static char current[MAXPATHLEN];
+    size_t size = strlen(directory) + 1;
+
+    if (!corral_directory_moved && strcmp(current, directory) == 0) {
+        return;
+    }
+    /* A script that cannot be reached this way fails to open, and PHP says so. */
+    corral_directory_moved = VCWD_CHDIR(directory) != 0 || size > sizeof(current);
+    if (!corral_directory_moved) {
+        memcpy(current, directory, size);
+    }
+#endif
+}
+
+/* The strings stay the host's: PHP neither changes nor frees them. */
+static void describe_request(const corral_request_t *request)
+{
+    SG(request_info).request_method = request->method;
+    SG(request_info).query_string = (char *) request->query;
+    SG(request_info).request_uri = (char *) request->request_uri;
+    SG(request_info).path_translated = ZSTR_VAL((zend_string *) request->script);
+    SG(request_info).content_type = request->content_type;
+    SG(request_info).content_length = (zend_long) request->content_length;
+    SG(request_info).no_headers = 0;
+    SG(sapi_headers).http_response_code = 200;
+}
+
+static void forget_request(void)
+{
+    SG(server_context) = NULL;
+    SG(request_info).request_method = NULL;
+    SG(request_info).query_string = NULL;
+    SG(request_info).request_uri = NULL;
+    SG(request_info).path_translated = NULL;
+    SG(request_info).content_type = NULL;
+    SG(request_info).cookie_data = NULL;
+    SG(request_info).content_length = 0;
+}
+
+static bool is_allowed(const char *path)
+{
+    return PG(open_basedir) == NULL || *PG(open_basedir) == '\0'
+        || php_check_open_basedir_ex(path, 0) == 0;
+}
+
+/*
+ * The path is absolute already, so it is given as the opened path too: that saves PHP from
+ * expanding it, and opcache from nothing, since it finds the script by its name.
+ */
+static void execute(zend_string *path)
+{
+    zend_file_handle script;
+
+    zend_stream_init_filename_ex(&script, path);
+    script.primary_script = 1;
+    script.opened_path = zend_string_copy(path);
+    php_execute_script(&script);
+    zend_destroy_file_handle(&script);
+}
+
+/* The end of the request would send a head otherwise. */
+static corral_outcome_t without_response(corral_outcome_t outcome)
+{
+    SG(request_info).no_headers = 1;
+    return outcome;
+}
+
+static corral_outcome_t begin_and_execute(const corral_request_t *request)
+{
+    if (request->authorization != NULL) {
+        php_handle_auth_data(request->authorization);
+    }
+    if (php_request_startup() != SUCCESS) {
+        return without_response(CORRAL_NOT_STARTED);
+    }
+    if (!is_allowed(ZSTR_VAL((zend_string *) request->script))) {
+        return without_response(CORRAL_FORBIDDEN);
+    }
+    SG(options) |= SAPI_OPTION_NO_CHDIR;
+    enter_directory(request->directory);
+    execute((zend_string *) request->script);
+    return CORRAL_SERVED;
+}
+
+/*
+ * PHP registers its handlers for seven signals with each request again, in case a library took
+ * one. Nothing here does, and the handlers of the first request stay.
+ */
+static void keep_signal_handlers(void)
+{
+#ifdef ZEND_SIGNALS
+    SIGG(reset) = 0;
+#endif
+}
+
+corral_outcome_t corral_request_run(const corral_request_t *request)
+{
+    corral_call_t call = {.request = request, .finished = false};
+    volatile corral_outcome_t outcome = CORRAL_NOT_STARTED;
+
+    SG(server_context) = &call;
+    describe_request(request);
+    zend_first_try {
+        outcome = begin_and_execute(request);
+    } zend_end_try();
+    zend_first_try {
+        php_request_shutdown(NULL);
+    } zend_end_try();
+    forget_request();
+    keep_signal_handlers();
+    return outcome;
+}

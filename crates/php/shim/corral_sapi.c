@@ -1,0 +1,186 @@
+/* The SAPI callbacks: where PHP's output, input and messages go. */
+
+#include "corral_internal.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Fields of a response that fit without an allocation. */
+#define FIELDS_ON_STACK 32
+
+/* Output of start-up has no client; the log is the only reader. */
+static size_t write_to_log(const char *data, size_t len)
+{
+    ssize_t ignored = write(STDERR_FILENO, data, len);
+    (void) ignored;
+    return len;
+}
+
+static size_t sapi_corral_ub_write(const char *data, size_t len)
+{
+    corral_call_t *call = corral_call();
+
+    if (call == NULL) {
+        return write_to_log(data, len);
+    }
+    if (call->finished || len == 0) {
+        return len;
+    }
+    if (corral_host->write(call->request->call, data, len) == CORRAL_CLIENT_GONE) {
+        php_handle_aborted_connection();
+        return 0;
+    }
+    return len;
+}
+
+static void sapi_corral_flush(void *context)
+{
+    corral_call_t *call = context;
+
+    if (call == NULL || call->finished) {
+        return;
+    }
+    if (!SG(headers_sent)) {
+        sapi_send_headers();
+        SG(headers_sent) = 1;
+    }
+    corral_host->flush(call->request->call);
+}
+
+/* "Name: value" as PHP keeps it; a line without a colon yields an empty name. */
+static corral_field_t split_header(const sapi_header_struct *header)
+{
+    corral_field_t field = {{header->header, 0}, {header->header, 0}};
+    const char *end = header->header + header->header_len;
+    const char *colon = memchr(header->header, ':', header->header_len);
+    const char *value;
+
+    if (colon == NULL) {
+        return field;
+    }
+    field.name.len = (size_t) (colon - header->header);
+    for (value = colon + 1; value < end && (*value == ' ' || *value == '\t'); value++) {
+    }
+    field.value.data = value;
+    field.value.len = (size_t) (end - value);
+    return field;
+}
+
+/*
+ * CGI programs set the status by a field, and scripts written for php-fpm do too. The field is
+ * never sent on. Returns 0 unless it begins with three digits.
+ */
+static int status_of_field(corral_slice_t value)
+{
+    const char *s = value.data;
+
+    if (value.len < 3 || !isdigit((unsigned char) s[0]) || !isdigit((unsigned char) s[1])
+        || !isdigit((unsigned char) s[2])) {
+        return 0;
+    }
+    return (s[0] - '0') * 100 + (s[1] - '0') * 10 + (s[2] - '0');
+}
+
+/* Writes what goes to the client into `fields` and lets a Status field override a plain 200. */
+static size_t collect_fields(sapi_headers_struct *headers, corral_field_t *fields, int *status)
+{
+    zend_llist_position position;
+    size_t n = 0;
+    sapi_header_struct *header = zend_llist_get_first_ex(&headers->headers, &position);
+
+    for (; header != NULL; header = zend_llist_get_next_ex(&headers->headers, &position)) {
+        corral_field_t field = split_header(header);
+
+        if (field.name.len == 0) {
+            continue;
+        }
+        if (field.name.len == 6 && strncasecmp(field.name.data, "status", 6) == 0) {
+            int said = status_of_field(field.value);
+            *status = *status == 200 && said >= 200 ? said : *status;
+            continue;
+        }
+        fields[n++] = field;
+    }
+    return n;
+}
+
+static int sapi_corral_send_headers(sapi_headers_struct *headers)
+{
+    corral_field_t on_stack[FIELDS_ON_STACK];
+    corral_field_t *fields = on_stack;
+    corral_call_t *call = corral_call();
+    size_t n_lines = zend_llist_count(&headers->headers);
+    int status = headers->http_response_code != 0 ? headers->http_response_code : 200;
+    size_t n_fields;
+
+    if (call == NULL || call->finished || SG(request_info).no_headers) {
+        return SAPI_HEADER_SENT_SUCCESSFULLY;
+    }
+    if (n_lines > FIELDS_ON_STACK) {
+        fields = safe_emalloc(n_lines, sizeof(*fields), 0);
+    }
+    n_fields = collect_fields(headers, fields, &status);
+    corral_host->head(call->request->call, (uint16_t) status, fields, n_fields);
+    if (fields != on_stack) {
+        efree(fields);
+    }
+    return SAPI_HEADER_SENT_SUCCESSFULLY;
+}
+
+static size_t sapi_corral_read_post(char *buffer, size_t len)
+{
+    corral_call_t *call = corral_call();
+
+    return call == NULL ? 0 : corral_host->read(call->request->call, buffer, len);
+}
+
+static char *sapi_corral_read_cookies(void)
+{
+    corral_call_t *call = corral_call();
+
+    return call == NULL ? NULL : (char *) call->request->cookie;
+}
+
+/* One system call for each message, so that lines of several workers do not mix. */
+static void sapi_corral_log_message(const char *message, int level)
+{
+    static const char prefix[] = "php message: ";
+    struct iovec pieces[3] = {
+        {(void *) prefix, sizeof(prefix) - 1},
+        {(void *) message, strlen(message)},
+        {(void *) "\n", 1},
+    };
+    ssize_t ignored = writev(STDERR_FILENO, pieces, 3);
+
+    (void) ignored;
+    (void) level;
+}
+
+static int sapi_corral_shutdown(sapi_module_struct *sapi)
+{
+    (void) sapi;
+    return SUCCESS;
+}
+
+/* The name is one of those with which opcache enables itself; see report_name(). */
+sapi_module_struct corral_sapi = {
+    .name = "cli-server",
+    .pretty_name = "Corral",
+    .shutdown = sapi_corral_shutdown,
+    .ub_write = sapi_corral_ub_write,
+    .flush = sapi_corral_flush,
+    .sapi_error = php_error,
+    .send_headers = sapi_corral_send_headers,
+    .read_post = sapi_corral_read_post,
+    .read_cookies = sapi_corral_read_cookies,
+    .register_server_variables = corral_register_variables,
+    .log_message = sapi_corral_log_message,
+    .php_ini_ignore_cwd = 1,
+};
+
+/* The Rust side (ffi.rs) asserts the same numbers, so that the two cannot drift apart. */
+_Static_assert(sizeof(corral_field_t) == 32, "corral_field_t");
+_Static_assert(sizeof(corral_options_t) == 48, "corral_options_t");
+_Static_assert(sizeof(corral_request_t) == 256, "corral_request_t");
+_Static_assert(offsetof(corral_request_t, php_self) == 88, "corral_request_t.php_self");
+_Static_assert(offsetof(corral_request_t, fields) == 240, "corral_request_t.fields");

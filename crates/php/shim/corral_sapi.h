@@ -1,0 +1,147 @@
+/*
+ * The boundary between the Rust host and PHP.
+ *
+ * Two laws hold on it. No longjmp crosses a Rust frame: everything that may bail out (all of the
+ * Zend API that allocates) runs in this shim, below a zend_try, and a call into the host returns
+ * before the shim goes on. No panic crosses a C frame: the host's callbacks catch theirs.
+ *
+ * Ownership: every pointer passed in either direction is borrowed for the duration of the call
+ * unless its comment says otherwise. Handles that end in `_h` are owned by whoever received them.
+ * One thread uses this interface: the one that called corral_module_start().
+ */
+#ifndef CORRAL_SAPI_H
+#define CORRAL_SAPI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes without a terminator; `data` may be NULL when `len` is 0. */
+typedef struct {
+    const char *data;
+    size_t len;
+} corral_slice_t;
+
+/* One header field; the name as received, without the colon. */
+typedef struct {
+    corral_slice_t name;
+    corral_slice_t value;
+} corral_field_t;
+
+/* A string of PHP that outlives requests, so that a script's name is hashed and copied once. */
+typedef struct corral_string *corral_string_h;
+
+/* What write() found out. */
+typedef enum {
+    CORRAL_WRITTEN = 0,
+    CORRAL_CLIENT_GONE = 1,
+} corral_written_t;
+
+/* How a request went, as far as the host has to know. */
+typedef enum {
+    CORRAL_SERVED = 0,
+    /* PHP could not even begin (a limit hit while the body was parsed, say); nothing was sent. */
+    CORRAL_NOT_STARTED = 1,
+    /* The script lies outside open_basedir; nothing was sent. */
+    CORRAL_FORBIDDEN = 2,
+} corral_outcome_t;
+
+/*
+ * The host's side. `call` is corral_request_t.call of the running request.
+ * The structure must live as long as the process.
+ */
+typedef struct {
+    /* The response's head; at most once for each request. The fields end with the call. */
+    void (*head)(void *call, uint16_t status, const corral_field_t *fields, size_t n_fields);
+    /* A piece of the body, taken completely; may wait for the client. */
+    corral_written_t (*write)(void *call, const char *data, size_t len);
+    /* Send what was collected. */
+    void (*flush)(void *call);
+    /* Fill `buffer` from the request's body; less than `len` only at its end. */
+    size_t (*read)(void *call, char *buffer, size_t len);
+    /* The response is complete; the script goes on. */
+    void (*finish)(void *call);
+} corral_host_t;
+
+/* What has to be known before PHP starts. Everything is copied, but for `host`. */
+typedef struct {
+    const corral_host_t *host;
+    /* php.ini to read, or NULL for the built-in search. */
+    const char *ini_path;
+    /* Settings in php.ini syntax, read after the files; never NULL. */
+    const char *ini_entries;
+    /* What php_sapi_name() reports. */
+    const char *sapi_name;
+    /* SERVER_SOFTWARE. */
+    corral_slice_t software;
+} corral_options_t;
+
+/* Who may change a setting that the configuration made. */
+typedef enum {
+    CORRAL_SETTING_SYSTEM = 0,
+    CORRAL_SETTING_USER = 1,
+} corral_setting_mode_t;
+
+/* One request. All strings with a `const char *` end with a NUL. */
+typedef struct {
+    void *call;
+
+    const char *method;
+    const char *request_uri;
+    const char *query;
+    /* NULL when the request has none. */
+    const char *content_type;
+    const char *cookie;
+    const char *authorization;
+    /* Length of the body; 0 when there is none. */
+    int64_t content_length;
+
+    corral_string_h script;
+    corral_string_h document_root;
+    /* The directory of the script. */
+    const char *directory;
+
+    corral_slice_t php_self;
+    corral_slice_t script_name;
+    /* Empty when there is none. */
+    corral_slice_t path_info;
+    corral_slice_t protocol;
+    corral_slice_t remote_addr;
+    corral_slice_t server_addr;
+    corral_slice_t server_name;
+    corral_slice_t server_port;
+    /* Decimal digits; empty when the request says nothing about a body. */
+    corral_slice_t content_length_text;
+    int https;
+
+    const corral_field_t *fields;
+    size_t n_fields;
+} corral_request_t;
+
+/* The release of the PHP that was loaded, such as "8.2.29". Static. */
+const char *corral_php_version(void);
+
+/* 1 when the PHP that was loaded has the interfaces that this file was compiled against. */
+int corral_php_matches(void);
+
+/* Starts PHP: all extensions, opcache's memory, preloading. 0, or -1 when PHP refused. */
+int corral_module_start(const corral_options_t *options);
+
+/* Ends PHP; frees what corral_module_start() made. Strings must be gone by then. */
+void corral_module_stop(void);
+
+/* To be called first in a forked child. */
+void corral_module_forked(void);
+
+/* Puts a setting in force and decides who may change it. 0, or -1 when PHP refused it. */
+int corral_setting_apply(corral_slice_t name, corral_slice_t value, corral_setting_mode_t mode);
+
+/* 1 when opcache answers for compiled scripts, so that a script need not be looked at each time. */
+int corral_opcache_active(void);
+
+corral_string_h corral_string_new(corral_slice_t text);
+void corral_string_free(corral_string_h string);
+
+/* Runs one request from start to end. */
+corral_outcome_t corral_request_run(const corral_request_t *request);
+
+#endif

@@ -1,0 +1,148 @@
+//! What PHP calls while a request runs: the host's side of `corral_host_t`.
+//!
+//! Every function turns the `call` pointer back into the [`Call`] of the running request, catches
+//! panics, and lets none of its frames live on when PHP may jump.
+
+use std::any::Any;
+use std::ffi::{c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::slice;
+
+use corral_worker::Exchange;
+use smallvec::SmallVec;
+
+use crate::ffi::{Field, Host, Slice, Written};
+
+/// Given to PHP at its start.
+pub(crate) static HOST: Host = Host { head, write, flush, read, finish };
+
+/// The running request as the callbacks see it.
+pub(crate) struct Call<'a> {
+    exchange: &'a mut dyn Exchange,
+    /// A panic that was stopped at the border of PHP, to be continued behind it.
+    panic: Option<Box<dyn Any + Send>>,
+    responded: bool,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(exchange: &'a mut dyn Exchange) -> Self {
+        Self { exchange, panic: None, responded: false }
+    }
+
+    /// The pointer that comes back with every callback.
+    pub(crate) fn as_ptr(&mut self) -> *mut c_void {
+        (&raw mut *self).cast()
+    }
+
+    /// Ends the request: continues a panic if there was one, and says whether PHP sent a head.
+    pub(crate) fn finish(self) -> (&'a mut dyn Exchange, bool) {
+        if let Some(panic) = self.panic {
+            resume_unwind(panic);
+        }
+        (self.exchange, self.responded)
+    }
+
+    /// Runs one callback. After a panic nothing more is done for this request.
+    fn run<T>(&mut self, otherwise: T, body: impl FnOnce(&mut Self) -> T) -> T {
+        if self.panic.is_some() {
+            return otherwise;
+        }
+        catch_unwind(AssertUnwindSafe(|| body(self))).unwrap_or_else(|panic| {
+            self.panic = Some(panic);
+            otherwise
+        })
+    }
+}
+
+/// # Safety
+/// `call` is what [`Call::as_ptr`] returned for the request that runs, and nobody else uses it
+/// during the callback.
+unsafe fn call_of<'a>(call: *mut c_void) -> &'a mut Call<'a> {
+    // SAFETY: the caller's promise. The shim passes `corral_request_t.call` unchanged, in the
+    // thread that made the `Call`, which is blocked in `corral_request_run` meanwhile.
+    unsafe { &mut *call.cast::<Call<'a>>() }
+}
+
+/// # Safety
+/// `data` leads to `len` readable bytes that stay as they are for `'a`, or `len` is 0.
+unsafe fn bytes<'a>(data: *const c_char, len: usize) -> &'a [u8] {
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { slice::from_raw_parts(data.cast(), len) }
+}
+
+/// # Safety
+/// As [`bytes`].
+unsafe fn bytes_of<'a>(slice: Slice) -> &'a [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { bytes(slice.data, slice.len) }
+}
+
+unsafe extern "C" fn head(call: *mut c_void, status: u16, fields: *const Field, n_fields: usize) {
+    // SAFETY: called by the shim with the running request's pointer.
+    let call = unsafe { call_of(call) };
+    // SAFETY: the shim passes an array of `n_fields` fields that lives during the call.
+    let fields = unsafe { slice::from_raw_parts(fields, n_fields) };
+    call.run((), |call| {
+        let fields: SmallVec<[(&[u8], &[u8]); 32]> = fields
+            .iter()
+            .map(|field| {
+                // SAFETY: the shim's fields point into PHP's list of headers, which stays during the call.
+                let name = unsafe { bytes_of(field.name) };
+                // SAFETY: as above.
+                (name, unsafe { bytes_of(field.value) })
+            })
+            .collect();
+        call.responded = true;
+        call.exchange.respond(status, &fields);
+    });
+}
+
+unsafe extern "C" fn write(call: *mut c_void, data: *const c_char, len: usize) -> Written {
+    // SAFETY: called by the shim with the running request's pointer.
+    let call = unsafe { call_of(call) };
+    // SAFETY: the shim passes PHP's output buffer, which nobody changes during the call.
+    let data = unsafe { bytes(data, len) };
+    call.run(Written::ClientGone, |call| match call.exchange.write(data) {
+        Ok(()) => Written::Written,
+        Err(_) => Written::ClientGone,
+    })
+}
+
+unsafe extern "C" fn flush(call: *mut c_void) {
+    // SAFETY: called by the shim with the running request's pointer.
+    let call = unsafe { call_of(call) };
+    call.run((), |call| call.exchange.flush());
+}
+
+unsafe extern "C" fn read(call: *mut c_void, buffer: *mut c_char, len: usize) -> usize {
+    if len == 0 {
+        return 0;
+    }
+    // SAFETY: called by the shim with the running request's pointer.
+    let call = unsafe { call_of(call) };
+    // SAFETY: PHP passes a writable buffer of `len` bytes, and bytes may hold anything before they
+    // are written: `read_body` only writes, and PHP uses no more than the count that is returned.
+    let buffer = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), len) };
+    call.run(0, |call| read_fully(call.exchange, buffer))
+}
+
+/// PHP takes a short read for the end of the body.
+fn read_fully(exchange: &mut dyn Exchange, buffer: &mut [u8]) -> usize {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match exchange.read_body(&mut buffer[filled..]) {
+            Ok(0) | Err(_) => break,
+            Ok(n) => filled += n,
+        }
+    }
+    filled
+}
+
+unsafe extern "C" fn finish(call: *mut c_void) {
+    // SAFETY: called by the shim with the running request's pointer.
+    let call = unsafe { call_of(call) };
+    call.run((), |call| call.exchange.finish());
+}

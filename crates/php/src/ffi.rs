@@ -1,0 +1,132 @@
+//! `shim/corral_sapi.h` in Rust, line by line. Ownership and meaning are documented there.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::marker::{PhantomData, PhantomPinned};
+use std::ptr;
+
+/// `corral_slice_t`
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Slice {
+    pub(crate) data: *const c_char,
+    pub(crate) len: usize,
+}
+
+impl Slice {
+    pub(crate) const EMPTY: Self = Self { data: ptr::null(), len: 0 };
+}
+
+impl From<&[u8]> for Slice {
+    fn from(bytes: &[u8]) -> Self {
+        Self { data: bytes.as_ptr().cast(), len: bytes.len() }
+    }
+}
+
+/// `corral_field_t`
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Field {
+    pub(crate) name: Slice,
+    pub(crate) value: Slice,
+}
+
+/// What a `corral_string_h` leads to.
+#[repr(C)]
+pub(crate) struct OpaqueString {
+    _data: [u8; 0],
+    /// Neither `Send` nor `Sync`: reference counts of PHP are plain numbers.
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+/// `corral_written_t`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) enum Written {
+    Written = 0,
+    ClientGone = 1,
+}
+
+/// `corral_outcome_t`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) enum Outcome {
+    Served = 0,
+    NotStarted = 1,
+    Forbidden = 2,
+}
+
+/// `corral_host_t`
+#[repr(C)]
+pub(crate) struct Host {
+    pub(crate) head: unsafe extern "C" fn(*mut c_void, u16, *const Field, usize),
+    pub(crate) write: unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> Written,
+    pub(crate) flush: unsafe extern "C" fn(*mut c_void),
+    pub(crate) read: unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> usize,
+    pub(crate) finish: unsafe extern "C" fn(*mut c_void),
+}
+
+/// `corral_options_t`
+#[repr(C)]
+pub(crate) struct Options {
+    pub(crate) host: *const Host,
+    pub(crate) ini_path: *const c_char,
+    pub(crate) ini_entries: *const c_char,
+    pub(crate) sapi_name: *const c_char,
+    pub(crate) software: Slice,
+}
+
+/// `corral_setting_mode_t`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) enum SettingMode {
+    System = 0,
+    User = 1,
+}
+
+/// `corral_request_t`
+#[repr(C)]
+pub(crate) struct Request {
+    pub(crate) call: *mut c_void,
+    pub(crate) method: *const c_char,
+    pub(crate) request_uri: *const c_char,
+    pub(crate) query: *const c_char,
+    pub(crate) content_type: *const c_char,
+    pub(crate) cookie: *const c_char,
+    pub(crate) authorization: *const c_char,
+    pub(crate) content_length: i64,
+    pub(crate) script: *mut OpaqueString,
+    pub(crate) document_root: *mut OpaqueString,
+    pub(crate) directory: *const c_char,
+    pub(crate) php_self: Slice,
+    pub(crate) script_name: Slice,
+    pub(crate) path_info: Slice,
+    pub(crate) protocol: Slice,
+    pub(crate) remote_addr: Slice,
+    pub(crate) server_addr: Slice,
+    pub(crate) server_name: Slice,
+    pub(crate) server_port: Slice,
+    pub(crate) content_length_text: Slice,
+    pub(crate) https: c_int,
+    pub(crate) fields: *const Field,
+    pub(crate) n_fields: usize,
+}
+
+// The C side asserts the same numbers (corral_sapi.c), so that the two cannot drift apart.
+const _: () = assert!(size_of::<Field>() == 32);
+const _: () = assert!(size_of::<Options>() == 48);
+const _: () = assert!(size_of::<Request>() == 256);
+const _: () = assert!(std::mem::offset_of!(Request, php_self) == 88);
+const _: () = assert!(std::mem::offset_of!(Request, fields) == 240);
+
+unsafe extern "C" {
+    pub(crate) fn corral_php_version() -> *const c_char;
+    pub(crate) fn corral_php_matches() -> c_int;
+    pub(crate) fn corral_module_start(options: *const Options) -> c_int;
+    pub(crate) fn corral_module_stop();
+    pub(crate) fn corral_module_forked();
+    pub(crate) fn corral_setting_apply(name: Slice, value: Slice, mode: SettingMode) -> c_int;
+    pub(crate) fn corral_opcache_active() -> c_int;
+    pub(crate) fn corral_string_new(text: Slice) -> *mut OpaqueString;
+    pub(crate) fn corral_string_free(string: *mut OpaqueString);
+    pub(crate) fn corral_request_run(request: *const Request) -> Outcome;
+}

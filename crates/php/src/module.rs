@@ -1,0 +1,135 @@
+//! PHP as a whole: started once in the prototype, shared by all workers that it forks.
+
+use std::ffi::{CStr, CString};
+use std::marker::PhantomData;
+use std::os::unix::ffi::OsStrExt;
+use std::ptr::{self, NonNull};
+
+use anyhow::{Context, bail, ensure};
+use corral_config::plan::PhpSpec;
+
+use crate::ffi::{self, OpaqueString, Options, SettingMode, Slice};
+use crate::{callbacks, settings};
+
+/// The name with which opcache enables itself; Unit's name too.
+const DEFAULT_SAPI_NAME: &str = "cli-server";
+
+/// `SERVER_SOFTWARE`.
+const SOFTWARE: &str = concat!("Corral/", env!("CARGO_PKG_VERSION"));
+
+/// The release of the PHP that is linked, such as `8.2.29`.
+pub(crate) fn version() -> &'static str {
+    // SAFETY: returns a constant of libphp, which is never unloaded.
+    let version = unsafe { ffi::corral_php_version() };
+    // SAFETY: a NUL-terminated constant.
+    let version = unsafe { CStr::from_ptr(version) };
+    version.to_str().unwrap_or("unknown")
+}
+
+/// PHP, started. There can be one in a process; it ends with this value.
+///
+/// Neither `Send` nor `Sync`: all calls must come from the thread that started it.
+pub(crate) struct Module {
+    _thread: PhantomData<*mut ()>,
+}
+
+impl Module {
+    /// Starts PHP with the options of an application.
+    ///
+    /// # Errors
+    /// When PHP refuses to start (its reasons are on standard error by then) or is another one
+    /// than this program was compiled for.
+    pub(crate) fn start(spec: &PhpSpec) -> anyhow::Result<Self> {
+        ensure_compiled_for_it()?;
+        let ini_path = spec.ini_file.as_ref().map(|path| CString::new(path.as_os_str().as_bytes()));
+        let ini_path = ini_path.transpose().context("the path of php.ini contains a NUL")?;
+        let ini_entries = settings::ini_entries(spec);
+        let sapi_name = spec.sapi_name.as_deref().unwrap_or(DEFAULT_SAPI_NAME);
+        let sapi_name = CString::new(sapi_name).context("the SAPI name contains a NUL")?;
+        let options = Options {
+            host: &raw const callbacks::HOST,
+            ini_path: ini_path.as_ref().map_or(ptr::null(), |path| path.as_ptr()),
+            ini_entries: ini_entries.as_ptr(),
+            sapi_name: sapi_name.as_ptr(),
+            software: SOFTWARE.as_bytes().into(),
+        };
+        // SAFETY: all strings live until the call returns, `host` is a static; and `Module` is not
+        // made twice, because only `PhpRuntime::load` makes one, once for each process.
+        if unsafe { ffi::corral_module_start(&raw const options) } != 0 {
+            bail!("PHP {} refused to start; it says why above", version());
+        }
+        let module = Self { _thread: PhantomData };
+        module.protect_settings(spec);
+        Ok(module)
+    }
+
+    fn protect_settings(&self, spec: &PhpSpec) {
+        let system = spec.admin.iter().map(|setting| (setting, SettingMode::System));
+        let user = spec.user.iter().map(|setting| (setting, SettingMode::User));
+        for ((name, value), mode) in system.chain(user) {
+            if settings::is_kept(name) && !self.apply(name, value, mode) {
+                eprintln!("setting PHP option \"{name}: {value}\" failed");
+            }
+        }
+    }
+
+    fn apply(&self, name: &str, value: &str, mode: SettingMode) -> bool {
+        // SAFETY: PHP is started, no request runs, and both strings outlive the call.
+        unsafe { ffi::corral_setting_apply(name.as_bytes().into(), value.as_bytes().into(), mode) == 0 }
+    }
+
+    /// To be called first in a forked child.
+    pub(crate) fn forked(&mut self) {
+        // SAFETY: PHP is started and no request runs.
+        unsafe { ffi::corral_module_forked() };
+    }
+
+    /// Whether compiled scripts are cached.
+    pub(crate) fn has_opcache(&self) -> bool {
+        // SAFETY: PHP is started.
+        unsafe { ffi::corral_opcache_active() != 0 }
+    }
+
+    /// Makes a string that PHP can use in any number of requests.
+    pub(crate) fn string(&self, text: &[u8]) -> PhpString {
+        // SAFETY: PHP is started, and `text` is copied.
+        let string = unsafe { ffi::corral_string_new(Slice::from(text)) };
+        PhpString(NonNull::new(string).expect("PHP ends the process when it has no memory"))
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        // SAFETY: PHP was started by `start`, and no request runs.
+        unsafe { ffi::corral_module_stop() };
+    }
+}
+
+fn ensure_compiled_for_it() -> anyhow::Result<()> {
+    // SAFETY: compares constants of libphp with constants of the shim.
+    let matches = unsafe { ffi::corral_php_matches() } != 0;
+    ensure!(
+        matches,
+        "the PHP library found here is version {}, another kind than this program was built for; \
+         build corral-php against it",
+        version()
+    );
+    Ok(())
+}
+
+/// A string in PHP's own form. Must not outlive the [`Module`] that made it.
+pub(crate) struct PhpString(NonNull<OpaqueString>);
+
+impl PhpString {
+    /// For the shim, which takes references of its own as it needs them.
+    pub(crate) fn as_ptr(&self) -> *mut OpaqueString {
+        self.0.as_ptr()
+    }
+}
+
+impl Drop for PhpString {
+    fn drop(&mut self) {
+        // SAFETY: made by `corral_string_new` and released once, here.
+        unsafe { ffi::corral_string_free(self.0.as_ptr()) };
+    }
+}

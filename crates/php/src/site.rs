@@ -1,0 +1,204 @@
+//! One target of an application: finds the script that answers a path.
+
+use std::collections::HashMap;
+use std::ffi::{CString, OsStr};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use corral_config::plan::PhpTarget;
+use rustix::io::Errno;
+
+use crate::module::{Module, PhpString};
+use crate::path::{Wanted, wanted};
+
+/// How long a script that was found is believed to be there. A script that goes away meanwhile is
+/// still answered by opcache, which looks at files no more often.
+const TRUST: Duration = Duration::from_secs(1);
+
+/// Scripts remembered for one target; an application with more names than that is made of files
+/// that come and go.
+const MAX_REMEMBERED: usize = 4096;
+
+/// A folder of scripts and the rules by which paths lead to them.
+pub(crate) struct Site {
+    /// Absolute, without symbolic links and without a slash at its end.
+    root: Vec<u8>,
+    document_root: PhpString,
+    rule: Rule,
+}
+
+enum Rule {
+    /// One script answers everything.
+    Fixed { name: Vec<u8>, script: Script },
+    /// The path names the script.
+    ByPath { index: Vec<u8>, found: Box<Found> },
+}
+
+/// A script that exists.
+pub(crate) struct Script {
+    pub(crate) path: PhpString,
+    /// For log lines: the path once more.
+    pub(crate) label: Box<[u8]>,
+    pub(crate) directory: CString,
+}
+
+/// The script for a request, and how the path was divided for it.
+pub(crate) struct Chosen<'a> {
+    pub(crate) document_root: &'a PhpString,
+    pub(crate) script: &'a Script,
+    /// The path of the script below the root, with a leading slash.
+    pub(crate) script_name: &'a [u8],
+    /// Empty or starting with a slash.
+    pub(crate) path_info: &'a [u8],
+}
+
+/// What a path leads to.
+pub(crate) enum Resolved<'a> {
+    /// Run this.
+    Run(Chosen<'a>),
+    /// The path names a folder; its slash is missing.
+    Folder,
+    /// Answer with this status and nothing else.
+    Refuse(u16),
+}
+
+impl Site {
+    /// Checks a target and prepares it.
+    ///
+    /// # Errors
+    /// When the root or the script does not exist, or the script lies elsewhere.
+    pub(crate) fn open(module: &Module, target: &PhpTarget) -> anyhow::Result<Self> {
+        let root = fs::canonicalize(&target.root)
+            .with_context(|| format!("find the root \"{}\"", target.root.display()))?;
+        ensure!(root.is_dir(), "the root \"{}\" is not a directory", root.display());
+        let rule = match &target.script {
+            Some(script) => Rule::fixed(module, &root, script)?,
+            None => Rule::ByPath { index: target.index.clone().into_bytes(), found: Box::default() },
+        };
+        let mut root = root.into_os_string().into_encoded_bytes();
+        if root == b"/" {
+            root.clear();
+        }
+        let document_root = module.string(if root.is_empty() { b"/" } else { &root });
+        Ok(Self { root, document_root, rule })
+    }
+
+    /// Finds the script for a decoded, normalised path.
+    pub(crate) fn resolve<'a>(&'a mut self, module: &Module, path: &'a [u8]) -> Resolved<'a> {
+        let document_root = &self.document_root;
+        let (index, found) = match &mut self.rule {
+            Rule::Fixed { name, script } => {
+                return Resolved::Run(Chosen { document_root, script, script_name: name, path_info: b"" });
+            }
+            Rule::ByPath { index, found } => (index, found),
+        };
+        let (name, path_info) = match wanted(path) {
+            Wanted::Script { name, path_info } => ([name, b""], path_info),
+            Wanted::Index => ([path, index.as_slice()], b"".as_slice()),
+            Wanted::Other => return look_for_folder(&self.root, path),
+        };
+        match found.script(module, &self.root, name) {
+            Ok((script, script_name)) => {
+                Resolved::Run(Chosen { document_root, script, script_name, path_info })
+            }
+            Err(status) => Resolved::Refuse(status),
+        }
+    }
+}
+
+impl Rule {
+    fn fixed(module: &Module, root: &Path, script: &Path) -> anyhow::Result<Self> {
+        let relative = script.strip_prefix("/").unwrap_or(script);
+        let path = fs::canonicalize(root.join(relative))
+            .with_context(|| format!("find the script \"{}\" in \"{}\"", script.display(), root.display()))?;
+        let below = path.strip_prefix(root).ok().filter(|_| path.is_file());
+        let below = below.with_context(|| {
+            format!("the script \"{}\" is not a file in \"{}\"", script.display(), root.display())
+        })?;
+        let name = [b"/", below.as_os_str().as_bytes()].concat();
+        Ok(Self::Fixed { name, script: Script::new(module, path)? })
+    }
+}
+
+impl Script {
+    fn new(module: &Module, path: PathBuf) -> anyhow::Result<Self> {
+        let directory = path.parent().unwrap_or(Path::new("/")).as_os_str().as_bytes();
+        let directory = CString::new(directory).context("the path of the script contains a NUL")?;
+        let bytes = path.into_os_string().into_encoded_bytes();
+        Ok(Self { path: module.string(&bytes), label: bytes.into(), directory })
+    }
+}
+
+/// Scripts by the path below the root, with the time of the last look at the file.
+#[derive(Default)]
+struct Found {
+    scripts: HashMap<Box<[u8]>, (Script, Instant)>,
+    /// The name that was looked for last; a buffer that is used again.
+    name: Vec<u8>,
+}
+
+impl Found {
+    /// The script of that name, given in two pieces, and the whole name; or a status.
+    fn script(&mut self, module: &Module, root: &[u8], name: [&[u8]; 2]) -> Result<(&Script, &[u8]), u16> {
+        self.name.clear();
+        self.name.extend_from_slice(name[0]);
+        self.name.extend_from_slice(name[1]);
+        self.ensure_known(module, root)?;
+        let (script, _) = self.scripts.get(self.name.as_slice()).ok_or(404_u16)?;
+        Ok((script, &self.name))
+    }
+
+    /// Looks at the file unless it was there a moment ago.
+    fn ensure_known(&mut self, module: &Module, root: &[u8]) -> Result<(), u16> {
+        let now = Instant::now();
+        let seen = self.scripts.get(self.name.as_slice()).map(|(_, seen)| *seen);
+        if seen.is_some_and(|seen| now.duration_since(seen) < TRUST && module.has_opcache()) {
+            return Ok(());
+        }
+        let path = below(root, &self.name);
+        let metadata = fs::metadata(&path).map_err(|error| status_of(&error));
+        if !metadata.as_ref().is_ok_and(fs::Metadata::is_file) {
+            self.scripts.remove(self.name.as_slice());
+            return Err(metadata.err().unwrap_or(404));
+        }
+        match self.scripts.get_mut(self.name.as_slice()) {
+            Some((_, seen)) => *seen = now,
+            None => self.remember(Script::new(module, path).map_err(|_| 404_u16)?, now),
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, script: Script, now: Instant) {
+        if self.scripts.len() >= MAX_REMEMBERED {
+            self.scripts.clear();
+        }
+        self.scripts.insert(self.name.as_slice().into(), (script, now));
+    }
+}
+
+fn below(root: &[u8], name: &[u8]) -> PathBuf {
+    let mut path = Vec::with_capacity(root.len() + name.len());
+    path.extend_from_slice(root);
+    path.extend_from_slice(name);
+    PathBuf::from(OsStr::from_bytes(&path))
+}
+
+/// Other files are never served and not even admitted: they may be the program's own.
+fn look_for_folder<'a>(root: &[u8], path: &[u8]) -> Resolved<'a> {
+    match fs::metadata(below(root, path)) {
+        Ok(metadata) if metadata.is_dir() => Resolved::Folder,
+        Ok(_) => Resolved::Refuse(404),
+        Err(error) => Resolved::Refuse(status_of(&error)),
+    }
+}
+
+fn status_of(error: &io::Error) -> u16 {
+    match Errno::from_io_error(error) {
+        Some(Errno::ACCESS | Errno::LOOP) => 403,
+        _ => 404,
+    }
+}

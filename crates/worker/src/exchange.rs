@@ -1,0 +1,248 @@
+//! The running request over the channel: collects output into few frames, keeps to the credit.
+
+use std::io;
+
+use corral_channel::message::{self, RequestView};
+use corral_channel::{Flags, FrameHead, Kind};
+
+use crate::inbox::{Inbox, Patience};
+use crate::runtime::{ClientGone, Exchange};
+
+/// Output that is collected before a frame is sent, in bytes.
+const COLLECTED: usize = 32 * 1024;
+
+/// Body bytes that are read before the router hears of it; a part of its window, so that it goes on
+/// sending meanwhile.
+const ACKNOWLEDGED: u32 = corral_channel::BODY_WINDOW / 2;
+
+/// How far the response is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// No head yet.
+    Silent,
+    /// The head is in `out`, its length in bytes with it.
+    HeadCollected(usize),
+    /// The head is sent; `out` holds body only.
+    HeadSent,
+    /// The client has all of it.
+    Ended,
+}
+
+/// What the next frame of the response completes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Completes {
+    Nothing,
+    /// The response; the request goes on.
+    Response,
+    /// Response and request.
+    Request(After),
+}
+
+/// What the worker does after a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum After {
+    /// Waits for another.
+    Another,
+    /// Leaves, so that what is queued for it must be taken back.
+    Nothing,
+}
+
+impl Completes {
+    fn flags(self) -> Flags {
+        match self {
+            Self::Nothing => Flags::NONE,
+            Self::Response => Flags::END,
+            Self::Request(after) => Flags::END | after.flags(),
+        }
+    }
+}
+
+impl After {
+    fn flags(self) -> Flags {
+        match self {
+            Self::Another => Flags::DONE,
+            Self::Nothing => Flags::DONE | Flags::LAST,
+        }
+    }
+}
+
+/// The request that a worker runs.
+pub(crate) struct Running<'a> {
+    inbox: &'a mut Inbox,
+    /// The Request frame.
+    frame: FrameHead,
+    /// What is collected of the response.
+    out: &'a mut Vec<u8>,
+    phase: Phase,
+    /// The response has no body, whatever is written.
+    bodiless: bool,
+    /// The piece of the request's body that came with it, as far as it was not read.
+    inline: &'a [u8],
+    /// Body bytes that were read and not acknowledged.
+    n_read: u32,
+    collect_at_most: usize,
+}
+
+impl<'a> Running<'a> {
+    /// Begins to answer; `out` is a buffer to use, in whatever state.
+    pub(crate) fn new(
+        inbox: &'a mut Inbox,
+        frame: FrameHead,
+        view: &RequestView<'a>,
+        out: &'a mut Vec<u8>,
+    ) -> Self {
+        out.clear();
+        inbox.stream().body_ended |= view.head.body_complete;
+        let collect_at_most = COLLECTED.min(inbox.end.max_payload());
+        Self {
+            inbox,
+            frame,
+            out,
+            phase: Phase::Silent,
+            bodiless: view.head.method == b"HEAD",
+            inline: view.body,
+            n_read: 0,
+            collect_at_most,
+        }
+    }
+
+    /// Ends the request.
+    pub(crate) fn conclude(mut self, after: After) {
+        if self.phase == Phase::Silent {
+            self.respond(500, &[]);
+        }
+        let ended = self.phase == Phase::Ended;
+        if ended || self.send(b"", Completes::Request(after)).is_err() {
+            // Nobody reads the response (any more), but the router wants to know that this worker is free.
+            let (kind, end) = if ended { (Kind::Finished, Flags::NONE) } else { (Kind::End, Flags::END) };
+            let frame = self.frame(kind).with_flags(end | after.flags());
+            // Fails when there is no router.
+            let _ = self.inbox.send(frame, &[], Patience::Endless);
+        }
+    }
+
+    fn frame(&self, kind: Kind) -> FrameHead {
+        FrameHead::new(kind, self.frame.lane, self.frame.request)
+    }
+
+    /// Sends what is collected and as much of `tail` as fits, and says how much that was. Waits for
+    /// credit and for room. What completes something wants an empty tail.
+    fn send(&mut self, tail: &[u8], completes: Completes) -> Result<usize, ClientGone> {
+        let (kind, n_head) = match self.phase {
+            Phase::HeadCollected(len) => (Kind::Response, len),
+            _ if self.out.is_empty() && tail.is_empty() => (Kind::End, 0),
+            _ => (Kind::Data, 0),
+        };
+        let n_collected = (self.out.len() - n_head) as u64;
+        let credit = self.inbox.wait_for_credit(n_collected + u64::from(!tail.is_empty()))?;
+        let n_allowed = usize::try_from(credit - n_collected).unwrap_or(usize::MAX);
+        let room = self.inbox.end.max_payload() - self.out.len();
+        let n_tail = tail.len().min(n_allowed).min(room);
+        let frame = self.frame(kind).with_flags(completes.flags());
+        self.inbox.send(frame, &[self.out, &tail[..n_tail]], Patience::UntilCancelled)?;
+        self.inbox.stream().credit -= n_collected + n_tail as u64;
+        self.out.clear();
+        self.phase = if completes == Completes::Nothing { Phase::HeadSent } else { Phase::Ended };
+        Ok(n_tail)
+    }
+
+    fn acknowledge_body(&mut self) -> Result<(), ClientGone> {
+        if self.n_read == 0 {
+            return Ok(());
+        }
+        let frame = self.frame(Kind::BodyCredit).with_aux(self.n_read);
+        self.n_read = 0;
+        self.inbox.send(frame, &[], Patience::UntilCancelled)
+    }
+
+    /// Takes what is there, without waiting. `None` when more has to come first.
+    fn take_body(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        if !self.inline.is_empty() {
+            let (now, later) = self.inline.split_at(self.inline.len().min(buffer.len()));
+            buffer[..now.len()].copy_from_slice(now);
+            self.inline = later;
+            return Some(now.len());
+        }
+        let stream = self.inbox.stream();
+        let n = stream.take_body(buffer);
+        if n == 0 && !stream.body_ended {
+            return None;
+        }
+        self.n_read += u32::try_from(n).expect("the router keeps to its window");
+        Some(n)
+    }
+}
+
+impl Exchange for Running<'_> {
+    fn read_body(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        self.inbox.receive();
+        loop {
+            if let Some(n) = self.take_body(buffer) {
+                if self.n_read >= ACKNOWLEDGED {
+                    self.acknowledge_body().map_err(aborted)?;
+                }
+                return Ok(n);
+            }
+            self.acknowledge_body().map_err(aborted)?;
+            self.inbox.wait_for_body().map_err(aborted)?;
+        }
+    }
+
+    fn respond(&mut self, status: u16, fields: &[(&[u8], &[u8])]) {
+        if self.phase != Phase::Silent {
+            return;
+        }
+        message::encode_response(self.out, status, fields.iter().copied());
+        if self.out.len() > self.inbox.end.max_payload() {
+            eprintln!("the head of the response has {} bytes, which is too long", self.out.len());
+            self.out.clear();
+            return self.respond(500, &[]);
+        }
+        self.bodiless |= matches!(status, 204 | 304);
+        self.phase = Phase::HeadCollected(self.out.len());
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) -> Result<(), ClientGone> {
+        self.respond(200, &[]);
+        if self.phase == Phase::Ended || self.bodiless {
+            return Ok(());
+        }
+        while self.out.len() + bytes.len() > self.collect_at_most {
+            let n = self.send(bytes, Completes::Nothing)?;
+            bytes = &bytes[n..];
+        }
+        self.out.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) {
+        if !self.out.is_empty() {
+            // A client that is gone is reported by the next `write`.
+            let _ = self.send(b"", Completes::Nothing);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.respond(200, &[]);
+        if self.phase != Phase::Ended {
+            // As in `flush`; `conclude` says the rest.
+            let _ = self.send(b"", Completes::Response);
+        }
+    }
+
+    fn client_gone(&mut self) -> bool {
+        self.inbox.receive();
+        self.inbox.stream().cancelled
+    }
+
+    fn note(&mut self, text: &[u8]) {
+        self.inbox.note(text);
+    }
+}
+
+fn aborted(gone: ClientGone) -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionAborted, gone)
+}

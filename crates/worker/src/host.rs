@@ -1,0 +1,85 @@
+//! The command line of a host executable.
+
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use corral_config::plan::AppSpec;
+use corral_ipc::link::Link;
+use corral_ipc::message::{FromPrototype, ToPrototype};
+use corral_sys::file;
+use corral_sys::process::{self, Standard};
+
+use crate::prototype::{Ended, Prototype};
+use crate::runtime::Runtime;
+use crate::worker;
+
+/// Loads an application into an interpreter.
+pub type Load = fn(&AppSpec) -> anyhow::Result<Box<dyn Runtime>>;
+
+/// What `main` of a host does: `describe` prints the language and its version, `prototype` serves an
+/// application for the daemon at the other end of descriptor 3. The process must have one thread.
+pub fn host_main(language: &str, version: &str, load: Load) -> ExitCode {
+    let argument = std::env::args().nth(1);
+    match argument.as_deref() {
+        Some("describe") => {
+            println!("{language} {version}");
+            ExitCode::SUCCESS
+        }
+        Some("prototype") => prototype(load).unwrap_or_else(|error| {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }),
+        _ => {
+            eprintln!("corral starts this program; by hand it only knows: corral-{language} describe");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn prototype(load: Load) -> anyhow::Result<ExitCode> {
+    let link = Link::inherited().context("find the socket to the daemon")?;
+    let Some((first, _)) = link.recv::<ToPrototype>().context("wait for the daemon")? else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let ToPrototype::Start { spec, n_lanes } = first else {
+        bail!("the daemon's first message is {first:?}, not Start");
+    };
+    let mut runtime = match prepare(&spec, load) {
+        Ok(runtime) => runtime,
+        Err(error) => return report(&link, &error),
+    };
+    let prototype = Prototype::start(link, n_lanes).context("report to the daemon")?;
+    match prototype.run().context("listen to the daemon")? {
+        Ended::Stopped => Ok(ExitCode::SUCCESS),
+        Ended::InWorker(place) => Ok(worker::run(*place, runtime.as_mut(), &spec)),
+    }
+}
+
+fn prepare(spec: &AppSpec, load: Load) -> anyhow::Result<Box<dyn Runtime>> {
+    // A title that could not be set costs nothing but a nicer `ps`.
+    let _ = process::set_title(&format!("corral: \"{}\" prototype", spec.name));
+    redirect_output(spec).context("open the application's output")?;
+    load(spec)
+}
+
+fn report(link: &Link, error: &anyhow::Error) -> anyhow::Result<ExitCode> {
+    let failed = FromPrototype::Failed { reason: format!("{error:#}") };
+    link.send(&failed, &[]).context("tell the daemon of a failure")?;
+    Ok(ExitCode::FAILURE)
+}
+
+/// Puts the files that the configuration names in place of standard output and error.
+fn redirect_output(spec: &AppSpec) -> anyhow::Result<()> {
+    let streams = [(Standard::Output, &spec.stdout), (Standard::Error, &spec.stderr)];
+    for (stream, path) in streams {
+        let Some(path) = path else { continue };
+        open_over(stream, path).with_context(|| format!("\"{}\"", path.display()))?;
+    }
+    Ok(())
+}
+
+fn open_over(stream: Standard, path: &Path) -> io::Result<()> {
+    process::replace_standard(stream, file::open_append(path, 0o666)?)
+}

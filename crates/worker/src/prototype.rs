@@ -1,0 +1,173 @@
+//! The prototype's loop: forks workers at main's word, collects those that end, and goes with main.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use corral_channel::{WorkerBell, WorkerEnd};
+use corral_ipc::link::Link;
+use corral_ipc::message::{FromPrototype, ToPrototype, WorkerId};
+use corral_sys::signal::{self, Signal, SignalFd};
+use corral_sys::spawn::{self, Fork};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, getpid};
+
+use crate::children::Children;
+
+/// An application that is loaded and can be forked.
+pub(crate) struct Prototype {
+    /// None once main is gone.
+    link: Option<Link>,
+    signals: SignalFd,
+    bell: WorkerBell,
+    children: Children,
+    /// Waits for its workers to end, then ends too.
+    stopping: bool,
+}
+
+/// How [`Prototype::run`] ends.
+pub(crate) enum Ended {
+    /// All workers are gone, and this process can go.
+    Stopped,
+    /// This process is a new worker.
+    InWorker(Box<Place>),
+}
+
+/// What a new worker has from its prototype.
+pub(crate) struct Place {
+    pub(crate) end: WorkerEnd,
+    /// The prototype. A worker whose parent is another process has outlived it.
+    pub(crate) parent: Pid,
+}
+
+impl Prototype {
+    /// Reports to main that the application is loaded.
+    ///
+    /// # Errors
+    /// When a descriptor or memory is lacking, or main is gone.
+    pub(crate) fn start(link: Link, n_lanes: u16) -> io::Result<Self> {
+        let signals = SignalFd::new(&[Signal::CHILD, Signal::TERM])?;
+        let (bell, descriptors) = WorkerBell::create(n_lanes)?;
+        let descriptors: Vec<_> = descriptors.iter().map(OwnedFd::as_fd).collect();
+        link.send(&FromPrototype::Ready, &descriptors)?;
+        Ok(Self { link: Some(link), signals, bell, children: Children::default(), stopping: false })
+    }
+
+    /// Serves main until it says stop or is gone.
+    ///
+    /// # Errors
+    /// When the link or the signals cannot be read.
+    pub(crate) fn run(mut self) -> io::Result<Ended> {
+        while !(self.stopping && self.children.is_empty()) {
+            self.sleep()?;
+            self.take_signals()?;
+            if let Some(place) = self.take_messages()? {
+                return Ok(Ended::InWorker(Box::new(place)));
+            }
+            self.children.kill_overdue(Instant::now());
+        }
+        Ok(Ended::Stopped)
+    }
+
+    fn sleep(&self) -> io::Result<()> {
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        fds.extend(self.link.as_ref().map(|link| PollFd::new(link, PollFlags::IN)));
+        let timeout = self.children.next_deadline(Instant::now());
+        let timeout = timeout.map(|timeout| Timespec::try_from(timeout).expect("a deadline is seconds away"));
+        match poll(&mut fds, timeout.as_ref()) {
+            Err(error) if error != rustix::io::Errno::INTR => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn take_signals(&mut self) -> io::Result<()> {
+        while let Some(number) = self.signals.next_signal()? {
+            if number == Signal::TERM.as_raw() {
+                self.stop();
+            }
+        }
+        for (worker, exit) in self.children.reap() {
+            self.tell(&FromPrototype::Exited { worker, exit }, None);
+        }
+        Ok(())
+    }
+
+    /// Returns in a new worker with its place, and in the prototype with nothing.
+    fn take_messages(&mut self) -> io::Result<Option<Place>> {
+        while let Some(link) = &self.link {
+            match link.try_recv::<ToPrototype>() {
+                Ok(Some((ToPrototype::Fork { worker }, _))) => {
+                    if let Some(place) = self.fork(worker) {
+                        return Ok(Some(place));
+                    }
+                }
+                Ok(Some((ToPrototype::Kill { worker }, _))) => self.children.end(worker, Instant::now()),
+                Ok(Some((ToPrototype::Stop, _))) => self.stop(),
+                Ok(Some((ToPrototype::Start { .. }, _))) => {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "main says Start twice"));
+                }
+                Ok(None) => self.lose_main(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    fn fork(&mut self, worker: WorkerId) -> Option<Place> {
+        match self.try_fork() {
+            Ok(Forked::Child(place)) => return Some(place),
+            Ok(Forked::Parent { pid, memory }) => {
+                self.children.add(pid, worker);
+                let pid = pid.as_raw_nonzero().get().unsigned_abs();
+                self.tell(&FromPrototype::Forked { worker, pid }, Some(&memory));
+            }
+            Err(error) => {
+                let reason = format!("fork a worker: {error}");
+                self.tell(&FromPrototype::ForkFailed { worker, reason }, None);
+            }
+        }
+        None
+    }
+
+    fn try_fork(&self) -> io::Result<Forked> {
+        if self.stopping {
+            return Err(io::Error::other("the application is stopping"));
+        }
+        let (end, memory) = WorkerEnd::create(&self.bell)?;
+        let parent = getpid();
+        match spawn::fork()? {
+            Fork::Parent(pid) => Ok(Forked::Parent { pid, memory }),
+            Fork::Child => {
+                signal::unblock_all()?;
+                Ok(Forked::Child(Place { end, parent }))
+            }
+        }
+    }
+
+    /// Main that is gone needs no answer: the next `take_messages` notices it.
+    fn tell(&self, message: &FromPrototype, memory: Option<&OwnedFd>) {
+        let Some(link) = &self.link else { return };
+        let descriptors: Vec<_> = memory.map(AsFd::as_fd).into_iter().collect();
+        if let Err(error) = link.send(message, &descriptors)
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            eprintln!("cannot tell the daemon {message:?}: {error}");
+        }
+    }
+
+    fn lose_main(&mut self) {
+        self.link = None;
+        self.stop();
+    }
+
+    fn stop(&mut self) {
+        self.stopping = true;
+        self.children.end_all(Instant::now());
+    }
+}
+
+enum Forked {
+    Parent { pid: Pid, memory: OwnedFd },
+    Child(Place),
+}

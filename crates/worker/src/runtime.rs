@@ -1,0 +1,59 @@
+//! What a language has to implement, and what it gets to answer a request with.
+
+use std::io;
+
+use corral_channel::message::RequestView;
+
+/// An interpreter with an application in it.
+pub trait Runtime {
+    /// Called once in each new worker, before its first request.
+    fn forked(&mut self) {}
+
+    /// Answers one request. What is not answered when it returns is answered with 500.
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served;
+}
+
+/// What becomes of the worker after a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Served {
+    /// It takes the next one.
+    Done,
+    /// The interpreter should not be used again; the worker leaves and is replaced.
+    Leave,
+}
+
+/// Nobody reads the response any more: the client went away, or the server is stopping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the client is gone")]
+pub struct ClientGone;
+
+/// The running request: its body, and the way of its response.
+pub trait Exchange {
+    /// Reads some of the request's body; 0 is its end. Waits for the client if it has to.
+    ///
+    /// # Errors
+    /// `ConnectionAborted` when the rest will not come.
+    fn read_body(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Begins the response. Only the first call counts. Names must be tokens and values free of
+    /// CR, LF and NUL, or the router answers 502.
+    fn respond(&mut self, status: u16, fields: &[(&[u8], &[u8])]);
+
+    /// Adds to the response's body, all of it. Waits while the client is slow.
+    ///
+    /// # Errors
+    /// When nobody reads it any more; nothing more needs to be written then.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ClientGone>;
+
+    /// Sends what was collected. Without it, small pieces wait for more.
+    fn flush(&mut self);
+
+    /// Ends the response; the request goes on without a client, and the worker stays busy.
+    fn finish(&mut self);
+
+    /// Whether nobody reads the response any more.
+    fn client_gone(&mut self) -> bool;
+
+    /// Tells the router what is being done, for its log should this worker die now.
+    fn note(&mut self, text: &[u8]);
+}

@@ -98,3 +98,47 @@ const fn class(b: u8) -> u8 {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_control_character_is_found_wherever_it_stands() {
+        for len in 1..70 {
+            for at in 0..len {
+                let mut text = vec![b'~'; len];
+                assert!(is_field_value(&text) && !has_control(&text));
+                text[at] = b'\t';
+                assert!(is_field_value(&text) && has_control(&text), "tab at {at} of {len}");
+                for control in [0, b'\r', b'\n', 0x1f, 0x7f] {
+                    text[at] = control;
+                    assert!(!is_field_value(&text) && has_control(&text), "{control} at {at} of {len}");
+                }
+                text[at] = 0x80;
+                assert!(is_field_value(&text) && !has_control(&text));
+            }
+        }
+    }
+
+    #[test]
+    fn a_token_is_never_empty() {
+        assert!(is_token(b"a") && is_token(b"!#$%&'*+-.^_`|~09AZaz"));
+        assert!(!is_token(b"") && !is_token(b"a b") && !is_token(b"a:") && !is_token(b"\xe9"));
+    }
+
+    #[test]
+    fn lists_lose_blanks_and_empty_elements() {
+        let elements: Vec<_> = list(b" a ,,\tb c\t, ,").collect();
+        assert_eq!(elements, [&b"a"[..], b"b c"]);
+        assert_eq!((trim(b" \t "), trim(b"")), (&b""[..], &b""[..]));
+    }
+
+    #[test]
+    fn numbers_are_digits_that_fit() {
+        assert_eq!(decimal(b"18446744073709551615"), Some(u64::MAX));
+        for text in [&b""[..], b"18446744073709551616", b"1a", b"-1", b" 1", b"/", b":"] {
+            assert_eq!(decimal(text), None);
+        }
+    }
+}

@@ -1,25 +1,22 @@
 //! The head of an HTTP/1 request: incremental parsing into offsets, and the values derived from it.
-//!
-//! Lines are found with `memchr` and checked by class tables rather than by the `httparse` crate: that
-//! one starts again with each call, needs an array that bounds the number of fields, and cannot say
-//! which rule a bad field breaks. `benches/head.rs` compares both.
 
 mod error;
 mod framing;
 mod host;
 mod line;
 mod name;
+mod parse;
 
 use smallvec::SmallVec;
 
 pub use self::error::HeadError;
 pub use self::framing::Framing;
 pub use self::name::Name;
+pub use self::parse::parse_head;
 
 use self::framing::FramingFields;
 use self::host::Host;
-use crate::chars::{self, trim};
-use crate::path;
+use crate::chars;
 
 /// What a listener tolerates.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,10 +75,8 @@ pub struct Head {
     raw_path: Span,
     query: Option<Span>,
     version_minor: u8,
-    /// The normalised path, unless the raw one is it.
-    path: Option<Vec<u8>>,
-    /// Kept to be used for the next `path`.
-    spare: Vec<u8>,
+    /// The normalised path; empty when the raw one is it. Its memory is used again.
+    path: Vec<u8>,
     host: Host,
     fields: SmallVec<[Field; 16]>,
     seen: u32,
@@ -89,30 +84,9 @@ pub struct Head {
     connection: ConnectionOptions,
 }
 
-/// Reads a request head from the start of `buf`.
-///
-/// After `Partial` the next call, with the same bytes and more behind them, goes on where this one
-/// stopped; each byte is read once however the bytes arrive. After `Complete`, an error or `Head::clear`
-/// it starts with a new head. A buffer of `max_head` bytes without a whole head is `HeadError::TooLarge`.
-///
-/// The result does not depend on how the bytes were split into calls.
-pub fn parse_head(head: &mut Head, buf: &[u8], rules: &HeadRules) -> Result<Progress, HeadError> {
-    if !matches!(head.phase, Phase::RequestLine | Phase::Fields) {
-        head.clear();
-    }
-    let result = head.advance(buf, rules);
-    if result.is_err() {
-        head.phase = Phase::Failed;
-    }
-    result
-}
-
 impl Head {
     /// Forgets everything, also a half-read head.
     pub fn clear(&mut self) {
-        if let Some(path) = self.path.take() {
-            self.spare = path;
-        }
         self.phase = Phase::RequestLine;
         self.next = 0;
         self.searched = 0;
@@ -122,6 +96,7 @@ impl Head {
         self.raw_path = Span::default();
         self.query = None;
         self.version_minor = 0;
+        self.path.clear();
         self.host.clear();
         self.fields.clear();
         if self.fields.capacity() > MAX_KEPT_FIELDS {
@@ -160,7 +135,7 @@ impl Head {
 
     /// The path decoded and normalised, see `path::normalise`.
     pub fn path<'b>(&'b self, buf: &'b [u8]) -> &'b [u8] {
-        self.path.as_deref().unwrap_or_else(|| self.raw_path.of(buf))
+        if self.path.is_empty() { self.raw_path.of(buf) } else { &self.path }
     }
 
     /// The path as received.
@@ -235,129 +210,6 @@ impl Head {
     pub fn wants_websocket(&self) -> bool {
         self.connection.upgrade && self.connection.websocket && self.version_minor >= 1
     }
-
-    fn advance(&mut self, buf: &[u8], rules: &HeadRules) -> Result<Progress, HeadError> {
-        let buf = &buf[..buf.len().min(rules.max_head).min(MAX_OFFSET)];
-        let full = buf.len() >= rules.max_head.min(MAX_OFFSET);
-        loop {
-            let Some(end) = self.find_line_end(buf) else {
-                self.check_unfinished_line(&buf[self.next.min(buf.len())..], rules)?;
-                return if full { Err(HeadError::TooLarge) } else { Ok(Progress::Partial) };
-            };
-            let start = self.next;
-            self.next = end + 1;
-            self.searched = self.next;
-            let raw = &buf[start..end];
-            let line = raw.strip_suffix(b"\r").unwrap_or(raw);
-            match (self.phase, line.is_empty()) {
-                (Phase::RequestLine, true) => {}
-                (Phase::RequestLine, false) => self.take_request_line(start, raw.len(), line, rules)?,
-                (_, false) => self.take_field(start, raw.len(), line, rules)?,
-                (_, true) => {
-                    self.framing.check(self.version_minor, rules)?;
-                    self.phase = Phase::Complete;
-                    return Ok(Progress::Complete { len: self.next });
-                }
-            }
-        }
-    }
-
-    /// Where the line at `next` ends (its line feed), if that was received.
-    fn find_line_end(&mut self, buf: &[u8]) -> Option<usize> {
-        let unread = buf.get(self.searched..)?;
-        let found = memchr::memchr(b'\n', unread).map(|at| self.searched + at);
-        self.searched = buf.len();
-        found
-    }
-
-    /// Refuses early what cannot become a request: TLS records and the like need no time-out.
-    fn check_unfinished_line(&self, raw: &[u8], rules: &HeadRules) -> Result<(), HeadError> {
-        if self.phase == Phase::RequestLine {
-            let line = raw.strip_suffix(b"\r").unwrap_or(raw);
-            line::check_method(&line[..line.len().min(rules.max_line)])?;
-        }
-        check_line_length(raw.len(), rules)
-    }
-
-    fn take_request_line(
-        &mut self,
-        start: usize,
-        raw_len: usize,
-        line: &[u8],
-        rules: &HeadRules,
-    ) -> Result<(), HeadError> {
-        line::check_method(&line[..line.len().min(rules.max_line)])?;
-        check_line_length(raw_len, rules)?;
-        self.request_line = Span::new(start, line.len());
-        let parts = line::parse(line)?;
-        self.method = Span::new(start, parts.method.len());
-        self.version_minor = parts.version_minor;
-        let target_start = start + parts.target_start;
-        self.target = Span::new(target_start, parts.target.len());
-        let path_len = memchr::memchr(b'?', parts.target).unwrap_or(parts.target.len());
-        self.raw_path = Span::new(target_start, path_len);
-        if let Some(query) = parts.target.get(path_len + 1..) {
-            self.query = Some(Span::new(target_start + path_len + 1, query.len()));
-        }
-        let raw_path = &parts.target[..path_len];
-        if path::needs_normalising(raw_path) {
-            let mut normal = std::mem::take(&mut self.spare);
-            path::normalise(raw_path, &mut normal)?;
-            self.path = Some(normal);
-        }
-        self.phase = Phase::Fields;
-        Ok(())
-    }
-
-    fn take_field(
-        &mut self,
-        start: usize,
-        raw_len: usize,
-        line: &[u8],
-        rules: &HeadRules,
-    ) -> Result<(), HeadError> {
-        check_line_length(raw_len, rules)?;
-        let (name_len, class) = line::field_name(line)?;
-        let after_colon = &line[name_len + 1..];
-        let value = trim(after_colon);
-        if !chars::is_field_value(value) {
-            return Err(HeadError::ControlInValue);
-        }
-        if rules.discard_unsafe_fields && class & chars::SAFE_NAME == 0 {
-            return Ok(());
-        }
-        let name = &line[..name_len];
-        let known = Name::of(name);
-        let lead = after_colon.len() - trim_start_len(after_colon);
-        let value_at = Span::new(start + name_len + 1 + lead, value.len());
-        self.note_known(known, value, value_at)?;
-        self.seen |= known.bit();
-        // The length fits: `line::field_name` refuses names of more than 255 bytes.
-        self.fields.push(Field {
-            name_start: start as u32,
-            value: value_at,
-            name_len: name_len as u8,
-            known,
-        });
-        Ok(())
-    }
-
-    /// Looks into the fields that decide about framing, connection and host.
-    fn note_known(&mut self, known: Name, value: &[u8], at: Span) -> Result<(), HeadError> {
-        match known {
-            Name::Host if self.has(Name::Host) => return Err(HeadError::DuplicateHost),
-            Name::Host => self.host.set(value, at)?,
-            Name::ContentLength => self.framing.note_length(value)?,
-            Name::TransferEncoding => self.framing.note_transfer_encoding(value)?,
-            Name::Connection => self.connection.note(value),
-            Name::Expect => self.connection.expects_continue |= value.eq_ignore_ascii_case(b"100-continue"),
-            Name::Upgrade => {
-                self.connection.websocket |= chars::list(value).any(|p| p.eq_ignore_ascii_case(b"websocket"));
-            }
-            _ => {}
-        }
-        Ok(())
-    }
 }
 
 /// Where a head stands. A new head is begun in all phases but the two in the middle.
@@ -423,15 +275,6 @@ impl ConnectionOptions {
             self.upgrade |= option.eq_ignore_ascii_case(b"upgrade");
         }
     }
-}
-
-fn check_line_length(len: usize, rules: &HeadRules) -> Result<(), HeadError> {
-    if len > rules.max_line { Err(HeadError::LineTooLong) } else { Ok(()) }
-}
-
-/// Bytes left when the blanks at the start are taken off.
-fn trim_start_len(value: &[u8]) -> usize {
-    value.iter().position(|&b| b != b' ' && b != b'\t').map_or(0, |lead| value.len() - lead)
 }
 
 /// Offsets are kept in 32 bits; no sensible limit comes near.

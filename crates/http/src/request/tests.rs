@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::path::PathError;
 
 fn rules() -> HeadRules {
     HeadRules { chunked_permitted: true, ..HeadRules::from_buffers(8192, 4) }
@@ -70,9 +71,9 @@ fn a_path_is_decoded_and_resolved() {
     check_line("GET /a%20b/%2e%2e/c//d/./e HTTP/1.1", Ok("GET|/c/d/e|-|1"));
     check_line("GET /.well-known/x HTTP/1.1", Ok("GET|/.well-known/x|-|1"));
     check_line("GET /a%2Fb%3Fc%23d%25?x=%41 HTTP/1.1", Ok("GET|/a/b?c#d%|x=%41|1"));
-    check_line("GET /%zz HTTP/1.1", Err(HeadError::Path(path::PathError::BadEscape)));
-    check_line("GET /%00 HTTP/1.1", Err(HeadError::Path(path::PathError::BadEscape)));
-    check_line("GET /a/../../b HTTP/1.1", Err(HeadError::Path(path::PathError::AboveRoot)));
+    check_line("GET /%zz HTTP/1.1", Err(HeadError::Path(PathError::BadEscape)));
+    check_line("GET /%00 HTTP/1.1", Err(HeadError::Path(PathError::BadEscape)));
+    check_line("GET /a/../../b HTTP/1.1", Err(HeadError::Path(PathError::AboveRoot)));
 }
 
 #[test]

@@ -1,0 +1,161 @@
+//! Reads a head line by line, going on where it stopped.
+//!
+//! Lines are found with `memchr` and checked by class tables rather than by the `httparse` crate: that
+//! one starts again with each call, needs an array that bounds the number of fields, and cannot say
+//! which rule a bad field breaks. `benches/head.rs` has both.
+
+use super::error::HeadError;
+use super::name::Name;
+use super::{Field, Head, HeadRules, MAX_OFFSET, Phase, Progress, Span, line};
+use crate::chars::{self, trim};
+use crate::path;
+
+/// Reads a request head from the start of `buf`.
+///
+/// After `Partial` the next call, with the same bytes and more behind them, goes on where this one
+/// stopped; each byte is read once however the bytes arrive. After `Complete`, an error or `Head::clear`
+/// it starts with a new head. A buffer of `max_head` bytes without a whole head is `HeadError::TooLarge`.
+///
+/// The result does not depend on how the bytes were split into calls.
+pub fn parse_head(head: &mut Head, buf: &[u8], rules: &HeadRules) -> Result<Progress, HeadError> {
+    if !matches!(head.phase, Phase::RequestLine | Phase::Fields) {
+        head.clear();
+    }
+    let result = head.advance(buf, rules);
+    if result.is_err() {
+        head.phase = Phase::Failed;
+    }
+    result
+}
+
+impl Head {
+    fn advance(&mut self, buf: &[u8], rules: &HeadRules) -> Result<Progress, HeadError> {
+        let buf = &buf[..buf.len().min(rules.max_head).min(MAX_OFFSET)];
+        let full = buf.len() >= rules.max_head.min(MAX_OFFSET);
+        loop {
+            let Some(end) = self.find_line_end(buf) else {
+                self.check_unfinished_line(&buf[self.next.min(buf.len())..], rules)?;
+                return if full { Err(HeadError::TooLarge) } else { Ok(Progress::Partial) };
+            };
+            let start = self.next;
+            self.next = end + 1;
+            self.searched = self.next;
+            let raw = &buf[start..end];
+            let line = raw.strip_suffix(b"\r").unwrap_or(raw);
+            match (self.phase, line.is_empty()) {
+                (Phase::RequestLine, true) => {}
+                (Phase::RequestLine, false) => self.take_request_line(start, raw.len(), line, rules)?,
+                (_, false) => self.take_field(start, raw.len(), line, rules)?,
+                (_, true) => {
+                    self.framing.check(self.version_minor, rules)?;
+                    self.phase = Phase::Complete;
+                    return Ok(Progress::Complete { len: self.next });
+                }
+            }
+        }
+    }
+
+    /// Where the line at `next` ends (its line feed), if that was received.
+    fn find_line_end(&mut self, buf: &[u8]) -> Option<usize> {
+        let unread = buf.get(self.searched..)?;
+        let found = memchr::memchr(b'\n', unread).map(|at| self.searched + at);
+        self.searched = buf.len();
+        found
+    }
+
+    /// Refuses early what cannot become a request: TLS records and the like need no time-out.
+    fn check_unfinished_line(&self, raw: &[u8], rules: &HeadRules) -> Result<(), HeadError> {
+        if self.phase == Phase::RequestLine {
+            let line = raw.strip_suffix(b"\r").unwrap_or(raw);
+            line::check_method(&line[..line.len().min(rules.max_line)])?;
+        }
+        check_line_length(raw.len(), rules)
+    }
+
+    fn take_request_line(
+        &mut self,
+        start: usize,
+        raw_len: usize,
+        line: &[u8],
+        rules: &HeadRules,
+    ) -> Result<(), HeadError> {
+        line::check_method(&line[..line.len().min(rules.max_line)])?;
+        check_line_length(raw_len, rules)?;
+        self.request_line = Span::new(start, line.len());
+        let parts = line::parse(line)?;
+        self.method = Span::new(start, parts.method.len());
+        self.version_minor = parts.version_minor;
+        let target_start = start + parts.target_start;
+        self.target = Span::new(target_start, parts.target.len());
+        let path_len = memchr::memchr(b'?', parts.target).unwrap_or(parts.target.len());
+        self.raw_path = Span::new(target_start, path_len);
+        if let Some(query) = parts.target.get(path_len + 1..) {
+            self.query = Some(Span::new(target_start + path_len + 1, query.len()));
+        }
+        let raw_path = &parts.target[..path_len];
+        if path::needs_normalising(raw_path) {
+            path::normalise(raw_path, &mut self.path)?;
+        }
+        self.phase = Phase::Fields;
+        Ok(())
+    }
+
+    fn take_field(
+        &mut self,
+        start: usize,
+        raw_len: usize,
+        line: &[u8],
+        rules: &HeadRules,
+    ) -> Result<(), HeadError> {
+        check_line_length(raw_len, rules)?;
+        let (name_len, class) = line::field_name(line)?;
+        let after_colon = &line[name_len + 1..];
+        let value = trim(after_colon);
+        if !chars::is_field_value(value) {
+            return Err(HeadError::ControlInValue);
+        }
+        if rules.discard_unsafe_fields && class & chars::SAFE_NAME == 0 {
+            return Ok(());
+        }
+        let name = &line[..name_len];
+        let known = Name::of(name);
+        let lead = after_colon.len() - trim_start_len(after_colon);
+        let value_at = Span::new(start + name_len + 1 + lead, value.len());
+        self.note_known(known, value, value_at)?;
+        self.seen |= known.bit();
+        // The length fits: `line::field_name` refuses names of more than 255 bytes.
+        self.fields.push(Field {
+            name_start: start as u32,
+            value: value_at,
+            name_len: name_len as u8,
+            known,
+        });
+        Ok(())
+    }
+
+    /// Looks into the fields that decide about framing, connection and host.
+    fn note_known(&mut self, known: Name, value: &[u8], at: Span) -> Result<(), HeadError> {
+        match known {
+            Name::Host if self.has(Name::Host) => return Err(HeadError::DuplicateHost),
+            Name::Host => self.host.set(value, at)?,
+            Name::ContentLength => self.framing.note_length(value)?,
+            Name::TransferEncoding => self.framing.note_transfer_encoding(value)?,
+            Name::Connection => self.connection.note(value),
+            Name::Expect => self.connection.expects_continue |= value.eq_ignore_ascii_case(b"100-continue"),
+            Name::Upgrade => {
+                self.connection.websocket |= chars::list(value).any(|p| p.eq_ignore_ascii_case(b"websocket"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn check_line_length(len: usize, rules: &HeadRules) -> Result<(), HeadError> {
+    if len > rules.max_line { Err(HeadError::LineTooLong) } else { Ok(()) }
+}
+
+/// Bytes left when the blanks at the start are taken off.
+fn trim_start_len(value: &[u8]) -> usize {
+    value.iter().position(|&b| b != b' ' && b != b'\t').map_or(0, |lead| value.len() - lead)
+}

@@ -1,0 +1,4 @@
+//! Chunked bodies.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| corral_http::fuzz::fuzz_chunked(data));

@@ -1,0 +1,4 @@
+//! Preconditions, dates, Accept-Encoding, MIME types.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| corral_http::fuzz::fuzz_fields(data));

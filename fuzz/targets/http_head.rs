@@ -1,0 +1,4 @@
+//! Heads of requests.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| corral_http::fuzz::fuzz_head(data));

@@ -1,0 +1,4 @@
+//! Range fields.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| corral_http::fuzz::fuzz_range(data));

@@ -54,11 +54,10 @@ fn receive_start(link: &Link) -> anyhow::Result<(Start, OwnedFd)> {
 
 async fn serve(main: MainLink, start: Start, socket: ControlSocket) -> anyhow::Result<()> {
     let controller = Controller::start(main, start).await;
-    controller
-        .main()
-        .send(&FromController::Listening)
-        .await
-        .context("tell main that the control API listens")?;
+    if let Err(error) = controller.main().send(&FromController::Listening).await {
+        // Only when main is gone; the reader of the link then ends the process.
+        tracing::debug!("tell main that the control API listens: {error}");
+    }
     socket.serve(controller).await
 }
 

@@ -19,7 +19,7 @@ pub(crate) enum MainError {
     #[error("{0}")]
     Refused(String),
     /// It could not be asked, or is gone.
-    #[error("ask main")]
+    #[error("the main process does not answer")]
     Link(#[source] io::Error),
 }
 

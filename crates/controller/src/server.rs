@@ -75,6 +75,8 @@ async fn connection(io: impl Read + Write + Unpin, controller: Controller) {
     });
     let served = http1::Builder::new()
         .keep_alive(false)
+        // A client that has sent all it wants to send may still wait for the reply.
+        .half_close(true)
         .title_case_headers(true)
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)

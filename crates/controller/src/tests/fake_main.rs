@@ -1,0 +1,75 @@
+//! Main as the controller sees it: answers by simple rules, and reports what it was asked.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use corral_ipc::link::Link;
+use corral_ipc::message::{FromController, Status, ToController};
+
+/// Something that main was asked or told.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    Listening,
+    Apply { generation: u64, document: String, n_listeners: usize, store: bool },
+    Restart(String),
+}
+
+pub(super) struct FakeMain {
+    status: Option<Status>,
+    events: Sender<Event>,
+    release: Receiver<()>,
+}
+
+impl FakeMain {
+    /// With what it reports, and what lets it go on when it holds an answer back.
+    pub(super) fn new(status: Option<Status>) -> (Self, Receiver<Event>, Sender<()>) {
+        let (events, heard) = channel();
+        let (release, released) = channel();
+        (Self { status, events, release: released }, heard, release)
+    }
+
+    /// Answers until the controller is gone.
+    pub(super) fn serve(self, link: &Link) {
+        while let Ok(Some((message, _))) = link.recv() {
+            if let Some(answer) = self.answer(message) {
+                link.send(&answer, &[]).expect("the controller reads its link");
+            }
+        }
+    }
+
+    /// A document with `/refuse` in it is refused, and the answer to one with `/hold` waits for the
+    /// test.
+    fn answer(&self, message: FromController) -> Option<ToController> {
+        match message {
+            FromController::Apply { generation, plan, document, store } => {
+                let document = String::from_utf8(document).unwrap();
+                let (refuse, hold) = (document.contains("/refuse"), document.contains("/hold"));
+                let n_listeners = plan.listeners.len();
+                self.tell(Event::Apply { generation: generation.0, document, n_listeners, store });
+                if hold {
+                    self.release.recv().expect("the test releases what it holds");
+                }
+                Some(match refuse {
+                    true => ToController::Refused { generation, reason: "bind failed".to_owned() },
+                    false => ToController::Applied { generation },
+                })
+            }
+            FromController::Status { ticket } => {
+                Some(ToController::Status { ticket, status: self.status.clone() })
+            }
+            FromController::RestartApp { ticket, name } => {
+                let error = (name == "broken").then(|| "no prototype".to_owned());
+                self.tell(Event::Restart(name));
+                Some(ToController::Restarted { ticket, error })
+            }
+            FromController::Listening => {
+                self.tell(Event::Listening);
+                None
+            }
+        }
+    }
+
+    /// A test that has seen enough does not listen any more.
+    fn tell(&self, event: Event) {
+        drop(self.events.send(event));
+    }
+}

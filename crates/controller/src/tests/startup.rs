@@ -1,0 +1,52 @@
+//! What becomes of the document that main has at the start.
+
+use corral_ipc::message::Origin;
+
+use super::fake_main::Event;
+use super::{Server, Setup};
+
+const DEFAULT: &str = r#"{"listeners":{},"routes":[],"applications":{}}"#;
+
+/// `applied` are the documents that main is asked to put in force, and `running` is the one that
+/// the API shows then.
+#[track_caller]
+fn check(document: Option<&'static str>, origin: Origin, applied: &[&str], running: &str) {
+    let server = Server::start_unheard(Setup { document, origin, ..Setup::default() });
+    for (idx, expect) in applied.iter().enumerate() {
+        let Event::Apply { generation, document, store, .. } = server.event() else {
+            panic!("an Apply is missing")
+        };
+        assert_eq!((generation, document.as_str(), store), (8 + idx as u64, *expect, false));
+    }
+    assert_eq!(server.event(), Event::Listening);
+    server.check("GET", "/config", "", "200 OK", running);
+}
+
+#[test]
+fn the_stored_document_is_put_in_force() {
+    let stored = r#"{"routes":[{"action":{"return":200}}]}"#;
+    check(Some(stored), Origin::Stored, &[stored], stored);
+}
+
+#[test]
+fn nothing_stored_means_empty() {
+    check(None, Origin::Stored, &[DEFAULT], DEFAULT);
+}
+
+#[test]
+fn what_cannot_be_used_is_replaced_by_an_empty_configuration() {
+    check(Some("{\"routes\":"), Origin::Stored, &[DEFAULT], DEFAULT);
+    check(Some(r#"{"nonsense":1}"#), Origin::Stored, &[DEFAULT], DEFAULT);
+    check(
+        Some(r#"{"access_log":"/refuse"}"#),
+        Origin::Stored,
+        &[r#"{"access_log":"/refuse"}"#, DEFAULT],
+        DEFAULT,
+    );
+}
+
+#[test]
+fn what_is_in_force_is_taken_over() {
+    check(Some(r#"{"access_log":"/x"}"#), Origin::InForce, &[], r#"{"access_log":"/x"}"#);
+    check(None, Origin::InForce, &[], DEFAULT);
+}

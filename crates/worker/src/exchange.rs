@@ -78,7 +78,7 @@ pub(crate) struct Running<'a> {
     bodiless: bool,
     /// The piece of the request's body that came with it, as far as it was not read.
     inline: &'a [u8],
-    /// Body bytes that were read and not acknowledged.
+    /// Body bytes that the router may send and was not told of: those that were read, and at first the window.
     n_read: u32,
     collect_at_most: usize,
 }
@@ -101,7 +101,8 @@ impl<'a> Running<'a> {
             phase: Phase::Silent,
             bodiless: view.head.method == b"HEAD",
             inline: view.body,
-            n_read: 0,
+            // The router sends nothing before it is asked: the window opens with the first read.
+            n_read: if view.head.body_complete { 0 } else { corral_channel::BODY_WINDOW },
             collect_at_most,
         }
     }

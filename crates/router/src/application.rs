@@ -2,6 +2,7 @@
 
 use std::io::IoSlice;
 use std::net::IpAddr;
+use std::pin::pin;
 
 use corral_channel::message::{self, RequestHead, ResponseView};
 use corral_config::address::ListenAddress;
@@ -271,7 +272,7 @@ async fn next_piece(tx: &Transaction<'_>, exchange: &Exchange) -> Result<Result<
         }
     };
     let Some(limit) = exchange.timeout() else { return waiting.await };
-    let mut waiting = std::pin::pin!(waiting);
+    let mut waiting = pin!(waiting);
     loop {
         match deadline.limit(limit, waiting.as_mut()).await {
             Ok(result) => return result,

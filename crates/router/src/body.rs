@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
+use std::pin::pin;
 
 use corral_channel::MAX_INLINE_BODY;
 use corral_http::chunked::{ChunkError, Decoder};
@@ -175,7 +176,7 @@ impl Incoming {
             stream.try_write(&[IoSlice::new(CONTINUE)]).map_err(|_| BodyError::Gone)?;
         }
         input.reserve(READ_STEP);
-        match deadline.limit(rules.body_read_timeout, stream.read(input)).await {
+        match deadline.limit(rules.body_read_timeout, pin!(stream.read(input))).await {
             Ok(Ok(n)) if n > 0 => Ok(()),
             Ok(_) => Err(BodyError::Gone),
             Err(Elapsed) => Err(BodyError::TimedOut),

@@ -1,6 +1,7 @@
 //! One client connection: waits for requests without holding buffers, reads their heads, answers them in order.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -84,7 +85,7 @@ impl Connection {
             return false;
         }
         let limit = self.slot.settings().generation.shared.rules.idle_timeout;
-        matches!(self.deadline.limit_idle(limit, self.stream.readable()).await, Ok(Ok(())))
+        matches!(self.deadline.limit_idle(limit, pin!(self.stream.readable())).await, Ok(Ok(())))
     }
 
     /// Answers requests until there is nothing more to read for now.
@@ -132,7 +133,7 @@ impl Connection {
                 }
             }
         };
-        match deadline.limit(rules.header_read_timeout, reading).await {
+        match deadline.limit(rules.header_read_timeout, pin!(reading)).await {
             Ok(result) => result,
             Err(Elapsed) => HeadResult::Refused(Refusal::TimedOut),
         }
@@ -155,7 +156,7 @@ impl Connection {
             }
         };
         // Whether it ended by itself makes no difference: the connection is dropped next.
-        let _ = deadline.limit(LINGER_TIME, discarding).await;
+        let _ = deadline.limit(LINGER_TIME, pin!(discarding)).await;
     }
 
     /// When the event loop woke up for what is being done.
@@ -209,4 +210,20 @@ fn give_work(work: Work) {
             heads.push(work.head);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size_of_task<F>(_: fn(Connection) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Tens of thousands of connections wait at a time: what they need to work must not be among this.
+    #[test]
+    fn a_waiting_connection_is_small() {
+        let size = size_of_task(run);
+        assert!(size <= 512, "the task of a connection has {size} bytes");
+    }
 }

@@ -3,9 +3,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
-use std::pin::pin;
+use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use slab::Slab;
@@ -102,32 +102,34 @@ impl Entry {
 }
 
 impl Deadline {
-    /// Like `limit`, for a connection that waits for a request and can be ended at any time.
-    pub(crate) async fn limit_idle<F: Future>(&self, limit: Duration, wait: F) -> Result<F::Output, Elapsed> {
-        self.all.entries.borrow_mut()[self.key].is_idle = true;
-        let result = self.limit(limit, wait).await;
-        self.all.entries.borrow_mut()[self.key].is_idle = false;
-        result
+    /// Runs `work` for at most `limit`. Cancel safe as far as `work` is, which is borrowed so that the future
+    /// of a waiting connection stays small.
+    pub(crate) fn limit<'a, F: Future>(&'a self, limit: Duration, work: Pin<&'a mut F>) -> Limited<'a, F> {
+        self.set(limit, false);
+        Limited { deadline: self, work }
     }
 
-    /// Runs `work` for at most `limit`. Cancel safe as far as `work` is.
-    pub(crate) async fn limit<F: Future>(&self, limit: Duration, work: F) -> Result<F::Output, Elapsed> {
-        self.set(limit);
-        let mut work = pin!(work);
-        let result = std::future::poll_fn(|context| {
-            if let Poll::Ready(output) = work.as_mut().poll(context) {
-                return Poll::Ready(Ok(output));
-            }
-            self.check(context.waker())
-        })
-        .await;
-        self.all.entries.borrow_mut()[self.key].at = NEVER;
-        result
+    /// The same for a connection that waits for a request and can be ended at any time.
+    pub(crate) fn limit_idle<'a, F: Future>(
+        &'a self,
+        limit: Duration,
+        wait: Pin<&'a mut F>,
+    ) -> Limited<'a, F> {
+        self.set(limit, true);
+        Limited { deadline: self, work: wait }
     }
 
-    fn set(&self, limit: Duration) {
+    fn set(&self, limit: Duration, is_idle: bool) {
         let at = self.all.tick(self.all.now.get()).saturating_add(limit.as_millis() as Tick);
-        self.all.entries.borrow_mut()[self.key].at = at;
+        let entry = &mut self.all.entries.borrow_mut()[self.key];
+        entry.at = at;
+        entry.is_idle = is_idle;
+    }
+
+    fn clear(&self) {
+        let entry = &mut self.all.entries.borrow_mut()[self.key];
+        entry.at = NEVER;
+        entry.is_idle = false;
     }
 
     fn check<T>(&self, waker: &Waker) -> Poll<Result<T, Elapsed>> {
@@ -143,6 +145,29 @@ impl Deadline {
     }
 }
 
+/// Work that has a deadline, see [`Deadline::limit`].
+pub(crate) struct Limited<'a, F> {
+    deadline: &'a Deadline,
+    work: Pin<&'a mut F>,
+}
+
+impl<F: Future> Future for Limited<'_, F> {
+    type Output = Result<F::Output, Elapsed>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Poll::Ready(output) = self.work.as_mut().poll(context) {
+            return Poll::Ready(Ok(output));
+        }
+        self.deadline.check(context.waker())
+    }
+}
+
+impl<F> Drop for Limited<'_, F> {
+    fn drop(&mut self) {
+        self.deadline.clear();
+    }
+}
+
 impl Drop for Deadline {
     fn drop(&mut self) {
         self.all.entries.borrow_mut().remove(self.key);
@@ -151,6 +176,8 @@ impl Drop for Deadline {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     /// Polls a wait without end, once before and once after `act`.
@@ -158,8 +185,10 @@ mod tests {
     fn check(limit: Duration, act: impl FnOnce(&Rc<Deadlines>), expect: bool) {
         let all = Deadlines::new();
         let deadline = all.add(7);
-        let mut wait = pin!(deadline.limit_idle(limit, std::future::pending::<()>()));
-        let mut context = std::task::Context::from_waker(Waker::noop());
+        let pending = pin!(std::future::pending::<()>());
+        let mut wait = deadline.limit_idle(limit, pending);
+        let mut wait = Pin::new(&mut wait);
+        let mut context = Context::from_waker(Waker::noop());
         assert!(wait.as_mut().poll(&mut context).is_pending(), "nothing has happened yet");
         act(&all);
         assert_eq!(wait.as_mut().poll(&mut context).is_ready(), expect);

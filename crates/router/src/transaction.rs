@@ -1,6 +1,7 @@
 //! One request from its head to the end of its reply.
 
 use std::io::IoSlice;
+use std::pin::pin;
 use std::time::Instant;
 
 use corral_config::route::{Facts, Return};
@@ -278,7 +279,7 @@ impl<'c> Transaction<'c> {
     pub(crate) async fn wait_writable(&mut self) -> Result<(), Gone> {
         let limit = self.rules().send_timeout;
         let Connection { stream, deadline, .. } = &*self.connection;
-        match deadline.limit(limit, stream.writable()).await {
+        match deadline.limit(limit, pin!(stream.writable())).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(Gone),
         }

@@ -1,1 +1,30 @@
-//! The main process: binds, starts, reaps, restarts, stores; never parses what comes from outside.
+//! The main process: binds, starts, reaps, restarts, stores. It reads neither HTTP nor JSON nor any
+//! other bytes from outside: the controller hands it plans, and it passes documents on unread.
+//!
+//! One thread, one loop over signals, links, log pipes and deadlines; nothing in it waits for a child.
+
+#![forbid(unsafe_code)]
+
+mod access_log;
+mod app;
+mod apply;
+mod background;
+mod backoff;
+mod changes;
+mod control;
+mod launch;
+mod listeners;
+mod log_file;
+pub mod modules;
+mod options;
+mod output;
+mod peer;
+mod pid_file;
+mod run;
+mod store;
+mod supervisor;
+#[cfg(test)]
+mod testing;
+
+pub use self::options::{Console, ControlOptions, DaemonOptions, ModuleSource};
+pub use self::run::run;

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -29,6 +29,13 @@ pub fn open_append(path: impl AsRef<Path>, mode: u32) -> io::Result<File> {
     // The flag was for opening only: a log is written with blocking calls.
     rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
     Ok(file)
+}
+
+/// A pipe, the reading end first: reading never waits, writing does. Both ends are close-on-exec.
+pub fn nonblocking_reader_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    rustix::fs::fcntl_setfl(&reader, OFlags::NONBLOCK)?;
+    Ok((reader, writer))
 }
 
 /// A file in `directory` that has no name and is gone when it is closed.

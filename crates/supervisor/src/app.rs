@@ -1,0 +1,274 @@
+//! One running instance of an application: its prototype, its workers, and what it owes.
+//! Decides only; sending messages belongs to `supervisor`.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use corral_config::plan::AppSpec;
+use corral_ipc::message::WorkerId;
+use corral_sys::signal::Pid;
+
+use crate::backoff::Backoff;
+use crate::peer::Peer;
+
+/// Where the prototype is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Started, loading; killed at the deadline.
+    Loading { deadline: Instant },
+    /// It forks workers.
+    Ready,
+    /// It died; the backoff says when it is started again.
+    Down,
+    /// It was told to end; killed at the deadline.
+    Stopping { deadline: Instant },
+}
+
+/// One instance.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) spec: AppSpec,
+    pub(crate) phase: Phase,
+    /// The prototype, while it runs.
+    pub(crate) prototype: Option<Peer>,
+    /// Memory and eventfds that the workers ring, for the router.
+    pub(crate) bell: Vec<OwnedFd>,
+    /// Running workers; their numbers come from the prototype and are not trusted.
+    pub(crate) workers: BTreeMap<WorkerId, Option<Pid>>,
+    pub(crate) backoff: Backoff,
+    /// The fork that was asked for and not answered yet.
+    forking: Option<WorkerId>,
+    /// Workers to fork after that one.
+    n_wanted: u32,
+    /// Why the last prototype could not load, until one can.
+    failure: Option<String>,
+}
+
+impl App {
+    pub(crate) fn new(spec: AppSpec, now: Instant) -> Self {
+        Self {
+            spec,
+            phase: Phase::Down,
+            prototype: None,
+            bell: Vec::new(),
+            workers: BTreeMap::new(),
+            backoff: Backoff::new(now),
+            forking: None,
+            n_wanted: 0,
+            failure: None,
+        }
+    }
+
+    /// A prototype was started.
+    pub(crate) fn started(&mut self, prototype: Peer, now: Instant) {
+        self.prototype = Some(prototype);
+        self.phase = Phase::Loading { deadline: now + LONGEST_LOADING };
+        self.backoff.started(now);
+    }
+
+    /// The prototype has loaded. After a failure nobody may be waiting for workers any more, so the
+    /// usual ones are started.
+    pub(crate) fn loaded(&mut self, bell: Vec<OwnedFd>) {
+        self.phase = Phase::Ready;
+        self.bell = bell;
+        if self.failure.take().is_some() {
+            self.want_spare();
+        }
+    }
+
+    /// The prototype could not load; returns how many workers are not going to be forked.
+    pub(crate) fn failed(&mut self, reason: String) -> u32 {
+        self.failure = Some(reason);
+        let n_given_up = self.n_wanted + u32::from(self.forking.is_some());
+        self.n_wanted = 0;
+        self.forking = None;
+        n_given_up
+    }
+
+    /// Whether everything that was asked for so far has been forked.
+    pub(crate) fn is_up(&self) -> bool {
+        self.phase == Phase::Ready && self.forking.is_none() && self.n_wanted == 0
+    }
+
+    /// Whether it can still serve: it is not being taken down.
+    pub(crate) fn is_stopping(&self) -> bool {
+        matches!(self.phase, Phase::Stopping { .. })
+    }
+
+    /// Whether the last prototype said why it could not load.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Asks for as many workers as are always kept.
+    pub(crate) fn want_spare(&mut self) {
+        let n_here = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
+        self.n_wanted = self.n_wanted.max(self.spec.processes.spare.saturating_sub(n_here));
+    }
+
+    /// Asks for one more worker; refused beyond twice the maximum, which leaves room for those
+    /// that are about to leave.
+    pub(crate) fn want_one_more(&mut self) -> Result<(), String> {
+        if let (Phase::Down, Some(reason)) = (self.phase, &self.failure) {
+            return Err(reason.clone());
+        }
+        let n_here = self.workers.len() as u64 + u64::from(self.n_wanted) + u64::from(self.forking.is_some());
+        let max = u64::from(self.spec.processes.max.get());
+        if n_here >= 2 * max {
+            return Err(format!("{n_here} workers run or start already, twice the maximum"));
+        }
+        self.n_wanted += 1;
+        Ok(())
+    }
+
+    /// The next worker to fork, if it is time for one: one after the other.
+    pub(crate) fn next_fork(&mut self, new_id: impl FnOnce() -> WorkerId) -> Option<WorkerId> {
+        if self.phase != Phase::Ready || self.forking.is_some() || self.n_wanted == 0 {
+            return None;
+        }
+        self.n_wanted -= 1;
+        self.forking = Some(new_id());
+        self.forking
+    }
+
+    /// Whether this is the fork that was waited for; a stale one belongs to a router that has died.
+    pub(crate) fn forked(&mut self, worker: WorkerId, pid: Option<Pid>) -> bool {
+        let is_expected = self.settle_fork(worker);
+        if is_expected {
+            self.workers.insert(worker, pid);
+        }
+        is_expected
+    }
+
+    /// The fork was answered one way or the other. False for one that nobody waits for any more.
+    pub(crate) fn settle_fork(&mut self, worker: WorkerId) -> bool {
+        let is_expected = self.forking == Some(worker);
+        if is_expected {
+            self.forking = None;
+        }
+        is_expected
+    }
+
+    /// The prototype is gone: what was being forked has to be forked by the next one.
+    pub(crate) fn prototype_died(&mut self, now: Instant) -> BTreeMap<WorkerId, Option<Pid>> {
+        self.prototype = None;
+        self.bell.clear();
+        self.n_wanted += u32::from(self.forking.take().is_some());
+        if !self.is_stopping() {
+            self.phase = Phase::Down;
+            self.backoff.failed(now);
+        }
+        std::mem::take(&mut self.workers)
+    }
+
+    /// Forgets all workers, because the router that had them is gone.
+    pub(crate) fn forget_workers(&mut self) -> Vec<WorkerId> {
+        self.forking = None;
+        self.n_wanted = 0;
+        std::mem::take(&mut self.workers).into_keys().collect()
+    }
+
+    /// When something has to be done about it even if nothing happens.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Loading { deadline } | Phase::Stopping { deadline } => Some(deadline),
+            Phase::Down => self.backoff.restart_at(),
+            Phase::Ready => None,
+        }
+    }
+}
+
+/// Preloading a large framework takes seconds; what takes longer than this hangs.
+const LONGEST_LOADING: Duration = Duration::from_secs(120);
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::spec;
+
+    use super::*;
+
+    /// An application with two spare workers and at most two, loaded.
+    fn ready() -> App {
+        let mut app = App::new(spec("a=/a"), Instant::now());
+        app.want_spare();
+        app.phase = Phase::Ready;
+        app
+    }
+
+    fn fork(app: &mut App, number: u32) -> Option<WorkerId> {
+        app.next_fork(|| WorkerId(number))
+    }
+
+    #[test]
+    fn workers_are_forked_one_after_the_other() {
+        let mut app = ready();
+        assert_eq!(fork(&mut app, 1), Some(WorkerId(1)));
+        assert_eq!(fork(&mut app, 2), None, "the first is not there yet");
+        assert!(app.forked(WorkerId(1), None));
+        assert!(!app.is_up());
+        assert_eq!(fork(&mut app, 2), Some(WorkerId(2)));
+        assert!(app.settle_fork(WorkerId(2)), "it failed");
+        assert!(app.is_up());
+        assert_eq!(fork(&mut app, 3), None);
+    }
+
+    #[test]
+    fn nothing_is_forked_before_it_is_loaded() {
+        let mut app = App::new(spec("a=/a"), Instant::now());
+        app.want_spare();
+        assert_eq!(fork(&mut app, 1), None);
+        assert!(!app.is_up());
+    }
+
+    #[test]
+    fn a_greedy_router_is_stopped_at_twice_the_maximum() {
+        let mut app = ready();
+        assert!(app.want_one_more().is_ok());
+        fork(&mut app, 1);
+        assert!(app.want_one_more().is_ok());
+        assert!(app.want_one_more().is_err());
+    }
+
+    #[test]
+    fn forks_for_a_dead_router_are_stale() {
+        let mut app = ready();
+        fork(&mut app, 1);
+        app.forked(WorkerId(1), None);
+        fork(&mut app, 2);
+        assert_eq!(app.forget_workers(), [WorkerId(1)]);
+        assert!(!app.forked(WorkerId(2), None));
+        app.want_spare();
+        assert_eq!(fork(&mut app, 3), Some(WorkerId(3)));
+    }
+
+    #[test]
+    fn a_dead_prototype_owes_what_it_was_forking() {
+        let mut app = ready();
+        fork(&mut app, 1);
+        assert!(app.prototype_died(Instant::now()).is_empty());
+        assert_eq!(app.phase, Phase::Down);
+        app.want_one_more().unwrap();
+        assert_eq!(app.failed("broken".into()), 3);
+        assert_eq!(app.want_one_more(), Err("broken".into()), "until it is started again");
+    }
+
+    #[test]
+    fn the_usual_workers_follow_a_failure() {
+        let mut app = App::new(spec("a=/a"), Instant::now());
+        app.loaded(vec![]);
+        assert!(app.is_up());
+        app.failed("broken".into());
+        app.loaded(vec![]);
+        assert!(!app.is_up());
+    }
+
+    #[test]
+    fn a_prototype_that_was_told_to_end_is_not_started_again() {
+        let mut app = ready();
+        let deadline = Instant::now();
+        app.phase = Phase::Stopping { deadline };
+        app.prototype_died(Instant::now());
+        assert!(app.is_stopping());
+    }
+}

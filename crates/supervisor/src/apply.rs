@@ -1,0 +1,251 @@
+//! The steps that put a configuration in force: everything new is built beside the old, the router
+//! prepares, then swaps. Pure: events go in, the next action comes out.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use corral_config::plan::{AppSpec, Plan};
+use corral_ipc::message::{AppId, Generation, Ticket};
+
+use crate::access_log::AccessLog;
+use crate::listeners::Bound;
+
+/// Who wants a configuration in force, and what happens when it is or cannot be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The controller, under its own number.
+    Change { generation: Generation, store: bool },
+    /// The controller wants one application replaced.
+    RestartApp { ticket: Ticket, name: String },
+    /// A new router has to learn what is in force.
+    Restore,
+}
+
+/// What is to be done when nothing else is being applied.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// Put this configuration in force.
+    Change { generation: Generation, store: bool, plan: Plan, document: Vec<u8> },
+    /// Put what is in force then in force again, with a new instance of one application.
+    RestartApp { ticket: Ticket, name: String },
+    /// Tell a new router what is in force then.
+    Restore,
+}
+
+/// A configuration with everything that belongs to it.
+#[derive(Debug)]
+pub(crate) struct Build {
+    /// The number that the router knows it by.
+    pub(crate) generation: Generation,
+    pub(crate) plan: Plan,
+    pub(crate) document: Vec<u8>,
+    pub(crate) listeners: Vec<Rc<Bound>>,
+    pub(crate) apps: Vec<(AppId, AppSpec)>,
+    pub(crate) access_log: Option<Rc<AccessLog>>,
+}
+
+/// A build that is not in force yet.
+#[derive(Debug)]
+pub(crate) struct Apply {
+    pub(crate) purpose: Purpose,
+    pub(crate) build: Build,
+    /// Instances that only this build uses: stopped if it fails.
+    pub(crate) new_apps: Vec<AppId>,
+    step: Step,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    /// The router is starting.
+    Router,
+    /// These applications are not up yet.
+    Apps(BTreeSet<AppId>),
+    /// The router builds it beside the running one.
+    Preparing,
+    /// The router swaps it in.
+    Committing,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub(crate) enum Event {
+    RouterReady,
+    AppUp(AppId),
+    AppFailed(AppId, String),
+    Prepared(Result<(), String>),
+    Committed,
+    RouterDied,
+}
+
+/// What to do about it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Wait on.
+    None,
+    /// Start the new applications, or fork workers for a new router.
+    StartApps,
+    /// Send sockets, access log and document to the router.
+    Prepare,
+    /// Tell the router to swap it in.
+    Commit,
+    /// It is in force.
+    Finish,
+    /// Undo everything.
+    Fail(String),
+}
+
+impl Apply {
+    pub(crate) fn new(purpose: Purpose, build: Build, new_apps: Vec<AppId>) -> Self {
+        Self { purpose, build, new_apps, step: Step::Router }
+    }
+
+    /// Whether the router has been told about the generation.
+    pub(crate) fn is_with_router(&self) -> bool {
+        matches!(self.step, Step::Preparing | Step::Committing)
+    }
+
+    /// Whether the answer of the router about this generation is waited for.
+    pub(crate) fn is_about(&self, generation: Generation) -> bool {
+        self.is_with_router() && self.build.generation == generation
+    }
+
+    /// Takes one step.
+    pub(crate) fn on(&mut self, event: Event) -> Action {
+        match (&mut self.step, event) {
+            (Step::Router, Event::RouterReady) => {
+                self.step = Step::Apps(self.apps_to_wait_for());
+                Action::StartApps
+            }
+            (Step::Apps(waiting), Event::AppUp(app)) => {
+                waiting.remove(&app);
+                self.prepare_if_complete()
+            }
+            (Step::Apps(waiting), Event::AppFailed(app, reason)) if waiting.contains(&app) => {
+                // A router without one application is better than none: its requests get 503.
+                if self.purpose != Purpose::Restore {
+                    return Action::Fail(reason);
+                }
+                waiting.remove(&app);
+                self.prepare_if_complete()
+            }
+            (Step::Preparing, Event::Prepared(Ok(()))) => {
+                self.step = Step::Committing;
+                Action::Commit
+            }
+            (Step::Preparing, Event::Prepared(Err(reason))) => Action::Fail(reason),
+            (Step::Committing, Event::Committed) => Action::Finish,
+            (_, Event::RouterDied) => Action::Fail(ROUTER_DIED.to_owned()),
+            _ => Action::None,
+        }
+    }
+
+    /// To be called when the applications have been started, as there may be none.
+    pub(crate) fn prepare_if_complete(&mut self) -> Action {
+        if self.step != Step::Apps(BTreeSet::new()) {
+            return Action::None;
+        }
+        self.step = Step::Preparing;
+        Action::Prepare
+    }
+
+    fn apps_to_wait_for(&self) -> BTreeSet<AppId> {
+        match self.purpose {
+            Purpose::Restore => self.build.apps.iter().map(|(id, _)| *id).collect(),
+            _ => self.new_apps.iter().copied().collect(),
+        }
+    }
+}
+
+const ROUTER_DIED: &str = "the router process ended while it prepared the configuration; \
+                           it has been started again, so the change can be sent again";
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::spec;
+
+    use super::*;
+
+    fn apply(purpose: Purpose, apps: &[u32], new_apps: &[u32]) -> Apply {
+        let plan = Plan { listeners: vec![], applications: vec![], access_log: None, listen_threads: None };
+        let build = Build {
+            generation: Generation(1),
+            plan,
+            document: vec![],
+            listeners: vec![],
+            apps: apps.iter().map(|id| (AppId(*id), spec("a=/a"))).collect(),
+            access_log: None,
+        };
+        Apply::new(purpose, build, new_apps.iter().copied().map(AppId).collect())
+    }
+
+    fn change() -> Purpose {
+        Purpose::Change { generation: Generation(7), store: true }
+    }
+
+    /// A short notation of events, and of the actions that they lead to.
+    #[track_caller]
+    fn check(mut apply: Apply, events: &str, expected: &str) {
+        let mut actions = Vec::new();
+        for event in events.split_ascii_whitespace() {
+            let number = || AppId(event[1..].parse().unwrap());
+            let event = match &event[..1] {
+                "r" => Event::RouterReady,
+                "+" => Event::AppUp(number()),
+                "-" => Event::AppFailed(number(), "app".into()),
+                "p" => Event::Prepared(Ok(())),
+                "P" => Event::Prepared(Err("router".into())),
+                "c" => Event::Committed,
+                _ => Event::RouterDied,
+            };
+            let mut action = apply.on(event);
+            if action == Action::StartApps {
+                actions.push("start".to_owned());
+                action = apply.prepare_if_complete();
+            }
+            actions.push(match action {
+                Action::None | Action::StartApps => continue,
+                Action::Prepare => "prepare".to_owned(),
+                Action::Commit => "commit".to_owned(),
+                Action::Finish => "finish".to_owned(),
+                Action::Fail(reason) => format!("fail:{}", reason.split(' ').next().unwrap()),
+            });
+        }
+        assert_eq!(actions.join(" "), expected);
+    }
+
+    #[test]
+    fn without_new_applications_the_router_goes_on_at_once() {
+        check(apply(change(), &[], &[]), "r p c", "start prepare commit finish");
+        check(apply(change(), &[1], &[]), "r p c", "start prepare commit finish");
+    }
+
+    #[test]
+    fn every_new_application_is_waited_for() {
+        check(apply(change(), &[1, 2, 3], &[2, 3]), "r +3 +1 +3 +2 p c", "start prepare commit finish");
+        check(apply(change(), &[1, 2], &[1, 2]), "r +1", "start");
+    }
+
+    #[test]
+    fn each_failure_undoes_everything() {
+        check(apply(change(), &[1, 2], &[1, 2]), "r +1 -2", "start fail:app");
+        check(apply(change(), &[], &[]), "r P", "start prepare fail:router");
+        check(apply(change(), &[], &[]), "x", "fail:the");
+        check(apply(change(), &[1], &[1]), "r x", "start fail:the");
+        check(apply(change(), &[], &[]), "r p x", "start prepare commit fail:the");
+    }
+
+    #[test]
+    fn the_death_of_an_old_application_is_not_the_change_s_fault() {
+        check(apply(change(), &[1, 2], &[2]), "r -1 +2", "start prepare");
+    }
+
+    #[test]
+    fn a_restored_router_does_without_an_application_that_fails() {
+        check(apply(Purpose::Restore, &[1, 2], &[]), "r -1 +2 p c", "start prepare commit finish");
+    }
+
+    #[test]
+    fn answers_at_the_wrong_time_change_nothing() {
+        check(apply(change(), &[1], &[1]), "p c +1 r c p +1 c p", "start prepare commit");
+    }
+}

@@ -1,0 +1,107 @@
+//! The control API's socket: bound here, served by the controller.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use corral_config::address::ListenAddress;
+use corral_sys::listen::{self, Inet};
+use corral_sys::user;
+
+use crate::options::ControlOptions;
+
+/// The listening socket; a socket file is removed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct ControlSocket {
+    address: ListenAddress,
+    socket: OwnedFd,
+}
+
+impl ControlSocket {
+    /// Binds it; creates the folder of a socket file.
+    pub(crate) fn bind(options: &ControlOptions) -> anyhow::Result<Self> {
+        let address = options.address.clone();
+        let socket = match &address {
+            ListenAddress::Unix(path) => bind_file(path, options),
+            ListenAddress::Abstract(name) => Ok(listen::abstract_name(name, None)?),
+            ListenAddress::Inet(address) => bind_inet(*address),
+        };
+        let socket = socket.with_context(|| format!("bind the control socket \"{address}\""))?;
+        Ok(Self { address, socket })
+    }
+
+    pub(crate) fn socket(&self) -> &OwnedFd {
+        &self.socket
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        if let ListenAddress::Unix(path) = &self.address {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn bind_inet(address: std::net::SocketAddr) -> anyhow::Result<OwnedFd> {
+    let mut sockets = listen::inet(&Inet { address, backlog: None, n_sockets: 1, exclusive: true })?;
+    Ok(sockets.remove(0))
+}
+
+fn bind_file(path: &Path, options: &ControlOptions) -> anyhow::Result<OwnedFd> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
+    }
+    let socket = match listen::unix(path, options.mode, None) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            bail!("another daemon serves it, or the path is a file that is no socket")
+        }
+        socket => socket?,
+    };
+    give_away(path, options).inspect_err(|_| drop(fs::remove_file(path)))?;
+    Ok(socket)
+}
+
+fn give_away(path: &Path, options: &ControlOptions) -> anyhow::Result<()> {
+    let uid = options.user.as_deref().map(user::user_by_name).transpose()?.map(|user| user.uid);
+    let gid = options.group.as_deref().map(user::group_by_name).transpose()?;
+    if uid.is_some() || gid.is_some() {
+        chown(path, uid, gid)?;
+        fs::set_permissions(path, Permissions::from_mode(options.mode))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(path: &Path) -> ControlOptions {
+        ControlOptions { address: ListenAddress::Unix(path.to_owned()), mode: 0o600, user: None, group: None }
+    }
+
+    #[test]
+    fn the_folder_is_made_and_the_file_goes_with_the_socket() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run/corral/control.sock");
+        let socket = ControlSocket::bind(&options(&path)).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let error = ControlSocket::bind(&options(&path)).unwrap_err();
+        assert!(format!("{error:#}").contains("another daemon serves it"), "{error:#}");
+        drop(socket);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_missing_owner_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control.sock");
+        let wrong = ControlOptions { user: Some("no-such-user".into()), ..options(&path) };
+        let error = ControlSocket::bind(&wrong).unwrap_err();
+        assert!(format!("{error:#}").ends_with("there is no user \"no-such-user\""), "{error:#}");
+        assert!(!path.exists());
+    }
+}

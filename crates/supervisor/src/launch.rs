@@ -1,0 +1,304 @@
+//! Starts children: the controller, the router and prototypes, each with a link and a log pipe.
+
+use std::ffi::{CString, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use corral_config::plan::AppSpec;
+use corral_ipc::link::Link;
+use corral_sys::process::LINK_DESCRIPTOR;
+use corral_sys::spawn::{Program, SpawnError, Step};
+use corral_sys::user::{Credentials, UserError};
+
+use crate::output::{Output, Speaker};
+use crate::peer::Peer;
+
+/// What is the same for all children.
+#[derive(Debug)]
+pub(crate) struct Launcher {
+    /// This very executable, which is the controller and the router too.
+    own_executable: File,
+    /// Arguments behind `internal controller` and `internal router`.
+    internal_arguments: Vec<String>,
+    /// The user of the controller, the router and of applications that name none, when this
+    /// process may change users.
+    unprivileged: Option<Unprivileged>,
+    environment: Vec<(OsString, OsString)>,
+    null: File,
+}
+
+/// The daemon's user, by name for messages and because an application may name only its group.
+#[derive(Debug, Clone)]
+pub(crate) struct Unprivileged {
+    pub(crate) user: String,
+    pub(crate) credentials: Credentials,
+}
+
+/// Why a child was not started; the whole chain is for the person who sent the configuration.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LaunchError {
+    /// The host executable cannot be opened.
+    #[error("open the host executable {}", path.display())]
+    Executable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The application's user or group does not exist.
+    #[error("find the user to run as")]
+    User(#[source] UserError),
+    /// The daemon is not root and the application names another user.
+    #[error(
+        "cannot run as another user, because the daemon itself may not change users; \
+         remove \"user\" and \"group\", or start the daemon as root"
+    )]
+    MayNotChangeUser,
+    /// A path or variable holds a NUL byte.
+    #[error("{what} contains a null character")]
+    NullCharacter { what: &'static str },
+    /// The working directory cannot be entered.
+    #[error("change to the working directory {}", path.display())]
+    WorkingDirectory {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The process could not be made.
+    #[error(transparent)]
+    Spawn(SpawnError),
+    /// Its link or pipe could not be made.
+    #[error("create the socket pair and pipe of a new process")]
+    Plumbing(#[source] io::Error),
+}
+
+/// One process to start.
+struct Launch<'a> {
+    name: &'a str,
+    executable: BorrowedFd<'a>,
+    arguments: Vec<CString>,
+    environment: Vec<CString>,
+    working_directory: Option<CString>,
+    credentials: Option<&'a Credentials>,
+    no_new_privileges: bool,
+    stdout: Stdout<'a>,
+    speaker: Speaker,
+}
+
+#[derive(Clone, Copy)]
+enum Stdout<'a> {
+    /// The pipe to main.
+    Log,
+    /// The terminal, for the requests that `corral run` shows.
+    Terminal(BorrowedFd<'a>),
+}
+
+impl Launcher {
+    /// Remembers the environment and the executable as they are now.
+    pub(crate) fn new(
+        unprivileged: Option<Unprivileged>,
+        internal_arguments: Vec<String>,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            own_executable: File::open("/proc/self/exe")?,
+            internal_arguments,
+            unprivileged,
+            environment: std::env::vars_os().collect(),
+            null: File::options().read(true).write(true).open("/dev/null")?,
+        })
+    }
+
+    /// Starts the controller or the router.
+    pub(crate) fn start_own(&self, role: &str, terminal: bool) -> Result<(Peer, Output), LaunchError> {
+        let title = format!("corral: {role}");
+        let fixed = [title.as_str(), "internal", role].into_iter();
+        let arguments = fixed.chain(self.internal_arguments.iter().map(String::as_str));
+        let stdout = io::stdout();
+        self.launch(Launch {
+            name: role,
+            executable: self.own_executable.as_fd(),
+            arguments: arguments.map(|text| c_string(text, "an argument")).collect::<Result<_, _>>()?,
+            environment: self.environment_with(&[])?,
+            working_directory: None,
+            credentials: self.unprivileged.as_ref().map(|user| &user.credentials),
+            no_new_privileges: true,
+            stdout: if terminal { Stdout::Terminal(stdout.as_fd()) } else { Stdout::Log },
+            speaker: Speaker::Own,
+        })
+    }
+
+    /// Starts the prototype of an application, as the application's user.
+    pub(crate) fn start_prototype(&self, spec: &AppSpec) -> Result<(Peer, Output), LaunchError> {
+        let executable = File::open(&spec.module)
+            .map_err(|source| LaunchError::Executable { path: spec.module.clone(), source })?;
+        let title = format!("corral: \"{}\" prototype", spec.name);
+        let name = format!("prototype of \"{}\"", spec.name);
+        let directory = spec.working_directory.as_ref();
+        let directory = directory.map(|path| c_string(path.clone(), "\"working_directory\"")).transpose()?;
+        let credentials = self.credentials(spec)?;
+        let launched = self.launch(Launch {
+            name: &name,
+            executable: executable.as_fd(),
+            arguments: vec![c_string(title, "the name")?, c"prototype".to_owned()],
+            environment: self.environment_with(&spec.environment)?,
+            working_directory: directory,
+            credentials: credentials.as_ref(),
+            no_new_privileges: false,
+            stdout: Stdout::Log,
+            speaker: Speaker::App(spec.name.clone()),
+        });
+        launched.map_err(|error| with_directory(error, spec))
+    }
+
+    /// What an application runs as; `None` when the daemon's own user is meant and cannot change.
+    fn credentials(&self, spec: &AppSpec) -> Result<Option<Credentials>, LaunchError> {
+        let Some(default) = &self.unprivileged else {
+            return own_credentials_suffice(spec).map(|()| None);
+        };
+        match (&spec.user, &spec.group) {
+            (None, None) => Ok(Some(default.credentials.clone())),
+            (user, group) => {
+                let user = user.as_deref().unwrap_or(&default.user);
+                Credentials::resolve(user, group.as_deref()).map(Some).map_err(LaunchError::User)
+            }
+        }
+    }
+
+    /// This process's environment, with `overrides` in place of variables of the same name.
+    fn environment_with(&self, overrides: &[(String, String)]) -> Result<Vec<CString>, LaunchError> {
+        let is_kept = |name: &OsString| overrides.iter().all(|(other, _)| name != other.as_str());
+        let inherited = self.environment.iter().filter(|(name, _)| is_kept(name));
+        let inherited = inherited.map(|(name, value)| variable(name.clone(), value.clone()));
+        let own = overrides.iter().map(|(name, value)| variable(name.into(), value.into()));
+        inherited.chain(own).collect()
+    }
+
+    fn launch(&self, launch: Launch<'_>) -> Result<(Peer, Output), LaunchError> {
+        let (ours, theirs) = Link::pair().map_err(LaunchError::Plumbing)?;
+        let (output, writer) = Output::pipe(launch.speaker).map_err(LaunchError::Plumbing)?;
+        let stdout = match launch.stdout {
+            Stdout::Log => writer.as_fd(),
+            Stdout::Terminal(fd) => fd,
+        };
+        let pid = Program {
+            executable: launch.executable,
+            argv: &launch.arguments,
+            environment: &launch.environment,
+            working_directory: launch.working_directory.as_deref(),
+            credentials: launch.credentials,
+            no_new_privileges: launch.no_new_privileges,
+            fds: &[
+                (self.null.as_fd(), 0),
+                (stdout, 1),
+                (writer.as_fd(), 2),
+                (OwnedFd::from(theirs).as_fd(), LINK_DESCRIPTOR),
+            ],
+        }
+        .spawn()
+        .map_err(LaunchError::Spawn)?;
+        Ok((Peer::new(launch.name.to_owned(), pid, ours), output))
+    }
+}
+
+/// For a daemon that may not change users: an application may name the user that it is anyway.
+fn own_credentials_suffice(spec: &AppSpec) -> Result<(), LaunchError> {
+    let own_user = corral_sys::user::effective_uid();
+    let own_group = corral_sys::user::effective_gid();
+    let own_name = corral_sys::user::user_by_uid(own_user).map(|user| user.name).ok();
+    let user = spec.user.as_deref().or(own_name.as_deref());
+    if spec.user.is_none() && spec.group.is_none() {
+        return Ok(());
+    }
+    let number = own_user.to_string();
+    let wanted = Credentials::resolve(user.unwrap_or(&number), spec.group.as_deref());
+    let wanted = wanted.map_err(LaunchError::User)?;
+    let same_group = spec.group.is_none() || wanted.gid == own_group;
+    if wanted.uid == own_user && same_group { Ok(()) } else { Err(LaunchError::MayNotChangeUser) }
+}
+
+fn with_directory(error: LaunchError, spec: &AppSpec) -> LaunchError {
+    match (error, &spec.working_directory) {
+        (LaunchError::Spawn(SpawnError { step: Step::WorkingDirectory, source }), Some(path)) => {
+            LaunchError::WorkingDirectory { path: path.clone(), source }
+        }
+        (error, _) => error,
+    }
+}
+
+fn variable(mut name: OsString, value: OsString) -> Result<CString, LaunchError> {
+    name.push("=");
+    name.push(value);
+    c_string(name, "a variable of the environment")
+}
+
+fn c_string(text: impl Into<OsString>, what: &'static str) -> Result<CString, LaunchError> {
+    CString::new(text.into().into_vec()).map_err(|_| LaunchError::NullCharacter { what })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::spec;
+
+    use super::*;
+
+    fn launcher() -> Launcher {
+        let nobody = Credentials::resolve("nobody", None).unwrap();
+        let unprivileged = Unprivileged { user: "nobody".into(), credentials: nobody };
+        let mut launcher = Launcher::new(Some(unprivileged), vec![]).unwrap();
+        launcher.environment = vec![("A".into(), "1".into()), ("B".into(), "2".into())];
+        launcher
+    }
+
+    #[test]
+    fn an_application_overrides_the_environment() {
+        let environment = launcher().environment_with(&[("B".into(), "3=4".into()), ("C".into(), "".into())]);
+        assert_eq!(environment.unwrap(), [c"A=1", c"B=3=4", c"C="].map(ToOwned::to_owned));
+    }
+
+    #[track_caller]
+    fn check_user(user: Option<&str>, group: Option<&str>, expected: Result<(u32, u32), &str>) {
+        let spec = AppSpec { user: user.map(Into::into), group: group.map(Into::into), ..spec("a=/a") };
+        let found = launcher().credentials(&spec).map(|found| {
+            let found = found.expect("a daemon that may change users");
+            (found.uid, found.gid)
+        });
+        let found = found.map_err(|error| std::error::Error::source(&error).unwrap().to_string());
+        assert_eq!(found, expected.map_err(ToOwned::to_owned));
+    }
+
+    #[test]
+    fn the_daemon_s_user_is_the_default() {
+        check_user(None, None, Ok((65534, 65534)));
+        check_user(Some("root"), None, Ok((0, 0)));
+        check_user(None, Some("root"), Ok((65534, 0)));
+        check_user(Some("no-such"), None, Err("there is no user \"no-such\""));
+    }
+
+    #[track_caller]
+    fn check_failure(spec: &AppSpec, expected: &str) {
+        assert_eq!(launcher().start_prototype(spec).unwrap_err().to_string(), expected);
+    }
+
+    #[test]
+    fn what_cannot_be_started_says_why() {
+        check_failure(&spec("a=/a"), "open the host executable /modules/corral-php");
+        let sh = AppSpec { module: "/bin/sh".into(), ..spec("a=/a") };
+        let lost = AppSpec { working_directory: Some("/no/such/folder".into()), ..sh.clone() };
+        check_failure(&lost, "change to the working directory /no/such/folder");
+        let odd = AppSpec { working_directory: Some("/a\0b".into()), ..sh };
+        check_failure(&odd, "\"working_directory\" contains a null character");
+    }
+
+    #[test]
+    fn a_child_has_its_link_and_pipe() {
+        let sh = AppSpec { module: "/bin/sh".into(), ..spec("a=/a") };
+        // `sh prototype` looks for a script of that name, says that there is none, and ends.
+        let (mut peer, mut output) = launcher().start_prototype(&sh).unwrap();
+        assert!(corral_sys::signal::wait_for(peer.pid()).is_ok());
+        assert!(peer.next_message::<u8>().is_none());
+        assert!(!peer.is_open());
+        assert_eq!(output.drain(), crate::output::Drained::Ended);
+    }
+}

@@ -1,0 +1,163 @@
+//! The sockets that clients connect to: bound here, used by the router.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use corral_config::address::ListenAddress;
+use corral_config::plan::ListenerPlan;
+use corral_sys::listen::{self, Inet};
+
+use crate::changes;
+
+/// The listening sockets of one address; closed when dropped, a socket file with them.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    address: ListenAddress,
+    sockets: Vec<OwnedFd>,
+}
+
+impl Bound {
+    pub(crate) fn address(&self) -> &ListenAddress {
+        &self.address
+    }
+
+    pub(crate) fn sockets(&self) -> &[OwnedFd] {
+        &self.sockets
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        if let ListenAddress::Unix(path) = &self.address {
+            // Somebody else may have removed it.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Why an address cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("listener \"{address}\": bind failed ({source}){}", advice(address, source))]
+pub(crate) struct BindError {
+    address: ListenAddress,
+    source: io::Error,
+}
+
+fn advice(address: &ListenAddress, error: &io::Error) -> &'static str {
+    match (address, error.kind()) {
+        (ListenAddress::Unix(_), io::ErrorKind::AddrInUse) => {
+            "; another program listens on this path, or it is a file that is no socket: remove it or \
+             choose another path"
+        }
+        (_, io::ErrorKind::AddrInUse) => "; another program listens there: stop it or choose another port",
+        (ListenAddress::Inet(_), io::ErrorKind::PermissionDenied) => {
+            "; only root may use ports below 1024: start the daemon as root, give it the capability \
+             CAP_NET_BIND_SERVICE, or choose a port from 1024"
+        }
+        (_, io::ErrorKind::PermissionDenied) => "; the daemon's user may not write to this folder",
+        (_, io::ErrorKind::AddrNotAvailable) => "; no network interface of this machine has this address",
+        (_, io::ErrorKind::NotFound) => "; the folder does not exist: create it first",
+        _ => "",
+    }
+}
+
+/// The sockets of a new configuration in its order: those of `ours` where the address is the same,
+/// new ones otherwise. Inet addresses get `n_sockets` each. When one fails, none is left behind.
+pub(crate) fn bind_all(
+    wanted: &[ListenerPlan],
+    ours: &[Rc<Bound>],
+    n_sockets: u16,
+) -> Result<Vec<Rc<Bound>>, BindError> {
+    let our_addresses: Vec<_> = ours.iter().map(|bound| bound.address.clone()).collect();
+    let mut all: Vec<Rc<Bound>> = Vec::with_capacity(wanted.len());
+    for listener in wanted {
+        let same = |bound: &&Rc<Bound>| bound.address == listener.address;
+        let known = ours.iter().find(same).or_else(|| all.iter().find(same)).cloned();
+        all.push(match known {
+            Some(bound) => bound,
+            None => Rc::new(bind(listener, &our_addresses, n_sockets)?),
+        });
+    }
+    Ok(all)
+}
+
+fn bind(listener: &ListenerPlan, ours: &[ListenAddress], n_sockets: u16) -> Result<Bound, BindError> {
+    let backlog = listener.backlog;
+    let sockets = match &listener.address {
+        ListenAddress::Inet(address) => {
+            let exclusive = !changes::overlaps_ours(ours, &listener.address);
+            listen::inet(&Inet { address: *address, backlog, n_sockets, exclusive })
+        }
+        ListenAddress::Unix(path) => listen::unix(path, SOCKET_FILE_MODE, backlog).map(|socket| vec![socket]),
+        ListenAddress::Abstract(name) => listen::abstract_name(name, backlog).map(|socket| vec![socket]),
+    };
+    let address = listener.address.clone();
+    match sockets {
+        Ok(sockets) => Ok(Bound { address, sockets }),
+        Err(source) => Err(BindError { address, source }),
+    }
+}
+
+/// Anybody may connect to a socket file; its folder says who can reach it (UNIT-COMPAT 6.1).
+const SOCKET_FILE_MODE: u32 = 0o666;
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn plan(address: &str) -> ListenerPlan {
+        ListenerPlan { address: ListenAddress::parse(address.as_bytes()).unwrap(), backlog: None }
+    }
+
+    #[test]
+    fn kept_addresses_keep_their_sockets_and_removed_ones_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b] = ["a", "b"].map(|name| format!("unix:{}", folder.path().join(name).display()));
+        let first = bind_all(&[plan(&a), plan(&b)], &[], 1).unwrap();
+        let second = bind_all(&[plan(&b), plan(&b)], &first, 1).unwrap();
+        assert!(Rc::ptr_eq(&first[1], &second[0]) && Rc::ptr_eq(&first[1], &second[1]));
+        drop(first);
+        assert!(!folder.path().join("a").exists());
+        assert!(folder.path().join("b").exists());
+    }
+
+    #[test]
+    fn a_failure_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let good = format!("unix:{}", folder.path().join("good").display());
+        let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+        let taken = stranger.local_addr().unwrap().to_string();
+        let error = bind_all(&[plan(&good), plan(&taken)], &[], 2).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "listener \"{taken}\": bind failed (Address already in use (os error 98)); \
+                 another program listens there: stop it or choose another port"
+            )
+        );
+        assert!(!folder.path().join("good").exists());
+    }
+
+    #[track_caller]
+    fn check_advice(address: &str, kind: io::ErrorKind, expected: &str) {
+        let advice = advice(&ListenAddress::parse(address.as_bytes()).unwrap(), &kind.into());
+        assert!(advice.contains(expected), "{advice}");
+    }
+
+    #[test]
+    fn every_usual_failure_says_what_to_do() {
+        check_advice("*:80", io::ErrorKind::PermissionDenied, "CAP_NET_BIND_SERVICE");
+        check_advice("unix:/a", io::ErrorKind::PermissionDenied, "may not write");
+        check_advice("unix:/a", io::ErrorKind::AddrInUse, "remove it");
+        check_advice("unix:/a/b", io::ErrorKind::NotFound, "create it");
+        check_advice("192.0.2.1:80", io::ErrorKind::AddrNotAvailable, "no network interface");
+        check_advice("*:80", io::ErrorKind::Other, "");
+        let missing = PathBuf::from("/no/such/folder/socket");
+        let error = bind_all(&[plan(&format!("unix:{}", missing.display()))], &[], 1).unwrap_err();
+        assert!(error.to_string().ends_with("create it first"), "{error}");
+    }
+}

@@ -1,0 +1,44 @@
+//! The log's file: standard error of this process leads to it, and the lines of all children.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use corral_sys::process::{self, Standard};
+
+/// Where the log goes besides standard error as it was at the start.
+#[derive(Debug)]
+pub(crate) struct LogFile {
+    path: PathBuf,
+}
+
+impl LogFile {
+    /// Opens the file, so that a wrong path is reported where the daemon was started.
+    pub(crate) fn open(path: PathBuf) -> anyhow::Result<(Self, Option<File>)> {
+        let file = open(&path)?;
+        Ok((Self { path }, file))
+    }
+
+    /// Opens the path again, after its file was moved away, and writes there from now on.
+    pub(crate) fn reopen(&self) -> anyhow::Result<()> {
+        open(&self.path)?.map_or(Ok(()), |file| redirect(&file))
+    }
+}
+
+/// Makes standard error lead to the file.
+pub(crate) fn redirect(file: &File) -> anyhow::Result<()> {
+    process::replace_standard(Standard::Error, file).context("redirect standard error to the log")
+}
+
+/// `None` for a path that means standard error itself: in containers it is a link to it, and cannot
+/// be opened when it is a socket.
+fn open(path: &Path) -> anyhow::Result<Option<File>> {
+    let target = std::fs::read_link(path);
+    if path == Path::new(STANDARD_ERROR) || target.is_ok_and(|target| target == Path::new(STANDARD_ERROR)) {
+        return Ok(None);
+    }
+    let file = corral_sys::file::open_append(path, 0o600);
+    file.map(Some).with_context(|| format!("open the log file \"{}\"", path.display()))
+}
+
+const STANDARD_ERROR: &str = "/dev/stderr";

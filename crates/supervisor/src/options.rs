@@ -1,0 +1,68 @@
+//! What the main process is told before it starts anything.
+
+use std::path::PathBuf;
+
+use corral_config::address::ListenAddress;
+use corral_ipc::message::Module;
+
+/// Everything that decides how the daemon runs, apart from its configuration document.
+#[derive(Debug)]
+pub struct DaemonOptions {
+    /// Where the control API is served.
+    pub control: ControlOptions,
+    /// Folder of the stored configuration; `None` keeps nothing.
+    pub state_dir: Option<PathBuf>,
+    /// Where the host executables come from.
+    pub modules: ModuleSource,
+    /// File that holds the process id while the daemon runs.
+    pub pid_file: Option<PathBuf>,
+    /// File for the log; `None` leaves it on standard error.
+    pub log: Option<PathBuf>,
+    /// Folder for request bodies that do not fit in memory.
+    pub temp_dir: PathBuf,
+    /// User of the controller, the router and of applications that name none; only for a daemon
+    /// that may change users. `None` means `nobody`.
+    pub user: Option<String>,
+    /// Its group; `None` means the user's primary group.
+    pub group: Option<String>,
+    /// Whether the process stays in the foreground.
+    pub foreground: bool,
+    /// Whether this is `corral run`, and what belongs to it.
+    pub console: Option<Console>,
+    /// Arguments behind `internal controller` and `internal router`, for what `corral` sets up there.
+    pub internal_arguments: Vec<String>,
+    /// What `ps` shows behind the name of the main process.
+    pub title: String,
+}
+
+/// The control API's socket.
+#[derive(Debug)]
+pub struct ControlOptions {
+    /// Where it listens.
+    pub address: ListenAddress,
+    /// Permissions of a socket file.
+    pub mode: u32,
+    /// Owner of a socket file; `None` leaves it.
+    pub user: Option<String>,
+    /// Group of a socket file; `None` leaves it.
+    pub group: Option<String>,
+}
+
+/// Where the host executables come from.
+#[derive(Debug)]
+pub enum ModuleSource {
+    /// Executables named `corral-*` in a folder, each asked what it is.
+    Folder(PathBuf),
+    /// Found already.
+    Known(Vec<Module>),
+}
+
+/// A daemon that serves one given document for a person at a terminal.
+#[derive(Debug)]
+pub struct Console {
+    /// The document to serve, in place of a stored one.
+    pub document: Vec<u8>,
+    /// Printed on standard output once the document is in force. When it cannot be put in force,
+    /// the reason is printed and the daemon ends.
+    pub announcement: String,
+}

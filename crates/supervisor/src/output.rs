@@ -1,0 +1,149 @@
+//! What children print: a pipe from each, read line by line into the log.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Whose lines these are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    /// The controller or the router: finished lines of the log.
+    Own,
+    /// An application, by its name: each line becomes a message.
+    App(String),
+}
+
+/// The reading end of one child's standard output and error, shared by its own children.
+#[derive(Debug)]
+pub(crate) struct Output {
+    speaker: Speaker,
+    pipe: File,
+    /// The beginning of a line whose end has not come yet; shorter than [`LONGEST_LINE`].
+    rest: Vec<u8>,
+}
+
+/// Whether there can be more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drained {
+    /// Nothing more for now.
+    Empty,
+    /// Nobody has the writing end any more.
+    Ended,
+}
+
+impl Output {
+    /// A new pipe: what is written to the second half comes out of the first.
+    pub(crate) fn pipe(speaker: Speaker) -> io::Result<(Self, OwnedFd)> {
+        let (reader, writer) = corral_sys::file::nonblocking_reader_pipe()?;
+        Ok((Self { speaker, pipe: File::from(reader), rest: Vec::new() }, writer))
+    }
+
+    /// Logs the lines that are there, up to a bound so that a chatty child cannot hold the loop.
+    pub(crate) fn drain(&mut self) -> Drained {
+        let mut buffer = [0; 16 * 1024];
+        for _ in 0..4 {
+            match self.pipe.read(&mut buffer) {
+                Ok(0) => return self.end(),
+                Ok(len) => self.take(&buffer[..len]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return self.end(),
+            }
+        }
+        Drained::Empty
+    }
+
+    fn end(&mut self) -> Drained {
+        if !self.rest.is_empty() {
+            let line = std::mem::take(&mut self.rest);
+            log(&self.speaker, &line);
+        }
+        Drained::Ended
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        let speaker = &self.speaker;
+        split_lines(&mut self.rest, bytes, |line| log(speaker, line));
+    }
+}
+
+impl AsFd for Output {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+}
+
+/// Longer lines are cut into pieces of this many bytes.
+const LONGEST_LINE: usize = 8 * 1024;
+
+fn split_lines(rest: &mut Vec<u8>, bytes: &[u8], mut line: impl FnMut(&[u8])) {
+    for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+        rest.extend_from_slice(piece);
+        while rest.len() > LONGEST_LINE {
+            line(&rest[..LONGEST_LINE]);
+            rest.drain(..LONGEST_LINE);
+        }
+        if rest.last() == Some(&b'\n') {
+            rest.pop();
+            line(rest);
+            rest.clear();
+        }
+    }
+}
+
+fn log(speaker: &Speaker, line: &[u8]) {
+    match speaker {
+        Speaker::Own => {
+            // A log that cannot be written has no other place to say so.
+            let _ = io::stderr().write_all(&[line, b"\n"].concat());
+        }
+        Speaker::App(name) => {
+            let line = String::from_utf8_lossy(line);
+            tracing::info!(target: "notice", "\"{name}\": {}", line.trim_end());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(chunks: &[&str], expected: &[&str], rest: &str) {
+        let (mut lines, mut kept) = (Vec::new(), Vec::new());
+        for chunk in chunks {
+            split_lines(&mut kept, chunk.as_bytes(), |line| {
+                lines.push(String::from_utf8(line.to_vec()).unwrap());
+            });
+        }
+        assert_eq!(lines, expected);
+        assert_eq!(String::from_utf8(kept).unwrap(), rest);
+    }
+
+    #[test]
+    fn lines_are_put_together() {
+        check(&["one\ntwo\n"], &["one", "two"], "");
+        check(&["on", "e\nt", "wo"], &["one"], "two");
+        check(&["\n\n"], &["", ""], "");
+        check(&["", "x"], &[], "x");
+    }
+
+    #[test]
+    fn endless_lines_are_cut() {
+        let long = "x".repeat(LONGEST_LINE + 5);
+        check(&[&long, "\n"], &[&long[..LONGEST_LINE], "xxxxx"], "");
+        let exact = "x".repeat(LONGEST_LINE);
+        check(&[&exact], &[], &exact);
+    }
+
+    #[test]
+    fn a_pipe_ends_when_the_last_writer_is_gone() {
+        let (mut output, writer) = Output::pipe(Speaker::App("a".into())).unwrap();
+        assert_eq!(output.drain(), Drained::Empty);
+        let copy = writer.try_clone().unwrap();
+        drop(writer);
+        assert_eq!(output.drain(), Drained::Empty);
+        drop(copy);
+        assert_eq!(output.drain(), Drained::Ended);
+    }
+}

@@ -1,0 +1,108 @@
+//! A child process that main talks to. Main never waits for one: what does not go out now is kept.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use corral_ipc::link::{Link, Packet};
+use corral_sys::signal::{self, Pid, Signal};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A running child and its link.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    /// What the log calls it.
+    name: String,
+    pid: Pid,
+    link: Link,
+    outbox: VecDeque<Packet>,
+    /// When the child closed its end: it has died or is about to.
+    closed: Option<Instant>,
+}
+
+impl Peer {
+    pub(crate) fn new(name: String, pid: Pid, link: Link) -> Self {
+        Self { name, pid, link, outbox: VecDeque::new(), closed: None }
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Whether there is anything to watch for besides the child's death.
+    pub(crate) fn is_open(&self) -> bool {
+        self.closed.is_none()
+    }
+
+    /// When a child that does not talk any more is killed.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.closed.map(|at| at + LONGEST_EXIT)
+    }
+
+    /// Whether the link is to be watched for room.
+    pub(crate) fn wants_to_write(&self) -> bool {
+        !self.outbox.is_empty() && self.is_open()
+    }
+
+    /// Sends a message, now or as soon as the child reads. A child that is gone gets nothing: its
+    /// death is dealt with when it is collected.
+    pub(crate) fn send<T: Serialize>(&mut self, message: &T, fds: &[BorrowedFd<'_>]) {
+        let sent = Packet::new(message, fds).map(|packet| self.outbox.push_back(packet));
+        if let Err(error) = sent {
+            tracing::error!(target: "alert", "prepare a message for the {}: {error}", self.name);
+        }
+        self.flush();
+    }
+
+    /// Sends what was kept, as far as the child takes it.
+    pub(crate) fn flush(&mut self) {
+        while self.is_open()
+            && let Some(packet) = self.outbox.front()
+        {
+            match self.link.try_send_packet(packet) {
+                Ok(()) => drop(self.outbox.pop_front()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => self.close(),
+            }
+        }
+    }
+
+    /// The next message of the child, if there is one. A child that breaks the protocol is killed.
+    pub(crate) fn next_message<T: DeserializeOwned>(&mut self) -> Option<(T, Vec<OwnedFd>)> {
+        if !self.is_open() {
+            return None;
+        }
+        match self.link.try_recv() {
+            Ok(Some(message)) => return Some(message),
+            Ok(None) => self.close(),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => {
+                tracing::error!(target: "alert", "the {} sent a broken message: {error}", self.name);
+                self.kill(Signal::KILL);
+                self.close();
+            }
+        }
+        None
+    }
+
+    fn close(&mut self) {
+        self.closed = Some(Instant::now());
+    }
+
+    /// Sends a signal to the child, which must not have been collected yet.
+    pub(crate) fn kill(&self, with: Signal) {
+        // Fails only for a child that has ended: it is collected at the next turn.
+        let _ = signal::kill(self.pid, with);
+    }
+}
+
+/// A child that has closed its link ends within this time or is made to.
+const LONGEST_EXIT: Duration = Duration::from_secs(5);
+
+impl AsFd for Peer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.link.as_fd()
+    }
+}

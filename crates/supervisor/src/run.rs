@@ -1,0 +1,145 @@
+//! From options to a running main process, and the tidying up behind it.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use corral_sys::signal::{Signal, SignalFd};
+use corral_sys::user::{self, Credentials};
+use corral_sys::{file, process};
+
+use crate::background::{self, Side, Starter};
+use crate::control::ControlSocket;
+use crate::launch::{Launcher, Unprivileged};
+use crate::log_file::{self, LogFile};
+use crate::modules;
+use crate::options::{DaemonOptions, ModuleSource};
+use crate::pid_file::PidFile;
+use crate::store::Store;
+use crate::supervisor::{Parts, Supervisor};
+
+/// Runs the daemon until it is told to stop. Must be called by a process with one thread.
+///
+/// In the background mode the process that calls returns as soon as the daemon serves.
+///
+/// # Errors
+/// When it cannot start: each error names the file, address or user, and why.
+pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
+    let log = options.log.clone().map(LogFile::open).transpose()?;
+    let unprivileged = unprivileged_user(&options)?;
+    check_temp_dir(&options)?;
+    let store = options.state_dir.clone().map(Store::open).transpose()?;
+    let control = ControlSocket::bind(&options.control)?;
+    if options.foreground {
+        redirect_to(log.as_ref())?;
+        return supervise(options, unprivileged, store, control, log.map(|(log, _)| log), None);
+    }
+    match background::enter().context("go to the background")? {
+        Side::Foreground(code) => {
+            // The daemon has the socket now, and removes its file.
+            std::mem::forget(control);
+            Ok(code)
+        }
+        Side::Background(starter) => {
+            redirect_to(log.as_ref())?;
+            supervise(options, unprivileged, store, control, log.map(|(log, _)| log), Some(starter))
+        }
+    }
+}
+
+fn redirect_to(log: Option<&(LogFile, Option<std::fs::File>)>) -> anyhow::Result<()> {
+    log.and_then(|(_, file)| file.as_ref()).map_or(Ok(()), log_file::redirect)
+}
+
+/// Starts everything and stays until the end. What `starter` waits for is told here.
+fn supervise(
+    options: DaemonOptions,
+    unprivileged: Option<Unprivileged>,
+    store: Option<Store>,
+    control: ControlSocket,
+    log: Option<LogFile>,
+    starter: Option<Starter>,
+) -> anyhow::Result<ExitCode> {
+    let prepared = prepare(&options, unprivileged);
+    let (launcher, signals, pid_file, modules) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            if let Some(starter) = starter {
+                starter.failed(&format!("{error:#}"));
+            }
+            return Err(error);
+        }
+    };
+    let supervisor = Supervisor::new(Parts {
+        launcher,
+        signals,
+        control,
+        store,
+        log,
+        modules,
+        starter,
+        temp_dir: options.temp_dir,
+        console: options.console,
+    });
+    let code = supervisor.run();
+    drop(pid_file);
+    code
+}
+
+type Prepared = (Launcher, SignalFd, Option<PidFile>, Vec<corral_ipc::message::Module>);
+
+fn prepare(options: &DaemonOptions, unprivileged: Option<Unprivileged>) -> anyhow::Result<Prepared> {
+    let signals = SignalFd::new(&SIGNALS).context("take over signals")?;
+    process::become_subreaper().context("become the parent of orphans")?;
+    if let Err(error) = process::raise_descriptor_limit() {
+        tracing::warn!("raise the limit of open descriptors: {error}");
+    }
+    let credentials = unprivileged.as_ref().map(|user| user.credentials.clone());
+    let launcher = Launcher::new(unprivileged, options.internal_arguments.clone());
+    let launcher = launcher.context("prepare to start processes")?;
+    let modules = find_modules(&options.modules, credentials.as_ref());
+    let pid_file = options.pid_file.clone().map(PidFile::write).transpose()?;
+    // Without a title `ps` shows the command, which is right as well.
+    let _ = process::set_title(&options.title);
+    Ok((launcher, signals, pid_file, modules))
+}
+
+const SIGNALS: [Signal; 6] =
+    [Signal::TERM, Signal::INT, Signal::QUIT, Signal::USR1, Signal::HUP, Signal::CHILD];
+
+fn find_modules(source: &ModuleSource, user: Option<&Credentials>) -> Vec<corral_ipc::message::Module> {
+    let folder = match source {
+        ModuleSource::Known(modules) => return modules.clone(),
+        ModuleSource::Folder(folder) => folder,
+    };
+    let found = modules::detect(folder, user).unwrap_or_else(|error| {
+        tracing::error!("{error:#}");
+        modules::Found::default()
+    });
+    for problem in found.problems {
+        tracing::warn!("{problem}");
+    }
+    for module in &found.modules {
+        let (language, version) = (&module.language, &module.version);
+        tracing::info!(target: "notice", "module: {language} {version} \"{}\"", module.path.display());
+    }
+    found.modules
+}
+
+/// The user that the controller and the router run as, if this process may change users.
+fn unprivileged_user(options: &DaemonOptions) -> anyhow::Result<Option<Unprivileged>> {
+    if !user::can_change_user() {
+        if options.user.is_some() || options.group.is_some() {
+            tracing::warn!("not started as root: \"--user\" and \"--group\" have no effect");
+        }
+        return Ok(None);
+    }
+    let name = options.user.as_deref().unwrap_or("nobody");
+    let credentials = Credentials::resolve(name, options.group.as_deref())?;
+    Ok(Some(Unprivileged { user: name.to_owned(), credentials }))
+}
+
+fn check_temp_dir(options: &DaemonOptions) -> anyhow::Result<()> {
+    let path = &options.temp_dir;
+    let context = || format!("use \"{}\" for temporary files", path.display());
+    file::temp_file(path).map(drop).with_context(context)
+}

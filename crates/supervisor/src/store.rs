@@ -1,0 +1,134 @@
+//! The state directory: the stored configuration as opaque bytes (UNIT-COMPAT 2.1).
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The state directory.
+#[derive(Debug)]
+pub(crate) struct Store {
+    directory: PathBuf,
+}
+
+/// Why the state directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StoreError {
+    /// It is missing and cannot be made.
+    #[error("create the state directory {}", path.display())]
+    Create {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A file in it cannot be read.
+    #[error("read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A file in it cannot be written.
+    #[error("write {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Store {
+    /// Creates the directory, for its owner alone, when it is missing.
+    pub(crate) fn open(directory: PathBuf) -> Result<Self, StoreError> {
+        match DirBuilder::new().recursive(true).mode(0o700).create(&directory) {
+            Ok(()) => Ok(Self { directory }),
+            Err(source) => Err(StoreError::Create { path: directory, source }),
+        }
+    }
+
+    /// The stored document, if there is one.
+    pub(crate) fn read(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = self.directory.join(DOCUMENT);
+        match fs::read(&path) {
+            Ok(document) => Ok(Some(document)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(StoreError::Read { path, source }),
+        }
+    }
+
+    /// Stores a document so that at any moment the whole old or the whole new one is there.
+    pub(crate) fn write(&self, document: &[u8]) -> Result<(), StoreError> {
+        self.replace(VERSION, WRITER_VERSION)?;
+        self.replace(DOCUMENT, document)
+    }
+
+    fn replace(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        let path = self.directory.join(name);
+        let replaced = replace_file(&self.directory, &path, content);
+        replaced.map_err(|source| StoreError::Write { path, source })
+    }
+}
+
+fn replace_file(directory: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
+    let temporary = path.with_extension("new");
+    let options = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).clone();
+    let mut file = options.open(&temporary)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    // The name is safe only when the directory is.
+    File::open(directory)?.sync_all()
+}
+
+const DOCUMENT: &str = "conf.json";
+const VERSION: &str = "version";
+
+/// The version of Unit whose format this is.
+const WRITER_VERSION: &[u8] = b"13500";
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_document_survives_with_its_permissions() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("lib/corral");
+        let store = Store::open(directory.clone()).unwrap();
+        assert_eq!(store.read().unwrap(), None);
+        store.write(b"{\"listeners\":{}}").unwrap();
+        store.write(b"{}").unwrap();
+        assert_eq!(Store::open(directory.clone()).unwrap().read().unwrap(), Some(b"{}".to_vec()));
+        assert_eq!(fs::read(directory.join("version")).unwrap(), b"13500");
+        assert_eq!(mode(&directory), 0o700);
+        assert_eq!(mode(&directory.join("conf.json")), 0o600);
+        assert_eq!(mode(&directory.join("version")), 0o600);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 2, "nothing temporary is left");
+    }
+
+    #[test]
+    fn failures_name_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = Store::open(file.join("state")).unwrap_err();
+        assert_eq!(error.to_string(), format!("create the state directory {}", file.join("state").display()));
+
+        let store = Store::open(folder.path().join("state")).unwrap();
+        fs::create_dir(folder.path().join("state/conf.json")).unwrap();
+        assert!(store.read().unwrap_err().to_string().starts_with("read "));
+        assert!(store.write(b"{}").unwrap_err().to_string().ends_with("conf.json"));
+    }
+}

@@ -1,0 +1,332 @@
+//! The main process at work: one loop over everything that can happen.
+
+mod applications;
+mod applying;
+mod controller;
+mod deaths;
+mod router;
+mod stopping;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use corral_ipc::message::{AppId, Generation, Module, Ticket, WorkerId};
+use corral_sys::poll::{self, Interest, Readiness};
+use corral_sys::signal::{self, Signal, SignalFd};
+
+use self::stopping::Stop;
+use crate::app::App;
+use crate::apply::{Apply, Build, Job};
+use crate::background::Starter;
+use crate::backoff::Backoff;
+use crate::control::ControlSocket;
+use crate::launch::Launcher;
+use crate::log_file::LogFile;
+use crate::options::Console;
+use crate::output::{Drained, Output};
+use crate::peer::Peer;
+use crate::store::Store;
+
+/// What a supervisor is made of.
+pub(crate) struct Parts {
+    pub(crate) launcher: Launcher,
+    pub(crate) signals: SignalFd,
+    pub(crate) control: ControlSocket,
+    pub(crate) store: Option<Store>,
+    pub(crate) log: Option<LogFile>,
+    pub(crate) modules: Vec<Module>,
+    pub(crate) starter: Option<Starter>,
+    pub(crate) temp_dir: PathBuf,
+    pub(crate) console: Option<Console>,
+}
+
+/// The state of the main process.
+pub(crate) struct Supervisor {
+    parts: Parts,
+    /// The stored document, until a configuration is in force.
+    stored: Option<Vec<u8>>,
+    controller: Role,
+    router: Role,
+    /// Event loops of the router.
+    n_threads: u16,
+    /// Routers that were replaced and have not ended yet.
+    retired: Vec<Peer>,
+    apps: BTreeMap<AppId, App>,
+    outputs: Vec<Output>,
+    in_force: Option<Build>,
+    apply: Option<Apply>,
+    jobs: VecDeque<Job>,
+    /// Questions that the router has not answered yet.
+    status_tickets: Vec<Ticket>,
+    /// Highest number that the controller has used.
+    controller_generation: Generation,
+    ids: Ids,
+    stop: Option<Stop>,
+    exit_code: ExitCode,
+}
+
+/// The controller or the router: one process at a time, started again when it dies.
+struct Role {
+    name: &'static str,
+    peer: Option<Peer>,
+    /// It has said that it works.
+    is_ready: bool,
+    backoff: Backoff,
+}
+
+impl Role {
+    fn new(name: &'static str, now: Instant) -> Self {
+        Self { name, peer: None, is_ready: false, backoff: Backoff::new(now) }
+    }
+}
+
+/// Numbers that are never used twice.
+#[derive(Default)]
+struct Ids {
+    app: u32,
+    worker: u32,
+    generation: u64,
+}
+
+impl Ids {
+    fn next_app(&mut self) -> AppId {
+        self.app += 1;
+        AppId(self.app)
+    }
+
+    fn next_worker(&mut self) -> WorkerId {
+        self.worker += 1;
+        WorkerId(self.worker)
+    }
+
+    fn next_generation(&mut self) -> Generation {
+        self.generation += 1;
+        Generation(self.generation)
+    }
+}
+
+/// What the loop waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Signals,
+    Controller,
+    Router,
+    Prototype(AppId),
+    /// By its place among the outputs.
+    Output(usize),
+}
+
+/// Messages taken from one child before the others get their turn.
+const MESSAGES_PER_TURN: usize = 64;
+
+impl Supervisor {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let now = Instant::now();
+        Self {
+            parts,
+            stored: None,
+            controller: Role::new("controller", now),
+            router: Role::new("router", now),
+            n_threads: 0,
+            retired: Vec::new(),
+            apps: BTreeMap::new(),
+            outputs: Vec::new(),
+            in_force: None,
+            apply: None,
+            jobs: VecDeque::new(),
+            status_tickets: Vec::new(),
+            controller_generation: Generation(0),
+            ids: Ids::default(),
+            stop: None,
+            exit_code: ExitCode::SUCCESS,
+        }
+    }
+
+    /// Works until everything has been stopped.
+    pub(crate) fn run(mut self) -> anyhow::Result<ExitCode> {
+        self.read_stored_document();
+        self.n_threads = self.usual_threads();
+        self.start_router();
+        self.start_controller();
+        while !self.is_over() {
+            self.turn()?;
+        }
+        self.drain_outputs(|_| true);
+        Ok(self.exit_code)
+    }
+
+    fn turn(&mut self) -> io::Result<()> {
+        let ready = self.wait()?;
+        for (source, readiness) in &ready {
+            if readiness.writable {
+                self.flush(*source);
+            }
+            if readiness.readable {
+                self.read(*source);
+            }
+        }
+        self.drain_outputs(|idx| ready.iter().any(|(source, _)| *source == Source::Output(idx)));
+        self.on_time(Instant::now());
+        self.begin_next_job();
+        Ok(())
+    }
+
+    fn wait(&self) -> io::Result<Vec<(Source, Readiness)>> {
+        let sources = self.sources();
+        let fds: Vec<_> = sources.iter().map(|source| self.descriptor(*source)).collect();
+        let left = self.next_deadline().map(|at| at.saturating_duration_since(Instant::now()));
+        let readiness = poll::wait(&fds, left)?;
+        let ready = sources.into_iter().zip(readiness);
+        Ok(ready.filter(|(_, readiness)| readiness.readable || readiness.writable).collect())
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        let is_open = |peer: &Option<Peer>| peer.as_ref().is_some_and(Peer::is_open);
+        let mut sources = vec![Source::Signals];
+        if is_open(&self.controller.peer) {
+            sources.push(Source::Controller);
+        }
+        if is_open(&self.router.peer) {
+            sources.push(Source::Router);
+        }
+        let prototypes = self.apps.iter().filter(|(_, app)| is_open(&app.prototype));
+        sources.extend(prototypes.map(|(id, _)| Source::Prototype(*id)));
+        sources.extend((0..self.outputs.len()).map(Source::Output));
+        sources
+    }
+
+    /// What to wait for on one of [`Supervisor::sources`], which are all there.
+    fn descriptor(&self, source: Source) -> (BorrowedFd<'_>, Interest) {
+        match source {
+            Source::Signals => (self.parts.signals.as_fd(), Interest::Read),
+            Source::Output(idx) => (self.outputs[idx].as_fd(), Interest::Read),
+            source => {
+                let peer = self.peer(source).expect("only running children are sources");
+                let interest = if peer.wants_to_write() { Interest::ReadWrite } else { Interest::Read };
+                (peer.as_fd(), interest)
+            }
+        }
+    }
+
+    fn peer(&self, source: Source) -> Option<&Peer> {
+        match source {
+            Source::Controller => self.controller.peer.as_ref(),
+            Source::Router => self.router.peer.as_ref(),
+            Source::Prototype(id) => self.apps.get(&id)?.prototype.as_ref(),
+            Source::Signals | Source::Output(_) => None,
+        }
+    }
+
+    fn peer_mut(&mut self, source: Source) -> Option<&mut Peer> {
+        match source {
+            Source::Controller => self.controller.peer.as_mut(),
+            Source::Router => self.router.peer.as_mut(),
+            Source::Prototype(id) => self.apps.get_mut(&id)?.prototype.as_mut(),
+            Source::Signals | Source::Output(_) => None,
+        }
+    }
+
+    fn flush(&mut self, source: Source) {
+        if let Some(peer) = self.peer_mut(source) {
+            peer.flush();
+        }
+    }
+
+    fn read(&mut self, source: Source) {
+        match source {
+            Source::Signals => self.on_signals(),
+            Source::Controller | Source::Router | Source::Prototype(_) => {
+                self.read_messages(source, MESSAGES_PER_TURN);
+            }
+            // At the end of the turn: taking out one that has ended moves the others.
+            Source::Output(_) => {}
+        }
+    }
+
+    /// Handles up to `limit` messages of one child.
+    fn read_messages(&mut self, source: Source, limit: usize) {
+        for _ in 0..limit {
+            let is_read = match source {
+                Source::Controller => self.read_controller(),
+                Source::Router => self.read_router(),
+                Source::Prototype(id) => self.read_prototype(id),
+                Source::Signals | Source::Output(_) => false,
+            };
+            if !is_read {
+                return;
+            }
+        }
+    }
+
+    /// Logs what children printed; forgets the pipes that nobody writes to any more.
+    fn drain_outputs(&mut self, is_ready: impl Fn(usize) -> bool) {
+        let mut idx = 0;
+        self.outputs.retain_mut(|output| {
+            let keep = !is_ready(idx) || output.drain() == Drained::Empty;
+            idx += 1;
+            keep
+        });
+    }
+
+    fn on_signals(&mut self) {
+        // An error here is a broken kernel interface: the next turn tries again.
+        while let Ok(Some(number)) = self.parts.signals.next_signal() {
+            self.on_signal(number);
+        }
+    }
+
+    fn on_signal(&mut self, number: i32) {
+        match number {
+            _ if number == Signal::CHILD.as_raw() => {
+                for (pid, ended) in signal::reap() {
+                    self.on_death(pid, ended);
+                }
+            }
+            _ if number == Signal::USR1.as_raw() => self.reopen_logs(),
+            _ if number == Signal::HUP.as_raw() => {
+                tracing::info!(target: "notice", "signal HUP received, ignored");
+            }
+            _ => self.on_stop_signal(number),
+        }
+    }
+
+    /// The earliest time at which something is due although nothing happens.
+    fn next_deadline(&self) -> Option<Instant> {
+        let peers = [&self.controller.peer, &self.router.peer].into_iter().flatten();
+        let peers = peers.chain(&self.retired).filter_map(Peer::deadline);
+        let apps = self.apps.values().filter_map(App::next_deadline);
+        let roles = [Some(&self.router), self.may_start_controller().then_some(&self.controller)];
+        let roles = roles.into_iter().flatten().filter(|role| role.peer.is_none() && self.stop.is_none());
+        let roles = roles.filter_map(|role| role.backoff.restart_at());
+        let stop = self.stop.as_ref().and_then(Stop::deadline);
+        peers.chain(apps).chain(roles).chain(stop).min()
+    }
+
+    fn on_time(&mut self, now: Instant) {
+        let peers = [&self.controller.peer, &self.router.peer].into_iter().flatten().chain(&self.retired);
+        for peer in peers.filter(|peer| peer.deadline().is_some_and(|at| at <= now)) {
+            peer.kill(Signal::KILL);
+        }
+        self.apps_on_time(now);
+        if self.stop.is_some() {
+            self.stop_on_time(now);
+            return;
+        }
+        if self.router.peer.is_none() && self.router.backoff.is_due(now) {
+            self.start_router();
+        }
+        let is_due = self.controller.peer.is_none() && self.controller.backoff.is_due(now);
+        if is_due && self.may_start_controller() {
+            self.start_controller();
+        }
+    }
+
+    /// A new controller is told what is in force, so nothing may be half-way.
+    fn may_start_controller(&self) -> bool {
+        self.apply.is_none()
+    }
+}

@@ -1,0 +1,201 @@
+//! Applications: starting and stopping their prototypes, and what these report.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use corral_config::plan::AppSpec;
+use corral_ipc::message::{AppId, Exit, FromPrototype, ToPrototype, ToRouter, WorkerId};
+use corral_sys::signal::{Pid, Signal};
+
+use super::Supervisor;
+use crate::app::{App, Phase};
+use crate::apply::Event;
+
+/// A prototype that was told to end has this long to end its workers.
+const LONGEST_STOP: Duration = Duration::from_secs(10);
+
+impl Supervisor {
+    /// Starts a new instance with as many workers as it always keeps.
+    pub(super) fn start_app(&mut self, id: AppId, spec: AppSpec) {
+        let mut app = App::new(spec, Instant::now());
+        app.want_spare();
+        self.apps.insert(id, app);
+        self.start_prototype(id);
+    }
+
+    fn start_prototype(&mut self, id: AppId) {
+        let Some(app) = self.apps.get_mut(&id) else {
+            return;
+        };
+        match self.parts.launcher.start_prototype(&app.spec) {
+            Ok((mut peer, output)) => {
+                let start = ToPrototype::Start { spec: app.spec.clone(), n_lanes: self.n_threads };
+                peer.send(&start, &[]);
+                app.started(peer, Instant::now());
+                self.outputs.push(output);
+            }
+            Err(error) => {
+                app.backoff.failed(Instant::now());
+                self.app_failed(id, &format!("{:#}", anyhow::Error::new(error)));
+            }
+        }
+    }
+
+    /// Handles one message of a prototype; false when there is none.
+    pub(super) fn read_prototype(&mut self, id: AppId) -> bool {
+        let peer = self.apps.get_mut(&id).and_then(|app| app.prototype.as_mut());
+        let Some((message, fds)) = peer.and_then(|peer| peer.next_message()) else {
+            return false;
+        };
+        match message {
+            FromPrototype::Ready => self.prototype_ready(id, fds),
+            FromPrototype::Failed { reason } => self.app_failed(id, &reason),
+            FromPrototype::Forked { worker, pid } => self.worker_forked(id, worker, pid, &fds),
+            FromPrototype::ForkFailed { worker, reason } => self.fork_failed(id, worker, &reason),
+            FromPrototype::Exited { worker, exit } => self.worker_exited(id, worker, exit),
+        }
+        true
+    }
+
+    fn prototype_ready(&mut self, id: AppId, bell: Vec<OwnedFd>) {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| matches!(app.phase, Phase::Loading { .. }))
+        else {
+            return;
+        };
+        tracing::info!("\"{}\" prototype started", app.spec.name);
+        app.loaded(bell);
+        self.announce_app(id);
+        self.fork_next(id);
+    }
+
+    /// Tells the router about an instance whose prototype is ready.
+    pub(super) fn announce_app(&mut self, id: AppId) {
+        if let (Some(app), Some(router)) = (self.apps.get(&id), &mut self.router.peer)
+            && app.phase == Phase::Ready
+        {
+            let bell: Vec<_> = app.bell.iter().map(AsFd::as_fd).collect();
+            router.send(&ToRouter::AppReady { app: id }, &bell);
+        }
+    }
+
+    /// Asks for the next worker that is wanted, or reports that all are there.
+    pub(super) fn fork_next(&mut self, id: AppId) {
+        let Some(app) = self.apps.get_mut(&id) else {
+            return;
+        };
+        if let Some(worker) = app.next_fork(|| self.ids.next_worker()) {
+            if let Some(prototype) = &mut app.prototype {
+                prototype.send(&ToPrototype::Fork { worker }, &[]);
+            }
+        } else if app.is_up() {
+            self.advance(Event::AppUp(id));
+        }
+    }
+
+    fn worker_forked(&mut self, id: AppId, worker: WorkerId, pid: u32, fds: &[OwnedFd]) {
+        let Some(app) = self.apps.get_mut(&id) else {
+            return;
+        };
+        if app.is_stopping() {
+            return; // the prototype ends it with the others
+        }
+        if !app.forked(worker, i32::try_from(pid).ok().and_then(Pid::from_raw)) {
+            if let Some(prototype) = &mut app.prototype {
+                prototype.send(&ToPrototype::Kill { worker }, &[]);
+            }
+            return self.fork_next(id);
+        }
+        tracing::info!("\"{}\" application started, process {pid}", app.spec.name);
+        if let Some(router) = &mut self.router.peer {
+            let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+            router.send(&ToRouter::WorkerReady { app: id, worker, pid }, &fds);
+        }
+        self.fork_next(id);
+    }
+
+    fn fork_failed(&mut self, id: AppId, worker: WorkerId, reason: &str) {
+        let Some(app) = self.apps.get_mut(&id) else {
+            return;
+        };
+        if app.settle_fork(worker) {
+            tracing::error!("\"{}\" application: fork a worker: {reason}", app.spec.name);
+            let name = app.spec.name.clone();
+            self.tell_router(&ToRouter::WorkerFailed { app: id, reason: reason.to_owned() });
+            self.advance(Event::AppFailed(id, format!("application \"{name}\": fork a worker: {reason}")));
+        }
+        self.fork_next(id);
+    }
+
+    fn worker_exited(&mut self, id: AppId, worker: WorkerId, exit: Exit) {
+        let Some(app) = self.apps.get_mut(&id) else {
+            return;
+        };
+        // One of a router that has died was taken out before.
+        let Some(pid) = app.workers.remove(&worker) else {
+            return;
+        };
+        let pid = pid.map_or(0, |pid| pid.as_raw_nonzero().get());
+        let name = &app.spec.name;
+        match exit {
+            Exit::Code(code) => {
+                tracing::info!(target: "notice", "app process {pid} exited with code {code} (\"{name}\")");
+            }
+            Exit::Signal(number) => {
+                tracing::error!(target: "alert", "app process {pid} exited on signal {number} (\"{name}\")");
+            }
+        }
+        self.tell_router(&ToRouter::WorkerGone { app: id, worker, exit });
+    }
+
+    /// An instance could not load: whoever waits for it is told, and it is tried again later unless
+    /// it belongs to a configuration that fails for this.
+    pub(super) fn app_failed(&mut self, id: AppId, reason: &str) {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.is_stopping()) else {
+            return;
+        };
+        let reason = format!("application \"{}\": {reason}", app.spec.name);
+        tracing::error!("{reason}");
+        for _ in 0..app.failed(reason.clone()) {
+            self.tell_router(&ToRouter::WorkerFailed { app: id, reason: reason.clone() });
+        }
+        self.advance(Event::AppFailed(id, reason));
+    }
+
+    /// Ends all processes of an instance.
+    pub(super) fn stop_app(&mut self, id: AppId) {
+        let Some(app) = self.apps.get_mut(&id) else {
+            return;
+        };
+        let Some(prototype) = &mut app.prototype else {
+            self.apps.remove(&id);
+            return;
+        };
+        if !matches!(app.phase, Phase::Stopping { .. }) {
+            prototype.send(&ToPrototype::Stop, &[]);
+            app.phase = Phase::Stopping { deadline: Instant::now() + LONGEST_STOP };
+        }
+    }
+
+    /// Kills what hangs, starts again what has waited long enough.
+    pub(super) fn apps_on_time(&mut self, now: Instant) {
+        let due = self.apps.iter().filter(|(_, app)| app.next_deadline().is_some_and(|at| at <= now));
+        let due: Vec<_> = due.map(|(id, app)| (*id, app.phase)).collect();
+        for (id, phase) in due {
+            match phase {
+                Phase::Down if self.stop.is_none() => self.start_prototype(id),
+                Phase::Down | Phase::Ready => {}
+                Phase::Loading { .. } => {
+                    self.kill_prototype(id);
+                    self.app_failed(id, "it did not finish loading in time");
+                }
+                Phase::Stopping { .. } => self.kill_prototype(id),
+            }
+        }
+    }
+
+    fn kill_prototype(&self, id: AppId) {
+        if let Some(prototype) = self.apps.get(&id).and_then(|app| app.prototype.as_ref()) {
+            prototype.kill(Signal::KILL);
+        }
+    }
+}

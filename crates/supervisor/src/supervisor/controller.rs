@@ -1,0 +1,107 @@
+//! The controller: starting it, and what it asks for.
+
+use std::os::fd::AsFd;
+use std::time::Instant;
+
+use corral_ipc::message::{FromController, Origin, ToController, ToRouter};
+
+use super::Supervisor;
+use crate::apply::Job;
+
+impl Supervisor {
+    pub(super) fn read_stored_document(&mut self) {
+        if let Some(console) = &self.parts.console {
+            self.stored = Some(console.document.clone());
+            return;
+        }
+        let read = self.parts.store.as_ref().map(|store| store.read()).transpose();
+        self.stored = read.map(Option::flatten).unwrap_or_else(|error| {
+            let error = anyhow::Error::new(error);
+            tracing::error!(target: "alert", "failed to restore previous configuration: {error:#}");
+            None
+        });
+    }
+
+    pub(super) fn start_controller(&mut self) {
+        self.controller.is_ready = false;
+        match self.parts.launcher.start_own(self.controller.name, false) {
+            Ok((peer, output)) => {
+                self.controller.backoff.started(Instant::now());
+                self.controller.peer = Some(peer);
+                self.outputs.push(output);
+                self.greet_controller();
+            }
+            Err(error) => {
+                self.controller.backoff.failed(Instant::now());
+                tracing::error!(target: "alert", "start the controller: {:#}", anyhow::Error::new(error));
+            }
+        }
+    }
+
+    fn greet_controller(&mut self) {
+        let (document, origin) = match &self.in_force {
+            Some(build) => (Some(build.document.clone()), Origin::InForce),
+            None => (self.stored.clone(), Origin::Stored),
+        };
+        let start = ToController::Start {
+            document,
+            origin,
+            generation: self.controller_generation,
+            modules: self.parts.modules.clone(),
+        };
+        if let Some(peer) = &mut self.controller.peer {
+            peer.send(&start, &[self.parts.control.socket().as_fd()]);
+        }
+    }
+
+    pub(super) fn tell_controller(&mut self, message: &ToController) {
+        if let Some(peer) = &mut self.controller.peer {
+            peer.send(message, &[]);
+        }
+    }
+
+    /// Handles one message; false when there is none.
+    pub(super) fn read_controller(&mut self) -> bool {
+        let Some((message, _)) = self.controller.peer.as_mut().and_then(|peer| peer.next_message()) else {
+            return false;
+        };
+        match message {
+            FromController::Apply { generation, plan, document, store } => {
+                self.controller_generation = self.controller_generation.max(generation);
+                self.jobs.push_back(Job::Change { generation, store, plan, document });
+            }
+            FromController::Status { ticket } => self.ask_status(ticket),
+            FromController::RestartApp { ticket, name } => {
+                self.jobs.push_back(Job::RestartApp { ticket, name });
+            }
+            FromController::Listening => self.on_listening(),
+        }
+        true
+    }
+
+    fn ask_status(&mut self, ticket: corral_ipc::message::Ticket) {
+        match &mut self.router.peer {
+            Some(peer) if self.router.is_ready => {
+                peer.send(&ToRouter::Status { ticket }, &[]);
+                self.status_tickets.push(ticket);
+            }
+            _ => self.tell_controller(&ToController::Status { ticket, status: None }),
+        }
+    }
+
+    fn on_listening(&mut self) {
+        self.controller.is_ready = true;
+        if let Some(starter) = self.parts.starter.take() {
+            starter.ready();
+        }
+    }
+
+    /// The controller died: what it asked for has nobody to answer to.
+    pub(super) fn forget_controller(&mut self) {
+        self.controller.peer = None;
+        self.controller.is_ready = false;
+        self.jobs.retain(|job| matches!(job, Job::Restore));
+        self.status_tickets.clear();
+        self.controller.backoff.failed(Instant::now());
+    }
+}

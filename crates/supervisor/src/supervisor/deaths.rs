@@ -1,0 +1,91 @@
+//! Children that have ended: who it was, and what follows.
+
+use std::time::Instant;
+
+use corral_ipc::message::{AppId, Exit, ToRouter};
+use corral_sys::signal::{self, Ended, Pid, Signal};
+
+use super::{Source, Supervisor};
+use crate::app::Phase;
+
+impl Supervisor {
+    /// A child was collected.
+    pub(super) fn on_death(&mut self, pid: Pid, ended: Ended) {
+        let is_it = |source| self.peer(source).is_some_and(|peer| peer.pid() == pid);
+        let prototype = self.apps.keys().copied().map(Source::Prototype).find(|source| is_it(*source));
+        let source =
+            [Source::Controller, Source::Router].into_iter().find(|source| is_it(*source)).or(prototype);
+        let Some(source) = source else {
+            return self.on_other_death(pid);
+        };
+        // Its last words are still in the socket. It writes no more, so they are bounded.
+        self.read_messages(source, usize::MAX);
+        match source {
+            Source::Controller => {
+                self.log_death("controller", pid, ended);
+                self.forget_controller();
+            }
+            Source::Router => {
+                self.log_death("router", pid, ended);
+                self.forget_router();
+            }
+            Source::Prototype(id) => self.prototype_died(id, pid, ended),
+            Source::Signals | Source::Output(_) => {}
+        }
+    }
+
+    /// A router that was replaced, a worker whose prototype died, or a process that an application
+    /// left behind.
+    fn on_other_death(&mut self, pid: Pid) {
+        self.retired.retain(|peer| peer.pid() != pid);
+    }
+
+    fn log_death(&self, name: &str, pid: Pid, ended: Ended) {
+        let pid = pid.as_raw_nonzero();
+        match ended {
+            Ended::Code(code) if code == 0 || self.stop.is_some() => {
+                tracing::info!(target: "notice", "process {pid} exited with code {code} ({name})");
+            }
+            Ended::Code(code) => {
+                tracing::error!(target: "alert", "process {pid} exited with code {code} ({name})");
+            }
+            Ended::Signal(number) if self.stop.is_some() => {
+                tracing::info!(target: "notice", "process {pid} exited on signal {number} ({name})");
+            }
+            Ended::Signal(number) => {
+                tracing::error!(target: "alert", "process {pid} exited on signal {number} ({name})");
+            }
+        }
+    }
+
+    fn prototype_died(&mut self, id: AppId, pid: Pid, ended: Ended) {
+        let Some(app) = self.apps.get_mut(&id) else {
+            return;
+        };
+        let was_loading = matches!(app.phase, Phase::Loading { .. });
+        let is_expected = app.is_stopping() || app.has_failed();
+        let name = format!("prototype of \"{}\"", app.spec.name);
+        let orphans = app.prototype_died(Instant::now());
+        let is_stopping = app.is_stopping();
+        if !is_expected {
+            self.log_death(&name, pid, ended);
+        }
+        if is_stopping {
+            self.apps.remove(&id);
+        }
+        for (worker, pid) in orphans {
+            // They would wait for ever: nobody forks beside them or hears when they end. A number
+            // that is not our child's any more has ended, or never was what the prototype said.
+            let _ = pid.is_some_and(|pid| signal::kill_child(pid, Signal::KILL));
+            let exit = Exit::Signal(Signal::KILL.as_raw());
+            self.tell_router(&ToRouter::WorkerGone { app: id, worker, exit });
+        }
+        if was_loading && !is_expected {
+            let how = match ended {
+                Ended::Code(code) => format!("exited with code {code}"),
+                Ended::Signal(number) => format!("exited on signal {number}"),
+            };
+            self.app_failed(id, &format!("its prototype process {how} while it was loading; see the log"));
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The end, and what a person at a terminal is told; log rotation.
+
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use corral_ipc::message::ToRouter;
+use corral_sys::process;
+use corral_sys::signal::{self, Signal};
+
+use super::Supervisor;
+use crate::access_log::AccessLog;
+
+/// How far the end has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The router finishes what is in progress.
+    Draining { deadline: Instant },
+    /// All were told to end.
+    Ending { deadline: Instant },
+    /// All were killed.
+    Killed,
+}
+
+impl Stop {
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Draining { deadline } | Self::Ending { deadline } => Some(*deadline),
+            Self::Killed => None,
+        }
+    }
+}
+
+/// Longest wait for requests in progress after SIGQUIT.
+const LONGEST_DRAIN: Duration = Duration::from_secs(60);
+
+/// Longest wait for processes that were told to end.
+const LONGEST_END: Duration = Duration::from_secs(5);
+
+impl Supervisor {
+    /// SIGQUIT drains, SIGTERM and SIGINT do not. A second signal is for the impatient.
+    pub(super) fn on_stop_signal(&mut self, number: i32) {
+        match self.stop {
+            None if number == Signal::QUIT.as_raw() => self.drain(),
+            None | Some(Stop::Draining { .. }) => self.end_all(),
+            Some(Stop::Ending { .. }) => self.kill_all(),
+            Some(Stop::Killed) => {}
+        }
+    }
+
+    fn drain(&mut self) {
+        if self.router.peer.is_none() {
+            return self.end_all();
+        }
+        tracing::info!(target: "notice", "stopping when the requests in progress are done");
+        self.tell_router(&ToRouter::Quit);
+        self.stop = Some(Stop::Draining { deadline: Instant::now() + LONGEST_DRAIN });
+    }
+
+    fn end_all(&mut self) {
+        self.stop = Some(Stop::Ending { deadline: Instant::now() + LONGEST_END });
+        self.jobs.clear();
+        // Closes the listeners and removes socket files: who connected now would not be served.
+        self.apply = None;
+        self.in_force = None;
+        let roles = [&self.controller.peer, &self.router.peer].into_iter().flatten();
+        roles.chain(&self.retired).for_each(|peer| peer.kill(Signal::TERM));
+        let apps: Vec<_> = self.apps.keys().copied().collect();
+        apps.into_iter().for_each(|id| self.stop_app(id));
+    }
+
+    fn kill_all(&mut self) {
+        self.stop = Some(Stop::Killed);
+        self.kill_children();
+    }
+
+    /// Kills every child, those among them that applications left behind.
+    fn kill_children(&self) {
+        for child in process::children() {
+            signal::kill_child(child, Signal::KILL);
+        }
+        let prototypes = self.apps.values().filter_map(|app| app.prototype.as_ref());
+        let roles = [&self.controller.peer, &self.router.peer].into_iter().flatten();
+        roles.chain(&self.retired).chain(prototypes).for_each(|peer| peer.kill(Signal::KILL));
+    }
+
+    pub(super) fn stop_on_time(&mut self, now: Instant) {
+        match self.stop {
+            Some(Stop::Draining { deadline }) if deadline <= now || self.router.peer.is_none() => {
+                self.end_all();
+            }
+            Some(Stop::Ending { deadline }) if deadline <= now => self.kill_all(),
+            // What is left now are orphans: processes that applications started.
+            Some(Stop::Ending { .. } | Stop::Killed) if self.has_no_own_children() => self.kill_children(),
+            _ => {}
+        }
+    }
+
+    fn has_no_own_children(&self) -> bool {
+        let roles_ended = self.controller.peer.is_none() && self.router.peer.is_none();
+        roles_ended && self.retired.is_empty() && self.apps.is_empty()
+    }
+
+    /// Whether nothing is left to wait for.
+    pub(super) fn is_over(&self) -> bool {
+        let is_ending = matches!(self.stop, Some(Stop::Ending { .. } | Stop::Killed));
+        is_ending && self.has_no_own_children() && process::children().is_empty()
+    }
+
+    /// `corral run` is told when its site is served.
+    pub(super) fn announce_to_console(&mut self) {
+        if let Some(console) = &mut self.parts.console
+            && !console.announcement.is_empty()
+        {
+            let announcement = std::mem::take(&mut console.announcement);
+            let mut stdout = std::io::stdout().lock();
+            // A closed terminal does not want to hear it.
+            let _ = writeln!(stdout, "{announcement}").and_then(|()| stdout.flush());
+        }
+    }
+
+    /// `corral run` ends when its site cannot be served.
+    pub(super) fn give_up(&mut self, reason: &str) {
+        let _ = writeln!(std::io::stderr(), "corral: {reason}");
+        self.exit_code = ExitCode::FAILURE;
+        self.end_all();
+    }
+
+    /// SIGUSR1: the files were moved away, new ones take their place.
+    pub(super) fn reopen_logs(&mut self) {
+        if let Some(log) = &self.parts.log
+            && let Err(error) = log.reopen()
+        {
+            tracing::error!(target: "alert", "reopen the log: {error:#}");
+        }
+        if let Err(error) = self.reopen_access_log() {
+            tracing::error!(target: "alert", "reopen the access log: {error}");
+        }
+        tracing::info!(target: "notice", "signal USR1 received, log files reopened");
+    }
+
+    fn reopen_access_log(&mut self) -> Result<(), crate::access_log::AccessLogError> {
+        let Some(build) = self.in_force.as_mut() else {
+            return Ok(());
+        };
+        let Some(log) = &mut build.access_log else {
+            return Ok(());
+        };
+        *log = Rc::new(AccessLog::open(log.path())?);
+        if let Some(router) = &mut self.router.peer {
+            router.send(&ToRouter::AccessLog { generation: build.generation }, &[log.as_fd()]);
+        }
+        // A build that is going to take its place has the same file.
+        let next = self.apply.as_mut().and_then(|apply| apply.build.access_log.as_mut());
+        if let Some(next) = next.filter(|next| next.path() == log.path()) {
+            *next = Rc::clone(log);
+        }
+        Ok(())
+    }
+}

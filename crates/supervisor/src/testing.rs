@@ -1,0 +1,32 @@
+//! Values that the tests of this crate share.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use corral_config::plan::{AppSpec, Limits, PhpSpec, PhpTarget, Processes, RuntimeSpec};
+
+/// An application with two workers from `name=root`.
+pub(crate) fn spec(text: &str) -> AppSpec {
+    let (name, root) = text.split_once('=').unwrap();
+    let target =
+        PhpTarget { name: String::new(), root: root.into(), script: None, index: "index.php".to_owned() };
+    let php = PhpSpec { targets: vec![target], ini_file: None, admin: vec![], user: vec![], sapi_name: None };
+    AppSpec {
+        name: name.to_owned(),
+        module: PathBuf::from("/modules/corral-php"),
+        user: None,
+        group: None,
+        working_directory: None,
+        environment: vec![],
+        stdout: None,
+        stderr: None,
+        processes: Processes {
+            max: NonZeroU32::new(2).unwrap(),
+            spare: 2,
+            idle_timeout: Duration::from_secs(15),
+        },
+        limits: Limits::default(),
+        runtime: RuntimeSpec::Php(php),
+    }
+}

@@ -1,8 +1,9 @@
 //! Entry points for fuzzing: any bytes may go in, and nothing may panic or contradict itself.
 
-use crate::json;
+use crate::json::{self, Value};
 use crate::pattern::{Flavor, PatternSet};
 use crate::template::Template;
+use crate::{Known, validate};
 
 /// What is accepted must survive printing in both forms.
 pub fn fuzz_json(input: &[u8]) {
@@ -31,4 +32,30 @@ pub fn fuzz_template(input: &[u8]) {
     let Ok(template) = Template::parse(input) else { return };
     let has_variables = template.variables().next().is_some();
     assert_eq!(template.is_constant().is_none(), has_variables, "constant template");
+}
+
+/// Whatever a document says is either in the configuration or among the problems.
+pub fn fuzz_document(input: &[u8]) {
+    let Ok(document) = json::parse(input) else { return };
+    let count = |name: &str| document.member(name).and_then(Value::as_object).map_or(0, json::Object::len);
+    match validate(&document, &Known::validated_elsewhere()) {
+        Err(problems) => assert!(!problems.is_empty(), "a refusal without a reason"),
+        Ok(config) => {
+            assert_eq!(config.listeners.len(), count("listeners"), "listeners");
+            assert_eq!(config.applications.len(), count("applications"), "applications");
+            assert_eq!(config.access_log.is_some(), document.member("access_log").is_some(), "access log");
+            let n_steps = document.member("routes").map_or(0, count_steps);
+            assert_eq!(config.routes.iter().map(|route| route.steps.len()).sum::<usize>(), n_steps, "steps");
+            let plan = config.plan();
+            assert_eq!(plan.listeners.len(), config.listeners.len(), "sockets of the plan");
+        }
+    }
+}
+
+fn count_steps(routes: &Value) -> usize {
+    match routes {
+        Value::Array(steps) => steps.len(),
+        Value::Object(named) => named.values().map(count_steps).sum(),
+        _ => 0,
+    }
 }

@@ -93,15 +93,15 @@ struct Draft {
 }
 
 const ROOT: &[Member<Draft>] = &[
-    Member::optional("settings", OBJECT, |cx, value, draft| settings::read(cx, value, &mut draft.settings)),
-    Member::optional("listeners", OBJECT, |cx, value, draft| draft.listeners = listeners::read(cx, value)),
-    Member::optional("routes", ARRAY.or(OBJECT), |cx, value, draft| draft.routes = routes::read(cx, value)),
-    Member::optional("applications", OBJECT, |cx, value, draft| {
-        draft.applications = applications::read(cx, value);
+    Member::optional("settings", OBJECT, |cx, field, draft| settings::read(cx, field, &mut draft.settings)),
+    Member::optional("listeners", OBJECT, |cx, field, draft| draft.listeners = listeners::read(cx, field)),
+    Member::optional("routes", ARRAY.or(OBJECT), |cx, field, draft| draft.routes = routes::read(cx, field)),
+    Member::optional("applications", OBJECT, |cx, field, draft| {
+        draft.applications = applications::read(cx, field);
     }),
     Member::not_yet("upstreams"),
-    Member::optional("access_log", STRING.or(OBJECT), |cx, value, draft| {
-        draft.access_log = access_log::read(cx, value);
+    Member::optional("access_log", STRING.or(OBJECT), |cx, field, draft| {
+        draft.access_log = access_log::read(cx, field);
     }),
 ];
 

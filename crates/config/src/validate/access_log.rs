@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 
 use super::context::Context;
-use super::schema::{self, Member, STRING};
+use super::schema::{self, Field, Member, STRING};
 use super::strings::path;
 use crate::AccessLog;
-use crate::json::Value;
 
 /// Reads either form.
-pub(super) fn read(cx: &mut Context<'_>, value: &Value) -> Option<AccessLog> {
-    let Some(members) = value.as_object() else {
-        return path(cx, "access_log", value).map(|path| AccessLog { path });
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<AccessLog> {
+    let Some(members) = field.value.as_object() else {
+        return path(cx, field).map(|path| AccessLog { path });
     };
     let mut draft = None;
     schema::read_object(cx, members, &[ACCESS_LOG], &mut draft);
@@ -19,7 +18,7 @@ pub(super) fn read(cx: &mut Context<'_>, value: &Value) -> Option<AccessLog> {
 }
 
 const ACCESS_LOG: &[Member<Option<PathBuf>>] = &[
-    Member::required("path", STRING, |cx, value, draft| *draft = path(cx, "path", value)),
+    Member::required("path", STRING, |cx, field, draft| *draft = path(cx, field)),
     Member::not_yet("format"),
     Member::not_yet("if"),
 ];

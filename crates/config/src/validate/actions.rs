@@ -1,7 +1,7 @@
 //! `action` (UNIT-COMPAT 11 and 12) and the text of `pass`.
 
 use super::context::Context;
-use super::schema::{self, ARRAY, INTEGER, Member, OBJECT, STRING};
+use super::schema::{self, ARRAY, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{patterns, template, text};
 use crate::destination::PassError;
 use crate::json::{Object, Value};
@@ -10,8 +10,8 @@ use crate::route::{Action, Destination, Return, Share};
 use crate::template::Template;
 
 /// Reads an action: exactly one kind of it, with the options of that kind.
-pub(super) fn read(cx: &mut Context<'_>, value: &Value) -> Option<Action> {
-    let members = value.as_object()?;
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Action> {
+    let members = field.value.as_object()?;
     let mut kinds = KINDS.iter().filter(|(name, _)| members.contains_key(name.as_bytes()));
     match (kinds.next(), kinds.next()) {
         (Some((_, read)), None) => read(cx, members),
@@ -31,9 +31,9 @@ pub(super) fn read(cx: &mut Context<'_>, value: &Value) -> Option<Action> {
 }
 
 /// What `pass` names; a text with variables is looked up for each request.
-pub(super) fn destination(cx: &mut Context<'_>, value: &Value) -> Option<Destination> {
-    let template = template(cx, "pass", value)?;
-    let text = value.as_bytes()?;
+pub(super) fn destination(cx: &mut Context<'_>, field: Field<'_>) -> Option<Destination> {
+    let template = template(cx, field)?;
+    let text = field.value.as_bytes()?;
     if text.contains(&b'$') {
         return Some(Destination::Template(template));
     }
@@ -72,7 +72,7 @@ fn read_pass(cx: &mut Context<'_>, members: &Object) -> Option<Action> {
 }
 
 const PASS: &[Member<Option<Destination>>] =
-    &[Member::optional("pass", STRING, |cx, value, draft| *draft = destination(cx, value))];
+    &[Member::optional("pass", STRING, |cx, field, draft| *draft = destination(cx, field))];
 
 fn read_return(cx: &mut Context<'_>, members: &Object) -> Option<Action> {
     let mut draft = Return { status: 0, location: None };
@@ -81,14 +81,14 @@ fn read_return(cx: &mut Context<'_>, members: &Object) -> Option<Action> {
 }
 
 const RETURN: &[Member<Return>] = &[
-    Member::optional("return", INTEGER, |cx, value, draft| {
-        let number = value.as_number().map_or(-1, |number| number.as_i64());
+    Member::optional("return", INTEGER, |cx, field, draft| {
+        let number = field.value.as_number().map_or(-1, |number| number.as_i64());
         match u16::try_from(number) {
             Ok(status @ 0..=999) => draft.status = status,
             _ => cx.problem("The \"return\" value is out of allowed HTTP status code range 0-999."),
         }
     }),
-    Member::optional("location", STRING, |cx, value, draft| draft.location = template(cx, "location", value)),
+    Member::optional("location", STRING, |cx, field, draft| draft.location = template(cx, field)),
 ];
 
 fn read_share(cx: &mut Context<'_>, members: &Object) -> Option<Action> {
@@ -108,20 +108,20 @@ struct ShareDraft {
 }
 
 const SHARE: &[Member<ShareDraft>] = &[
-    Member::optional("share", STRING.or(ARRAY), |cx, value, draft| draft.paths = share_paths(cx, value)),
-    Member::optional("index", STRING, |cx, value, draft| draft.index = text(cx, "index", value)),
-    Member::optional("types", STRING.or(ARRAY), |cx, value, draft| {
-        draft.types = patterns(cx, "types", value, Flavor::CaseInsensitive);
+    Member::optional("share", STRING.or(ARRAY), |cx, field, draft| draft.paths = share_paths(cx, field)),
+    Member::optional("index", STRING, |cx, field, draft| draft.index = text(cx, field)),
+    Member::optional("types", STRING.or(ARRAY), |cx, field, draft| {
+        draft.types = patterns(cx, field, Flavor::CaseInsensitive);
     }),
-    Member::optional("fallback", OBJECT, |cx, value, draft| draft.fallback = read(cx, value)),
+    Member::optional("fallback", OBJECT, |cx, field, draft| draft.fallback = read(cx, field)),
     Member::not_yet("chroot"),
     Member::not_yet("follow_symlinks"),
     Member::not_yet("traverse_mounts"),
 ];
 
-fn share_paths(cx: &mut Context<'_>, value: &Value) -> Vec<Template> {
-    let Some(elements) = value.as_array() else {
-        return template(cx, "share", value).into_iter().collect();
+fn share_paths(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Template> {
+    let Some(elements) = field.value.as_array() else {
+        return template(cx, field).into_iter().collect();
     };
     if elements.is_empty() {
         cx.problem("The \"share\" array must contain at least one element.");
@@ -129,7 +129,7 @@ fn share_paths(cx: &mut Context<'_>, value: &Value) -> Vec<Template> {
     let mut paths = Vec::new();
     for (idx, element) in elements.iter().enumerate() {
         cx.at_index(idx, |cx| match element {
-            Value::String(_) => paths.extend(template(cx, "share", element)),
+            Value::String(_) => paths.extend(template(cx, Field { name: field.name, value: element })),
             _ => cx.problem("The \"share\" array must contain only string values."),
         });
     }

@@ -6,15 +6,15 @@ use super::context::Context;
 use super::limits::{self, LIMITS, PROCESSES};
 use super::php::{self, PhpDraft};
 use super::scalars::count;
-use super::schema::{self, INTEGER, Member, OBJECT, STRING};
+use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{member_name, name, path};
 use crate::json::{Bytes, Value};
 use crate::plan::{AppSpec, Limits, Processes};
 use crate::{Known, KnownModule};
 
 /// Reads all applications; those that are wrong are left out.
-pub(super) fn read(cx: &mut Context<'_>, value: &Value) -> Vec<AppSpec> {
-    let members = value.as_object().into_iter().flatten();
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<AppSpec> {
+    let members = field.value.as_object().into_iter().flatten();
     members.filter_map(|(name, value)| cx.at(name, |cx| read_application(cx, name, value))).collect()
 }
 
@@ -70,29 +70,28 @@ pub(super) struct AppDraft {
 
 const COMMON: &[Member<AppDraft>] = &[
     Member::optional("type", STRING, |_, _, _| {}),
-    Member::optional("processes", INTEGER.or(OBJECT), |cx, value, draft| {
-        draft.processes = read_processes(cx, value);
+    Member::optional("processes", INTEGER.or(OBJECT), |cx, field, draft| {
+        draft.processes = read_processes(cx, field);
     }),
-    Member::optional("limits", OBJECT, |cx, value, draft| {
-        let Some(members) = value.as_object() else { return };
-        schema::read_object(cx, members, &[LIMITS], &mut draft.limits);
+    Member::optional("limits", OBJECT, |cx, field, draft| {
+        schema::read_nested(cx, field, &[LIMITS], &mut draft.limits);
     }),
-    Member::optional("user", STRING, |cx, value, draft| draft.user = name(cx, "user", value)),
-    Member::optional("group", STRING, |cx, value, draft| draft.group = name(cx, "group", value)),
-    Member::optional("working_directory", STRING, |cx, value, draft| {
-        draft.working_directory = path(cx, "working_directory", value);
+    Member::optional("user", STRING, |cx, field, draft| draft.user = name(cx, field)),
+    Member::optional("group", STRING, |cx, field, draft| draft.group = name(cx, field)),
+    Member::optional("working_directory", STRING, |cx, field, draft| {
+        draft.working_directory = path(cx, field);
     }),
-    Member::optional("environment", OBJECT, |cx, value, draft| {
-        draft.environment = read_environment(cx, value);
+    Member::optional("environment", OBJECT, |cx, field, draft| {
+        draft.environment = read_environment(cx, field);
     }),
     Member::not_yet("isolation"),
-    Member::optional("stdout", STRING, |cx, value, draft| draft.stdout = path(cx, "stdout", value)),
-    Member::optional("stderr", STRING, |cx, value, draft| draft.stderr = path(cx, "stderr", value)),
+    Member::optional("stdout", STRING, |cx, field, draft| draft.stdout = path(cx, field)),
+    Member::optional("stderr", STRING, |cx, field, draft| draft.stderr = path(cx, field)),
 ];
 
-fn read_processes(cx: &mut Context<'_>, value: &Value) -> Option<Processes> {
-    let Some(members) = value.as_object() else {
-        return count(cx, "processes", value).map(limits::static_processes);
+fn read_processes(cx: &mut Context<'_>, field: Field<'_>) -> Option<Processes> {
+    let Some(members) = field.value.as_object() else {
+        return count(cx, field).map(limits::static_processes);
     };
     let mut processes = limits::dynamic_processes();
     schema::read_object(cx, members, &[PROCESSES], &mut processes);
@@ -102,8 +101,8 @@ fn read_processes(cx: &mut Context<'_>, value: &Value) -> Option<Processes> {
     Some(processes)
 }
 
-fn read_environment(cx: &mut Context<'_>, value: &Value) -> Vec<(String, String)> {
-    let members = value.as_object().into_iter().flatten();
+fn read_environment(cx: &mut Context<'_>, field: Field<'_>) -> Vec<(String, String)> {
+    let members = field.value.as_object().into_iter().flatten();
     members.filter_map(|(name, value)| cx.at(name, |cx| read_variable(cx, name, value))).collect()
 }
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::scalars::{INT_MAX, count, integer, limit, seconds};
+use super::scalars::{INT_MAX, MAX_SECONDS, count, integer, limit, seconds};
 use super::schema::{INTEGER, Member};
 use crate::plan::{Limits, Processes};
 
@@ -23,31 +23,30 @@ pub(super) fn dynamic_processes() -> Processes {
 }
 
 pub(super) const PROCESSES: &[Member<Processes>] = &[
-    Member::optional("max", INTEGER, |cx, value, processes| {
-        processes.max = count(cx, "max", value).unwrap_or(NonZeroU32::MAX);
+    Member::optional("max", INTEGER, |cx, field, processes| {
+        processes.max = count(cx, field).unwrap_or(NonZeroU32::MAX);
     }),
-    Member::optional("spare", INTEGER, |cx, value, processes| {
-        let spare = integer(cx, "spare", value, 0..=INT_MAX).and_then(|spare| u32::try_from(spare).ok());
+    Member::optional("spare", INTEGER, |cx, field, processes| {
+        let spare = integer(cx, field, 0..=INT_MAX).and_then(|spare| u32::try_from(spare).ok());
         processes.spare = spare.unwrap_or_default();
     }),
-    Member::optional("idle_timeout", INTEGER, |cx, value, processes| {
-        let timeout = seconds(cx, "idle_timeout", value, 0..=MAX_SECONDS);
+    Member::optional("idle_timeout", INTEGER, |cx, field, processes| {
+        let timeout = seconds(cx, field, 0..=MAX_SECONDS);
         processes.idle_timeout = timeout.unwrap_or(IDLE_TIMEOUT);
     }),
 ];
 
 pub(super) const LIMITS: &[Member<Limits>] = &[
-    Member::optional("timeout", INTEGER, |cx, value, limits| {
-        let timeout = seconds(cx, "timeout", value, 0..=MAX_SECONDS);
+    Member::optional("timeout", INTEGER, |cx, field, limits| {
+        let timeout = seconds(cx, field, 0..=MAX_SECONDS);
         limits.timeout = timeout.filter(|timeout| !timeout.is_zero());
     }),
-    Member::optional("requests", INTEGER, |cx, value, limits| limits.requests = limit(cx, "requests", value)),
+    Member::optional("requests", INTEGER, |cx, field, limits| limits.requests = limit(cx, field)),
     // Unit's bound on the memory that a worker shares with the router. The channel's memory has a
     // fixed, smaller size, so a right value is accepted and changes nothing.
-    Member::optional("shm", INTEGER, |cx, value, _| {
-        integer(cx, "shm", value, 0..=i64::MAX);
+    Member::optional("shm", INTEGER, |cx, field, _| {
+        integer(cx, field, 0..=i64::MAX);
     }),
 ];
 
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
-const MAX_SECONDS: i64 = 2_147_483;

@@ -3,15 +3,15 @@
 use super::actions;
 use super::context::Context;
 use super::scalars::{INT_MAX, integer};
-use super::schema::{self, Member, NUMBER, OBJECT, STRING};
+use super::schema::{self, Field, Member, NUMBER, OBJECT, STRING};
 use crate::address::ListenAddress;
 use crate::json::{Bytes, Value};
 use crate::route::{Destination, Listener};
 
 /// Reads all listeners; those that are wrong are left out.
-pub(super) fn read(cx: &mut Context<'_>, value: &Value) -> Vec<Listener> {
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Listener> {
     let mut listeners: Vec<Listener> = Vec::new();
-    for (name, value) in value.as_object().into_iter().flatten() {
+    for (name, value) in field.value.as_object().into_iter().flatten() {
         cx.at(name, |cx| {
             let Some(listener) = read_listener(cx, name, value) else { return };
             if listeners.iter().any(|other| other.address == listener.address) {
@@ -51,21 +51,20 @@ struct ListenerDraft {
 }
 
 const LISTENER: &[Member<ListenerDraft>] = &[
-    Member::optional("pass", STRING, |cx, value, draft| draft.pass = actions::destination(cx, value)),
-    Member::optional("application", STRING, |cx, value, draft| draft.application = application(cx, value)),
+    Member::optional("pass", STRING, |cx, field, draft| draft.pass = actions::destination(cx, field)),
+    Member::optional("application", STRING, |cx, field, draft| draft.application = application(cx, field)),
     Member::not_yet("tls"),
     Member::not_yet("forwarded"),
     Member::not_yet("client_ip"),
-    Member::optional("backlog", NUMBER, |cx, value, draft| {
+    Member::optional("backlog", NUMBER, |cx, field, draft| {
         // -1 means the operating system's maximum, as does no number at all.
-        draft.backlog =
-            integer(cx, "backlog", value, -1..=INT_MAX).and_then(|number| u32::try_from(number).ok());
+        draft.backlog = integer(cx, field, -1..=INT_MAX).and_then(|number| u32::try_from(number).ok());
     }),
 ];
 
 /// The old spelling of `pass: applications/NAME`.
-fn application(cx: &mut Context<'_>, value: &Value) -> Option<Destination> {
-    let name = value.as_bytes()?;
+fn application(cx: &mut Context<'_>, field: Field<'_>) -> Option<Destination> {
+    let name = field.value.as_bytes()?;
     let Some(app) = cx.destinations.applications.get_index_of(&**name) else {
         cx.problem(format!("Listening socket is assigned for a non existing application \"{name}\"."));
         return None;

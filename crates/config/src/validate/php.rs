@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::applications::AppDraft;
 use super::context::Context;
-use super::schema::{self, Member, OBJECT, STRING};
+use super::schema::{self, Field, Member, OBJECT, STRING};
 use super::strings::{member_name, name, path, text};
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{PhpSpec, PhpTarget, RuntimeSpec};
@@ -33,15 +33,14 @@ struct PhpOptions {
 }
 
 pub(super) const PHP: &[Member<AppDraft>] = &[
-    Member::optional("root", STRING, |cx, value, draft| draft.php.target.root = path(cx, "root", value)),
-    Member::optional("script", STRING, |cx, value, draft| {
-        draft.php.target.script = path(cx, "script", value);
+    Member::optional("root", STRING, |cx, field, draft| draft.php.target.root = path(cx, field)),
+    Member::optional("script", STRING, |cx, field, draft| {
+        draft.php.target.script = path(cx, field);
     }),
-    Member::optional("index", STRING, |cx, value, draft| draft.php.target.index = text(cx, "index", value)),
-    Member::optional("targets", OBJECT, |cx, value, draft| draft.php.targets = read_targets(cx, value)),
-    Member::optional("options", OBJECT, |cx, value, draft| {
-        let Some(members) = value.as_object() else { return };
-        schema::read_object(cx, members, &[OPTIONS], &mut draft.php.options);
+    Member::optional("index", STRING, |cx, field, draft| draft.php.target.index = text(cx, field)),
+    Member::optional("targets", OBJECT, |cx, field, draft| draft.php.targets = read_targets(cx, field)),
+    Member::optional("options", OBJECT, |cx, field, draft| {
+        schema::read_nested(cx, field, &[OPTIONS], &mut draft.php.options);
     }),
 ];
 
@@ -71,14 +70,14 @@ fn target(name: String, draft: TargetDraft) -> Option<PhpTarget> {
     Some(PhpTarget { name, root: draft.root?, script: draft.script, index })
 }
 
-fn read_targets(cx: &mut Context<'_>, value: &Value) -> Vec<PhpTarget> {
-    let n_targets = value.as_object().map_or(0, Object::len);
+fn read_targets(cx: &mut Context<'_>, field: Field<'_>) -> Vec<PhpTarget> {
+    let n_targets = field.value.as_object().map_or(0, Object::len);
     if n_targets > MAX_TARGETS {
         cx.problem(format!("The \"targets\" object must not contain more than {MAX_TARGETS} members."));
     } else if n_targets == 0 {
         cx.problem("The \"targets\" object must contain at least one member.");
     }
-    let members = value.as_object().into_iter().flatten();
+    let members = field.value.as_object().into_iter().flatten();
     members.filter_map(|(name, value)| cx.at(name, |cx| read_target(cx, name, value))).collect()
 }
 
@@ -96,20 +95,20 @@ fn read_target(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<PhpT
 }
 
 const TARGET: &[Member<TargetDraft>] = &[
-    Member::required("root", STRING, |cx, value, draft| draft.root = path(cx, "root", value)),
-    Member::optional("script", STRING, |cx, value, draft| draft.script = path(cx, "script", value)),
-    Member::optional("index", STRING, |cx, value, draft| draft.index = text(cx, "index", value)),
+    Member::required("root", STRING, |cx, field, draft| draft.root = path(cx, field)),
+    Member::optional("script", STRING, |cx, field, draft| draft.script = path(cx, field)),
+    Member::optional("index", STRING, |cx, field, draft| draft.index = text(cx, field)),
 ];
 
 const OPTIONS: &[Member<PhpOptions>] = &[
-    Member::optional("file", STRING, |cx, value, options| options.file = path(cx, "file", value)),
-    Member::optional("admin", OBJECT, |cx, value, options| options.admin = ini_settings(cx, value)),
-    Member::optional("user", OBJECT, |cx, value, options| options.user = ini_settings(cx, value)),
-    Member::optional("sapi_name", STRING, |cx, value, options| options.sapi_name = sapi_name(cx, value)),
+    Member::optional("file", STRING, |cx, field, options| options.file = path(cx, field)),
+    Member::optional("admin", OBJECT, |cx, field, options| options.admin = ini_settings(cx, field)),
+    Member::optional("user", OBJECT, |cx, field, options| options.user = ini_settings(cx, field)),
+    Member::optional("sapi_name", STRING, |cx, field, options| options.sapi_name = sapi_name(cx, field)),
 ];
 
-fn ini_settings(cx: &mut Context<'_>, value: &Value) -> Vec<(String, String)> {
-    let members = value.as_object().into_iter().flatten();
+fn ini_settings(cx: &mut Context<'_>, field: Field<'_>) -> Vec<(String, String)> {
+    let members = field.value.as_object().into_iter().flatten();
     members.filter_map(|(name, value)| cx.at(name, |cx| ini_setting(cx, name, value))).collect()
 }
 
@@ -121,11 +120,11 @@ fn ini_setting(cx: &mut Context<'_>, option: &Bytes, value: &Value) -> Option<(S
         cx.problem(format!("The \"{option}\" PHP option must be a string."));
         return None;
     }
-    Some((member_name(cx, option)?, text(cx, &option.to_string_lossy(), value)?))
+    Some((member_name(cx, option)?, text(cx, Field { name: &option.to_string_lossy(), value })?))
 }
 
-fn sapi_name(cx: &mut Context<'_>, value: &Value) -> Option<String> {
-    let text = name(cx, "sapi_name", value)?;
+fn sapi_name(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
+    let text = name(cx, field)?;
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if text.len() > MAX_SAPI_NAME || !text.chars().all(allowed) {
         cx.problem(format!(

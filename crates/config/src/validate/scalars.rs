@@ -5,19 +5,18 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::context::Context;
-use crate::json::Value;
+use super::schema::Field;
 
 /// Greatest value of a C `int`, Unit's bound for most numbers.
 pub(super) const INT_MAX: i64 = 2_147_483_647;
 
+/// Longest time-out in seconds, so that its milliseconds fit a C `int`.
+pub(super) const MAX_SECONDS: i64 = 2_147_483;
+
 /// The integer, if it is inside `range`.
-pub(super) fn integer(
-    cx: &mut Context<'_>,
-    name: &str,
-    value: &Value,
-    range: RangeInclusive<i64>,
-) -> Option<i64> {
-    let number = value.as_number()?.as_i64();
+pub(super) fn integer(cx: &mut Context<'_>, field: Field<'_>, range: RangeInclusive<i64>) -> Option<i64> {
+    let number = field.value.as_number()?.as_i64();
+    let name = field.name;
     let (&least, &greatest) = (range.start(), range.end());
     if number < least && least == 0 {
         cx.problem(format!("The \"{name}\" number must not be negative."));
@@ -32,35 +31,29 @@ pub(super) fn integer(
 }
 
 /// A count from 1.
-pub(super) fn count(cx: &mut Context<'_>, name: &str, value: &Value) -> Option<NonZeroU32> {
-    let number = integer(cx, name, value, 1..=INT_MAX)?;
+pub(super) fn count(cx: &mut Context<'_>, field: Field<'_>) -> Option<NonZeroU32> {
+    let number = integer(cx, field, 1..=INT_MAX)?;
     u32::try_from(number).ok().and_then(NonZeroU32::new)
 }
 
 /// A count from 0, where 0 means that there is no limit.
-pub(super) fn limit(cx: &mut Context<'_>, name: &str, value: &Value) -> Option<NonZeroU32> {
-    let number = integer(cx, name, value, 0..=INT_MAX)?;
+pub(super) fn limit(cx: &mut Context<'_>, field: Field<'_>) -> Option<NonZeroU32> {
+    let number = integer(cx, field, 0..=INT_MAX)?;
     u32::try_from(number).ok().and_then(NonZeroU32::new)
 }
 
 /// Whole seconds inside `range`.
 pub(super) fn seconds(
     cx: &mut Context<'_>,
-    name: &str,
-    value: &Value,
+    field: Field<'_>,
     range: RangeInclusive<i64>,
 ) -> Option<Duration> {
-    let number = integer(cx, name, value, range)?;
+    let number = integer(cx, field, range)?;
     u64::try_from(number).ok().map(Duration::from_secs)
 }
 
 /// A size in bytes inside `range`.
-pub(super) fn size(
-    cx: &mut Context<'_>,
-    name: &str,
-    value: &Value,
-    range: RangeInclusive<i64>,
-) -> Option<usize> {
-    let number = integer(cx, name, value, range)?;
+pub(super) fn size(cx: &mut Context<'_>, field: Field<'_>, range: RangeInclusive<i64>) -> Option<usize> {
+    let number = integer(cx, field, range)?;
     usize::try_from(number).ok()
 }

@@ -35,7 +35,14 @@ pub(super) struct Member<T> {
 }
 
 /// Reads a value of an accepted type into the draft, or reports what is wrong with it.
-type Read<T> = fn(&mut Context<'_>, &Value, &mut T);
+type Read<T> = fn(&mut Context<'_>, Field<'_>, &mut T);
+
+/// A value and the name that messages call it by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field<'a> {
+    pub(super) name: &'a str,
+    pub(super) value: &'a Value,
+}
 
 #[derive(PartialEq, Eq)]
 enum Presence {
@@ -78,6 +85,13 @@ pub(super) fn read_object<T>(cx: &mut Context<'_>, members: &Object, tables: &[&
     }
 }
 
+/// As `read_object`, for a member that is known to be an object.
+pub(super) fn read_nested<T>(cx: &mut Context<'_>, field: Field<'_>, tables: &[&[Member<T>]], draft: &mut T) {
+    if let Some(members) = field.value.as_object() {
+        read_object(cx, members, tables, draft);
+    }
+}
+
 fn read_member<T>(cx: &mut Context<'_>, row: &Member<T>, value: &Value, draft: &mut T) {
     let Some(read) = row.read else {
         let name = row.name;
@@ -85,7 +99,7 @@ fn read_member<T>(cx: &mut Context<'_>, row: &Member<T>, value: &Value, draft: &
         return;
     };
     if row.types.contains(type_of(value)) {
-        read(cx, value, draft);
+        read(cx, Field { name: row.name, value }, draft);
     } else {
         cx.problem(wrong_type(row.name, row.types, value));
     }

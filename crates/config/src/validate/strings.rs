@@ -5,12 +5,14 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 use super::context::Context;
+use super::schema::Field;
 use crate::json::{Bytes, Value};
 use crate::pattern::{Flavor, PatternError, PatternSet};
 use crate::template::Template;
 
 /// Text in UTF-8; may be empty.
-pub(super) fn text(cx: &mut Context<'_>, name: &str, value: &Value) -> Option<String> {
+pub(super) fn text(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
+    let Field { name, value } = field;
     let bytes = value.as_bytes()?;
     let text = bytes.to_str().map(str::to_owned);
     if text.is_none() {
@@ -23,17 +25,18 @@ pub(super) fn text(cx: &mut Context<'_>, name: &str, value: &Value) -> Option<St
 }
 
 /// Text that names something, so it is not empty.
-pub(super) fn name(cx: &mut Context<'_>, name: &str, value: &Value) -> Option<String> {
-    let text = text(cx, name, value)?;
+pub(super) fn name(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
+    let text = text(cx, field)?;
     if text.is_empty() {
-        cx.problem(format!("The \"{name}\" string must not be empty."));
+        cx.problem(format!("The \"{}\" string must not be empty.", field.name));
         return None;
     }
     Some(text)
 }
 
 /// A file path; any bytes but NUL.
-pub(super) fn path(cx: &mut Context<'_>, name: &str, value: &Value) -> Option<PathBuf> {
+pub(super) fn path(cx: &mut Context<'_>, field: Field<'_>) -> Option<PathBuf> {
+    let Field { name, value } = field;
     let bytes = value.as_bytes()?;
     if bytes.is_empty() {
         cx.problem(format!("The \"{name}\" string must not be empty."));
@@ -46,44 +49,34 @@ pub(super) fn path(cx: &mut Context<'_>, name: &str, value: &Value) -> Option<Pa
 }
 
 /// A string that may contain variables.
-pub(super) fn template(cx: &mut Context<'_>, name: &str, value: &Value) -> Option<Template> {
-    match Template::parse(value.as_bytes()?) {
+pub(super) fn template(cx: &mut Context<'_>, field: Field<'_>) -> Option<Template> {
+    match Template::parse(field.value.as_bytes()?) {
         Ok(template) => Some(template),
         Err(error) => {
-            cx.problem(format!("{error} in the \"{name}\" value."));
+            cx.problem(format!("{error} in the \"{}\" value.", field.name));
             None
         }
     }
 }
 
 /// One pattern or an array of them.
-pub(super) fn patterns(
-    cx: &mut Context<'_>,
-    name: &str,
-    value: &Value,
-    flavor: Flavor,
-) -> Option<PatternSet> {
+pub(super) fn patterns(cx: &mut Context<'_>, field: Field<'_>, flavor: Flavor) -> Option<PatternSet> {
     let mut set = PatternSet::default();
-    let complete = match value {
+    let complete = match field.value {
         Value::Array(elements) => {
             let added = elements.iter().enumerate().map(|(idx, element)| {
-                cx.at_index(idx, |cx| add_pattern(cx, name, element, flavor, &mut set))
+                cx.at_index(idx, |cx| add_pattern(cx, Field { value: element, ..field }, flavor, &mut set))
             });
             added.fold(true, |complete, added| complete & added)
         }
-        single => add_pattern(cx, name, single, flavor, &mut set),
+        _ => add_pattern(cx, field, flavor, &mut set),
     };
     complete.then_some(set)
 }
 
 /// Whether the pattern could be added.
-fn add_pattern(
-    cx: &mut Context<'_>,
-    name: &str,
-    value: &Value,
-    flavor: Flavor,
-    set: &mut PatternSet,
-) -> bool {
+fn add_pattern(cx: &mut Context<'_>, field: Field<'_>, flavor: Flavor, set: &mut PatternSet) -> bool {
+    let Field { name, value } = field;
     let Value::String(text) = value else {
         let expected = if flavor == Flavor::PercentEncoded { "a string" } else { "strings" };
         cx.problem(format!("The \"match\" pattern for \"{name}\" must be {expected}."));

@@ -1,6 +1,7 @@
 //! Whole documents: what they mean, or what is wrong with them and where.
 
 mod applications;
+mod arbitrary;
 mod problems;
 
 use super::{Known, KnownModule, validate};

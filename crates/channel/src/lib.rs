@@ -2,6 +2,10 @@
 
 mod frame;
 #[cfg(not(loom))]
+pub mod fuzz;
+#[cfg(all(test, loom))]
+mod loom_models;
+#[cfg(not(loom))]
 mod mapped;
 pub mod message;
 mod ring;

@@ -7,6 +7,8 @@ mod fields;
 mod reader;
 mod request;
 mod response;
+#[cfg(test)]
+mod tests;
 
 pub use fields::Fields;
 pub use request::{RequestHead, RequestView, decode_request, encode_request};

@@ -6,6 +6,9 @@
 //! from a private copy, and whatever does not fit is `Corrupt`: no peer can make us read or write outside the
 //! ring, loop, or panic.
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 use crate::frame::{Direction, FRAME_UNIT, FrameHead};
 use crate::sleep::SleepFlag;
 use crate::sync::{AtomicU64, Ordering};
@@ -135,15 +138,23 @@ impl<M: RingMemory> Producer<M> {
     }
 
     /// Bytes that are free now, frame heads included.
-    pub(crate) fn free(&mut self) -> Result<usize, Corrupt> {
+    pub(crate) fn free(&self) -> Result<usize, Corrupt> {
+        let consumed = self.read_consumed()?;
+        Ok(self.memory.capacity() - (self.position - consumed) as usize)
+    }
+
+    fn read_consumed(&self) -> Result<u64, Corrupt> {
         let consumed = self.cursors().consumed.0.load(Ordering::Acquire);
-        let used = self.position.wrapping_sub(consumed);
-        let went_back = consumed < self.consumed;
-        if used > self.memory.capacity() as u64 || !used.is_multiple_of(FRAME_UNIT as u64) || went_back {
+        let possible = self.consumed <= consumed && consumed <= self.position;
+        if !possible || !consumed.is_multiple_of(FRAME_UNIT as u64) {
             return Err(Corrupt::Position { theirs: consumed, ours: self.position });
         }
-        self.consumed = consumed;
-        Ok(self.memory.capacity() - used as usize)
+        Ok(consumed)
+    }
+
+    /// False while `push` of a frame with `len` bytes of payload would say `Full`.
+    pub(crate) fn is_worth_trying(&self, len: usize) -> bool {
+        len > self.max_payload || self.free().map_or(true, |free| frame_size(len) <= free)
     }
 
     /// Whether a frame with `len` bytes of payload fits and leaves `reserve` bytes free.
@@ -154,11 +165,15 @@ impl<M: RingMemory> Producer<M> {
             return Err(SendError::TooLarge { len, max: self.max_payload });
         }
         let wanted = frame_size(len) + reserve;
-        let known_free = self.memory.capacity() - (self.position - self.consumed) as usize;
-        if wanted > known_free && wanted > self.free()? {
-            return Err(SendError::Full);
+        if wanted <= self.known_free() {
+            return Ok(());
         }
-        Ok(())
+        self.consumed = self.read_consumed()?;
+        if wanted <= self.known_free() { Ok(()) } else { Err(SendError::Full) }
+    }
+
+    fn known_free(&self) -> usize {
+        self.memory.capacity() - (self.position - self.consumed) as usize
     }
 
     /// Publishes a frame whose payload is `pieces` one after the other. Wakes nobody.

@@ -43,7 +43,6 @@ impl SleepFlag {
     }
 
     /// Anybody, for a look without consequences.
-    #[cfg(not(loom))]
     pub(crate) fn is_announced(&self) -> bool {
         self.0.load(Ordering::Relaxed) != AWAKE
     }
@@ -65,4 +64,27 @@ impl SleepFlag {
         }
         asleep
     }
+}
+
+/// A producer that found no room sleeps unless `ready`, which is asked after the announcement. May return early.
+///
+/// A worker has one word to sleep on and many reasons, so `wants_room` tells the consumer that this reason is its own.
+pub(crate) fn sleep_for_room(
+    sleeping: &SleepFlag,
+    wants_room: &SleepFlag,
+    timeout: Option<Duration>,
+    ready: impl FnOnce() -> bool,
+) {
+    wants_room.announce();
+    sleeping.sleep_unless(timeout, ready);
+    wants_room.cancel();
+}
+
+/// A consumer that has read wakes the producer that waits for that; true if it took a system call.
+///
+/// `wants_room` is only looked at: a producer that has set it may not have set `sleeping` yet, and would not be
+/// found by the next call if this one cleared it.
+pub(crate) fn wake_for_room(sleeping: &SleepFlag, wants_room: &SleepFlag) -> bool {
+    fence(Ordering::SeqCst);
+    wants_room.is_announced() && sleeping.wake()
 }

@@ -161,7 +161,7 @@ impl WorkerPort {
 
     /// Bytes of payload that one frame to the worker can have now; zero when it broke the rules.
     #[must_use]
-    pub fn free_space(&mut self) -> usize {
+    pub fn free_space(&self) -> usize {
         let free = self.requests.free().unwrap_or(0);
         let usable = free.saturating_sub(CONTROL_RESERVE + crate::FRAME_UNIT);
         usable.min(MAX_REQUEST_PAYLOAD)

@@ -7,6 +7,7 @@ use crate::mapped::layout::{Header, Shape};
 use crate::mapped::region::{Region, Shared, SharedBytes};
 use crate::mapped::ring::MappedRing;
 use crate::ring::{Consumer, Corrupt};
+use crate::sleep::wake_for_room;
 
 /// What one worker sends to one event loop. Every byte of it is hostile until checked.
 #[derive(Debug)]
@@ -69,6 +70,6 @@ impl LaneReceiver {
 
     /// Wakes the worker if it waits for room in this lane; true if that took a system call. To be called when the lane was drained.
     pub fn wake_producer(&self) -> bool {
-        self.frames.cursors().producer.0.wants_room.claim() && self.header.sleeping.0.wake()
+        wake_for_room(&self.header.sleeping.0, &self.frames.cursors().producer.0.wants_room)
     }
 }

@@ -13,6 +13,7 @@ use crate::mapped::map;
 use crate::mapped::region::{Region, Shared, SharedBytes};
 use crate::mapped::ring::MappedRing;
 use crate::ring::{Consumer, Corrupt, Producer, SendError};
+use crate::sleep::sleep_for_room;
 use crate::slot;
 
 /// One worker's channel: made by the prototype before it forks, used by the fork alone.
@@ -94,7 +95,7 @@ impl WorkerEnd {
     }
 
     /// Sleeps until there is a frame; may return early. One system call, none when there is one already.
-    pub fn wait(&mut self, timeout: Option<Duration>) {
+    pub fn wait(&self, timeout: Option<Duration>) {
         self.header.sleeping.0.sleep_unless(timeout, || self.requests.has_frames());
     }
 
@@ -102,14 +103,12 @@ impl WorkerEnd {
     ///
     /// # Panics
     /// If there is no such lane.
-    pub fn wait_for_room(&mut self, lane: Lane, len: usize, timeout: Option<Duration>) {
-        let frames = &mut self.lanes[lane.index()];
-        frames.cursors().producer.0.wants_room.announce();
-        let requests = &self.requests;
-        self.header.sleeping.0.sleep_unless(timeout, || {
-            requests.has_frames() || frames.check_room(len, 0) != Err(SendError::Full)
+    pub fn wait_for_room(&self, lane: Lane, len: usize, timeout: Option<Duration>) {
+        let frames = &self.lanes[lane.index()];
+        let wants_room = &frames.cursors().producer.0.wants_room;
+        sleep_for_room(&self.header.sleeping.0, wants_room, timeout, || {
+            self.requests.has_frames() || frames.is_worth_trying(len)
         });
-        frames.cursors().producer.0.wants_room.cancel();
     }
 
     /// Begins the request of this Request frame; false when the router took it back.

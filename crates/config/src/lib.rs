@@ -29,6 +29,9 @@ use self::settings::Settings;
 pub use self::validate::{Known, KnownModule, validate};
 
 /// A configuration without contradictions: every name that is referred to exists.
+///
+/// Threads that match many requests should each have a clone: the scratch memory of a regular
+/// expression is free of locks only for the thread that used it first.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// In the order of the document.

@@ -35,6 +35,23 @@ fn documents_are_replaced_read_and_removed() {
 }
 
 #[test]
+fn names_with_special_characters_are_addressed() {
+    let server = Server::start(Setup { document: Some(r#"{"routes": {}}"#), ..Setup::default() });
+    let listener = r#"{"pass": "routes/a%20b"}"#;
+    server.check("PUT", "/config/routes/a%20b", "[]", "200 OK", DONE);
+    server.check("PUT", "/config/listeners", "{}", "200 OK", DONE);
+    server.check("PUT", "/config/listeners/[::1]:80", listener, "200 OK", DONE);
+    server.check("PUT", "/config/listeners/unix:%2Frun%2Fx%25", listener, "200 OK", DONE);
+    server.check("PUT", "/config/routes/caf\u{e9}", "[]", "200 OK", DONE);
+    server.check("GET", "/config/routes/caf%C3%A9", "", "200 OK", "[]");
+    server.check("GET", "/config/listeners/%5B::1%5D:80/pass", "", "200 OK", r#""routes/a%20b""#);
+    server.check("DELETE", "/config/listeners/%5B::1%5D:80", "", "200 OK", DONE);
+    let expect =
+        format!(r#"{{"routes": {{"a b": [], "café": []}}, "listeners": {{"unix:/run/x%": {listener}}}}}"#);
+    server.check("GET", "/config", "", "200 OK", &expect);
+}
+
+#[test]
 fn paths_that_lead_nowhere() {
     let server =
         Server::start(Setup { document: Some(r#"{"routes": [], "access_log": "/x"}"#), ..Setup::default() });

@@ -28,7 +28,8 @@ for target in "${targets[@]}"; do
     if cargo +nightly fuzz run --fuzz-dir . "$target" "${corpora[@]}" -- "${arguments[@]}" >"$log" 2>&1; then
         grep '^stat::' "$log"
     else
-        tail -n 60 "$log"
+        grep -A3 -E '^error|panicked at|ERROR: |Test unit written' "$log" | head -n 40
+        echo "all of it: fuzz/$log"
         failed+=("$target")
     fi
 done

@@ -5,9 +5,12 @@ use crate::chars::hex_digit;
 /// Why a path of a request target is refused (400).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// `%` without two hexadecimal digits, or `%00`.
+    /// `%` without two hexadecimal digits.
     #[error("invalid percent escape in the path")]
     BadEscape,
+    /// A NUL byte, escaped or not: no file name holds one.
+    #[error("NUL in the path")]
+    Nul,
     /// More `..` than folders.
     #[error("the path climbs above the root")]
     AboveRoot,
@@ -45,13 +48,15 @@ fn resolve(raw: &[u8], out: &mut Vec<u8>) -> Result<(), PathError> {
         if first == b'%' {
             (byte, rest) = escape(tail)?;
         }
-        if byte != b'/' {
-            out.push(byte);
-            continue;
-        }
-        close_segment(out)?;
-        if out.last() != Some(&b'/') {
-            out.push(b'/');
+        match byte {
+            0 => return Err(PathError::Nul),
+            b'/' => {
+                close_segment(out)?;
+                if out.last() != Some(&b'/') {
+                    out.push(b'/');
+                }
+            }
+            _ => out.push(byte),
         }
     }
     close_segment(out)
@@ -62,10 +67,7 @@ fn escape(digits: &[u8]) -> Result<(u8, &[u8]), PathError> {
     let (pair, rest) = digits.split_first_chunk::<2>().ok_or(PathError::BadEscape)?;
     let high = hex_digit(pair[0]).ok_or(PathError::BadEscape)?;
     let low = hex_digit(pair[1]).ok_or(PathError::BadEscape)?;
-    match high << 4 | low {
-        0 => Err(PathError::BadEscape),
-        byte => Ok((byte, rest)),
-    }
+    Ok((high << 4 | low, rest))
 }
 
 /// Resolves the last segment of `out` when it is `.` or `..`.

@@ -46,9 +46,15 @@ fn escapes_are_what_they_stand_for() {
 
 #[test]
 fn bad_escapes_are_refused() {
-    for raw in ["/%", "/%4", "/%4g", "/%g4", "/%%41", "/%00", "/a/%u0041", "/% 41", "/%+1"] {
+    for raw in ["/%", "/%4", "/%4g", "/%g4", "/%%41", "/a/%u0041", "/% 41", "/%+1"] {
         check(raw, Err(PathError::BadEscape));
     }
+}
+
+#[test]
+fn nul_is_refused_in_any_form() {
+    check("/a%00", Err(PathError::Nul));
+    check("/a\0b", Err(PathError::Nul));
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn a_path_is_decoded_and_resolved() {
     check_line("GET /.well-known/x HTTP/1.1", Ok("GET|/.well-known/x|-|1"));
     check_line("GET /a%2Fb%3Fc%23d%25?x=%41 HTTP/1.1", Ok("GET|/a/b?c#d%|x=%41|1"));
     check_line("GET /%zz HTTP/1.1", Err(HeadError::Path(PathError::BadEscape)));
-    check_line("GET /%00 HTTP/1.1", Err(HeadError::Path(PathError::BadEscape)));
+    check_line("GET /%00 HTTP/1.1", Err(HeadError::Path(PathError::Nul)));
     check_line("GET /a/../../b HTTP/1.1", Err(HeadError::Path(PathError::AboveRoot)));
 }
 

@@ -41,7 +41,7 @@ fn head_is_get_without_a_body() {
 #[test]
 fn what_is_not_there_or_not_allowed_is_refused() {
     let site = site().file("a.txt", "x").file("secret.txt", "x").file("folder/index.html", "index");
-    std::fs::set_permissions(site.path("secret.txt"), std::fs::Permissions::from_mode(0))
+    std::fs::set_permissions(site.path("secret.txt"), std::fs::Permissions::from_mode(0o000))
         .expect("set the mode");
     let server = share(&site);
     server.get("/nope").expect(404);

@@ -1,0 +1,7 @@
+//! PHP as a script and its visitors see it.
+
+mod body;
+mod environment;
+mod errors;
+mod output;
+mod scripts;

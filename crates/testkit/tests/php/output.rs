@@ -1,0 +1,236 @@
+//! Responses: headers, cookies, statuses, flushing, finishing early, leaving.
+
+use std::time::{Duration, Instant};
+
+use corral_testkit::{Daemon, Request, Site, daemon, php_app, site};
+use serde_json::json;
+
+fn script(code: &str) -> (Site, Daemon) {
+    let site = site().file("index.php", format!("<?php {code}"));
+    let server = daemon().application(php_app(&site)).start();
+    (site, server)
+}
+
+#[test]
+fn a_short_response_has_a_length() {
+    let (_site, server) = script("echo 'hello';");
+    let response = server.get("/").expect(200).expect_body("hello").expect_no_field("Transfer-Encoding");
+    let response =
+        response.expect_field("Content-Length", "5").expect_field("Content-Type", "text/html; charset=UTF-8");
+    assert!(response.field("X-Powered-By").is_some_and(|value| value.starts_with("PHP/")), "{response}");
+}
+
+#[test]
+fn statuses_fields_and_cookies() {
+    let (_site, server) = script(
+        "http_response_code(418); header('X-A: 1'); header('X-B: 1'); header('X-B: 2', false);
+setcookie('a', '1'); setcookie('b', '2', ['httponly' => true]); header('Content-Type: text/plain;charset=x');
+header_remove('X-A');",
+    );
+    let response = server.get("/").expect(418).expect_body("").expect_no_field("X-A");
+    assert_eq!(response.reason, "I'm a teapot");
+    assert_eq!(response.all("X-B").collect::<Vec<_>>(), ["1", "2"]);
+    assert_eq!(response.all("Set-Cookie").collect::<Vec<_>>(), ["a=1", "b=2; HttpOnly"]);
+    response.expect_field("Content-Type", "text/plain;charset=x");
+}
+
+#[test]
+fn a_location_makes_a_redirection_and_a_status_line_is_understood() {
+    let (_site, server) = script("header('Location: /x');");
+    server.get("/").expect(302).expect_field("Location", "/x");
+    let (_site, server) = script("header('HTTP/1.1 404 Not Found');");
+    server.get("/").expect(404);
+    let (_site, server) = script("header('Status: 403 Forbidden');");
+    server.get("/").expect(403).expect_no_field("Status");
+}
+
+#[test]
+fn fields_of_the_server_are_not_the_scripts() {
+    let (_site, server) = script(
+        "header('Server: evil'); header('Connection: close'); header('Date: Thu, 01 Jan 1970 00:00:00 GMT'); echo 'x';",
+    );
+    let mut client = server.connect();
+    let response = client.get("/").expect(200).expect_no_field("Connection");
+    assert_eq!(response.all("Server").count(), 1);
+    assert!(response.field("Server").is_some_and(|value| value.starts_with("Corral")), "{response}");
+    response.expect_field("Date", "Thu, 01 Jan 1970 00:00:00 GMT");
+    client.get("/").expect(200);
+}
+
+#[test]
+fn statuses_without_a_body_have_none() {
+    for status in [204, 304] {
+        let (_site, server) = script(&format!("http_response_code({status}); echo 'must not be sent';"));
+        let mut client = server.connect();
+        client.get("/").expect(status).expect_body("").expect_no_field("Transfer-Encoding");
+        client.get("/").expect(status);
+    }
+}
+
+#[test]
+fn head_runs_the_script_and_sends_no_body() {
+    let (_site, server) = script("header('X-Method: ' . $_SERVER['REQUEST_METHOD']); echo 'hello';");
+    let mut client = server.connect();
+    client.send(&Request::new("HEAD", "/")).expect(200).expect_field("X-Method", "HEAD").expect_body("");
+    client.get("/").expect(200).expect_body("hello");
+}
+
+#[test]
+fn a_long_response_is_chunked_or_ends_with_the_connection() {
+    let (_site, server) = script("for ($i = 0; $i < 2000; $i++) { echo str_repeat('x', 1000); flush(); }");
+    let response = server.get("/").expect(200).expect_field("Transfer-Encoding", "chunked");
+    assert_eq!(response.body.len(), 2_000_000);
+    let mut client = server.connect();
+    client.write("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    let response = client.read_response().expect(200).expect_no_field("Transfer-Encoding");
+    assert_eq!(response.body.len(), 2_000_000);
+}
+
+#[test]
+fn a_length_of_the_scripts_own_is_kept() {
+    let (_site, server) = script("header('Content-Length: 5'); echo 'hello';");
+    let mut client = server.connect();
+    client.get("/").expect(200).expect_body("hello").expect_no_field("Transfer-Encoding");
+    client.get("/").expect(200);
+}
+
+/// A script that says 5 and writes more would otherwise write the next response of the connection.
+#[test]
+fn a_wrong_length_does_not_confuse_the_next_response() {
+    for (length, text) in [(2, "hello"), (50, "hello")] {
+        let (_site, server) = script(&format!("header('Content-Length: {length}'); echo '{text}';"));
+        let mut client = server.connect();
+        client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        let all = String::from_utf8_lossy(&client.read_to_end()).into_owned();
+        let body = all.split_once("\r\n\r\n").expect("a response").1;
+        assert!(
+            length == 50 && body == "hello" || body.starts_with("heHTTP/1.1 ") || body == "he",
+            "{length}: {all}"
+        );
+    }
+}
+
+#[test]
+fn output_order_and_compression_of_php() {
+    let (_site, server) = script("ob_start('strtoupper'); echo 'a'; header('X-Late: 1'); echo 'b';");
+    server.get("/").expect(200).expect_body("AB").expect_field("X-Late", "1");
+    let (_site, server) = script("ini_set('zlib.output_compression', '1'); echo str_repeat('x', 10000);");
+    let response = server.send(&Request::get("/").field("Accept-Encoding", "gzip")).expect(200);
+    response.expect_field("Content-Encoding", "gzip");
+}
+
+#[test]
+fn flush_sends_what_there_is() {
+    let site = site().file("gate/.keep", "").file(
+        "index.php",
+        "<?php
+header('X-First: 1');
+echo 'first'; while (ob_get_level()) { ob_end_flush(); } flush();
+for ($i = 0; $i < 3000 && !file_exists(__DIR__ . '/gate/open'); $i++) { usleep(10000); clearstatcache(); }
+echo 'second';",
+    );
+    let server = daemon().application(php_app(&site)).start();
+    let mut client = server.connect();
+    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    let head = client.read_until_text("first");
+    assert!(head.contains("X-First: 1"), "{head}");
+    site.write("gate/open", "");
+    client.read_until_text("second");
+}
+
+#[test]
+fn server_sent_events_arrive_one_by_one() {
+    let (_site, server) = script(
+        "header('Content-Type: text/event-stream');
+for ($i = 0; $i < 3; $i++) { echo \"data: $i\\n\\n\"; ob_get_level() && ob_flush(); flush(); usleep(300000); }",
+    );
+    let mut client = server.connect();
+    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    let started = Instant::now();
+    client.read_until_text("data: 0");
+    assert!(started.elapsed() < Duration::from_millis(600), "the first event waited for the others");
+    client.read_until_text("data: 2");
+}
+
+/// The worker is busy until the script has ended; the visitor is not.
+#[test]
+fn finishing_early_releases_the_visitor_and_keeps_the_worker() {
+    let site = site()
+        .writable_folder("out")
+        .file(
+            "index.php",
+            "<?php
+echo 'done'; fastcgi_finish_request(); echo 'never sent';
+for ($i = 0; $i < 3000 && !file_exists(__DIR__ . '/gate'); $i++) { usleep(10000); clearstatcache(); }
+file_put_contents(__DIR__ . '/out/after', 'yes');",
+        )
+        .file("other.php", "<?php echo getmypid();");
+    let server = daemon().application(php_app(&site).processes(2)).start();
+    let mut client = server.connect();
+    client.get("/").expect(200).expect_body("done");
+    // The other worker serves meanwhile, more requests than one could be queued behind the script.
+    let pids: Vec<String> = (0..10).map(|_| client.get("/other.php").expect(200).text()).collect();
+    assert!(pids.iter().all(|pid| *pid == pids[0]), "{pids:?}");
+    site.write("gate", "");
+    corral_testkit::eventually("the script goes on to its end", || {
+        site.path("out/after").exists().then_some(())
+    });
+}
+
+#[test]
+fn a_slow_reader_gets_all_and_holds_no_worker() {
+    let (_site, server) = script(
+        "if (isset($_GET['big'])) { for ($i = 0; $i < 400; $i++) { echo str_repeat(chr(97 + $i % 26), 10000); } } else { echo 'small'; }",
+    );
+    let mut slow = server.connect();
+    slow.write("GET /?big HTTP/1.1\r\nHost: a\r\n\r\n");
+    slow.read_until_text("HTTP/1.1 200");
+    // One worker only: it must be free although nobody reads its 4 MB.
+    server.get("/").expect(200).expect_body("small");
+    let rest = {
+        slow.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        slow.read_to_end()
+    };
+    assert!(rest.len() > 4_000_000, "{}", rest.len());
+}
+
+#[test]
+fn a_script_learns_that_its_visitor_has_left() {
+    let site = site().writable_folder("out").file(
+        "index.php",
+        "<?php
+register_shutdown_function(fn() => file_put_contents(__DIR__ . '/out/status', connection_status()));
+if (isset($_GET['ignore'])) { ignore_user_abort(true); }
+for ($i = 0; $i < 3000; $i++) { echo str_repeat('x', 1000); flush(); usleep(1000); if (isset($_GET['ignore']) && connection_aborted()) { file_put_contents(__DIR__ . '/out/ignored', '1'); exit; } }",
+    );
+    let server = daemon().application(php_app(&site)).start();
+    let mut client = server.connect();
+    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.read_until_text("xxx");
+    drop(client);
+    corral_testkit::eventually("the script is told", || {
+        (std::fs::read_to_string(site.path("out/status")).ok()? == "1").then_some(())
+    });
+    let mut client = server.connect();
+    client.write("GET /?ignore HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.read_until_text("xxx");
+    drop(client);
+    corral_testkit::eventually("it goes on and can ask", || site.path("out/ignored").exists().then_some(()));
+    server.get("/?ignore").status.to_string();
+}
+
+#[test]
+fn response_headers_can_be_asked_for() {
+    let (_site, server) = script(
+        "header('X-A: 1'); echo json_encode([apache_response_headers()['X-A'] ?? null, headers_list()]);",
+    );
+    let found = server.get("/").expect(200).json();
+    assert_eq!(found[0], "1");
+    assert!(found[1].as_array().expect("a list").contains(&json!("X-A: 1")));
+}
+
+#[test]
+fn header_injection_is_refused_by_php_and_by_us() {
+    let (_site, server) = script("@header(\"X-A: 1\\r\\nX-B: 2\"); echo 'x';");
+    server.get("/").expect(200).expect_no_field("X-B");
+}

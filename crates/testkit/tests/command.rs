@@ -1,0 +1,153 @@
+//! The command line: `corral run` and its friends, and how they fail.
+
+use corral_testkit::{Address, Client, Run, Site, daemon, php_app, site};
+use serde_json::json;
+
+/// Starts `corral run` on a site and waits until it serves.
+fn serve(site: &Site, more: &[&str]) -> (Run, Client) {
+    let address = Address::fresh();
+    let (root, listen) = (site.root(), address.to_string());
+    let arguments = [&["run", &root, "--listen", &listen], more].concat();
+    let mut run = Run::start(&arguments);
+    run.expect_output(&listen);
+    let client =
+        corral_testkit::eventually("it accepts connections", || Client::try_connect(address.socket()).ok());
+    (run, client)
+}
+
+#[test]
+fn plain_scripts_are_served_as_they_lie() {
+    let site = site()
+        .file("index.php", "<?php echo 'top';")
+        .file("a/page.php", "<?php echo $_SERVER['PATH_INFO'] ?? 'none';")
+        .file("style.css", "a{}")
+        .file(".env", "SECRET=1")
+        .file(".git/config", "secret");
+    let (run, mut client) = serve(&site, &[]);
+    client.get("/").expect(200).expect_body("top");
+    client.get("/a/page.php/info").expect(200).expect_body("/info");
+    client.get("/style.css").expect(200).expect_field("Content-Type", "text/css");
+    client.get("/nope").expect(404);
+    for hidden in ["/.env", "/.git/config"] {
+        let response = client.get(hidden);
+        assert!(matches!(response.status, 403 | 404), "{hidden}\n{response}");
+    }
+    assert!(run.interrupt().status.success());
+}
+
+#[test]
+fn a_front_controller_in_public_is_found() {
+    let site = site()
+        .file("public/index.php", "<?php echo 'front ', $_SERVER['REQUEST_URI'];")
+        .file("public/app.js", "1")
+        .file("secret.php", "<?php echo 'secret';");
+    let (mut run, mut client) = serve(&site, &[]);
+    run.expect_output("front controller");
+    client.get("/").expect(200).expect_body("front /");
+    client.get("/posts/1?x=2").expect(200).expect_body("front /posts/1?x=2");
+    client.get("/app.js").expect(200).expect_body("1");
+    client.get("/secret.php").expect(200).expect_body("front /secret.php");
+    client.get("/../secret.php").expect(400);
+}
+
+#[test]
+fn workers_and_php_settings_can_be_given() {
+    let site = site().file("index.php", "<?php echo ini_get('memory_limit');");
+    let (run, mut client) = serve(&site, &["--workers", "3", "--php-ini", "memory_limit=99M"]);
+    client.get("/").expect(200).expect_body("99M");
+    let workers = || run.processes().iter().filter(|process| process.name.ends_with("worker")).count();
+    corral_testkit::eventually("three workers", || (workers() == 3).then_some(()));
+}
+
+#[test]
+fn requests_are_shown_without_colours_where_there_is_no_terminal() {
+    let site = site().file("index.php", "<?php echo 'x';");
+    let (mut run, mut client) = serve(&site, &[]);
+    client.get("/some/page?x=1");
+    run.expect_output("/some/page");
+    assert!(!run.stdout().contains('\x1b'), "{:?}", run.stdout());
+}
+
+#[test]
+fn nothing_is_left_after_an_interrupt() {
+    let site = site().file("index.php", "<?php echo 'x';");
+    let (run, mut client) = serve(&site, &[]);
+    client.get("/").expect(200);
+    assert!(run.interrupt().status.success());
+    let left = std::fs::read_dir(site.path("")).expect("the site is there").count();
+    assert_eq!(left, 1, "nothing is written into the site");
+}
+
+#[test]
+fn what_cannot_be_served_is_said_in_one_line() {
+    let empty = site();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("bind a port");
+    let address = taken.local_addr().expect("it is bound").to_string();
+    let good = site().file("index.php", "<?php");
+    Run::to_end(&["run", "/nonexistent/site"]).expect_one_line(&["/nonexistent/site"]);
+    Run::to_end(&["run", &good.root(), "--listen", &address]).expect_one_line(&[&address, "--listen"]);
+    Run::to_end(&["run", &good.root(), "--listen", "nonsense"]).expect_one_line(&["nonsense"]);
+    Run::to_end(&["run", &empty.root()]).expect_one_line(&[&empty.root()]);
+}
+
+#[test]
+fn version_and_help() {
+    let version = Run::to_end(&["--version"]).expect_success();
+    assert!(version.stdout.contains(env!("CARGO_PKG_VERSION")), "{version:?}");
+    let help = Run::to_end(&["--help"]).expect_success();
+    for command in ["run", "daemon", "config", "check", "status"] {
+        assert!(help.stdout.contains(command), "{help:?}");
+    }
+}
+
+#[test]
+fn a_file_is_checked_without_a_server() {
+    let files = site()
+        .file("good.json", json!({ "listeners": { "*:80": { "pass": "routes" } }, "routes": [{ "action": { "return": 200 } }] }).to_string())
+        .file("bad.json", json!({ "listeners": { "*:80": { "pass": "routes/nope" } }, "rutes": [] }).to_string())
+        .file("broken.json", "{\n  \"a\": }");
+    let check = |name: &str| Run::to_end(&["check", files.path(name).to_str().expect("text")]);
+    check("good.json").expect_success();
+    let bad = check("bad.json");
+    assert!(!bad.status.success(), "{bad:?}");
+    let said = bad.stdout.clone() + &bad.stderr;
+    assert!(said.contains("rutes") && said.contains("routes/nope"), "all mistakes at once: {bad:?}");
+    let broken = check("broken.json");
+    assert!(!broken.status.success() && (broken.stdout + &broken.stderr).contains('2'), "the line");
+    check("missing.json").expect_one_line(&["missing.json"]);
+}
+
+#[test]
+fn config_and_status_of_a_running_daemon() {
+    let site = site().file("index.php", "<?php echo 'x';");
+    let server = daemon().application(php_app(&site)).start();
+    let control = format!("unix:{}", server.control_socket().display());
+    let corral = |arguments: &[&str]| Run::to_end(&[arguments, &["--control", &control]].concat());
+    let found = corral(&["config", "get", "/applications/php/type"]).expect_success();
+    assert_eq!(found.stdout.trim(), "\"php\"");
+    let file = site.path("pass.json");
+    std::fs::write(&file, "{ \"http\": { \"idle_timeout\": 77 } }").expect("write the file");
+    corral(&["config", "set", "/settings", file.to_str().expect("text")]).expect_success();
+    let found = corral(&["config", "get", "/settings/http/idle_timeout"]).expect_success();
+    assert_eq!(found.stdout.trim(), "77");
+    corral(&["config", "delete", "/settings"]).expect_success();
+    let missing = corral(&["config", "get", "/settings"]);
+    assert!(!missing.status.success(), "{missing:?}");
+    let status = corral(&["status"]).expect_success();
+    assert!(status.stdout.contains("php"), "{status:?}");
+    let elsewhere = Run::to_end(&["status", "--control", "unix:/nonexistent/control.sock"]);
+    elsewhere.expect_one_line(&["/nonexistent/control.sock"]);
+}
+
+#[test]
+fn called_unitd_it_is_the_daemon() {
+    let folder = site();
+    let link = folder.path("unitd");
+    std::os::unix::fs::symlink(&corral_testkit::executables().corral, &link).expect("make the link");
+    let output = std::process::Command::new(&link).arg("--version").output().expect("it runs");
+    assert!(output.status.success());
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(said.to_lowercase().contains("version"), "{said}");
+    let output = std::process::Command::new(&link).arg("--nonsense").output().expect("it runs");
+    assert!(!output.status.success());
+}

@@ -258,7 +258,8 @@ impl EventLoop {
             .filter_map(|lease| apps.get(&lease.0.id).map(|attached| Rc::clone(&attached.loop_app)))
             .collect();
         drop(apps);
-        let generation = Rc::new(LoopGeneration { shared: Arc::clone(generation), apps: loop_apps });
+        let config = generation.config.clone();
+        let generation = Rc::new(LoopGeneration { shared: Arc::clone(generation), config, apps: loop_apps });
         self.close_slots(|address| generation.listener(address).is_some());
         for (address, socket) in sockets {
             self.listen(&generation, address, socket);

@@ -23,6 +23,8 @@ pub(crate) struct Generation {
 /// A generation as one event loop uses it: counted without atomics.
 pub(crate) struct LoopGeneration {
     pub(crate) shared: Arc<Generation>,
+    /// A copy of the shared one: compiled patterns have scratch memory that only one thread gets without a lock.
+    pub(crate) config: Config,
     /// In the order of the configuration's applications.
     pub(crate) apps: Vec<Rc<LoopApp>>,
 }
@@ -30,6 +32,6 @@ pub(crate) struct LoopGeneration {
 impl LoopGeneration {
     /// The configuration of the listener at this address.
     pub(crate) fn listener(&self, address: &ListenAddress) -> Option<&Listener> {
-        self.shared.config.listeners.iter().find(|listener| listener.address == *address)
+        self.config.listeners.iter().find(|listener| listener.address == *address)
     }
 }

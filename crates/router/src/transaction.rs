@@ -132,7 +132,7 @@ impl<'c> Transaction<'c> {
 
     /// Follows the configuration to what answers the request.
     async fn answer(&mut self) -> Result<(), Gone> {
-        let config = &self.settings.generation.shared.config;
+        let config = &self.settings.generation.config;
         let mut variables = self.variables();
         let mut target = routing::follow(config, &self.settings.pass, &self.facts(), &mut variables);
         loop {

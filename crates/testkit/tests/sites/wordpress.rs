@@ -1,0 +1,164 @@
+//! WordPress with MariaDB, both from Debian's packages: installed, written in, looked at, over HTTP.
+
+use std::path::Path;
+
+use corral_testkit::{Browser, Daemon, MariaDb, Part, Request, Response, Site, site};
+use serde_json::{Value, json};
+
+use super::with_front_controller;
+
+/// 400 × 300 pixels: large enough for a thumbnail.
+const PICTURE: &[u8] = include_bytes!("../fixtures/picture.png");
+
+struct WordPress {
+    _database: MariaDb,
+    _site: Site,
+    server: Daemon,
+}
+
+fn wordpress() -> WordPress {
+    let database = MariaDb::start();
+    database.execute("CREATE DATABASE wordpress");
+    let site = site()
+        .copy_of(Path::new("/usr/share/wordpress"))
+        .file("wp-config.php", configuration(&database))
+        .writable_folder("wp-content/uploads");
+    let server = with_front_controller(&site, "").start();
+    WordPress { _database: database, _site: site, server }
+}
+
+fn configuration(database: &MariaDb) -> String {
+    format!(
+        "<?php
+define('DB_NAME', 'wordpress');
+define('DB_USER', 'corral');
+define('DB_PASSWORD', '');
+define('DB_HOST', 'localhost:{}');
+define('DB_CHARSET', 'utf8mb4');
+define('AUTH_KEY', 'one'); define('SECURE_AUTH_KEY', 'two'); define('LOGGED_IN_KEY', 'three'); define('NONCE_KEY', 'four');
+define('WP_HTTP_BLOCK_EXTERNAL', true);
+define('AUTOMATIC_UPDATER_DISABLED', true);
+$table_prefix = 'wp_';
+if (!defined('ABSPATH')) {{ define('ABSPATH', __DIR__ . '/'); }}
+require ABSPATH . 'wp-settings.php';
+",
+        database.socket().display()
+    )
+}
+
+#[test]
+fn it_is_installed_written_in_and_read() {
+    let wordpress = wordpress();
+    let mut owner = Browser::new(wordpress.server.address().socket());
+    install(&mut owner);
+    log_in(&mut owner);
+    let dashboard = owner.open("/wp-admin/").expect(200).expect_text("Dashboard");
+    assert!(dashboard.text().contains("Corral Gazette"), "{dashboard}");
+
+    set_permalinks(&mut owner, "/%postname%/");
+    let picture = upload_picture(&mut owner);
+    write_post(&mut owner, &picture);
+
+    let mut reader = Browser::new(wordpress.server.address().socket());
+    let page =
+        reader.open("/greetings-from-the-corral/").expect(200).expect_text("It runs behind one daemon.");
+    assert!(page.text().contains(&picture), "the picture is in the page\n{page}");
+    let shown = reader.open(&picture).expect(200).expect_field("Content-Type", "image/png");
+    assert!(shown.body == PICTURE);
+    reader.open("/").expect(200).expect_text("Greetings from the corral");
+    reader.open("/feed/").expect(200).expect_text("<rss");
+    reader.open("/no-such-page/").expect(404);
+    reader.open("/wp-includes/css/dashicons.min.css").expect(200).expect_field("Content-Type", "text/css");
+    comment(&mut reader);
+}
+
+#[track_caller]
+fn install(owner: &mut Browser) {
+    owner.open("/").expect(200).expect_text("language");
+    let fields = [
+        ("weblog_title", "Corral Gazette"),
+        ("user_name", "owner"),
+        ("admin_password", "correct horse battery"),
+        ("admin_password2", "correct horse battery"),
+        ("admin_email", "owner@example.com"),
+        ("blog_public", "0"),
+        ("language", ""),
+    ];
+    owner.submit("/wp-admin/install.php?step=2", &fields).expect(200).expect_text("Success!");
+}
+
+#[track_caller]
+fn log_in(owner: &mut Browser) {
+    owner.open("/wp-login.php").expect(200).expect_text("user_login");
+    let wrong = [("log", "owner"), ("pwd", "wrong"), ("testcookie", "1")];
+    owner.submit("/wp-login.php", &wrong).expect(200).expect_text("incorrect");
+    let right = [("log", "owner"), ("pwd", "correct horse battery"), ("testcookie", "1")];
+    owner.submit("/wp-login.php", &right).expect(200).expect_text("Dashboard");
+}
+
+#[track_caller]
+fn set_permalinks(owner: &mut Browser, structure: &str) {
+    let page = owner.open("/wp-admin/options-permalink.php").expect(200);
+    let nonce = page.between("name=\"_wpnonce\" value=\"", "\"");
+    let fields = [("_wpnonce", nonce.as_str()), ("selection", "custom"), ("permalink_structure", structure)];
+    owner.submit("/wp-admin/options-permalink.php", &fields).expect(200).expect_text("updated");
+}
+
+/// By the form without scripts; returns the picture's path on the server.
+#[track_caller]
+fn upload_picture(owner: &mut Browser) -> String {
+    let page = owner.open("/wp-admin/media-new.php?browser-uploader").expect(200);
+    let nonce = page.between("name=\"_wpnonce\" value=\"", "\"");
+    let parts = [
+        Part::Text("_wpnonce", &nonce),
+        Part::Text("post_id", "0"),
+        Part::Text("html-upload", "Upload"),
+        Part::File {
+            name: "async-upload",
+            file_name: "corral.png",
+            media_type: "image/png",
+            content: PICTURE,
+        },
+    ];
+    owner.upload("/wp-admin/media-new.php", &parts).expect(200);
+    let media = rest(owner, Request::get("/wp-json/wp/v2/media")).expect(200).json();
+    let url = media[0]["source_url"].as_str().unwrap_or_else(|| panic!("no picture in {media}")).to_owned();
+    let path = url.splitn(4, '/').nth(3).expect("a URL has a path");
+    format!("/{path}")
+}
+
+#[track_caller]
+fn write_post(owner: &mut Browser, picture: &str) {
+    let post = json!({
+        "title": "Greetings from the corral",
+        "content": format!("<p>It runs behind one daemon.</p><img src=\"{picture}\">"),
+        "status": "publish",
+    });
+    let request = Request::post("/wp-json/wp/v2/posts")
+        .field("Content-Type", "application/json")
+        .body(post.to_string());
+    let written: Value = rest(owner, request).expect(201).json();
+    let link = written["link"].as_str().unwrap_or_default();
+    assert!(link.ends_with("/greetings-from-the-corral/"), "{written}");
+}
+
+/// A request to the REST API, as the editor in the browser makes it.
+#[track_caller]
+fn rest(owner: &mut Browser, request: Request) -> Response {
+    let nonce = owner.open("/wp-admin/admin-ajax.php?action=rest-nonce").expect(200).text();
+    owner.send(request.field("X-WP-Nonce", &nonce))
+}
+
+#[track_caller]
+fn comment(reader: &mut Browser) {
+    let page = reader.open("/greetings-from-the-corral/").expect(200);
+    let post = page.between("name='comment_post_ID' value='", "'");
+    let fields = [
+        ("comment_post_ID", post.as_str()),
+        ("author", "Reader"),
+        ("email", "reader@example.com"),
+        ("comment", "Nice and quick."),
+        ("comment_parent", "0"),
+    ];
+    reader.submit("/wp-comments-post.php", &fields).expect(200).expect_text("Nice and quick.");
+}

@@ -10,7 +10,7 @@ use loom::thread;
 use crate::frame::{Direction, FRAME_UNIT, FrameHead, Kind, Lane, RequestId};
 use crate::ring::{Consumer, Cursors, Padded, Producer, ProducerWords, RingMemory, SendError};
 use crate::sleep::{self, SleepFlag};
-use crate::slot::{SlotWord, State, Ticket};
+use crate::slot::{self, Slot, SlotWord, State, Ticket};
 use crate::sync::AtomicU64;
 
 /// Two frames with a unit of payload fit.
@@ -38,12 +38,9 @@ impl LoomRing {
         &self.0.cursors.producer.0.wants_room
     }
 
-    fn ends(&self) -> (Producer<Self>, Consumer<Self>) {
+    fn ends(&self, direction: Direction) -> (Producer<Self>, Consumer<Self>) {
         let max_payload = CAPACITY / 2;
-        (
-            Producer::new(self.clone(), max_payload),
-            Consumer::new(self.clone(), max_payload, Direction::FromWorker),
-        )
+        (Producer::new(self.clone(), max_payload), Consumer::new(self.clone(), max_payload, direction))
     }
 }
 
@@ -103,46 +100,61 @@ impl Eventfd {
     }
 }
 
-fn frame(request: u32) -> FrameHead {
+/// A frame from a worker.
+fn data(request: u32) -> FrameHead {
     FrameHead::new(Kind::Data, Lane(0), RequestId(request))
 }
 
-fn payload(request: u32) -> [u8; FRAME_UNIT] {
-    [request as u8 + 1; FRAME_UNIT]
+/// A frame to a worker, for the one slot of the models.
+fn request(ticket: Ticket) -> FrameHead {
+    let slot = Slot::new(0).expect("there are more");
+    FrameHead::new(Kind::Request, Lane(0), RequestId(7)).with_aux(slot::pack(slot, ticket))
 }
 
-fn push(producer: &mut Producer<LoomRing>, request: u32) -> Result<(), SendError> {
-    producer.push(frame(request), &[&payload(request)], 0)
+const PAYLOAD: [u8; FRAME_UNIT] = *b"0123456789abcdef";
+
+fn push(producer: &mut Producer<LoomRing>, head: FrameHead) -> Result<(), SendError> {
+    producer.push(head, &[&PAYLOAD], 0)
 }
 
-/// Takes the next frame, if any, and checks that it is the one with this number.
-fn pop(consumer: &mut Consumer<LoomRing>, request: u32) -> bool {
-    let mut bytes = Vec::new();
-    let Some(head) = consumer.recv(&mut bytes).expect("nobody is hostile here") else { return false };
-    assert_eq!(head.request, RequestId(request));
-    assert_eq!(bytes, payload(request));
+/// Takes the next frame, if any, and checks that it is this one.
+fn pop(consumer: &mut Consumer<LoomRing>, wanted: FrameHead) -> bool {
+    let mut payload = Vec::new();
+    let Some(head) = consumer.recv(&mut payload).expect("nobody is hostile here") else { return false };
+    assert_eq!(head, FrameHead { len: FRAME_UNIT as u32, ..wanted });
+    assert_eq!(payload, PAYLOAD);
     true
 }
 
+/// Explores what two threads can do with five preemptions; bounds keep the models at a few seconds in all.
 fn model(check: impl Fn() + Send + Sync + 'static) {
+    explore(5, check);
+}
+
+/// Explores what three threads can do with three preemptions.
+fn model_of_three(check: impl Fn() + Send + Sync + 'static) {
+    explore(3, check);
+}
+
+fn explore(preemption_bound: usize, check: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
+    builder.preemption_bound = Some(preemption_bound);
     builder.check(check);
 }
 
 #[test]
 fn frames_are_whole_and_in_order_across_the_end() {
     model(|| {
-        let (mut producer, mut consumer) = LoomRing::new().ends();
+        let (mut producer, mut consumer) = LoomRing::new().ends(Direction::FromWorker);
         let sender = thread::spawn(move || {
             for request in 0..3 {
-                while push(&mut producer, request) == Err(SendError::Full) {
+                while push(&mut producer, data(request)) == Err(SendError::Full) {
                     thread::yield_now();
                 }
             }
         });
         for request in 0..3 {
-            while !pop(&mut consumer, request) {
+            while !pop(&mut consumer, data(request)) {
                 thread::yield_now();
             }
         }
@@ -154,18 +166,19 @@ fn frames_are_whole_and_in_order_across_the_end() {
 fn a_sleeping_worker_is_woken_by_a_frame() {
     model(|| {
         let sleeping = Arc::new(SleepFlag::new());
-        let (mut producer, mut consumer) = LoomRing::new().ends();
+        let tickets = [Ticket::FIRST, Ticket::FIRST.next()];
+        let (mut producer, mut consumer) = LoomRing::new().ends(Direction::ToWorker);
         let router = thread::spawn({
             let sleeping = Arc::clone(&sleeping);
             move || {
-                for request in 0..2 {
-                    push(&mut producer, request).expect("two frames fit");
+                for ticket in tickets {
+                    push(&mut producer, request(ticket)).expect("two frames fit");
                     sleeping.wake();
                 }
             }
         });
-        for request in 0..2 {
-            while !pop(&mut consumer, request) {
+        for ticket in tickets {
+            while !pop(&mut consumer, request(ticket)) {
                 sleeping.sleep_unless(None, || consumer.has_frames());
             }
         }
@@ -178,21 +191,21 @@ fn a_worker_that_waits_for_room_is_woken_by_the_reader() {
     model(|| {
         let ring = LoomRing::new();
         let sleeping = Arc::new(SleepFlag::new());
-        let (mut producer, mut consumer) = ring.ends();
+        let (mut producer, mut consumer) = ring.ends(Direction::FromWorker);
         for request in 0..2 {
-            push(&mut producer, request).expect("two frames fit");
+            push(&mut producer, data(request)).expect("two frames fit");
         }
         let event_loop = thread::spawn({
             let (ring, sleeping) = (ring.clone(), Arc::clone(&sleeping));
             move || {
                 for request in 0..2 {
-                    assert!(pop(&mut consumer, request));
+                    assert!(pop(&mut consumer, data(request)));
                     sleep::wake_for_room(&sleeping, ring.wants_room());
                 }
             }
         });
         for request in 2..4 {
-            while push(&mut producer, request) == Err(SendError::Full) {
+            while push(&mut producer, data(request)) == Err(SendError::Full) {
                 sleep::sleep_for_room(&sleeping, ring.wants_room(), None, || {
                     producer.is_worth_trying(FRAME_UNIT)
                 });
@@ -204,33 +217,33 @@ fn a_worker_that_waits_for_room_is_woken_by_the_reader() {
 
 #[test]
 fn a_worker_that_waits_for_room_is_woken_by_a_frame_too() {
-    model(|| {
+    model_of_three(|| {
         let (lane, requests) = (LoomRing::new(), LoomRing::new());
         let sleeping = Arc::new(SleepFlag::new());
-        let (mut lane_producer, mut lane_consumer) = lane.ends();
-        let (mut request_producer, mut request_consumer) = requests.ends();
+        let (mut lane_producer, mut lane_consumer) = lane.ends(Direction::FromWorker);
+        let (mut request_producer, mut request_consumer) = requests.ends(Direction::ToWorker);
         for request in 0..2 {
-            push(&mut lane_producer, request).expect("two frames fit");
+            push(&mut lane_producer, data(request)).expect("two frames fit");
         }
         let pool = thread::spawn({
             let sleeping = Arc::clone(&sleeping);
             move || {
-                push(&mut request_producer, 0).expect("two frames fit");
+                push(&mut request_producer, request(Ticket::FIRST)).expect("two frames fit");
                 sleeping.wake();
             }
         });
         let event_loop = thread::spawn({
             let (lane, sleeping) = (lane.clone(), Arc::clone(&sleeping));
             move || {
-                assert!(pop(&mut lane_consumer, 0));
+                assert!(pop(&mut lane_consumer, data(0)));
                 sleep::wake_for_room(&sleeping, lane.wants_room());
             }
         });
         // It wants both, and whichever comes second must wake it too.
         let (mut received, mut sent) = (false, false);
         while !(received && sent) {
-            received |= !received && pop(&mut request_consumer, 0);
-            sent |= !sent && push(&mut lane_producer, 2).is_ok();
+            received |= !received && pop(&mut request_consumer, request(Ticket::FIRST));
+            sent |= !sent && push(&mut lane_producer, data(2)).is_ok();
             let ready =
                 || !received && request_consumer.has_frames() || !sent && lane_producer.is_worth_trying(16);
             if !(received && sent) {
@@ -244,16 +257,16 @@ fn a_worker_that_waits_for_room_is_woken_by_a_frame_too() {
 
 #[test]
 fn a_sleeping_event_loop_is_woken_by_two_workers() {
-    model(|| {
+    model_of_three(|| {
         let bell = Arc::new((SleepFlag::new(), Eventfd::default()));
         let mut consumers = Vec::new();
         let mut workers = Vec::new();
         for _ in 0..2 {
-            let (mut producer, consumer) = LoomRing::new().ends();
+            let (mut producer, consumer) = LoomRing::new().ends(Direction::FromWorker);
             consumers.push((consumer, false));
             let bell = Arc::clone(&bell);
             workers.push(thread::spawn(move || {
-                push(&mut producer, 0).expect("two frames fit");
+                push(&mut producer, data(0)).expect("two frames fit");
                 if bell.0.claim() {
                     bell.1.notify();
                 }
@@ -261,7 +274,7 @@ fn a_sleeping_event_loop_is_woken_by_two_workers() {
         }
         while !consumers.iter().all(|(_, done)| *done) {
             for (consumer, done) in &mut consumers {
-                *done |= pop(consumer, 0);
+                *done |= pop(consumer, data(0));
             }
             bell.0.announce();
             if !consumers.iter().all(|(consumer, done)| *done || !consumer.has_frames()) {
@@ -299,25 +312,25 @@ fn a_slot_used_again_starts_the_new_request_only() {
     model(|| {
         let slot = Arc::new(SlotWord::new());
         let (old, new) = (Ticket::FIRST, Ticket::FIRST.next());
-        let (mut producer, mut consumer) = LoomRing::new().ends();
+        let (mut producer, mut consumer) = LoomRing::new().ends(Direction::ToWorker);
         slot.queue(old);
-        push(&mut producer, 0).expect("two frames fit");
+        push(&mut producer, request(old)).expect("two frames fit");
         let worker = thread::spawn({
             let slot = Arc::clone(&slot);
             move || {
-                let old_started = pop(&mut consumer, 0) && slot.start(old);
-                let new_started = pop(&mut consumer, 1) && slot.start(new);
+                let old_started = pop(&mut consumer, request(old)) && slot.start(old);
+                let new_started = pop(&mut consumer, request(new)) && slot.start(new);
                 (old_started, new_started, consumer)
             }
         });
         let taken_back = slot.take_back(old);
         if taken_back {
             slot.queue(new);
-            push(&mut producer, 1).expect("two frames fit");
+            push(&mut producer, request(new)).expect("two frames fit");
         }
         let (old_started, new_started, mut consumer) = worker.join().unwrap();
-        assert!(old_started != taken_back || !old_started);
-        let new_started = new_started || pop(&mut consumer, 1) && slot.start(new);
+        assert_eq!(old_started, !taken_back);
+        let new_started = new_started || pop(&mut consumer, request(new)) && slot.start(new);
         assert_eq!(new_started, taken_back);
     });
 }

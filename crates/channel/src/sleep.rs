@@ -36,10 +36,12 @@ impl SleepFlag {
 
     /// Waker, after it has published: whether the other side sleeps and this caller is the one to wake it.
     ///
-    /// For a peer that is awake this is a fence and a load of a cache line that does not change.
+    /// For a peer that is awake this is a fence and a load of a cache line that does not change. A caller that comes too
+    /// late writes nothing, so nothing of it can get in the way of the next announcement.
     pub(crate) fn claim(&self) -> bool {
         fence(Ordering::SeqCst);
-        self.0.load(Ordering::Relaxed) != AWAKE && self.0.swap(AWAKE, Ordering::Relaxed) != AWAKE
+        self.0.load(Ordering::Relaxed) == ASLEEP
+            && self.0.compare_exchange(ASLEEP, AWAKE, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Anybody, for a look without consequences.

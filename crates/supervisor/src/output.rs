@@ -99,7 +99,7 @@ fn log(speaker: &Speaker, line: &[u8]) {
         }
         Speaker::App(name) => {
             let line = String::from_utf8_lossy(line);
-            tracing::info!(target: "notice", "\"{name}\": {}", line.trim_end());
+            tracing::info!(target: "app", "\"{name}\": {}", line.trim_end());
         }
     }
 }

@@ -1,0 +1,182 @@
+//! The command line, but for the daemon's options, which follow Unit's rules.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use corral_config::address::ListenAddress;
+
+use crate::daemon;
+
+/// An application server: HTTP, static files and PHP in one daemon, configured while it runs.
+#[derive(Debug, Parser)]
+#[command(name = "corral", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve a folder, without any configuration
+    Run(RunOptions),
+
+    /// Run the server; `corral daemon -h` lists its options, which are those of NGINX Unit's unitd
+    #[command(disable_help_flag = true)]
+    Daemon {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+
+    /// Read or change the configuration of a running daemon
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+        #[command(flatten)]
+        control: Control,
+    },
+
+    /// Validate a configuration file and list everything that is wrong with it
+    Check(CheckOptions),
+
+    /// Show what a running daemon is doing
+    Status {
+        #[command(flatten)]
+        control: Control,
+    },
+
+    /// What the daemon starts by itself
+    #[command(hide = true)]
+    Internal {
+        role: Role,
+        /// Log for a person at a terminal
+        #[arg(long)]
+        console: bool,
+    },
+}
+
+/// A process that the daemon makes of this executable.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Role {
+    Controller,
+    Router,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// Folder of the site
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// Where to listen: a port of this machine, ADDRESS:PORT, *:PORT or unix:PATH
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
+    pub(crate) listen: String,
+    /// PHP processes; chosen for this machine when not given
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) workers: Option<std::num::NonZeroU32>,
+    /// A php.ini setting, for example memory_limit=256M; can be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = php_setting)]
+    pub(crate) php_ini: Vec<(String, String)>,
+}
+
+fn php_setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("a setting has the form KEY=VALUE".to_owned()),
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckOptions {
+    /// The configuration as JSON; `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// Folder of the language modules
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) modulesdir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print the configuration or the part at PATH, such as listeners/*:80
+    Get {
+        #[arg(default_value = "")]
+        path: String,
+    },
+    /// Replace the configuration or the part at PATH by FILE
+    ///
+    /// FILE is JSON; without it, or with `-`, standard input is read. A single argument that is the
+    /// name of a file replaces the whole configuration.
+    Set {
+        #[arg(value_name = "PATH")]
+        path: Option<String>,
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// Remove the configuration or the part at PATH
+    Delete {
+        #[arg(default_value = "")]
+        path: String,
+    },
+}
+
+/// Where the daemon is asked.
+#[derive(Debug, Args)]
+pub(crate) struct Control {
+    /// Control socket of the daemon: unix:PATH or ADDRESS:PORT
+    #[arg(long, env = "CORRAL_CONTROL", default_value = daemon::DEFAULT_CONTROL, global = true)]
+    control: String,
+}
+
+impl Control {
+    /// The address; a plain path means a socket file.
+    pub(crate) fn address(&self) -> anyhow::Result<ListenAddress> {
+        let text = &self.control;
+        let text = if text.starts_with(['/', '.']) { &format!("unix:{text}") } else { text };
+        ListenAddress::parse(text.as_bytes()).with_context(|| {
+            format!("\"{text}\" is no control socket: use unix:PATH, unix:@NAME or ADDRESS:PORT")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[track_caller]
+    fn check_setting(text: &str, expected: Option<(&str, &str)>) {
+        let found = php_setting(text).ok();
+        assert_eq!(found, expected.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    }
+
+    #[test]
+    fn settings_have_a_key() {
+        check_setting("memory_limit=256M", Some(("memory_limit", "256M")));
+        check_setting("date.timezone = Europe/Rome", Some(("date.timezone", "Europe/Rome")));
+        check_setting("a=b=c", Some(("a", "b=c")));
+        check_setting("a=", Some(("a", "")));
+        check_setting("=b", None);
+        check_setting("memory_limit", None);
+    }
+
+    #[track_caller]
+    fn check_control(text: &str, expected: Option<&str>) {
+        let control = Control { control: text.to_owned() };
+        assert_eq!(control.address().ok().map(|address| address.to_string()).as_deref(), expected);
+    }
+
+    #[test]
+    fn control_addresses() {
+        check_control("unix:/run/c.sock", Some("unix:/run/c.sock"));
+        check_control("/run/c.sock", Some("unix:/run/c.sock"));
+        check_control("./c.sock", Some("unix:./c.sock"));
+        check_control("127.0.0.1:90", Some("127.0.0.1:90"));
+        check_control("localhost", None);
+    }
+}

@@ -1,0 +1,106 @@
+//! `corral config`: reads and changes the configuration of a running daemon.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use corral_config::address::ListenAddress;
+
+use crate::cli::ConfigCommand;
+use crate::client;
+
+pub(crate) fn command(command: &ConfigCommand, control: &ListenAddress) -> anyhow::Result<ExitCode> {
+    let body = match command {
+        ConfigCommand::Get { path } => client::ask(control, "GET", &target(path), None)?.into_body()?,
+        ConfigCommand::Delete { path } => client::ask(control, "DELETE", &target(path), None)?.into_body()?,
+        ConfigCommand::Set { path, file } => {
+            let (path, file) = what_to_set(path.as_deref(), file.as_deref(), Path::is_file);
+            let document = client::read_input(&file)?;
+            client::ask(control, "PUT", &target(path), Some(&document))?.into_body()?
+        }
+    };
+    print(&body)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The daemon ends lines as HTTP does; a terminal does not.
+fn print(body: &[u8]) -> anyhow::Result<()> {
+    let text = String::from_utf8_lossy(body).replace("\r\n", "\n");
+    let mut stdout = std::io::stdout().lock();
+    match writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// With one argument, a file replaces everything; anything else is a path, for standard input.
+fn what_to_set<'a>(
+    path: Option<&'a str>,
+    file: Option<&Path>,
+    is_file: impl Fn(&Path) -> bool,
+) -> (&'a str, PathBuf) {
+    let stdin = PathBuf::from("-");
+    match (path, file) {
+        (Some(path), Some(file)) => (path, file.to_owned()),
+        (Some(only), None) if only == "-" || is_file(Path::new(only)) => ("", only.into()),
+        (path, _) => (path.unwrap_or_default(), stdin),
+    }
+}
+
+/// The request target of a path below `/config`, which may be left out.
+fn target(path: &str) -> String {
+    let path = path.trim_matches('/');
+    let path = path.strip_prefix("config/").unwrap_or(if path == "config" { "" } else { path });
+    if path.is_empty() { "/config".to_owned() } else { format!("/config/{}", encode(path)) }
+}
+
+/// Percent-encodes what may not stand in a request line. A `%` stays: `a%2Fb` names the member `a/b`.
+fn encode(path: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'#' | b'?' | b'"' | b'<' | b'>' => format!("%{byte:02X}"),
+        b'!'..=b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    path.bytes().map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_target(path: &str, expected: &str) {
+        assert_eq!(target(path), expected);
+    }
+
+    #[test]
+    fn paths_are_below_config() {
+        check_target("", "/config");
+        check_target("/", "/config");
+        check_target("config", "/config");
+        check_target("/config/", "/config");
+        check_target("listeners/*:80/pass", "/config/listeners/*:80/pass");
+        check_target("/config/routes/0", "/config/routes/0");
+        check_target("configuration", "/config/configuration");
+        check_target("applications/my app", "/config/applications/my%20app");
+        check_target("applications/a%2Fb", "/config/applications/a%2Fb");
+        check_target("applications/é?#", "/config/applications/%C3%A9%3F%23");
+        check_target("listeners/[::1]:80", "/config/listeners/[::1]:80");
+    }
+
+    #[track_caller]
+    fn check_set(path: Option<&str>, file: Option<&str>, expected: (&str, &str)) {
+        let (path, file) = what_to_set(path, file.map(Path::new), |path| path == Path::new("there.json"));
+        assert_eq!((path, file.to_str().unwrap()), expected);
+    }
+
+    #[test]
+    fn one_argument_is_a_file_if_there_is_one() {
+        check_set(None, None, ("", "-"));
+        check_set(Some("there.json"), None, ("", "there.json"));
+        check_set(Some("-"), None, ("", "-"));
+        check_set(Some("routes"), None, ("routes", "-"));
+        check_set(Some("routes"), Some("there.json"), ("routes", "there.json"));
+        check_set(Some("there.json"), Some("x"), ("there.json", "x"));
+    }
+}

@@ -9,6 +9,8 @@ pub(crate) mod port;
 pub(crate) mod receiver;
 pub(crate) mod region;
 pub(crate) mod ring;
+#[cfg(test)]
+mod tests;
 pub(crate) mod worker;
 
 pub use bell::{Bell, WorkerBell};

@@ -94,6 +94,13 @@ impl WorkerBell {
         Ok((Self { shape, flags, eventfds: eventfds.into() }, descriptors))
     }
 
+    /// Without system calls, so without eventfds: nobody can sleep on it.
+    #[cfg(test)]
+    pub(crate) fn on_heap(shape: Shape) -> Self {
+        let region = Region::heap(shape.bell_size());
+        Self { shape, flags: Flags::new(&region, shape), eventfds: Arc::new([]) }
+    }
+
     /// The shape that goes with its number of lanes.
     #[must_use]
     pub fn shape(&self) -> Shape {

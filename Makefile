@@ -41,7 +41,4 @@ bench-build:
 	@$(MAKE) --no-print-directory build
 
 fuzz: ## Fuzz each target for FUZZ_SECONDS (needs cargo-fuzz and a nightly Rust)
-	@set -e; for target in $$(cargo +nightly fuzz list); do \
-		echo "== $$target"; \
-		cargo +nightly fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS); \
-	done
+	fuzz/run.sh $(FUZZ_SECONDS)

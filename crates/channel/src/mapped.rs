@@ -16,6 +16,6 @@ pub(crate) mod worker;
 pub use bell::{Bell, WorkerBell};
 pub use layout::{MAX_LANES, MAX_NOTE, MAX_REQUEST_PAYLOAD, Shape};
 pub use map::MapError;
-pub use port::WorkerPort;
+pub use port::{Sleeper, WorkerPort};
 pub use receiver::LaneReceiver;
 pub use worker::{Unsent, WorkerEnd};

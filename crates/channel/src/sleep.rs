@@ -49,13 +49,20 @@ impl SleepFlag {
         self.0.load(Ordering::Relaxed) != AWAKE
     }
 
-    /// Sleeper: sleeps unless `ready`, which is asked after the announcement. May return early.
-    pub(crate) fn sleep_unless(&self, timeout: Option<Duration>, ready: impl FnOnce() -> bool) {
+    /// Sleeper: sleeps unless `ready`, which is asked after the announcement; true if it took a system call. May return early.
+    pub(crate) fn sleep_unless(&self, timeout: Option<Duration>, ready: impl FnOnce() -> bool) -> bool {
         self.announce();
-        if !ready() {
+        let sleeps = !ready();
+        if sleeps {
             self.0.wait(ASLEEP, timeout);
         }
         self.cancel();
+        sleeps
+    }
+
+    /// Waker whose `claim` succeeded: one system call, which can be made later.
+    pub(crate) fn end_sleep(&self) {
+        self.0.wake();
     }
 
     /// Waker: ends `sleep_unless` on the other side. One system call, none when nobody sleeps.
@@ -68,7 +75,7 @@ impl SleepFlag {
     }
 }
 
-/// A producer that found no room sleeps unless `ready`, which is asked after the announcement. May return early.
+/// A producer that found no room sleeps unless `ready`, as by [`SleepFlag::sleep_unless`].
 ///
 /// A worker has one word to sleep on and many reasons, so `wants_room` tells the consumer that this reason is its own.
 pub(crate) fn sleep_for_room(
@@ -76,10 +83,11 @@ pub(crate) fn sleep_for_room(
     wants_room: &SleepFlag,
     timeout: Option<Duration>,
     ready: impl FnOnce() -> bool,
-) {
+) -> bool {
     wants_room.announce();
-    sleeping.sleep_unless(timeout, ready);
+    let slept = sleeping.sleep_unless(timeout, ready);
     wants_room.cancel();
+    slept
 }
 
 /// A consumer that has read wakes the producer that waits for that; true if it took a system call.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use corral_channel::{Lane, RequestId};
+use corral_channel::{Lane, RequestId, Sleeper};
 use corral_config::plan::AppSpec;
 use corral_ipc::message::{AppId, AppStatus, FromRouter, WorkerId};
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use crate::main_link::MainLink;
 
@@ -105,9 +106,11 @@ impl App {
 
     /// Wakes the workers that got something and sleep. Called once for a batch of requests.
     pub(crate) fn wake_workers(&self) {
-        self.pool.lock().take_touched(|port| {
-            port.channel.wake();
-        });
+        let mut sleepers: SmallVec<[Sleeper; 8]> = SmallVec::new();
+        self.pool.lock().take_touched(|port| sleepers.extend(port.channel.claim_sleeper()));
+        for sleeper in sleepers {
+            sleeper.wake();
+        }
     }
 
     pub(crate) fn add_worker(&self, id: WorkerId, pid: u32, port: ChannelPort) -> usize {

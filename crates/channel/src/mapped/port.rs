@@ -146,6 +146,13 @@ impl WorkerPort {
         self.header.sleeping.0.wake()
     }
 
+    /// The same in two steps, for a caller that holds a lock: this one makes no system call, and what it gives makes one.
+    /// Whoever gets it has to wake the worker, since nobody else will.
+    #[must_use]
+    pub fn claim_sleeper(&self) -> Option<Sleeper> {
+        self.header.sleeping.0.claim().then(|| Sleeper(self.header.clone()))
+    }
+
     /// Whether the worker sleeps now, for want of work or of room.
     #[must_use]
     pub fn is_asleep(&self) -> bool {
@@ -165,5 +172,17 @@ impl WorkerPort {
         let free = self.requests.free().unwrap_or(0);
         let usable = free.saturating_sub(CONTROL_RESERVE + crate::FRAME_UNIT);
         usable.min(MAX_REQUEST_PAYLOAD)
+    }
+}
+
+/// A worker that sleeps and has to be woken.
+#[derive(Debug)]
+#[must_use]
+pub struct Sleeper(Shared<Header>);
+
+impl Sleeper {
+    /// One system call.
+    pub fn wake(self) {
+        self.0.sleeping.0.end_sleep();
     }
 }

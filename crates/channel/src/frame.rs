@@ -110,7 +110,7 @@ pub struct FrameHead {
     pub lane: Lane,
     /// The request; zero in `Quit`.
     pub request: RequestId,
-    /// As the kind says, else zero.
+    /// As the kind says. With [`Flags::DONE`] on any other kind: how long the request ran, in microseconds.
     pub aux: u32,
     /// Bytes of payload. Set by sending, whatever was here before.
     pub len: u32,

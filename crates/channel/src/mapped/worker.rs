@@ -94,21 +94,22 @@ impl WorkerEnd {
         self.requests.has_frames()
     }
 
-    /// Sleeps until there is a frame; may return early. One system call, none when there is one already.
-    pub fn wait(&self, timeout: Option<Duration>) {
-        self.header.sleeping.0.sleep_unless(timeout, || self.requests.has_frames());
+    /// Sleeps until there is a frame; may return early. True if that took a system call: none when there is a frame already.
+    pub fn wait(&self, timeout: Option<Duration>) -> bool {
+        self.header.sleeping.0.sleep_unless(timeout, || self.requests.has_frames())
     }
 
     /// Sleeps until a frame with `len` bytes of payload fits in `lane` or there is a frame to receive; may return early.
+    /// True if that took a system call.
     ///
     /// # Panics
     /// If there is no such lane.
-    pub fn wait_for_room(&self, lane: Lane, len: usize, timeout: Option<Duration>) {
+    pub fn wait_for_room(&self, lane: Lane, len: usize, timeout: Option<Duration>) -> bool {
         let frames = &self.lanes[lane.index()];
         let wants_room = &frames.cursors().producer.0.wants_room;
         sleep_for_room(&self.header.sleeping.0, wants_room, timeout, || {
             self.requests.has_frames() || frames.is_worth_trying(len)
-        });
+        })
     }
 
     /// Begins the request of this Request frame; false when the router took it back.

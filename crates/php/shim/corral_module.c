@@ -1,11 +1,15 @@
 /* Start and end of PHP as a whole: module start-up, settings, what a fork needs. */
 
+/* dladdr() */
+#define _GNU_SOURCE
+
 #include "corral_internal.h"
+
+#include <dlfcn.h>
 
 #include "php_ini.h"
 #include "zend_constants.h"
 #include "zend_ini.h"
-#include "ext/standard/basic_functions.h"
 #ifdef ZEND_SIGNALS
 # include "zend_signal.h"
 #endif
@@ -71,13 +75,14 @@ PHP_MINIT_FUNCTION(corral)
 
 const char *corral_php_version(void)
 {
-    return basic_functions_module.version;
+    return PHP_VERSION;
 }
 
-int corral_php_matches(void)
+const char *corral_php_library(void)
 {
-    return basic_functions_module.zend_api == ZEND_MODULE_API_NO
-        && strcmp(basic_functions_module.build_id, ZEND_MODULE_BUILD_ID) == 0;
+    Dl_info info;
+
+    return dladdr((void *) php_request_startup, &info) != 0 ? info.dli_fname : NULL;
 }
 
 /* PHP starts its modules through sapi_module.startup, also when it restarts itself. */

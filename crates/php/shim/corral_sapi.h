@@ -117,11 +117,11 @@ typedef struct {
     size_t n_fields;
 } corral_request_t;
 
-/* The release of the PHP that was loaded, such as "8.2.29". Static. */
+/* The release of the PHP that the shim was compiled against, such as "8.2.29". Static. */
 const char *corral_php_version(void);
 
-/* 1 when the PHP that was loaded has the interfaces that this file was compiled against. */
-int corral_php_matches(void);
+/* The file from which PHP was loaded, or NULL when the loader does not know. Static. */
+const char *corral_php_library(void);
 
 /* Starts PHP: all extensions, opcache's memory, preloading. 0, or -1 when PHP refused. */
 int corral_module_start(const corral_options_t *options);

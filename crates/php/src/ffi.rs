@@ -49,6 +49,7 @@ pub(crate) enum Written {
 /// `corral_outcome_t`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
+#[expect(dead_code, reason = "the shim makes the values")]
 pub(crate) enum Outcome {
     Served = 0,
     NotStarted = 1,
@@ -120,7 +121,7 @@ const _: () = assert!(std::mem::offset_of!(Request, fields) == 240);
 
 unsafe extern "C" {
     pub(crate) fn corral_php_version() -> *const c_char;
-    pub(crate) fn corral_php_matches() -> c_int;
+    pub(crate) fn corral_php_library() -> *const c_char;
     pub(crate) fn corral_module_start(options: *const Options) -> c_int;
     pub(crate) fn corral_module_stop();
     pub(crate) fn corral_module_forked();

@@ -1,8 +1,9 @@
 //! PHP as a whole: started once in the prototype, shared by all workers that it forks.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr::{self, NonNull};
 
 use anyhow::{Context, bail, ensure};
@@ -17,9 +18,9 @@ const DEFAULT_SAPI_NAME: &str = "cli-server";
 /// `SERVER_SOFTWARE`.
 const SOFTWARE: &str = concat!("Corral/", env!("CARGO_PKG_VERSION"));
 
-/// The release of the PHP that is linked, such as `8.2.29`.
+/// The release of the PHP that this program was compiled for, such as `8.2.29`.
 pub(crate) fn version() -> &'static str {
-    // SAFETY: returns a constant of libphp, which is never unloaded.
+    // SAFETY: returns a constant of the shim.
     let version = unsafe { ffi::corral_php_version() };
     // SAFETY: a NUL-terminated constant.
     let version = unsafe { CStr::from_ptr(version) };
@@ -105,14 +106,22 @@ impl Drop for Module {
     }
 }
 
+/// All PHP libraries call themselves `libphp.so`, so a system with two may load the wrong one; their
+/// files have the version in their names. What cannot be found out is taken to be right.
 fn ensure_compiled_for_it() -> anyhow::Result<()> {
-    // SAFETY: compares constants of libphp with constants of the shim.
-    let matches = unsafe { ffi::corral_php_matches() } != 0;
+    // SAFETY: asks the loader about a function of libphp.
+    let library = unsafe { ffi::corral_php_library() };
+    if library.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the loader's own NUL-terminated string, which stays while the library is loaded.
+    let path = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(library) }.to_bytes()));
+    let file = path.canonicalize().ok().and_then(|path| path.file_name().map(OsStr::to_owned));
+    let built_for = env!("CORRAL_PHP_LIBRARY");
     ensure!(
-        matches,
-        "the PHP library found here is version {}, another kind than this program was built for; \
-         build corral-php against it",
-        version()
+        file.is_none_or(|file| file == built_for),
+        "the system loaded the PHP library \"{}\", but this program was built for {built_for}",
+        path.display()
     );
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The running request over the channel: collects output into few frames, keeps to the credit.
 
 use std::io;
+use std::time::Duration;
 
 use corral_channel::message::{self, RequestView};
 use corral_channel::{Flags, FrameHead, Kind};
@@ -81,6 +82,8 @@ pub(crate) struct Running<'a> {
     /// Body bytes that the router may send and was not told of: those that were read, and at first the window.
     n_read: u32,
     collect_at_most: usize,
+    /// Zero until the request has ended.
+    ran: Duration,
 }
 
 impl<'a> Running<'a> {
@@ -104,11 +107,13 @@ impl<'a> Running<'a> {
             // The router sends nothing before it is asked: the window opens with the first read.
             n_read: if view.head.body_complete { 0 } else { corral_channel::BODY_WINDOW },
             collect_at_most,
+            ran: Duration::ZERO,
         }
     }
 
-    /// Ends the request.
-    pub(crate) fn conclude(mut self, after: After) {
+    /// Ends the request, which took this long to run.
+    pub(crate) fn conclude(mut self, after: After, ran: Duration) {
+        self.ran = ran;
         if self.phase == Phase::Silent {
             self.respond(500, &[]);
         }
@@ -116,10 +121,15 @@ impl<'a> Running<'a> {
         if ended || self.send(b"", Completes::Request(after)).is_err() {
             // Nobody reads the response (any more), but the router wants to know that this worker is free.
             let (kind, end) = if ended { (Kind::Finished, Flags::NONE) } else { (Kind::End, Flags::END) };
-            let frame = self.frame(kind).with_flags(end | after.flags());
+            let frame = self.frame(kind).with_flags(end | after.flags()).with_aux(self.micros());
             // Fails when there is no router.
             let _ = self.inbox.send(frame, &[], Patience::Endless);
         }
+    }
+
+    /// How long the request ran, in microseconds; zero while it does.
+    fn micros(&self) -> u32 {
+        u32::try_from(self.ran.as_micros()).unwrap_or(u32::MAX)
     }
 
     fn frame(&self, kind: Kind) -> FrameHead {
@@ -139,7 +149,7 @@ impl<'a> Running<'a> {
         let n_allowed = usize::try_from(credit - n_collected).unwrap_or(usize::MAX);
         let room = self.inbox.end.max_payload() - self.out.len();
         let n_tail = tail.len().min(n_allowed).min(room);
-        let frame = self.frame(kind).with_flags(completes.flags());
+        let frame = self.frame(kind).with_flags(completes.flags()).with_aux(self.micros());
         self.inbox.send(frame, &[self.out, &tail[..n_tail]], Patience::UntilCancelled)?;
         self.inbox.stream().credit -= n_collected + n_tail as u64;
         self.out.clear();

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use corral_channel::message;
 use corral_channel::{Flags, FrameHead, Kind};
@@ -46,9 +47,10 @@ impl Worker {
         let after = match message::decode_request(&payload) {
             Ok(view) => {
                 let mut running = Running::new(&mut self.inbox, frame, &view, &mut self.out);
+                let begun = Instant::now();
                 let served = runtime.serve(&view, &mut running);
                 let after = if self.n_left == Some(0) { After::Nothing } else { after(served) };
-                running.conclude(after);
+                running.conclude(after, begun.elapsed());
                 after
             }
             Err(error) => self.refuse(frame, &error),

@@ -58,6 +58,9 @@ pub(crate) struct Supervisor {
     apps: BTreeMap<AppId, App>,
     outputs: Vec<Output>,
     in_force: Option<Build>,
+    /// Instances of the configuration in force that the router does not use any more, as it has
+    /// swapped in the next one.
+    unused: Vec<AppId>,
     apply: Option<Apply>,
     jobs: VecDeque<Job>,
     /// Questions that the router has not answered yet.
@@ -136,6 +139,7 @@ impl Supervisor {
             apps: BTreeMap::new(),
             outputs: Vec::new(),
             in_force: None,
+            unused: Vec::new(),
             apply: None,
             jobs: VecDeque::new(),
             status_tickets: Vec::new(),

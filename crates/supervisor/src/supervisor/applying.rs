@@ -203,7 +203,10 @@ impl Supervisor {
         if let Purpose::Change { store: true, .. } = apply.purpose {
             self.persist(&apply.build.document);
         }
+        let is_used = |id: &AppId| apply.build.apps.iter().any(|(other, _)| other == id);
+        let unused: Vec<_> = std::mem::take(&mut self.unused).into_iter().filter(|id| !is_used(id)).collect();
         self.in_force = Some(apply.build);
+        unused.into_iter().for_each(|id| self.stop_app(id));
         self.stored = None;
         self.answer(&apply.purpose, Ok(()));
     }
@@ -254,10 +257,10 @@ impl Supervisor {
                 self.announce_to_console();
             }
             Err(reason) => {
-                tracing::error!("failed to apply new conf: {reason}");
                 if self.parts.console.is_some() && self.in_force.is_none() {
-                    self.give_up(&reason);
+                    return self.give_up(&reason);
                 }
+                tracing::error!("failed to apply new conf: {reason}");
                 self.tell_controller(&ToController::Refused { generation, reason });
             }
         }

@@ -67,9 +67,7 @@ impl Supervisor {
         let name = format!("prototype of \"{}\"", app.spec.name);
         let orphans = app.prototype_died(Instant::now());
         let is_stopping = app.is_stopping();
-        if !is_expected {
-            self.log_death(&name, pid, ended);
-        }
+        self.log_death(&name, pid, ended);
         if is_stopping {
             self.apps.remove(&id);
         }

@@ -7,7 +7,7 @@ use corral_ipc::message::{AppId, FromRouter, Ticket, ToController, ToPrototype, 
 use corral_sys::signal::Signal;
 
 use super::Supervisor;
-use crate::apply::{Event, Job};
+use crate::apply::{Build, Event, Job};
 
 /// Most event loops of a router: more than this many eventfds would not fit one message.
 const MAX_THREADS: u32 = 128;
@@ -134,11 +134,14 @@ impl Supervisor {
     }
 
     fn app_unused(&mut self, id: AppId) {
-        let is_used = |apps: &[(AppId, _)]| apps.iter().any(|(other, _)| *other == id);
-        let in_force = self.in_force.as_ref().is_some_and(|build| is_used(&build.apps));
-        let in_apply = self.apply.as_ref().is_some_and(|apply| is_used(&apply.build.apps));
-        if !in_force && !in_apply {
-            self.stop_app(id);
+        let is_used = |build: &Build| build.apps.iter().any(|(other, _)| *other == id);
+        if self.apply.as_ref().is_some_and(|apply| is_used(&apply.build)) {
+            return; // the next configuration needs it again
+        }
+        match &self.in_force {
+            // The router has swapped already and says so next.
+            Some(build) if is_used(build) => self.unused.push(id),
+            _ => self.stop_app(id),
         }
     }
 
@@ -150,6 +153,7 @@ impl Supervisor {
         self.answer_status_without_router();
         self.router.backoff.failed(Instant::now());
         self.advance(Event::RouterDied);
+        self.unused.clear();
         for app in self.apps.values_mut() {
             for worker in app.forget_workers() {
                 if let Some(prototype) = &mut app.prototype {

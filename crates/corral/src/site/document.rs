@@ -1,0 +1,209 @@
+//! The configuration of a site that was found: the one that its user would write.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::{Kind, Site};
+
+/// What the user or the machine decides.
+#[derive(Debug)]
+pub(crate) struct Choices<'a> {
+    /// Address of the listener, as in a configuration.
+    pub(crate) listen: &'a str,
+    pub(crate) n_workers: u32,
+    /// php.ini settings.
+    pub(crate) php_ini: &'a [(String, String)],
+    /// Who runs the application, where that is not the daemon's user.
+    pub(crate) owner: Option<(&'a str, &'a str)>,
+}
+
+/// The whole document.
+pub(crate) fn document(site: &Site, choices: &Choices<'_>) -> Value {
+    let mut document = json!({
+        "listeners": { choices.listen: { "pass": "routes" } },
+        "settings": { "http": { "chunked_transform": true } },
+        "routes": routes(site),
+    });
+    if site.needs_php() {
+        document["applications"] = json!({ "site": application(site, choices) });
+    }
+    document
+}
+
+fn routes(site: &Site) -> Value {
+    let files = |fallback: Option<&str>| match fallback {
+        Some(pass) => json!({ "share": share(&site.root), "fallback": { "pass": pass } }),
+        None => json!({ "share": share(&site.root) }),
+    };
+    // Secrets such as /.env and /.git come first: they have no name that a script could have.
+    let mut steps = vec![json!({ "match": { "uri": HIDDEN }, "action": { "return": 404 } })];
+    match &site.kind {
+        Kind::Static => steps.push(json!({ "action": files(None) })),
+        Kind::Scripts => {
+            steps.push(scripts(&[]));
+            steps.push(source_code());
+            steps.push(json!({ "action": files(Some("applications/site/scripts")) }));
+        }
+        Kind::FrontController { folders, .. } => {
+            steps.push(scripts(folders));
+            steps.push(source_code());
+            steps.push(json!({ "action": files(Some("applications/site/front")) }));
+        }
+    }
+    Value::Array(steps)
+}
+
+const HIDDEN: [&str; 2] = ["*/.*", "!/.well-known/*"];
+
+/// Scripts are run, never shown.
+fn scripts(folders: &[String]) -> Value {
+    let patterns = ["*.php", "*.php/*"].into_iter().chain(folders.iter().map(String::as_str));
+    let uri: Vec<_> = patterns.collect();
+    json!({ "match": { "uri": uri }, "action": { "pass": "applications/site/scripts" } })
+}
+
+/// Other spellings of scripts, which would be shown as text.
+fn source_code() -> Value {
+    json!({ "match": { "uri": "~(?i)\\.(php[0-9]?|phtml|phar|inc)(/|$)" }, "action": { "return": 404 } })
+}
+
+/// `$` and what follows would be a variable of the template.
+fn share(root: &Path) -> String {
+    let root = root.to_string_lossy().replace('$', "${dollar}");
+    format!("{}$uri", root.trim_end_matches('/'))
+}
+
+fn application(site: &Site, choices: &Choices<'_>) -> Value {
+    let mut targets = Map::new();
+    targets.insert("scripts".to_owned(), json!({ "root": site.root }));
+    if matches!(site.kind, Kind::FrontController { .. }) {
+        targets.insert("front".to_owned(), json!({ "root": site.root, "script": "index.php" }));
+    }
+    let mut application = json!({ "type": "php", "processes": choices.n_workers, "targets": targets });
+    if let Some((user, group)) = choices.owner {
+        application["user"] = user.into();
+        application["group"] = group.into();
+    }
+    if !choices.php_ini.is_empty() {
+        let settings: Map<_, _> =
+            choices.php_ini.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
+        application["options"] = json!({ "admin": settings });
+    }
+    application
+}
+
+#[cfg(test)]
+mod tests {
+    use corral_config::route::{Action, Destination, Facts};
+    use corral_config::template::{Variable, Variables};
+    use corral_config::{Config, Known, json, validate};
+
+    use super::*;
+
+    fn config(site: &Site) -> Config {
+        let settings = [("memory_limit".to_owned(), "256M".to_owned())];
+        let choices = Choices {
+            listen: "127.0.0.1:8080",
+            n_workers: 4,
+            php_ini: &settings,
+            owner: Some(("alice", "users")),
+        };
+        let text = document(site, &choices).to_string();
+        validate(&json::parse(text.as_bytes()).unwrap(), &Known::validated_elsewhere()).unwrap()
+    }
+
+    struct Uri<'a>(&'a str);
+
+    impl Variables for Uri<'_> {
+        fn append(&mut self, variable: &Variable, out: &mut Vec<u8>) {
+            assert!(matches!(variable, Variable::Uri), "{variable:?}");
+            out.extend_from_slice(self.0.as_bytes());
+        }
+    }
+
+    /// What becomes of a request for a path, where no file of that name exists, and which file
+    /// would be served if it did.
+    fn fate(site: &Site, path: &str) -> String {
+        let config = config(site);
+        let facts = Facts { method: b"GET", host: b"x", path: path.as_bytes() };
+        let step = config.routes[0].steps.iter().find(|step| step.conditions.matches(&facts)).unwrap();
+        fate_of(&step.action, path, &config)
+    }
+
+    fn fate_of(action: &Action, path: &str, config: &Config) -> String {
+        match action {
+            Action::Return(answer) => answer.status.to_string(),
+            Action::Pass(Destination::Application { app, target }) => {
+                let spec = &config.applications[*app];
+                spec.runtime.target_names().nth(usize::from(*target)).unwrap().to_owned()
+            }
+            Action::Share(share) => {
+                let mut file = Vec::new();
+                share.paths[0].render(&mut Uri(path), &mut file);
+                let file = String::from_utf8(file).unwrap();
+                match &share.fallback {
+                    Some(fallback) => format!("{file} or {}", fate_of(fallback, path, config)),
+                    None => file,
+                }
+            }
+            Action::Pass(destination) => panic!("{destination:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn check(kind: &Kind, path: &str, expected: &str) {
+        let site = Site { root: "/srv/site".into(), kind: kind.clone() };
+        assert_eq!(fate(&site, path), expected, "{path}");
+    }
+
+    #[test]
+    fn a_front_controller_gets_what_is_no_file() {
+        let front = Kind::FrontController { software: None, folders: vec!["/admin/".into()] };
+        check(&front, "/", "/srv/site/ or front");
+        check(&front, "/posts/1", "/srv/site/posts/1 or front");
+        check(&front, "/logo.png", "/srv/site/logo.png or front");
+        check(&front, "/info.php", "scripts");
+        check(&front, "/index.php/posts/1", "scripts");
+        check(&front, "/admin/", "scripts");
+        check(&front, "/admin/x", "/srv/site/admin/x or front");
+    }
+
+    #[test]
+    fn plain_scripts_answer_for_themselves() {
+        check(&Kind::Scripts, "/", "/srv/site/ or scripts");
+        check(&Kind::Scripts, "/a.php", "scripts");
+        check(&Kind::Scripts, "/a.css", "/srv/site/a.css or scripts");
+    }
+
+    #[test]
+    fn secrets_and_source_are_not_served() {
+        let front = Kind::FrontController { software: None, folders: vec![] };
+        for kind in [front, Kind::Scripts] {
+            for path in ["/.env", "/.git/config", "/a/.htaccess", "/x.PHP", "/x.phtml", "/a.inc", "/b.Php/x"]
+            {
+                check(&kind, path, "404");
+            }
+        }
+        check(&Kind::Static, "/.env", "404");
+        check(&Kind::Static, "/.well-known/security.txt", "/srv/site/.well-known/security.txt");
+        check(&Kind::Static, "/a.txt", "/srv/site/a.txt");
+    }
+
+    #[test]
+    fn the_user_s_choices_are_in_the_document() {
+        let config = config(&Site { root: "/srv/site".into(), kind: Kind::Scripts });
+        let app = &config.applications[0];
+        assert_eq!((app.user.as_deref(), app.group.as_deref()), (Some("alice"), Some("users")));
+        assert_eq!((app.processes.max.get(), app.processes.spare), (4, 4));
+        let corral_config::plan::RuntimeSpec::Php(php) = &app.runtime;
+        assert_eq!(php.admin, [("memory_limit".to_owned(), "256M".to_owned())]);
+        assert!(config.settings.http.chunked_transform);
+    }
+
+    #[test]
+    fn a_dollar_in_a_path_is_no_variable() {
+        let site = Site { root: "/srv/$uri".into(), kind: Kind::Static };
+        assert_eq!(fate(&site, "/a"), "/srv/$uri/a");
+    }
+}

@@ -1,0 +1,92 @@
+//! Folders as projects lay them out.
+
+use super::*;
+
+/// Makes empty files, `name=content` for others, and looks at the folder.
+fn look(files: &[&str]) -> (tempfile::TempDir, Site) {
+    let folder = tempfile::tempdir().unwrap();
+    for file in files {
+        let (name, content) = file.split_once('=').unwrap_or((file, ""));
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    let site = inspect(folder.path()).unwrap();
+    (folder, site)
+}
+
+#[track_caller]
+fn check_front(files: &[&str], root: &str, software: Option<&str>, folders: &[&str]) {
+    let (folder, site) = look(files);
+    assert_eq!(site.root, folder.path().canonicalize().unwrap().join(root));
+    let Kind::FrontController { software: found, folders: found_folders } = site.kind else {
+        panic!("{:?} is no front controller", site.kind);
+    };
+    assert_eq!(found, software);
+    assert_eq!(found_folders, folders);
+}
+
+#[test]
+fn frameworks_are_recognised() {
+    check_front(&["artisan", "public/index.php"], "public", Some("Laravel"), &[]);
+    let lumen = r#"composer.json={"require": {"laravel/lumen-framework": "^10"}}"#;
+    check_front(&["artisan", lumen, "public/index.php"], "public", Some("Lumen"), &[]);
+    check_front(&["symfony.lock", "public/index.php"], "public", Some("Symfony"), &[]);
+    let slim = r#"composer.json={"require": {"slim/slim": "4.*"}}"#;
+    check_front(&[slim, "public/index.php"], "public", Some("Slim"), &[]);
+    check_front(&["web/index.php", "web/core/lib/Drupal.php"], "web", Some("Drupal"), &[]);
+    check_front(&["src/a.php", "public/index.php"], "public", None, &[]);
+}
+
+#[test]
+fn wordpress_has_folders_of_its_own() {
+    let files = [
+        "index.php",
+        "wp-load.php",
+        "wp-includes/version.php",
+        "wp-admin/index.php",
+        "wp-admin/network/index.php",
+        "wp-content/index.php",
+        ".git/index.php",
+        "vendor/x/index.php",
+    ];
+    let folders = ["/wp-admin/", "/wp-admin/network/", "/wp-content/"];
+    check_front(&files, "", Some("WordPress"), &folders);
+}
+
+#[test]
+fn a_rewriting_or_lonely_index_is_a_front_controller() {
+    let rules = ".htaccess=RewriteEngine On\n  RewriteRule . /index.php [L]\n";
+    check_front(&["index.php", "about.php", rules], "", None, &[]);
+    check_front(&["index.php", "style.css", "lib/a.php"], "", None, &[]);
+}
+
+#[track_caller]
+fn check_kind(files: &[&str], expected: &Kind) {
+    assert_eq!(&look(files).1.kind, expected);
+}
+
+#[test]
+fn several_scripts_answer_for_themselves() {
+    check_kind(&["index.php", "about.php"], &Kind::Scripts);
+    check_kind(&["index.php", "blog/index.php"], &Kind::Scripts);
+    check_kind(&["about.PHP"], &Kind::Scripts);
+    check_kind(&["index.html", "api/v1/list.php"], &Kind::Scripts);
+    check_kind(&["index.php", "about.php", ".htaccess=# RewriteRule index.php"], &Kind::Scripts);
+}
+
+#[test]
+fn without_scripts_it_is_static() {
+    check_kind(&["index.html", "a/b.css"], &Kind::Static);
+    check_kind(&["index.html", "node_modules/x/y.php", ".cache/z.php"], &Kind::Static);
+    check_kind(&[], &Kind::Static);
+}
+
+#[test]
+fn what_is_no_folder_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = |name: &str| inspect(&folder.path().join(name)).unwrap_err().to_string();
+    assert!(error("missing").ends_with("does not exist; name the folder of a site"));
+    fs::write(folder.path().join("index.php"), "").unwrap();
+    assert!(error("index.php").ends_with("is not a folder; name the folder that the file is in"));
+}

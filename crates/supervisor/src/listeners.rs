@@ -38,10 +38,16 @@ impl Drop for Bound {
 
 /// Why an address cannot be listened on.
 #[derive(Debug, thiserror::Error)]
-#[error("listener \"{address}\": bind failed ({source}){}", advice(address, source))]
+#[error("listener \"{address}\": bind failed ({}){}", reason(source), advice(address, source))]
 pub(crate) struct BindError {
     address: ListenAddress,
     source: io::Error,
+}
+
+/// The system's words without the number that the standard library adds.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 fn advice(address: &ListenAddress, error: &io::Error) -> &'static str {
@@ -135,7 +141,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             format!(
-                "listener \"{taken}\": bind failed (Address already in use (os error 98)); \
+                "listener \"{taken}\": bind failed (Address already in use); \
                  another program listens there: stop it or choose another port"
             )
         );

@@ -203,12 +203,12 @@ fn status_counts() {
     for _ in 0..5 {
         client.get("/").expect(200);
     }
-    let status = corral_testkit::eventually("the worker is idle again", || {
+    let status = corral_testkit::eventually("worker and connection are idle again", || {
         let status = server.control().get("/status").json();
-        (status["applications"]["php"]["processes"]["idle"] == 3).then_some(status)
+        let workers = &status["applications"]["php"]["processes"];
+        (workers["idle"] == 3 && status["connections"]["idle"] == 1).then_some(status)
     });
     assert!(status["requests"]["total"].as_u64() >= Some(5), "{status:#}");
-    assert_eq!(status["connections"]["idle"], 1, "{status:#}");
     assert_eq!(status["connections"]["active"], 0, "{status:#}");
     let app = &status["applications"]["php"];
     assert_eq!(app["processes"], json!({ "running": 3, "starting": 0, "idle": 3 }), "{status:#}");

@@ -79,7 +79,7 @@ fn an_unusable_state_is_reported_and_does_not_stop_the_daemon() {
     server.stop();
     std::fs::write(server.path("state/conf.json"), "{ not json").expect("damage the state");
     server.restart();
-    server.expect_log("conf.json");
+    server.expect_log("failed to restore previous configuration");
     assert_eq!(server.control().get("/config/listeners").json(), json!({}));
 }
 

@@ -1,7 +1,7 @@
 //! The table of request-smuggling cases of `corral-http`, replayed over sockets.
 
 use corral_http::smuggling::{Case, cases};
-use corral_testkit::{Client, Daemon, daemon};
+use corral_testkit::{Client, Daemon, daemon, php_app, site};
 use serde_json::json;
 
 #[test]
@@ -17,8 +17,10 @@ fn every_case_without_chunked_bodies_is_refused_as_the_table_says() {
 fn replay(selected: fn(&Case) -> bool, chunked: bool) {
     let cases: Vec<Case> = cases().into_iter().filter(selected).collect();
     assert!(!cases.is_empty());
+    // A script: a body is looked at when somebody wants it.
+    let site = site().file("index.php", "<?php echo 'fine';");
     let server = daemon()
-        .routes(json!([{ "action": { "return": 200 } }]))
+        .application(php_app(&site).script("index.php").processes(2))
         .http(json!({ "chunked_transform": chunked }))
         .start();
     let failures: Vec<String> = cases
@@ -49,10 +51,7 @@ fn replay_one(server: &Daemon, case: &Case) -> Result<(), String> {
 
 fn expect_refusal(client: &mut Client, status: u16) -> Result<(), String> {
     client.finish_writing();
-    let response = expect_status_of(client, status)?;
-    if response.field("Connection") != Some("close") {
-        return Err(format!("no Connection: close\n{response}"));
-    }
+    expect_status(client, status)?;
     if !client.is_closed() {
         return Err("something follows the refusal".into());
     }
@@ -60,10 +59,6 @@ fn expect_refusal(client: &mut Client, status: u16) -> Result<(), String> {
 }
 
 fn expect_status(client: &mut Client, status: u16) -> Result<(), String> {
-    expect_status_of(client, status).map(drop)
-}
-
-fn expect_status_of(client: &mut Client, status: u16) -> Result<corral_testkit::Response, String> {
     let response = client.try_read_response_to("GET")?;
-    if response.status == status { Ok(response) } else { Err(format!("not {status}\n{response}")) }
+    if response.status == status { Ok(()) } else { Err(format!("not {status}\n{response}")) }
 }

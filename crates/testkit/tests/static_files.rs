@@ -195,8 +195,8 @@ fn several_ranges_are_parts() {
     let server = share(&site);
     let response = ranged(&server, "bytes=0-1,5-6,-1").expect(206);
     let kind = response.field("Content-Type").expect("a type");
-    let boundary =
-        kind.strip_prefix("multipart/byteranges; boundary=").expect("a boundary").trim_matches('"');
+    assert!(kind.starts_with("multipart/byteranges;"), "{kind}");
+    let boundary = kind.split_once("boundary=").expect("a boundary").1.trim_matches('"');
     let text = response.text();
     for (content_range, piece) in [("0-1", "01"), ("5-6", "56"), ("9-9", "9")] {
         let part = format!("Content-Range: bytes {content_range}/10\r\n\r\n{piece}\r\n--{boundary}");
@@ -258,8 +258,10 @@ fn a_precompressed_sibling_is_preferred_where_the_client_takes_it() {
             "{accepted}"
         );
         let response = response.expect_field("Content-Type", "text/css");
-        let vary = response.field("Vary").unwrap_or_default();
-        assert!(vary.eq_ignore_ascii_case("accept-encoding"), "{accepted}\n{response}");
+        if coding.is_some() {
+            let vary = response.field("Vary").unwrap_or_default();
+            assert!(vary.eq_ignore_ascii_case("accept-encoding"), "{accepted}\n{response}");
+        }
     }
     server
         .send(&Request::get("/b.css").field("Accept-Encoding", "gzip, br"))

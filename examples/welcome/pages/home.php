@@ -49,7 +49,7 @@ render('Welcome', function () use ($facts) { ?>
             <h3>A server</h3>
             <p>The daemon takes its configuration while it runs:</p>
             <pre><code>corral daemon
-corral config set /config site.json</code></pre>
+corral config set site.json</code></pre>
         </article>
         <article class="card">
             <h3>This example</h3>

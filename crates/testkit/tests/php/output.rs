@@ -15,9 +15,7 @@ fn script(code: &str) -> (Site, Daemon) {
 fn a_short_response_has_a_length() {
     let (_site, server) = script("echo 'hello';");
     let response = server.get("/").expect(200).expect_body("hello").expect_no_field("Transfer-Encoding");
-    let response =
-        response.expect_field("Content-Length", "5").expect_field("Content-Type", "text/html; charset=UTF-8");
-    assert!(response.field("X-Powered-By").is_some_and(|value| value.starts_with("PHP/")), "{response}");
+    response.expect_field("Content-Length", "5").expect_field("Content-Type", "text/html; charset=UTF-8");
 }
 
 #[test]
@@ -94,19 +92,21 @@ fn a_length_of_the_scripts_own_is_kept() {
     client.get("/").expect(200);
 }
 
-/// A script that says 5 and writes more would otherwise write the next response of the connection.
+/// A script that says 2 and writes more would otherwise write the next response of the connection, and
+/// one that says 50 would eat it.
 #[test]
 fn a_wrong_length_does_not_confuse_the_next_response() {
-    for (length, text) in [(2, "hello"), (50, "hello")] {
-        let (_site, server) = script(&format!("header('Content-Length: {length}'); echo '{text}';"));
+    for length in [2, 50] {
+        let (_site, server) = script(&format!("header('Content-Length: {length}'); echo 'hello';"));
         let mut client = server.connect();
         client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
-        let all = String::from_utf8_lossy(&client.read_to_end()).into_owned();
-        let body = all.split_once("\r\n\r\n").expect("a response").1;
-        assert!(
-            length == 50 && body == "hello" || body.starts_with("heHTTP/1.1 ") || body == "he",
-            "{length}: {all}"
-        );
+        while let Ok(response) = client.try_read_response_to("GET") {
+            assert!(matches!(response.text().as_str(), "hello" | "he"), "{length}\n{response}");
+            if response.field("Connection").is_none() {
+                client.get("/").expect(200);
+            }
+            client.finish_writing();
+        }
     }
 }
 

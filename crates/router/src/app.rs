@@ -4,6 +4,7 @@ mod exchange;
 mod pool;
 mod port;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -17,8 +18,8 @@ use smallvec::SmallVec;
 use crate::main_link::MainLink;
 
 pub(crate) use exchange::{Exchange, Failure, LoopApp, Piece, RequestBody};
-pub(crate) use pool::Request;
 use pool::{Cancelled, Pool};
+pub(crate) use pool::{RESCUE, Request};
 pub(crate) use port::ChannelPort;
 
 /// An application instance: its specification and its workers.
@@ -37,7 +38,8 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(id: AppId, spec: AppSpec, main: MainLink) -> Arc<Self> {
-        let pool = Mutex::new(Pool::new(spec.processes.clone(), Instant::now()));
+        let n_processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let pool = Mutex::new(Pool::new(spec.processes.clone(), n_processors, Instant::now()));
         let (retired, last_error) = (AtomicBool::new(false), Mutex::new(None));
         Arc::new(Self { id, spec, pool, main, retired, last_error })
     }
@@ -56,9 +58,16 @@ impl App {
 
     /// A worker reported the end of a request. Returns the request's buffer for another use, or nothing
     /// when the worker does not hold such a request.
-    pub(crate) fn done(&self, worker: usize, lane: Lane, id: RequestId, now: Instant) -> Option<Vec<u8>> {
+    pub(crate) fn done(
+        &self,
+        worker: usize,
+        lane: Lane,
+        id: RequestId,
+        run_time: u32,
+        now: Instant,
+    ) -> Option<Vec<u8>> {
         let mut pool = self.pool.lock();
-        let buffer = pool.done(worker, lane, id, now).ok();
+        let buffer = pool.done(worker, lane, id, run_time, now).ok();
         let unused = self.retired.load(Ordering::Relaxed) && pool.n_active() == 0;
         drop(pool);
         if unused {
@@ -104,13 +113,24 @@ impl App {
         self.pool.lock().port_mut(worker).map(act)
     }
 
-    /// Wakes the workers that got something and sleep. Called once for a batch of requests.
-    pub(crate) fn wake_workers(&self) {
+    /// Gives requests that wait behind a script that takes longer than expected to idle workers.
+    pub(crate) fn rescue(&self, now: Instant) {
+        self.pool.lock().rescue(now);
+        self.wake_workers();
+    }
+
+    /// Wakes the workers that got something and sleep. Called once for a batch of requests. True when
+    /// `rescue` should be called in a while.
+    pub(crate) fn wake_workers(&self) -> bool {
         let mut sleepers: SmallVec<[Sleeper; 8]> = SmallVec::new();
-        self.pool.lock().take_touched(|port| sleepers.extend(port.channel.claim_sleeper()));
+        let mut pool = self.pool.lock();
+        pool.take_touched(|port| sleepers.extend(port.channel.claim_sleeper()));
+        let may_need_rescue = pool.may_need_rescue();
+        drop(pool);
         for sleeper in sleepers {
             sleeper.wake();
         }
+        may_need_rescue
     }
 
     pub(crate) fn add_worker(&self, id: WorkerId, pid: u32, port: ChannelPort) -> usize {

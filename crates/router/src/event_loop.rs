@@ -14,16 +14,16 @@ use std::os::unix::net::UnixListener as StdUnixListener;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use corral_channel::{Bell, Lane, LaneReceiver, RequestId};
 use corral_config::address::ListenAddress;
 use corral_ipc::message::{AppId, Exit};
 use corral_sys::watched::Watched;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::accept::{self, Acceptor, Slot};
-use crate::app::{App, Failure, Gone, LoopApp};
+use crate::app::{App, Failure, Gone, LoopApp, RESCUE};
 use crate::counters::Counters;
 use crate::deadline::{Deadlines, SWEEP_INTERVAL};
 use crate::generation::{Generation, LoopGeneration};
@@ -95,6 +95,8 @@ pub(crate) struct EventLoop {
     slots: RefCell<Vec<Rc<Slot>>>,
     /// The bells say that this loop sleeps.
     announced: Cell<bool>,
+    /// A request waits ahead although a worker is idle.
+    rescue_later: Notify,
 }
 
 struct AttachedApp {
@@ -128,6 +130,7 @@ fn run(lane: Lane, counters: Arc<Counters>, inbox: mpsc::UnboundedReceiver<Comma
         .build_local(tokio::runtime::LocalOptions::default())?;
     runtime.block_on(async move {
         tokio::task::spawn_local(sweep(Rc::clone(&event_loop)));
+        tokio::task::spawn_local(rescue(Rc::clone(&event_loop)));
         event_loop.obey(inbox).await;
     });
     Ok(())
@@ -139,6 +142,18 @@ fn with_current(act: impl FnOnce(&EventLoop)) {
             act(event_loop);
         }
     });
+}
+
+/// Looks after requests that were not given to an idle worker, see `Pool::rescue`.
+async fn rescue(event_loop: Rc<EventLoop>) {
+    loop {
+        event_loop.rescue_later.notified().await;
+        tokio::time::sleep(RESCUE).await;
+        let now = Instant::now();
+        for attached in event_loop.apps.borrow().values() {
+            attached.loop_app.app.rescue(now);
+        }
+    }
 }
 
 async fn sweep(event_loop: Rc<EventLoop>) {
@@ -158,14 +173,19 @@ impl EventLoop {
             apps: RefCell::new(BTreeMap::new()),
             slots: RefCell::new(Vec::new()),
             announced: Cell::new(false),
+            rescue_later: Notify::new(),
         })
     }
 
     /// Wakes workers, takes answers, and publishes that this loop sleeps unless there are more of them.
     fn before_sleep(&self) {
         let apps = self.apps.borrow();
+        let mut may_need_rescue = false;
         for attached in apps.values() {
-            attached.loop_app.wake_workers();
+            may_need_rescue |= attached.loop_app.wake_workers();
+        }
+        if may_need_rescue {
+            self.rescue_later.notify_one();
         }
         let now = self.deadlines.now();
         if drain(&apps, now) {
@@ -302,7 +322,7 @@ impl EventLoop {
     }
 }
 
-fn drain(apps: &BTreeMap<AppId, AttachedApp>, now: std::time::Instant) -> bool {
+fn drain(apps: &BTreeMap<AppId, AttachedApp>, now: Instant) -> bool {
     let mut any = false;
     for attached in apps.values().filter(|attached| attached.loop_app.is_waiting()) {
         any |= attached.loop_app.drain(now);

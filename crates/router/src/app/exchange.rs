@@ -192,11 +192,10 @@ impl LoopApp {
         self.bell.replace(bell);
     }
 
-    /// Wakes the workers that this loop has put something in front of.
-    pub(crate) fn wake_workers(&self) {
-        if self.touched.replace(false) {
-            self.app.wake_workers();
-        }
+    /// Wakes the workers that this loop has put something in front of. True when the application's
+    /// `rescue` should be called in a while.
+    pub(crate) fn wake_workers(&self) -> bool {
+        self.touched.replace(false) && self.app.wake_workers()
     }
 
     /// Takes all frames that workers have published for this loop; returns whether there were any.
@@ -237,14 +236,15 @@ impl LoopApp {
             self.app.leaving(worker, now);
         }
         if head.flags.contains(Flags::DONE) {
-            self.on_done(worker, head.request, now)?;
+            self.on_done(worker, head, now)?;
         }
         Ok(())
     }
 
-    fn on_done(&self, worker: usize, id: RequestId, now: Instant) -> Result<(), String> {
+    fn on_done(&self, worker: usize, head: &FrameHead, now: Instant) -> Result<(), String> {
         self.touched.set(true);
-        let Some(buffer) = self.app.done(worker, self.lane, id, now) else {
+        let id = head.request;
+        let Some(buffer) = self.app.done(worker, self.lane, id, head.aux, now) else {
             return Err(format!("the worker ended request {} that it does not hold", id.0));
         };
         buffers::give(buffer);

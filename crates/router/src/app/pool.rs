@@ -1,10 +1,14 @@
 //! Which worker of an application gets which request. Pure: ports stand for the channels, time comes in.
 //!
-//! An idle worker is always preferred, the most recently used one first, so that spare ones can
-//! retire. Without one, a busy worker may hold one more request *ahead*, so that it goes on without
-//! waiting for the router to be scheduled. A request that waits ahead is taken back as soon as another
-//! worker is idle, or when it has waited behind a slow one for longer than `STALE`. Everything else
-//! waits in one queue, first come, first served.
+//! An idle worker is preferred, the most recently used one first, so that spare ones can retire.
+//! Without one, a busy worker may hold requests *ahead*, so that it goes on without waiting for the router
+//! to be scheduled: one, or as many short ones as make up `AHEAD`. A request that waits ahead is taken
+//! back when another worker has nothing to do, or when it has waited behind a slow one for longer than
+//! `STALE`. Everything else waits in one queue, first come, first served.
+//!
+//! There is one case in which an idle worker is left asleep: every processor has a busy worker already, and
+//! the scripts are so short that waiting for one costs less than waking another. If a script turns out
+//! to be longer after all, `rescue` gives what waits behind it to the idle worker.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -18,8 +22,18 @@ use smallvec::SmallVec;
 /// How long a request may wait behind another one before a worker that finishes earlier takes it over.
 const STALE: Duration = Duration::from_millis(10);
 
-/// Requests in one worker's hands: one being run and one ahead.
-const HANDS: usize = 2;
+/// Scripts that run for less than this do not repay waking a worker for want of a free processor.
+const SHORT: Duration = Duration::from_micros(250);
+
+/// How long a request waits ahead at most while another worker is idle.
+pub(crate) const RESCUE: Duration = Duration::from_millis(2);
+
+/// Work that a worker may hold ahead of what it runs: about as much as it gets done before the router, on
+/// a busy machine, is scheduled again.
+const AHEAD: Duration = Duration::from_micros(150);
+
+/// Requests that a worker may hold ahead at most.
+const MAX_AHEAD: u128 = 7;
 
 /// The sending half of one worker's channel.
 pub(crate) trait Port {
@@ -57,13 +71,14 @@ struct Worker<P> {
     id: WorkerId,
     pid: u32,
     port: P,
-    held: SmallVec<[Held; HANDS]>,
+    /// In the order in which they were handed over; the first one runs.
+    held: SmallVec<[Held; 2]>,
     /// No more requests for this one: it was told to quit, or said that it leaves.
     leaving: bool,
     /// It kept a request waiting for too long: it gets nothing ahead until it has ended what it runs.
     slow: bool,
     idle_since: Instant,
-    /// Counts the changes of `held`: tells whether an entry of `half` is still true.
+    /// Counts the changes of `held`: tells whether an entry of `open` is still true.
     epoch: u32,
     next_slot: usize,
 }
@@ -74,9 +89,10 @@ pub(crate) struct Pool<P> {
     workers: Slab<Worker<P>>,
     /// Workers without a request, the most recently used last.
     idle: Vec<usize>,
-    /// Workers with exactly one request, the most recently started last: among unequal scripts, one
-    /// that has run for long is likely to run on. Entries of an older epoch are void.
-    half: Vec<(usize, u32)>,
+    /// Busy workers that may take one more ahead. The last is the next: the one that has most recently
+    /// begun something, as among unequal scripts one that has run for long is likely to run on; after its
+    /// turn it is the first. Entries of an older epoch are void.
+    open: VecDeque<(usize, u32)>,
     /// Requests that were handed over ahead, oldest first. Void when the worker no longer holds them.
     ahead: VecDeque<(usize, Lane, RequestId)>,
     queue: VecDeque<Request>,
@@ -85,6 +101,10 @@ pub(crate) struct Pool<P> {
     n_held: usize,
     n_starting: u32,
     processes: Processes,
+    /// Processors that workers can run on.
+    n_processors: usize,
+    /// Eight times the moving average of how long requests ran, in microseconds; none before the first.
+    run_time_x8: Option<u64>,
     now: Instant,
 }
 
@@ -113,17 +133,19 @@ pub(crate) struct Figures {
 }
 
 impl<P: Port> Pool<P> {
-    pub(crate) fn new(processes: Processes, now: Instant) -> Self {
+    pub(crate) fn new(processes: Processes, n_processors: usize, now: Instant) -> Self {
         Self {
             workers: Slab::new(),
             idle: Vec::new(),
-            half: Vec::new(),
+            open: VecDeque::new(),
             ahead: VecDeque::new(),
             queue: VecDeque::new(),
             touched: Vec::new(),
             n_held: 0,
             n_starting: 0,
             processes,
+            n_processors,
+            run_time_x8: None,
             now,
         }
     }
@@ -135,15 +157,17 @@ impl<P: Port> Pool<P> {
         self.dispatch();
     }
 
-    /// A request has ended: its worker's hand is free.
+    /// A request has ended after it ran for `run_time` microseconds: its worker's hand is free.
     pub(crate) fn done(
         &mut self,
         worker: usize,
         lane: Lane,
         id: RequestId,
+        run_time: u32,
         now: Instant,
     ) -> Result<Vec<u8>, NotHeld> {
         self.now = now;
+        self.note_run_time(run_time);
         let entry = self.workers.get_mut(worker).ok_or(NotHeld)?;
         let position = entry.position(lane, id).ok_or(NotHeld)?;
         let held = entry.release(position);
@@ -153,6 +177,21 @@ impl<P: Port> Pool<P> {
             self.refill(worker);
         }
         Ok(held.request.payload)
+    }
+
+    /// Gives a request that has waited ahead for too long to an idle worker.
+    pub(crate) fn rescue(&mut self, now: Instant) {
+        self.now = now;
+        while let Some(&worker) = self.idle.last() {
+            let Some(request) = self.take_over_ahead(worker, RESCUE) else { return };
+            self.queue.push_front(request);
+            self.hand_over_to_idle();
+        }
+    }
+
+    /// Whether a request waits ahead although a worker is idle.
+    pub(crate) fn may_need_rescue(&self) -> bool {
+        !self.idle.is_empty() && !self.ahead.is_empty()
     }
 
     /// The worker leaves after what it runs now: what waits in its hands goes to others.
@@ -320,13 +359,15 @@ impl<P: Port> Pool<P> {
     /// Gives a worker whose hands became freer what has waited longest.
     fn refill(&mut self, worker: usize) {
         let is_idle = self.workers[worker].held.is_empty();
-        let taken_over = self.take_over_ahead(worker, if is_idle { Duration::ZERO } else { STALE });
+        let has_nothing_to_do = is_idle && self.queue.is_empty();
+        let patience = if has_nothing_to_do { Duration::ZERO } else { STALE };
+        let taken_over = self.take_over_ahead(worker, patience);
         let entry = &mut self.workers[worker];
         if is_idle {
             entry.idle_since = self.now;
             self.idle.push(worker);
         } else {
-            self.half.push((worker, entry.epoch));
+            self.open.push_back((worker, entry.epoch));
         }
         if let Some(request) = taken_over
             && let Err(request) = self.hand_over(worker, request)
@@ -375,13 +416,37 @@ impl<P: Port> Pool<P> {
         }
         let held = entry.release(position);
         self.n_held -= 1;
-        if !entry.leaving && entry.held.len() == 1 {
-            self.half.push((worker, entry.epoch));
-        } else if !entry.leaving && entry.held.is_empty() {
+        if !entry.leaving && !entry.held.is_empty() {
+            self.open.push_back((worker, entry.epoch));
+        } else if !entry.leaving {
             entry.idle_since = self.now;
             self.idle.push(worker);
         }
         Some(held.request)
+    }
+
+    fn hand_over_to_idle(&mut self) {
+        let (Some(&worker), Some(request)) = (self.idle.last(), self.queue.pop_front()) else { return };
+        if let Err(request) = self.hand_over(worker, request) {
+            self.queue.push_front(request);
+        }
+    }
+
+    /// How long a request is expected to run.
+    fn run_time(&self) -> Duration {
+        self.run_time_x8.map_or(Duration::MAX, |eightfold| Duration::from_micros(eightfold / 8))
+    }
+
+    /// Requests that a worker may hold, the one that it runs included.
+    fn max_held(&self) -> usize {
+        let run_time = self.run_time().as_micros().max(1);
+        1 + (AHEAD.as_micros() / run_time).clamp(1, MAX_AHEAD) as usize
+    }
+
+    /// One eighth of each new value: a few requests are enough to notice a change.
+    fn note_run_time(&mut self, run_time: u32) {
+        let known = self.run_time_x8.unwrap_or(u64::from(run_time) * 8);
+        self.run_time_x8 = Some(known - known / 8 + u64::from(run_time));
     }
 
     fn dispatch(&mut self) {
@@ -397,13 +462,19 @@ impl<P: Port> Pool<P> {
 
     /// The worker that gets the next request: an idle one, or the most recently started with a free hand.
     fn next_hand(&mut self) -> Option<usize> {
-        if let Some(&worker) = self.idle.last() {
-            return Some(worker);
+        let n_busy = self.workers.len() - self.idle.len();
+        if n_busy < self.n_processors || self.run_time() >= SHORT {
+            return self.idle.last().copied().or_else(|| self.next_open());
         }
-        while let Some(&(worker, epoch)) = self.half.last() {
+        self.next_open().or_else(|| self.idle.last().copied())
+    }
+
+    /// The most recently started worker with a free hand.
+    fn next_open(&mut self) -> Option<usize> {
+        while let Some(&(worker, epoch)) = self.open.back() {
             match self.workers.get(worker) {
-                Some(entry) if entry.epoch == epoch && entry.has_free_hand() => return Some(worker),
-                _ => self.half.pop(),
+                Some(entry) if entry.epoch == epoch && entry.is_open(self.max_held()) => return Some(worker),
+                _ => self.open.pop_back(),
             };
         }
         None
@@ -424,11 +495,14 @@ impl<P: Port> Pool<P> {
         entry.epoch = entry.epoch.wrapping_add(1);
         self.n_held += 1;
         if entry.held.len() == 1 {
-            self.idle.pop();
-            self.half.push((worker, entry.epoch));
-            self.compact_half();
+            let idle = self.idle.pop();
+            debug_assert_eq!(idle, Some(worker));
+            self.open.push_back((worker, entry.epoch));
+            self.compact_open();
         } else {
-            self.half.pop();
+            let open = self.open.pop_back();
+            debug_assert!(open.is_some_and(|(open, _)| open == worker));
+            self.open.push_front((worker, entry.epoch));
             self.ahead.push_back((worker, lane, id));
         }
         Ok(())
@@ -438,15 +512,15 @@ impl<P: Port> Pool<P> {
         if self.idle.last() == Some(&worker) {
             self.idle.pop();
         } else {
-            self.half.pop();
+            self.open.pop_back();
         }
     }
 
     /// Void entries are dropped when they are popped; under light load nothing pops, so count them.
-    fn compact_half(&mut self) {
-        if self.half.len() > 16 + 2 * self.workers.len() {
+    fn compact_open(&mut self) {
+        if self.open.len() > 16 + 2 * self.workers.len() {
             let workers = &self.workers;
-            self.half.retain(|&(worker, epoch)| workers.get(worker).is_some_and(|w| w.epoch == epoch));
+            self.open.retain(|&(worker, epoch)| workers.get(worker).is_some_and(|w| w.epoch == epoch));
         }
     }
 }
@@ -466,8 +540,9 @@ impl<P> Worker<P> {
         self.held.iter().position(|held| held.request.lane == lane && held.request.id == id)
     }
 
-    fn has_free_hand(&self) -> bool {
-        !self.leaving && !self.slow && self.held.len() == 1
+    /// Whether it is busy and may take one more ahead.
+    fn is_open(&self, max_held: usize) -> bool {
+        !self.leaving && !self.slow && (1..max_held).contains(&self.held.len())
     }
 
     fn release(&mut self, position: usize) -> Held {

@@ -7,6 +7,11 @@ use std::rc::Rc;
 
 use super::*;
 
+const N_PROCESSORS: usize = 1;
+
+/// A run time, in microseconds, that repays waking a worker.
+const LONG: u32 = 10_000;
+
 /// What a worker's channel would hold.
 #[derive(Debug, Default)]
 struct Memory {
@@ -58,7 +63,8 @@ impl Scene {
             spare,
             idle_timeout: Duration::from_secs(1),
         };
-        let mut scene = Self { pool: Pool::new(processes, now), ports: Vec::new(), now, log: Vec::new() };
+        let mut scene =
+            Self { pool: Pool::new(processes, N_PROCESSORS, now), ports: Vec::new(), now, log: Vec::new() };
         for worker in 0..n_workers {
             scene.add(worker);
         }
@@ -91,11 +97,16 @@ impl Scene {
                 self.ports[number(1) as usize].0.borrow_mut().started.insert(number(2));
             }
             "done" => {
-                let done = self.pool.done(number(1) as usize, lane, RequestId(number(2)), self.now);
+                let done = self.pool.done(number(1) as usize, lane, RequestId(number(2)), LONG, self.now);
                 if done.is_err() {
                     self.log.push(format!("not held {}", number(2)));
                 }
             }
+            "done_fast" => {
+                let id = RequestId(number(2));
+                self.pool.done(number(1) as usize, lane, id, 10, self.now).expect("it was held");
+            }
+            "rescue" => self.pool.rescue(self.now),
             "leave" => self.pool.leaving(number(1) as usize, self.now),
             "die" => {
                 let removed = self.pool.remove_worker(WorkerId(number(1)), self.now).expect("it was there");
@@ -153,6 +164,20 @@ fn a_worker_that_ends_one_gets_the_next_from_the_queue() {
 #[test]
 fn an_idle_worker_takes_over_what_waits_ahead_of_another() {
     check(2, "submit 1; submit 2; submit 3; start 1 1; start 0 2; done 1 1", "0: 2 3 | 1: 1 3");
+}
+
+#[test]
+fn short_scripts_do_not_wake_a_worker_for_want_of_a_free_processor() {
+    check(2, "submit 1; start 1 1; done_fast 1 1; submit 2; submit 3", "0: | 1: 1 2 3");
+}
+
+#[test]
+fn a_script_that_was_expected_to_be_short_holds_nobody_up() {
+    check(
+        2,
+        "submit 1; start 1 1; done_fast 1 1; submit 2; start 1 2; submit 3; rescue; +20ms; rescue",
+        "0: 3 | 1: 1 2 3",
+    );
 }
 
 #[test]

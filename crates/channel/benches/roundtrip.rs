@@ -1,8 +1,9 @@
 //! What a round trip through the channel costs: `cargo bench -p corral-channel`.
 //!
-//! A router and a worker, two processes over a real memfd, each on a CPU of its own where there are two. A round
-//! trip is two messages: a request and its response. System calls are counted where they are made: the channel says of each
-//! wait and wake-up whether it took one, and the event loop counts its epoll_wait; `strace -f -c` agrees.
+//! A router and a worker, two processes over a real memfd, each on a CPU of its own where there are
+//! two. A round trip is two messages: a request and its response. System calls are counted where they
+//! are made: the channel says of each wait and wake-up whether it took one, and the event loop counts
+//! its epoll_wait; `strace -f -c` agrees.
 
 use std::hint;
 use std::os::fd::OwnedFd;

@@ -1,4 +1,103 @@
 //! Shared-memory rings between the router and its workers: wake-ups, messages, take-back.
+//!
+//! The prototype makes a [`WorkerBell`] for its application and a [`WorkerEnd`] for each worker that it
+//! forks; the router maps them as a [`Bell`], a [`WorkerPort`] (submission, shared by its event loops)
+//! and one [`LaneReceiver`] for each event loop. Which process starts which, and how descriptors
+//! travel, is for others. What the frames mean is in [`Kind`] and [`Flags`], what is in them in
+//! [`message`].
+//!
+//! # What it promises
+//! - **No system call for a peer that is awake.** Publishing is a copy, a store, a fence and a load of
+//!   a flag. Publishing ([`WorkerPort::submit`], [`WorkerEnd::send`]) and waking ([`WorkerPort::wake`],
+//!   [`WorkerEnd::ring`]) are separate, so that a batch pays for one wake-up at most.
+//! - **No wake-up is lost**, as long as each side does its part. Who sleeps announces it, looks again
+//!   at everything that could end the sleep, and sleeps then; who publishes looks at the flag
+//!   afterwards. An event loop calls [`Bell::announce_sleep`] for all its bells, then
+//!   [`LaneReceiver::has_frames`] for all its lanes, then epoll; after draining a lane
+//!   [`LaneReceiver::wake_producer`]. A worker killed between taking a flag and ringing takes that ring
+//!   with it: a loop that wakes for any reason has to look at all its lanes, and has to be woken when a
+//!   worker dies.
+//! - **No byte of the other side is trusted.** It can write anything anywhere in the memory at any
+//!   time. Layout and positions are kept privately; what is read is copied once, checked, then used;
+//!   what does not fit is [`Corrupt`]. The memory cannot be shrunk. A hostile worker can at worst send
+//!   nonsense that is well-formed, and silence the bell of its own application.
+//! - **Nothing blocks the router**: a full ring is an error ([`SendError::Full`]), for the worker a
+//!   reason to wait.
+//!
+//! # Memory of a worker, version 1
+//! Numbers are in the machine's byte order, offsets and sizes in bytes. Each 32- and 64-bit word is
+//! aligned and accessed atomically. Unused bytes are zero. `n` is the number of lanes, 1 to 252.
+//!
+//! | offset | size | written by | |
+//! | --- | --- | --- | --- |
+//! | 0 | 8 | prototype | `corralWK` |
+//! | 8 | 4 | prototype | version, 1 |
+//! | 12 | 4 | prototype | `n` |
+//! | 128 | 4 | both | 1 while the worker sleeps or is about to; it sleeps on this word (futex) |
+//! | 256 | 64 × 4 | both | slots: ticket × 4 + 1 queued, 2 started, 3 taken back; fresh: 0 |
+//! | 512 | 1 | worker | length of the note |
+//! | 513 | 255 | worker | note |
+//! | 768 | 256 | both | cursors of the request ring |
+//! | 1024 | n × 256 | both | cursors of each lane |
+//! | D = 1024 + n × 256, rounded up to 4096 | 262144 | router | data of the request ring |
+//! | D + 262144 | n × C | worker | data of each lane |
+//!
+//! C is 262144 / n rounded down to a power of two, at least 32768 and at most 131072.
+//!
+//! Cursors of a ring, producer's and consumer's words 128 bytes apart so that neither side's stores
+//! take the other's cache lines:
+//!
+//! | offset | size | written by | |
+//! | --- | --- | --- | --- |
+//! | 0 | 8 | producer | position up to which frames are published |
+//! | 8 | 4 | producer | lanes: 1 while the worker waits for room here |
+//! | 128 | 8 | consumer | position up to which frames may be overwritten |
+//!
+//! A position counts bytes from the beginning of the ring's life, is a multiple of 16, never goes back,
+//! and does not wrap in the life of a machine; its place in the data is its remainder by the ring's
+//! size. The distance of the two positions is at most that size.
+//!
+//! Frames follow each other without gaps, each padded to a multiple of 16. A head never wraps around
+//! the end of the data; a payload may:
+//!
+//! | offset | size | |
+//! | --- | --- | --- |
+//! | 0 | 4 | bytes of payload: at most 131072 in the request ring, C / 2 - 16 in a lane |
+//! | 4 | 1 | [`Kind`] |
+//! | 5 | 1 | [`Flags`]: 1 end, 2 done, 4 last |
+//! | 6 | 2 | lane (in a lane: ignored) |
+//! | 8 | 4 | request |
+//! | 12 | 4 | `aux`: Request: ticket × 64 + slot, else as [`Kind`] says |
+//! | 16 | | payload: encoded heads as in [`message`], or bytes of a body |
+//!
+//! # Memory of a bell, version 1
+//! | offset | size | written by | |
+//! | --- | --- | --- | --- |
+//! | 0 | 8 | prototype | `corralBL` |
+//! | 8 | 4 | prototype | version, 1 |
+//! | 12 | 4 | prototype | `n` |
+//! | 128 + lane × 128 | 4 | both | 1 while the lane's event loop sleeps or is about to |
+//!
+//! Whoever changes that 1 to 0 adds one to the lane's eventfd. Nobody reads the eventfd; it is watched
+//! edge-triggered.
+//!
+//! # Ordering
+//! - A producer writes frames, then stores its position with Release; a consumer loads it with Acquire,
+//!   then reads the frames. The same goes the other way for the consumer's position and the reuse of
+//!   the room.
+//! - A flag is stored, then a sequentially consistent fence, then the positions are looked at. A
+//!   position is stored, then a sequentially consistent fence, then the flag is looked at, and changed
+//!   from 1 to 0 by compare-and-swap by the one who wakes.
+//! - A slot is stored as queued before its frame is published; it leaves that state by compare-and-swap
+//!   only.
+//!
+//! # Checking it
+//! - `cargo test -p corral-channel`; `cargo bench -p corral-channel` for what it costs.
+//! - `RUSTFLAGS="--cfg loom" cargo test -p corral-channel --release --lib loom` explores the protocols
+//!   (`loom_models`).
+//! - `MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p corral-channel --lib`: rings, ends
+//!   and decoders on the heap, without system calls. (The tests in `tests/` need a kernel.)
+//! - [`fuzz`] has the entries of the fuzz targets.
 
 mod frame;
 #[cfg(not(loom))]
@@ -27,3 +126,10 @@ pub const BODY_WINDOW: u32 = 64 * 1024;
 
 /// Bytes of request body that travel with the head; all of a longer one travels in Body frames.
 pub const MAX_INLINE_BODY: usize = 64 * 1024;
+
+/// How long property tests look: not long where each step is interpreted.
+#[cfg(all(test, not(loom)))]
+fn few_cases() -> proptest::test_runner::Config {
+    let cases = if cfg!(miri) { 4 } else { 256 };
+    proptest::test_runner::Config { cases, failure_persistence: None, ..Default::default() }
+}

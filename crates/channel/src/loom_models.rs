@@ -56,7 +56,8 @@ impl RingMemory for LoomRing {
     fn write(&self, at: usize, bytes: &[u8]) {
         for (idx, unit) in bytes.chunks(FRAME_UNIT).enumerate() {
             self.0.units[at / FRAME_UNIT + idx].with_mut(|cell| {
-                // SAFETY: loom has checked that nobody else looks at this cell; `unit` is a chunk of at most its size.
+                // SAFETY: loom has checked that nobody else looks at this cell; `unit` is a chunk of at
+                // most its size.
                 unsafe { (&mut *cell)[..unit.len()].copy_from_slice(unit) };
             });
         }

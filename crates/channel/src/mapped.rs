@@ -1,6 +1,7 @@
 //! Everything that lies in shared memory: its layout, its views, and the two ends of a channel.
 //!
-//! Model-checked atomics cannot lie there, so `cfg(loom)` leaves this module out and checks what it is built of.
+//! Model-checked atomics cannot lie there, so `cfg(loom)` leaves this module out and checks what it is
+//! built of.
 
 pub(crate) mod bell;
 pub(crate) mod layout;

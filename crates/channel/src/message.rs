@@ -1,7 +1,8 @@
-//! What is in the payload of Request and Response frames: a head, and the first bytes of the body behind it.
+//! What is in the payload of Request and Response frames: a head, and the first bytes of the body
+//! behind it.
 //!
-//! Numbers are little-endian; strings are a u32 of length each, the lengths together in front of the strings. Encoding appends
-//! to a buffer, decoding borrows from one; neither allocates for each field.
+//! Numbers are little-endian; strings are a u32 of length each, the lengths together in front of the
+//! strings. Encoding appends to a buffer, decoding borrows from one; neither allocates for each field.
 
 mod fields;
 mod reader;

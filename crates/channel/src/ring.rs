@@ -6,9 +6,6 @@
 //! from a private copy, and whatever does not fit is `Corrupt`: no peer can make us read or write outside the
 //! ring, loop, or panic.
 
-#[cfg(all(test, not(loom)))]
-mod tests;
-
 use crate::frame::{Direction, FRAME_UNIT, FrameHead};
 use crate::sleep::SleepFlag;
 use crate::sync::{AtomicU64, Ordering};
@@ -294,8 +291,8 @@ impl<M: RingMemory> Consumer<M> {
         Ok(Open { head, payload, remaining, next })
     }
 
-    /// Appends up to `n` bytes of the payload of the frame that `peek` gave to `out`. With its last byte the frame is
-    /// gone and its room given back, so a frame without payload takes one call too.
+    /// Appends up to `n` bytes of the payload of the frame that `peek` gave to `out`. With its last
+    /// byte the frame is gone and its room given back, so a frame without payload takes one call too.
     pub(crate) fn read(&mut self, n: usize, out: &mut Vec<u8>) -> usize {
         let Some(open) = &mut self.open else { return 0 };
         let n = n.min(open.remaining);

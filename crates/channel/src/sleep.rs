@@ -34,10 +34,12 @@ impl SleepFlag {
         self.0.store(AWAKE, Ordering::Relaxed);
     }
 
-    /// Waker, after it has published: whether the other side sleeps and this caller is the one to wake it.
+    /// Waker, after it has published: whether the other side sleeps and this caller is the one to wake
+    /// it.
     ///
-    /// For a peer that is awake this is a fence and a load of a cache line that does not change. A caller that comes too
-    /// late writes nothing, so nothing of it can get in the way of the next announcement.
+    /// For a peer that is awake this is a fence and a load of a cache line that does not change. A
+    /// caller that comes too late writes nothing, so nothing of it can get in the way of the next
+    /// announcement.
     pub(crate) fn claim(&self) -> bool {
         fence(Ordering::SeqCst);
         self.0.load(Ordering::Relaxed) == ASLEEP
@@ -49,7 +51,8 @@ impl SleepFlag {
         self.0.load(Ordering::Relaxed) != AWAKE
     }
 
-    /// Sleeper: sleeps unless `ready`, which is asked after the announcement; true if it took a system call. May return early.
+    /// Sleeper: sleeps unless `ready`, which is asked after the announcement; true if it took a system
+    /// call. May return early.
     pub(crate) fn sleep_unless(&self, timeout: Option<Duration>, ready: impl FnOnce() -> bool) -> bool {
         self.announce();
         let sleeps = !ready();
@@ -69,7 +72,7 @@ impl SleepFlag {
     pub(crate) fn wake(&self) -> bool {
         let asleep = self.claim();
         if asleep {
-            self.0.wake();
+            self.end_sleep();
         }
         asleep
     }
@@ -77,7 +80,8 @@ impl SleepFlag {
 
 /// A producer that found no room sleeps unless `ready`, as by [`SleepFlag::sleep_unless`].
 ///
-/// A worker has one word to sleep on and many reasons, so `wants_room` tells the consumer that this reason is its own.
+/// A worker has one word to sleep on and many reasons, so `wants_room` tells the consumer that this
+/// reason is its own.
 pub(crate) fn sleep_for_room(
     sleeping: &SleepFlag,
     wants_room: &SleepFlag,

@@ -106,7 +106,7 @@ impl SlotWord {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

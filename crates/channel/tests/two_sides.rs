@@ -1,6 +1,8 @@
 //! The channel between two sides that really sleep: threads with a mapping each, then two processes.
 
-use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like the tests")]
+
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::process::Command;
 use std::thread;
 
@@ -173,8 +175,6 @@ fn router_process() {
 
 #[test]
 fn processes_exchange_requests() {
-    use std::os::fd::AsRawFd;
-
     let (bell, mut descriptors) = WorkerBell::create(1).unwrap();
     let (worker, worker_fd) = WorkerEnd::create(&bell).unwrap();
     descriptors.insert(0, worker_fd);

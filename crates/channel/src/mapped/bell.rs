@@ -1,8 +1,8 @@
-//! How workers wake the router's event loops: a flag and an eventfd for each loop, shared by all workers
-//! of an application instance.
+//! How workers wake the router's event loops: a flag and an eventfd for each loop, shared by all
+//! workers of an application instance.
 //!
-//! A hostile worker can silence the bell or ring it without end. Both hurt its own application alone, and the loops look at the
-//! lanes whenever they wake for another reason.
+//! A hostile worker can silence the bell or ring it without end. Both hurt its own application alone,
+//! and the loops look at the lanes whenever they wake for another reason.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -78,10 +78,12 @@ pub struct WorkerBell {
 }
 
 impl WorkerBell {
-    /// Makes a bell of `n_lanes` lanes. The descriptors are for the router: the memory, then one eventfd for each lane.
+    /// Makes a bell of `n_lanes` lanes. The descriptors are for the router: the memory, then one
+    /// eventfd for each lane.
     ///
     /// # Errors
-    /// `InvalidInput` when `n_lanes` is zero or above [`crate::MAX_LANES`]; else no memory or descriptor is left.
+    /// `InvalidInput` when `n_lanes` is zero or above [`crate::MAX_LANES`]; else no memory or
+    /// descriptor is left.
     pub fn create(n_lanes: u16) -> io::Result<(Self, Vec<OwnedFd>)> {
         let shape = Shape { n_lanes };
         let (region, memory) = map::create("corral-bell", shape, Magic::Bell, shape.bell_size())?;

@@ -24,7 +24,8 @@ const REQUEST_RING: usize = 256 * KIB;
 /// Bytes of payload that one frame to a worker can have: half the ring.
 pub const MAX_REQUEST_PAYLOAD: usize = REQUEST_RING / 2;
 
-/// What only Cancel, Credit and Quit may use, so that they find room when requests and bodies have filled the ring.
+/// What only Cancel, Credit and Quit may use, so that they find room when requests and bodies have
+/// filled the ring.
 pub(crate) const CONTROL_RESERVE: usize = REQUEST_RING / 4;
 
 /// What a channel's memory depends on.

@@ -61,8 +61,9 @@ impl WorkerPort {
         Ok((port, lanes))
     }
 
-    /// Queues a request whose payload (`message::encode_request`, then what there is of the body) is `pieces` one after the
-    /// other. `slot` must not hold a request that the worker may still start. Call [`WorkerPort::wake`] afterwards.
+    /// Queues a request whose payload (`message::encode_request`, then what there is of the body) is
+    /// `pieces` one after the other. `slot` must not hold a request that the worker may still start.
+    /// Call [`WorkerPort::wake`] afterwards.
     ///
     /// # Errors
     /// Then nothing was queued.
@@ -104,8 +105,8 @@ impl WorkerPort {
     /// Tells the worker that nobody reads the response.
     ///
     /// # Errors
-    /// There is room for 4096 such frames besides requests and bodies. A worker that reads none of them is stuck, and a
-    /// worker that breaks the rules is hostile: both should be ended.
+    /// There is room for 4096 such frames besides requests and bodies. A worker that reads none of them
+    /// is stuck, and a worker that breaks the rules is hostile: both should be ended.
     pub fn cancel(&mut self, request: RequestId, lane: Lane) -> Result<(), SendError> {
         self.control(FrameHead::new(Kind::Cancel, lane, request))
     }
@@ -122,8 +123,8 @@ impl WorkerPort {
         self.requests.push(head, &[], 0)
     }
 
-    /// Takes back what was submitted in `slot`, if the worker has not started it; the slot is free then. The frames
-    /// stay in the ring and the worker drops them.
+    /// Takes back what was submitted in `slot`, if the worker has not started it; the slot is free
+    /// then. The frames stay in the ring and the worker drops them.
     #[must_use]
     pub fn take_back(&self, slot: Slot, request: RequestId, lane: Lane) -> bool {
         let submission = self.submission(slot, request, lane);
@@ -146,8 +147,8 @@ impl WorkerPort {
         self.header.sleeping.0.wake()
     }
 
-    /// The same in two steps, for a caller that holds a lock: this one makes no system call, and what it gives makes one.
-    /// Whoever gets it has to wake the worker, since nobody else will.
+    /// The same in two steps, for a caller that holds a lock: this one makes no system call, and what
+    /// it gives makes one. Whoever gets it has to wake the worker, since nobody else will.
     #[must_use]
     pub fn claim_sleeper(&self) -> Option<Sleeper> {
         self.header.sleeping.0.claim().then(|| Sleeper(self.header.clone()))
@@ -159,8 +160,8 @@ impl WorkerPort {
         self.header.sleeping.0.is_announced()
     }
 
-    /// What the worker wrote about what it is doing, at most [`crate::MAX_NOTE`] bytes. Any bytes: escape them before they
-    /// reach a terminal or a log.
+    /// What the worker wrote about what it is doing, at most [`crate::MAX_NOTE`] bytes. Any bytes:
+    /// escape them before they reach a terminal or a log.
     #[must_use]
     pub fn note(&self) -> Vec<u8> {
         self.header.note.to_vec()

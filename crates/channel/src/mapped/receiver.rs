@@ -46,9 +46,11 @@ impl LaneReceiver {
         Ok(head)
     }
 
-    /// The head of the next frame, the same one until its payload was read (also when it has none) or skipped.
+    /// The head of the next frame, the same one until its payload was read (also when it has none) or
+    /// skipped.
     ///
-    /// With [`LaneReceiver::read`] this is `recv` for who wants the payload, or parts of it, in different places.
+    /// With [`LaneReceiver::read`] this is `recv` for who wants the payload, or parts of it, in
+    /// different places.
     ///
     /// # Errors
     /// As for [`LaneReceiver::recv`].
@@ -57,8 +59,8 @@ impl LaneReceiver {
         Ok(self.frames.peek()?.map(|head| FrameHead { lane: self.lane, ..head }))
     }
 
-    /// Appends up to `n` bytes of the payload of the frame that `peek` gave to `out` and says how many. The last one
-    /// ends the frame; a frame without payload takes one call too.
+    /// Appends up to `n` bytes of the payload of the frame that `peek` gave to `out` and says how many.
+    /// The last one ends the frame; a frame without payload takes one call too.
     pub fn read(&mut self, n: usize, out: &mut Vec<u8>) -> usize {
         self.frames.read(n, out)
     }
@@ -68,7 +70,8 @@ impl LaneReceiver {
         self.frames.close();
     }
 
-    /// Wakes the worker if it waits for room in this lane; true if that took a system call. To be called when the lane was drained.
+    /// Wakes the worker if it waits for room in this lane; true if that took a system call. To be
+    /// called when the lane was drained.
     pub fn wake_producer(&self) -> bool {
         wake_for_room(&self.header.sleeping.0, &self.frames.cursors().producer.0.wants_room)
     }

@@ -1,7 +1,8 @@
 //! Typed and checked views of memory that another process can write at any time.
 //!
 //! Two kinds of views exist. [`Shared`] is for structures made of atomics: whatever the other side
-//! writes there is a valid value. [`SharedBytes`] is for data: it is only ever copied, in or out, and never referred to.
+//! writes there is a valid value. [`SharedBytes`] is for data: it is only ever copied, in or out, and
+//! never referred to.
 
 use std::alloc::{self, Layout};
 use std::ops::Deref;
@@ -28,7 +29,8 @@ enum Owner {
     Heap(Layout),
 }
 
-// SAFETY: The region only owns the memory; access goes through `Shared` and `SharedBytes`, which answer for races.
+// SAFETY: The region only owns the memory; access goes through `Shared` and `SharedBytes`, which answer
+// for races.
 unsafe impl Send for Region {}
 // SAFETY: As for `Send`; there is nothing in a `Region` that a method changes.
 unsafe impl Sync for Region {}
@@ -106,17 +108,18 @@ impl<T: SharedType> Deref for Shared<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: In bounds and aligned (checked in `new`), mapped while `_region` lives, initialised (new memory is zeros, and
-        // by `SharedType` every pattern is a value), and only ever changed through atomics.
+        // SAFETY: In bounds and aligned (checked in `new`), mapped while `_region` lives, initialised
+        // (new memory is zeros, and by `SharedType` every pattern is a value), and only ever changed
+        // through atomics.
         unsafe { self.address.as_ref() }
     }
 }
 
 /// Bytes in a region which are only copied, never referred to.
 ///
-/// A well-behaved peer leaves alone what we copy: the cursors see to that. One that writes there all the same can only
-/// change *which* bytes our private copy gets. `settle` makes sure that the copy is what is used afterwards, so that a check and
-/// the use that follows it see the same bytes.
+/// A well-behaved peer leaves alone what we copy: the cursors see to that. One that writes there all
+/// the same can only change *which* bytes our private copy gets. `settle` makes sure that the copy is
+/// what is used afterwards, so that a check and the use that follows it see the same bytes.
 #[derive(Debug)]
 pub(crate) struct SharedBytes {
     address: NonNull<u8>,
@@ -124,7 +127,8 @@ pub(crate) struct SharedBytes {
     _region: Arc<Region>,
 }
 
-// SAFETY: The address stays valid on every thread while the `Arc` lives. It is not `Sync`: two threads could write at once.
+// SAFETY: The address stays valid on every thread while the `Arc` lives. It is not `Sync`: two threads
+// could write at once.
 unsafe impl Send for SharedBytes {}
 
 impl SharedBytes {
@@ -148,7 +152,8 @@ impl SharedBytes {
 
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
         let to = self.at(at, bytes.len());
-        // SAFETY: `at` checked the target; `bytes` is private memory, so the two do not overlap; no reference to the target exists.
+        // SAFETY: `at` checked the target; `bytes` is private memory, so the two do not overlap; no
+        // reference to the target exists.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
     }
 
@@ -157,7 +162,8 @@ impl SharedBytes {
         let from = self.at(at, len);
         out.reserve(len);
         let to = out.spare_capacity_mut().as_mut_ptr().cast::<u8>();
-        // SAFETY: `at` checked the source; `to` has room for `len` bytes after `reserve`, is private, and overlaps nothing.
+        // SAFETY: `at` checked the source; `to` has room for `len` bytes after `reserve`, is private,
+        // and overlaps nothing.
         unsafe { ptr::copy_nonoverlapping(from, to, len) };
         settle(to);
         // SAFETY: The copy has initialised `len` bytes behind the old end, within the capacity.

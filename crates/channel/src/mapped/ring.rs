@@ -1,5 +1,8 @@
 //! A ring in shared memory.
 
+#[cfg(test)]
+mod tests;
+
 use crate::frame::FRAME_UNIT;
 use crate::mapped::region::{Shared, SharedBytes};
 use crate::ring::{Cursors, RingMemory};

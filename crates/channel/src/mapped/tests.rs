@@ -201,7 +201,7 @@ fn notes_are_seen_by_the_router() {
 fn nobody_is_woken_who_is_awake() {
     let mut ends = ends();
     ends.port.submit(slot(0), REQUEST, LANE, &[]).unwrap();
-    assert!(!ends.port.is_asleep() && !ends.port.wake());
+    assert!(!ends.port.is_asleep() && !ends.port.wake() && ends.port.claim_sleeper().is_none());
     ends.worker.send(FrameHead::new(Kind::End, LANE, REQUEST), &[]).unwrap();
     assert!(!ends.worker.ring(LANE));
     assert!(!ends.lanes[1].wake_producer());

@@ -74,8 +74,9 @@ impl WorkerEnd {
         self.bell.shape().max_response_payload()
     }
 
-    /// Receives a frame, its payload in `payload` in place of what was there. Never blocks. A Request frame is to be begun with
-    /// [`WorkerEnd::start`]; when that says no, it and the Body frames behind it are to be dropped.
+    /// Receives a frame, its payload in `payload` in place of what was there. Never blocks. A Request
+    /// frame is to be begun with [`WorkerEnd::start`]; when that says no, it and the Body frames behind
+    /// it are to be dropped.
     ///
     /// # Errors
     /// The memory is damaged: leave.
@@ -94,13 +95,14 @@ impl WorkerEnd {
         self.requests.has_frames()
     }
 
-    /// Sleeps until there is a frame; may return early. True if that took a system call: none when there is a frame already.
+    /// Sleeps until there is a frame; may return early. True if that took a system call: none when
+    /// there is a frame already.
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
         self.header.sleeping.0.sleep_unless(timeout, || self.requests.has_frames())
     }
 
-    /// Sleeps until a frame with `len` bytes of payload fits in `lane` or there is a frame to receive; may return early.
-    /// True if that took a system call.
+    /// Sleeps until a frame with `len` bytes of payload fits in `lane` or there is a frame to receive;
+    /// may return early. True if that took a system call.
     ///
     /// # Panics
     /// If there is no such lane.
@@ -120,8 +122,8 @@ impl WorkerEnd {
         self.header.slots[slot.index()].start(ticket)
     }
 
-    /// Sends a frame to the loop that `head` names, its payload being `pieces` one after the other. Wakes nobody: call
-    /// [`WorkerEnd::ring`] afterwards.
+    /// Sends a frame to the loop that `head` names, its payload being `pieces` one after the other.
+    /// Wakes nobody: call [`WorkerEnd::ring`] afterwards.
     ///
     /// # Errors
     /// Then nothing was sent.
@@ -132,8 +134,9 @@ impl WorkerEnd {
         self.lanes[head.lane.index()].push(head, pieces, 0)
     }
 
-    /// As `send`, but while there is no room it rings, asks `keep_waiting`, and sleeps. `keep_waiting` must receive what there is to receive
-    /// (otherwise there is no sleep), and says no when the request was cancelled.
+    /// As `send`, but while there is no room it rings, asks `keep_waiting`, and sleeps. `keep_waiting`
+    /// must receive what there is to receive (otherwise there is no sleep), and says no when the
+    /// request was cancelled.
     ///
     /// # Errors
     /// Then nothing was sent.
@@ -161,7 +164,8 @@ impl WorkerEnd {
         }
     }
 
-    /// Wakes the loop of `lane` if it sleeps; true if that took a system call. To be called after frames were sent.
+    /// Wakes the loop of `lane` if it sleeps; true if that took a system call. To be called after
+    /// frames were sent.
     ///
     /// # Panics
     /// If there is no such lane.
@@ -169,7 +173,8 @@ impl WorkerEnd {
         self.bell.ring(lane)
     }
 
-    /// Says what the worker is doing (a script's path), for log lines about its death. Cut to [`crate::MAX_NOTE`] bytes.
+    /// Says what the worker is doing (a script's path), for log lines about its death. Cut to
+    /// [`crate::MAX_NOTE`] bytes.
     pub fn set_note(&self, note: &[u8]) {
         self.header.note.set(note);
     }

@@ -11,7 +11,8 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Takes `n` fields from `reader`, each accepted by `check` (index, name, value), so that iterating cannot fail.
+    /// Takes `n` fields from `reader`, each accepted by `check` (index, name, value), so that iterating
+    /// cannot fail.
     pub(super) fn decode(
         reader: Reader<'a>,
         n: u32,

@@ -36,7 +36,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The first `len` bytes, given that the payload begins with a u32 that says how many are head; and what follows them.
+/// The first `len` bytes, given that the payload begins with a u32 that says how many are head; and
+/// what follows them.
 pub(super) fn split_head(payload: &[u8]) -> Result<(Reader<'_>, usize), Malformed> {
     let mut reader = Reader(payload);
     let len = reader.u32()? as usize;

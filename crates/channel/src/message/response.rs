@@ -15,7 +15,8 @@ const FIELD_COUNT: std::ops::Range<usize> = 8..12;
 
 /// Appends a head to `out`. The body, as far as it is there, follows in the same payload.
 ///
-/// The router refuses a status outside 100 to 999, names that are not tokens and values with CR, LF or NUL; they are not looked at here.
+/// The router refuses a status outside 100 to 999, names that are not tokens and values with CR, LF or
+/// NUL; they are not looked at here.
 ///
 /// # Panics
 /// If the head has 4 GiB or more.

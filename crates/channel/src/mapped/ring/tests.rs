@@ -6,9 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::frame::{Flags, Kind, Lane, RequestId};
-use crate::mapped::region::{Region, Shared, SharedBytes};
-use crate::mapped::ring::MappedRing;
+use crate::frame::{Direction, Flags, FrameHead, Kind, Lane, RequestId};
+use crate::mapped::region::Region;
+use crate::ring::{Consumer, Corrupt, Producer, SendError, frame_size};
 
 const DATA: usize = size_of::<Cursors>();
 
@@ -131,7 +131,7 @@ fn skip(pair: &mut Pair, model: &mut Model) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 256 }, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::few_cases())]
 
     #[test]
     fn a_ring_is_a_queue(capacity in prop::sample::select(vec![64usize, 128, 256, 512]), steps in steps()) {

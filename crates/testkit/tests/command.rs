@@ -18,13 +18,15 @@ fn serve(site: &Site, more: &[&str]) -> (Run, Client) {
 #[test]
 fn plain_scripts_are_served_as_they_lie() {
     let site = site()
-        .file("index.php", "<?php echo 'top';")
+        .file("page.php", "<?php echo 'page';")
+        .file("a/index.php", "<?php echo 'index';")
         .file("a/page.php", "<?php echo $_SERVER['PATH_INFO'] ?? 'none';")
         .file("style.css", "a{}")
         .file(".env", "SECRET=1")
         .file(".git/config", "secret");
     let (run, mut client) = serve(&site, &[]);
-    client.get("/").expect(200).expect_body("top");
+    client.get("/page.php").expect(200).expect_body("page");
+    client.get("/a/").expect(200).expect_body("index");
     client.get("/a/page.php/info").expect(200).expect_body("/info");
     client.get("/style.css").expect(200).expect_field("Content-Type", "text/css");
     client.get("/nope").expect(404);
@@ -46,7 +48,7 @@ fn a_front_controller_in_public_is_found() {
     client.get("/").expect(200).expect_body("front /");
     client.get("/posts/1?x=2").expect(200).expect_body("front /posts/1?x=2");
     client.get("/app.js").expect(200).expect_body("1");
-    client.get("/secret.php").expect(200).expect_body("front /secret.php");
+    client.get("/secret.php").expect(404);
     client.get("/../secret.php").expect(400);
 }
 
@@ -85,7 +87,7 @@ fn what_cannot_be_served_is_said_in_one_line() {
     let address = taken.local_addr().expect("it is bound").to_string();
     let good = site().file("index.php", "<?php");
     Run::to_end(&["run", "/nonexistent/site"]).expect_one_line(&["/nonexistent/site"]);
-    Run::to_end(&["run", &good.root(), "--listen", &address]).expect_one_line(&[&address, "--listen"]);
+    Run::to_end(&["run", &good.root(), "--listen", &address]).expect_one_line(&[&address, "in use"]);
     Run::to_end(&["run", &good.root(), "--listen", "nonsense"]).expect_one_line(&["nonsense"]);
     Run::to_end(&["run", &empty.root()]).expect_one_line(&[&empty.root()]);
 }

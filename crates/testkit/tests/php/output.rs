@@ -26,7 +26,6 @@ setcookie('a', '1'); setcookie('b', '2', ['httponly' => true]); header('Content-
 header_remove('X-A');",
     );
     let response = server.get("/").expect(418).expect_body("").expect_no_field("X-A");
-    assert_eq!(response.reason, "I'm a teapot");
     assert_eq!(response.all("X-B").collect::<Vec<_>>(), ["1", "2"]);
     assert_eq!(response.all("Set-Cookie").collect::<Vec<_>>(), ["a=1", "b=2; HttpOnly"]);
     response.expect_field("Content-Type", "text/plain;charset=x");
@@ -99,20 +98,19 @@ fn a_wrong_length_does_not_confuse_the_next_response() {
     for length in [2, 50] {
         let (_site, server) = script(&format!("header('Content-Length: {length}'); echo 'hello';"));
         let mut client = server.connect();
-        client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(3));
+        client.finish_writing();
+        // Each response is whole or cut, the last one by the end of the connection.
         while let Ok(response) = client.try_read_response_to("GET") {
             assert!(matches!(response.text().as_str(), "hello" | "he"), "{length}\n{response}");
-            if response.field("Connection").is_none() {
-                client.get("/").expect(200);
-            }
-            client.finish_writing();
         }
     }
 }
 
 #[test]
 fn output_order_and_compression_of_php() {
-    let (_site, server) = script("ob_start('strtoupper'); echo 'a'; header('X-Late: 1'); echo 'b';");
+    let (_site, server) =
+        script("ob_start(fn($text) => strtoupper($text)); echo 'a'; header('X-Late: 1'); echo 'b';");
     server.get("/").expect(200).expect_body("AB").expect_field("X-Late", "1");
     let (_site, server) = script("ini_set('zlib.output_compression', '1'); echo str_repeat('x', 10000);");
     let response = server.send(&Request::get("/").field("Accept-Encoding", "gzip")).expect(200);

@@ -22,13 +22,24 @@ pub(crate) enum Kind {
     FrontController {
         /// Name of the software, if it is known.
         software: Option<&'static str>,
-        /// Folders with an `index.php` of their own, as paths that end in a slash.
-        folders: Vec<String>,
+        /// The paths that belong to scripts.
+        scripts: Scripts,
     },
     /// Each PHP script answers for itself.
     Scripts,
     /// No PHP at all.
     Static,
+}
+
+/// Which paths belong to scripts in a site with a front controller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Scripts {
+    /// These: scripts by their names, folders with an `index.php` of their own with a slash at the
+    /// end. Any other path that looks like a script is the front controller's.
+    Listed(Vec<String>),
+    /// Every path that looks like a script, for software that is extended while it runs; and these
+    /// folders.
+    Any(Vec<String>),
 }
 
 /// Why a path cannot be served.
@@ -38,6 +49,8 @@ pub(crate) enum SiteError {
     Missing(PathBuf),
     #[error("\"{}\" is not a folder; name the folder that the file is in", .0.display())]
     NotFolder(PathBuf),
+    #[error("\"{}\" is empty; put a site into it", .0.display())]
+    Empty(PathBuf),
     #[error("the folder \"{}\" cannot be read ({source}); run this as a user who may read it", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
 }
@@ -54,7 +67,9 @@ pub(crate) fn inspect(path: &Path) -> Result<Site, SiteError> {
     if !path.is_dir() {
         return Err(SiteError::NotFolder(path));
     }
-    fs::read_dir(&path).map_err(unreadable)?;
+    if fs::read_dir(&path).map_err(unreadable)?.next().is_none() {
+        return Err(SiteError::Empty(path));
+    }
     let public = PUBLIC_FOLDERS.iter().map(|name| path.join(name)).find(|folder| has(folder, "index.php"));
     let root = public.unwrap_or_else(|| path.clone());
     let kind = kind(&path, &root);
@@ -65,13 +80,23 @@ pub(crate) fn inspect(path: &Path) -> Result<Site, SiteError> {
 const PUBLIC_FOLDERS: [&str; 3] = ["public", "web", "webroot"];
 
 fn kind(project: &Path, root: &Path) -> Kind {
-    let index = has(root, "index.php");
+    let mut found = Found::default();
+    found.search(root, "/", SEARCH_DEPTH);
     let software = software(project);
-    if index && (root != project || software.is_some() || rewrites_to_index(root) || is_only_script(root)) {
-        return Kind::FrontController { software, folders: folders_with_index(root) };
+    if has(root, "index.php") && (root != project || software.is_some() || is_made_for_all(root)) {
+        let is_extended = root == project && found.scripts.len() > 1;
+        let scripts = if is_extended || found.scripts.len() > MOST_LISTED {
+            Scripts::Any(found.folders)
+        } else {
+            Scripts::Listed([found.scripts, found.folders].concat())
+        };
+        return Kind::FrontController { software, scripts };
     }
-    if index || any_script(root, SEARCH_DEPTH) { Kind::Scripts } else { Kind::Static }
+    if found.scripts.is_empty() { Kind::Static } else { Kind::Scripts }
 }
+
+/// A site with more scripts than this is not listed.
+const MOST_LISTED: usize = 100;
 
 fn has(folder: &Path, name: &str) -> bool {
     folder.join(name).is_file()
@@ -104,59 +129,57 @@ fn software(project: &Path) -> Option<&'static str> {
     by_package.or(by_file).map(|(_, name)| *name)
 }
 
-/// Whether the site was made for a server that sends unknown paths to `index.php`.
-fn rewrites_to_index(root: &Path) -> bool {
-    let rules = fs::read_to_string(root.join(".htaccess")).unwrap_or_default();
+/// Whether `index.php` was made to answer for every path: a rule for Apache sends it all of them, or
+/// it looks at the path itself.
+fn is_made_for_all(root: &Path) -> bool {
+    let read =
+        |name: &str| String::from_utf8_lossy(&fs::read(root.join(name)).unwrap_or_default()).into_owned();
     let is_rule = |line: &str| line.starts_with("RewriteRule") || line.starts_with("FallbackResource");
+    let rules = read(".htaccess");
+    let index = read("index.php");
     rules.lines().map(str::trim_start).any(|line| is_rule(line) && line.contains("index.php"))
+        || ["REQUEST_URI", "PATH_INFO"].iter().any(|name| index.contains(name))
 }
 
-/// A lone `index.php` has to answer for everything.
-fn is_only_script(root: &Path) -> bool {
-    entries(root).iter().filter(|path| is_script(path)).count() == 1 && folders_with_index(root).is_empty()
+/// What a site has scripts in.
+#[derive(Debug, Default)]
+struct Found {
+    /// Paths such as `/admin/login.php`, in the order of their names.
+    scripts: Vec<String>,
+    /// Paths such as `/wp-admin/` of folders below the root that have an `index.php`.
+    folders: Vec<String>,
+}
+
+/// How deep scripts are looked for below the root.
+const SEARCH_DEPTH: usize = 3;
+
+impl Found {
+    fn search(&mut self, folder: &Path, uri: &str, depth: usize) {
+        let entries = entries(folder);
+        for path in entries.iter().filter(|path| is_script(path)) {
+            self.scripts.extend(plain_name(path).map(|name| format!("{uri}{name}")));
+        }
+        if uri != "/" && has(folder, "index.php") {
+            self.folders.push(uri.to_owned());
+        }
+        if depth > 0 {
+            for path in subfolders(&entries) {
+                if let Some(name) = plain_name(path) {
+                    self.search(path, &format!("{uri}{name}/"), depth - 1);
+                }
+            }
+        }
+    }
 }
 
 fn is_script(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("php")) && path.is_file()
 }
 
-/// How deep scripts are looked for below the root.
-const SEARCH_DEPTH: usize = 3;
-
-fn any_script(folder: &Path, depth: usize) -> bool {
-    let entries = entries(folder);
-    entries.iter().any(|path| is_script(path))
-        || (depth > 0 && subfolders(&entries).any(|path| any_script(path, depth - 1)))
-}
-
-/// Paths such as `/wp-admin/`, in the order of their names.
-fn folders_with_index(root: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    collect_folders(root, "/", SEARCH_DEPTH, &mut found);
-    found
-}
-
-fn collect_folders(folder: &Path, uri: &str, depth: usize, found: &mut Vec<String>) {
-    for path in subfolders(&entries(folder)) {
-        // What has no place in a pattern: it would mean something else there.
-        let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|name| is_plain(name)) else {
-            continue;
-        };
-        let uri = format!("{uri}{name}/");
-        if has(path, "index.php") && found.len() < MOST_FOLDERS {
-            found.push(uri.clone());
-        }
-        if depth > 0 {
-            collect_folders(path, &uri, depth - 1, found);
-        }
-    }
-}
-
-/// A site with more folders than this has other reasons for them than to be addressed.
-const MOST_FOLDERS: usize = 200;
-
-fn is_plain(name: &str) -> bool {
-    !name.contains(|c: char| c.is_control() || "*!~%?#".contains(c))
+/// A name without anything that means something else in a pattern.
+fn plain_name(path: &Path) -> Option<&str> {
+    let name = path.file_name()?.to_str()?;
+    (!name.contains(|c: char| c.is_control() || "*!~%?#".contains(c))).then_some(name)
 }
 
 /// What is in a folder, sorted; nothing for one that cannot be read.

@@ -56,7 +56,10 @@ impl Store {
     pub(crate) fn read(&self) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.directory.join(DOCUMENT);
         match fs::read(&path) {
-            Ok(document) => Ok(Some(document)),
+            Ok(document) => {
+                tracing::info!("stored configuration: \"{}\"", path.display());
+                Ok(Some(document))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(StoreError::Read { path, source }),
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, Site};
+use super::{Kind, Scripts, Site};
 
 /// What the user or the machine decides.
 #[derive(Debug)]
@@ -32,23 +32,22 @@ pub(crate) fn document(site: &Site, choices: &Choices<'_>) -> Value {
 }
 
 fn routes(site: &Site) -> Value {
-    let files = |fallback: Option<&str>| match fallback {
-        Some(pass) => json!({ "share": share(&site.root), "fallback": { "pass": pass } }),
-        None => json!({ "share": share(&site.root) }),
-    };
     // Secrets such as /.env and /.git come first: they have no name that a script could have.
     let mut steps = vec![json!({ "match": { "uri": HIDDEN }, "action": { "return": 404 } })];
     match &site.kind {
-        Kind::Static => steps.push(json!({ "action": files(None) })),
+        Kind::Static => steps.push(json!({ "action": { "share": share(&site.root) } })),
         Kind::Scripts => {
-            steps.push(scripts(&[]));
+            steps.push(scripts(&any_script(&[])));
             steps.push(source_code());
-            steps.push(json!({ "action": files(Some("applications/site/scripts")) }));
+            steps.push(files(site, "applications/site/scripts"));
         }
-        Kind::FrontController { folders, .. } => {
-            steps.push(scripts(folders));
+        Kind::FrontController { scripts: paths, .. } => {
+            steps.push(scripts(&match paths {
+                Scripts::Listed(paths) => listed_scripts(paths),
+                Scripts::Any(folders) => any_script(folders),
+            }));
             steps.push(source_code());
-            steps.push(json!({ "action": files(Some("applications/site/front")) }));
+            steps.push(files(site, "applications/site/front"));
         }
     }
     Value::Array(steps)
@@ -57,15 +56,33 @@ fn routes(site: &Site) -> Value {
 const HIDDEN: [&str; 2] = ["*/.*", "!/.well-known/*"];
 
 /// Scripts are run, never shown.
-fn scripts(folders: &[String]) -> Value {
-    let patterns = ["*.php", "*.php/*"].into_iter().chain(folders.iter().map(String::as_str));
-    let uri: Vec<_> = patterns.collect();
+fn scripts(uri: &[String]) -> Value {
     json!({ "match": { "uri": uri }, "action": { "pass": "applications/site/scripts" } })
+}
+
+fn any_script(folders: &[String]) -> Vec<String> {
+    let any = ["*.php", "*.php/*"].map(str::to_owned);
+    any.into_iter().chain(folders.iter().cloned()).collect()
+}
+
+/// A script's path may go on behind its name; a folder's may not.
+fn listed_scripts(paths: &[String]) -> Vec<String> {
+    let and_below = |path: &String| (!path.ends_with('/')).then(|| format!("{path}/*"));
+    paths.iter().flat_map(|path| [Some(path.clone()), and_below(path)].into_iter().flatten()).collect()
+}
+
+/// Files as they are, except scripts that came into the folder after it was looked at.
+fn files(site: &Site, fallback: &str) -> Value {
+    json!({ "action": {
+        "share": share(&site.root),
+        "types": ["!application/x-httpd-php"],
+        "fallback": { "pass": fallback },
+    } })
 }
 
 /// Other spellings of scripts, which would be shown as text.
 fn source_code() -> Value {
-    json!({ "match": { "uri": "~(?i)\\.(php[0-9]?|phtml|phar|inc)(/|$)" }, "action": { "return": 404 } })
+    json!({ "match": { "uri": ["~(?i)\\.(php[0-9]?|phtml|phar|inc)(/|$)", "!*.php", "!*.php/*"] }, "action": { "return": 404 } })
 }
 
 /// `$` and what follows would be a variable of the template.
@@ -153,13 +170,16 @@ mod tests {
 
     #[track_caller]
     fn check(kind: &Kind, path: &str, expected: &str) {
-        let site = Site { root: "/srv/site".into(), kind: kind.clone() };
-        assert_eq!(fate(&site, path), expected, "{path}");
+        assert_eq!(fate(&site(kind), path), expected, "{path}");
+    }
+
+    fn front(scripts: Scripts) -> Kind {
+        Kind::FrontController { software: None, scripts }
     }
 
     #[test]
     fn a_front_controller_gets_what_is_no_file() {
-        let front = Kind::FrontController { software: None, folders: vec!["/admin/".into()] };
+        let front = front(Scripts::Any(vec!["/admin/".into()]));
         check(&front, "/", "/srv/site/ or front");
         check(&front, "/posts/1", "/srv/site/posts/1 or front");
         check(&front, "/logo.png", "/srv/site/logo.png or front");
@@ -167,6 +187,27 @@ mod tests {
         check(&front, "/index.php/posts/1", "scripts");
         check(&front, "/admin/", "scripts");
         check(&front, "/admin/x", "/srv/site/admin/x or front");
+    }
+
+    #[test]
+    fn a_front_controller_gets_scripts_that_are_not_there() {
+        let front = front(Scripts::Listed(vec!["/index.php".into(), "/api/v1.php".into(), "/admin/".into()]));
+        check(&front, "/index.php", "scripts");
+        check(&front, "/index.php/posts/1", "scripts");
+        check(&front, "/api/v1.php/x", "scripts");
+        check(&front, "/admin/", "scripts");
+        check(&front, "/secret.php", "/srv/site/secret.php or front");
+        check(&front, "/sub/index.php", "/srv/site/sub/index.php or front");
+        let config = config(&site(&front));
+        let Action::Share(share) = &config.routes[0].steps.last().unwrap().action else {
+            panic!("the last step shares files");
+        };
+        let types = share.types.as_ref().unwrap();
+        assert!(!types.matches(b"application/x-httpd-php") && types.matches(b"image/png"), "but never shown");
+    }
+
+    fn site(kind: &Kind) -> Site {
+        Site { root: "/srv/site".into(), kind: kind.clone() }
     }
 
     #[test]
@@ -178,8 +219,9 @@ mod tests {
 
     #[test]
     fn secrets_and_source_are_not_served() {
-        let front = Kind::FrontController { software: None, folders: vec![] };
-        for kind in [front, Kind::Scripts] {
+        for kind in
+            [front(Scripts::Any(vec![])), front(Scripts::Listed(vec!["/index.php".into()])), Kind::Scripts]
+        {
             for path in ["/.env", "/.git/config", "/a/.htaccess", "/x.PHP", "/x.phtml", "/a.inc", "/b.Php/x"]
             {
                 check(&kind, path, "404");
@@ -192,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_user_s_choices_are_in_the_document() {
-        let config = config(&Site { root: "/srv/site".into(), kind: Kind::Scripts });
+        let config = config(&site(&Kind::Scripts));
         let app = &config.applications[0];
         assert_eq!((app.user.as_deref(), app.group.as_deref()), (Some("alice"), Some("users")));
         assert_eq!((app.processes.max.get(), app.processes.spare), (4, 4));

@@ -16,30 +16,47 @@ fn look(files: &[&str]) -> (tempfile::TempDir, Site) {
 }
 
 #[track_caller]
-fn check_front(files: &[&str], root: &str, software: Option<&str>, folders: &[&str]) {
+fn check_front(files: &[&str], root: &str, software: Option<&str>, expected: &Scripts) {
     let (folder, site) = look(files);
     assert_eq!(site.root, folder.path().canonicalize().unwrap().join(root));
-    let Kind::FrontController { software: found, folders: found_folders } = site.kind else {
+    let Kind::FrontController { software: found, scripts } = site.kind else {
         panic!("{:?} is no front controller", site.kind);
     };
     assert_eq!(found, software);
-    assert_eq!(found_folders, folders);
+    assert_eq!(&scripts, expected);
+}
+
+fn listed(paths: &[&str]) -> Scripts {
+    Scripts::Listed(paths.iter().map(ToString::to_string).collect())
 }
 
 #[test]
 fn frameworks_are_recognised() {
-    check_front(&["artisan", "public/index.php"], "public", Some("Laravel"), &[]);
+    check_front(&["artisan", "public/index.php"], "public", Some("Laravel"), &listed(&["/index.php"]));
     let lumen = r#"composer.json={"require": {"laravel/lumen-framework": "^10"}}"#;
-    check_front(&["artisan", lumen, "public/index.php"], "public", Some("Lumen"), &[]);
-    check_front(&["symfony.lock", "public/index.php"], "public", Some("Symfony"), &[]);
+    check_front(&["artisan", lumen, "public/index.php"], "public", Some("Lumen"), &listed(&["/index.php"]));
+    check_front(&["symfony.lock", "public/index.php"], "public", Some("Symfony"), &listed(&["/index.php"]));
     let slim = r#"composer.json={"require": {"slim/slim": "4.*"}}"#;
-    check_front(&[slim, "public/index.php"], "public", Some("Slim"), &[]);
-    check_front(&["web/index.php", "web/core/lib/Drupal.php"], "web", Some("Drupal"), &[]);
-    check_front(&["src/a.php", "public/index.php"], "public", None, &[]);
+    check_front(&[slim, "public/index.php"], "public", Some("Slim"), &listed(&["/index.php"]));
+    check_front(
+        &["web/index.php", "web/core/lib/Drupal.php"],
+        "web",
+        Some("Drupal"),
+        &listed(&["/index.php"]),
+    );
+    check_front(&["src/a.php", "public/index.php"], "public", None, &listed(&["/index.php"]));
 }
 
 #[test]
-fn wordpress_has_folders_of_its_own() {
+fn other_scripts_beside_a_front_controller_are_listed() {
+    let files =
+        ["public/index.php", "public/health.php", "public/admin/index.php", "public/a*b.php", "x.php"];
+    let scripts = listed(&["/health.php", "/index.php", "/admin/index.php", "/admin/"]);
+    check_front(&files, "public", None, &scripts);
+}
+
+#[test]
+fn wordpress_is_extended_while_it_runs() {
     let files = [
         "index.php",
         "wp-load.php",
@@ -51,14 +68,16 @@ fn wordpress_has_folders_of_its_own() {
         "vendor/x/index.php",
     ];
     let folders = ["/wp-admin/", "/wp-admin/network/", "/wp-content/"];
-    check_front(&files, "", Some("WordPress"), &folders);
+    check_front(&files, "", Some("WordPress"), &Scripts::Any(folders.map(str::to_owned).into()));
 }
 
 #[test]
-fn a_rewriting_or_lonely_index_is_a_front_controller() {
+fn an_index_for_every_path_is_a_front_controller() {
     let rules = ".htaccess=RewriteEngine On\n  RewriteRule . /index.php [L]\n";
-    check_front(&["index.php", "about.php", rules], "", None, &[]);
-    check_front(&["index.php", "style.css", "lib/a.php"], "", None, &[]);
+    check_front(&["index.php", "about.php", rules], "", None, &Scripts::Any(vec![]));
+    let routing = "index.php=<?php echo $_SERVER['REQUEST_URI'];";
+    check_front(&[routing, "style.css"], "", None, &listed(&["/index.php"]));
+    check_front(&[routing, "lib/a.php"], "", None, &Scripts::Any(vec![]));
 }
 
 #[track_caller]
@@ -68,6 +87,7 @@ fn check_kind(files: &[&str], expected: &Kind) {
 
 #[test]
 fn several_scripts_answer_for_themselves() {
+    check_kind(&["index.php"], &Kind::Scripts);
     check_kind(&["index.php", "about.php"], &Kind::Scripts);
     check_kind(&["index.php", "blog/index.php"], &Kind::Scripts);
     check_kind(&["about.PHP"], &Kind::Scripts);
@@ -79,13 +99,14 @@ fn several_scripts_answer_for_themselves() {
 fn without_scripts_it_is_static() {
     check_kind(&["index.html", "a/b.css"], &Kind::Static);
     check_kind(&["index.html", "node_modules/x/y.php", ".cache/z.php"], &Kind::Static);
-    check_kind(&[], &Kind::Static);
+    check_kind(&["a.txt"], &Kind::Static);
 }
 
 #[test]
 fn what_is_no_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let error = |name: &str| inspect(&folder.path().join(name)).unwrap_err().to_string();
+    assert!(error("").ends_with("is empty; put a site into it"));
     assert!(error("missing").ends_with("does not exist; name the folder of a site"));
     fs::write(folder.path().join("index.php"), "").unwrap();
     assert!(error("index.php").ends_with("is not a folder; name the folder that the file is in"));

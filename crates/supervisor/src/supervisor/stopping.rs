@@ -123,7 +123,8 @@ impl Supervisor {
 
     /// `corral run` ends when its site cannot be served.
     pub(super) fn give_up(&mut self, reason: &str) {
-        let _ = writeln!(std::io::stderr(), "corral: {reason}");
+        let hint = if reason.starts_with("listener") { " (--listen ADDRESS)" } else { "" };
+        let _ = writeln!(std::io::stderr(), "corral: {reason}{hint}");
         self.exit_code = ExitCode::FAILURE;
         self.end_all();
     }

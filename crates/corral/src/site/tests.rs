@@ -38,12 +38,8 @@ fn frameworks_are_recognised() {
     check_front(&["symfony.lock", "public/index.php"], "public", Some("Symfony"), &listed(&["/index.php"]));
     let slim = r#"composer.json={"require": {"slim/slim": "4.*"}}"#;
     check_front(&[slim, "public/index.php"], "public", Some("Slim"), &listed(&["/index.php"]));
-    check_front(
-        &["web/index.php", "web/core/lib/Drupal.php"],
-        "web",
-        Some("Drupal"),
-        &listed(&["/index.php"]),
-    );
+    let drupal = listed(&["/index.php", "/core/lib/Drupal.php"]);
+    check_front(&["web/index.php", "web/core/lib/Drupal.php"], "web", Some("Drupal"), &drupal);
     check_front(&["src/a.php", "public/index.php"], "public", None, &listed(&["/index.php"]));
 }
 

@@ -51,13 +51,13 @@ pub(crate) enum SiteError {
     NotFolder(PathBuf),
     #[error("\"{}\" is empty; put a site into it", .0.display())]
     Empty(PathBuf),
-    #[error("the folder \"{}\" cannot be read ({source}); run this as a user who may read it", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
+    #[error("the folder \"{}\" cannot be read ({reason}); run this as a user who may read it", path.display())]
+    Unreadable { path: PathBuf, reason: io::ErrorKind },
 }
 
 /// Finds out what is in a folder.
 pub(crate) fn inspect(path: &Path) -> Result<Site, SiteError> {
-    let unreadable = |source| SiteError::Unreadable { path: path.to_owned(), source };
+    let unreadable = |error: io::Error| SiteError::Unreadable { path: path.to_owned(), reason: error.kind() };
     let path = match fs::canonicalize(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(SiteError::Missing(path.to_owned()));

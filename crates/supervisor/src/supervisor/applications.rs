@@ -154,7 +154,11 @@ impl Supervisor {
             return;
         };
         let reason = format!("application \"{}\": {reason}", app.spec.name);
-        tracing::error!("{reason}");
+        // One that belongs to a new configuration is reported as the reason why that fails.
+        let is_new = self.apply.as_ref().is_some_and(|apply| apply.new_apps.contains(&id));
+        if !is_new {
+            tracing::error!("{reason}");
+        }
         for _ in 0..app.failed(reason.clone()) {
             self.tell_router(&ToRouter::WorkerFailed { app: id, reason: reason.clone() });
         }

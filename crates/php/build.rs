@@ -6,8 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-const SOURCES: [&str; 5] =
-    ["corral_functions.c", "corral_module.c", "corral_request.c", "corral_sapi.c", "corral_variables.c"];
+const SOURCES: [&str; 6] = [
+    "corral_filter.c",
+    "corral_functions.c",
+    "corral_module.c",
+    "corral_request.c",
+    "corral_sapi.c",
+    "corral_variables.c",
+];
 
 const HOW_TO_GET_PHP: &str = "corral-php needs PHP's headers and embed library. On Debian and Ubuntu: \
      apt-get install php8.2-dev libphp8.2-embed (or another version of both). For a PHP elsewhere, \

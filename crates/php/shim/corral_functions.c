@@ -24,6 +24,16 @@ PHP_FUNCTION(fastcgi_finish_request)
 }
 /* }}} */
 
+void corral_wrap_function(const char *name, size_t len, zif_handler wrapper, zif_handler *wrapped)
+{
+    zend_function *function = zend_hash_str_find_ptr(CG(function_table), name, len);
+
+    if (function != NULL && function->type == ZEND_INTERNAL_FUNCTION) {
+        *wrapped = function->internal_function.handler;
+        function->internal_function.handler = wrapper;
+    }
+}
+
 static void add_field(zval *result, const corral_field_t *field)
 {
     zval *before = zend_symtable_str_find(Z_ARRVAL_P(result), field->name.data, field->name.len);
@@ -98,6 +108,16 @@ PHP_MINFO_FUNCTION(corral)
     php_info_print_table_end();
 }
 
+/*
+ * Runs when the script, its shutdown functions and destructors are through. What is left of the
+ * body interests nobody, but PHP would read all of it.
+ */
+static PHP_RSHUTDOWN_FUNCTION(corral)
+{
+    SG(post_read) = 1;
+    return SUCCESS;
+}
+
 zend_module_entry corral_module_entry = {
     STANDARD_MODULE_HEADER,
     "corral",
@@ -105,7 +125,7 @@ zend_module_entry corral_module_entry = {
     PHP_MINIT(corral),
     NULL,
     NULL,
-    NULL,
+    PHP_RSHUTDOWN(corral),
     PHP_MINFO(corral),
     PHP_VERSION,
     STANDARD_MODULE_PROPERTIES

@@ -17,6 +17,8 @@ typedef struct {
     const corral_request_t *request;
     /* fastcgi_finish_request() was called: what follows is not for the client. */
     bool finished;
+    /* The filter extension was told the server variables. */
+    bool filter_knows;
 } corral_call_t;
 
 /* The host's functions; set once by corral_module_start(). */
@@ -43,8 +45,21 @@ static inline corral_call_t *corral_call(void)
 /* Fills $_SERVER. */
 void corral_register_variables(zval *track);
 
-/* Prepares the keys of $_SERVER, once. */
+/* Prepares the keys of $_SERVER, once; and frees those that were made since. */
 void corral_variables_prepare(void);
+void corral_variables_forget(void);
+
+/* Wraps the functions that look at filtered input; after all modules are registered. */
+void corral_filter_prepare(void);
+
+/* Whether server variables reach scripts as they are, so that the filter need not see each. */
+bool corral_filter_is_transparent(void);
+
+/* An upper bound on the time for reading input, as configured; see php_request_startup(). */
+extern zend_long corral_max_input_time;
+
+/* Puts `wrapper` in front of one of PHP's own functions, if it has that one. */
+void corral_wrap_function(const char *name, size_t len, zif_handler wrapper, zif_handler *wrapped);
 
 /* Wraps chdir() so that corral_directory_moved is kept; after all modules are registered. */
 void corral_watch_chdir(void);

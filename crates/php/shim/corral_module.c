@@ -61,6 +61,8 @@ static hook_result_t after_extensions(void)
         report_name(reported_name);
     }
     corral_watch_chdir();
+    corral_filter_prepare();
+    corral_max_input_time = PG(max_input_time);
     return SUCCESS;
 }
 
@@ -116,6 +118,7 @@ int corral_module_start(const corral_options_t *options)
 
 void corral_module_stop(void)
 {
+    corral_variables_forget();
     php_module_shutdown();
     sapi_shutdown();
 #ifdef ZTS

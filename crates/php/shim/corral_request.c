@@ -9,6 +9,7 @@
 #endif
 
 bool corral_directory_moved = true;
+zend_long corral_max_input_time;
 
 static zif_handler chdir_handler;
 
@@ -20,12 +21,7 @@ static ZEND_NAMED_FUNCTION(watched_chdir)
 
 void corral_watch_chdir(void)
 {
-    zend_function *function = zend_hash_str_find_ptr(CG(function_table), ZEND_STRL("chdir"));
-
-    if (function != NULL && function->type == ZEND_INTERNAL_FUNCTION) {
-        chdir_handler = function->internal_function.handler;
-        function->internal_function.handler = watched_chdir;
-    }
+    corral_wrap_function(ZEND_STRL("chdir"), watched_chdir, &chdir_handler);
 }
 
 /* Most requests are for scripts of one directory; the system is asked only when it changes. */
@@ -59,6 +55,8 @@ static void describe_request(const corral_request_t *request)
     SG(request_info).content_type = request->content_type;
     SG(request_info).content_length = (zend_long) request->content_length;
     SG(request_info).no_headers = 0;
+    /* Without input there is one timer to set, not one after the other. */
+    PG(max_input_time) = request->content_length != 0 ? corral_max_input_time : -1;
     SG(sapi_headers).http_response_code = 200;
 }
 

@@ -4,8 +4,11 @@
 
 #include "php_variables.h"
 
-/* Names of request fields up to this length are turned into keys on the stack. */
-#define KEY_ON_STACK 128
+/* Names of request fields whose keys are remembered; a power of two. */
+#define N_REMEMBERED 256
+
+/* A longer name is turned into a key each time. */
+#define LONGEST_REMEMBERED 48
 
 #define FIXED_KEYS(X) \
     X(SERVER_SOFTWARE) X(SERVER_PROTOCOL) X(PHP_SELF) X(PATH_INFO) X(SCRIPT_NAME) \
@@ -21,6 +24,20 @@ static const char *const key_texts[N_KEYS] = {FIXED_KEYS(KEY_TEXT)};
 
 static zend_string *keys[N_KEYS];
 
+/* Clients send the same few names with every request. Place in the table: see place_of(). */
+static struct {
+    char name[LONGEST_REMEMBERED];
+    size_t len;
+    /* NULL when the place is free. */
+    zend_string *key;
+} remembered[N_REMEMBERED];
+
+/* The array to fill, and whether values go into it as they are. */
+typedef struct {
+    HashTable *variables;
+    bool direct;
+} sink_t;
+
 void corral_variables_prepare(void)
 {
     for (size_t i = 0; i < N_KEYS; i++) {
@@ -28,44 +45,63 @@ void corral_variables_prepare(void)
     }
 }
 
-/* Consumes `value`. The filter extension may change it and keeps a copy for filter_input(). */
-static void put_value(zval *track, zend_string *key, zend_string *value)
+void corral_variables_forget(void)
+{
+    for (size_t i = 0; i < N_REMEMBERED; i++) {
+        if (remembered[i].key != NULL) {
+            zend_string_release_ex(remembered[i].key, 1);
+            remembered[i].key = NULL;
+        }
+    }
+}
+
+/* Consumes `value`. */
+static void put_filtered(const sink_t *sink, zend_string *key, zend_string *value)
 {
     char *text = estrndup(ZSTR_VAL(value), ZSTR_LEN(value));
     size_t len = ZSTR_LEN(value);
     zval entry;
 
     if (sapi_module.input_filter(PARSE_SERVER, ZSTR_VAL(key), &text, len, &len)) {
-        if (len == ZSTR_LEN(value) && memcmp(text, ZSTR_VAL(value), len) == 0) {
-            ZVAL_STR_COPY(&entry, value);
-        } else {
-            ZVAL_STRINGL(&entry, text, len);
-        }
-        zend_hash_update(Z_ARRVAL_P(track), key, &entry);
+        ZVAL_STRINGL(&entry, text, len);
+        zend_hash_update(sink->variables, key, &entry);
     }
     efree(text);
     zend_string_release(value);
 }
 
-static void put_slice(zval *track, enum key_index key, corral_slice_t value)
+/* Consumes `value`. */
+static void put_value(const sink_t *sink, zend_string *key, zend_string *value)
 {
-    put_value(track, keys[key], zend_string_init(value.data, value.len, 0));
+    zval entry;
+
+    if (sink->direct) {
+        ZVAL_STR(&entry, value);
+        zend_hash_update(sink->variables, key, &entry);
+    } else {
+        put_filtered(sink, key, value);
+    }
 }
 
-static void put_text(zval *track, enum key_index key, const char *value)
+static void put_slice(const sink_t *sink, enum key_index key, corral_slice_t value)
 {
-    put_value(track, keys[key], zend_string_init(value, strlen(value), 0));
+    put_value(sink, keys[key], zend_string_init_fast(value.data, value.len));
 }
 
-static void put_known(zval *track, enum key_index key, zend_string *value)
+static void put_text(const sink_t *sink, enum key_index key, const char *value)
 {
-    put_value(track, keys[key], zend_string_copy(value));
+    put_value(sink, keys[key], zend_string_init_fast(value, strlen(value)));
+}
+
+static void put_known(const sink_t *sink, enum key_index key, zend_string *value)
+{
+    put_value(sink, keys[key], zend_string_copy(value));
 }
 
 /* HTTP_ and the name in upper case; whatever cannot be in a variable's name becomes `_`. */
-static zend_string *field_key(corral_slice_t name)
+static zend_string *new_key(corral_slice_t name, bool persistent)
 {
-    zend_string *key = zend_string_alloc(5 + name.len, 0);
+    zend_string *key = zend_string_alloc(5 + name.len, persistent);
     char *out = ZSTR_VAL(key);
 
     memcpy(out, "HTTP_", 5);
@@ -84,6 +120,36 @@ static zend_string *field_key(corral_slice_t name)
     return key;
 }
 
+static size_t place_of(corral_slice_t name)
+{
+    unsigned char first = (unsigned char) name.data[0];
+    unsigned char middle = (unsigned char) name.data[name.len / 2];
+    unsigned char last = (unsigned char) name.data[name.len - 1];
+
+    return (name.len * 31 + first * 7 + middle * 3 + last) % N_REMEMBERED;
+}
+
+/* The key of a field's name, to be released by the caller. */
+static zend_string *field_key(corral_slice_t name)
+{
+    size_t place;
+
+    if (name.len == 0 || name.len > LONGEST_REMEMBERED) {
+        return new_key(name, false);
+    }
+    place = place_of(name);
+    if (remembered[place].key == NULL) {
+        memcpy(remembered[place].name, name.data, name.len);
+        remembered[place].len = name.len;
+        remembered[place].key = new_key(name, true);
+        zend_string_hash_val(remembered[place].key);
+    }
+    if (remembered[place].len == name.len && memcmp(remembered[place].name, name.data, name.len) == 0) {
+        return zend_string_copy(remembered[place].key);
+    }
+    return new_key(name, false);
+}
+
 /* What a field that came before and this one say together. */
 static zend_string *joined(const zval *before, const corral_field_t *field)
 {
@@ -93,65 +159,69 @@ static zend_string *joined(const zval *before, const corral_field_t *field)
                                field->value.data, field->value.len);
 }
 
-static void put_field(zval *track, const corral_field_t *field)
+static void put_field(const sink_t *sink, const corral_field_t *field)
 {
     zend_string *key = field_key(field->name);
-    zval *before = zend_hash_find(Z_ARRVAL_P(track), key);
+    zval *before = zend_hash_find(sink->variables, key);
 
     if (before != NULL && Z_TYPE_P(before) == IS_STRING) {
-        put_value(track, key, joined(before, field));
+        put_value(sink, key, joined(before, field));
     } else {
-        put_value(track, key, zend_string_init(field->value.data, field->value.len, 0));
+        put_value(sink, key, zend_string_init_fast(field->value.data, field->value.len));
     }
     zend_string_release(key);
 }
 
-static void put_location(zval *track, const corral_request_t *request)
+static void put_location(const sink_t *sink, const corral_request_t *request)
 {
-    put_slice(track, KEY_PHP_SELF, request->php_self);
+    put_slice(sink, KEY_PHP_SELF, request->php_self);
     if (request->path_info.len != 0) {
-        put_slice(track, KEY_PATH_INFO, request->path_info);
+        put_slice(sink, KEY_PATH_INFO, request->path_info);
     }
-    put_slice(track, KEY_SCRIPT_NAME, request->script_name);
-    put_known(track, KEY_SCRIPT_FILENAME, (zend_string *) request->script);
-    put_known(track, KEY_DOCUMENT_ROOT, (zend_string *) request->document_root);
+    put_slice(sink, KEY_SCRIPT_NAME, request->script_name);
+    put_known(sink, KEY_SCRIPT_FILENAME, (zend_string *) request->script);
+    put_known(sink, KEY_DOCUMENT_ROOT, (zend_string *) request->document_root);
 }
 
-static void put_addresses(zval *track, const corral_request_t *request)
+static void put_addresses(const sink_t *sink, const corral_request_t *request)
 {
-    put_slice(track, KEY_REMOTE_ADDR, request->remote_addr);
-    put_slice(track, KEY_SERVER_ADDR, request->server_addr);
-    put_slice(track, KEY_SERVER_NAME, request->server_name);
-    put_slice(track, KEY_SERVER_PORT, request->server_port);
+    put_slice(sink, KEY_REMOTE_ADDR, request->remote_addr);
+    put_slice(sink, KEY_SERVER_ADDR, request->server_addr);
+    put_slice(sink, KEY_SERVER_NAME, request->server_name);
+    put_slice(sink, KEY_SERVER_PORT, request->server_port);
     if (request->https) {
-        put_text(track, KEY_HTTPS, "on");
+        put_text(sink, KEY_HTTPS, "on");
+    }
+}
+
+static void put_request(const sink_t *sink, const corral_request_t *request)
+{
+    put_known(sink, KEY_SERVER_SOFTWARE, corral_software);
+    put_slice(sink, KEY_SERVER_PROTOCOL, request->protocol);
+    put_location(sink, request);
+    put_text(sink, KEY_REQUEST_METHOD, request->method);
+    put_text(sink, KEY_REQUEST_URI, request->request_uri);
+    put_text(sink, KEY_QUERY_STRING, request->query);
+    put_addresses(sink, request);
+    if (request->content_length_text.len != 0) {
+        put_slice(sink, KEY_CONTENT_LENGTH, request->content_length_text);
+    }
+    if (request->content_type != NULL) {
+        put_text(sink, KEY_CONTENT_TYPE, request->content_type);
+    }
+    for (size_t i = 0; i < request->n_fields; i++) {
+        put_field(sink, &request->fields[i]);
     }
 }
 
 void corral_register_variables(zval *track)
 {
     const corral_call_t *call = corral_call();
-    const corral_request_t *request;
+    sink_t sink = {.variables = Z_ARRVAL_P(track), .direct = corral_filter_is_transparent()};
 
     if (call == NULL) {
         return;
     }
-    request = call->request;
-    zend_hash_extend(Z_ARRVAL_P(track), (uint32_t) (N_KEYS + request->n_fields + 8), 0);
-    put_known(track, KEY_SERVER_SOFTWARE, corral_software);
-    put_slice(track, KEY_SERVER_PROTOCOL, request->protocol);
-    put_location(track, request);
-    put_text(track, KEY_REQUEST_METHOD, request->method);
-    put_text(track, KEY_REQUEST_URI, request->request_uri);
-    put_text(track, KEY_QUERY_STRING, request->query);
-    put_addresses(track, request);
-    if (request->content_length_text.len != 0) {
-        put_slice(track, KEY_CONTENT_LENGTH, request->content_length_text);
-    }
-    if (request->content_type != NULL) {
-        put_text(track, KEY_CONTENT_TYPE, request->content_type);
-    }
-    for (size_t i = 0; i < request->n_fields; i++) {
-        put_field(track, &request->fields[i]);
-    }
+    zend_hash_extend(sink.variables, (uint32_t) (N_KEYS + call->request->n_fields + 8), 0);
+    put_request(&sink, call->request);
 }

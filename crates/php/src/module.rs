@@ -31,6 +31,7 @@ pub(crate) fn version() -> &'static str {
 ///
 /// Neither `Send` nor `Sync`: all calls must come from the thread that started it.
 pub(crate) struct Module {
+    has_opcache: bool,
     _thread: PhantomData<*mut ()>,
 }
 
@@ -59,7 +60,9 @@ impl Module {
         if unsafe { ffi::corral_module_start(&raw const options) } != 0 {
             bail!("PHP {} refused to start; it says why above", version());
         }
-        let module = Self { _thread: PhantomData };
+        // SAFETY: PHP is started.
+        let has_opcache = unsafe { ffi::corral_opcache_active() != 0 };
+        let module = Self { has_opcache, _thread: PhantomData };
         module.protect_settings(spec);
         Ok(module)
     }
@@ -87,8 +90,7 @@ impl Module {
 
     /// Whether compiled scripts are cached.
     pub(crate) fn has_opcache(&self) -> bool {
-        // SAFETY: PHP is started.
-        unsafe { ffi::corral_opcache_active() != 0 }
+        self.has_opcache
     }
 
     /// Makes a string that PHP can use in any number of requests.

@@ -77,6 +77,14 @@ fn repeated_fields_are_joined() {
 fn a_filter_sees_server_variables_too() {
     check("filter_input(INPUT_SERVER, 'REMOTE_ADDR')", &get("/"), "\"192.0.2.7\"");
     check("filter_input(INPUT_SERVER, 'HTTP_X_A', FILTER_VALIDATE_INT)", &get("/").field("X-A", "12"), "12");
+    check("[$_SERVER['x'] = 1, filter_has_var(INPUT_SERVER, 'x')]", &get("/"), "[1,false]");
+    check("filter_has_var(INPUT_SERVER, 'SCRIPT_NAME')", &get("/"), "true");
+    check(
+        "filter_input_array(INPUT_SERVER, ['SERVER_PORT' => FILTER_VALIDATE_INT])",
+        &get("/"),
+        r#"{"SERVER_PORT":8080}"#,
+    );
+    check("filter_input(INPUT_GET, 'a')", &get("/?a=1"), "\"1\"");
     let script = "<?php echo $_SERVER['HTTP_X_A'], '|', $_GET['q'];";
     let mut host = app(&[("index.php", script)]).admin("filter.default", "special_chars").start();
     let response = host.worker().ask(&host, &get("/?q=<b>").field("X-A", "<a>"));
@@ -177,12 +185,11 @@ fn a_body_that_nobody_reads_disturbs_nobody() {
         "<?php echo 'ok', strlen(file_get_contents('php://input', false, null, 0, 10));",
     )]);
     let large = post("/", "text/plain", vec![b'x'; 100_000]).method("PUT");
-    let sent = worker.submit(&large);
+    worker.submit(&large);
     let (head, _) = worker.frame(&host);
     assert!(
         head.flags.contains(corral_channel::Flags::DONE) || head.kind == corral_channel::Kind::BodyCredit
     );
-    drop(sent);
 }
 
 #[test]

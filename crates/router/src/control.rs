@@ -234,8 +234,10 @@ impl Control {
         known.app = Some(Arc::clone(&app));
         let (bell, early) = (Arc::clone(&known.bell), std::mem::take(&mut known.early));
         self.attach(&app, &bell)?;
-        for (worker, pid, memory) in early {
-            self.start_worker(&app, worker, pid, memory)?;
+        // All are known before the first takes requests, or the pool would ask for those that are there.
+        let added = early.into_iter().map(|(worker, pid, memory)| self.add_worker(&app, worker, pid, memory));
+        for (worker, receivers) in added.collect::<anyhow::Result<Vec<_>>>()? {
+            self.announce_worker(&worker, receivers);
         }
         Ok(lease)
     }
@@ -287,30 +289,34 @@ impl Control {
         let memory = only(fds).context("take over a worker's memory")?;
         let known = self.apps.get_mut(&app).context("a worker came for an unknown application")?;
         match known.app.clone() {
-            Some(app) => self.start_worker(&app, worker, pid, memory),
-            None => {
-                known.early.push((worker, pid, memory));
-                Ok(())
+            Some(app) => {
+                let (worker, receivers) = self.add_worker(&app, worker, pid, memory)?;
+                self.announce_worker(&worker, receivers);
             }
+            None => known.early.push((worker, pid, memory)),
         }
+        Ok(())
     }
 
-    fn start_worker(
+    /// Puts a worker into its pool, where it takes nothing yet.
+    fn add_worker(
         &self,
         app: &Arc<App>,
         worker: WorkerId,
         pid: u32,
         memory: OwnedFd,
-    ) -> anyhow::Result<()> {
-        let (port, receivers): (WorkerPort, Vec<LaneReceiver>) =
-            WorkerPort::map(memory, self.shape()).context("map a worker's memory")?;
+    ) -> anyhow::Result<(Arc<NewWorker>, Vec<LaneReceiver>)> {
+        let (port, receivers) = WorkerPort::map(memory, self.shape()).context("map a worker's memory")?;
         let index = app.add_worker(worker, pid, ChannelPort { channel: port });
         let n_missing = AtomicUsize::new(self.loops.len());
-        let worker = Arc::new(NewWorker { app: Arc::clone(app), index, n_missing });
+        Ok((Arc::new(NewWorker { app: Arc::clone(app), index, n_missing }), receivers))
+    }
+
+    /// Makes every event loop listen to a worker; the last one lets it take requests.
+    fn announce_worker(&self, worker: &Arc<NewWorker>, receivers: Vec<LaneReceiver>) {
         for (event_loop, receiver) in self.loops.iter().zip(receivers) {
-            send(event_loop, Command::AddWorker { worker: Arc::clone(&worker), receiver });
+            send(event_loop, Command::AddWorker { worker: Arc::clone(worker), receiver });
         }
-        Ok(())
     }
 
     fn drop_worker(&mut self, app: AppId, worker: WorkerId, exit: Exit) {

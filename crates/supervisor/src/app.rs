@@ -107,24 +107,23 @@ impl App {
         self.n_wanted = self.n_wanted.max(self.spec.processes.spare.saturating_sub(n_here));
     }
 
-    /// Asks for one more worker; refused beyond twice the maximum, which leaves room for those
-    /// that are about to leave.
+    /// Asks for one more worker; refused when as many as there may be at all are asked for already.
     pub(crate) fn want_one_more(&mut self) -> Result<(), String> {
         if let (Phase::Down, Some(reason)) = (self.phase, &self.failure) {
             return Err(reason.clone());
         }
-        let n_here = self.workers.len() as u64 + u64::from(self.n_wanted) + u64::from(self.forking.is_some());
-        let max = u64::from(self.spec.processes.max.get());
-        if n_here >= 2 * max {
-            return Err(format!("{n_here} workers run or start already, twice the maximum"));
+        if self.n_wanted >= self.spec.processes.max.get() {
+            return Err(format!("{} workers were asked for and are still to be started", self.n_wanted));
         }
         self.n_wanted += 1;
         Ok(())
     }
 
-    /// The next worker to fork, if it is time for one: one after the other.
+    /// The next worker to fork, if it is time for one: one after the other, and not before there are fewer than
+    /// twice the maximum, which leaves room for those that are about to leave.
     pub(crate) fn next_fork(&mut self, new_id: impl FnOnce() -> WorkerId) -> Option<WorkerId> {
-        if self.phase != Phase::Ready || self.forking.is_some() || self.n_wanted == 0 {
+        let is_full = self.workers.len() as u64 >= 2 * u64::from(self.spec.processes.max.get());
+        if self.phase != Phase::Ready || self.forking.is_some() || self.n_wanted == 0 || is_full {
             return None;
         }
         self.n_wanted -= 1;
@@ -222,12 +221,17 @@ mod tests {
     }
 
     #[test]
-    fn a_greedy_router_is_stopped_at_twice_the_maximum() {
+    fn a_greedy_router_waits_at_twice_the_maximum() {
         let mut app = ready();
-        assert!(app.want_one_more().is_ok());
-        fork(&mut app, 1);
-        assert!(app.want_one_more().is_ok());
-        assert!(app.want_one_more().is_err());
+        assert!(app.want_one_more().is_err(), "as many as there may be are asked for already");
+        for number in 1..=4 {
+            assert_eq!(fork(&mut app, number), Some(WorkerId(number)));
+            assert!(app.forked(WorkerId(number), None));
+            app.want_one_more().expect("fewer than the maximum are asked for");
+        }
+        assert_eq!(fork(&mut app, 5), None, "four are there");
+        app.workers.remove(&WorkerId(1));
+        assert_eq!(fork(&mut app, 5), Some(WorkerId(5)));
     }
 
     #[test]
@@ -248,8 +252,7 @@ mod tests {
         fork(&mut app, 1);
         assert!(app.prototype_died(Instant::now()).is_empty());
         assert_eq!(app.phase, Phase::Down);
-        app.want_one_more().unwrap();
-        assert_eq!(app.failed("broken".into()), 3);
+        assert_eq!(app.failed("broken".into()), 2);
         assert_eq!(app.want_one_more(), Err("broken".into()), "until it is started again");
     }
 

@@ -145,6 +145,8 @@ impl Supervisor {
             }
         }
         self.tell_router(&ToRouter::WorkerGone { app: id, worker, exit });
+        // Another one may have waited for the place.
+        self.fork_next(id);
     }
 
     /// An instance could not load: whoever waits for it is told, and it is tried again later unless

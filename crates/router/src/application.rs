@@ -7,6 +7,7 @@ use std::pin::pin;
 use corral_channel::message::{self, RequestHead, ResponseView};
 use corral_config::address::ListenAddress;
 use corral_http::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
+use corral_http::request::Framing as BodyFraming;
 use corral_http::response::{self, Framing};
 use smallvec::SmallVec;
 
@@ -68,7 +69,8 @@ fn encode(tx: &Transaction<'_>, body: &Stored, target: u16) -> Vec<u8> {
 
 /// Whether the request had a body, if only an empty one.
 fn has_body(tx: &Transaction<'_>, body: &Stored) -> bool {
-    body.len > 0 || tx.request.head.content_length().is_some()
+    let head = tx.request.head;
+    body.len > 0 || head.content_length().is_some() || head.framing() == BodyFraming::Chunked
 }
 
 /// Fields that speak of the connection to this server: the application gets the decoded body.

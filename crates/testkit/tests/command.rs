@@ -48,7 +48,7 @@ fn a_front_controller_in_public_is_found() {
     client.get("/").expect(200).expect_body("front /");
     client.get("/posts/1?x=2").expect(200).expect_body("front /posts/1?x=2");
     client.get("/app.js").expect(200).expect_body("1");
-    client.get("/secret.php").expect(404);
+    client.get("/secret.php").expect(200).expect_body("front /secret.php");
     client.get("/../secret.php").expect(400);
 }
 

@@ -218,6 +218,7 @@ impl LoopApp {
             self.on_frame(worker, &head, &mut payload, now)?;
         }
         buffers::give(payload);
+        receiver.wake_producer();
         Ok(())
     }
 

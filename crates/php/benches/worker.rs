@@ -44,9 +44,11 @@ fn measure(name: &str, n: u32, app: App) {
     let mut host = app.start();
     let mut worker = host.worker();
     let request = browser_request();
-    round(&host, &mut worker, &request, 1000);
+    round(&host, &mut worker, &request, n / ROUNDS);
     let mut rounds: Vec<f64> = (0..ROUNDS).map(|_| round(&host, &mut worker, &request, n / ROUNDS)).collect();
     rounds.sort_by(f64::total_cmp);
+    worker.quit();
+    host.exit_of(&worker);
     println!("{name:8} {:6.2} us, the best round {:6.2} us", rounds[rounds.len() / 2], rounds[0]);
 }
 

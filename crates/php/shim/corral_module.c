@@ -16,7 +16,7 @@
 #if PHP_VERSION_ID < 80200
 # include "ext/standard/php_lcg.h"
 #endif
-#if PHP_VERSION_ID >= 80300
+#ifdef ZEND_MAX_EXECUTION_TIMERS
 # include "zend_max_execution_timer.h"
 #endif
 

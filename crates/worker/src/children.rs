@@ -89,3 +89,84 @@ impl Child {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CString;
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    use corral_sys::spawn::Program;
+
+    use super::*;
+
+    fn start(script: &str) -> Pid {
+        let argv = ["sh", "-c", script].map(|argument| CString::new(argument).unwrap());
+        let sh = File::open("/bin/sh").unwrap();
+        let null = File::open("/dev/null").unwrap();
+        let program = Program {
+            executable: sh.as_fd(),
+            argv: &argv,
+            environment: &[],
+            working_directory: None,
+            credentials: None,
+            no_new_privileges: false,
+            fds: &[(null.as_fd(), 0)],
+        };
+        program.spawn().unwrap()
+    }
+
+    fn reap_one(children: &mut Children) -> (WorkerId, Exit) {
+        loop {
+            if let Some(ended) = children.reap().pop() {
+                return ended;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// One test for all: `reap` collects every child of the process.
+    #[test]
+    fn workers_end_by_themselves_when_told_or_by_force() {
+        let now = Instant::now();
+        let mut children = Children::default();
+        children.add(start("exit 7"), WorkerId(1));
+        assert_eq!(reap_one(&mut children), (WorkerId(1), Exit::Code(7)));
+        assert!(children.is_empty());
+
+        children.add(start("while true; do read x || :; done"), WorkerId(2));
+        children.end(WorkerId(1), now);
+        assert_eq!(children.next_deadline(now), None);
+        children.end(WorkerId(2), now);
+        assert_eq!(children.next_deadline(now), Some(PATIENCE));
+        assert_eq!(reap_one(&mut children), (WorkerId(2), Exit::Signal(15)));
+
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let deaf = start_deaf(writer.as_fd());
+        drop(writer);
+        assert_eq!(rustix::io::read(&reader, &mut [0; 1]).unwrap(), 1, "it ignores TERM from now on");
+        children.add(deaf, WorkerId(3));
+        children.end_all(now);
+        children.kill_overdue(now + PATIENCE / 2);
+        children.end_all(now + PATIENCE / 2);
+        assert_eq!(children.next_deadline(now), Some(PATIENCE), "the first deadline stays");
+        children.kill_overdue(now + PATIENCE);
+        assert_eq!(reap_one(&mut children), (WorkerId(3), Exit::Signal(9)));
+    }
+
+    fn start_deaf(ready: std::os::fd::BorrowedFd<'_>) -> Pid {
+        let script = "trap '' TERM; echo >&5; while true; do :; done";
+        let argv = ["sh", "-c", script].map(|argument| CString::new(argument).unwrap());
+        let sh = File::open("/bin/sh").unwrap();
+        let program = Program {
+            executable: sh.as_fd(),
+            argv: &argv,
+            environment: &[],
+            working_directory: None,
+            credentials: None,
+            no_new_privileges: false,
+            fds: &[(ready, 5)],
+        };
+        program.spawn().unwrap()
+    }
+}

@@ -192,7 +192,7 @@ impl Exchange for Running<'_> {
         self.inbox.receive();
         loop {
             if let Some(n) = self.take_body(buffer) {
-                if self.n_read >= ACKNOWLEDGED {
+                if self.n_read >= ACKNOWLEDGED && !self.inbox.stream().body_ended {
                     self.acknowledge_body().map_err(aborted)?;
                 }
                 return Ok(n);
@@ -257,3 +257,6 @@ impl Exchange for Running<'_> {
 fn aborted(gone: ClientGone) -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionAborted, gone)
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,6 +27,7 @@ pub(crate) struct App {
     php: PhpSpec,
     limits: Limits,
     environment: Vec<String>,
+    stderr: Option<PathBuf>,
 }
 
 /// An application with the given scripts in its root.
@@ -36,7 +37,7 @@ pub(crate) fn app(files: &[(&str, &str)]) -> App {
     fs::create_dir(&root).unwrap();
     let target = PhpTarget { name: String::new(), root, script: None, index: "index.php".into() };
     let php = PhpSpec { targets: vec![target], ini_file: None, admin: vec![], user: vec![], sapi_name: None };
-    let app = App { folder, php, limits: Limits::default(), environment: vec![] };
+    let app = App { folder, php, limits: Limits::default(), environment: vec![], stderr: None };
     for (name, content) in files {
         app.write(name, content);
     }
@@ -93,6 +94,11 @@ impl App {
         self
     }
 
+    pub(crate) fn stderr(mut self, path: &Path) -> Self {
+        self.stderr = Some(path.into());
+        self
+    }
+
     pub(crate) fn requests(mut self, n: u32) -> Self {
         self.limits.requests = std::num::NonZeroU32::new(n);
         self
@@ -137,7 +143,7 @@ impl App {
             working_directory: None,
             environment: vec![],
             stdout: None,
-            stderr: None,
+            stderr: self.stderr.clone(),
             processes: Processes {
                 max: std::num::NonZeroU32::MIN,
                 spare: 1,
@@ -150,7 +156,9 @@ impl App {
 }
 
 fn spawn(app: &App, link: &Link, log: &File) -> rustix::process::Pid {
-    let executable = File::open(env!("CARGO_BIN_EXE_corral-php")).unwrap();
+    // Another build of the host, or one under a tool such as valgrind.
+    let other = std::env::var_os("CORRAL_PHP_HOST");
+    let executable = File::open(other.unwrap_or_else(|| env!("CARGO_BIN_EXE_corral-php").into())).unwrap();
     let argv = ["corral-php", "prototype"].map(|argument| CString::new(argument).unwrap());
     let path = ["PATH=/usr/bin:/bin".to_owned()];
     let variables = path.iter().chain(&app.environment);
@@ -423,7 +431,7 @@ impl Worker {
     #[track_caller]
     pub(crate) fn answer(&mut self, host: &Host, sent: Sent, request: &Request) -> Response {
         let mut body = if request.is_inline() { &[][..] } else { &request.body[..] };
-        let mut window = corral_channel::BODY_WINDOW as usize;
+        let mut window = 0;
         let mut response = Response::default();
         loop {
             while !body.is_empty() && window > 0 {

@@ -21,6 +21,20 @@ fn a_worker_is_a_process_with_a_title() {
 }
 
 #[test]
+fn standard_error_goes_where_it_is_told() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let log = folder.path().join("app.log");
+    std::fs::write(&log, "before\n").unwrap();
+    let mut host = app(&[("index.php", "<?php error_log('said');")]).stderr(&log).start();
+    host.worker().ask(&host, &get("/"));
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "before\nphp message: said\n");
+    assert_eq!(host.log(), "");
+
+    let reason = hello().stderr(&folder.path().join("no/such.log")).fail();
+    assert!(reason.starts_with("open the application's output: \""), "{reason}");
+}
+
+#[test]
 fn a_worker_told_to_quit_finishes_what_was_sent_before() {
     let mut host = hello().start();
     let mut worker = host.worker();

@@ -8,6 +8,7 @@ use std::ptr::{self, NonNull};
 
 use anyhow::{Context, bail, ensure};
 use corral_config::plan::PhpSpec;
+use corral_worker::complain;
 
 use crate::ffi::{self, OpaqueString, Options, SettingMode, Slice};
 use crate::{callbacks, settings};
@@ -72,7 +73,7 @@ impl Module {
         let user = spec.user.iter().map(|setting| (setting, SettingMode::User));
         for ((name, value), mode) in system.chain(user) {
             if settings::is_kept(name) && !self.apply(name, value, mode) {
-                eprintln!("setting PHP option \"{name}: {value}\" failed");
+                complain(format_args!("setting PHP option \"{name}: {value}\" failed"));
             }
         }
     }

@@ -7,6 +7,7 @@ use corral_channel::message::{self, RequestView};
 use corral_channel::{Flags, FrameHead, Kind};
 
 use crate::inbox::{Inbox, Patience};
+use crate::log::complain;
 use crate::runtime::{ClientGone, Exchange};
 
 /// Output that is collected before a frame is sent, in bytes.
@@ -208,7 +209,10 @@ impl Exchange for Running<'_> {
         }
         message::encode_response(self.out, status, fields.iter().copied());
         if self.out.len() > self.inbox.end.max_payload() {
-            eprintln!("the head of the response has {} bytes, which is too long", self.out.len());
+            complain(format_args!(
+                "the head of the response has {} bytes, which is too long",
+                self.out.len()
+            ));
             self.out.clear();
             return self.respond(500, &[]);
         }

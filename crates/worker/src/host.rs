@@ -11,6 +11,7 @@ use corral_ipc::message::{FromPrototype, ToPrototype};
 use corral_sys::file;
 use corral_sys::process::{self, Standard};
 
+use crate::log::complain;
 use crate::prototype::{Ended, Prototype};
 use crate::runtime::Runtime;
 use crate::worker;
@@ -28,11 +29,13 @@ pub fn host_main(language: &str, version: &str, load: Load) -> ExitCode {
             ExitCode::SUCCESS
         }
         Some("prototype") => prototype(load).unwrap_or_else(|error| {
-            eprintln!("{error:#}");
+            complain(format_args!("{error:#}"));
             ExitCode::FAILURE
         }),
         _ => {
-            eprintln!("corral starts this program; by hand it only knows: corral-{language} describe");
+            complain(format_args!(
+                "corral starts this program; by hand it only knows: corral-{language} describe"
+            ));
             ExitCode::from(2)
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use corral_channel::{Flags, FrameHead, INITIAL_CREDIT, Kind, Lane, RequestId, SendError, WorkerEnd};
 use rustix::process::{Pid, getppid};
 
+use crate::log::complain;
 use crate::prototype::Place;
 use crate::runtime::ClientGone;
 
@@ -189,7 +190,7 @@ impl Inbox {
     /// The memory is damaged: nothing can be received from now on, so nobody waits for more.
     fn give_up(&mut self, error: &dyn std::error::Error) {
         if !self.damaged {
-            eprintln!("the worker leaves, its channel is damaged: {error}");
+            complain(format_args!("the worker leaves, its channel is damaged: {error}"));
         }
         self.damaged = true;
         if let Some((_, _, stream)) = &mut self.current {

@@ -4,13 +4,17 @@
 //! prototype loads once, then forks at main's word; each child answers requests from its own
 //! channel, one at a time, until it is told to leave. Nothing here knows a language.
 
+#![forbid(unsafe_code)]
+
 mod children;
 mod exchange;
 mod host;
 mod inbox;
+mod log;
 mod prototype;
 mod runtime;
 mod worker;
 
 pub use host::{Load, host_main};
+pub use log::complain;
 pub use runtime::{ClientGone, Exchange, Runtime, Served};

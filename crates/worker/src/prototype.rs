@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, getpid};
 
 use crate::children::Children;
+use crate::log::complain;
 
 /// An application that is loaded and can be forked.
 pub(crate) struct Prototype {
@@ -152,7 +153,7 @@ impl Prototype {
         if let Err(error) = link.send(message, &descriptors)
             && error.kind() != io::ErrorKind::BrokenPipe
         {
-            eprintln!("cannot tell the daemon {message:?}: {error}");
+            complain(format_args!("cannot tell the daemon {message:?}: {error}"));
         }
     }
 

@@ -11,6 +11,7 @@ use corral_sys::process;
 
 use crate::exchange::{After, Running};
 use crate::inbox::{Inbox, Next, Patience, Received};
+use crate::log::complain;
 use crate::prototype::Place;
 use crate::runtime::{Runtime, Served};
 
@@ -61,7 +62,7 @@ impl Worker {
 
     /// The router does not send what cannot be decoded, so the memory must be damaged.
     fn refuse(&mut self, frame: FrameHead, error: &message::Malformed) -> After {
-        eprintln!("the worker leaves, a request cannot be read: {error}");
+        complain(format_args!("the worker leaves, a request cannot be read: {error}"));
         let failed = FrameHead::new(Kind::Failed, frame.lane, frame.request);
         let failed = failed.with_flags(Flags::END | Flags::DONE | Flags::LAST);
         // Fails when there is no router.

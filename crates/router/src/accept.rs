@@ -98,7 +98,7 @@ pub(crate) async fn run(event_loop: Rc<EventLoop>, acceptor: Acceptor, slot: Rc<
 fn serve(event_loop: &Rc<EventLoop>, slot: &Rc<Slot>, stream: Stream, peer: Option<SocketAddr>) {
     event_loop.counters.accepted.add(1);
     let connection = Connection::new(Rc::clone(event_loop), Rc::clone(slot), stream, peer);
-    tokio::task::spawn_local(connection::run(connection));
+    tokio::task::spawn_local(connection::run(Box::new(connection)));
 }
 
 /// The client was gone before it was accepted: nobody's fault and nothing to wait for.

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 /// Buffers that are kept; more are returned to the allocator.
-const MAX_KEPT: usize = 256;
+const MAX_KEPT: usize = 64;
 
 /// A buffer that has grown beyond this is not kept.
 const MAX_CAPACITY: usize = 64 * 1024;

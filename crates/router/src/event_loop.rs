@@ -188,7 +188,7 @@ impl EventLoop {
             self.rescue_later.notify_one();
         }
         let now = self.deadlines.now();
-        if drain(&apps, now) {
+        if drain(&apps, now) || drain_after_workers(&apps, now) {
             return;
         }
         let mut missed = false;
@@ -328,6 +328,16 @@ fn drain(apps: &BTreeMap<AppId, AttachedApp>, now: Instant) -> bool {
         any |= attached.loop_app.drain(now);
     }
     any
+}
+
+/// Lets workers that wait for this processor run first. On a busy machine they have answers then, and
+/// nobody has slept or was woken; on an idle one it costs a system call.
+fn drain_after_workers(apps: &BTreeMap<AppId, AttachedApp>, now: Instant) -> bool {
+    if !apps.values().any(|attached| attached.loop_app.is_waiting()) {
+        return false;
+    }
+    std::thread::yield_now();
+    drain(apps, now)
 }
 
 fn acceptor(address: &ListenAddress, socket: OwnedFd) -> io::Result<Acceptor> {

@@ -123,7 +123,12 @@ impl Inbox {
             if self.leaving || self.damaged || self.is_orphan() {
                 return Next::Leave;
             }
-            self.end.wait(Some(LOOK_AROUND));
+            // On a busy machine the router is waiting for this processor, and has something to hand over
+            // as soon as it gets it: that costs less than a sleep and a wake-up.
+            std::thread::yield_now();
+            if !self.end.has_frames() {
+                self.end.wait(Some(LOOK_AROUND));
+            }
         }
     }
 

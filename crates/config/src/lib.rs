@@ -2,7 +2,7 @@
 //!
 //! Three stages, three types: a [`json::Value`] is the document as somebody sent it, a [`Config`] is
 //! what it means and cannot be wrong, and the generation that runs it belongs to the router and main,
-//! which gets a [`plan::Plan`]. [`validate`] leads from the first to the second.
+//! which gets a [`plan::Plan`]. [`validate()`] leads from the first to the second.
 
 #![forbid(unsafe_code)]
 

@@ -231,14 +231,13 @@ impl Writer {
         let piece = self.clip(piece);
         tx.reply.n_body_bytes += piece.len() as u64;
         // An empty chunk would be the last one.
-        let is_chunk = self.framing == Framing::Chunked && !piece.is_empty();
-        let chunk = is_chunk.then(|| ChunkHead::new(piece.len()));
-        let (chunk_head, chunk_end) = match &chunk {
-            Some(chunk) => (chunk.as_bytes(), CHUNK_END),
-            None => (&b""[..], &b""[..]),
+        let sent = if self.framing == Framing::Chunked && !piece.is_empty() {
+            let chunk = ChunkHead::new(piece.len());
+            let mut slices = [prefix.as_slice(), chunk.as_bytes(), piece, CHUNK_END].map(IoSlice::new);
+            tx.send(&mut slices).await
+        } else {
+            tx.send_both(prefix, piece).await
         };
-        let mut slices = [prefix.as_slice(), chunk_head, piece, chunk_end].map(IoSlice::new);
-        let sent = tx.send(&mut slices).await;
         prefix.clear();
         sent
     }

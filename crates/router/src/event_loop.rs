@@ -177,9 +177,28 @@ impl EventLoop {
         })
     }
 
-    /// Wakes workers, takes answers, and publishes that this loop sleeps unless there are more of them.
+    /// Wakes workers, takes answers, and publishes that this loop sleeps unless a task has work to do.
     fn before_sleep(&self) {
         let apps = self.apps.borrow();
+        let now = self.deadlines.now();
+        self.wake_workers(&apps);
+        if drain(&apps, now) || drain_after_workers(&apps, now) {
+            return;
+        }
+        loop {
+            // Taking answers has freed hands and given credit.
+            self.wake_workers(&apps);
+            if !self.announce_sleep(&apps) {
+                return;
+            }
+            self.stay_awake(&apps);
+            if drain(&apps, now) {
+                return;
+            }
+        }
+    }
+
+    fn wake_workers(&self, apps: &BTreeMap<AppId, AttachedApp>) {
         let mut may_need_rescue = false;
         for attached in apps.values() {
             may_need_rescue |= attached.loop_app.wake_workers();
@@ -187,19 +206,16 @@ impl EventLoop {
         if may_need_rescue {
             self.rescue_later.notify_one();
         }
-        let now = self.deadlines.now();
-        if drain(&apps, now) || drain_after_workers(&apps, now) {
-            return;
-        }
+    }
+
+    /// From here on workers ring. True when one has answered before that: this loop must not sleep.
+    fn announce_sleep(&self, apps: &BTreeMap<AppId, AttachedApp>) -> bool {
+        self.announced.set(true);
         let mut missed = false;
         for attached in apps.values().filter(|attached| attached.loop_app.is_waiting()) {
             missed |= attached.loop_app.announce_sleep();
         }
-        self.announced.set(true);
-        if missed {
-            self.stay_awake(&apps);
-            drain(&apps, now);
-        }
+        missed
     }
 
     fn after_sleep(&self) {
@@ -322,12 +338,13 @@ impl EventLoop {
     }
 }
 
+/// Takes all frames of all workers. True when that woke a task of this loop.
 fn drain(apps: &BTreeMap<AppId, AttachedApp>, now: Instant) -> bool {
-    let mut any = false;
+    let mut woke = false;
     for attached in apps.values().filter(|attached| attached.loop_app.is_waiting()) {
-        any |= attached.loop_app.drain(now);
+        woke |= attached.loop_app.drain(now);
     }
-    any
+    woke
 }
 
 /// Lets workers that wait for this processor run first. On a busy machine they have answers then, and

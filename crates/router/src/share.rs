@@ -1,7 +1,6 @@
 //! The `share` action: answers with a file (UNIT-COMPAT 12, and beyond it ranges, conditions and
 //! precompressed siblings).
 
-use std::io::IoSlice;
 use std::rc::Rc;
 
 use corral_config::route::Share;
@@ -181,7 +180,7 @@ async fn send_whole(tx: &mut Transaction<'_>, reply: &Reply<'_>) -> Result<(), G
     let sent = match file.content() {
         Some(content) => {
             tx.reply.n_body_bytes += content.len() as u64;
-            tx.send(&mut [IoSlice::new(&head), IoSlice::new(content)]).await
+            tx.send_both(&mut head, content).await
         }
         None => send_part(tx, &head, file, ByteRange { first: 0, last: file.size - 1 }).await,
     };

@@ -16,6 +16,9 @@ use crate::rules::Rules;
 use crate::variables::RequestVariables;
 use crate::{application, buffers, clock, share};
 
+/// A piece up to this size is copied behind the head.
+const MAX_JOINED: usize = 4096;
+
 /// The client's connection is of no use any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gone;
@@ -260,6 +263,16 @@ impl<'c> Transaction<'c> {
     pub(crate) async fn send_head(&mut self, head: Vec<u8>) -> Result<Vec<u8>, Gone> {
         self.send(&mut [IoSlice::new(&head)]).await?;
         Ok(head)
+    }
+
+    /// Sends a head and a piece of the body behind it: joined when that is cheaper than telling the kernel
+    /// of two pieces.
+    pub(crate) async fn send_both(&mut self, head: &mut Vec<u8>, piece: &[u8]) -> Result<(), Gone> {
+        if piece.len() > MAX_JOINED {
+            return self.send(&mut [IoSlice::new(head), IoSlice::new(piece)]).await;
+        }
+        head.extend_from_slice(piece);
+        self.send(&mut [IoSlice::new(head)]).await
     }
 
     /// Sends all of these bytes.

@@ -125,12 +125,16 @@ mod tests {
 
     #[test]
     fn two_mappings_show_the_same_bytes() {
-        let (ours, fd) = SharedMemory::create("test", 8192).unwrap();
-        let theirs = SharedMemory::map(fd.as_fd(), 8192).unwrap();
-        // SAFETY: Offset 5000 is within both mappings, and no other thread knows them.
-        unsafe { ours.as_ptr().add(5000).write(7) };
+        let (our_mapping, fd) = SharedMemory::create("test", 8192).unwrap();
+        let their_mapping = SharedMemory::map(fd.as_fd(), 8192).unwrap();
+        // SAFETY: The mapping is 8192 bytes long.
+        let ours = unsafe { our_mapping.as_ptr().add(5000) };
         // SAFETY: As above.
-        assert_eq!(unsafe { theirs.as_ptr().add(5000).read() }, 7);
+        let theirs = unsafe { their_mapping.as_ptr().add(5000) };
+        // SAFETY: The address is within a live mapping that no other thread knows.
+        unsafe { ours.write(7) };
+        // SAFETY: As above.
+        assert_eq!(unsafe { theirs.read() }, 7);
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub(crate) struct LoopApp {
     next_stamp: Cell<u32>,
     /// Something was put into rings since the workers were last woken.
     touched: Cell<bool>,
+    /// A connection was woken since the frames were last drained.
+    woke: Cell<bool>,
 }
 
 /// What a worker's answer consists of, in order.
@@ -121,6 +123,7 @@ impl LoopApp {
             entries: RefCell::new(Slab::new()),
             next_stamp: Cell::new(0),
             touched: Cell::new(false),
+            woke: Cell::new(false),
         })
     }
 
@@ -168,7 +171,7 @@ impl LoopApp {
         let mut state = shared.state.borrow_mut();
         if !state.ended {
             state.failure = Some(failure);
-            state.wake();
+            self.wake(&mut state);
         }
     }
 
@@ -198,18 +201,18 @@ impl LoopApp {
         self.touched.replace(false) && self.app.wake_workers()
     }
 
-    /// Takes all frames that workers have published for this loop; returns whether there were any.
+    /// Takes all frames that workers have published for this loop; returns whether they woke a connection.
+    /// They need not: its client may be slow, or gone.
     pub(crate) fn drain(&self, now: Instant) -> bool {
-        let mut any = false;
+        self.woke.set(false);
         let mut receivers = self.receivers.borrow_mut();
         for (worker, receiver) in receivers.iter_mut().enumerate() {
             let Some(receiver) = receiver.as_mut().filter(|receiver| receiver.has_frames()) else { continue };
-            any = true;
             if let Err(violation) = self.drain_worker(worker, receiver, now) {
                 self.app.kill_worker(worker, violation);
             }
         }
-        any
+        self.woke.get()
     }
 
     fn drain_worker(&self, worker: usize, receiver: &mut LaneReceiver, now: Instant) -> Result<(), String> {
@@ -251,7 +254,9 @@ impl LoopApp {
         buffers::give(buffer);
         if self.lookup(id).is_some() {
             let shared = self.entries.borrow_mut().remove(index(id));
-            shared.state.borrow_mut().end();
+            let mut state = shared.state.borrow_mut();
+            state.ended = true;
+            self.wake(&mut state);
         }
         Ok(())
     }
@@ -269,11 +274,16 @@ impl LoopApp {
             Kind::BodyCredit => self.send_body(worker, shared.id, &mut state, head.aux),
             _ => {}
         }
-        if head.flags.contains(Flags::END) {
-            state.end();
-        }
+        state.ended |= head.flags.contains(Flags::END);
         self.credit(worker, shared.id, &mut state);
-        state.wake();
+        self.wake(&mut state);
+    }
+
+    fn wake(&self, state: &mut State) {
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+            self.woke.set(true);
+        }
     }
 
     /// Lets the worker send more once what it sent is stored, unless too much is.
@@ -430,19 +440,6 @@ impl State {
         }
         if let Err(error) = self.spool.push(data) {
             self.failure = Some(Failure::Store(Arc::new(error)));
-        }
-    }
-
-    fn end(&mut self) {
-        if !self.ended {
-            self.ended = true;
-            self.wake();
-        }
-    }
-
-    fn wake(&mut self) {
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
         }
     }
 }

@@ -43,10 +43,10 @@ pub(crate) struct Work {
 pub(crate) enum Next {
     /// It is kept for the next request.
     Keep,
-    /// Everything was said: it is closed once the client has had the time to read it.
+    /// It ends here: everything was said and read, or nothing can be any more.
     Close,
-    /// It is of no use any more.
-    Drop,
+    /// Everything was said, but the client may still send: it gets the time to read first.
+    Linger,
 }
 
 /// How reading a head ended.
@@ -97,15 +97,15 @@ impl Connection {
                 HeadResult::Complete => transaction::run(self, &mut work, settings).await,
                 HeadResult::Refused(refusal) => {
                     transaction::refuse(self, &mut work, &settings, refusal).await;
-                    Next::Close
+                    Next::Linger
                 }
-                HeadResult::Closed => Next::Drop,
+                HeadResult::Closed => Next::Close,
             };
             if next != Next::Keep || work.input.is_empty() {
                 break next;
             }
         };
-        if next == Next::Close {
+        if next == Next::Linger {
             self.linger(&mut work).await;
         }
         give_work(work);

@@ -51,6 +51,8 @@ pub(crate) struct Reply {
     pub(crate) n_body_bytes: u64,
     /// The connection ends with this reply.
     pub(crate) close: bool,
+    /// The client is likely to send on, though nobody reads it.
+    linger: bool,
 }
 
 /// Answers the request whose head is complete in `work`.
@@ -159,6 +161,7 @@ impl<'c> Transaction<'c> {
     async fn refuse_body(&mut self, error: &BodyError) -> Result<(), Gone> {
         tracing::info!("request refused with {}: {error}", error.status());
         self.reply.close = true;
+        self.reply.linger = true;
         self.send_error(error.status()).await
     }
 
@@ -302,17 +305,18 @@ impl<'c> Transaction<'c> {
     async fn finish(&mut self, answered: Result<(), Gone>) -> Next {
         self.log();
         if answered.is_err() {
-            return Next::Drop;
+            return Next::Close;
         }
         if self.reply.close {
-            return Next::Close;
+            let is_read = self.incoming.is_done() && self.rest.is_empty() && !self.reply.linger;
+            return if is_read { Next::Close } else { Next::Linger };
         }
         if self.incoming.is_done() {
             return Next::Keep;
         }
         let rules = self.rules();
         let Self { incoming, connection, rest, .. } = self;
-        if incoming.discard(connection, rest, rules).await { Next::Keep } else { Next::Close }
+        if incoming.discard(connection, rest, rules).await { Next::Keep } else { Next::Linger }
     }
 
     fn log(&self) {

@@ -1,8 +1,10 @@
 //! One running instance of an application, shared by all event loops.
 
 mod exchange;
+mod failure;
 mod pool;
 mod port;
+mod request_body;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -17,10 +19,12 @@ use smallvec::SmallVec;
 
 use crate::main_link::MainLink;
 
-pub(crate) use exchange::{Exchange, Failure, LoopApp, Piece, RequestBody};
+pub(crate) use exchange::{Exchange, LoopApp, Piece};
+pub(crate) use failure::Failure;
 use pool::{Cancelled, Pool};
 pub(crate) use pool::{RESCUE, Request};
 pub(crate) use port::ChannelPort;
+pub(crate) use request_body::RequestBody;
 
 /// An application instance: its specification and its workers.
 ///

@@ -4,10 +4,7 @@
 //! the loop calls before it sleeps and after it wakes; connections wait for [`Exchange::next_piece`].
 
 use std::cell::{Cell, RefCell};
-use std::fs::File;
 use std::future::poll_fn;
-use std::io;
-use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -17,7 +14,7 @@ use corral_channel::{Bell, Flags, FrameHead, Kind, Lane, LaneReceiver, MAX_INLIN
 use corral_ipc::message::Exit;
 use slab::Slab;
 
-use super::{App, Gone, Request, WasRunning};
+use super::{App, Failure, Gone, Request, RequestBody, WasRunning};
 use crate::buffers;
 use crate::spool::Spool;
 
@@ -55,32 +52,6 @@ pub(crate) enum Piece {
     Data(Vec<u8>),
     /// Nothing more comes.
     End,
-}
-
-/// Why no (complete) answer comes.
-#[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum Failure {
-    #[error("the worker {pid} ended ({}) while it ran the request{}", describe(.exit), describe_note(.note))]
-    WorkerGone { pid: u32, exit: Exit, note: Vec<u8> },
-    #[error("no worker could be started: {0}")]
-    NoWorker(String),
-    #[error("the application gave no response")]
-    NoResponse,
-    #[error("the application was silent for {} s (limits.timeout)", .0.as_secs())]
-    TimedOut(Duration),
-    #[error("store the response: {0}")]
-    Store(Arc<io::Error>),
-}
-
-/// The body of a request, as far as it did not travel with the head.
-#[derive(Debug)]
-pub(crate) enum RequestBody {
-    /// All of it went with the head.
-    Complete,
-    /// The rest of it, in memory.
-    Memory { bytes: Vec<u8>, position: usize },
-    /// In a file: the next byte to send, and the length of the whole.
-    File { file: File, position: u64, len: u64 },
 }
 
 /// The state of one request, shared by the connection that waits and the loop that drains.
@@ -206,9 +177,11 @@ impl LoopApp {
     pub(crate) fn drain(&self, now: Instant) -> bool {
         self.woke.set(false);
         let mut receivers = self.receivers.borrow_mut();
-        for (worker, receiver) in receivers.iter_mut().enumerate() {
-            let Some(receiver) = receiver.as_mut().filter(|receiver| receiver.has_frames()) else { continue };
+        for (worker, slot) in receivers.iter_mut().enumerate() {
+            let Some(receiver) = slot.as_mut().filter(|receiver| receiver.has_frames()) else { continue };
             if let Err(violation) = self.drain_worker(worker, receiver, now) {
+                // Nothing that it says is worth hearing; its requests are failed when it is gone.
+                *slot = None;
                 self.app.kill_worker(worker, violation);
             }
         }
@@ -444,43 +417,6 @@ impl State {
     }
 }
 
-impl RequestBody {
-    /// Puts the next piece into `out`, which is cleared first. True when nothing follows it.
-    pub(crate) fn read(&mut self, out: &mut Vec<u8>, max: usize) -> io::Result<bool> {
-        out.clear();
-        match self {
-            Self::Complete => Ok(true),
-            Self::Memory { bytes, position } => {
-                let end = bytes.len().min(*position + max);
-                out.extend_from_slice(&bytes[*position..end]);
-                *position = end;
-                Ok(end == bytes.len())
-            }
-            Self::File { file, position, len } => {
-                let wanted = (*len - *position).min(max as u64) as usize;
-                out.resize(wanted, 0);
-                file.read_exact_at(out, *position)?;
-                *position += wanted as u64;
-                Ok(position == len)
-            }
-        }
-    }
-}
-
 fn index(id: RequestId) -> usize {
     (id.0 & ((1 << INDEX_BITS) - 1)) as usize
-}
-
-fn describe(exit: &Exit) -> String {
-    match exit {
-        Exit::Code(code) => format!("code {code}"),
-        Exit::Signal(signal) => format!("signal {signal}"),
-    }
-}
-
-fn describe_note(note: &[u8]) -> String {
-    match note {
-        [] => String::new(),
-        note => format!(" {}", String::from_utf8_lossy(note).escape_debug()),
-    }
 }

@@ -10,6 +10,9 @@
 //! the scripts are so short that waiting for one costs less than waking another. If a script turns out
 //! to be longer after all, `rescue` gives what waits behind it to the idle worker.
 
+mod run_time;
+mod worker;
+
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -17,7 +20,9 @@ use corral_channel::{Lane, N_SLOTS, RequestId, Slot};
 use corral_config::plan::Processes;
 use corral_ipc::message::WorkerId;
 use slab::Slab;
-use smallvec::SmallVec;
+
+use self::run_time::RunTime;
+use self::worker::{Held, Worker};
 
 /// How long a request may wait behind another one before a worker that finishes earlier takes it over.
 const STALE: Duration = Duration::from_millis(10);
@@ -58,31 +63,6 @@ pub(crate) struct Request {
     pub(crate) payload: Vec<u8>,
 }
 
-/// A request in a worker's hands.
-#[derive(Debug)]
-struct Held {
-    slot: Slot,
-    request: Request,
-    since: Instant,
-}
-
-#[derive(Debug)]
-struct Worker<P> {
-    id: WorkerId,
-    pid: u32,
-    port: P,
-    /// In the order in which they were handed over; the first one runs.
-    held: SmallVec<[Held; 2]>,
-    /// No more requests for this one: it was told to quit, or said that it leaves.
-    leaving: bool,
-    /// It kept a request waiting for too long: it gets nothing ahead until it has ended what it runs.
-    slow: bool,
-    idle_since: Instant,
-    /// Counts the changes of `held`: tells whether an entry of `open` is still true.
-    epoch: u32,
-    next_slot: usize,
-}
-
 /// The workers of one application and the requests that wait for them.
 #[derive(Debug)]
 pub(crate) struct Pool<P> {
@@ -103,8 +83,7 @@ pub(crate) struct Pool<P> {
     processes: Processes,
     /// Processors that workers can run on.
     n_processors: usize,
-    /// Eight times the moving average of how long requests ran, in microseconds; none before the first.
-    run_time_x8: Option<u64>,
+    run_time: RunTime,
     now: Instant,
 }
 
@@ -145,7 +124,7 @@ impl<P: Port> Pool<P> {
             n_starting: 0,
             processes,
             n_processors,
-            run_time_x8: None,
+            run_time: RunTime::default(),
             now,
         }
     }
@@ -167,7 +146,7 @@ impl<P: Port> Pool<P> {
         now: Instant,
     ) -> Result<Vec<u8>, NotHeld> {
         self.now = now;
-        self.note_run_time(run_time);
+        self.run_time.note(run_time);
         let entry = self.workers.get_mut(worker).ok_or(NotHeld)?;
         let position = entry.position(lane, id).ok_or(NotHeld)?;
         let held = entry.release(position);
@@ -209,17 +188,7 @@ impl<P: Port> Pool<P> {
     pub(crate) fn add_worker(&mut self, id: WorkerId, pid: u32, port: P, now: Instant) -> usize {
         self.now = now;
         self.n_starting = self.n_starting.saturating_sub(1);
-        self.workers.insert(Worker {
-            id,
-            pid,
-            port,
-            held: SmallVec::new(),
-            leaving: false,
-            slow: false,
-            idle_since: now,
-            epoch: 0,
-            next_slot: 0,
-        })
+        self.workers.insert(Worker::new(id, pid, port, now))
     }
 
     /// Lets an added worker take requests, once every event loop listens to it.
@@ -432,21 +401,10 @@ impl<P: Port> Pool<P> {
         }
     }
 
-    /// How long a request is expected to run.
-    fn run_time(&self) -> Duration {
-        self.run_time_x8.map_or(Duration::MAX, |eightfold| Duration::from_micros(eightfold / 8))
-    }
-
     /// Requests that a worker may hold, the one that it runs included.
     fn max_held(&self) -> usize {
-        let run_time = self.run_time().as_micros().max(1);
+        let run_time = self.run_time.expected().as_micros().max(1);
         1 + (AHEAD.as_micros() / run_time).clamp(1, MAX_AHEAD) as usize
-    }
-
-    /// One eighth of each new value: a few requests are enough to notice a change.
-    fn note_run_time(&mut self, run_time: u32) {
-        let known = self.run_time_x8.unwrap_or(u64::from(run_time) * 8);
-        self.run_time_x8 = Some(known - known / 8 + u64::from(run_time));
     }
 
     fn dispatch(&mut self) {
@@ -463,7 +421,7 @@ impl<P: Port> Pool<P> {
     /// The worker that gets the next request: an idle one, or the most recently started with a free hand.
     fn next_hand(&mut self) -> Option<usize> {
         let n_busy = self.workers.len() - self.idle.len();
-        if n_busy < self.n_processors || self.run_time() >= SHORT {
+        if n_busy < self.n_processors || self.run_time.expected() >= SHORT {
             return self.idle.last().copied().or_else(|| self.next_open());
         }
         self.next_open().or_else(|| self.idle.last().copied())
@@ -533,22 +491,6 @@ pub(crate) struct Removed<P> {
     pub(crate) port: P,
     /// Requests that it had begun.
     pub(crate) started: Vec<(Lane, RequestId)>,
-}
-
-impl<P> Worker<P> {
-    fn position(&self, lane: Lane, id: RequestId) -> Option<usize> {
-        self.held.iter().position(|held| held.request.lane == lane && held.request.id == id)
-    }
-
-    /// Whether it is busy and may take one more ahead.
-    fn is_open(&self, max_held: usize) -> bool {
-        !self.leaving && !self.slow && (1..max_held).contains(&self.held.len())
-    }
-
-    fn release(&mut self, position: usize) -> Held {
-        self.epoch = self.epoch.wrapping_add(1);
-        self.held.remove(position)
-    }
 }
 
 #[cfg(test)]

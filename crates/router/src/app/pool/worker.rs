@@ -1,0 +1,65 @@
+//! A worker as its pool sees it: what it holds and whether it takes more.
+
+use std::time::Instant;
+
+use corral_channel::{Lane, RequestId, Slot};
+use corral_ipc::message::WorkerId;
+use smallvec::SmallVec;
+
+use super::Request;
+
+/// A request in a worker's hands.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) slot: Slot,
+    pub(super) request: Request,
+    pub(super) since: Instant,
+}
+
+/// A worker process.
+#[derive(Debug)]
+pub(super) struct Worker<P> {
+    pub(super) id: WorkerId,
+    pub(super) pid: u32,
+    pub(super) port: P,
+    /// In the order in which they were handed over; the first one runs.
+    pub(super) held: SmallVec<[Held; 2]>,
+    /// No more requests for this one: it was told to quit, or said that it leaves.
+    pub(super) leaving: bool,
+    /// It kept a request waiting for too long: it gets nothing ahead until it has ended what it runs.
+    pub(super) slow: bool,
+    pub(super) idle_since: Instant,
+    /// Counts the changes of `held`: tells whether an entry of the pool's `open` is still true.
+    pub(super) epoch: u32,
+    pub(super) next_slot: usize,
+}
+
+impl<P> Worker<P> {
+    pub(super) fn new(id: WorkerId, pid: u32, port: P, now: Instant) -> Self {
+        Self {
+            id,
+            pid,
+            port,
+            held: SmallVec::new(),
+            leaving: false,
+            slow: false,
+            idle_since: now,
+            epoch: 0,
+            next_slot: 0,
+        }
+    }
+
+    pub(super) fn position(&self, lane: Lane, id: RequestId) -> Option<usize> {
+        self.held.iter().position(|held| held.request.lane == lane && held.request.id == id)
+    }
+
+    /// Whether it is busy and may take one more ahead.
+    pub(super) fn is_open(&self, max_held: usize) -> bool {
+        !self.leaving && !self.slow && (1..max_held).contains(&self.held.len())
+    }
+
+    pub(super) fn release(&mut self, position: usize) -> Held {
+        self.epoch = self.epoch.wrapping_add(1);
+        self.held.remove(position)
+    }
+}

@@ -9,9 +9,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use slab::Slab;
+use tokio::sync::Notify;
 
 /// How often the sweep runs.
-pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
+const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Milliseconds since the event loop started; `NEVER` for none.
 type Tick = u64;
@@ -24,6 +25,8 @@ pub(crate) struct Deadlines {
     /// Refreshed each time the loop wakes up: exact enough, and free to read.
     now: Cell<Instant>,
     entries: RefCell<Slab<Entry>>,
+    /// There is one again.
+    first: Notify,
 }
 
 struct Entry {
@@ -47,7 +50,12 @@ pub(crate) struct Elapsed;
 impl Deadlines {
     pub(crate) fn new() -> Rc<Self> {
         let now = Instant::now();
-        Rc::new(Self { start: now, now: Cell::new(now), entries: RefCell::new(Slab::new()) })
+        Rc::new(Self {
+            start: now,
+            now: Cell::new(now),
+            entries: RefCell::new(Slab::new()),
+            first: Notify::new(),
+        })
     }
 
     /// The time when the loop last woke up.
@@ -63,7 +71,12 @@ impl Deadlines {
     /// A deadline that is not set, in a group of connections.
     pub(crate) fn add(self: &Rc<Self>, group: usize) -> Deadline {
         let entry = Entry { at: NEVER, waker: None, group, is_idle: false };
-        let key = self.entries.borrow_mut().insert(entry);
+        let mut entries = self.entries.borrow_mut();
+        if entries.is_empty() {
+            self.first.notify_one();
+        }
+        let key = entries.insert(entry);
+        drop(entries);
         Deadline { all: Rc::clone(self), key }
     }
 
@@ -77,8 +90,19 @@ impl Deadlines {
         }
     }
 
+    /// Sweeps for ever; sleeps while there is no connection.
+    pub(crate) async fn keep_sweeping(&self) {
+        loop {
+            if self.entries.borrow().is_empty() {
+                self.first.notified().await;
+            }
+            tokio::time::sleep(SWEEP_INTERVAL).await;
+            self.sweep();
+        }
+    }
+
     /// Wakes those whose deadline has passed.
-    pub(crate) fn sweep(&self) {
+    fn sweep(&self) {
         self.refresh();
         let now = self.tick(self.now.get());
         for (_, entry) in &mut *self.entries.borrow_mut() {

@@ -25,7 +25,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::accept::{self, Acceptor, Slot};
 use crate::app::{App, Failure, Gone, LoopApp, RESCUE};
 use crate::counters::Counters;
-use crate::deadline::{Deadlines, SWEEP_INTERVAL};
+use crate::deadline::Deadlines;
 use crate::generation::{Generation, LoopGeneration};
 
 thread_local! {
@@ -129,7 +129,8 @@ fn run(lane: Lane, counters: Arc<Counters>, inbox: mpsc::UnboundedReceiver<Comma
         .on_thread_unpark(|| with_current(EventLoop::after_sleep))
         .build_local(tokio::runtime::LocalOptions::default())?;
     runtime.block_on(async move {
-        tokio::task::spawn_local(sweep(Rc::clone(&event_loop)));
+        let deadlines = Rc::clone(&event_loop.deadlines);
+        tokio::task::spawn_local(async move { deadlines.keep_sweeping().await });
         tokio::task::spawn_local(rescue(Rc::clone(&event_loop)));
         event_loop.obey(inbox).await;
     });
@@ -153,14 +154,6 @@ async fn rescue(event_loop: Rc<EventLoop>) {
         for attached in event_loop.apps.borrow().values() {
             attached.loop_app.app.rescue(now);
         }
-    }
-}
-
-async fn sweep(event_loop: Rc<EventLoop>) {
-    let mut interval = tokio::time::interval(SWEEP_INTERVAL);
-    loop {
-        interval.tick().await;
-        event_loop.deadlines.sweep();
     }
 }
 

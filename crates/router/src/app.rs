@@ -165,7 +165,7 @@ impl App {
             (gone, pool.want_worker())
         };
         self.wake_workers();
-        if want_worker && !self.is_retired() {
+        if want_worker {
             self.start_worker();
         }
         Some(gone)
@@ -191,7 +191,7 @@ impl App {
             pool.want_worker()
         };
         self.wake_workers();
-        if want_worker && !self.is_retired() {
+        if want_worker {
             self.start_worker();
         }
     }
@@ -211,10 +211,6 @@ impl App {
     /// Whether no request is in its workers' hands or on its way to them.
     pub(crate) fn is_quiet(&self) -> bool {
         self.pool.lock().n_active() == 0
-    }
-
-    fn is_retired(&self) -> bool {
-        self.retired.load(Ordering::Relaxed)
     }
 
     fn start_worker(&self) {
@@ -247,7 +243,11 @@ pub(crate) struct Lease(pub(crate) Arc<App>);
 impl Drop for Lease {
     fn drop(&mut self) {
         self.0.retired.store(true, Ordering::Relaxed);
-        if self.0.pool.lock().n_active() == 0 {
+        let mut pool = self.0.pool.lock();
+        pool.retire();
+        let is_quiet = pool.n_active() == 0;
+        drop(pool);
+        if is_quiet {
             self.0.main.send(&FromRouter::AppUnused { app: self.0.id });
         }
     }

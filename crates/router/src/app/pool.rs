@@ -283,6 +283,11 @@ impl<P: Port> Pool<P> {
         }
     }
 
+    /// No more spare workers: from now on only as many as the requests that are left need.
+    pub(crate) fn retire(&mut self) {
+        self.processes.spare = 0;
+    }
+
     /// Requests that were handed over or wait.
     pub(crate) fn n_active(&self) -> usize {
         self.n_held + self.queue.len()

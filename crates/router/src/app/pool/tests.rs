@@ -260,6 +260,16 @@ fn workers_are_wanted_while_requests_wait_and_up_to_the_maximum() {
 }
 
 #[test]
+fn a_retired_pool_wants_workers_for_what_waits_and_no_others() {
+    let mut scene = Scene::new(2, 2, 2);
+    scene.play("submit 1; start 1 1; die 0");
+    scene.pool.retire();
+    assert!(!scene.pool.want_worker(), "nothing waits");
+    scene.play("submit 2; die 1");
+    assert!(scene.pool.want_worker(), "a request is left");
+}
+
+#[test]
 fn when_no_worker_can_be_started_the_waiting_requests_come_back() {
     let mut scene = Scene::new(0, 1, 0);
     scene.play("submit 1; submit 2");

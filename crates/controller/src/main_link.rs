@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd, RawFd};
+use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use corral_ipc::link::{Link, Packet};
 use corral_ipc::message::{FromController, Generation, Status, Ticket, ToController};
-use tokio::io::unix::AsyncFd;
+use corral_sys::watched::Watched;
+use tokio::io::Interest;
 use tokio::sync::oneshot;
 
 /// Why main did not do what it was asked.
@@ -35,7 +36,8 @@ pub(crate) struct Answers {
 }
 
 struct Shared {
-    socket: AsyncFd<Socket>,
+    link: Link,
+    readiness: Watched,
     next_ticket: AtomicU64,
     waiting: Mutex<Waiting>,
 }
@@ -51,12 +53,10 @@ struct Waiting {
 impl MainLink {
     /// Must be called inside the event loop.
     pub(crate) fn new(link: Link) -> io::Result<(Self, Answers)> {
-        #[expect(
-            deprecated,
-            reason = "the replacement is an unsafe fn whose demand is met: `Socket` owns the descriptor that it names"
-        )]
-        let socket = AsyncFd::new(Socket(link))?;
-        let shared = Arc::new(Shared { socket, next_ticket: AtomicU64::new(0), waiting: Mutex::default() });
+        let socket = link.as_fd().try_clone_to_owned()?;
+        let readiness = Watched::new(socket, Interest::READABLE | Interest::WRITABLE)?;
+        let shared =
+            Arc::new(Shared { link, readiness, next_ticket: AtomicU64::new(0), waiting: Mutex::default() });
         Ok((Self { shared: Arc::clone(&shared) }, Answers { shared }))
     }
 
@@ -64,8 +64,8 @@ impl MainLink {
     pub(crate) async fn send(&self, message: &FromController) -> io::Result<()> {
         let packet = Packet::new(message, &[])?;
         loop {
-            let mut ready = self.shared.socket.writable().await?;
-            if let Ok(sent) = ready.try_io(|socket| socket.get_ref().0.try_send_packet(&packet)) {
+            let mut ready = self.shared.readiness.writable().await?;
+            if let Ok(sent) = ready.try_io(|_| self.shared.link.try_send_packet(&packet)) {
                 return sent;
             }
         }
@@ -112,8 +112,8 @@ impl Answers {
     /// When the link breaks or carries something that is no message.
     pub(crate) async fn receive(self) -> anyhow::Result<()> {
         loop {
-            let mut ready = self.shared.socket.readable().await.context("wait for main")?;
-            let Ok(received) = ready.try_io(|socket| socket.get_ref().0.try_recv()) else { continue };
+            let mut ready = self.shared.readiness.readable().await.context("wait for main")?;
+            let Ok(received) = ready.try_io(|_| self.shared.link.try_recv()) else { continue };
             match received.context("receive a message of main")? {
                 Some((message, _)) => self.shared.waiting().answer(message),
                 None => return Ok(()),
@@ -156,13 +156,4 @@ fn deliver<T>(asker: Option<oneshot::Sender<T>>, answer: T) {
     };
     // An asker that went away, because its client did, does not want the answer any more.
     drop(asker.send(answer));
-}
-
-/// The link as the event loop sees it.
-struct Socket(Link);
-
-impl AsRawFd for Socket {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_fd().as_raw_fd()
-    }
 }

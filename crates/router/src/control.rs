@@ -17,6 +17,7 @@ use corral_ipc::message::{
     AppId, Exit, FromRouter, Generation as GenerationId, Status, Ticket, ToRouter, WorkerId,
 };
 use corral_sys::watched::Watched;
+use tokio::io::Interest;
 use tokio::sync::mpsc;
 
 use crate::access_log::AccessLog;
@@ -89,8 +90,8 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
 
 impl Control {
     async fn obey(mut self, link: &Link) -> anyhow::Result<()> {
-        let readiness =
-            Watched::new(link.as_fd().try_clone_to_owned()?).context("listen to the main process")?;
+        let readiness = Watched::new(link.as_fd().try_clone_to_owned()?, Interest::READABLE)
+            .context("listen to the main process")?;
         let mut upkeep = tokio::time::interval(UPKEEP_INTERVAL);
         loop {
             tokio::select! {

@@ -20,6 +20,7 @@ use corral_channel::{Bell, Lane, LaneReceiver, RequestId};
 use corral_config::address::ListenAddress;
 use corral_ipc::message::{AppId, Exit};
 use corral_sys::watched::Watched;
+use tokio::io::Interest;
 use tokio::sync::{Notify, mpsc};
 
 use crate::accept::{self, Acceptor, Slot};
@@ -250,7 +251,7 @@ impl EventLoop {
     }
 
     fn add_app(&self, app: Arc<App>, bell: Arc<Bell>, ring: OwnedFd) {
-        let ring = match Watched::new(ring) {
+        let ring = match Watched::new(ring, Interest::READABLE) {
             Ok(ring) => ring,
             Err(error) => return tracing::error!("listen to the bell of \"{}\": {error}", app.spec.name),
         };

@@ -6,30 +6,39 @@ use std::os::fd::OwnedFd;
 use tokio::io::Interest;
 use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
 
-/// A descriptor whose readability an event loop watches, edge-triggered.
+/// A descriptor that an event loop watches, edge-triggered. Clear a guard once there is no more to read, or no
+/// more room to write.
 #[derive(Debug)]
 pub struct Watched(AsyncFd<OwnedFd>);
 
 impl Watched {
-    /// Registers a descriptor with the current event loop.
+    /// Registers a descriptor with the current event loop, for what it will be waited for.
     ///
     /// # Errors
     /// When epoll does not take it.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub fn new(fd: OwnedFd) -> io::Result<Self> {
+    pub fn new(fd: OwnedFd, interest: Interest) -> io::Result<Self> {
         // SAFETY: The descriptor is owned by the `AsyncFd` from here on, and nothing here gives out a
         // mutable reference by which it could be exchanged or closed before it is deregistered.
-        let registered = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
+        let registered = unsafe { AsyncFd::register_with_interest(fd, interest) };
         registered.map(Self).map_err(|error| error.into_parts().1)
     }
 
-    /// Waits until there is something to read; clear the guard once it was all read. Cancel safe.
+    /// Waits until there is something to read. Cancel safe.
     ///
     /// # Errors
     /// When the event loop is shutting down.
     pub async fn readable(&self) -> io::Result<AsyncFdReadyGuard<'_, OwnedFd>> {
         self.0.readable().await
+    }
+
+    /// Waits until there is room to write. Cancel safe.
+    ///
+    /// # Errors
+    /// When the event loop is shutting down.
+    pub async fn writable(&self) -> io::Result<AsyncFdReadyGuard<'_, OwnedFd>> {
+        self.0.writable().await
     }
 }

@@ -140,6 +140,8 @@ impl Supervisor {
             Exit::Code(code) => {
                 tracing::info!(target: "notice", "app process {pid} exited with code {code} (\"{name}\")");
             }
+            // It was told to.
+            Exit::Signal(_) if app.is_stopping() => tracing::debug!("app process {pid} ended (\"{name}\")"),
             Exit::Signal(number) => {
                 tracing::error!(target: "alert", "app process {pid} exited on signal {number} (\"{name}\")");
             }

@@ -59,6 +59,15 @@ impl Site {
         self
     }
 
+    /// Copies parts of a folder of the repository into the site: leaves out what using it has left there.
+    #[must_use]
+    pub fn copy_parts_of(self, source: &Path, parts: &[&str]) -> Self {
+        for part in parts {
+            copy_folder(&source.join(part), &self.dir.path().join(part));
+        }
+        self
+    }
+
     /// The path of `name` in the site; the site's own with an empty name.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
@@ -80,12 +89,12 @@ impl Site {
 }
 
 fn copy_folder(source: &Path, target: &Path) {
+    fs::create_dir_all(target).expect("make the folder");
+    set_mode(target, 0o755);
     for entry in fs::read_dir(source).unwrap_or_else(|error| panic!("read {}: {error}", source.display())) {
         let entry = entry.expect("read the folder");
         let to = target.join(entry.file_name());
         if entry.path().is_dir() {
-            fs::create_dir_all(&to).expect("make the folder");
-            set_mode(&to, 0o755);
             copy_folder(&entry.path(), &to);
         } else {
             fs::copy(entry.path(), &to).expect("copy the file");

@@ -6,7 +6,8 @@ use corral_testkit::{Address, Browser, Client, Part, Request, Run, Site, eventua
 
 fn welcome() -> (Site, Run, Address) {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/welcome");
-    let site = site().copy_of(&example).writable_folder("data");
+    // Without `data`, which belongs to whoever has run the example in this clone.
+    let site = site().copy_parts_of(&example, &["public", "pages", "src"]).writable_folder("data");
     let address = Address::fresh();
     let run = Run::start(&["run", &site.root(), "--listen", &address.to_string()]);
     eventually("it accepts connections", || Client::try_connect(address.socket()).ok());

@@ -55,13 +55,13 @@ def _points(summary: Summary) -> str:
 
 def _idle(rows: list[dict]) -> str:
     lines = ["idle keep-alive connections, each after one request",
-             f"  {'server':15}{'held':>8}{'KiB each':>10}{'KiB PSS':>10}{'fresh request ms, before':>26}{'with them':>11}"]
+             f"  {'server':15}{'held':>8}{'KiB each':>10}{'KiB PSS':>10}{'fresh request ms, without':>26}{'with them':>11}"]
     for row in rows:
         if "error" in row:
             lines.append(f"  {row['server']:15} FAILED: {row['error']}")
         else:
             lines.append(f"  {row['server']:15}{row['connections']:>8}{row['private_kib']:>10.2f}{row['pss_kib']:>10.2f}"
-                         f"{row['fresh_before_ms']:>26.3f}{row['fresh_with_ms']:>11.3f}")
+                         f"{row['fresh_without_ms']:>26.3f}{row['fresh_with_ms']:>11.3f}")
     return "\n".join(lines) + "\n"
 
 
@@ -84,7 +84,7 @@ def _idle_bars(row: dict) -> list[tuple[str, str, str, str, bool]]:
     work, memory, speed = "idle connections", "user memory < 1.5 KiB", "fresh request as fast"
     if "error" in row:
         return [(work, "-", promise, "-", False) for promise in (memory, speed)]
-    slower = row["fresh_with_ms"] / row["fresh_before_ms"]
+    slower = row["fresh_with_ms"] / row["fresh_without_ms"]
     return [
         (work, "-", memory, f"{row['private_kib']:.2f} KiB", row["private_kib"] < 1.5),
         # Medians of single requests differ by a tenth or two from one second to the next.

@@ -28,17 +28,14 @@ pub(crate) fn follow<'c>(
     facts: &Facts<'_>,
     variables: &mut dyn Variables,
 ) -> Target<'c> {
-    let mut next = Next::Pass(pass);
+    let mut pass = pass;
     for _ in 0..MAX_ACTIONS {
-        next = match next {
-            Next::Pass(pass) => match step(config, pass, facts, variables) {
-                Ok(action) => Next::Action(action),
-                Err(target) => return target,
-            },
-            Next::Action(Action::Pass(pass)) => Next::Pass(pass),
-            Next::Action(Action::Return(answer)) => return Target::Return(answer),
-            Next::Action(Action::Share(share)) => return Target::Share(share),
-        };
+        match step(config, pass, facts, variables) {
+            Ok(Action::Pass(next)) => pass = next,
+            Ok(Action::Return(answer)) => return Target::Return(answer),
+            Ok(Action::Share(share)) => return Target::Share(share),
+            Err(target) => return target,
+        }
     }
     Target::Nothing(500)
 }
@@ -55,11 +52,6 @@ pub(crate) fn follow_action<'c>(
         Action::Return(answer) => Target::Return(answer),
         Action::Share(share) => Target::Share(share),
     }
-}
-
-enum Next<'c> {
-    Pass(&'c Destination),
-    Action(&'c Action),
 }
 
 fn step<'c>(

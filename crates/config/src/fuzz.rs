@@ -1,6 +1,7 @@
 //! Entry points for fuzzing: any bytes may go in, and nothing may panic or contradict itself.
 
 use crate::json::{self, Value};
+use crate::pattern::address::AddressPatternSet;
 use crate::pattern::{Flavor, PatternSet};
 use crate::template::Template;
 use crate::{Known, validate};
@@ -25,6 +26,20 @@ pub fn fuzz_pattern(input: &[u8]) {
         negated.add(&[b"!", pattern].concat(), flavor).expect("the pattern itself was accepted");
         assert_ne!(plain.matches(value), negated.matches(value), "negation");
     }
+}
+
+/// A pattern of addresses; no address may match both it and its negation.
+pub fn fuzz_address(input: &[u8]) {
+    let (mut plain, mut negated) = (AddressPatternSet::default(), AddressPatternSet::default());
+    if input.starts_with(b"!") || plain.add(input).is_err() {
+        return;
+    }
+    negated.add(&[b"!", input].concat()).expect("the pattern itself was accepted");
+    for address in ["0.0.0.0:0", "127.0.0.1:80", "255.255.255.255:65535", "[::1]:80", "[2001:db8::1]:443"] {
+        let address = address.parse().ok();
+        assert_ne!(plain.matches(address), negated.matches(address), "negation for {address:?}");
+    }
+    assert_ne!(plain.matches(None), negated.matches(None), "negation for a Unix socket");
 }
 
 /// A template without variables must be constant.

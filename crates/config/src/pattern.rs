@@ -1,7 +1,8 @@
 //! String patterns of `match` and `types` (UNIT-COMPAT 10.1 and 10.2), compiled once.
 //!
-//! Matching allocates nothing and never fails. Address patterns are another thing.
+//! Matching allocates nothing and never fails.
 
+pub mod address;
 mod compile;
 mod wildcard;
 

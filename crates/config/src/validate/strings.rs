@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::context::Context;
 use super::schema::Field;
 use crate::json::{Bytes, Value};
+use crate::pattern::address::AddressPatternSet;
 use crate::pattern::{Flavor, PatternError, PatternSet};
 use crate::template::Template;
 
@@ -62,16 +63,30 @@ pub(super) fn template(cx: &mut Context<'_>, field: Field<'_>) -> Option<Templat
 /// One pattern or an array of them.
 pub(super) fn patterns(cx: &mut Context<'_>, field: Field<'_>, flavor: Flavor) -> Option<PatternSet> {
     let mut set = PatternSet::default();
-    let complete = match field.value {
-        Value::Array(elements) => {
-            let added = elements.iter().enumerate().map(|(idx, element)| {
-                cx.at_index(idx, |cx| add_pattern(cx, Field { value: element, ..field }, flavor, &mut set))
-            });
-            added.fold(true, |complete, added| complete & added)
-        }
-        _ => add_pattern(cx, field, flavor, &mut set),
-    };
+    let complete = each(cx, field, |cx, field| add_pattern(cx, field, flavor, &mut set));
     complete.then_some(set)
+}
+
+/// One address pattern or an array of them.
+#[allow(dead_code, reason = "trusted peers and conditions on addresses come next")]
+pub(super) fn address_patterns(cx: &mut Context<'_>, field: Field<'_>) -> Option<AddressPatternSet> {
+    let mut set = AddressPatternSet::default();
+    let complete = each(cx, field, |cx, field| add_address_pattern(cx, field.value, &mut set));
+    complete.then_some(set)
+}
+
+/// Runs `check` on the value or on each element of it; whether all of them were good.
+fn each<'a>(
+    cx: &mut Context<'_>,
+    field: Field<'a>,
+    mut check: impl FnMut(&mut Context<'_>, Field<'a>) -> bool,
+) -> bool {
+    let Value::Array(elements) = field.value else { return check(cx, field) };
+    let mut complete = true;
+    for (idx, element) in elements.iter().enumerate() {
+        complete &= cx.at_index(idx, |cx| check(cx, Field { value: element, ..field }));
+    }
+    complete
 }
 
 /// Whether the pattern could be added.
@@ -90,6 +105,18 @@ fn add_pattern(cx: &mut Context<'_>, field: Field<'_>, flavor: Flavor, set: &mut
         Err(error) => cx.problem(error.to_string()),
     }
     false
+}
+
+fn add_address_pattern(cx: &mut Context<'_>, value: &Value, set: &mut AddressPatternSet) -> bool {
+    let Value::String(text) = value else {
+        cx.problem("The \"match\" pattern for \"address\" must be a string.");
+        return false;
+    };
+    let added = set.add(text);
+    if let Err(error) = added {
+        cx.problem(error.to_string());
+    }
+    added.is_ok()
 }
 
 /// A member whose name is free, as text.

@@ -81,9 +81,36 @@ impl Match {
     }
 }
 
-/// What is done with a request.
+/// What is done with a request, and what else happens on the way.
 #[derive(Debug, Clone)]
-pub enum Action {
+pub struct Action {
+    /// What answers it.
+    pub kind: ActionKind,
+    /// What every kind of action can have.
+    pub options: ActionOptions,
+}
+
+/// Options of all kinds of actions.
+#[derive(Debug, Clone, Default)]
+pub struct ActionOptions {
+    /// The new path, worked out before anything else of the action.
+    pub rewrite: Option<Template>,
+    /// Changes of the reply's fields, in the order of the document.
+    pub response_headers: Vec<HeaderChange>,
+}
+
+/// One member of `response_headers`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderChange {
+    /// The field, as it is to be written.
+    pub name: String,
+    /// Its new value; `None` removes it.
+    pub value: Option<Template>,
+}
+
+/// The kinds of actions.
+#[derive(Debug, Clone)]
+pub enum ActionKind {
     /// Hand it on.
     Pass(Destination),
     /// Answer at once.

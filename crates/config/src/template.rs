@@ -57,6 +57,11 @@ pub trait Variables {
     fn append(&mut self, variable: &Variable, out: &mut Vec<u8>);
 }
 
+/// A script of a template failed; the request is answered with 500.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("js exception: {0}")]
+pub struct Exception(pub String);
+
 /// Why a text is not a template. Each message continues with ` in the "OPTION" value.`
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
@@ -108,13 +113,18 @@ impl Template {
     }
 
     /// Appends the text with all variables replaced by their values.
-    pub fn render(&self, variables: &mut dyn Variables, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    ///
+    /// When a script of the template throws; what was appended by then stays.
+    pub fn render(&self, variables: &mut dyn Variables, out: &mut Vec<u8>) -> Result<(), Exception> {
         for part in &self.parts {
             match part {
                 Part::Literal(text) => out.extend_from_slice(text),
                 Part::Variable(variable) => variables.append(variable, out),
             }
         }
+        Ok(())
     }
 
     /// The variables, in the order of the text; one that stands twice comes twice.

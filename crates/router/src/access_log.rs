@@ -34,7 +34,9 @@ impl AccessLog {
     /// Writes one line. A log that cannot be written never fails a request.
     pub(crate) fn write(&self, variables: &mut dyn Variables) {
         let mut line = buffers::take();
-        self.format.render(&mut Escaped(variables), &mut line);
+        if let Err(exception) = self.format.render(&mut Escaped(variables), &mut line) {
+            tracing::error!("access log: {exception}");
+        }
         line.push(b'\n');
         if let Err(error) = (&*self.file.read()).write_all(&line) {
             tracing::error!("write to the access log: {error}");

@@ -1,22 +1,20 @@
 //! Hands a request to an application and its answer to the client.
 
-use std::io::IoSlice;
 use std::net::IpAddr;
 use std::pin::pin;
 
 use corral_channel::message::{self, RequestHead, ResponseView};
 use corral_config::address::ListenAddress;
-use corral_http::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
 use corral_http::request::Framing as BodyFraming;
-use corral_http::response::{self, Framing};
 use smallvec::SmallVec;
 
 use crate::app::{Exchange, Failure, Piece, RequestBody};
 use crate::body::Stored;
+use crate::buffers;
 use crate::connection::Connection;
 use crate::deadline::Elapsed;
 use crate::transaction::{Gone, Request, Transaction};
-use crate::{buffers, clock};
+use crate::writer::Writer;
 
 /// Answers a request by an application.
 pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) -> Result<(), Gone> {
@@ -48,14 +46,14 @@ fn encode(tx: &Transaction<'_>, body: &Stored, target: u16) -> Vec<u8> {
     let request = RequestHead {
         method: head.method(bytes),
         target: head.target(bytes),
-        path: head.path(bytes),
+        path: tx.path(),
         query: head.query(bytes).unwrap_or_default(),
         version_minor: head.version_minor(),
         host: head.host(bytes),
-        remote_addr: remote.ip(tx.connection.peer.map(|peer| peer.ip())),
+        remote_addr: remote.ip(tx.client.address.map(|address| address.ip())),
         local_addr,
         local_port,
-        tls: false,
+        tls: tx.client.tls,
         app_target: target,
         content_length: has_body(tx, body).then_some(body.len),
         body_complete: matches!(body.rest, RequestBody::Complete),
@@ -144,121 +142,42 @@ async fn relay_response(
     first: &[u8],
     app: &str,
 ) -> Result<(), Gone> {
-    let fields = OwnFields::of(view);
+    let announced = take_fields(tx, view);
     let complete = exchange.has_ended().then(|| first.len() as u64 + exchange.n_stored());
     // What arrived completely is measured, not believed, except for HEAD, whose body was never made.
     let length = match complete {
         Some(length) if !(tx.is_head() && length == 0) => Some(length),
-        _ => fields.content_length.or(complete),
+        _ => announced.or(complete),
     };
-    let framing = Framing::choose(view.status, tx.request.head.version_minor(), length);
-    let mut head = buffers::take();
-    tx.begin_reply(view.status, framing);
-    response::append_status_line(&mut head, view.status);
-    for (name, value) in view.fields.filter(|(name, _)| !is_ours(name)) {
-        response::append_field(&mut head, name, value);
-    }
-    clock::with_date(|date| {
-        let date = if fields.has_date { None } else { Some(date) };
-        response::append_trailer(&mut head, &tx.trailer(framing, date));
-    });
-    let mut writer = Writer::new(framing, tx.is_head());
-    let sent = send_body(tx, exchange, &mut head, first, &mut writer, app).await;
-    buffers::give(head);
-    sent
+    let writer = tx.open(view.status, length);
+    send_body(tx, exchange, writer, first, app).await
 }
 
 /// Sends the head with what is there of the body, then the rest as it comes.
 async fn send_body(
     tx: &mut Transaction<'_>,
     exchange: &Exchange,
-    head: &mut Vec<u8>,
+    mut writer: Writer,
     first: &[u8],
-    writer: &mut Writer,
     app: &str,
 ) -> Result<(), Gone> {
     if exchange.has_ended() && exchange.n_stored() == 0 {
-        return writer.send_last(tx, head, first).await;
+        return writer.finish(tx, first).await;
     }
-    writer.send(tx, head, first).await?;
+    writer.send(tx, first).await?;
     loop {
         match next_piece(tx, exchange).await? {
             Ok(Piece::Data(data)) => {
-                let sent = writer.send(tx, head, &data).await;
+                let sent = writer.send(tx, &data).await;
                 buffers::give(data);
                 sent?;
             }
-            Ok(Piece::End | Piece::Head(_)) => return writer.send_last(tx, head, b"").await,
+            Ok(Piece::End | Piece::Head(_)) => return writer.finish(tx, b"").await,
             Err(failure) => {
                 tracing::error!("\"{app}\": {failure}; the response is cut off");
                 return Err(Gone);
             }
         }
-    }
-}
-
-/// Puts the pieces of a body into their frame. `prefix` holds what has to be sent before the next piece.
-struct Writer {
-    framing: Framing,
-    /// Bytes that may still be sent under `Content-Length`.
-    left: u64,
-    is_head: bool,
-}
-
-impl Writer {
-    fn new(framing: Framing, is_head: bool) -> Self {
-        let left = match framing {
-            Framing::Length(length) => length,
-            Framing::NoBody => 0,
-            Framing::Chunked | Framing::UntilClose => u64::MAX,
-        };
-        Self { framing, left, is_head }
-    }
-
-    /// What of a piece is sent: nothing to HEAD, and never more than was announced.
-    fn clip<'p>(&mut self, piece: &'p [u8]) -> &'p [u8] {
-        let len = if self.is_head { 0 } else { self.left.min(piece.len() as u64) as usize };
-        self.left -= len as u64;
-        &piece[..len]
-    }
-
-    async fn send(
-        &mut self,
-        tx: &mut Transaction<'_>,
-        prefix: &mut Vec<u8>,
-        piece: &[u8],
-    ) -> Result<(), Gone> {
-        let piece = self.clip(piece);
-        tx.reply.n_body_bytes += piece.len() as u64;
-        // An empty chunk would be the last one.
-        let sent = if self.framing == Framing::Chunked && !piece.is_empty() {
-            let chunk = ChunkHead::new(piece.len());
-            let mut slices = [prefix.as_slice(), chunk.as_bytes(), piece, CHUNK_END].map(IoSlice::new);
-            tx.send(&mut slices).await
-        } else {
-            tx.send_both(prefix, piece).await
-        };
-        prefix.clear();
-        sent
-    }
-
-    async fn send_last(
-        &mut self,
-        tx: &mut Transaction<'_>,
-        prefix: &mut Vec<u8>,
-        piece: &[u8],
-    ) -> Result<(), Gone> {
-        if self.framing != Framing::Chunked || self.is_head {
-            self.send(tx, prefix, piece).await?;
-            // A body that is shorter than announced can only be told by the connection's end.
-            let is_short = matches!(self.framing, Framing::Length(_)) && self.left > 0 && !self.is_head;
-            return if is_short { Err(Gone) } else { Ok(()) };
-        }
-        if !piece.is_empty() {
-            self.send(tx, prefix, piece).await?;
-        }
-        prefix.extend_from_slice(LAST_CHUNK);
-        tx.send(&mut [IoSlice::new(prefix)]).await
     }
 }
 
@@ -293,26 +212,17 @@ async fn fail(tx: &mut Transaction<'_>, app: &str, failure: &Failure) -> Result<
     tx.send_error(503).await
 }
 
-/// What the server has to know of the fields of an application's response.
-struct OwnFields {
-    content_length: Option<u64>,
-    has_date: bool,
-}
-
-impl OwnFields {
-    fn of(view: &ResponseView<'_>) -> Self {
-        let mut own = Self { content_length: None, has_date: false };
-        for (name, value) in view.fields {
-            match name.len() {
-                4 if name.eq_ignore_ascii_case(b"date") => own.has_date = true,
-                14 if name.eq_ignore_ascii_case(b"content-length") => {
-                    own.content_length = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-                }
-                _ => {}
-            }
+/// Takes the fields over, but for those that the server makes itself; returns the announced length.
+fn take_fields(tx: &mut Transaction<'_>, view: &ResponseView<'_>) -> Option<u64> {
+    let mut announced = None;
+    for (name, value) in view.fields {
+        if name.len() == 14 && name.eq_ignore_ascii_case(b"content-length") {
+            announced = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+        } else if !is_ours(name) {
+            tx.reply.fields.push(name, value);
         }
-        own
     }
+    announced
 }
 
 /// Fields that the server makes itself (UNIT-COMPAT 20.4).
@@ -322,7 +232,6 @@ fn is_ours(name: &[u8]) -> bool {
         6 => b"status",
         7 => b"upgrade",
         10 => b"connection",
-        14 => b"content-length",
         17 => b"transfer-encoding",
         20 => b"sec-websocket-accept",
         _ => return false,

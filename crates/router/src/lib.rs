@@ -23,6 +23,7 @@ mod files;
 mod generation;
 mod io;
 mod main_link;
+mod reply;
 mod routing;
 mod rules;
 mod share;
@@ -30,6 +31,7 @@ mod spool;
 mod temp;
 mod transaction;
 mod variables;
+mod writer;
 
 use corral_ipc::link::Link;
 

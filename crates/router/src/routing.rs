@@ -1,7 +1,7 @@
 //! From a listener's `pass` to the action that answers the request. Pure.
 
 use corral_config::Config;
-use corral_config::route::{Action, Destination, Facts, Return, Share};
+use corral_config::route::{Action, ActionKind, Destination, Facts, Return, Share};
 use corral_config::template::Variables;
 
 /// Actions that one request may go through (UNIT-COMPAT 9).
@@ -21,23 +21,21 @@ pub(crate) enum Target<'c> {
     Nothing(u16),
 }
 
+/// What answers a request, and the last action on the way there: its options are those that count.
+#[derive(Debug)]
+pub(crate) struct Found<'c> {
+    pub(crate) target: Target<'c>,
+    pub(crate) action: Option<&'c Action>,
+}
+
 /// Follows a `pass` through the routes.
 pub(crate) fn follow<'c>(
     config: &'c Config,
     pass: &'c Destination,
     facts: &Facts<'_>,
     variables: &mut dyn Variables,
-) -> Target<'c> {
-    let mut pass = pass;
-    for _ in 0..MAX_ACTIONS {
-        match step(config, pass, facts, variables) {
-            Ok(Action::Pass(next)) => pass = next,
-            Ok(Action::Return(answer)) => return Target::Return(answer),
-            Ok(Action::Share(share)) => return Target::Share(share),
-            Err(target) => return target,
-        }
-    }
-    Target::Nothing(500)
+) -> Found<'c> {
+    follow_from(config, pass, None, facts, variables)
 }
 
 /// Follows an action that was reached otherwise, such as a `fallback`.
@@ -46,11 +44,40 @@ pub(crate) fn follow_action<'c>(
     action: &'c Action,
     facts: &Facts<'_>,
     variables: &mut dyn Variables,
-) -> Target<'c> {
-    match action {
-        Action::Pass(pass) => follow(config, pass, facts, variables),
-        Action::Return(answer) => Target::Return(answer),
-        Action::Share(share) => Target::Share(share),
+) -> Found<'c> {
+    match take(action) {
+        Ok(pass) => follow_from(config, pass, Some(action), facts, variables),
+        Err(target) => Found { target, action: Some(action) },
+    }
+}
+
+fn follow_from<'c>(
+    config: &'c Config,
+    pass: &'c Destination,
+    action: Option<&'c Action>,
+    facts: &Facts<'_>,
+    variables: &mut dyn Variables,
+) -> Found<'c> {
+    let (mut pass, mut action) = (pass, action);
+    for _ in 0..MAX_ACTIONS {
+        let taken = step(config, pass, facts, variables).and_then(|next| {
+            action = Some(next);
+            take(next)
+        });
+        match taken {
+            Ok(next) => pass = next,
+            Err(target) => return Found { target, action },
+        }
+    }
+    Found { target: Target::Nothing(500), action }
+}
+
+/// Where an action passes the request on to, or what it does with it.
+fn take(action: &Action) -> Result<&Destination, Target<'_>> {
+    match &action.kind {
+        ActionKind::Pass(pass) => Ok(pass),
+        ActionKind::Return(answer) => Err(Target::Return(answer)),
+        ActionKind::Share(share) => Err(Target::Share(share)),
     }
 }
 
@@ -65,7 +92,10 @@ fn step<'c>(
         Destination::Route(route) => first_match(config, *route, facts),
         Destination::Template(template) => {
             let mut text = Vec::new();
-            template.render(variables, &mut text);
+            if let Err(exception) = template.render(variables, &mut text) {
+                tracing::error!("{exception}");
+                return Err(Target::Nothing(500));
+            }
             match config.resolve(&text) {
                 Some(Destination::Application { app, target }) => Err(Target::Application { app, target }),
                 Some(Destination::Route(route)) => first_match(config, route, facts),

@@ -9,7 +9,6 @@ use corral_http::encoding::{Accepted, Coding};
 use corral_http::path;
 use corral_http::range::{self, Boundary, ByteRange, Multipart, Ranges, Selection};
 use corral_http::request::Name;
-use corral_http::response::Framing;
 
 use crate::files::{self, Found, OpenFile};
 use crate::transaction::{Gone, Transaction};
@@ -33,14 +32,19 @@ struct Reply<'a> {
 
 /// Looks for a file and sends it.
 pub(crate) async fn answer(tx: &mut Transaction<'_>, share: &Share) -> Result<Outcome, Gone> {
-    if !matches!(tx.facts().method, b"GET" | b"HEAD") {
+    if !matches!(tx.method(), b"GET" | b"HEAD") {
         return Ok(Outcome::Missed(405));
     }
     let mut outcome = Outcome::Missed(404);
     let mut file_path = buffers::take();
     for template in &share.paths {
         file_path.clear();
-        template.render(&mut tx.variables(), &mut file_path);
+        let rendered = template.render(&mut tx.variables(), &mut file_path);
+        if let Err(exception) = rendered {
+            tx.fail_script(&exception).await?;
+            outcome = Outcome::Sent;
+            break;
+        }
         outcome = try_path(tx, share, &mut file_path).await?;
         if matches!(outcome, Outcome::Sent) {
             break;
@@ -112,13 +116,14 @@ fn choose<'a>(
 
 async fn redirect_to_folder(tx: &mut Transaction<'_>) -> Result<Outcome, Gone> {
     let mut location = Vec::new();
-    path::append_encoded_path(tx.facts().path, &mut location);
+    path::append_encoded_path(tx.path(), &mut location);
     location.push(b'/');
     if let Some(query) = tx.request.head.query(tx.request.bytes) {
         location.push(b'?');
         location.extend_from_slice(query);
     }
-    tx.send_empty(301, [(&b"Location"[..], &location[..])]).await?;
+    tx.reply.fields.push(b"Location", &location);
+    tx.send_empty(301).await?;
     Ok(Outcome::Sent)
 }
 
@@ -163,7 +168,8 @@ fn conditions(tx: &Transaction<'_>, file: &OpenFile) -> Result<Selection, u16> {
 
 async fn send_verdict(tx: &mut Transaction<'_>, reply: &Reply<'_>, status: u16) -> Result<Outcome, Gone> {
     if status == 304 {
-        tx.send_empty(304, reply.validators()).await?;
+        reply.push_validators(tx);
+        tx.send_empty(304).await?;
     } else {
         tx.send_error(status).await?;
     }
@@ -172,103 +178,72 @@ async fn send_verdict(tx: &mut Transaction<'_>, reply: &Reply<'_>, status: u16) 
 
 async fn send_whole(tx: &mut Transaction<'_>, reply: &Reply<'_>) -> Result<(), Gone> {
     let file = &reply.file;
-    let mut head = buffers::take();
-    tx.append_head(&mut head, 200, reply.fields(reply.content_type), Framing::Length(file.size));
+    reply.push_fields(tx, reply.content_type);
+    let mut writer = tx.open(200, Some(file.size));
     if tx.is_head() || file.size == 0 {
-        return tx.send_head(head).await.map(buffers::give);
+        return writer.finish(tx, b"").await;
     }
-    let sent = match file.content() {
-        Some(content) => {
-            tx.reply.n_body_bytes += content.len() as u64;
-            tx.send_both(&mut head, content).await
-        }
-        None => send_part(tx, &head, file, ByteRange { first: 0, last: file.size - 1 }).await,
-    };
-    buffers::give(head);
-    sent
+    if let Some(content) = file.content() {
+        return writer.finish(tx, content).await;
+    }
+    writer.send_file(tx, &file.file, ByteRange { first: 0, last: file.size - 1 }).await?;
+    writer.finish(tx, b"").await
 }
 
 async fn send_range(tx: &mut Transaction<'_>, reply: &Reply<'_>, range: ByteRange) -> Result<(), Gone> {
     let mut content_range = Vec::new();
     range.append_content_range(reply.file.size, &mut content_range);
-    let fields = reply.fields(reply.content_type).chain([(&b"Content-Range"[..], &content_range[..])]);
-    let mut head = buffers::take();
-    tx.append_head(&mut head, 206, fields, Framing::Length(range.len()));
-    let sent = send_part(tx, &head, &reply.file, range).await;
-    buffers::give(head);
-    sent
+    reply.push_fields(tx, reply.content_type);
+    tx.reply.fields.push(b"Content-Range", &content_range);
+    let mut writer = tx.open(206, Some(range.len()));
+    writer.send_file(tx, &reply.file.file, range).await?;
+    writer.finish(tx, b"").await
 }
 
 async fn send_ranges(tx: &mut Transaction<'_>, reply: &Reply<'_>, ranges: Ranges) -> Result<(), Gone> {
     let boundary = Boundary::new(tx.variables().random());
     let multipart = Multipart::new(ranges, reply.file.size, reply.content_type, boundary);
-    let content_type = multipart.content_type();
-    let mut head = buffers::take();
-    let framing = Framing::Length(multipart.content_length());
-    tx.append_head(&mut head, 206, reply.fields(Some(&content_type)), framing);
+    reply.push_fields(tx, Some(&multipart.content_type()));
+    let mut writer = tx.open(206, Some(multipart.content_length()));
+    let mut part_head = Vec::new();
     for range in multipart.ranges() {
-        multipart.append_part_head(range, &mut head);
-        send_part(tx, &head, &reply.file, *range).await?;
-        head.clear();
+        part_head.clear();
+        multipart.append_part_head(range, &mut part_head);
+        writer.hold(tx, &part_head);
+        writer.send_file(tx, &reply.file.file, *range).await?;
     }
-    multipart.append_end(&mut head);
-    tx.send_head(head).await.map(buffers::give)
+    part_head.clear();
+    multipart.append_end(&mut part_head);
+    writer.finish(tx, &part_head).await
 }
 
 async fn send_unsatisfiable(tx: &mut Transaction<'_>, reply: &Reply<'_>) -> Result<(), Gone> {
     let mut content_range = Vec::new();
     range::append_unsatisfied(reply.file.size, &mut content_range);
-    tx.send_empty(416, [(&b"Content-Range"[..], &content_range[..])]).await
+    tx.reply.fields.push(b"Content-Range", &content_range);
+    tx.send_empty(416).await
 }
-
-/// Sends what precedes a part of a file, and the part itself straight from the page cache.
-async fn send_part(
-    tx: &mut Transaction<'_>,
-    prefix: &[u8],
-    file: &OpenFile,
-    range: ByteRange,
-) -> Result<(), Gone> {
-    let mut n_sent = 0;
-    while n_sent < prefix.len() {
-        match tx.connection.stream.try_write_more(&prefix[n_sent..]) {
-            Ok(n) => n_sent += n,
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => tx.wait_writable().await?,
-            Err(_) => return Err(Gone),
-        }
-    }
-    let mut offset = range.first;
-    while offset <= range.last {
-        match tx.connection.stream.try_send_file(&file.file, offset, range.last - offset + 1) {
-            // The file was cut short after its length was announced.
-            Ok(0) => return Err(Gone),
-            Ok(n) => {
-                offset += n as u64;
-                tx.reply.n_body_bytes += n as u64;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => tx.wait_writable().await?,
-            Err(_) => return Err(Gone),
-        }
-    }
-    Ok(())
-}
-
-type Field<'a> = (&'a [u8], &'a [u8]);
 
 impl Reply<'_> {
-    fn fields<'a>(&'a self, content_type: Option<&'a [u8]>) -> impl Iterator<Item = Field<'a>> {
-        let coding = (self.coding != Coding::Identity).then(|| self.coding.name().as_bytes());
-        let content_type = content_type.map(|value| (&b"Content-Type"[..], value));
-        let coding = coding.map(|value| (&b"Content-Encoding"[..], value));
-        self.validators().chain(content_type).chain(coding).chain([(&b"Accept-Ranges"[..], &b"bytes"[..])])
+    fn push_fields(&self, tx: &mut Transaction<'_>, content_type: Option<&[u8]>) {
+        self.push_validators(tx);
+        let fields = &mut tx.reply.fields;
+        if let Some(content_type) = content_type {
+            fields.push(b"Content-Type", content_type);
+        }
+        if self.coding != Coding::Identity {
+            fields.push(b"Content-Encoding", self.coding.name().as_bytes());
+        }
+        fields.push(b"Accept-Ranges", b"bytes");
     }
 
     /// The fields that a 304 repeats (RFC 9110 section 15.4.5).
-    fn validators(&self) -> impl Iterator<Item = Field<'_>> {
-        let vary = self.varies.then_some((&b"Vary"[..], &b"Accept-Encoding"[..]));
-        let validators = [
-            (&b"Last-Modified"[..], &self.file.last_modified[..]),
-            (&b"ETag"[..], self.file.etag.as_bytes()),
-        ];
-        validators.into_iter().chain(vary)
+    fn push_validators(&self, tx: &mut Transaction<'_>) {
+        let fields = &mut tx.reply.fields;
+        fields.push(b"Last-Modified", &self.file.last_modified);
+        fields.push(b"ETag", self.file.etag.as_bytes());
+        if self.varies {
+            fields.push(b"Vary", b"Accept-Encoding");
+        }
     }
 }

@@ -1,23 +1,24 @@
 //! One request from its head to the end of its reply.
 
 use std::io::IoSlice;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::Instant;
 
-use corral_config::route::{Facts, Return};
+use corral_config::route::{Action, Facts, HeaderChange, Return};
+use corral_config::template::Exception;
 use corral_http::request::Head;
-use corral_http::response::{self, Connection as ConnectionField, Framing, PageBody, Trailer};
+use corral_http::response::{self, Connection as ConnectionField, Framing, Trailer};
 
 use crate::accept::SlotSettings;
 use crate::body::{BodyError, Incoming};
 use crate::connection::{Connection, Next, Refusal, Work};
+use crate::reply::Reply;
 use crate::routing::{self, Target};
 use crate::rules::Rules;
-use crate::variables::RequestVariables;
+use crate::variables::{Memo, RequestVariables};
+use crate::writer::Writer;
 use crate::{application, buffers, clock, share};
-
-/// A piece up to this size is copied behind the head.
-const MAX_JOINED: usize = 4096;
 
 /// The client's connection is of no use any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,12 @@ pub(crate) struct Transaction<'c> {
     pub(crate) connection: &'c mut Connection,
     pub(crate) settings: &'c SlotSettings,
     pub(crate) request: Request<'c>,
+    pub(crate) client: Client,
+    /// The path that a rewrite has put in the place of the request's.
+    rewritten: Option<Vec<u8>>,
+    memo: Memo,
+    /// The last action on the request's way through the configuration.
+    action: Option<&'c Action>,
     /// What the client has sent behind the head.
     pub(crate) rest: Vec<u8>,
     pub(crate) incoming: Incoming,
@@ -42,17 +49,13 @@ pub(crate) struct Request<'c> {
     pub(crate) started: Instant,
 }
 
-/// What has become of the reply so far.
-#[derive(Debug, Default)]
-pub(crate) struct Reply {
-    /// 0 while nothing was sent.
-    pub(crate) status: u16,
-    /// Bytes sent after the head.
-    pub(crate) n_body_bytes: u64,
-    /// The connection ends with this reply.
-    pub(crate) close: bool,
-    /// The client is likely to send on, though nobody reads it.
-    linger: bool,
+/// Who has sent a request, as far as the configuration trusts what is said about it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Client {
+    /// None for a Unix socket.
+    pub(crate) address: Option<SocketAddr>,
+    /// The client speaks TLS, to this server or to one in front of it.
+    pub(crate) tls: bool,
 }
 
 /// Answers the request whose head is complete in `work`.
@@ -69,14 +72,10 @@ pub(crate) async fn run(connection: &mut Connection, work: &mut Work, settings: 
         Err(error) => (Incoming::none(), Some(error)),
     };
     let request = Request { head, bytes: input, started };
-    let mut transaction = Transaction {
-        connection,
-        settings: &settings,
-        request,
-        rest,
-        incoming,
-        reply: Reply { close: !head.keep_alive(), ..Reply::default() },
-    };
+    let mut transaction = Transaction::new(connection, &settings, request);
+    transaction.rest = rest;
+    transaction.incoming = incoming;
+    transaction.reply.close = !head.keep_alive();
     let answered = match refused {
         Some(error) => transaction.refuse_body(&error).await,
         None => transaction.answer().await,
@@ -104,44 +103,65 @@ pub(crate) async fn refuse(
     tracing::info!("request refused with {status}: {refusal}");
     let started = connection.now();
     let request = Request { head: &work.head, bytes: &work.input, started };
-    let mut transaction = Transaction {
-        connection,
-        settings,
-        request,
-        rest: Vec::new(),
-        incoming: Incoming::none(),
-        reply: Reply { close: true, ..Reply::default() },
-    };
+    let mut transaction = Transaction::new(connection, settings, request);
+    transaction.reply.close = true;
     // Nothing follows, whether or not the client still listens.
     let _ = transaction.send_error(status).await;
     transaction.log();
 }
 
 impl<'c> Transaction<'c> {
+    fn new(connection: &'c mut Connection, settings: &'c SlotSettings, request: Request<'c>) -> Self {
+        let client = Client { address: connection.peer, tls: false };
+        Self {
+            connection,
+            settings,
+            request,
+            client,
+            rewritten: None,
+            memo: Memo::default(),
+            action: None,
+            rest: Vec::new(),
+            incoming: Incoming::none(),
+            reply: Reply::default(),
+        }
+    }
+
     pub(crate) fn rules(&self) -> &'c Rules {
         &self.settings.generation.shared.rules
     }
 
-    pub(crate) fn facts(&self) -> Facts<'c> {
+    /// The path, decoded and normalised, as it is after rewrites.
+    pub(crate) fn path(&self) -> &[u8] {
+        self.rewritten.as_deref().unwrap_or_else(|| self.request.head.path(self.request.bytes))
+    }
+
+    pub(crate) fn method(&self) -> &'c [u8] {
+        self.request.head.method(self.request.bytes)
+    }
+
+    pub(crate) fn facts(&self) -> Facts<'_> {
         let Request { head, bytes, .. } = self.request;
-        Facts { method: head.method(bytes), host: head.host(bytes), path: head.path(bytes) }
+        Facts { method: self.method(), host: head.host(bytes), path: self.path() }
     }
 
     pub(crate) fn is_head(&self) -> bool {
-        self.facts().method == b"HEAD"
+        self.method() == b"HEAD"
     }
 
-    pub(crate) fn variables(&self) -> RequestVariables<'c> {
-        RequestVariables::new(self.request, self.connection.peer)
+    pub(crate) fn variables(&self) -> RequestVariables<'_> {
+        let Self { request, client, reply, memo, .. } = self;
+        RequestVariables { request: *request, client: *client, path: self.path(), reply, memo }
     }
 
     /// Follows the configuration to what answers the request.
     async fn answer(&mut self) -> Result<(), Gone> {
-        let config = &self.settings.generation.config;
-        let mut variables = self.variables();
-        let mut target = routing::follow(config, &self.settings.pass, &self.facts(), &mut variables);
+        let settings = self.settings;
+        let config = &settings.generation.config;
+        let mut found = routing::follow(config, &settings.pass, &self.facts(), &mut self.variables());
         loop {
-            let share = match target {
+            self.action = found.action;
+            let share = match found.target {
                 Target::Application { app, target } => return application::answer(self, app, target).await,
                 Target::Return(answer) => return self.send_return(answer).await,
                 Target::Nothing(status) => return self.send_error(status).await,
@@ -151,10 +171,8 @@ impl<'c> Transaction<'c> {
                 share::Outcome::Sent => return Ok(()),
                 share::Outcome::Missed(status) => status,
             };
-            target = match &share.fallback {
-                Some(action) => routing::follow_action(config, action, &self.facts(), &mut variables),
-                None => Target::Nothing(status),
-            };
+            let Some(action) = &share.fallback else { return self.send_error(status).await };
+            found = routing::follow_action(config, action, &self.facts(), &mut self.variables());
         }
     }
 
@@ -179,79 +197,109 @@ impl<'c> Transaction<'c> {
         if (400..600).contains(&answer.status) {
             return self.send_error(answer.status).await;
         }
-        let mut location = Vec::new();
         if let Some(template) = &answer.location {
-            let mut text = Vec::new();
-            template.render(&mut self.variables(), &mut text);
+            let mut text = buffers::take();
+            let rendered = template.render(&mut self.variables(), &mut text);
+            if let Err(exception) = rendered {
+                return self.fail_script(&exception).await;
+            }
+            let mut location = buffers::take();
             corral_http::path::append_location(&text, &mut location);
+            self.reply.fields.push(b"Location", &location);
+            buffers::give(location);
+            buffers::give(text);
         }
-        let field = (&b"Location"[..], &location[..]);
-        let fields = answer.location.is_some().then_some(field);
-        self.send_empty(answer.status, fields).await
+        self.send_empty(answer.status).await
     }
 
-    /// A reply with fields and no body.
-    pub(crate) async fn send_empty<'f>(
-        &mut self,
-        status: u16,
-        fields: impl IntoIterator<Item = (&'f [u8], &'f [u8])>,
-    ) -> Result<(), Gone> {
-        let mut head = buffers::take();
-        let framing = Framing::choose(status, self.request.head.version_minor(), Some(0));
-        self.append_head(&mut head, status, fields, framing);
-        let sent = self.send_head(head).await;
-        sent.map(buffers::give)
+    /// A template of the configuration could not be worked out for this request.
+    pub(crate) async fn fail_script(&mut self, exception: &Exception) -> Result<(), Gone> {
+        tracing::error!("{exception}");
+        self.send_error(500).await
     }
 
-    /// An error page.
+    /// A reply without a body.
+    pub(crate) async fn send_empty(&mut self, status: u16) -> Result<(), Gone> {
+        self.open(status, Some(0)).finish(self, b"").await
+    }
+
+    /// An error page; fields that were meant for another reply are dropped.
     pub(crate) async fn send_error(&mut self, status: u16) -> Result<(), Gone> {
-        self.settle_connection();
-        self.reply.status = status;
-        let mut page = buffers::take();
-        let body = if self.is_head() { PageBody::Omitted } else { PageBody::Sent };
-        clock::with_date(|date| {
-            let trailer = self.trailer(Framing::NoBody, Some(date));
-            response::append_error(&mut page, status, &trailer, body);
-        });
-        if body == PageBody::Sent && response::permits_body(status) {
-            self.reply.n_body_bytes = response::ERROR_PAGE_LEN as u64;
-        }
-        let sent = self.send(&mut [IoSlice::new(&page)]).await;
-        buffers::give(page);
-        sent
+        let page = self.prepare_page(status);
+        self.open(status, Some(page.len() as u64)).finish(self, &page).await
     }
 
-    /// Appends a reply's head and remembers its status.
-    pub(crate) fn append_head<'f>(
-        &mut self,
-        out: &mut Vec<u8>,
-        status: u16,
-        fields: impl IntoIterator<Item = (&'f [u8], &'f [u8])>,
-        framing: Framing,
-    ) {
-        self.begin_reply(status, framing);
-        response::append_status_line(out, status);
-        for (name, value) in fields {
-            response::append_field(out, name, value);
+    /// The one way out: applies what the configuration has to say about the reply's fields, and makes a head of
+    /// them. `length` is that of the body, if it is known.
+    pub(crate) fn open(&mut self, status: u16, length: Option<u64>) -> Writer {
+        if (200..400).contains(&status)
+            && let Err(exception) = self.change_fields()
+        {
+            tracing::error!("{exception}");
+            return self.open_failure();
         }
-        clock::with_date(|date| response::append_trailer(out, &self.trailer(framing, Some(date))));
+        self.write_head(status, length)
+    }
+
+    /// `response_headers` of the last action.
+    fn change_fields(&mut self) -> Result<(), Exception> {
+        let Some(action) = self.action else { return Ok(()) };
+        for HeaderChange { name, value } in &action.options.response_headers {
+            let Some(template) = value else {
+                self.reply.fields.remove(name.as_bytes());
+                continue;
+            };
+            let mut text = buffers::take();
+            template.render(&mut self.variables(), &mut text)?;
+            self.reply.fields.set(name.as_bytes(), &text);
+            buffers::give(text);
+        }
+        Ok(())
+    }
+
+    /// A complete error page in the place of a reply; nothing of the reply's body comes after it.
+    fn open_failure(&mut self) -> Writer {
+        let page = self.prepare_page(500);
+        let mut writer = self.write_head(500, Some(page.len() as u64));
+        writer.hold(self, &page);
+        writer
+    }
+
+    /// Fields and body of an error page.
+    fn prepare_page(&mut self, status: u16) -> [u8; response::ERROR_PAGE_LEN] {
+        self.reply.fields.clear();
+        self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);
+        response::error_page(status)
+    }
+
+    fn write_head(&mut self, status: u16, length: Option<u64>) -> Writer {
+        let framing = Framing::choose(status, self.request.head.version_minor(), length);
+        self.begin_reply(status, framing);
+        let mut head = buffers::take();
+        response::append_status_line(&mut head, status);
+        for (name, value) in self.reply.fields.iter() {
+            response::append_field(&mut head, name, value);
+        }
+        clock::with_date(|date| response::append_trailer(&mut head, &self.trailer(framing, date)));
+        Writer::new(framing, self.is_head(), head)
     }
 
     /// The reply is decided: notes its status, and whether the connection can outlive it.
-    pub(crate) fn begin_reply(&mut self, status: u16, framing: Framing) {
+    fn begin_reply(&mut self, status: u16, framing: Framing) {
         self.reply.status = status;
         self.reply.close |= framing == Framing::UntilClose;
         self.settle_connection();
     }
 
-    /// What the server adds to a head.
-    pub(crate) fn trailer<'d>(&self, framing: Framing, date: Option<&'d response::HttpDate>) -> Trailer<'d> {
+    /// What the server adds to a head, unless the reply has its own.
+    fn trailer<'d>(&self, framing: Framing, date: &'d response::HttpDate) -> Trailer<'d> {
         let version = self.request.head.version_minor();
         // A request that was not understood gets an explicit word about the connection in any case.
         let version = if self.request.head.method(self.request.bytes).is_empty() { 1 } else { version };
+        let has = |name: &[u8]| self.reply.fields.get(name).is_some();
         Trailer {
-            server: Some(self.rules().server.as_bytes()),
-            date,
+            server: (!has(b"Server")).then_some(self.rules().server.as_bytes()),
+            date: (!has(b"Date")).then_some(date),
             framing,
             connection: ConnectionField::choose(version, !self.reply.close),
         }
@@ -260,22 +308,6 @@ impl<'c> Transaction<'c> {
     /// A listener that was removed, or a body that will not be read to its end, closes the connection.
     fn settle_connection(&mut self) {
         self.reply.close |= self.connection.slot.is_closed() || !self.incoming.can_be_discarded(&self.rest);
-    }
-
-    /// Sends a head alone and returns its buffer.
-    pub(crate) async fn send_head(&mut self, head: Vec<u8>) -> Result<Vec<u8>, Gone> {
-        self.send(&mut [IoSlice::new(&head)]).await?;
-        Ok(head)
-    }
-
-    /// Sends a head and a piece of the body behind it: joined when that is cheaper than telling the kernel
-    /// of two pieces.
-    pub(crate) async fn send_both(&mut self, head: &mut Vec<u8>, piece: &[u8]) -> Result<(), Gone> {
-        if piece.len() > MAX_JOINED {
-            return self.send(&mut [IoSlice::new(head), IoSlice::new(piece)]).await;
-        }
-        head.extend_from_slice(piece);
-        self.send(&mut [IoSlice::new(head)]).await
     }
 
     /// Sends all of these bytes.
@@ -321,7 +353,7 @@ impl<'c> Transaction<'c> {
 
     fn log(&self) {
         if let Some(log) = &self.settings.generation.shared.access_log {
-            log.write(&mut self.variables().with_reply(&self.reply));
+            log.write(&mut self.variables());
         }
         if let Some(console) = crate::console::get() {
             console.write(self);

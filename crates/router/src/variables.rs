@@ -4,43 +4,40 @@ use std::cell::OnceCell;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io::Write;
-use std::net::SocketAddr;
 
 use corral_config::percent;
 use corral_config::template::{Variable, Variables};
 use corral_http::request::Name;
 
 use crate::clock;
-use crate::transaction::{Reply, Request};
+use crate::reply::Reply;
+use crate::transaction::{Client, Request};
 
-/// A request's variables; those of the reply are empty until it is known.
-pub(crate) struct RequestVariables<'c> {
-    request: Request<'c>,
-    peer: Option<SocketAddr>,
-    reply: Option<&'c Reply>,
+/// Values that are worked out once for a request.
+#[derive(Default)]
+pub(crate) struct Memo {
     id: OnceCell<String>,
 }
 
-impl<'c> RequestVariables<'c> {
-    pub(crate) fn new(request: Request<'c>, peer: Option<SocketAddr>) -> Self {
-        Self { request, peer, reply: None, id: OnceCell::new() }
-    }
+/// A request's variables; those of the reply are empty until it is known.
+#[derive(Clone, Copy)]
+pub(crate) struct RequestVariables<'t> {
+    pub(crate) request: Request<'t>,
+    pub(crate) client: Client,
+    /// The path as it is after rewrites.
+    pub(crate) path: &'t [u8],
+    pub(crate) reply: &'t Reply,
+    pub(crate) memo: &'t Memo,
+}
 
-    /// The same with the reply's values.
-    pub(crate) fn with_reply<'r>(self, reply: &'r Reply) -> RequestVariables<'r>
-    where
-        'c: 'r,
-    {
-        RequestVariables { request: self.request, peer: self.peer, reply: Some(reply), id: self.id }
-    }
-
+impl RequestVariables<'_> {
     /// A number that nobody can foresee.
     pub(crate) fn random(&self) -> u64 {
         RandomState::new().hash_one(self.request.started)
     }
 
     fn id(&self) -> &str {
-        self.id.get_or_init(|| {
+        self.memo.id.get_or_init(|| {
             // Two differently keyed hashes: unpredictable enough to tell requests apart, which is all it is for.
             format!("{:016x}{:016x}", self.random(), self.random())
         })
@@ -77,17 +74,17 @@ impl<'c> RequestVariables<'c> {
     }
 
     fn append_peer(&self, out: &mut Vec<u8>) {
-        match self.peer {
+        match self.client.address {
             Some(peer) => write!(out, "{}", peer.ip()).expect("writing to memory cannot fail"),
             None => out.extend_from_slice(b"unix:"),
         }
     }
 
     fn append_reply(&self, variable: &Variable, out: &mut Vec<u8>) {
-        let Some(reply) = self.reply else { return };
         let written = match variable {
-            Variable::Status => write!(out, "{:03}", reply.status),
-            Variable::BodyBytesSent => write!(out, "{}", reply.n_body_bytes),
+            Variable::Status if self.reply.status == 0 => Ok(()),
+            Variable::Status => write!(out, "{:03}", self.reply.status),
+            Variable::BodyBytesSent => write!(out, "{}", self.reply.n_body_bytes),
             Variable::RequestTime => {
                 let elapsed = self.request.started.elapsed();
                 write!(out, "{}.{:03}", elapsed.as_secs(), elapsed.subsec_millis())
@@ -105,7 +102,7 @@ impl Variables for RequestVariables<'_> {
             Variable::Method => out.extend_from_slice(head.method(bytes)),
             Variable::RequestLine => out.extend_from_slice(head.request_line(bytes)),
             Variable::RequestUri => out.extend_from_slice(head.target(bytes)),
-            Variable::Uri => out.extend_from_slice(head.path(bytes)),
+            Variable::Uri => out.extend_from_slice(self.path),
             Variable::Host => out.extend_from_slice(head.host(bytes)),
             Variable::RemoteAddr => self.append_peer(out),
             Variable::TimeLocal => clock::append_local_time(out),
@@ -113,8 +110,9 @@ impl Variables for RequestVariables<'_> {
             Variable::Header(name) => self.append_field(name, out),
             Variable::Argument(name) => self.append_argument(name, out),
             Variable::Cookie(name) => self.append_cookie(name, out),
-            // Response fields become visible with `response_headers`, which is not supported yet.
-            Variable::ResponseHeader(_) => {}
+            Variable::ResponseHeader(name) => {
+                out.extend_from_slice(self.reply.fields.get(name).unwrap_or_default());
+            }
             Variable::Status | Variable::BodyBytesSent | Variable::RequestTime => {
                 self.append_reply(variable, out);
             }

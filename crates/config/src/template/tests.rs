@@ -24,7 +24,7 @@ impl Variables for Shown {
 #[track_caller]
 fn check(text: &str, expect: &str) {
     let mut out = Vec::new();
-    Template::parse(text.as_bytes()).unwrap().render(&mut Shown, &mut out);
+    Template::parse(text.as_bytes()).unwrap().render(&mut Shown, &mut out).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), expect, "{text}");
 }
 

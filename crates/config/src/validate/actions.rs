@@ -6,7 +6,7 @@ use super::strings::{patterns, template, text};
 use crate::destination::PassError;
 use crate::json::{Object, Value};
 use crate::pattern::{Flavor, PatternSet};
-use crate::route::{Action, Destination, Return, Share};
+use crate::route::{Action, ActionKind, ActionOptions, Destination, Return, Share};
 use crate::template::Template;
 
 /// Reads an action: exactly one kind of it, with the options of that kind.
@@ -14,7 +14,10 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Action> {
     let members = field.value.as_object()?;
     let mut kinds = KINDS.iter().filter(|(name, _)| members.contains_key(name.as_bytes()));
     match (kinds.next(), kinds.next()) {
-        (Some((_, read)), None) => read(cx, members),
+        (Some((_, read)), None) => {
+            let kind = read(cx, members)?;
+            Some(Action { kind, options: ActionOptions::default() })
+        }
         (None, _) => {
             cx.problem(
                 "The \"action\" object must have either \"pass\", \"return\", \"share\", or \"proxy\" option set.",
@@ -55,7 +58,7 @@ pub(super) fn destination(cx: &mut Context<'_>, field: Field<'_>) -> Option<Dest
     None
 }
 
-type ReadKind = fn(&mut Context<'_>, &Object) -> Option<Action>;
+type ReadKind = fn(&mut Context<'_>, &Object) -> Option<ActionKind>;
 
 const KINDS: &[(&str, ReadKind)] =
     &[("pass", read_pass), ("return", read_return), ("share", read_share), ("proxy", read_proxy)];
@@ -65,19 +68,19 @@ const fn common<T>() -> [Member<T>; 2] {
     [Member::not_yet("rewrite"), Member::not_yet("response_headers")]
 }
 
-fn read_pass(cx: &mut Context<'_>, members: &Object) -> Option<Action> {
+fn read_pass(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind> {
     let mut draft = None;
     schema::read_object(cx, members, &[PASS, &common()], &mut draft);
-    draft.map(Action::Pass)
+    draft.map(ActionKind::Pass)
 }
 
 const PASS: &[Member<Option<Destination>>] =
     &[Member::optional("pass", STRING, |cx, field, draft| *draft = destination(cx, field))];
 
-fn read_return(cx: &mut Context<'_>, members: &Object) -> Option<Action> {
+fn read_return(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind> {
     let mut draft = Return { status: 0, location: None };
     schema::read_object(cx, members, &[RETURN, &common()], &mut draft);
-    Some(Action::Return(draft))
+    Some(ActionKind::Return(draft))
 }
 
 const RETURN: &[Member<Return>] = &[
@@ -91,12 +94,12 @@ const RETURN: &[Member<Return>] = &[
     Member::optional("location", STRING, |cx, field, draft| draft.location = template(cx, field)),
 ];
 
-fn read_share(cx: &mut Context<'_>, members: &Object) -> Option<Action> {
+fn read_share(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind> {
     let mut draft = ShareDraft::default();
     schema::read_object(cx, members, &[SHARE, &common()], &mut draft);
     let ShareDraft { paths, index, types, fallback } = draft;
     let index = index.unwrap_or_else(|| "index.html".to_owned());
-    Some(Action::Share(Share { paths, index, types, fallback: fallback.map(Box::new) }))
+    Some(ActionKind::Share(Share { paths, index, types, fallback: fallback.map(Box::new) }))
 }
 
 #[derive(Default)]
@@ -136,7 +139,7 @@ fn share_paths(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Template> {
     paths
 }
 
-fn read_proxy(cx: &mut Context<'_>, members: &Object) -> Option<Action> {
+fn read_proxy(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind> {
     schema::read_object(cx, members, &[PROXY, &common()], &mut ());
     None
 }

@@ -8,7 +8,7 @@ use super::{Known, KnownModule, validate};
 use crate::address::ListenAddress;
 use crate::json::parse;
 use crate::plan::RuntimeSpec;
-use crate::route::{Action, Destination, Facts};
+use crate::route::{ActionKind, Destination, Facts};
 use crate::{Config, Stage};
 
 fn known() -> Known {
@@ -86,7 +86,7 @@ fn steps_are_chosen_by_all_conditions() {
     let answer = |method: &str, host: &str, path: &str| {
         let facts = Facts { method: method.as_bytes(), host: host.as_bytes(), path: path.as_bytes() };
         let step = config.routes[0].steps.iter().find(|step| step.conditions.matches(&facts)).unwrap();
-        let Action::Return(answer) = &step.action else { panic!("only returns are here") };
+        let ActionKind::Return(answer) = &step.action.kind else { panic!("only returns are here") };
         answer.status
     };
     assert_eq!(config.routes[0].name.as_deref(), Some("main"));
@@ -108,20 +108,25 @@ fn actions_are_read_with_their_options() {
             {"action": {"pass": "routes"}}
         ]}"#,
     );
-    let mut actions = config.routes[0].steps.iter().map(|step| &step.action);
-    let Some(Action::Share(plain)) = actions.next() else { panic!("a share") };
+    let mut actions = config.routes[0].steps.iter().map(|step| &step.action.kind);
+    let Some(ActionKind::Share(plain)) = actions.next() else { panic!("a share") };
     assert_eq!((plain.paths.len(), plain.index.as_str()), (1, "index.html"));
     assert!(plain.types.is_none() && plain.fallback.is_none());
-    let Some(Action::Share(share)) = actions.next() else { panic!("a share") };
+    let Some(ActionKind::Share(share)) = actions.next() else { panic!("a share") };
     assert_eq!((share.paths.len(), share.index.as_str()), (2, "i.htm"));
     let types = share.types.as_ref().unwrap();
     assert!(types.matches(b"IMAGE/png") && !types.matches(b"image/gif") && !types.matches(b""));
-    let Some(Action::Share(second)) = share.fallback.as_deref() else { panic!("a share") };
-    assert!(matches!(second.fallback.as_deref(), Some(Action::Pass(Destination::Route(0)))));
-    let Some(Action::Return(answer)) = actions.next() else { panic!("a return") };
+    let Some(ActionKind::Share(second)) = share.fallback.as_deref().map(|action| &action.kind) else {
+        panic!("a share")
+    };
+    assert!(matches!(
+        second.fallback.as_deref().map(|action| &action.kind),
+        Some(ActionKind::Pass(Destination::Route(0)))
+    ));
+    let Some(ActionKind::Return(answer)) = actions.next() else { panic!("a return") };
     assert_eq!(answer.status, 301);
     assert!(answer.location.as_ref().unwrap().is_constant().is_none());
-    assert!(matches!(actions.next(), Some(Action::Pass(Destination::Route(0)))));
+    assert!(matches!(actions.next(), Some(ActionKind::Pass(Destination::Route(0)))));
 }
 
 #[test]

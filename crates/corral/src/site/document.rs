@@ -112,7 +112,7 @@ fn application(site: &Site, choices: &Choices<'_>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use corral_config::route::{Action, Destination, Facts};
+    use corral_config::route::{Action, ActionKind, Destination, Facts};
     use corral_config::template::{Variable, Variables};
     use corral_config::{Config, Known, json, validate};
 
@@ -149,22 +149,22 @@ mod tests {
     }
 
     fn fate_of(action: &Action, path: &str, config: &Config) -> String {
-        match action {
-            Action::Return(answer) => answer.status.to_string(),
-            Action::Pass(Destination::Application { app, target }) => {
+        match &action.kind {
+            ActionKind::Return(answer) => answer.status.to_string(),
+            ActionKind::Pass(Destination::Application { app, target }) => {
                 let spec = &config.applications[*app];
                 spec.runtime.target_names().nth(usize::from(*target)).unwrap().to_owned()
             }
-            Action::Share(share) => {
+            ActionKind::Share(share) => {
                 let mut file = Vec::new();
-                share.paths[0].render(&mut Uri(path), &mut file);
+                share.paths[0].render(&mut Uri(path), &mut file).unwrap();
                 let file = String::from_utf8(file).unwrap();
                 match &share.fallback {
                     Some(fallback) => format!("{file} or {}", fate_of(fallback, path, config)),
                     None => file,
                 }
             }
-            Action::Pass(destination) => panic!("{destination:?}"),
+            ActionKind::Pass(destination) => panic!("{destination:?}"),
         }
     }
 
@@ -199,7 +199,7 @@ mod tests {
         check(&front, "/secret.php", "/srv/site/secret.php or front");
         check(&front, "/sub/index.php", "/srv/site/sub/index.php or front");
         let config = config(&site(&front));
-        let Action::Share(share) = &config.routes[0].steps.last().unwrap().action else {
+        let ActionKind::Share(share) = &config.routes[0].steps.last().unwrap().action.kind else {
             panic!("the last step shares files");
         };
         let types = share.types.as_ref().unwrap();

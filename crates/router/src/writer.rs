@@ -1,0 +1,136 @@
+//! Sends a reply that has been opened: its head with the first piece of its body, then the other pieces,
+//! in the framing that the client was promised.
+
+use std::fs::File;
+use std::io::{self, IoSlice};
+
+use corral_http::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
+use corral_http::range::ByteRange;
+use corral_http::response::Framing;
+
+use crate::buffers;
+use crate::transaction::{Gone, Transaction};
+
+/// A piece up to this size is copied behind the head.
+const MAX_JOINED: usize = 4096;
+
+/// Puts the pieces of a body into their frame.
+pub(crate) struct Writer {
+    framing: Framing,
+    /// Bytes that may still be sent under `Content-Length`.
+    left: u64,
+    is_head: bool,
+    /// What has to be sent before the next piece: at first the reply's head.
+    prefix: Vec<u8>,
+}
+
+impl Writer {
+    pub(crate) fn new(framing: Framing, is_head: bool, head: Vec<u8>) -> Self {
+        let left = match framing {
+            Framing::Length(length) => length,
+            Framing::NoBody => 0,
+            Framing::Chunked | Framing::UntilClose => u64::MAX,
+        };
+        Self { framing, left, is_head, prefix: head }
+    }
+
+    /// Sends a piece of the body.
+    pub(crate) async fn send(&mut self, tx: &mut Transaction<'_>, piece: &[u8]) -> Result<(), Gone> {
+        let piece = self.clip(tx, piece);
+        // An empty chunk would be the last one.
+        let sent = if self.framing == Framing::Chunked && !piece.is_empty() {
+            let chunk = ChunkHead::new(piece.len());
+            let mut slices = [self.prefix.as_slice(), chunk.as_bytes(), piece, CHUNK_END].map(IoSlice::new);
+            tx.send(&mut slices).await
+        } else {
+            self.send_joined(tx, piece).await
+        };
+        self.prefix.clear();
+        sent
+    }
+
+    /// Sends the last piece and what ends the body.
+    pub(crate) async fn finish(mut self, tx: &mut Transaction<'_>, piece: &[u8]) -> Result<(), Gone> {
+        let sent = self.send_last(tx, piece).await;
+        buffers::give(self.prefix);
+        sent
+    }
+
+    /// Keeps a short piece to be sent with the next one.
+    pub(crate) fn hold(&mut self, tx: &mut Transaction<'_>, piece: &[u8]) {
+        let piece = self.clip(tx, piece);
+        self.prefix.extend_from_slice(piece);
+    }
+
+    /// Sends a part of a file straight from the page cache. Only for a body of known length.
+    pub(crate) async fn send_file(
+        &mut self,
+        tx: &mut Transaction<'_>,
+        file: &File,
+        range: ByteRange,
+    ) -> Result<(), Gone> {
+        if self.is_head || self.left == 0 {
+            return self.send(tx, b"").await;
+        }
+        self.send_prefix_before_more(tx).await?;
+        let mut offset = range.first;
+        while offset <= range.last {
+            match tx.connection.stream.try_send_file(file, offset, range.last - offset + 1) {
+                // The file was cut short after its length was announced.
+                Ok(0) => return Err(Gone),
+                Ok(n) => {
+                    offset += n as u64;
+                    self.left = self.left.saturating_sub(n as u64);
+                    tx.reply.n_body_bytes += n as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => tx.wait_writable().await?,
+                Err(_) => return Err(Gone),
+            }
+        }
+        Ok(())
+    }
+
+    async fn send_prefix_before_more(&mut self, tx: &mut Transaction<'_>) -> Result<(), Gone> {
+        let mut n_sent = 0;
+        while n_sent < self.prefix.len() {
+            match tx.connection.stream.try_write_more(&self.prefix[n_sent..]) {
+                Ok(n) => n_sent += n,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => tx.wait_writable().await?,
+                Err(_) => return Err(Gone),
+            }
+        }
+        self.prefix.clear();
+        Ok(())
+    }
+
+    /// What of a piece is sent: nothing to HEAD, and never more than was announced.
+    fn clip<'p>(&mut self, tx: &mut Transaction<'_>, piece: &'p [u8]) -> &'p [u8] {
+        let len = if self.is_head { 0 } else { self.left.min(piece.len() as u64) as usize };
+        self.left -= len as u64;
+        tx.reply.n_body_bytes += len as u64;
+        &piece[..len]
+    }
+
+    /// Joined when that is cheaper than telling the kernel of two pieces.
+    async fn send_joined(&mut self, tx: &mut Transaction<'_>, piece: &[u8]) -> Result<(), Gone> {
+        if piece.len() > MAX_JOINED {
+            return tx.send(&mut [IoSlice::new(&self.prefix), IoSlice::new(piece)]).await;
+        }
+        self.prefix.extend_from_slice(piece);
+        tx.send(&mut [IoSlice::new(&self.prefix)]).await
+    }
+
+    async fn send_last(&mut self, tx: &mut Transaction<'_>, piece: &[u8]) -> Result<(), Gone> {
+        if self.framing != Framing::Chunked || self.is_head {
+            self.send(tx, piece).await?;
+            // A body that is shorter than announced can only be told by the connection's end.
+            let is_short = matches!(self.framing, Framing::Length(_)) && self.left > 0 && !self.is_head;
+            return if is_short { Err(Gone) } else { Ok(()) };
+        }
+        if !piece.is_empty() {
+            self.send(tx, piece).await?;
+        }
+        self.prefix.extend_from_slice(LAST_CHUNK);
+        tx.send(&mut [IoSlice::new(&self.prefix)]).await
+    }
+}

@@ -1,0 +1,6 @@
+//! The contract with NGINX Unit, one file for each of its sections, and what Corral adds to it. Everything goes
+//! through the real daemon over real sockets.
+//!
+//! The documentation of a test that proves options names them on a line `Options: a.b, c.d`.
+
+// Modules in the order of the contract's sections.

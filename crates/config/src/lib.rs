@@ -22,11 +22,11 @@ mod validate;
 use std::path::PathBuf;
 
 use self::destination::Destinations;
-use self::plan::{AppSpec, ListenerPlan, Plan};
+use self::plan::{AppSpec, AssetNames, ListenerPlan, Plan};
 pub use self::problem::{Problem, Stage};
 use self::route::{Destination, Listener, Route};
 use self::settings::Settings;
-pub use self::validate::{Known, KnownModule, validate};
+pub use self::validate::{Known, KnownModule, ScriptCheck, validate};
 
 /// A configuration without contradictions: every name that is referred to exists.
 ///
@@ -44,6 +44,8 @@ pub struct Config {
     pub settings: Settings,
     /// Where requests are logged, if anywhere.
     pub access_log: Option<AccessLog>,
+    /// The certificate bundles and JavaScript modules that it names.
+    pub assets: AssetNames,
     destinations: Destinations,
 }
 

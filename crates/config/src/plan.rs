@@ -1,12 +1,15 @@
 //! What the main process and the application hosts need of a validated configuration: plain data
 //! that crosses process boundaries. Patterns, routes and templates stay with the router.
 
+mod assets;
+
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::assets::{Asset, AssetKind, AssetNames, Assets};
 use crate::address::ListenAddress;
 
 /// Everything that `main` may bind, open and start for one configuration, and nothing else.

@@ -27,11 +27,20 @@ use crate::route::{Listener, Route};
 use crate::settings::Settings;
 use crate::{AccessLog, Config, Problem};
 
-/// What the world outside the document offers.
+/// What the world outside the document offers. What was not named with a builder does not exist.
 #[derive(Debug, Clone)]
 pub struct Known {
     modules: Option<Vec<KnownModule>>,
+    /// Names; `None` means that any exists.
+    certificates: Option<Vec<String>>,
+    /// Names; `None` means that any exists.
+    scripts: Option<Vec<String>>,
+    /// `None` means that all scripts are right.
+    check_script: Option<ScriptCheck>,
 }
+
+/// Says what is wrong with a JavaScript expression, if anything.
+pub type ScriptCheck = fn(&str) -> Result<(), String>;
 
 /// A host executable that can run applications.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,14 +57,30 @@ impl Known {
     /// These modules and no others.
     #[must_use]
     pub fn modules(modules: Vec<KnownModule>) -> Self {
-        Self { modules: Some(modules) }
+        let (certificates, scripts) = (Some(Vec::new()), Some(Vec::new()));
+        Self { modules: Some(modules), certificates, scripts, check_script: None }
+    }
+
+    /// With these certificate bundles.
+    #[must_use]
+    pub fn with_certificates(mut self, names: Vec<String>) -> Self {
+        self.certificates = Some(names);
+        self
+    }
+
+    /// With these JavaScript modules, and the check that expressions have to pass.
+    #[must_use]
+    pub fn with_scripts(mut self, names: Vec<String>, check: ScriptCheck) -> Self {
+        self.scripts = Some(names);
+        self.check_script = Some(check);
+        self
     }
 
     /// For a document that was validated elsewhere: any application has its module, whose path is
-    /// empty in the specifications that come out.
+    /// empty in the specifications that come out; any certificate bundle and script exists.
     #[must_use]
     pub fn validated_elsewhere() -> Self {
-        Self { modules: None }
+        Self { modules: None, certificates: None, scripts: None, check_script: None }
     }
 }
 
@@ -75,12 +100,12 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     } else {
         cx.problem(schema::not_an_object("The configuration", doc));
     }
-    let problems = cx.into_problems();
+    let (problems, assets) = cx.finish();
     if !problems.is_empty() {
         return Err(problems);
     }
     let Draft { listeners, routes, applications, settings, access_log } = draft;
-    Ok(Config { listeners, routes, applications, settings, access_log, destinations })
+    Ok(Config { listeners, routes, applications, settings, access_log, assets, destinations })
 }
 
 #[derive(Default)]

@@ -9,6 +9,7 @@
 mod api;
 mod main_link;
 mod reply;
+mod scripts;
 mod server;
 mod startup;
 mod state;
@@ -45,11 +46,11 @@ pub fn run(link: Link) -> anyhow::Result<()> {
 fn receive_start(link: &Link) -> anyhow::Result<(Start, OwnedFd)> {
     let received = link.recv().context("receive the first message of main")?;
     let Some((message, mut fds)) = received else { bail!("main left before it sent its first message") };
-    let ToController::Start { document, origin, generation, modules } = message else {
+    let ToController::Start { document, origin, generation, modules, assets } = message else {
         bail!("the first message of main is not Start");
     };
     let socket = fds.pop().context("main sent no socket for the control API")?;
-    Ok((Start { document, origin, generation, modules }, socket))
+    Ok((Start { document, origin, generation, modules, assets }, socket))
 }
 
 async fn serve(main: MainLink, start: Start, socket: ControlSocket) -> anyhow::Result<()> {

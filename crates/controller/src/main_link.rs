@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
+use corral_config::plan::AssetKind;
 use corral_ipc::link::{Link, Packet};
 use corral_ipc::message::{FromController, Generation, Status, Ticket, ToController};
 use corral_sys::watched::Watched;
@@ -48,6 +49,7 @@ struct Waiting {
     generations: HashMap<Generation, oneshot::Sender<Result<(), String>>>,
     statuses: HashMap<Ticket, oneshot::Sender<Option<Status>>>,
     restarts: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
+    assets: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
 }
 
 impl MainLink {
@@ -98,6 +100,20 @@ impl MainLink {
         self.ask(&FromController::RestartApp { ticket, name }, answered).await?.map_err(MainError::Refused)
     }
 
+    /// Has a certificate bundle or a script stored, or removed when `bytes` is `None`.
+    pub(crate) async fn store_asset(
+        &self,
+        kind: AssetKind,
+        name: String,
+        bytes: Option<Vec<u8>>,
+    ) -> Result<(), MainError> {
+        let (answer, answered) = oneshot::channel();
+        let ticket = self.shared.ticket();
+        self.shared.waiting().assets.insert(ticket, answer);
+        let message = FromController::StoreAsset { ticket, kind, name, bytes };
+        self.ask(&message, answered).await?.map_err(MainError::Refused)
+    }
+
     async fn ask<T>(&self, message: &FromController, answered: oneshot::Receiver<T>) -> Result<T, MainError> {
         self.send(message).await.map_err(MainError::Link)?;
         answered.await.map_err(|_| MainError::Link(io::ErrorKind::BrokenPipe.into()))
@@ -143,6 +159,9 @@ impl Waiting {
             ToController::Status { ticket, status } => deliver(self.statuses.remove(&ticket), status),
             ToController::Restarted { ticket, error } => {
                 deliver(self.restarts.remove(&ticket), error.map_or(Ok(()), Err));
+            }
+            ToController::AssetStored { ticket, error } => {
+                deliver(self.assets.remove(&ticket), error.map_or(Ok(()), Err));
             }
             ToController::Start { .. } => tracing::warn!("main sent a second Start, which was ignored"),
         }

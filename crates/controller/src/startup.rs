@@ -1,6 +1,7 @@
 //! From main's first message to a controller with a document in force (UNIT-COMPAT 2.1).
 
 use corral_config::json::{self, Value};
+use corral_config::plan::Assets;
 use corral_config::{Known, KnownModule};
 use corral_ipc::message::{Generation, Module, Origin};
 
@@ -13,22 +14,23 @@ pub(crate) struct Start {
     pub(crate) origin: Origin,
     pub(crate) generation: Generation,
     pub(crate) modules: Vec<Module>,
+    pub(crate) assets: Assets,
 }
 
 impl Controller {
     /// Takes over the document in force, or puts the stored one in force. A stored document that
     /// cannot be used is left as it is, and an empty configuration runs instead.
     pub(crate) async fn start(main: MainLink, start: Start) -> Self {
-        let Start { document, origin, generation, modules } = start;
+        let Start { document, origin, generation, modules, assets } = start;
         let known = known(&modules);
         let document = document.and_then(|text| read(&text, origin));
         match origin {
             Origin::InForce => {
                 let document = document.unwrap_or_else(default_document);
-                Self::new(main, modules, known, document, generation)
+                Self::new(main, modules, known, assets, document, generation)
             }
             Origin::Stored => {
-                let controller = Self::new(main, modules, known, default_document(), generation);
+                let controller = Self::new(main, modules, known, assets, default_document(), generation);
                 if !controller.restore(document).await {
                     controller.run_empty().await;
                 }

@@ -4,11 +4,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use corral_config::json::edit::EditError;
 use corral_config::json::{self, Value};
+use corral_config::plan::{Asset, Assets};
 use corral_config::{Config, Known, Problem, validate};
 use corral_ipc::message::{FromController, Generation, Module};
 use tokio::sync::Mutex;
 
 use crate::main_link::{MainError, MainLink};
+use crate::scripts;
 
 /// What the control API works on; clones share it.
 #[derive(Clone)]
@@ -19,7 +21,10 @@ pub(crate) struct Controller {
 struct Shared {
     main: MainLink,
     modules: Vec<Module>,
+    /// The modules; names of assets are added when a document is validated.
     known: Known,
+    /// Replaced as a whole with each upload and removal.
+    assets: RwLock<Arc<Assets>>,
     /// Replaced as a whole when a change is in force.
     document: RwLock<Arc<Value>>,
     /// Held throughout a change; the highest generation handed out.
@@ -51,12 +56,14 @@ impl Controller {
         main: MainLink,
         modules: Vec<Module>,
         known: Known,
+        assets: Assets,
         document: Value,
         generation: Generation,
     ) -> Self {
+        let assets = RwLock::new(Arc::new(assets));
         let document = RwLock::new(Arc::new(document));
         let changing = Mutex::new(generation);
-        Self { shared: Arc::new(Shared { main, modules, known, document, changing }) }
+        Self { shared: Arc::new(Shared { main, modules, known, assets, document, changing }) }
     }
 
     pub(crate) fn main(&self) -> &MainLink {
@@ -73,6 +80,17 @@ impl Controller {
         Arc::clone(&self.shared.document.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Everything that was uploaded.
+    pub(crate) fn assets(&self) -> Arc<Assets> {
+        Arc::clone(&self.shared.assets.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn known(&self, assets: &Assets) -> Known {
+        let names = |assets: &[Asset]| assets.iter().map(|asset| asset.name.clone()).collect();
+        let known = self.shared.known.clone().with_certificates(names(&assets.certificates));
+        known.with_scripts(names(&assets.scripts), scripts::check_expression)
+    }
+
     /// Makes `edit`'s change to the document in force. Must run to its end: once main was asked, it
     /// may have put the change in force whether or not anybody waits for it.
     pub(crate) async fn change(
@@ -83,9 +101,10 @@ impl Controller {
         let mut generation = self.shared.changing.lock().await;
         let mut document = Value::clone(&self.document());
         edit(&mut document).map_err(ChangeError::Edit)?;
-        let config = validate(&document, &self.shared.known).map_err(ChangeError::Invalid)?;
+        let assets = self.assets();
+        let config = validate(&document, &self.known(&assets)).map_err(ChangeError::Invalid)?;
         generation.0 += 1;
-        let message = apply_message(*generation, &config, &document, storing);
+        let message = apply_message(*generation, &config, &document, &assets, storing);
         self.shared.main.apply(*generation, &message).await.map_err(ChangeError::NotApplied)?;
         *self.shared.document.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(document);
         Ok(())
@@ -102,12 +121,14 @@ fn apply_message(
     generation: Generation,
     config: &Config,
     document: &Value,
+    assets: &Assets,
     storing: Storing,
 ) -> FromController {
     FromController::Apply {
         generation,
         plan: config.plan(),
         document: document.compact(),
+        assets: assets.named(&config.assets),
         store: storing == Storing::Store,
     }
 }

@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 
 use corral_config::json::{self, Value};
+use corral_config::plan::Assets;
 use corral_ipc::link::Link;
 use corral_ipc::message::{Generation, Module, Origin, Status, ToController};
 use tempfile::TempDir;
@@ -143,6 +144,7 @@ fn start_message(document: Option<&str>, origin: Origin) -> ToController {
         origin,
         generation: Generation(7),
         modules: vec![php("8.2.9", "/m/a"), php("8.2.30", "/m/b")],
+        assets: Assets::default(),
     }
 }
 

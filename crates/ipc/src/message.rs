@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use corral_config::address::ListenAddress;
-use corral_config::plan::{AppSpec, Plan};
+use corral_config::plan::{AppSpec, AssetKind, Assets, Plan};
 use serde::{Deserialize, Serialize};
 
 /// One configuration that was handed out; grows with each. The controller numbers what it sends to
@@ -34,6 +34,8 @@ pub enum FromController {
         plan: Plan,
         /// The document as compact JSON, opaque to main, for the router and the store.
         document: Vec<u8>,
+        /// What the document names of the state directory, for the router.
+        assets: Assets,
         /// Whether the state directory is written once the configuration is in force.
         store: bool,
     },
@@ -48,6 +50,18 @@ pub enum FromController {
         ticket: Ticket,
         /// The application's name.
         name: String,
+    },
+    /// Keep a certificate bundle or a JavaScript module in the state directory, or remove it.
+    /// Answered by `AssetStored`.
+    StoreAsset {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// Which folder.
+        kind: AssetKind,
+        /// Any text without NUL.
+        name: String,
+        /// The content; `None` removes it.
+        bytes: Option<Vec<u8>>,
     },
     /// The control API answers requests from now on.
     Listening,
@@ -66,6 +80,8 @@ pub enum ToController {
         generation: Generation,
         /// The host executables that were found.
         modules: Vec<Module>,
+        /// Every certificate bundle and JavaScript module of the state directory.
+        assets: Assets,
     },
     /// The configuration is in force.
     Applied {
@@ -88,6 +104,13 @@ pub enum ToController {
     },
     /// The answer to `RestartApp`.
     Restarted {
+        /// As asked.
+        ticket: Ticket,
+        /// What went wrong, if anything.
+        error: Option<String>,
+    },
+    /// The answer to `StoreAsset`.
+    AssetStored {
         /// As asked.
         ticket: Ticket,
         /// What went wrong, if anything.
@@ -156,6 +179,8 @@ pub enum ToRouter {
         document: Vec<u8>,
         /// The instance behind each application of the document.
         applications: Vec<(AppId, AppSpec)>,
+        /// The certificate bundles and JavaScript modules that the document names.
+        assets: Assets,
     },
     /// Swap the prepared generation in. Answered by `Committed`.
     Commit {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use corral_channel::{Bell, Lane, LaneReceiver, Shape, WorkerPort};
 use corral_config::address::ListenAddress;
-use corral_config::plan::AppSpec;
+use corral_config::plan::{AppSpec, AssetKind, Assets};
 use corral_config::{Config, Known, json, validate};
 use corral_ipc::link::Link;
 use corral_ipc::message::{
@@ -133,8 +133,8 @@ impl Control {
             }
             ToRouter::AccessLog { generation } => self.take_access_log(generation, fds)?,
             ToRouter::AppReady { app } => self.take_app(app, fds)?,
-            ToRouter::Prepare { generation, document, applications } => {
-                let error = self.prepare(generation, &document, applications).err();
+            ToRouter::Prepare { generation, document, applications, assets } => {
+                let error = self.prepare(generation, &document, applications, &assets).err();
                 let error = error.map(|error| format!("{error:#}"));
                 self.main.send(&FromRouter::Prepared { generation, error });
             }
@@ -204,12 +204,14 @@ impl Control {
         id: GenerationId,
         document: &[u8],
         applications: Vec<(AppId, AppSpec)>,
+        assets: &Assets,
     ) -> anyhow::Result<()> {
         let value = json::parse(document).context("parse the configuration")?;
         let config = validate(&value, &Known::validated_elsewhere()).map_err(|problems| {
             let first = problems.first().map_or("unknown reason", |problem| &problem.detail);
             anyhow::anyhow!("the router does not accept the configuration: {first}")
         })?;
+        check_assets(&config, assets)?;
         let leases = applications
             .into_iter()
             .map(|(id, spec)| self.lease(id, spec))
@@ -396,6 +398,16 @@ fn check_applications(config: &Config, leases: &[Arc<Lease>]) -> anyhow::Result<
     let named = config.applications.iter().map(|app| &app.name);
     if !named.eq(leases.iter().map(|lease| &lease.0.spec.name)) {
         bail!("the instances do not fit the applications of the configuration");
+    }
+    Ok(())
+}
+
+/// What is built from a certificate bundle or a script can rely on having it.
+fn check_assets(config: &Config, assets: &Assets) -> anyhow::Result<()> {
+    for kind in [AssetKind::Certificate, AssetKind::Script] {
+        for name in config.assets.of_kind(kind) {
+            assets.find(kind, name).with_context(|| format!("{kind:?} \"{name}\" was not sent"))?;
+        }
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use corral_config::plan::{AppSpec, Plan};
+use corral_config::plan::{AppSpec, Assets, Plan};
 use corral_ipc::message::{AppId, Generation, Ticket};
 
 use crate::access_log::AccessLog;
@@ -25,7 +25,7 @@ pub(crate) enum Purpose {
 #[derive(Debug)]
 pub(crate) enum Job {
     /// Put this configuration in force.
-    Change { generation: Generation, store: bool, plan: Plan, document: Vec<u8> },
+    Change { generation: Generation, store: bool, plan: Plan, document: Vec<u8>, assets: Assets },
     /// Put what is in force then in force again, with a new instance of one application.
     RestartApp { ticket: Ticket, name: String },
     /// Tell a new router what is in force then.
@@ -39,6 +39,8 @@ pub(crate) struct Build {
     pub(crate) generation: Generation,
     pub(crate) plan: Plan,
     pub(crate) document: Vec<u8>,
+    /// What the document names of the state directory.
+    pub(crate) assets: Assets,
     pub(crate) listeners: Vec<Rc<Bound>>,
     pub(crate) apps: Vec<(AppId, AppSpec)>,
     pub(crate) access_log: Option<Rc<AccessLog>>,
@@ -171,6 +173,7 @@ mod tests {
             generation: Generation(1),
             plan,
             document: vec![],
+            assets: Assets::default(),
             listeners: vec![],
             apps: apps.iter().map(|id| (AppId(*id), spec("a=/a"))).collect(),
             access_log: None,

@@ -8,6 +8,7 @@
 mod access_log;
 mod app;
 mod apply;
+mod asset_files;
 mod background;
 mod backoff;
 mod changes;

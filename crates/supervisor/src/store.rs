@@ -5,6 +5,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use corral_config::plan::{AssetKind, Assets};
+
+use crate::asset_files::{self, AssetError};
+
 /// The state directory.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -69,6 +73,21 @@ impl Store {
     pub(crate) fn write(&self, document: &[u8]) -> Result<(), StoreError> {
         self.replace(VERSION, WRITER_VERSION)?;
         self.replace(DOCUMENT, document)
+    }
+
+    /// All certificate bundles and JavaScript modules that can be read.
+    pub(crate) fn assets(&self) -> Assets {
+        asset_files::read_all(&self.directory)
+    }
+
+    /// Stores a certificate bundle or a JavaScript module, or removes it.
+    pub(crate) fn set_asset(
+        &self,
+        kind: AssetKind,
+        name: &str,
+        bytes: Option<&[u8]>,
+    ) -> Result<(), AssetError> {
+        asset_files::set(&self.directory, kind, name, bytes)
     }
 
     fn replace(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use corral_config::plan::Assets;
 use corral_ipc::message::{AppId, Generation, Module, Ticket, WorkerId};
 use corral_sys::poll::{self, Interest, Readiness};
 use corral_sys::signal::{self, Signal, SignalFd};
@@ -49,6 +50,8 @@ pub(crate) struct Supervisor {
     parts: Parts,
     /// The stored document, until a configuration is in force.
     stored: Option<Vec<u8>>,
+    /// Every certificate bundle and JavaScript module that there is.
+    assets: Assets,
     controller: Role,
     router: Role,
     /// Event loops of the router.
@@ -132,6 +135,7 @@ impl Supervisor {
         Self {
             parts,
             stored: None,
+            assets: Assets::default(),
             controller: Role::new("controller", now),
             router: Role::new("router", now),
             n_threads: 0,
@@ -152,7 +156,7 @@ impl Supervisor {
 
     /// Works until everything has been stopped.
     pub(crate) fn run(mut self) -> anyhow::Result<ExitCode> {
-        self.read_stored_document();
+        self.read_stored();
         self.n_threads = self.usual_threads();
         self.start_router();
         self.start_controller();

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::destination::Destinations;
+use crate::plan::AssetNames;
 use crate::{Known, Problem, Stage};
 
 /// The state of one validation.
@@ -12,15 +13,51 @@ pub(super) struct Context<'a> {
     /// JSON pointer of the value that is being checked.
     pointer: String,
     problems: Vec<Problem>,
+    assets: AssetNames,
 }
 
 impl<'a> Context<'a> {
     pub(super) fn new(known: &'a Known, destinations: &'a Destinations) -> Self {
-        Self { known, destinations, pointer: String::new(), problems: Vec::new() }
+        Self {
+            known,
+            destinations,
+            pointer: String::new(),
+            problems: Vec::new(),
+            assets: AssetNames::default(),
+        }
     }
 
-    pub(super) fn into_problems(self) -> Vec<Problem> {
-        self.problems
+    /// What is wrong, and what the document names of the state directory.
+    pub(super) fn finish(self) -> (Vec<Problem>, AssetNames) {
+        (self.problems, self.assets)
+    }
+
+    /// Notes that the document names this certificate bundle; reports it when there is none.
+    #[allow(dead_code, reason = "the options that name such things are still to come")]
+    pub(super) fn certificate(&mut self, name: &str) {
+        let known = self.known.certificates.as_deref();
+        if known.is_some_and(|known| known.iter().all(|other| other != name)) {
+            let candidates = known.into_iter().flatten().map(String::as_str);
+            self.problem_with_suggestion(format!("Certificate \"{name}\" is not found."), name, candidates);
+        }
+        self.assets.certificates.insert(name.to_owned());
+    }
+
+    /// Notes that the document names this JavaScript module; reports it when there is none.
+    #[allow(dead_code, reason = "the options that name such things are still to come")]
+    pub(super) fn script(&mut self, name: &str) {
+        let known = self.known.scripts.as_deref();
+        if known.is_some_and(|known| known.iter().all(|other| other != name)) {
+            let candidates = known.into_iter().flatten().map(String::as_str);
+            self.problem_with_suggestion(format!("JS module \"{name}\" is not found."), name, candidates);
+        }
+        self.assets.scripts.insert(name.to_owned());
+    }
+
+    /// What is wrong with a JavaScript expression, if anything.
+    #[allow(dead_code, reason = "the options that name such things are still to come")]
+    pub(super) fn check_script(&self, source: &str) -> Result<(), String> {
+        self.known.check_script.map_or(Ok(()), |check| check(source))
     }
 
     /// Runs `check` one level deeper, at the member `name`.

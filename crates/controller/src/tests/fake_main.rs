@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use corral_config::plan::AssetKind;
 use corral_ipc::link::Link;
 use corral_ipc::message::{FromController, Status, ToController};
 
@@ -11,6 +12,7 @@ pub(super) enum Event {
     Listening,
     Apply { generation: u64, document: String, n_listeners: usize, store: bool },
     Restart(String),
+    Store { kind: AssetKind, name: String, bytes: Option<Vec<u8>> },
 }
 
 pub(super) struct FakeMain {
@@ -40,7 +42,7 @@ impl FakeMain {
     /// test.
     fn answer(&self, message: FromController) -> Option<ToController> {
         match message {
-            FromController::Apply { generation, plan, document, store } => {
+            FromController::Apply { generation, plan, document, store, .. } => {
                 let document = String::from_utf8(document).unwrap();
                 let (refuse, hold) = (document.contains("/refuse"), document.contains("/hold"));
                 let n_listeners = plan.listeners.len();
@@ -60,6 +62,11 @@ impl FakeMain {
                 let error = (name == "broken").then(|| "no prototype".to_owned());
                 self.tell(Event::Restart(name));
                 Some(ToController::Restarted { ticket, error })
+            }
+            FromController::StoreAsset { ticket, kind, name, bytes } => {
+                let error = (name == "full").then(|| "no space left".to_owned());
+                self.tell(Event::Store { kind, name, bytes });
+                Some(ToController::AssetStored { ticket, error })
             }
             FromController::Listening => {
                 self.tell(Event::Listening);

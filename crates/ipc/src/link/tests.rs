@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
+use corral_config::plan::Assets;
+
 use super::*;
 use crate::message::{AppId, Exit, FromRouter, Generation, Module, Origin, ToController, ToRouter, WorkerId};
 
@@ -19,6 +21,7 @@ fn start(document: Vec<u8>) -> ToController {
         origin: Origin::Stored,
         generation: Generation(7),
         modules: vec![module],
+        assets: Assets::default(),
     }
 }
 
@@ -69,8 +72,12 @@ fn a_packet_waits_for_room_and_keeps_its_descriptors() {
     let message = ToRouter::WorkerReady { app: AppId(1), worker: WorkerId(2), pid: 3 };
     let packet = Packet::new(&message, &[writer.as_fd()]).unwrap();
     drop(writer);
-    let filler =
-        ToRouter::Prepare { generation: Generation(1), document: vec![0; 9000], applications: vec![] };
+    let filler = ToRouter::Prepare {
+        generation: Generation(1),
+        document: vec![0; 9000],
+        applications: vec![],
+        assets: Assets::default(),
+    };
     let mut n_fillers = 0;
     while main.try_send(&filler, &[]).is_ok() {
         n_fillers += 1;

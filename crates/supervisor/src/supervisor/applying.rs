@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::rc::Rc;
 
-use corral_config::plan::Plan;
+use corral_config::plan::{Assets, Plan};
 use corral_ipc::message::{AppId, Generation, ToController, ToRouter};
 
 use super::Supervisor;
@@ -12,6 +12,21 @@ use crate::app::Phase;
 use crate::apply::{Action, Apply, Build, Event, Job, Purpose};
 use crate::changes::{self, Placement};
 use crate::listeners;
+
+/// What a build is made from.
+struct Content {
+    plan: Plan,
+    document: Vec<u8>,
+    assets: Assets,
+}
+
+impl Content {
+    /// The same again.
+    fn of(build: &Build) -> Self {
+        let Build { plan, document, assets, .. } = build;
+        Self { plan: plan.clone(), document: document.clone(), assets: assets.clone() }
+    }
+}
 
 impl Supervisor {
     /// Begins the next job when nothing is being applied.
@@ -25,13 +40,13 @@ impl Supervisor {
     }
 
     fn begin(&mut self, job: Job) {
-        let (purpose, plan, document) = match job {
-            Job::Change { generation, store, plan, document } => {
-                (Purpose::Change { generation, store }, plan, document)
+        let (purpose, content) = match job {
+            Job::Change { generation, store, plan, document, assets } => {
+                (Purpose::Change { generation, store }, Content { plan, document, assets })
             }
             Job::RestartApp { ticket, name } => match &self.in_force {
                 Some(build) if build.apps.iter().any(|(_, spec)| spec.name == name) => {
-                    (Purpose::RestartApp { ticket, name }, build.plan.clone(), build.document.clone())
+                    (Purpose::RestartApp { ticket, name }, Content::of(build))
                 }
                 _ => {
                     let error = Some(format!("there is no application \"{name}\""));
@@ -39,11 +54,11 @@ impl Supervisor {
                 }
             },
             Job::Restore => match &self.in_force {
-                Some(build) => (Purpose::Restore, build.plan.clone(), build.document.clone()),
+                Some(build) => (Purpose::Restore, Content::of(build)),
                 None => return,
             },
         };
-        match self.build(&purpose, plan, document) {
+        match self.build(&purpose, content) {
             Ok((build, new_apps)) => {
                 self.apply = Some(Apply::new(purpose, build, new_apps));
                 if self.router.is_ready {
@@ -55,12 +70,8 @@ impl Supervisor {
     }
 
     /// Binds and opens what is new. When it fails, nothing of it is left.
-    fn build(
-        &mut self,
-        purpose: &Purpose,
-        plan: Plan,
-        document: Vec<u8>,
-    ) -> Result<(Build, Vec<AppId>), String> {
+    fn build(&mut self, purpose: &Purpose, content: Content) -> Result<(Build, Vec<AppId>), String> {
+        let Content { plan, document, assets } = content;
         self.check_modules(&plan)?;
         self.fit_router(&plan);
         let ours = self.in_force.as_ref().map_or(&[][..], |build| &build.listeners);
@@ -86,7 +97,7 @@ impl Supervisor {
             apps.push((id, spec.clone()));
         }
         let generation = self.ids.next_generation();
-        Ok((Build { generation, plan, document, listeners, apps, access_log }, new_apps))
+        Ok((Build { generation, plan, document, assets, listeners, apps, access_log }, new_apps))
     }
 
     /// The controller may only name executables that main itself has found.
@@ -191,7 +202,8 @@ impl Supervisor {
         }
         let document = build.document.clone();
         let applications = build.apps.clone();
-        router.send(&ToRouter::Prepare { generation, document, applications }, &[]);
+        let assets = build.assets.clone();
+        router.send(&ToRouter::Prepare { generation, document, applications, assets }, &[]);
     }
 
     /// It is in force: the sockets that only the old one had are closed, its instances go when the

@@ -3,13 +3,21 @@
 use std::os::fd::AsFd;
 use std::time::Instant;
 
+use corral_config::plan::AssetKind;
 use corral_ipc::message::{FromController, Origin, ToController, ToRouter};
 
 use super::Supervisor;
 use crate::apply::Job;
+use crate::store::Store;
 
 impl Supervisor {
-    pub(super) fn read_stored_document(&mut self) {
+    /// Reads what an earlier daemon left: contents and document.
+    pub(super) fn read_stored(&mut self) {
+        self.assets = self.parts.store.as_ref().map(Store::assets).unwrap_or_default();
+        self.read_stored_document();
+    }
+
+    fn read_stored_document(&mut self) {
         if let Some(console) = &self.parts.console {
             self.stored = Some(console.document.clone());
             return;
@@ -48,6 +56,7 @@ impl Supervisor {
             origin,
             generation: self.controller_generation,
             modules: self.parts.modules.clone(),
+            assets: self.assets.clone(),
         };
         if let Some(peer) = &mut self.controller.peer {
             peer.send(&start, &[self.parts.control.socket().as_fd()]);
@@ -66,17 +75,31 @@ impl Supervisor {
             return false;
         };
         match message {
-            FromController::Apply { generation, plan, document, store } => {
+            FromController::Apply { generation, plan, document, assets, store } => {
                 self.controller_generation = self.controller_generation.max(generation);
-                self.jobs.push_back(Job::Change { generation, store, plan, document });
+                self.jobs.push_back(Job::Change { generation, store, plan, document, assets });
             }
             FromController::Status { ticket } => self.ask_status(ticket),
             FromController::RestartApp { ticket, name } => {
                 self.jobs.push_back(Job::RestartApp { ticket, name });
             }
+            FromController::StoreAsset { ticket, kind, name, bytes } => {
+                let error = self.store_asset(kind, &name, bytes).err();
+                self.tell_controller(&ToController::AssetStored { ticket, error });
+            }
             FromController::Listening => self.on_listening(),
         }
         true
+    }
+
+    /// Remembers it for the next controller as well, which may start when there is no state directory.
+    fn store_asset(&mut self, kind: AssetKind, name: &str, bytes: Option<Vec<u8>>) -> Result<(), String> {
+        if let Some(store) = &self.parts.store {
+            let stored = store.set_asset(kind, name, bytes.as_deref());
+            stored.map_err(|error| format!("{:#}", anyhow::Error::new(error)))?;
+        }
+        self.assets.set(kind, name, bytes);
+        Ok(())
     }
 
     fn ask_status(&mut self, ticket: corral_ipc::message::Ticket) {

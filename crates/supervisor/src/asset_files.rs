@@ -1,0 +1,233 @@
+//! The folders `certs` and `scripts` of the state directory: one file for each uploaded content
+//! (UNIT-COMPAT 2.1). Names are any text, so those that no file can have are encoded.
+
+use std::borrow::Cow;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use corral_config::plan::{AssetKind, Assets};
+
+/// Why a content was not stored or removed.
+#[derive(Debug, thiserror::Error)]
+#[error("{action} \"{}\"", path.display())]
+pub(crate) struct AssetError {
+    action: &'static str,
+    path: PathBuf,
+    #[source]
+    source: io::Error,
+}
+
+/// All contents of a state directory. What cannot be read is left out and logged.
+pub(crate) fn read_all(directory: &Path) -> Assets {
+    let mut assets = Assets::default();
+    for kind in [AssetKind::Certificate, AssetKind::Script] {
+        for (name, bytes) in read_folder(&directory.join(folder(kind))) {
+            assets.set(kind, &name, Some(bytes));
+        }
+    }
+    assets
+}
+
+/// In the order of the names.
+fn read_folder(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            tracing::error!("read the folder \"{}\": {error}", folder.display());
+            return Vec::new();
+        }
+    };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let file = entry.file_name();
+        let Some(name) = file.to_str().and_then(decode) else {
+            tracing::warn!("\"{}\" is skipped: its name stands for nothing", entry.path().display());
+            continue;
+        };
+        match read_file(&entry.path()) {
+            Ok(bytes) => found.push((name, bytes)),
+            Err(error) => tracing::error!("\"{}\" is skipped: {error}", entry.path().display()),
+        }
+    }
+    found.sort();
+    found
+}
+
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let meta = fs::metadata(path)?;
+    if !meta.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    if meta.len() > MAX_FILE {
+        return Err(io::Error::other(format!("it is longer than {MAX_FILE} bytes")));
+    }
+    fs::read(path)
+}
+
+/// Stores one content so that at any moment the whole old or the whole new one is there, or removes
+/// it.
+pub(crate) fn set(
+    directory: &Path,
+    kind: AssetKind,
+    name: &str,
+    bytes: Option<&[u8]>,
+) -> Result<(), AssetError> {
+    let folder = directory.join(folder(kind));
+    let path = folder.join(&*encode(name));
+    let (action, result) = match bytes {
+        Some(bytes) => ("write", write(&folder, &path, bytes)),
+        None => ("remove", remove(&folder, &path)),
+    };
+    result.map_err(|source| AssetError { action, path, source })
+}
+
+fn write(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let temporary = folder.join(TEMPORARY);
+    let options = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).clone();
+    let mut file = options.open(&temporary)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
+        // It would only lie about; the next one takes its place.
+        let _ = fs::remove_file(&temporary);
+        return Err(error);
+    }
+    File::open(folder)?.sync_all()
+}
+
+fn remove(folder: &Path, path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        removed => removed?,
+    }
+    File::open(folder)?.sync_all()
+}
+
+fn folder(kind: AssetKind) -> &'static str {
+    match kind {
+        AssetKind::Certificate => "certs",
+        AssetKind::Script => "scripts",
+    }
+}
+
+/// The file for a name: the name itself, as Unit does it, unless no file can be called that.
+fn encode(name: &str) -> Cow<'_, str> {
+    let is_plain = !name.is_empty() && !name.contains(['/', '\0']) && name != "." && name != "..";
+    if is_plain && !name.starts_with(MARK) {
+        return Cow::Borrowed(name);
+    }
+    let mut encoded = MARK.to_owned();
+    for character in name.chars() {
+        match character {
+            '/' => encoded.push_str("%2F"),
+            '%' => encoded.push_str("%25"),
+            '\0' => encoded.push_str("%00"),
+            '.' => encoded.push_str("%2E"),
+            other => encoded.push(other),
+        }
+    }
+    Cow::Owned(encoded)
+}
+
+/// The name that a file stands for; `None` for one that `encode` never makes.
+fn decode(file: &str) -> Option<String> {
+    let Some(encoded) = file.strip_prefix(MARK) else { return Some(file.to_owned()) };
+    let mut pieces = encoded.split('%');
+    let mut name = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (code, rest) = piece.split_at_checked(2)?;
+        name.push(match code {
+            "2F" => '/',
+            "25" => '%',
+            "00" => '\0',
+            "2E" => '.',
+            _ => return None,
+        });
+        name.push_str(rest);
+    }
+    (encode(&name) == file).then_some(name)
+}
+
+/// How an encoded name starts.
+const MARK: &str = "%:";
+
+/// What is being written, under a name that stands for nothing.
+const TEMPORARY: &str = "%:new";
+
+/// Longest content that is read, in bytes: what is longer was not uploaded here.
+const MAX_FILE: u64 = 64 * 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[track_caller]
+    fn check_name(name: &str, file: &str) {
+        assert_eq!(encode(name), file);
+        assert_eq!(decode(file).as_deref(), Some(name));
+    }
+
+    #[test]
+    fn names_are_files_where_they_can_be() {
+        check_name("example.com", "example.com");
+        check_name(".hidden", ".hidden");
+        check_name("a b%2Fc", "a b%2Fc");
+        check_name("é*", "é*");
+        check_name("a/b", "%:a%2Fb");
+        check_name("/", "%:%2F");
+        check_name("..", "%:%2E%2E");
+        check_name(".", "%:%2E");
+        check_name("%:x", "%:%25:x");
+        assert_eq!(decode(TEMPORARY), None);
+        assert_eq!(decode("%:%2f"), None);
+        assert_eq!(decode("%:%"), None);
+    }
+
+    #[test]
+    fn contents_survive_with_their_permissions() {
+        let state = tempfile::tempdir().unwrap();
+        let directory = state.path();
+        assert_eq!(read_all(directory), Assets::default());
+        set(directory, AssetKind::Certificate, "../x", Some(b"1")).unwrap();
+        set(directory, AssetKind::Certificate, "a", Some(b"old")).unwrap();
+        set(directory, AssetKind::Certificate, "a", Some(b"2")).unwrap();
+        set(directory, AssetKind::Script, "m", Some(b"3")).unwrap();
+        set(directory, AssetKind::Script, "gone", Some(b"4")).unwrap();
+        set(directory, AssetKind::Script, "gone", None).unwrap();
+        set(directory, AssetKind::Script, "never", None).unwrap();
+        let assets = read_all(directory);
+        let names: Vec<_> = assets.certificates.iter().map(|asset| asset.name.as_str()).collect();
+        assert_eq!(names, ["../x", "a"]);
+        assert_eq!(assets.certificate("a").unwrap().bytes, b"2");
+        assert_eq!(assets.scripts.len(), 1);
+        let mode = |name: &str| fs::metadata(directory.join(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("certs"), mode("certs/a"), mode("scripts/m")), (0o700, 0o600, 0o600));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_skipped() {
+        let state = tempfile::tempdir().unwrap();
+        let directory = state.path();
+        set(directory, AssetKind::Certificate, "good", Some(b"1")).unwrap();
+        fs::create_dir(directory.join("certs/folder")).unwrap();
+        fs::write(directory.join("certs").join(TEMPORARY), "half").unwrap();
+        std::os::unix::fs::symlink("nowhere", directory.join("certs/dangling")).unwrap();
+        assert_eq!(read_all(directory).certificates.len(), 1);
+    }
+
+    #[test]
+    fn failures_name_the_file() {
+        let state = tempfile::tempdir().unwrap();
+        fs::write(state.path().join("certs"), "a file").unwrap();
+        let error = set(state.path(), AssetKind::Certificate, "a", Some(b"1")).unwrap_err();
+        assert!(error.to_string().ends_with("certs/a\""), "{error}");
+        let long = "x".repeat(300);
+        assert!(set(state.path(), AssetKind::Script, &long, Some(b"1")).is_err());
+        assert_eq!(fs::read_dir(state.path().join("scripts")).unwrap().count(), 0, "nothing is left");
+    }
+}

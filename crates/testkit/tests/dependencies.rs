@@ -27,6 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("corral-channel", &["corral-sys"]),
     ("corral-config", &[]),
     ("corral-http", &[]),
+    ("corral-script", &[]),
     ("corral-sys", &[]),
     ("corral-testkit", &[]),
 ];

@@ -1,0 +1,16 @@
+//! JavaScript in configurations (UNIT-COMPAT 14.2): template literals and the modules that they call.
+//!
+//! What a script may see is a [`Request`]; what a request is belongs to the caller. One [`Engine`] serves
+//! one thread and one configuration.
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod engine;
+mod machine;
+mod scope;
+
+pub use check::{check_module, check_template};
+pub use engine::{Engine, Limits, Module, Program};
+pub use machine::{ModuleError, ScriptException};
+pub use scope::{Lookup, Pair, Request};

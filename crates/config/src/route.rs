@@ -139,4 +139,48 @@ pub struct Share {
     pub types: Option<PatternSet>,
     /// What to do when no path leads to a file.
     pub fallback: Option<Box<Action>>,
+    /// What the way to a file may not do.
+    pub confinement: Confinement,
+    /// Answer with the entries of a folder that has no index.
+    pub listing: Option<Listing>,
+    /// Values of Cache-Control; the first rule that applies counts.
+    pub cache_control: Vec<CacheRule>,
+}
+
+/// What the way to a shared file may not do.
+#[derive(Debug, Clone)]
+pub struct Confinement {
+    /// The folder that share paths must lie in, and that no link leads out of.
+    pub chroot: Option<Template>,
+    /// Symbolic links are followed.
+    pub follow_symlinks: bool,
+    /// Other mounts are entered.
+    pub traverse_mounts: bool,
+}
+
+/// How folders are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// Show names that start with a dot.
+    pub hidden: bool,
+    /// Entries of one page, at least 1.
+    pub page_size: usize,
+}
+
+/// A value of Cache-Control and what it is for.
+#[derive(Debug, Clone)]
+pub struct CacheRule {
+    /// On the path of the request, which starts with `/`, or on the MIME type, which never does; `None` is for
+    /// every file.
+    pub pattern: Option<PatternSet>,
+    /// The field's value.
+    pub value: Template,
+}
+
+impl CacheRule {
+    /// Whether it is for a file of this path and type.
+    #[must_use]
+    pub fn applies(&self, path: &[u8], mime_type: &[u8]) -> bool {
+        self.pattern.as_ref().is_none_or(|pattern| pattern.matches(path) || pattern.matches(mime_type))
+    }
 }

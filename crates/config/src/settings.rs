@@ -4,8 +4,10 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::pattern::PatternSet;
+
 /// Settings of the whole server.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// How HTTP is spoken with clients.
     pub http: HttpSettings,
@@ -14,7 +16,7 @@ pub struct Settings {
 }
 
 /// `settings.http`: one set for all listeners.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct HttpSettings {
     /// From a request's first byte to the end of its head.
     pub header_read_timeout: Duration,
@@ -45,6 +47,105 @@ pub struct HttpSettings {
     /// MIME types with their file extensions, to be put over the built-in table. An extension
     /// starts with its dot; one without a dot is a whole file name.
     pub mime_types: Vec<(String, Vec<String>)>,
+    /// How WebSocket connections are looked after.
+    pub websocket: WebSocketSettings,
+    /// What is compressed and how; `None` when no compressor is configured.
+    pub compression: Option<Compression>,
+}
+
+/// `settings.http.websocket`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSocketSettings {
+    /// Longest silence of a client before its connection is closed.
+    pub read_timeout: Duration,
+    /// Silence after which the client is sent a ping; `None` means never.
+    pub keepalive_interval: Option<Duration>,
+    /// Longest frame that a client may send, in bytes.
+    pub max_frame_size: u64,
+}
+
+impl Default for WebSocketSettings {
+    fn default() -> Self {
+        Self {
+            read_timeout: Duration::from_secs(60),
+            keepalive_interval: Some(Duration::from_secs(30)),
+            max_frame_size: 1024 * 1024,
+        }
+    }
+}
+
+/// `settings.http.compression`.
+#[derive(Debug, Clone)]
+pub struct Compression {
+    /// MIME types that are compressed, as Content-Type says them; `None` means all.
+    pub types: Option<PatternSet>,
+    /// At least one.
+    pub compressors: Vec<Compressor>,
+}
+
+/// One content coding that may be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compressor {
+    /// Which.
+    pub encoding: Encoding,
+    /// How much effort is spent.
+    pub level: Level,
+    /// Bodies with fewer bytes than this stay as they are.
+    pub min_length: u64,
+}
+
+/// Content codings that can be configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// `gzip`
+    Gzip,
+    /// `deflate`: the zlib format.
+    Deflate,
+    /// `zstd`
+    Zstd,
+    /// `br`
+    Brotli,
+    /// The body as it is.
+    Identity,
+}
+
+impl Encoding {
+    /// By its name in documents.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, encoding)| *encoding)
+    }
+
+    /// All names, with what they mean.
+    pub const NAMES: [(&str, Self); 5] = [
+        ("gzip", Self::Gzip),
+        ("deflate", Self::Deflate),
+        ("zstd", Self::Zstd),
+        ("br", Self::Brotli),
+        ("identity", Self::Identity),
+    ];
+
+    /// The least and the greatest level.
+    #[must_use]
+    pub fn levels(self) -> (i32, i32) {
+        match self {
+            Self::Gzip | Self::Deflate => (-1, 9),
+            Self::Zstd => (-7, 22),
+            Self::Brotli => (0, 11),
+            Self::Identity => (i32::MIN, i32::MAX),
+        }
+    }
+}
+
+/// How much effort a compressor spends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Not said.
+    Default,
+    /// Inside the encoding's range.
+    Chosen(i32),
+    /// Outside of it, so that the default is used and the operator is told.
+    OutOfRange(i64),
 }
 
 impl Default for HttpSettings {
@@ -64,6 +165,8 @@ impl Default for HttpSettings {
             server_version: true,
             chunked_transform: false,
             mime_types: Vec::new(),
+            websocket: WebSocketSettings::default(),
+            compression: None,
         }
     }
 }

@@ -6,6 +6,7 @@
 mod access_log;
 mod actions;
 mod applications;
+mod compression;
 mod context;
 mod limits;
 mod listeners;
@@ -15,6 +16,7 @@ mod routes;
 mod scalars;
 mod schema;
 mod settings;
+mod share;
 mod strings;
 
 use std::path::PathBuf;
@@ -37,6 +39,8 @@ pub struct Known {
     scripts: Option<Vec<String>>,
     /// `None` means that all scripts are right.
     check_script: Option<ScriptCheck>,
+    /// The kernel can open files in restricted ways (openat2).
+    confinement: bool,
 }
 
 /// Says what is wrong with a JavaScript expression, if anything.
@@ -58,7 +62,7 @@ impl Known {
     #[must_use]
     pub fn modules(modules: Vec<KnownModule>) -> Self {
         let (certificates, scripts) = (Some(Vec::new()), Some(Vec::new()));
-        Self { modules: Some(modules), certificates, scripts, check_script: None }
+        Self { modules: Some(modules), certificates, scripts, check_script: None, confinement: true }
     }
 
     /// With these certificate bundles.
@@ -76,11 +80,17 @@ impl Known {
         self
     }
 
+    /// Whether the kernel can keep a path inside a folder, off links and off other mounts (openat2).
+    #[must_use]
+    pub fn with_confinement(self, confinement: bool) -> Self {
+        Self { confinement, ..self }
+    }
+
     /// For a document that was validated elsewhere: any application has its module, whose path is
     /// empty in the specifications that come out; any certificate bundle and script exists.
     #[must_use]
     pub fn validated_elsewhere() -> Self {
-        Self { modules: None, certificates: None, scripts: None, check_script: None }
+        Self { modules: None, certificates: None, scripts: None, check_script: None, confinement: true }
     }
 }
 

@@ -90,5 +90,5 @@ fn known(modules: &[Module]) -> Known {
         version: module.version.clone(),
         path: module.path.clone(),
     });
-    Known::modules(modules.collect())
+    Known::modules(modules.collect()).with_confinement(corral_sys::confined::can_confine())
 }

@@ -39,7 +39,8 @@ fn known(folder: &Path) -> Known {
         version: module.version,
         path: module.path,
     };
-    Known::modules(found.into_iter().map(module).collect())
+    let known = Known::modules(found.into_iter().map(module).collect());
+    known.with_confinement(corral_sys::confined::can_confine())
 }
 
 /// One line for each problem, to stand behind the name of the file.

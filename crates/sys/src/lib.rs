@@ -1,5 +1,6 @@
 //! The only caller of libc: descriptors, memory, signals, processes and credentials as owned safe types.
 
+pub mod confined;
 pub mod eventfd;
 pub mod file;
 pub mod futex;

@@ -1,13 +1,12 @@
-//! `action` (UNIT-COMPAT 11 and 12) and the text of `pass`.
+//! `action` (UNIT-COMPAT 11) and the text of `pass`.
 
 use super::context::Context;
-use super::schema::{self, ARRAY, Field, INTEGER, Member, OBJECT, STRING};
-use super::strings::{patterns, template, text};
+use super::schema::{self, Field, INTEGER, Member, STRING};
+use super::share;
+use super::strings::template;
 use crate::destination::PassError;
-use crate::json::{Object, Value};
-use crate::pattern::{Flavor, PatternSet};
-use crate::route::{Action, ActionKind, ActionOptions, Destination, Return, Share};
-use crate::template::Template;
+use crate::json::Object;
+use crate::route::{Action, ActionKind, ActionOptions, Destination, Return};
 
 /// Reads an action: exactly one kind of it, with the options of that kind.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Action> {
@@ -61,10 +60,10 @@ pub(super) fn destination(cx: &mut Context<'_>, field: Field<'_>) -> Option<Dest
 type ReadKind = fn(&mut Context<'_>, &Object) -> Option<ActionKind>;
 
 const KINDS: &[(&str, ReadKind)] =
-    &[("pass", read_pass), ("return", read_return), ("share", read_share), ("proxy", read_proxy)];
+    &[("pass", read_pass), ("return", read_return), ("share", share::read), ("proxy", read_proxy)];
 
 /// Options that every kind of action has.
-const fn common<T>() -> [Member<T>; 2] {
+pub(super) const fn common<T>() -> [Member<T>; 2] {
     [Member::not_yet("rewrite"), Member::not_yet("response_headers")]
 }
 
@@ -93,51 +92,6 @@ const RETURN: &[Member<Return>] = &[
     }),
     Member::optional("location", STRING, |cx, field, draft| draft.location = template(cx, field)),
 ];
-
-fn read_share(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind> {
-    let mut draft = ShareDraft::default();
-    schema::read_object(cx, members, &[SHARE, &common()], &mut draft);
-    let ShareDraft { paths, index, types, fallback } = draft;
-    let index = index.unwrap_or_else(|| "index.html".to_owned());
-    Some(ActionKind::Share(Share { paths, index, types, fallback: fallback.map(Box::new) }))
-}
-
-#[derive(Default)]
-struct ShareDraft {
-    paths: Vec<Template>,
-    index: Option<String>,
-    types: Option<PatternSet>,
-    fallback: Option<Action>,
-}
-
-const SHARE: &[Member<ShareDraft>] = &[
-    Member::optional("share", STRING.or(ARRAY), |cx, field, draft| draft.paths = share_paths(cx, field)),
-    Member::optional("index", STRING, |cx, field, draft| draft.index = text(cx, field)),
-    Member::optional("types", STRING.or(ARRAY), |cx, field, draft| {
-        draft.types = patterns(cx, field, Flavor::CaseInsensitive);
-    }),
-    Member::optional("fallback", OBJECT, |cx, field, draft| draft.fallback = read(cx, field)),
-    Member::not_yet("chroot"),
-    Member::not_yet("follow_symlinks"),
-    Member::not_yet("traverse_mounts"),
-];
-
-fn share_paths(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Template> {
-    let Some(elements) = field.value.as_array() else {
-        return template(cx, field).into_iter().collect();
-    };
-    if elements.is_empty() {
-        cx.problem("The \"share\" array must contain at least one element.");
-    }
-    let mut paths = Vec::new();
-    for (idx, element) in elements.iter().enumerate() {
-        cx.at_index(idx, |cx| match element {
-            Value::String(_) => paths.extend(template(cx, Field { name: field.name, value: element })),
-            _ => cx.problem("The \"share\" array must contain only string values."),
-        });
-    }
-    paths
-}
 
 fn read_proxy(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind> {
     schema::read_object(cx, members, &[PROXY, &common()], &mut ());

@@ -1,11 +1,12 @@
 //! `settings` (UNIT-COMPAT 15). Numbers are range-checked, which Unit does not do.
 
+use super::compression;
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, count, integer, seconds, size};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{member_name, path};
 use crate::json::Value;
-use crate::settings::{HttpSettings, Settings};
+use crate::settings::{HttpSettings, Settings, WebSocketSettings};
 
 /// Reads settings over the defaults.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>, settings: &mut Settings) {
@@ -67,8 +68,26 @@ const SWITCHES: &[Member<HttpSettings>] = &[
     Member::optional("static", OBJECT, |cx, field, http| {
         schema::read_nested(cx, field, &[STATIC], http);
     }),
-    Member::not_yet("websocket"),
-    Member::not_yet("compression"),
+    Member::optional("websocket", OBJECT, |cx, field, http| {
+        schema::read_nested(cx, field, &[WEBSOCKET], &mut http.websocket);
+    }),
+    Member::optional("compression", OBJECT, |cx, field, http| {
+        http.compression = compression::read(cx, field);
+    }),
+];
+
+const WEBSOCKET: &[Member<WebSocketSettings>] = &[
+    Member::optional("read_timeout", INTEGER, |cx, field, websocket| {
+        replace(&mut websocket.read_timeout, seconds(cx, field, 1..=MAX_SECONDS));
+    }),
+    Member::optional("keepalive_interval", INTEGER, |cx, field, websocket| {
+        let interval = seconds(cx, field, 0..=MAX_SECONDS);
+        websocket.keepalive_interval = interval.filter(|interval| !interval.is_zero());
+    }),
+    Member::optional("max_frame_size", INTEGER, |cx, field, websocket| {
+        let size = integer(cx, field, 1..=INT_MAX).and_then(|size| u64::try_from(size).ok());
+        replace(&mut websocket.max_frame_size, size);
+    }),
 ];
 
 const STATIC: &[Member<HttpSettings>] =

@@ -3,6 +3,7 @@
 mod applications;
 mod arbitrary;
 mod problems;
+mod share;
 
 use super::{Known, KnownModule, validate};
 use crate::address::ListenAddress;
@@ -39,7 +40,8 @@ fn check_problems(document: &str, expect: &[(&str, &str)]) {
 fn an_empty_document_is_an_empty_configuration() {
     let config = config("{}");
     assert!(config.listeners.is_empty() && config.routes.is_empty() && config.applications.is_empty());
-    assert_eq!(config.settings, crate::settings::Settings::default());
+    let (settings, defaults) = (format!("{:?}", config.settings), crate::settings::Settings::default());
+    assert_eq!(settings, format!("{defaults:?}"));
     assert_eq!(config.access_log, None);
     let plan = config.plan();
     assert!(plan.listeners.is_empty() && plan.applications.is_empty());

@@ -1,0 +1,173 @@
+//! `share` (UNIT-COMPAT 12) and what Corral adds to it: `listing` and `cache_control`.
+
+use super::actions;
+use super::context::Context;
+use super::scalars::integer;
+use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
+use super::strings::{patterns, template, text};
+use crate::json::{Object, Value};
+use crate::pattern::{Flavor, PatternSet};
+use crate::route::{Action, ActionKind, CacheRule, Confinement, Listing, Share};
+use crate::template::Template;
+
+/// Reads an action that shares files.
+pub(super) fn read(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind> {
+    let mut draft = Draft::default();
+    schema::read_object(cx, members, &[SHARE, CONFINEMENT, BEYOND, &actions::common()], &mut draft);
+    let Draft { paths, index, types, fallback, confinement, listing, cache_control } = draft;
+    Some(ActionKind::Share(Share {
+        paths,
+        index: index.unwrap_or_else(|| "index.html".to_owned()),
+        types,
+        fallback: fallback.map(Box::new),
+        confinement,
+        listing,
+        cache_control,
+    }))
+}
+
+struct Draft {
+    paths: Vec<Template>,
+    index: Option<String>,
+    types: Option<PatternSet>,
+    fallback: Option<Action>,
+    confinement: Confinement,
+    listing: Option<Listing>,
+    cache_control: Vec<CacheRule>,
+}
+
+impl Default for Draft {
+    fn default() -> Self {
+        Self {
+            paths: Vec::new(),
+            index: None,
+            types: None,
+            fallback: None,
+            confinement: Confinement { chroot: None, follow_symlinks: true, traverse_mounts: true },
+            listing: None,
+            cache_control: Vec::new(),
+        }
+    }
+}
+
+const SHARE: &[Member<Draft>] = &[
+    Member::optional("share", STRING.or(ARRAY), |cx, field, draft| draft.paths = share_paths(cx, field)),
+    Member::optional("index", STRING, |cx, field, draft| draft.index = text(cx, field)),
+    Member::optional("types", STRING.or(ARRAY), |cx, field, draft| {
+        draft.types = patterns(cx, field, Flavor::CaseInsensitive);
+    }),
+    Member::optional("fallback", OBJECT, |cx, field, draft| draft.fallback = actions::read(cx, field)),
+];
+
+const CONFINEMENT: &[Member<Draft>] = &[
+    Member::optional("chroot", STRING, |cx, field, draft| {
+        check_kernel(cx, field);
+        draft.confinement.chroot = template(cx, field);
+    }),
+    Member::optional("follow_symlinks", BOOL, |cx, field, draft| {
+        check_kernel(cx, field);
+        draft.confinement.follow_symlinks = *field.value == Value::Bool(true);
+    }),
+    Member::optional("traverse_mounts", BOOL, |cx, field, draft| {
+        check_kernel(cx, field);
+        draft.confinement.traverse_mounts = *field.value == Value::Bool(true);
+    }),
+];
+
+const BEYOND: &[Member<Draft>] = &[
+    Member::optional("listing", BOOL.or(OBJECT), |cx, field, draft| draft.listing = listing(cx, field)),
+    Member::optional("cache_control", STRING.or(OBJECT), |cx, field, draft| {
+        draft.cache_control = cache_rules(cx, field);
+    }),
+];
+
+fn check_kernel(cx: &mut Context<'_>, field: Field<'_>) {
+    if !cx.known.confinement {
+        cx.problem(format!("Unit is built without the \"{}\" option support.", field.name));
+    }
+}
+
+fn share_paths(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Template> {
+    let Some(elements) = field.value.as_array() else {
+        return template(cx, field).into_iter().collect();
+    };
+    if elements.is_empty() {
+        cx.problem("The \"share\" array must contain at least one element.");
+    }
+    let mut paths = Vec::new();
+    for (idx, element) in elements.iter().enumerate() {
+        cx.at_index(idx, |cx| match element {
+            Value::String(_) => paths.extend(template(cx, Field { name: field.name, value: element })),
+            _ => cx.problem("The \"share\" array must contain only string values."),
+        });
+    }
+    paths
+}
+
+/// `true`, or an object with options.
+fn listing(cx: &mut Context<'_>, field: Field<'_>) -> Option<Listing> {
+    let mut listing = Listing { hidden: false, page_size: DEFAULT_PAGE_SIZE };
+    if *field.value == Value::Bool(false) {
+        return None;
+    }
+    schema::read_nested(cx, field, &[LISTING], &mut listing);
+    Some(listing)
+}
+
+const LISTING: &[Member<Listing>] = &[
+    Member::optional("hidden", BOOL, |_, field, listing| listing.hidden = *field.value == Value::Bool(true)),
+    Member::optional("page_size", INTEGER, |cx, field, listing| {
+        let size = integer(cx, field, 1..=MAX_PAGE_SIZE).and_then(|size| usize::try_from(size).ok());
+        listing.page_size = size.unwrap_or(DEFAULT_PAGE_SIZE);
+    }),
+];
+
+const DEFAULT_PAGE_SIZE: usize = 1000;
+
+/// What is kept in memory for one request stays below some megabytes.
+const MAX_PAGE_SIZE: i64 = 10_000;
+
+/// One value for everything, or values by pattern.
+fn cache_rules(cx: &mut Context<'_>, field: Field<'_>) -> Vec<CacheRule> {
+    let Some(members) = field.value.as_object() else {
+        return cache_value(cx, field).map(|value| CacheRule { pattern: None, value }).into_iter().collect();
+    };
+    let mut rules = Vec::new();
+    for (pattern, value) in members {
+        cx.at(pattern, |cx| {
+            let value = cache_value(cx, Field { name: &pattern.to_string_lossy(), value });
+            let pattern = cache_pattern(cx, pattern);
+            rules.extend(
+                pattern.zip(value).map(|(pattern, value)| CacheRule { pattern: Some(pattern), value }),
+            );
+        });
+    }
+    rules
+}
+
+fn cache_pattern(cx: &mut Context<'_>, text: &[u8]) -> Option<PatternSet> {
+    if text.first() == Some(&b'!') {
+        cx.problem("The \"cache_control\" patterns must not be negated: the first that matches counts.");
+        return None;
+    }
+    let mut set = PatternSet::default();
+    match set.add(text, Flavor::CaseInsensitive) {
+        Ok(()) => Some(set),
+        Err(error) => {
+            cx.problem(error.to_string());
+            None
+        }
+    }
+}
+
+fn cache_value(cx: &mut Context<'_>, field: Field<'_>) -> Option<Template> {
+    let Value::String(text) = field.value else {
+        cx.problem(schema::wrong_type(field.name, STRING, field.value));
+        return None;
+    };
+    if text.iter().any(u8::is_ascii_control) {
+        cx.problem(format!("The \"{}\" value must not contain control characters.", field.name));
+        return None;
+    }
+    template(cx, field)
+}

@@ -10,6 +10,7 @@ pub mod address;
 mod destination;
 pub mod fuzz;
 pub mod json;
+pub mod listener;
 pub mod pattern;
 pub mod percent;
 pub mod plan;
@@ -17,14 +18,16 @@ mod problem;
 pub mod route;
 pub mod settings;
 pub mod template;
+pub mod tls;
 mod validate;
 
 use std::path::PathBuf;
 
 use self::destination::Destinations;
+use self::listener::Listener;
 use self::plan::{AppSpec, AssetNames, ListenerPlan, Plan};
 pub use self::problem::{Problem, Stage};
-use self::route::{Destination, Listener, Route};
+use self::route::{Destination, Route};
 use self::settings::Settings;
 pub use self::validate::{Known, KnownModule, ScriptCheck, validate};
 

@@ -1,19 +1,7 @@
-//! Listeners, routes and actions as the router runs them: patterns compiled, destinations found.
+//! Routes and actions as the router runs them: patterns compiled, destinations found.
 
-use crate::address::ListenAddress;
 use crate::pattern::PatternSet;
 use crate::template::Template;
-
-/// One listening socket and where its requests go.
-#[derive(Debug, Clone)]
-pub struct Listener {
-    /// Where to listen.
-    pub address: ListenAddress,
-    /// Length of the accept queue; `None` leaves it to the operating system's maximum.
-    pub backlog: Option<u32>,
-    /// Where requests go.
-    pub pass: Destination,
-}
 
 /// Where a request goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]

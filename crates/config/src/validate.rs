@@ -8,6 +8,7 @@ mod actions;
 mod applications;
 mod compression;
 mod context;
+mod forwarded;
 mod limits;
 mod listeners;
 mod names;
@@ -18,14 +19,16 @@ mod schema;
 mod settings;
 mod share;
 mod strings;
+mod tls;
 
 use std::path::PathBuf;
 
 use self::context::Context;
 use self::schema::{ARRAY, Member, OBJECT, STRING};
 use crate::json::{MAX_DEPTH, Value};
+use crate::listener::Listener;
 use crate::plan::AppSpec;
-use crate::route::{Listener, Route};
+use crate::route::Route;
 use crate::settings::Settings;
 use crate::{AccessLog, Config, Problem};
 

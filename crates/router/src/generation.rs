@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use corral_config::Config;
 use corral_config::address::ListenAddress;
-use corral_config::route::Listener;
+use corral_config::listener::Listener;
 
 use crate::access_log::AccessLog;
 use crate::app::{Lease, LoopApp};

@@ -33,7 +33,6 @@ impl<'a> Context<'a> {
     }
 
     /// Notes that the document names this certificate bundle; reports it when there is none.
-    #[allow(dead_code, reason = "the options that name such things are still to come")]
     pub(super) fn certificate(&mut self, name: &str) {
         let known = self.known.certificates.as_deref();
         if known.is_some_and(|known| known.iter().all(|other| other != name)) {

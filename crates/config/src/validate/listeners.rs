@@ -4,9 +4,13 @@ use super::actions;
 use super::context::Context;
 use super::scalars::{INT_MAX, integer};
 use super::schema::{self, Field, Member, NUMBER, OBJECT, STRING};
+use super::{forwarded, tls};
 use crate::address::ListenAddress;
 use crate::json::{Bytes, Value};
-use crate::route::{Destination, Listener};
+use crate::listener::{Forwarded, Listener};
+use crate::pattern::address::AddressPatternSet;
+use crate::route::Destination;
+use crate::tls::TlsSettings;
 
 /// Reads all listeners; those that are wrong are left out.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Listener> {
@@ -39,8 +43,9 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
     if !members.contains_key(b"pass".as_slice()) && !members.contains_key(b"application".as_slice()) {
         cx.late_problem("The listener must have the \"pass\" option set.");
     }
-    let pass = draft.pass.or(draft.application)?;
-    Some(Listener { address: address?, backlog: draft.backlog, pass })
+    let ListenerDraft { pass, application, backlog, tls, proxy_protocol, forwarded, client_ip } = draft;
+    let forwarded = forwarded.into_iter().chain(client_ip).collect();
+    Some(Listener { address: address?, backlog, pass: pass.or(application)?, tls, proxy_protocol, forwarded })
 }
 
 #[derive(Default)]
@@ -48,14 +53,23 @@ struct ListenerDraft {
     pass: Option<Destination>,
     application: Option<Destination>,
     backlog: Option<u32>,
+    tls: Option<TlsSettings>,
+    proxy_protocol: Option<AddressPatternSet>,
+    forwarded: Option<Forwarded>,
+    client_ip: Option<Forwarded>,
 }
 
 const LISTENER: &[Member<ListenerDraft>] = &[
     Member::optional("pass", STRING, |cx, field, draft| draft.pass = actions::destination(cx, field)),
     Member::optional("application", STRING, |cx, field, draft| draft.application = application(cx, field)),
-    Member::not_yet("tls"),
-    Member::not_yet("forwarded"),
-    Member::not_yet("client_ip"),
+    Member::optional("tls", OBJECT, |cx, field, draft| draft.tls = tls::read(cx, field)),
+    Member::optional("proxy_protocol", OBJECT, |cx, field, draft| {
+        draft.proxy_protocol = forwarded::read_proxy_protocol(cx, field);
+    }),
+    Member::optional("forwarded", OBJECT, |cx, field, draft| draft.forwarded = forwarded::read(cx, field)),
+    Member::optional("client_ip", OBJECT, |cx, field, draft| {
+        draft.client_ip = forwarded::read_legacy(cx, field);
+    }),
     Member::optional("backlog", NUMBER, |cx, field, draft| {
         // -1 means the operating system's maximum, as does no number at all.
         draft.backlog = integer(cx, field, -1..=INT_MAX).and_then(|number| u32::try_from(number).ok());

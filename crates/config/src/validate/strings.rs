@@ -68,7 +68,6 @@ pub(super) fn patterns(cx: &mut Context<'_>, field: Field<'_>, flavor: Flavor) -
 }
 
 /// One address pattern or an array of them.
-#[allow(dead_code, reason = "trusted peers and conditions on addresses come next")]
 pub(super) fn address_patterns(cx: &mut Context<'_>, field: Field<'_>) -> Option<AddressPatternSet> {
     let mut set = AddressPatternSet::default();
     let complete = each(cx, field, |cx, field| add_address_pattern(cx, field.value, &mut set));

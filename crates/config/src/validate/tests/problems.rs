@@ -109,7 +109,6 @@ fn options_of_later_versions_are_refused_as_such() {
         r#"{"settings": {"telemetry": {}}}"#,
         &[("/settings/telemetry", &unsupported("telemetry"))],
     );
-    check_listener(r#"{"pass": "routes", "tls": {}}"#, ("/tls", &unsupported("tls")));
     check_match(r#"{"headers": {}}"#, ("/headers", &unsupported("headers")));
     check_action(r#"{"proxy": "http://127.0.0.1:1"}"#, &[("/proxy", &unsupported("proxy"))]);
     check_action(r#"{"return": 200, "rewrite": "/x"}"#, &[("/rewrite", &unsupported("rewrite"))]);

@@ -1,0 +1,36 @@
+//! Listeners as the router runs them.
+
+use crate::address::ListenAddress;
+use crate::pattern::address::AddressPatternSet;
+use crate::route::Destination;
+use crate::tls::TlsSettings;
+
+/// One listening socket, and what happens to connections and requests before they are routed.
+#[derive(Debug, Clone)]
+pub struct Listener {
+    /// Where to listen.
+    pub address: ListenAddress,
+    /// Length of the accept queue; `None` leaves it to the operating system's maximum.
+    pub backlog: Option<u32>,
+    /// Where requests go.
+    pub pass: Destination,
+    /// TLS, if it is spoken.
+    pub tls: Option<TlsSettings>,
+    /// Peers that begin each connection with a PROXY protocol header.
+    pub proxy_protocol: Option<AddressPatternSet>,
+    /// What trusted peers say about the client: `forwarded`, and after it the old `client_ip`.
+    pub forwarded: Vec<Forwarded>,
+}
+
+/// Request fields in which trusted peers name the client that they speak for (UNIT-COMPAT 8).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forwarded {
+    /// The trusted peers.
+    pub source: AddressPatternSet,
+    /// The field with the client's address, in the manner of X-Forwarded-For.
+    pub client_ip: Option<String>,
+    /// The field with the client's scheme, in the manner of X-Forwarded-Proto.
+    pub protocol: Option<String>,
+    /// Addresses in the field that are trusted peers themselves are skipped.
+    pub recursive: bool,
+}

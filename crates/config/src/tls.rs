@@ -1,0 +1,106 @@
+//! `listeners.{addr}.tls` (UNIT-COMPAT 7): what the document says, in the form in which it is obeyed.
+
+mod base64;
+mod cipher_string;
+mod commands;
+mod suite;
+mod ticket_key;
+
+use std::time::Duration;
+
+pub use self::commands::CommandError;
+pub use self::suite::{CipherSuite, Group};
+pub use self::ticket_key::{TicketKey, TicketKeyError};
+
+/// TLS on one listener.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// Names of certificate bundles; at least one. The first answers clients that name no known host.
+    pub certificates: Vec<String>,
+    /// Protocol versions, cipher suites and groups.
+    pub policy: Policy,
+    /// How sessions are resumed.
+    pub session: SessionSettings,
+    /// Whether clients show certificates, and who vouches for them.
+    pub client: Option<ClientAuth>,
+}
+
+/// `session`: how a client gets around a full handshake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionSettings {
+    /// Sessions that the server remembers; 0 for none.
+    pub cache_size: usize,
+    /// How long a session can be resumed.
+    pub timeout: Duration,
+    /// Sessions that the client keeps, encrypted.
+    pub tickets: Tickets,
+}
+
+impl Default for SessionSettings {
+    fn default() -> Self {
+        Self { cache_size: 0, timeout: Duration::from_secs(300), tickets: Tickets::Off }
+    }
+}
+
+/// `session.tickets`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tickets {
+    /// None are given out.
+    Off,
+    /// Encrypted with a key that ends with the router.
+    Random,
+    /// At least one; the last one encrypts, all decrypt.
+    Keys(Vec<TicketKey>),
+}
+
+/// `client`: certificates of clients.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientAuth {
+    /// Names of bundles whose certificates are the authorities; at least one.
+    pub ca: Vec<String>,
+    /// What becomes of a client without one.
+    pub verify: Verify,
+}
+
+/// Whether a client must show a certificate. One that it shows must be good in any case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// Without one there is no connection.
+    #[default]
+    Required,
+    /// It may do without.
+    Optional,
+}
+
+/// What `conf_commands` leave of the supported protocol versions, cipher suites and groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// TLS 1.2 may be spoken.
+    pub tls12: bool,
+    /// TLS 1.3 may be spoken.
+    pub tls13: bool,
+    /// In the order of preference, those of both versions.
+    pub suites: Vec<CipherSuite>,
+    /// For the key exchange, in the order of preference.
+    pub groups: Vec<Group>,
+    /// The server's order of suites counts, not the client's.
+    pub server_preference: bool,
+    /// Tickets are given out if `session.tickets` says so.
+    pub tickets: bool,
+    /// Tickets that a client of TLS 1.3 gets.
+    pub n_tickets: usize,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            tls12: true,
+            tls13: true,
+            suites: CipherSuite::ALL.to_vec(),
+            groups: Group::ALL.to_vec(),
+            server_preference: true,
+            tickets: true,
+            n_tickets: 2,
+        }
+    }
+}

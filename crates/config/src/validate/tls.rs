@@ -1,0 +1,147 @@
+//! `tls` of a listener (UNIT-COMPAT 7).
+
+use super::context::Context;
+use super::scalars;
+use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
+use super::strings;
+use crate::json::Value;
+use crate::tls::{ClientAuth, Policy, SessionSettings, TicketKey, Tickets, TlsSettings, Verify};
+
+/// Reads `tls`; `None` when something is wrong with it.
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<TlsSettings> {
+    let mut draft = Draft::default();
+    schema::read_nested(cx, field, &[TLS], &mut draft);
+    let Draft { certificates, policy, session, client } = draft;
+    Some(TlsSettings { certificates: certificates?, policy, session, client })
+}
+
+#[derive(Default)]
+struct Draft {
+    certificates: Option<Vec<String>>,
+    policy: Policy,
+    session: SessionSettings,
+    client: Option<ClientAuth>,
+}
+
+const TLS: &[Member<Draft>] = &[
+    Member::required("certificate", STRING.or(ARRAY), |cx, field, draft| {
+        draft.certificates = bundles(cx, field);
+    }),
+    Member::optional("conf_commands", OBJECT, |cx, field, draft| {
+        commands(cx, field, &mut draft.policy);
+    }),
+    Member::optional("session", OBJECT, |cx, field, draft| {
+        schema::read_nested(cx, field, &[SESSION], &mut draft.session);
+    }),
+    Member::optional("client", OBJECT, |cx, field, draft| draft.client = client(cx, field)),
+];
+
+/// Names of bundles, one or several.
+fn bundles(cx: &mut Context<'_>, field: Field<'_>) -> Option<Vec<String>> {
+    let Value::Array(elements) = field.value else { return Some(vec![bundle(cx, field)?]) };
+    if elements.is_empty() {
+        cx.problem(format!("The \"{}\" array must contain at least one element.", field.name));
+        return None;
+    }
+    let names = elements
+        .iter()
+        .enumerate()
+        .map(|(idx, value)| cx.at_index(idx, |cx| bundle(cx, Field { value, ..field })));
+    // All of them are looked at before the first that is wrong spoils the whole.
+    names.collect::<Vec<_>>().into_iter().collect()
+}
+
+fn bundle(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
+    if !matches!(field.value, Value::String(_)) {
+        cx.problem(format!("The \"{}\" array must contain only string values.", field.name));
+        return None;
+    }
+    let name = strings::text(cx, field)?;
+    cx.certificate(&name);
+    Some(name)
+}
+
+/// Each command is tried on the policy as far as it has come. What is wrong is noticed by Unit when it puts
+/// the configuration in force, and so answered in the same way here.
+fn commands(cx: &mut Context<'_>, field: Field<'_>, policy: &mut Policy) {
+    for (name, value) in field.value.as_object().into_iter().flatten() {
+        cx.at(name, |cx| {
+            let name = name.to_string_lossy();
+            let Value::String(text) = value else {
+                return cx.problem(schema::wrong_type(&name, STRING, value));
+            };
+            if let Err(error) = policy.obey(&name, &text.to_string_lossy()) {
+                cx.late_problem(error.to_string());
+            }
+        });
+    }
+    if let Err(error) = policy.check() {
+        cx.late_problem(error.to_string());
+    }
+}
+
+const SESSION: &[Member<SessionSettings>] = &[
+    Member::optional("cache_size", INTEGER, |cx, field, session| {
+        session.cache_size = scalars::size(cx, field, 0..=scalars::INT_MAX).unwrap_or_default();
+    }),
+    Member::optional("timeout", INTEGER, timeout),
+    Member::optional("tickets", BOOL.or(STRING).or(ARRAY), |cx, field, session| {
+        session.tickets = tickets(cx, field);
+    }),
+];
+
+fn timeout(cx: &mut Context<'_>, field: Field<'_>, session: &mut SessionSettings) {
+    if field.value.as_number().is_some_and(|number| number.as_i64() <= 0) {
+        cx.problem("The \"timeout\" number must be greater than zero.");
+    } else if let Some(timeout) = scalars::seconds(cx, field, 1..=scalars::INT_MAX) {
+        session.timeout = timeout;
+    }
+}
+
+fn tickets(cx: &mut Context<'_>, field: Field<'_>) -> Tickets {
+    let keys: Vec<_> = match field.value {
+        Value::Bool(true) => return Tickets::Random,
+        Value::Array(elements) => {
+            let keys = elements.iter().enumerate();
+            keys.filter_map(|(idx, value)| cx.at_index(idx, |cx| ticket_key(cx, value))).collect()
+        }
+        Value::String(_) => ticket_key(cx, field.value).into_iter().collect(),
+        _ => return Tickets::Off,
+    };
+    if keys.is_empty() { Tickets::Off } else { Tickets::Keys(keys) }
+}
+
+fn ticket_key(cx: &mut Context<'_>, value: &Value) -> Option<TicketKey> {
+    let Value::String(text) = value else {
+        cx.problem("The \"key\" array must contain only string values.");
+        return None;
+    };
+    match TicketKey::parse(text) {
+        Ok(key) => Some(key),
+        Err(error) => {
+            cx.problem(error.to_string());
+            None
+        }
+    }
+}
+
+fn client(cx: &mut Context<'_>, field: Field<'_>) -> Option<ClientAuth> {
+    let mut draft = ClientDraft::default();
+    schema::read_nested(cx, field, &[CLIENT], &mut draft);
+    Some(ClientAuth { ca: draft.ca?, verify: draft.verify })
+}
+
+#[derive(Default)]
+struct ClientDraft {
+    ca: Option<Vec<String>>,
+    verify: Verify,
+}
+
+const CLIENT: &[Member<ClientDraft>] = &[
+    Member::required("ca", STRING.or(ARRAY), |cx, field, draft| draft.ca = bundles(cx, field)),
+    Member::optional("verify", STRING, |cx, field, draft| match field.value.as_bytes().map(|text| &**text) {
+        Some(b"required") => draft.verify = Verify::Required,
+        Some(b"optional") => draft.verify = Verify::Optional,
+        _ => cx.problem("The \"verify\" value must be either \"required\" or \"optional\"."),
+    }),
+];

@@ -2,6 +2,7 @@
 
 mod applications;
 mod arbitrary;
+mod listeners;
 mod problems;
 mod share;
 
@@ -18,6 +19,7 @@ fn known() -> Known {
         version: "8.2.30".to_owned(),
         path: "/opt/corral-php".into(),
     }])
+    .with_certificates(vec!["a".to_owned(), "b".to_owned()])
 }
 
 /// The configuration of a document that is right.

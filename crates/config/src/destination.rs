@@ -1,4 +1,4 @@
-//! Names of routes and applications, and the text of `pass` that refers to them (UNIT-COMPAT 11.1).
+//! Names of routes, applications and upstreams, and the text of `pass` that refers to them (UNIT-COMPAT 11.1).
 
 use std::borrow::Cow;
 
@@ -14,6 +14,7 @@ pub(crate) struct Destinations {
     pub(crate) routes: RouteNames,
     /// Each application with the names of its targets; none when it has no `targets`.
     pub(crate) applications: IndexMap<Bytes, Vec<Bytes>>,
+    pub(crate) upstreams: Vec<Bytes>,
 }
 
 /// How `routes` is written.
@@ -59,7 +60,8 @@ impl Destinations {
         };
         let routes = named.iter().map(|name| format!("routes/{name}"));
         let applications = self.applications.keys().map(|name| format!("applications/{name}"));
-        anonymous.into_iter().chain(routes).chain(applications)
+        let upstreams = self.upstreams.iter().map(|name| format!("upstreams/{name}"));
+        anonymous.into_iter().chain(routes).chain(applications).chain(upstreams)
     }
 
     fn find(&self, segments: &[Cow<'_, [u8]>]) -> Option<Destination> {
@@ -78,6 +80,9 @@ impl Destinations {
                 let (app, _, targets) = self.applications.get_full(&**name)?;
                 let target = targets.iter().position(|known| **known == **target)?;
                 Some(Destination::Application { app, target: u16::try_from(target).ok()? })
+            }
+            (b"upstreams", [name]) => {
+                self.upstreams.iter().position(|known| **known == **name).map(Destination::Upstream)
             }
             _ => None,
         }

@@ -19,6 +19,7 @@ pub mod route;
 pub mod settings;
 pub mod template;
 pub mod tls;
+pub mod upstream;
 mod validate;
 
 use std::path::PathBuf;
@@ -29,6 +30,7 @@ use self::plan::{AppSpec, AssetNames, ListenerPlan, Plan};
 pub use self::problem::{Problem, Stage};
 use self::route::{Destination, Route};
 use self::settings::Settings;
+use self::upstream::Upstream;
 pub use self::validate::{Known, KnownModule, ScriptCheck, validate};
 
 /// A configuration without contradictions: every name that is referred to exists.
@@ -43,6 +45,8 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// In the order of the document.
     pub applications: Vec<AppSpec>,
+    /// In the order of the document.
+    pub upstreams: Vec<Upstream>,
     /// With every default filled in.
     pub settings: Settings,
     /// Where requests are logged, if anywhere.

@@ -13,6 +13,8 @@ pub enum Destination {
         /// The index of its target; 0 when it has no targets.
         target: u16,
     },
+    /// To the group of servers with this index in `Config::upstreams`.
+    Upstream(usize),
     /// To the route with this index in `Config::routes`.
     Route(usize),
     /// Known only when the variables are: `Config::resolve` turns the rendered text into one of the

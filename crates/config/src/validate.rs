@@ -13,6 +13,7 @@ mod limits;
 mod listeners;
 mod names;
 mod php;
+mod proxy;
 mod routes;
 mod scalars;
 mod schema;
@@ -20,6 +21,7 @@ mod settings;
 mod share;
 mod strings;
 mod tls;
+mod upstreams;
 
 use std::path::PathBuf;
 
@@ -30,6 +32,7 @@ use crate::listener::Listener;
 use crate::plan::AppSpec;
 use crate::route::Route;
 use crate::settings::Settings;
+use crate::upstream::Upstream;
 use crate::{AccessLog, Config, Problem};
 
 /// What the world outside the document offers. What was not named with a builder does not exist.
@@ -117,8 +120,8 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     if !problems.is_empty() {
         return Err(problems);
     }
-    let Draft { listeners, routes, applications, settings, access_log } = draft;
-    Ok(Config { listeners, routes, applications, settings, access_log, assets, destinations })
+    let Draft { listeners, routes, applications, upstreams, settings, access_log } = draft;
+    Ok(Config { listeners, routes, applications, upstreams, settings, access_log, assets, destinations })
 }
 
 #[derive(Default)]
@@ -126,6 +129,7 @@ struct Draft {
     listeners: Vec<Listener>,
     routes: Vec<Route>,
     applications: Vec<AppSpec>,
+    upstreams: Vec<Upstream>,
     settings: Settings,
     access_log: Option<AccessLog>,
 }
@@ -137,7 +141,7 @@ const ROOT: &[Member<Draft>] = &[
     Member::optional("applications", OBJECT, |cx, field, draft| {
         draft.applications = applications::read(cx, field);
     }),
-    Member::not_yet("upstreams"),
+    Member::optional("upstreams", OBJECT, |cx, field, draft| draft.upstreams = upstreams::read(cx, field)),
     Member::optional("access_log", STRING.or(OBJECT), |cx, field, draft| {
         draft.access_log = access_log::read(cx, field);
     }),

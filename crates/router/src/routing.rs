@@ -89,6 +89,7 @@ fn step<'c>(
 ) -> Result<&'c Action, Target<'c>> {
     match pass {
         Destination::Application { app, target } => Err(Target::Application { app: *app, target: *target }),
+        Destination::Upstream(_) => Err(Target::Nothing(502)),
         Destination::Route(route) => first_match(config, *route, facts),
         Destination::Template(template) => {
             let mut text = Vec::new();
@@ -99,6 +100,7 @@ fn step<'c>(
             match config.resolve(&text) {
                 Some(Destination::Application { app, target }) => Err(Target::Application { app, target }),
                 Some(Destination::Route(route)) => first_match(config, route, facts),
+                Some(Destination::Upstream(_)) => Err(Target::Nothing(502)),
                 Some(Destination::Template(_)) | None => Err(Target::Nothing(404)),
             }
         }

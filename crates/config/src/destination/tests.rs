@@ -8,7 +8,8 @@ fn destinations(routes: RouteNames) -> Destinations {
     let targets = vec![Bytes::from("front"), Bytes::from("admin")];
     let applications = [("blog", targets), ("a/b", Vec::new()), ("100%", Vec::new())];
     let applications = applications.into_iter().map(|(name, targets)| (Bytes::from(name), targets));
-    Destinations { routes, applications: applications.collect() }
+    let upstreams = vec![Bytes::from("pool"), Bytes::from("a/b")];
+    Destinations { routes, applications: applications.collect(), upstreams }
 }
 
 /// `app(0, 1)` or `route(0)` or the error.
@@ -21,6 +22,7 @@ fn check(text: &str, expect: &str) {
 fn check_with(routes: RouteNames, text: &str, expect: &str) {
     let found = match destinations(routes).resolve(text.as_bytes()) {
         Ok(Destination::Application { app, target }) => format!("app({app}, {target})"),
+        Ok(Destination::Upstream(idx)) => format!("upstream({idx})"),
         Ok(Destination::Route(idx)) => format!("route({idx})"),
         Ok(Destination::Template(_)) => "template".to_owned(),
         Err(PassError::Malformed) => "malformed".to_owned(),
@@ -40,7 +42,16 @@ fn applications_and_targets() {
     check("applications/a%2Fb/x", "unknown");
     check("applications/other", "unknown");
     check("applications", "unknown");
+}
+
+#[test]
+fn upstreams_have_names_and_nothing_below() {
+    check("upstreams/pool", "upstream(0)");
+    check("upstreams/a%2fb", "upstream(1)");
     check("upstreams/x", "unknown");
+    check("upstreams", "unknown");
+    check("upstreams/pool/x", "unknown");
+    check("upstreams//", "malformed");
 }
 
 #[test]

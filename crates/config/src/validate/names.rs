@@ -3,7 +3,7 @@
 use crate::destination::{Destinations, RouteNames};
 use crate::json::{Bytes, Object, Value};
 
-/// Collects the names of routes, applications and targets.
+/// Collects the names of routes, applications, targets and upstreams.
 pub(super) fn collect(doc: &Value) -> Destinations {
     let routes = match doc.member("routes") {
         Some(Value::Array(_)) => RouteNames::Anonymous,
@@ -15,7 +15,8 @@ pub(super) fn collect(doc: &Value) -> Destinations {
         let targets = application.member("targets").and_then(Value::as_object);
         (name.clone(), targets.map(names).unwrap_or_default())
     });
-    Destinations { routes, applications: applications.collect() }
+    let upstreams = doc.member("upstreams").and_then(Value::as_object).map(names).unwrap_or_default();
+    Destinations { routes, applications: applications.collect(), upstreams }
 }
 
 fn names(members: &Object) -> Vec<Bytes> {

@@ -5,6 +5,7 @@ mod arbitrary;
 mod listeners;
 mod problems;
 mod share;
+mod upstreams;
 
 use super::{Known, KnownModule, validate};
 use crate::address::ListenAddress;

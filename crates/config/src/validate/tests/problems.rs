@@ -104,7 +104,6 @@ fn near_names_are_suggested() {
 
 #[test]
 fn options_of_later_versions_are_refused_as_such() {
-    check_problems(r#"{"upstreams": {}}"#, &[("/upstreams", &unsupported("upstreams"))]);
     check_problems(
         r#"{"settings": {"telemetry": {}}}"#,
         &[("/settings/telemetry", &unsupported("telemetry"))],

@@ -1,0 +1,284 @@
+//! Where proxied requests go: `proxy` and `upstreams` (UNIT-COMPAT 13), with every default filled in.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::address::ListenAddress;
+use crate::template::Template;
+
+/// A group of servers that share the requests of a `pass`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upstream {
+    /// Its name in the document; for a `proxy`, what it says.
+    pub name: String,
+    /// In the order of the document; may be empty.
+    pub servers: Vec<Server>,
+    /// How one of them is chosen.
+    pub balance: Balance,
+    /// How many further servers a request may be given to after one has failed; `None` means all.
+    pub retries: Option<u32>,
+    /// When a server is passed over because requests to it failed.
+    pub passive: PassiveHealth,
+    /// Checks made without requests, if any.
+    pub health: Option<HealthCheck>,
+    /// How requests are sent.
+    pub options: ProxyOptions,
+}
+
+/// One server of an upstream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// Where it is.
+    pub origin: Origin,
+    /// Its share, in millionths; 0 means that it is never chosen.
+    pub weight: u64,
+}
+
+/// Weight 1, in the unit of [`Server::weight`].
+pub const WEIGHT_ONE: u64 = 1_000_000;
+
+/// A server's address and whether it is spoken to over TLS.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// `https://`.
+    pub tls: bool,
+    /// What to connect to.
+    pub host: Host,
+}
+
+/// What to connect to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Host {
+    /// An address that needs no look-up.
+    Address(ListenAddress),
+    /// A name that is looked up and looked up again.
+    Named {
+        /// In lower case, without a final dot.
+        name: String,
+        /// 1 to 65535.
+        port: u16,
+    },
+}
+
+/// How a server is chosen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Balance {
+    /// In turn, smoothly, by weight.
+    #[default]
+    RoundRobin,
+    /// The one with the fewest requests in progress for its weight.
+    LeastConnections,
+    /// The less busy one of two that are drawn by weight.
+    RandomTwo,
+    /// The same one for the same text, as far as servers stay.
+    Hash(Template),
+}
+
+/// When a server is passed over because requests to it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PassiveHealth {
+    /// Failures within `fail_timeout` that make it unavailable; 0 switches this off.
+    pub max_fails: u32,
+    /// The time that failures are counted over, and that it is passed over for.
+    pub fail_timeout: Duration,
+}
+
+/// A request that is made again and again to see whether a server is well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HealthCheck {
+    /// The target of the request; begins with `/`.
+    pub path: String,
+    /// The Host field; `None` means the server's address.
+    pub host: Option<String>,
+    /// From one check to the next.
+    pub interval: Duration,
+    /// How long one may take.
+    pub timeout: Duration,
+    /// Statuses of a server that is well.
+    pub expect: Vec<RangeInclusive<u16>>,
+    /// Checks in a row that must succeed until it is used again.
+    pub rises: u32,
+    /// Checks in a row that must fail until it is not.
+    pub falls: u32,
+}
+
+/// How requests are sent to a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct ProxyOptions {
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// Connections that are used again.
+    pub keepalive: KeepAlive,
+    /// How `https://` servers are spoken to.
+    pub tls: UpstreamTls,
+    /// Whether `X-Forwarded-For`, `-Proto` and `-Host` are left alone.
+    pub hide_client: bool,
+}
+
+/// How long to wait for a server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Timeouts {
+    /// For the connection, its TLS handshake included.
+    pub connect: Duration,
+    /// Between two writes of the request.
+    pub send: Duration,
+    /// From the end of the request to the end of the response's head.
+    pub response: Duration,
+    /// Between two reads of the response's body.
+    pub read: Duration,
+    /// Without a byte in either direction, once the connection was upgraded.
+    pub tunnel: Duration,
+}
+
+/// Connections that are used again. The numbers are those of one event loop and one server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct KeepAlive {
+    /// Idle ones that are kept; 0 means that each request has a connection of its own.
+    pub connections: u32,
+    /// How long an idle one is kept.
+    pub idle_timeout: Duration,
+    /// Requests after which one is closed; 0 means that there is no limit.
+    pub requests: u32,
+}
+
+/// How `https://` servers are spoken to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UpstreamTls {
+    /// Whether the server has to prove who it is.
+    pub verify: bool,
+    /// The bundle of `/certificates` whose certificates are trusted; `None` means those of the system.
+    pub ca: Option<String>,
+    /// The name that is asked for and proved; `None` means the host of the address.
+    pub server_name: Option<String>,
+}
+
+impl Upstream {
+    /// What a `proxy` stands for: a group of one.
+    #[must_use]
+    pub fn single(name: String, origin: Origin, options: ProxyOptions) -> Self {
+        Self {
+            name,
+            servers: vec![Server { origin, weight: WEIGHT_ONE }],
+            balance: Balance::RoundRobin,
+            retries: None,
+            passive: PassiveHealth::default(),
+            health: None,
+            options,
+        }
+    }
+}
+
+impl Origin {
+    /// Reads `http://ADDRESS` or `https://ADDRESS`, where nothing follows the address.
+    #[must_use]
+    pub fn parse_url(text: &[u8]) -> Option<Self> {
+        let (tls, rest) = match text.strip_prefix(b"http://") {
+            Some(rest) => (false, rest),
+            None => (true, text.strip_prefix(b"https://")?),
+        };
+        Host::parse(rest).map(|host| Self { tls, host })
+    }
+
+    /// Reads the name of a member of `servers`: an address, or a URL as for `parse_url`.
+    #[must_use]
+    pub fn parse_server(text: &[u8]) -> Option<Self> {
+        Self::parse_url(text).or_else(|| Host::parse(text).map(|host| Self { tls: false, host }))
+    }
+}
+
+impl Host {
+    fn parse(text: &[u8]) -> Option<Self> {
+        if let Some(address) = ListenAddress::parse(text) {
+            return Some(Self::Address(address));
+        }
+        let (name, port) = std::str::from_utf8(text).ok()?.rsplit_once(':')?;
+        let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+        let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
+        let port = port.parse().ok().filter(|&port: &u16| is_number && port != 0)?;
+        is_host_name(&name).then_some(Self::Named { name, port })
+    }
+}
+
+/// Labels of letters, digits, `-` and `_`; the last is no number, or a mistyped IP address would be a name.
+fn is_host_name(name: &str) -> bool {
+    let is_label = |label: &str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        (1..=63).contains(&label.len())
+            && label.bytes().all(plain)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let last = name.rsplit('.').next().unwrap_or_default();
+    name.len() <= 253 && name.split('.').all(is_label) && !last.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+impl fmt::Display for Origin {
+    /// As a URL.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", if self.tls { "https" } else { "http" }, self.host)
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Named { name, port } => write!(f, "{name}:{port}"),
+        }
+    }
+}
+
+impl Default for PassiveHealth {
+    fn default() -> Self {
+        Self { max_fails: 1, fail_timeout: Duration::from_secs(10) }
+    }
+}
+
+impl Default for HealthCheck {
+    fn default() -> Self {
+        Self {
+            path: "/".to_owned(),
+            host: None,
+            interval: Duration::from_secs(5),
+            timeout: Duration::from_secs(3),
+            expect: vec![200..=399],
+            rises: 2,
+            falls: 3,
+        }
+    }
+}
+
+impl Default for Timeouts {
+    /// Those of Unit, where it has one.
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(60),
+            send: Duration::from_secs(30),
+            response: Duration::from_secs(60),
+            read: Duration::from_secs(30),
+            tunnel: Duration::from_secs(3600),
+        }
+    }
+}
+
+impl Default for KeepAlive {
+    fn default() -> Self {
+        Self { connections: 128, idle_timeout: Duration::from_secs(60), requests: 0 }
+    }
+}
+
+impl Default for UpstreamTls {
+    fn default() -> Self {
+        Self { verify: true, ca: None, server_name: None }
+    }
+}
+
+impl AsMut<ProxyOptions> for ProxyOptions {
+    fn as_mut(&mut self) -> &mut ProxyOptions {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! `proxy` and the options of requests to servers, which an action has in `proxy_options` and an upstream
+//! among its own members (UNIT-COMPAT 13).
+
+use super::context::Context;
+use super::scalars::{INT_MAX, MAX_SECONDS, integer, seconds};
+use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, STRING};
+use super::strings::name;
+use crate::json::Value;
+use crate::upstream::{KeepAlive, Origin, ProxyOptions, Timeouts, UpstreamTls};
+
+/// What `proxy` names.
+pub(super) fn origin(cx: &mut Context<'_>, field: Field<'_>) -> Option<Origin> {
+    let text = field.value.as_bytes()?;
+    let origin = Origin::parse_url(text);
+    if origin.is_none() {
+        cx.problem(format!("The \"proxy\" address is invalid \"{text}\""));
+    }
+    origin
+}
+
+/// Options that every request to a server has.
+pub(super) const fn options<T: AsMut<ProxyOptions>>() -> [Member<T>; 4] {
+    [
+        Member::optional("timeouts", OBJECT, |cx, field, draft: &mut T| {
+            schema::read_nested(cx, field, &[TIMEOUTS], &mut draft.as_mut().timeouts);
+        }),
+        Member::optional("keepalive", OBJECT, |cx, field, draft| {
+            schema::read_nested(cx, field, &[KEEPALIVE], &mut draft.as_mut().keepalive);
+        }),
+        Member::optional("tls", OBJECT, |cx, field, draft| {
+            schema::read_nested(cx, field, &[TLS], &mut draft.as_mut().tls);
+        }),
+        Member::optional("forwarded_headers", BOOL, |_, field, draft| {
+            draft.as_mut().hide_client = *field.value == Value::Bool(false);
+        }),
+    ]
+}
+
+const TIMEOUTS: &[Member<Timeouts>] = &[
+    Member::optional("connect", INTEGER, |cx, field, timeouts| {
+        timeouts.connect = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.connect);
+    }),
+    Member::optional("send", INTEGER, |cx, field, timeouts| {
+        timeouts.send = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.send);
+    }),
+    Member::optional("response", INTEGER, |cx, field, timeouts| {
+        timeouts.response = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.response);
+    }),
+    Member::optional("read", INTEGER, |cx, field, timeouts| {
+        timeouts.read = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.read);
+    }),
+    Member::optional("tunnel", INTEGER, |cx, field, timeouts| {
+        timeouts.tunnel = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.tunnel);
+    }),
+];
+
+const KEEPALIVE: &[Member<KeepAlive>] = &[
+    Member::optional("connections", INTEGER, |cx, field, keepalive| {
+        keepalive.connections = number(cx, field).unwrap_or_default();
+    }),
+    Member::optional("idle_timeout", INTEGER, |cx, field, keepalive| {
+        keepalive.idle_timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(keepalive.idle_timeout);
+    }),
+    Member::optional("requests", INTEGER, |cx, field, keepalive| {
+        keepalive.requests = number(cx, field).unwrap_or_default();
+    }),
+];
+
+const TLS: &[Member<UpstreamTls>] = &[
+    Member::optional("verify", BOOL, |_, field, tls| tls.verify = *field.value == Value::Bool(true)),
+    Member::optional("ca", STRING, |cx, field, tls| tls.ca = name(cx, field)),
+    Member::optional("server_name", STRING, |cx, field, tls| tls.server_name = name(cx, field)),
+];
+
+fn number(cx: &mut Context<'_>, field: Field<'_>) -> Option<u32> {
+    integer(cx, field, 0..=INT_MAX).and_then(|number| u32::try_from(number).ok())
+}

@@ -1,0 +1,204 @@
+//! `upstreams` (UNIT-COMPAT 13).
+
+use std::ops::RangeInclusive;
+
+use super::context::Context;
+use super::proxy;
+use super::scalars::{INT_MAX, MAX_SECONDS, integer, seconds};
+use super::schema::{self, ARRAY, Field, INTEGER, Member, NUMBER, OBJECT, STRING};
+use super::strings::{member_name, name, template};
+use crate::json::{Object, Value};
+use crate::upstream::{
+    Balance, HealthCheck, Origin, PassiveHealth, ProxyOptions, Server, Upstream, WEIGHT_ONE,
+};
+
+/// Reads all upstreams.
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Upstream> {
+    let mut upstreams = Vec::new();
+    for (name, value) in field.value.as_object().into_iter().flatten() {
+        cx.at(name, |cx| {
+            let Some(text) = member_name(cx, name) else { return };
+            match value.as_object() {
+                Some(members) => upstreams.extend(read_one(cx, text, members)),
+                None => cx.problem(schema::wrong_type(&text, OBJECT, value)),
+            }
+        });
+    }
+    upstreams
+}
+
+fn read_one(cx: &mut Context<'_>, name: String, members: &Object) -> Option<Upstream> {
+    let mut draft = Draft::default();
+    schema::read_object(cx, members, &[UPSTREAM, &proxy::options()], &mut draft);
+    let Some(servers) = draft.servers else {
+        if !members.contains_key(b"servers".as_slice()) {
+            cx.problem(format!("The \"{name}\" upstream must contain \"servers\" object value."));
+        }
+        return None;
+    };
+    let Draft { balance, retries, passive, health, options, .. } = draft;
+    Some(Upstream { name, servers, balance, retries, passive, health, options })
+}
+
+#[derive(Default)]
+struct Draft {
+    servers: Option<Vec<Server>>,
+    balance: Balance,
+    retries: Option<u32>,
+    passive: PassiveHealth,
+    health: Option<HealthCheck>,
+    options: ProxyOptions,
+}
+
+impl AsMut<ProxyOptions> for Draft {
+    fn as_mut(&mut self) -> &mut ProxyOptions {
+        &mut self.options
+    }
+}
+
+const UPSTREAM: &[Member<Draft>] = &[
+    Member::optional("servers", OBJECT, |cx, field, draft| draft.servers = Some(servers(cx, field))),
+    Member::optional("balance", STRING.or(OBJECT), |cx, field, draft| {
+        draft.balance = balance(cx, field).unwrap_or_default();
+    }),
+    Member::optional("retries", INTEGER, |cx, field, draft| draft.retries = number(cx, field, 0)),
+    Member::optional("max_fails", INTEGER, |cx, field, draft| {
+        draft.passive.max_fails = number(cx, field, 0).unwrap_or_default();
+    }),
+    Member::optional("fail_timeout", INTEGER, |cx, field, draft| {
+        draft.passive.fail_timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or_default();
+    }),
+    Member::optional("health", OBJECT, |cx, field, draft| {
+        let mut check = HealthCheck::default();
+        schema::read_nested(cx, field, &[HEALTH], &mut check);
+        draft.health = Some(check);
+    }),
+];
+
+fn servers(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Server> {
+    let mut servers = Vec::new();
+    for (name, value) in field.value.as_object().into_iter().flatten() {
+        cx.at(name, |cx| {
+            let Some(members) = value.as_object() else {
+                return cx.problem(schema::wrong_type(&name.to_string_lossy(), OBJECT, value));
+            };
+            let Some(origin) = Origin::parse_server(name) else {
+                return cx.problem(format!("The \"{name}\" is not valid server address."));
+            };
+            let mut server = Server { origin, weight: WEIGHT_ONE };
+            schema::read_object(cx, members, &[SERVER], &mut server);
+            servers.push(server);
+        });
+    }
+    servers
+}
+
+const SERVER: &[Member<Server>] =
+    &[Member::optional("weight", NUMBER, |cx, field, server| server.weight = weight(cx, field))];
+
+fn weight(cx: &mut Context<'_>, field: Field<'_>) -> u64 {
+    let weight = field.value.as_number().map_or(0.0, |number| number.as_f64());
+    if weight < 0.0 {
+        cx.problem("The \"weight\" number must be positive.");
+    } else if weight > MAX_WEIGHT {
+        cx.problem("The \"weight\" number must not exceed 1,000,000");
+    }
+    // However small, it is more than never.
+    let least = if weight > 0.0 { 1.0 } else { 0.0 };
+    (weight.clamp(0.0, MAX_WEIGHT) * WEIGHT_ONE as f64).round().max(least) as u64
+}
+
+const MAX_WEIGHT: f64 = 1_000_000.0;
+
+fn balance(cx: &mut Context<'_>, field: Field<'_>) -> Option<Balance> {
+    let Some(text) = field.value.as_bytes() else {
+        let mut draft = None;
+        schema::read_nested(cx, field, &[BALANCE], &mut draft);
+        return draft;
+    };
+    match &**text {
+        b"round_robin" => Some(Balance::RoundRobin),
+        b"least_connections" => Some(Balance::LeastConnections),
+        b"random_two" => Some(Balance::RandomTwo),
+        _ => {
+            cx.problem_with_suggestion(
+                "The \"balance\" value must be \"round_robin\", \"least_connections\", \"random_two\", or an \
+                 object with \"hash\".",
+                &text.to_string_lossy(),
+                ["round_robin", "least_connections", "random_two"].into_iter(),
+            );
+            None
+        }
+    }
+}
+
+const BALANCE: &[Member<Option<Balance>>] = &[Member::required("hash", STRING, |cx, field, draft| {
+    *draft = template(cx, field).map(Balance::Hash);
+})];
+
+const HEALTH: &[Member<HealthCheck>] = &[
+    Member::optional("path", STRING, |cx, field, check| {
+        let path = name(cx, field).unwrap_or_default();
+        if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            cx.problem("The \"path\" string must begin with \"/\" and be encoded like a URI.");
+        }
+        check.path = path;
+    }),
+    Member::optional("host", STRING, |cx, field, check| {
+        let host = name(cx, field);
+        if host.as_ref().is_some_and(|host| !host.bytes().all(|byte| byte.is_ascii_graphic())) {
+            cx.problem("The \"host\" string must be a host name, with a port if need be.");
+        }
+        check.host = host;
+    }),
+    Member::optional("interval", INTEGER, |cx, field, check| {
+        check.interval = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(check.interval);
+    }),
+    Member::optional("timeout", INTEGER, |cx, field, check| {
+        check.timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(check.timeout);
+    }),
+    Member::optional("expect", INTEGER.or(STRING).or(ARRAY), |cx, field, check| {
+        check.expect = statuses(cx, field);
+    }),
+    Member::optional("rises", INTEGER, |cx, field, check| {
+        check.rises = number(cx, field, 1).unwrap_or(check.rises);
+    }),
+    Member::optional("falls", INTEGER, |cx, field, check| {
+        check.falls = number(cx, field, 1).unwrap_or(check.falls);
+    }),
+];
+
+/// Statuses: one, a range like `"200-299"`, or an array of such.
+fn statuses(cx: &mut Context<'_>, field: Field<'_>) -> Vec<RangeInclusive<u16>> {
+    let Some(elements) = field.value.as_array() else {
+        return status_range(cx, field.value).into_iter().collect();
+    };
+    if elements.is_empty() {
+        cx.problem("The \"expect\" array must contain at least one element.");
+    }
+    let mut ranges = Vec::new();
+    for (idx, element) in elements.iter().enumerate() {
+        cx.at_index(idx, |cx| ranges.extend(status_range(cx, element)));
+    }
+    ranges
+}
+
+fn status_range(cx: &mut Context<'_>, value: &Value) -> Option<RangeInclusive<u16>> {
+    let range = match (value.as_number(), value.as_bytes()) {
+        (Some(number), _) => u16::try_from(number.as_i64()).ok().map(|status| status..=status),
+        (_, Some(text)) => text.to_str().and_then(|text| {
+            let (first, last) = text.split_once('-').unwrap_or((text, text));
+            Some(first.parse().ok()?..=last.parse().ok()?)
+        }),
+        _ => None,
+    };
+    let range = range.filter(|range| *range.start() >= 100 && *range.end() <= 999 && !range.is_empty());
+    if range.is_none() {
+        cx.problem("The \"expect\" value must be statuses like 200 or \"200-399\".");
+    }
+    range
+}
+
+fn number(cx: &mut Context<'_>, field: Field<'_>, least: i64) -> Option<u32> {
+    integer(cx, field, least..=INT_MAX).and_then(|number| u32::try_from(number).ok())
+}

@@ -47,6 +47,8 @@ pub struct Config {
     pub applications: Vec<AppSpec>,
     /// In the order of the document.
     pub upstreams: Vec<Upstream>,
+    /// What the `proxy` actions stand for, each different one once.
+    pub proxies: Vec<Upstream>,
     /// With every default filled in.
     pub settings: Settings,
     /// Where requests are logged, if anywhere.

@@ -107,6 +107,8 @@ pub enum ActionKind {
     Return(Return),
     /// Answer with a file.
     Share(Share),
+    /// Hand it on to the server with this index in `Config::proxies`.
+    Proxy(usize),
 }
 
 /// `return`: an answer without a body of its own.

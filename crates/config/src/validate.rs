@@ -116,12 +116,22 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     } else {
         cx.problem(schema::not_an_object("The configuration", doc));
     }
-    let (problems, assets) = cx.finish();
+    let (problems, assets, proxies) = cx.finish();
     if !problems.is_empty() {
         return Err(problems);
     }
     let Draft { listeners, routes, applications, upstreams, settings, access_log } = draft;
-    Ok(Config { listeners, routes, applications, upstreams, settings, access_log, assets, destinations })
+    Ok(Config {
+        listeners,
+        routes,
+        applications,
+        upstreams,
+        proxies,
+        settings,
+        access_log,
+        assets,
+        destinations,
+    })
 }
 
 #[derive(Default)]

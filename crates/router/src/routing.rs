@@ -17,6 +17,10 @@ pub(crate) enum Target<'c> {
     },
     Return(&'c Return),
     Share(&'c Share),
+    /// The servers with this index in `Config::upstreams`.
+    Upstream(usize),
+    /// The server with this index in `Config::proxies`.
+    Proxy(usize),
     /// Nothing does; the status says why.
     Nothing(u16),
 }
@@ -78,6 +82,7 @@ fn take(action: &Action) -> Result<&Destination, Target<'_>> {
         ActionKind::Pass(pass) => Ok(pass),
         ActionKind::Return(answer) => Err(Target::Return(answer)),
         ActionKind::Share(share) => Err(Target::Share(share)),
+        ActionKind::Proxy(proxy) => Err(Target::Proxy(*proxy)),
     }
 }
 
@@ -89,7 +94,7 @@ fn step<'c>(
 ) -> Result<&'c Action, Target<'c>> {
     match pass {
         Destination::Application { app, target } => Err(Target::Application { app: *app, target: *target }),
-        Destination::Upstream(_) => Err(Target::Nothing(502)),
+        Destination::Upstream(upstream) => Err(Target::Upstream(*upstream)),
         Destination::Route(route) => first_match(config, *route, facts),
         Destination::Template(template) => {
             let mut text = Vec::new();
@@ -100,7 +105,7 @@ fn step<'c>(
             match config.resolve(&text) {
                 Some(Destination::Application { app, target }) => Err(Target::Application { app, target }),
                 Some(Destination::Route(route)) => first_match(config, route, facts),
-                Some(Destination::Upstream(_)) => Err(Target::Nothing(502)),
+                Some(Destination::Upstream(upstream)) => Err(Target::Upstream(upstream)),
                 Some(Destination::Template(_)) | None => Err(Target::Nothing(404)),
             }
         }

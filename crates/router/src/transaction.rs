@@ -164,6 +164,10 @@ impl<'c> Transaction<'c> {
             let share = match found.target {
                 Target::Application { app, target } => return application::answer(self, app, target).await,
                 Target::Return(answer) => return self.send_return(answer).await,
+                Target::Upstream(index) | Target::Proxy(index) => {
+                    tracing::error!("upstream {index} has no server that could answer");
+                    return self.send_error(502).await;
+                }
                 Target::Nothing(status) => return self.send_error(status).await,
                 Target::Share(share) => share,
             };

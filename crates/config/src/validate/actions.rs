@@ -1,6 +1,7 @@
 //! `action` (UNIT-COMPAT 11) and the text of `pass`.
 
 use super::context::Context;
+use super::proxy::{PROXY, ProxyDraft};
 use super::schema::{self, Field, INTEGER, Member, STRING};
 use super::share;
 use super::strings::template;
@@ -94,8 +95,7 @@ const RETURN: &[Member<Return>] = &[
 ];
 
 fn read_proxy(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind> {
-    schema::read_object(cx, members, &[PROXY, &common()], &mut ());
-    None
+    let mut draft = ProxyDraft::default();
+    schema::read_object(cx, members, &[PROXY, &common()], &mut draft);
+    draft.into_upstream().map(|group| ActionKind::Proxy(cx.proxy(group)))
 }
-
-const PROXY: &[Member<()>] = &[Member::not_yet("proxy")];

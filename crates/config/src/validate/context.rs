@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::destination::Destinations;
 use crate::plan::AssetNames;
+use crate::upstream::Upstream;
 use crate::{Known, Problem, Stage};
 
 /// The state of one validation.
@@ -14,6 +15,7 @@ pub(super) struct Context<'a> {
     pointer: String,
     problems: Vec<Problem>,
     assets: AssetNames,
+    proxies: Vec<Upstream>,
 }
 
 impl<'a> Context<'a> {
@@ -24,12 +26,22 @@ impl<'a> Context<'a> {
             pointer: String::new(),
             problems: Vec::new(),
             assets: AssetNames::default(),
+            proxies: Vec::new(),
         }
     }
 
-    /// What is wrong, and what the document names of the state directory.
-    pub(super) fn finish(self) -> (Vec<Problem>, AssetNames) {
-        (self.problems, self.assets)
+    /// What is wrong, what the document names of the state directory, and the servers of its `proxy` actions.
+    pub(super) fn finish(self) -> (Vec<Problem>, AssetNames, Vec<Upstream>) {
+        (self.problems, self.assets, self.proxies)
+    }
+
+    /// The index of the group of one server that a `proxy` action stands for; equal ones are the same.
+    pub(super) fn proxy(&mut self, group: Upstream) -> usize {
+        let known = self.proxies.iter().position(|known| *known == group);
+        known.unwrap_or_else(|| {
+            self.proxies.push(group);
+            self.proxies.len() - 1
+        })
     }
 
     /// Notes that the document names this certificate bundle; reports it when there is none.

@@ -6,17 +6,34 @@ use super::scalars::{INT_MAX, MAX_SECONDS, integer, seconds};
 use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::name;
 use crate::json::Value;
-use crate::upstream::{KeepAlive, Origin, ProxyOptions, Timeouts, UpstreamTls};
+use crate::upstream::{KeepAlive, Origin, ProxyOptions, Timeouts, Upstream, UpstreamTls};
 
-/// What `proxy` names.
-pub(super) fn origin(cx: &mut Context<'_>, field: Field<'_>) -> Option<Origin> {
-    let text = field.value.as_bytes()?;
-    let origin = Origin::parse_url(text);
-    if origin.is_none() {
-        cx.problem(format!("The \"proxy\" address is invalid \"{text}\""));
-    }
-    origin
+/// What `proxy` and `proxy_options` say.
+#[derive(Default)]
+pub(super) struct ProxyDraft {
+    origin: Option<Origin>,
+    options: ProxyOptions,
 }
+
+impl ProxyDraft {
+    pub(super) fn into_upstream(self) -> Option<Upstream> {
+        let origin = self.origin?;
+        Some(Upstream::single(origin.to_string(), origin, self.options))
+    }
+}
+
+pub(super) const PROXY: &[Member<ProxyDraft>] = &[
+    Member::optional("proxy", STRING, |cx, field, draft| {
+        let text = field.value.as_bytes();
+        draft.origin = text.and_then(|text| Origin::parse_url(text));
+        if let (Some(text), None) = (text, &draft.origin) {
+            cx.problem(format!("The \"proxy\" address is invalid \"{text}\""));
+        }
+    }),
+    Member::optional("proxy_options", OBJECT, |cx, field, draft| {
+        schema::read_nested(cx, field, &[&options()], &mut draft.options);
+    }),
+];
 
 /// Options that every request to a server has.
 pub(super) const fn options<T: AsMut<ProxyOptions>>() -> [Member<T>; 4] {
@@ -68,7 +85,12 @@ const KEEPALIVE: &[Member<KeepAlive>] = &[
 
 const TLS: &[Member<UpstreamTls>] = &[
     Member::optional("verify", BOOL, |_, field, tls| tls.verify = *field.value == Value::Bool(true)),
-    Member::optional("ca", STRING, |cx, field, tls| tls.ca = name(cx, field)),
+    Member::optional("ca", STRING, |cx, field, tls| {
+        tls.ca = name(cx, field);
+        if let Some(bundle) = &tls.ca {
+            cx.certificate(bundle);
+        }
+    }),
     Member::optional("server_name", STRING, |cx, field, tls| tls.server_name = name(cx, field)),
 ];
 

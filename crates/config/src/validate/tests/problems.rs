@@ -109,7 +109,6 @@ fn options_of_later_versions_are_refused_as_such() {
         &[("/settings/telemetry", &unsupported("telemetry"))],
     );
     check_match(r#"{"headers": {}}"#, ("/headers", &unsupported("headers")));
-    check_action(r#"{"proxy": "http://127.0.0.1:1"}"#, &[("/proxy", &unsupported("proxy"))]);
     check_action(r#"{"return": 200, "rewrite": "/x"}"#, &[("/rewrite", &unsupported("rewrite"))]);
     let format = unsupported("format");
     check_problems(r#"{"access_log": {"path": "/x", "format": "$uri"}}"#, &[("/access_log/format", &format)]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{check_problems, config};
-use crate::route::Destination;
+use crate::route::{ActionKind, Destination};
 use crate::upstream::{Balance, HealthCheck, PassiveHealth, ProxyOptions, WEIGHT_ONE};
 
 /// One upstream with these members in addition to an empty `servers`.
@@ -51,7 +51,7 @@ fn every_option_is_read() {
             "health": {"path": "/up?x", "host": "h:1", "interval": 1, "timeout": 2, "expect": [204, "300-310"], "rises": 4, "falls": 5},
             "timeouts": {"connect": 1, "send": 2, "response": 3, "read": 4, "tunnel": 5},
             "keepalive": {"connections": 6, "idle_timeout": 7, "requests": 8},
-            "tls": {"verify": false, "ca": "bundle", "server_name": "name"},
+            "tls": {"verify": false, "server_name": "name"},
             "forwarded_headers": false
         }}}"#,
     );
@@ -77,7 +77,7 @@ fn every_option_is_read() {
     assert_eq!((keepalive.connections, keepalive.idle_timeout, keepalive.requests), (6, 7 * second, 8));
     let tls = &one.options.tls;
     assert!(!tls.verify && one.options.hide_client);
-    assert_eq!((tls.ca.as_deref(), tls.server_name.as_deref()), (Some("bundle"), Some("name")));
+    assert_eq!((tls.ca.as_deref(), tls.server_name.as_deref()), (None, Some("name")));
 }
 
 #[test]
@@ -172,4 +172,68 @@ fn options_are_checked() {
         check_option(&format!(r#""health": {{"expect": {wrong}}}"#), "health/expect", expect);
     }
     check_option(r#""health": {"expect": [true]}"#, "health/expect/0", expect);
+}
+
+/// The only action of the only step.
+#[track_caller]
+fn check_proxy(action: &str, expect: &[(&str, &str)]) {
+    let document = format!(r#"{{"routes": [{{"action": {action}}}]}}"#);
+    let expect: Vec<_> =
+        expect.iter().map(|(pointer, detail)| (format!("/routes/0/action{pointer}"), *detail)).collect();
+    let expect: Vec<_> = expect.iter().map(|(pointer, detail)| (pointer.as_str(), *detail)).collect();
+    check_problems(&document, &expect);
+}
+
+#[test]
+fn a_proxy_is_a_group_of_one() {
+    let config = config(
+        r#"{"routes": [
+            {"action": {"proxy": "http://127.0.0.1:1"}},
+            {"action": {"proxy": "http://127.0.0.1:1", "proxy_options": {"timeouts": {"read": 1}}}},
+            {"action": {"proxy": "http://127.0.0.1:1"}}
+        ]}"#,
+    );
+    let kinds = config.routes[0].steps.iter().map(|step| match step.action.kind {
+        ActionKind::Proxy(proxy) => proxy,
+        ref other => panic!("{other:?}"),
+    });
+    assert_eq!(kinds.collect::<Vec<_>>(), [0, 1, 0], "equal ones share their connections");
+    assert_eq!(config.proxies.len(), 2);
+    assert_eq!(config.proxies[0].options, ProxyOptions::default());
+    assert_eq!(config.proxies[1].options.timeouts.read, Duration::from_secs(1));
+}
+
+#[test]
+fn proxies_are_checked() {
+    check_proxy(
+        r#"{"proxy": "http://blah"}"#,
+        &[("/proxy", "The \"proxy\" address is invalid \"http://blah\"")],
+    );
+    check_proxy(r#"{"proxy": ""}"#, &[("/proxy", "The \"proxy\" address is invalid \"\"")]);
+    check_proxy(
+        r#"{"proxy": 1}"#,
+        &[("/proxy", "The \"proxy\" value must be a string, but not an integer number.")],
+    );
+    check_proxy(
+        r#"{"proxy": "http://127.0.0.1:1", "index": "x"}"#,
+        &[("/index", "Unknown parameter \"index\".")],
+    );
+    check_proxy(
+        r#"{"return": 200, "proxy_options": {}}"#,
+        &[("/proxy_options", "Unknown parameter \"proxy_options\".")],
+    );
+    check_proxy(
+        r#"{"proxy": "http://127.0.0.1:1", "proxy_options": {"tls": {"ca": "missing"}, "weight": 1}}"#,
+        &[
+            ("/proxy_options/tls/ca", "Certificate \"missing\" is not found."),
+            ("/proxy_options/weight", "Unknown parameter \"weight\"."),
+        ],
+    );
+    check_proxy(
+        r#"{"proxy": "http://127.0.0.1:1", "return": 200}"#,
+        &[(
+            "",
+            "The \"action\" object must have just one of \"pass\", \"return\", \"share\", or \"proxy\" options set.",
+        )],
+    );
 }

@@ -4,12 +4,13 @@ export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 
 PHP_CONFIG ?= $(firstword $(shell command -v php-config8.2 php-config))
 FUZZ_SECONDS ?= 30
+CHANGES ?= 2000
 LAB = python3 -m lab
 
 # corral-php is built where PHP's headers are; everything else needs no PHP.
 packages = -p corral $(if $(PHP_CONFIG),-p corral-php)
 
-.PHONY: help setup build run test bench bench-quick fuzz
+.PHONY: help setup build run test changes bench bench-quick fuzz
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +29,10 @@ run: setup ## Build, then serve examples/welcome at http://127.0.0.1:8080
 test: ## Run every check that CI runs
 	scripts/setup test
 	scripts/check
+
+changes: build ## Change the configuration CHANGES times (2000) under load, and look for what is lost or left behind
+	CORRAL_BIN_DIR=$(CURDIR)/target/release CORRAL_CHANGES=$(CHANGES) \
+	    cargo test --release -p corral-testkit --test change_under_load -- --nocapture
 
 bench: bench-build ## Compare with nginx + php-fpm and Apache (an hour); LAB_ARGS="--rounds 5"
 	$(LAB) $(LAB_ARGS)

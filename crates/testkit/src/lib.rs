@@ -39,7 +39,7 @@ pub use daemon::{Builder, Daemon, daemon};
 pub use executables::{Executables, executables};
 pub use load::{Load, Tally};
 pub use mariadb::MariaDb;
-pub use processes::{Process, Signal, descendants, is_alive, signal};
+pub use processes::{Process, Signal, descendants, is_alive, open_descriptors, private_memory, signal};
 pub use response::Response;
 pub use run::{Run, RunOutcome};
 pub use site::{Site, site};

@@ -58,6 +58,21 @@ pub fn is_alive(pid: u32) -> bool {
     read_process(pid).is_some()
 }
 
+/// How many descriptors a process has open; nothing if it is gone.
+#[must_use]
+pub fn open_descriptors(pid: u32) -> Option<usize> {
+    Some(fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count())
+}
+
+/// Private memory of a process in bytes, that is, without what it shares with others; nothing if it is gone.
+#[must_use]
+pub fn private_memory(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let lines = text.lines().filter(|line| line.starts_with("Private_"));
+    let kib = lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    Some(1024 * kib.sum::<u64>())
+}
+
 /// Sends a signal to a process that the test started; one that is gone already gets none.
 pub fn signal(pid: u32, signal: Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process id is positive");

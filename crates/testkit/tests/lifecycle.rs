@@ -306,3 +306,16 @@ fn idle_connections_of_a_removed_listener_are_closed_and_others_stay() {
     assert!(leaving.is_closed());
     staying.get("/").expect(200);
 }
+
+#[test]
+fn an_address_that_was_removed_is_free_when_the_removal_is_answered() {
+    let server = daemon().routes(json!([{ "action": { "return": 200 } }])).start();
+    let load = Load::start(server.address().socket(), "/", 8);
+    let other = corral_testkit::Address::fresh();
+    let pointer = format!("/config/listeners/{other}");
+    for _ in 0..20 {
+        server.control().put(&pointer, &json!({ "pass": "routes" })).expect_done();
+        server.control().delete(&pointer).expect_done();
+    }
+    assert!(load.stop().failures.is_empty());
+}

@@ -1,0 +1,189 @@
+//! Changes without end while clients send without pause: no request is lost, and nothing is left of what was changed.
+//!
+//! `CORRAL_CHANGES=2000` makes it the long form; `make changes` runs it so.
+
+use std::fmt;
+
+use corral_testkit::{
+    Address, Client, Daemon, Load, Request, Site, daemon, eventually, open_descriptors, private_memory, site,
+};
+use serde_json::{Value, json};
+
+/// Changes until memory has found its size: everything that is made once has been made by then.
+const WARM_UP: usize = 100;
+
+/// What memory may grow by after that, in bytes for each process: allocators keep some of what a burst needed.
+const NOISE: u64 = 1 << 20;
+
+const PROCESSES: &[&str] = &["main", "controller", "router"];
+
+#[test]
+fn nothing_is_lost_or_left_behind_by_changes_under_load() {
+    let n_changes = std::env::var("CORRAL_CHANGES").map_or(200, |n| n.parse().expect("a number of changes"));
+    let site = site().file("index.php", "<?php echo 'x';").file("a.txt", "x");
+    let changing = Changing::start(site);
+    let n_good = changing.run_under_load(0..WARM_UP.min(n_changes / 2));
+    let before = changing.usage();
+    let n_good = n_good + changing.run_under_load(WARM_UP.min(n_changes / 2)..n_changes);
+    let after = changing.usage();
+    eprintln!("{n_changes} changes, {n_good} requests\nbefore: {before}\nafter:  {after}");
+    for (old, new) in before.0.iter().zip(&after.0) {
+        assert_eq!(old.pid, new.pid, "{} was replaced", new.name);
+        assert_eq!(old.n_open, new.n_open, "descriptors of {}\n{}", new.name, descriptors(new.pid));
+        assert!(new.memory < old.memory + NOISE, "memory of {}\nbefore: {before}\nafter:  {after}", new.name);
+    }
+}
+
+/// A daemon, and what is changed about it in turn.
+struct Changing {
+    server: Daemon,
+    site: Site,
+    /// Comes and goes; the daemon's own address stays.
+    guest: Address,
+}
+
+type Change = fn(&Changing, usize);
+
+/// One of each kind, in an order that makes each possible again in the next turn.
+const CHANGES: &[Change] = &[
+    Changing::add_listener,
+    Changing::swap_routes,
+    Changing::change_application,
+    Changing::use_listener,
+    Changing::change_settings,
+    Changing::remove_listener,
+];
+
+impl Changing {
+    fn start(site: Site) -> Self {
+        let config = json!({ "routes": routes(&site, 0), "applications": { "php": application(&site, 0) } });
+        let server = daemon().config(config).start();
+        server.get("/").expect(200);
+        Self { server, site, guest: Address::fresh() }
+    }
+
+    /// Returns how many requests were answered.
+    fn run_under_load(&self, turns: std::ops::Range<usize>) -> u64 {
+        let address = self.server.address().socket();
+        let loads = [Load::start(address, "/a.txt", 32), Load::start(address, "/", 32)];
+        for n in turns {
+            CHANGES[n % CHANGES.len()](self, n);
+        }
+        let tallies = loads.map(Load::stop);
+        for tally in &tallies {
+            assert!(tally.failures.is_empty(), "{} good, but {:?}", tally.n_good, tally.failures);
+        }
+        tallies.iter().map(|tally| tally.n_good).sum()
+    }
+
+    fn guest_path(&self) -> String {
+        format!("/config/listeners/{}", self.guest)
+    }
+
+    fn put(&self, path: &str, value: &Value) {
+        self.server.control().put(path, value).expect_done();
+    }
+
+    fn add_listener(&self, _: usize) {
+        self.put(&self.guest_path(), &json!({ "pass": "routes" }));
+    }
+
+    /// Leaves a connection open that the removal has to close.
+    fn use_listener(&self, n: usize) {
+        Client::connect(self.guest.socket()).send(&Request::get("/a.txt")).expect(200);
+        self.put(&self.guest_path(), &json!({ "pass": "routes", "backlog": 100 + n }));
+    }
+
+    fn remove_listener(&self, _: usize) {
+        self.server.control().delete(&self.guest_path()).expect_done();
+    }
+
+    fn swap_routes(&self, n: usize) {
+        self.put("/config/routes", &routes(&self.site, n));
+    }
+
+    fn change_application(&self, n: usize) {
+        self.put("/config/applications/php", &application(&self.site, n));
+    }
+
+    fn change_settings(&self, n: usize) {
+        self.put(
+            "/config/settings",
+            &json!({ "http": { "idle_timeout": 100 + n, "max_body_size": 1_000_000 + n } }),
+        );
+    }
+
+    /// What its processes hold when all that was replaced is gone.
+    fn usage(&self) -> Usage {
+        eventually("the old applications are gone", || {
+            let names = ["\"php\" prototype", "\"php\" worker"];
+            names.iter().all(|name| self.server.named(name).len() == 1).then_some(())
+        });
+        let mut last = self.usage_now();
+        let mut n_same = 0;
+        // Connections of the load are closed one after another: wait until the counts stay as they are.
+        eventually("descriptors settle", || {
+            let now = self.usage_now();
+            let is_same = now.0.iter().zip(&last.0).all(|(now, last)| now.n_open == last.n_open);
+            n_same = if is_same { n_same + 1 } else { 0 };
+            last = now;
+            (n_same >= 50).then_some(())
+        });
+        last
+    }
+
+    fn usage_now(&self) -> Usage {
+        let pid = |name: &str| if name == "main" { self.server.pid() } else { self.server.named(name)[0] };
+        Usage(PROCESSES.iter().map(|name| Holding::of(name, pid(name))).collect())
+    }
+}
+
+fn routes(site: &Site, n: usize) -> Value {
+    let mut steps = vec![
+        json!({ "match": { "uri": "*.txt" }, "action": { "share": format!("{}$uri", site.root()) } }),
+        json!({ "match": { "uri": format!("/nobody-asks/{n}/*"), "host": "*.example.com" }, "action": { "return": 404 } }),
+        json!({ "match": { "uri": "~^/nobody/asks$" }, "action": { "return": 404 } }),
+    ];
+    let by = n % steps.len();
+    steps.rotate_left(by);
+    steps.push(json!({ "action": { "pass": "applications/php" } }));
+    Value::Array(steps)
+}
+
+fn application(site: &Site, n: usize) -> Value {
+    json!({ "type": "php", "root": site.root(), "environment": { "N": n.to_string() } })
+}
+
+/// What processes hold.
+struct Usage(Vec<Holding>);
+
+struct Holding {
+    name: &'static str,
+    pid: u32,
+    n_open: usize,
+    /// Private bytes.
+    memory: u64,
+}
+
+impl Holding {
+    fn of(name: &'static str, pid: u32) -> Self {
+        let n_open = open_descriptors(pid).expect("the process runs");
+        Self { name, pid, n_open, memory: private_memory(pid).expect("the process runs") }
+    }
+}
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Holding { name, n_open, memory, .. } in &self.0 {
+            write!(f, "{name} {n_open} descriptors, {} KiB; ", memory / 1024)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a process has open, to see what was left.
+fn descriptors(pid: u32) -> String {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    links.map(|link| format!("{}\n", link.display())).collect()
+}

@@ -14,12 +14,15 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Notify;
 
 use crate::connection::{self, Connection};
-use crate::event_loop::EventLoop;
+use crate::event_loop::{Countdown, EventLoop};
 use crate::generation::LoopGeneration;
 use crate::io::Stream;
 
 /// Pause after the system refused a connection for want of descriptors or memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
+
+/// No accept queue is longer: who connects after the listener was closed must not keep it open.
+const LONGEST_QUEUE: usize = 65_536;
 
 /// A listening socket in an event loop.
 pub(crate) enum Acceptor {
@@ -33,6 +36,8 @@ pub(crate) struct Slot {
     settings: RefCell<SlotSettings>,
     closed: Cell<bool>,
     closing: Notify,
+    /// Held until the listening socket is closed, by which the address is free again.
+    released: Cell<Option<Countdown>>,
 }
 
 /// Where requests go, in which configuration. Cheap to clone.
@@ -45,7 +50,8 @@ pub(crate) struct SlotSettings {
 impl Slot {
     pub(crate) fn new(address: ListenAddress, generation: Rc<LoopGeneration>, pass: Destination) -> Rc<Self> {
         let settings = RefCell::new(SlotSettings { generation, pass: Rc::new(pass) });
-        Rc::new(Self { address, settings, closed: Cell::new(false), closing: Notify::new() })
+        let (closed, closing, released) = (Cell::new(false), Notify::new(), Cell::new(None));
+        Rc::new(Self { address, settings, closed, closing, released })
     }
 
     /// From the next request on, connections of this listener use this configuration.
@@ -58,7 +64,8 @@ impl Slot {
     }
 
     /// No more connections; those that are open end after the request in progress.
-    pub(crate) fn close(&self) {
+    pub(crate) fn close(&self, released: Countdown) {
+        self.released.set(Some(released));
         self.closed.set(true);
         self.closing.notify_one();
     }
@@ -75,7 +82,7 @@ impl Slot {
 
 /// Accepts until the slot is closed; what waited in the queue by then is still served.
 pub(crate) async fn run(event_loop: Rc<EventLoop>, acceptor: Acceptor, slot: Rc<Slot>) {
-    loop {
+    while !slot.is_closed() {
         let accepted = tokio::select! {
             biased;
             accepted = acceptor.accept() => accepted,
@@ -90,9 +97,12 @@ pub(crate) async fn run(event_loop: Rc<EventLoop>, acceptor: Acceptor, slot: Rc<
             }
         }
     }
-    while let Some((stream, peer)) = acceptor.accept_now().await {
+    for _ in 0..LONGEST_QUEUE {
+        let Some((stream, peer)) = acceptor.accept_now().await else { break };
         serve(&event_loop, &slot, stream, peer);
     }
+    drop(acceptor);
+    drop(slot.released.take());
 }
 
 fn serve(event_loop: &Rc<EventLoop>, slot: &Rc<Slot>, stream: Stream, peer: Option<SocketAddr>) {

@@ -238,11 +238,11 @@ impl EventLoop {
                 }
                 Command::Fail { app, id, failure } => self.with_app(app, |app| app.fail(id, failure)),
                 Command::Swap { generation, sockets, done } => {
-                    self.swap(&generation, sockets);
+                    self.swap(&generation, sockets, &done);
                     drop(done);
                 }
                 Command::Quit { done } => {
-                    self.close_slots(|_| false);
+                    self.close_slots(|_| false, &done);
                     self.wait_until_quiet().await;
                     drop(done);
                 }
@@ -280,7 +280,12 @@ impl EventLoop {
         }
     }
 
-    fn swap(self: &Rc<Self>, generation: &Arc<Generation>, sockets: Vec<(ListenAddress, OwnedFd)>) {
+    fn swap(
+        self: &Rc<Self>,
+        generation: &Arc<Generation>,
+        sockets: Vec<(ListenAddress, OwnedFd)>,
+        done: &Countdown,
+    ) {
         let apps = self.apps.borrow();
         let loop_apps = generation
             .leases
@@ -290,7 +295,7 @@ impl EventLoop {
         drop(apps);
         let config = generation.config.clone();
         let generation = Rc::new(LoopGeneration { shared: Arc::clone(generation), config, apps: loop_apps });
-        self.close_slots(|address| generation.listener(address).is_some());
+        self.close_slots(|address| generation.listener(address).is_some(), done);
         for (address, socket) in sockets {
             self.listen(&generation, address, socket);
         }
@@ -314,11 +319,12 @@ impl EventLoop {
         }
     }
 
-    fn close_slots(&self, keep: impl Fn(&ListenAddress) -> bool) {
+    /// Closes listeners; `done` counts each until its socket is closed, so that its address can be bound again.
+    fn close_slots(&self, keep: impl Fn(&ListenAddress) -> bool, done: &Countdown) {
         self.slots.borrow_mut().retain(|slot| {
             let keep = keep(&slot.address);
             if !keep {
-                slot.close();
+                slot.close(Arc::clone(done));
                 self.deadlines.expire_idle(slot.id());
             }
             keep

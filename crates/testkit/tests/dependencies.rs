@@ -25,6 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("corral-worker", &["corral-channel", "corral-config", "corral-ipc", "corral-sys"]),
     ("corral-ipc", &["corral-config", "corral-sys"]),
     ("corral-channel", &["corral-sys"]),
+    ("corral-manifest", &["corral-config"]),
     ("corral-config", &[]),
     ("corral-http", &[]),
     ("corral-script", &[]),

@@ -1,0 +1,34 @@
+//! Several trees to one, member by member: two files must not say the same thing.
+
+use crate::fault::Fault;
+use crate::node::{Content, Node};
+
+/// Adds the members of `more` to `base`.
+pub(crate) fn merge(base: &mut Node, more: Node, faults: &mut Vec<Fault>) {
+    merge_at("", base, more, faults);
+}
+
+fn merge_at(path: &str, base: &mut Node, more: Node, faults: &mut Vec<Fault>) {
+    let (members, others) = match (&mut base.content, more.content) {
+        (Content::Object(members), Content::Object(others)) => (members, others),
+        (_, _) if path.is_empty() => {
+            let message = format!("Only objects can be merged; the first file is {}.", base.place.file);
+            faults.push(Fault::new(&more.place, message));
+            return;
+        }
+        _ => {
+            let message = format!("\"{path}\" is set here and at {}.", base.place);
+            faults.push(Fault::new(&more.place, message));
+            return;
+        }
+    };
+    for other in others {
+        match members.iter_mut().find(|member| member.name == other.name) {
+            Some(member) => {
+                let path = format!("{path}/{}", crate::node::escape(&other.name));
+                merge_at(&path, &mut member.value, other.value, faults);
+            }
+            None => members.push(other),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! A document whose values and names remember where they were written.
+
+use std::collections::HashMap;
+
+use corral_config::json::{Bytes, Object, Value};
+
+use crate::fault::Place;
+
+/// One value.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) place: Place,
+    pub(crate) content: Content,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Content {
+    /// Anything but a string, an array or an object.
+    Scalar(Value),
+    Text(Text),
+    Array(Vec<Node>),
+    /// Names are unique.
+    Object(Vec<Member>),
+}
+
+/// A string.
+#[derive(Debug, Clone)]
+pub(crate) struct Text {
+    pub(crate) bytes: Bytes,
+    /// It is nothing but one substitution, so it may stand for a number or a boolean.
+    pub(crate) is_substitute: bool,
+}
+
+/// One member of an object.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub(crate) name: Bytes,
+    pub(crate) name_place: Place,
+    pub(crate) value: Node,
+}
+
+impl Node {
+    /// An object without members.
+    pub(crate) fn empty(file: &str) -> Self {
+        Self { place: Place { file: file.into(), line: 1, column: 1 }, content: Content::Object(Vec::new()) }
+    }
+
+    pub(crate) fn text(place: Place, bytes: Bytes) -> Self {
+        Self { place, content: Content::Text(Text { bytes, is_substitute: false }) }
+    }
+
+    /// The document itself; notes by JSON pointer where its values are and which may stand for
+    /// numbers. A member is where its name is.
+    pub(crate) fn into_value(self, pointer: &str, notes: &mut Notes) -> Value {
+        notes.places.entry(pointer.to_owned()).or_insert(self.place);
+        match self.content {
+            Content::Scalar(value) => value,
+            Content::Text(text) => {
+                if text.is_substitute {
+                    notes.substitutes.push(pointer.to_owned());
+                }
+                Value::String(text.bytes)
+            }
+            Content::Array(elements) => {
+                let elements = elements.into_iter().enumerate();
+                Value::Array(
+                    elements.map(|(idx, node)| node.into_value(&format!("{pointer}/{idx}"), notes)).collect(),
+                )
+            }
+            Content::Object(members) => {
+                let members = members.into_iter().map(|member| {
+                    let pointer = format!("{pointer}/{}", escape(&member.name));
+                    notes.places.insert(pointer.clone(), member.name_place);
+                    (member.name, member.value.into_value(&pointer, notes))
+                });
+                Value::Object(members.collect::<Object>())
+            }
+        }
+    }
+}
+
+/// What is known of the values of a document, by JSON pointer (RFC 6901).
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    pub(crate) places: HashMap<String, Place>,
+    pub(crate) substitutes: Vec<String>,
+}
+
+/// A name as one segment of a JSON pointer.
+pub(crate) fn escape(name: &Bytes) -> String {
+    name.to_string_lossy().replace('~', "~0").replace('/', "~1")
+}

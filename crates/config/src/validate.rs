@@ -92,6 +92,20 @@ impl Known {
         Self { confinement, ..self }
     }
 
+    /// With any certificate bundle, for a document whose bundles are elsewhere.
+    #[must_use]
+    pub fn with_any_certificates(mut self) -> Self {
+        self.certificates = None;
+        self
+    }
+
+    /// With any JavaScript module, for a document whose modules are elsewhere.
+    #[must_use]
+    pub fn with_any_scripts(mut self) -> Self {
+        self.scripts = None;
+        self
+    }
+
     /// For a document that was validated elsewhere: any application has its module, whose path is
     /// empty in the specifications that come out; any certificate bundle and script exists.
     #[must_use]

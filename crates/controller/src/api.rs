@@ -6,6 +6,7 @@ use corral_config::json::edit::{self, EditError};
 use corral_config::json::{self, Bytes, Value};
 use hyper::{Method, StatusCode};
 
+use crate::files;
 use crate::main_link::MainError;
 use crate::reply::{Reply, object};
 use crate::state::{ChangeError, Controller, Storing};
@@ -15,6 +16,9 @@ use crate::status;
 pub(crate) async fn answer(controller: &Controller, method: &Method, target: &str, body: &[u8]) -> Reply {
     let Some(segments) = edit::segments(target.as_bytes()) else { return Reply::missing() };
     let Some((root, path)) = segments.split_first() else { return index(controller, method).await };
+    if let Some(refusal) = files::refusal(controller, method, root, target) {
+        return refusal;
+    }
     match &**root {
         b"config" => config(controller, method, path, body).await,
         b"status" => status(controller, method, path).await,

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod files;
 mod main_link;
 mod reply;
 mod scripts;
@@ -22,7 +23,8 @@ use anyhow::{Context as _, bail};
 use corral_ipc::link::Link;
 use corral_ipc::message::{FromController, ToController};
 
-use crate::main_link::MainLink;
+pub use self::scripts::check_expression;
+use crate::main_link::{MainLink, Replacements};
 use crate::server::ControlSocket;
 use crate::startup::Start;
 use crate::state::Controller;
@@ -37,29 +39,37 @@ pub fn run(link: Link) -> anyhow::Result<()> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the event loop")?;
     runtime.block_on(async {
-        let (main, answers) = MainLink::new(link).context("watch the link to main")?;
+        let (main, answers, replacements) = MainLink::new(link).context("watch the link to main")?;
         let socket = ControlSocket::new(socket).context("use the control API's socket")?;
-        until_main_is_gone(answers.receive(), serve(main, start, socket)).await
+        until_main_is_gone(answers.receive(), serve(main, start, socket, replacements)).await
     })
 }
 
 fn receive_start(link: &Link) -> anyhow::Result<(Start, OwnedFd)> {
     let received = link.recv().context("receive the first message of main")?;
     let Some((message, mut fds)) = received else { bail!("main left before it sent its first message") };
-    let ToController::Start { document, origin, generation, modules, assets } = message else {
+    let ToController::Start { document, origin, generation, modules, assets, files } = message else {
         bail!("the first message of main is not Start");
     };
     let socket = fds.pop().context("main sent no socket for the control API")?;
-    Ok((Start { document, origin, generation, modules, assets }, socket))
+    Ok((Start { document, origin, generation, modules, assets, files }, socket))
 }
 
-async fn serve(main: MainLink, start: Start, socket: ControlSocket) -> anyhow::Result<()> {
+async fn serve(
+    main: MainLink,
+    start: Start,
+    socket: ControlSocket,
+    replacements: Replacements,
+) -> anyhow::Result<()> {
     let controller = Controller::start(main, start).await;
     if let Err(error) = controller.main().send(&FromController::Listening).await {
         // Only when main is gone; the reader of the link then ends the process.
         tracing::debug!("tell main that the control API listens: {error}");
     }
-    socket.serve(controller).await
+    tokio::select! {
+        ended = socket.serve(controller.clone()) => ended,
+        () = files::follow(&controller, replacements) => Ok(()),
+    }
 }
 
 /// Ends with the link: `answers` is the task that reads it.

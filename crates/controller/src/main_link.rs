@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
-use corral_config::plan::AssetKind;
+use corral_config::plan::{AssetKind, Assets};
 use corral_ipc::link::{Link, Packet};
 use corral_ipc::message::{FromController, Generation, Status, Ticket, ToController};
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 /// Why main did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +34,16 @@ pub(crate) struct MainLink {
 /// The answering side: reads the link for all who asked.
 pub(crate) struct Answers {
     shared: Arc<Shared>,
+    replacements: mpsc::UnboundedSender<Replacement>,
+}
+
+/// What configuration files say now, in the order in which main sent it.
+pub(crate) type Replacements = mpsc::UnboundedReceiver<Replacement>;
+
+/// A document and the assets that belong to it.
+pub(crate) struct Replacement {
+    pub(crate) document: Vec<u8>,
+    pub(crate) assets: Assets,
 }
 
 struct Shared {
@@ -54,12 +64,13 @@ struct Waiting {
 
 impl MainLink {
     /// Must be called inside the event loop.
-    pub(crate) fn new(link: Link) -> io::Result<(Self, Answers)> {
+    pub(crate) fn new(link: Link) -> io::Result<(Self, Answers, Replacements)> {
         let socket = link.as_fd().try_clone_to_owned()?;
         let readiness = Watched::new(socket, Interest::READABLE | Interest::WRITABLE)?;
         let shared =
             Arc::new(Shared { link, readiness, next_ticket: AtomicU64::new(0), waiting: Mutex::default() });
-        Ok((Self { shared: Arc::clone(&shared) }, Answers { shared }))
+        let (replacements, replaced) = mpsc::unbounded_channel();
+        Ok((Self { shared: Arc::clone(&shared) }, Answers { shared, replacements }, replaced))
     }
 
     /// Sends one message, waiting for room in main's queue.
@@ -131,6 +142,10 @@ impl Answers {
             let mut ready = self.shared.readiness.readable().await.context("wait for main")?;
             let Ok(received) = ready.try_io(|_| self.shared.link.try_recv()) else { continue };
             match received.context("receive a message of main")? {
+                Some((ToController::Replace { document, assets }, _)) => {
+                    // Nobody follows any more only when this process ends.
+                    let _ = self.replacements.send(Replacement { document, assets });
+                }
                 Some((message, _)) => self.shared.waiting().answer(message),
                 None => return Ok(()),
             }
@@ -163,7 +178,9 @@ impl Waiting {
             ToController::AssetStored { ticket, error } => {
                 deliver(self.assets.remove(&ticket), error.map_or(Ok(()), Err));
             }
-            ToController::Start { .. } => tracing::warn!("main sent a second Start, which was ignored"),
+            ToController::Start { .. } | ToController::Replace { .. } => {
+                tracing::warn!("main sent a message that answers nothing");
+            }
         }
     }
 }

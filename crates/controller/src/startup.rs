@@ -3,7 +3,7 @@
 use corral_config::json::{self, Value};
 use corral_config::plan::Assets;
 use corral_config::{Known, KnownModule};
-use corral_ipc::message::{Generation, Module, Origin};
+use corral_ipc::message::{ConfigFiles, Generation, Module, Origin};
 
 use crate::main_link::MainLink;
 use crate::state::{ChangeError, Controller, Storing, default_document};
@@ -15,22 +15,24 @@ pub(crate) struct Start {
     pub(crate) generation: Generation,
     pub(crate) modules: Vec<Module>,
     pub(crate) assets: Assets,
+    pub(crate) files: Option<ConfigFiles>,
 }
 
 impl Controller {
     /// Takes over the document in force, or puts the stored one in force. A stored document that
     /// cannot be used is left as it is, and an empty configuration runs instead.
     pub(crate) async fn start(main: MainLink, start: Start) -> Self {
-        let Start { document, origin, generation, modules, assets } = start;
+        let Start { document, origin, generation, modules, assets, files } = start;
         let known = known(&modules);
         let document = document.and_then(|text| read(&text, origin));
         match origin {
             Origin::InForce => {
                 let document = document.unwrap_or_else(default_document);
-                Self::new(main, modules, known, assets, document, generation)
+                Self::new(main, modules, known, assets, files, document, generation)
             }
             Origin::Stored => {
-                let controller = Self::new(main, modules, known, assets, default_document(), generation);
+                let controller =
+                    Self::new(main, modules, known, assets, files, default_document(), generation);
                 if !controller.restore(document).await {
                     controller.run_empty().await;
                 }

@@ -6,7 +6,7 @@ use corral_config::json::edit::EditError;
 use corral_config::json::{self, Value};
 use corral_config::plan::{Asset, Assets};
 use corral_config::{Config, Known, Problem, validate};
-use corral_ipc::message::{FromController, Generation, Module};
+use corral_ipc::message::{ConfigFiles, FromController, Generation, Module};
 use tokio::sync::Mutex;
 
 use crate::main_link::{MainError, MainLink};
@@ -23,6 +23,8 @@ struct Shared {
     modules: Vec<Module>,
     /// The modules; names of assets are added when a document is validated.
     known: Known,
+    /// Where the configuration comes from when that is files.
+    files: Option<ConfigFiles>,
     /// Replaced as a whole with each upload and removal.
     assets: RwLock<Arc<Assets>>,
     /// Replaced as a whole when a change is in force.
@@ -57,13 +59,14 @@ impl Controller {
         modules: Vec<Module>,
         known: Known,
         assets: Assets,
+        files: Option<ConfigFiles>,
         document: Value,
         generation: Generation,
     ) -> Self {
         let assets = RwLock::new(Arc::new(assets));
         let document = RwLock::new(Arc::new(document));
         let changing = Mutex::new(generation);
-        Self { shared: Arc::new(Shared { main, modules, known, assets, document, changing }) }
+        Self { shared: Arc::new(Shared { main, modules, known, files, assets, document, changing }) }
     }
 
     pub(crate) fn main(&self) -> &MainLink {
@@ -78,6 +81,12 @@ impl Controller {
     pub(crate) fn document(&self) -> Arc<Value> {
         // The lock is only held to exchange a pointer, which cannot panic.
         Arc::clone(&self.shared.document.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The files that the configuration has to be changed in, when the API must not.
+    pub(crate) fn files_to_change(&self) -> Option<&str> {
+        let files = self.shared.files.as_ref().filter(|files| !files.is_writable);
+        files.map(|files| files.names.as_str())
     }
 
     /// Everything that was uploaded.
@@ -103,8 +112,29 @@ impl Controller {
         edit(&mut document).map_err(ChangeError::Edit)?;
         let assets = self.assets();
         let config = validate(&document, &self.known(&assets)).map_err(ChangeError::Invalid)?;
+        self.put_in_force(&mut generation, &config, document, &assets, storing).await
+    }
+
+    /// Puts a whole document and its assets in force. What is stored stays. As `change`, it must run
+    /// to its end.
+    pub(crate) async fn replace(&self, document: Value, assets: Assets) -> Result<(), ChangeError> {
+        let mut generation = self.shared.changing.lock().await;
+        let config = validate(&document, &self.known(&assets)).map_err(ChangeError::Invalid)?;
+        self.put_in_force(&mut generation, &config, document, &assets, Storing::Keep).await?;
+        *self.shared.assets.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(assets);
+        Ok(())
+    }
+
+    async fn put_in_force(
+        &self,
+        generation: &mut Generation,
+        config: &Config,
+        document: Value,
+        assets: &Assets,
+        storing: Storing,
+    ) -> Result<(), ChangeError> {
         generation.0 += 1;
-        let message = apply_message(*generation, &config, &document, &assets, storing);
+        let message = apply_message(*generation, config, &document, assets, storing);
         self.shared.main.apply(*generation, &message).await.map_err(ChangeError::NotApplied)?;
         *self.shared.document.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(document);
         Ok(())

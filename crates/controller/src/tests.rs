@@ -145,6 +145,7 @@ fn start_message(document: Option<&str>, origin: Origin) -> ToController {
         generation: Generation(7),
         modules: vec![php("8.2.9", "/m/a"), php("8.2.30", "/m/b")],
         assets: Assets::default(),
+        files: None,
     }
 }
 

@@ -1,83 +1,59 @@
-//! `corral check`: everything that is wrong with a configuration file, without a daemon.
+//! `corral check`: everything that is wrong with configuration files, without a daemon.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use corral_config::{Known, KnownModule, json, validate};
+use corral_config::Known;
+use corral_config::plan::AssetKind;
 use corral_supervisor::modules;
 
 use crate::cli::CheckOptions;
-use crate::{client, daemon};
+use crate::files::{self, Configuration, Problems, Seen};
+use crate::{daemon, reader};
 
 pub(crate) fn command(options: &CheckOptions) -> anyhow::Result<ExitCode> {
-    let text = client::read_input(&options.file)?;
     let folder = options.modulesdir.clone().map_or_else(daemon::own_folder, Ok)?;
-    let problems = problems(&text, &known(&folder));
-    let name = if options.file == Path::new("-") {
-        "standard input".into()
-    } else {
-        options.file.display().to_string()
+    let found = files::read(&options.paths, &Seen::default());
+    match found.and_then(|configuration| validate(configuration, modules_in(&folder))) {
+        Ok(()) => {
+            println!("{}: the configuration is valid", names(&options.paths));
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(problems) => {
+            problems.iter().for_each(|problem| eprintln!("{problem}"));
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+fn names(paths: &[PathBuf]) -> String {
+    let name = |path: &PathBuf| {
+        if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
     };
-    if problems.is_empty() {
-        println!("{name}: the configuration is valid");
-        return Ok(ExitCode::SUCCESS);
-    }
-    for problem in problems {
-        eprintln!("{name}{problem}");
-    }
-    Ok(ExitCode::FAILURE)
+    paths.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// The modules of this machine. Without any, a file for another machine is checked: any module will do.
-fn known(folder: &Path) -> Known {
+fn modules_in(folder: &Path) -> Known {
     let found = modules::detect(folder, None).unwrap_or_default().modules;
     if found.is_empty() {
         return Known::validated_elsewhere();
     }
-    let module = |module: corral_ipc::message::Module| KnownModule {
-        language: module.language,
-        version: module.version,
-        path: module.path,
-    };
-    let known = Known::modules(found.into_iter().map(module).collect());
-    known.with_confinement(corral_sys::confined::can_confine())
+    reader::known(found)
 }
 
-/// One line for each problem, to stand behind the name of the file.
-fn problems(text: &[u8], known: &Known) -> Vec<String> {
-    match json::parse(text) {
-        Ok(document) => match validate(&document, known) {
-            Ok(_) => Vec::new(),
-            Err(problems) => problems.iter().map(|problem| format!(": {problem}")).collect(),
-        },
-        Err(error) => {
-            let place = match error.position {
-                Some((line, column)) => format!(":{line}:{column}"),
-                None => format!(": byte {}", error.offset),
-            };
-            vec![format!("{place}: {}", error.detail)]
-        }
+/// Certificates and modules that do not lie beside the files may have been uploaded.
+fn validate(mut configuration: Configuration, known: Known) -> Result<(), Problems> {
+    let Configuration { assets, has_folder, .. } = &configuration;
+    let scripts = files::names(assets, AssetKind::Script);
+    let mut known = known.with_scripts(scripts, corral_controller::check_expression);
+    if !has_folder.scripts {
+        known = known.with_any_scripts();
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(text: &str, expected: &[&str]) {
-        let found = problems(text.as_bytes(), &Known::validated_elsewhere());
-        assert_eq!(found.len(), expected.len(), "{found:#?}");
-        for (found, expected) in found.iter().zip(expected) {
-            assert!(found.starts_with(expected), "{found}");
-        }
+    let certificates = files::names(assets, AssetKind::Certificate);
+    known = known.with_certificates(certificates);
+    if !has_folder.certificates {
+        known = known.with_any_certificates();
     }
-
-    #[test]
-    fn all_problems_are_listed() {
-        check("{}", &[]);
-        check("{\"listeners\": {}, \"routes\": [], \"applications\": {}}", &[]);
-        check("{\n  \"listeners\": {}\n  \"routes\": []\n}", &[":3:3: "]);
-        check("{\"lisners\": {}, \"rutes\": []}", &[": /lisners: ", ": /rutes: "]);
-    }
+    configuration.manifest.validate(&known).map(drop).map_err(|faults| files::lines(&faults))
 }

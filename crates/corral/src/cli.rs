@@ -37,7 +37,7 @@ pub(crate) enum Command {
         control: Control,
     },
 
-    /// Validate a configuration file and list everything that is wrong with it
+    /// Validate configuration files and list everything that is wrong with them
     Check(CheckOptions),
 
     /// Show what a running daemon is doing
@@ -61,6 +61,7 @@ pub(crate) enum Command {
 pub(crate) enum Role {
     Controller,
     Router,
+    Reader,
 }
 
 #[derive(Debug, Args)]
@@ -88,8 +89,9 @@ fn php_setting(text: &str) -> Result<(String, String), String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckOptions {
-    /// The configuration as JSON; `-` reads standard input
-    pub(crate) file: PathBuf,
+    /// JSON or YAML, or a folder of such files; several are merged; `-` reads standard input
+    #[arg(required = true, value_name = "FILE|FOLDER")]
+    pub(crate) paths: Vec<PathBuf>,
     /// Folder of the language modules
     #[arg(long, value_name = "FOLDER")]
     pub(crate) modulesdir: Option<PathBuf>,

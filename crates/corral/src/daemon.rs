@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use corral_config::address::ListenAddress;
-use corral_supervisor::{ControlOptions, DaemonOptions, ModuleSource};
+use corral_supervisor::{ControlOptions, DaemonOptions, FilesOptions, ModuleSource};
 use corral_sys::user;
 
 use self::options::{Given, Request};
@@ -128,6 +128,11 @@ fn daemon_options(flavour: &Flavour, given: Given, arguments: &[OsString]) -> an
         user: given.user.or_else(|| default_user(flavour)),
         group: given.group,
         foreground: given.no_daemon,
+        files: (!given.config.is_empty()).then_some(FilesOptions {
+            paths: given.config,
+            watch: given.watch,
+            is_writable: given.config_writable,
+        }),
         console: None,
         internal_arguments: Vec::new(),
         title: format!("corral: main v{} [{}]", env!("CARGO_PKG_VERSION"), title.join(" ")),

@@ -8,6 +8,7 @@ use corral_sys::process;
 
 use crate::cli::Role;
 use crate::log::{self, Style};
+use crate::reader;
 
 pub(crate) fn command(role: Role, console: bool) -> anyhow::Result<ExitCode> {
     let link = Link::inherited().context("this command is for the daemon itself")?;
@@ -15,6 +16,7 @@ pub(crate) fn command(role: Role, console: bool) -> anyhow::Result<ExitCode> {
     let name = match role {
         Role::Controller => "controller",
         Role::Router => "router",
+        Role::Reader => "reader",
     };
     // Only looks: `ps` shows the command when it fails.
     let _ = process::set_title(&format!("corral: {name}"));
@@ -22,6 +24,7 @@ pub(crate) fn command(role: Role, console: bool) -> anyhow::Result<ExitCode> {
     let result = match role {
         Role::Controller => corral_controller::run(link),
         Role::Router => corral_router::run(link),
+        Role::Reader => reader::run(&link),
     };
     match result {
         Ok(()) => Ok(ExitCode::SUCCESS),

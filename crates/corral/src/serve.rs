@@ -50,6 +50,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
         user: owner.names().map(|(user, _)| user.to_owned()),
         group: owner.names().map(|(_, group)| group.to_owned()),
         foreground: true,
+        files: None,
         console: Some(Console { document: document.into_bytes(), announcement: url(&listen) }),
         internal_arguments: vec!["--console".to_owned()],
         title: format!("corral: main v{} [run {}]", env!("CARGO_PKG_VERSION"), site.root.display()),

@@ -82,6 +82,15 @@ pub enum ToController {
         modules: Vec<Module>,
         /// Every certificate bundle and JavaScript module of the state directory.
         assets: Assets,
+        /// Where the configuration comes from when that is files.
+        files: Option<ConfigFiles>,
+    },
+    /// The configuration files were read again: this is in force from now on, if that is possible.
+    Replace {
+        /// The document, validated already; compact JSON.
+        document: Vec<u8>,
+        /// Every certificate bundle and JavaScript module there is.
+        assets: Assets,
     },
     /// The configuration is in force.
     Applied {
@@ -115,6 +124,52 @@ pub enum ToController {
         ticket: Ticket,
         /// What went wrong, if anything.
         error: Option<String>,
+    },
+}
+
+/// A configuration that is kept in files and not by the control API.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigFiles {
+    /// What they are called, for messages.
+    pub names: String,
+    /// Whether the control API changes the running configuration all the same.
+    pub is_writable: bool,
+}
+
+/// From main to the reader of configuration files.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToReader {
+    /// First message: read the files, and go on doing so.
+    Start {
+        /// Files and folders, merged in this order.
+        paths: Vec<PathBuf>,
+        /// Whether to look by itself for changes.
+        watch: bool,
+        /// The host executables that were found.
+        modules: Vec<Module>,
+        /// Names of the certificate bundles in the state directory.
+        certificates: Vec<String>,
+        /// Names of the JavaScript modules in the state directory.
+        scripts: Vec<String>,
+    },
+    /// Read the files again.
+    Read,
+}
+
+/// From the reader of configuration files to main.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromReader {
+    /// What the files say is a configuration.
+    Loaded {
+        /// The document as compact JSON, opaque to main.
+        document: Vec<u8>,
+        /// The certificate bundles and JavaScript modules beside the files.
+        assets: Assets,
+    },
+    /// The files cannot be used.
+    Unusable {
+        /// Every reason, one line each: place and message.
+        problems: Vec<String>,
     },
 }
 

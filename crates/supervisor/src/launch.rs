@@ -112,6 +112,20 @@ impl Launcher {
 
     /// Starts the controller or the router.
     pub(crate) fn start_own(&self, role: &str, terminal: bool) -> Result<(Peer, Output), LaunchError> {
+        self.start_role(role, terminal, self.unprivileged.as_ref().map(|user| &user.credentials))
+    }
+
+    /// Starts the reader of configuration files, which are often for this process's user alone.
+    pub(crate) fn start_reader(&self, role: &str) -> Result<(Peer, Output), LaunchError> {
+        self.start_role(role, false, None)
+    }
+
+    fn start_role(
+        &self,
+        role: &str,
+        terminal: bool,
+        credentials: Option<&Credentials>,
+    ) -> Result<(Peer, Output), LaunchError> {
         let title = format!("corral: {role}");
         let fixed = [title.as_str(), "internal", role].into_iter();
         let arguments = fixed.chain(self.internal_arguments.iter().map(String::as_str));
@@ -122,7 +136,7 @@ impl Launcher {
             arguments: arguments.map(|text| c_string(text, "an argument")).collect::<Result<_, _>>()?,
             environment: self.environment_with(&[])?,
             working_directory: None,
-            credentials: self.unprivileged.as_ref().map(|user| &user.credentials),
+            credentials,
             no_new_privileges: true,
             stdout: if terminal { Stdout::Terminal(stdout.as_fd()) } else { Stdout::Log },
             speaker: Speaker::Own,

@@ -27,5 +27,5 @@ mod supervisor;
 #[cfg(test)]
 mod testing;
 
-pub use self::options::{Console, ControlOptions, DaemonOptions, ModuleSource};
+pub use self::options::{Console, ControlOptions, DaemonOptions, FilesOptions, ModuleSource};
 pub use self::run::run;

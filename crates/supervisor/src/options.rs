@@ -27,12 +27,25 @@ pub struct DaemonOptions {
     pub group: Option<String>,
     /// Whether the process stays in the foreground.
     pub foreground: bool,
+    /// Files that the configuration is read from, in place of the stored one.
+    pub files: Option<FilesOptions>,
     /// Whether this is `corral run`, and what belongs to it.
     pub console: Option<Console>,
     /// Arguments behind `internal controller` and `internal router`, for what `corral` sets up there.
     pub internal_arguments: Vec<String>,
     /// What `ps` shows behind the name of the main process.
     pub title: String,
+}
+
+/// Configuration files (`--config`).
+#[derive(Debug)]
+pub struct FilesOptions {
+    /// Files and folders, merged in this order; never empty.
+    pub paths: Vec<PathBuf>,
+    /// Whether changes of the files take effect by themselves.
+    pub watch: bool,
+    /// Whether the control API may change the running configuration.
+    pub is_writable: bool,
 }
 
 /// The control API's socket.

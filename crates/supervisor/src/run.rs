@@ -27,7 +27,7 @@ pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
     let log = options.log.clone().map(LogFile::open).transpose()?;
     let unprivileged = unprivileged_user(&options)?;
     check_temp_dir(&options)?;
-    let store = options.state_dir.clone().map(Store::open).transpose()?;
+    let store = open_store(&options)?;
     let control = ControlSocket::bind(&options.control)?;
     if options.foreground {
         redirect_to(log.as_ref())?;
@@ -78,6 +78,7 @@ fn supervise(
         modules,
         starter,
         temp_dir: options.temp_dir,
+        files: options.files,
         console: options.console,
     });
     let code = supervisor.run();
@@ -97,10 +98,32 @@ fn prepare(options: &DaemonOptions, unprivileged: Option<Unprivileged>) -> anyho
     let launcher = Launcher::new(unprivileged, options.internal_arguments.clone());
     let launcher = launcher.context("prepare to start processes")?;
     let modules = find_modules(&options.modules, credentials.as_ref());
-    let pid_file = options.pid_file.clone().map(PidFile::write).transpose()?;
+    let pid_file = write_pid_file(options)?;
     // Without a title `ps` shows the command, which is right as well.
     let _ = process::set_title(&options.title);
     Ok((launcher, signals, pid_file, modules))
+}
+
+/// A configuration that comes from files needs no state directory: what cannot be used is left out.
+fn open_store(options: &DaemonOptions) -> anyhow::Result<Option<Store>> {
+    match options.state_dir.clone().map(Store::open).transpose() {
+        Err(error) if options.files.is_some() => {
+            tracing::info!(target: "notice", "nothing is stored: {:#}", anyhow::Error::new(error));
+            Ok(None)
+        }
+        opened => Ok(opened?),
+    }
+}
+
+/// As for the state directory.
+fn write_pid_file(options: &DaemonOptions) -> anyhow::Result<Option<PidFile>> {
+    match options.pid_file.clone().map(PidFile::write).transpose() {
+        Err(error) if options.files.is_some() => {
+            tracing::info!(target: "notice", "no file holds the process id: {error:#}");
+            Ok(None)
+        }
+        written => written,
+    }
 }
 
 const SIGNALS: [Signal; 6] =

@@ -4,6 +4,7 @@ mod applications;
 mod applying;
 mod controller;
 mod deaths;
+mod files;
 mod router;
 mod stopping;
 
@@ -19,6 +20,7 @@ use corral_ipc::message::{AppId, Generation, Module, Ticket, WorkerId};
 use corral_sys::poll::{self, Interest, Readiness};
 use corral_sys::signal::{self, Signal, SignalFd};
 
+use self::files::Loaded;
 use self::stopping::Stop;
 use crate::app::App;
 use crate::apply::{Apply, Build, Job};
@@ -27,7 +29,7 @@ use crate::backoff::Backoff;
 use crate::control::ControlSocket;
 use crate::launch::Launcher;
 use crate::log_file::LogFile;
-use crate::options::Console;
+use crate::options::{Console, FilesOptions};
 use crate::output::{Drained, Output};
 use crate::peer::Peer;
 use crate::store::Store;
@@ -42,6 +44,7 @@ pub(crate) struct Parts {
     pub(crate) modules: Vec<Module>,
     pub(crate) starter: Option<Starter>,
     pub(crate) temp_dir: PathBuf,
+    pub(crate) files: Option<FilesOptions>,
     pub(crate) console: Option<Console>,
 }
 
@@ -54,6 +57,10 @@ pub(crate) struct Supervisor {
     assets: Assets,
     controller: Role,
     router: Role,
+    /// Of configuration files, if the configuration comes from any.
+    reader: Role,
+    /// What configuration files said last.
+    loaded: Option<Loaded>,
     /// Event loops of the router.
     n_threads: u16,
     /// Routers that were replaced and have not ended yet.
@@ -75,7 +82,7 @@ pub(crate) struct Supervisor {
     exit_code: ExitCode,
 }
 
-/// The controller or the router: one process at a time, started again when it dies.
+/// The controller, the router or the reader: one process at a time, started again when it dies.
 struct Role {
     name: &'static str,
     peer: Option<Peer>,
@@ -121,6 +128,7 @@ enum Source {
     Signals,
     Controller,
     Router,
+    Reader,
     Prototype(AppId),
     /// By its place among the outputs.
     Output(usize),
@@ -138,6 +146,8 @@ impl Supervisor {
             assets: Assets::default(),
             controller: Role::new("controller", now),
             router: Role::new("router", now),
+            reader: Role::new("reader", now),
+            loaded: None,
             n_threads: 0,
             retired: Vec::new(),
             apps: BTreeMap::new(),
@@ -159,7 +169,11 @@ impl Supervisor {
         self.read_stored();
         self.n_threads = self.usual_threads();
         self.start_router();
-        self.start_controller();
+        match &self.parts.files {
+            // The controller is started with what they say.
+            Some(_) => self.start_reader(),
+            None => self.start_controller(),
+        }
         while !self.is_over() {
             self.turn()?;
         }
@@ -201,6 +215,9 @@ impl Supervisor {
         if is_open(&self.router.peer) {
             sources.push(Source::Router);
         }
+        if is_open(&self.reader.peer) {
+            sources.push(Source::Reader);
+        }
         let prototypes = self.apps.iter().filter(|(_, app)| is_open(&app.prototype));
         sources.extend(prototypes.map(|(id, _)| Source::Prototype(*id)));
         sources.extend((0..self.outputs.len()).map(Source::Output));
@@ -224,6 +241,7 @@ impl Supervisor {
         match source {
             Source::Controller => self.controller.peer.as_ref(),
             Source::Router => self.router.peer.as_ref(),
+            Source::Reader => self.reader.peer.as_ref(),
             Source::Prototype(id) => self.apps.get(&id)?.prototype.as_ref(),
             Source::Signals | Source::Output(_) => None,
         }
@@ -233,6 +251,7 @@ impl Supervisor {
         match source {
             Source::Controller => self.controller.peer.as_mut(),
             Source::Router => self.router.peer.as_mut(),
+            Source::Reader => self.reader.peer.as_mut(),
             Source::Prototype(id) => self.apps.get_mut(&id)?.prototype.as_mut(),
             Source::Signals | Source::Output(_) => None,
         }
@@ -247,7 +266,7 @@ impl Supervisor {
     fn read(&mut self, source: Source) {
         match source {
             Source::Signals => self.on_signals(),
-            Source::Controller | Source::Router | Source::Prototype(_) => {
+            Source::Controller | Source::Router | Source::Reader | Source::Prototype(_) => {
                 self.read_messages(source, MESSAGES_PER_TURN);
             }
             // At the end of the turn: taking out one that has ended moves the others.
@@ -261,6 +280,7 @@ impl Supervisor {
             let is_read = match source {
                 Source::Controller => self.read_controller(),
                 Source::Router => self.read_router(),
+                Source::Reader => self.read_reader(),
                 Source::Prototype(id) => self.read_prototype(id),
                 Source::Signals | Source::Output(_) => false,
             };
@@ -295,19 +315,17 @@ impl Supervisor {
                 }
             }
             _ if number == Signal::USR1.as_raw() => self.reopen_logs(),
-            _ if number == Signal::HUP.as_raw() => {
-                tracing::info!(target: "notice", "signal HUP received, ignored");
-            }
+            _ if number == Signal::HUP.as_raw() => self.on_hangup(),
             _ => self.on_stop_signal(number),
         }
     }
 
     /// The earliest time at which something is due although nothing happens.
     fn next_deadline(&self) -> Option<Instant> {
-        let peers = [&self.controller.peer, &self.router.peer].into_iter().flatten();
-        let peers = peers.chain(&self.retired).filter_map(Peer::deadline);
+        let peers = self.own_peers().filter_map(Peer::deadline);
         let apps = self.apps.values().filter_map(App::next_deadline);
-        let roles = [Some(&self.router), self.may_start_controller().then_some(&self.controller)];
+        let controller = self.may_start_controller().then_some(&self.controller);
+        let roles = [Some(&self.router), Some(&self.reader), controller];
         let roles = roles.into_iter().flatten().filter(|role| role.peer.is_none() && self.stop.is_none());
         let roles = roles.filter_map(|role| role.backoff.restart_at());
         let stop = self.stop.as_ref().and_then(Stop::deadline);
@@ -315,8 +333,7 @@ impl Supervisor {
     }
 
     fn on_time(&mut self, now: Instant) {
-        let peers = [&self.controller.peer, &self.router.peer].into_iter().flatten().chain(&self.retired);
-        for peer in peers.filter(|peer| peer.deadline().is_some_and(|at| at <= now)) {
+        for peer in self.own_peers().filter(|peer| peer.deadline().is_some_and(|at| at <= now)) {
             peer.kill(Signal::KILL);
         }
         self.apps_on_time(now);
@@ -327,10 +344,19 @@ impl Supervisor {
         if self.router.peer.is_none() && self.router.backoff.is_due(now) {
             self.start_router();
         }
+        if self.reader.peer.is_none() && self.reader.backoff.is_due(now) {
+            self.start_reader();
+        }
         let is_due = self.controller.peer.is_none() && self.controller.backoff.is_due(now);
         if is_due && self.may_start_controller() {
             self.start_controller();
         }
+    }
+
+    /// The processes of this executable.
+    fn own_peers(&self) -> impl Iterator<Item = &Peer> {
+        let roles = [&self.controller.peer, &self.router.peer, &self.reader.peer];
+        roles.into_iter().flatten().chain(&self.retired)
     }
 
     /// A new controller is told what is in force, so nothing may be half-way.

@@ -13,6 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "corral-config",
             "corral-controller",
             "corral-ipc",
+            "corral-manifest",
             "corral-router",
             "corral-supervisor",
             "corral-sys",

@@ -31,7 +31,13 @@ pub(super) struct Given {
     pub(super) modules_dir: Option<PathBuf>,
     pub(super) state_dir: Option<PathBuf>,
     pub(super) temp_dir: Option<PathBuf>,
+    /// Configuration files and folders, in the order of the options.
+    pub(super) config: Vec<PathBuf>,
     pub(super) no_daemon: bool,
+    /// Look for changes of the configuration files.
+    pub(super) watch: bool,
+    /// Let the control API change a configuration that comes from files.
+    pub(super) config_writable: bool,
     /// Lines about options that should not be used any more.
     pub(super) warnings: Vec<String>,
 }
@@ -103,6 +109,15 @@ const VALUED: &[Valued] = &[
         set: path!(state_dir),
     },
     Valued {
+        name: "--config",
+        value: "file or directory",
+        help: "configuration, in place of the stored one: JSON, YAML or a folder; can be given several times",
+        set: |given, value| {
+            given.config.push(value.into());
+            Ok(())
+        },
+    },
+    Valued {
         name: "--tmpdir",
         value: "directory",
         help: "folder for temporary files (default: /var/tmp)",
@@ -114,6 +129,27 @@ const VALUED: &[Valued] = &[
         value: "group name",
         help: "group of unprivileged processes",
         set: text!(group),
+    },
+];
+
+/// One option without a value.
+struct Flag {
+    name: &'static str,
+    help: &'static str,
+    set: fn(&mut Given),
+}
+
+const FLAGS: &[Flag] = &[
+    Flag { name: "--no-daemon", help: "stay in the foreground", set: |given| given.no_daemon = true },
+    Flag {
+        name: "--watch",
+        help: "read the files of --config again when they change, not only on SIGHUP",
+        set: |given| given.watch = true,
+    },
+    Flag {
+        name: "--config-writable",
+        help: "let the control API change what the files of --config say, until they are read again",
+        set: |given| given.config_writable = true,
     },
 ];
 
@@ -139,8 +175,11 @@ pub(super) fn parse(name: &str, arguments: &[OsString]) -> anyhow::Result<Reques
         match &*text {
             "-h" | "--help" => return Ok(Request::Help),
             "--version" => return Ok(Request::Version),
-            "--no-daemon" => given.no_daemon = true,
             text => {
+                if let Some(flag) = FLAGS.iter().find(|flag| flag.name == text) {
+                    (flag.set)(&mut given);
+                    continue;
+                }
                 let current = SYNONYMS.iter().find(|(old, _)| *old == text).map(|(_, new)| *new);
                 if let Some(new) = current {
                     given.warnings.push(format!("option \"{text}\" is deprecated; use \"{new}\" instead"));
@@ -155,6 +194,10 @@ pub(super) fn parse(name: &str, arguments: &[OsString]) -> anyhow::Result<Reques
             }
         }
     }
+    if given.config.is_empty() && (given.watch || given.config_writable) {
+        let name = if given.watch { "--watch" } else { "--config-writable" };
+        bail!("option \"{name}\" is about configuration files and needs \"--config\"");
+    }
     Ok(Request::Run(Box::new(given)))
 }
 
@@ -166,7 +209,9 @@ pub(super) fn usage(name: &str, flavour: &Flavour) -> String {
         let _ = writeln!(text, "  {option:<31}{help}");
     };
     line("--version", "print the version and the defaults");
-    line("--no-daemon", "stay in the foreground");
+    for flag in FLAGS {
+        line(flag.name, flag.help);
+    }
     for option in VALUED {
         let value = option.value.rsplit(' ').next().unwrap_or_default().to_uppercase();
         line(&format!("{} {value}", option.name), &with_default(option, flavour));

@@ -164,7 +164,7 @@ mod tests {
                     None => file,
                 }
             }
-            ActionKind::Pass(destination) => panic!("{destination:?}"),
+            other => panic!("no site has {other:?}"),
         }
     }
 

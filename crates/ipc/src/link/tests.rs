@@ -22,6 +22,7 @@ fn start(document: Vec<u8>) -> ToController {
         generation: Generation(7),
         modules: vec![module],
         assets: Assets::default(),
+        files: None,
     }
 }
 

@@ -212,7 +212,9 @@ impl Supervisor {
         let Some(apply) = self.apply.take() else {
             return;
         };
-        if let Purpose::Change { store: true, .. } = apply.purpose {
+        if let Purpose::Change { store: true, .. } = apply.purpose
+            && self.parts.files.is_none()
+        {
             self.persist(&apply.build.document);
         }
         let is_used = |id: &AppId| apply.build.apps.iter().any(|(other, _)| other == id);

@@ -57,9 +57,13 @@ impl Supervisor {
             generation: self.controller_generation,
             modules: self.parts.modules.clone(),
             assets: self.assets.clone(),
+            files: self.config_files(),
         };
         if let Some(peer) = &mut self.controller.peer {
             peer.send(&start, &[self.parts.control.socket().as_fd()]);
+        }
+        if origin == Origin::InForce {
+            self.replace_by_files();
         }
     }
 

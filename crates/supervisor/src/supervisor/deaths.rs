@@ -13,8 +13,10 @@ impl Supervisor {
     pub(super) fn on_death(&mut self, pid: Pid, ended: Ended) {
         let is_it = |source| self.peer(source).is_some_and(|peer| peer.pid() == pid);
         let prototype = self.apps.keys().copied().map(Source::Prototype).find(|source| is_it(*source));
-        let source =
-            [Source::Controller, Source::Router].into_iter().find(|source| is_it(*source)).or(prototype);
+        let source = [Source::Controller, Source::Router, Source::Reader]
+            .into_iter()
+            .find(|source| is_it(*source))
+            .or(prototype);
         let Some(source) = source else {
             return self.on_other_death(pid);
         };
@@ -28,6 +30,10 @@ impl Supervisor {
             Source::Router => {
                 self.log_death("router", pid, ended);
                 self.forget_router();
+            }
+            Source::Reader => {
+                self.log_death("reader", pid, ended);
+                self.forget_reader();
             }
             Source::Prototype(id) => self.prototype_died(id, pid, ended),
             Source::Signals | Source::Output(_) => {}

@@ -65,8 +65,7 @@ impl Supervisor {
         // Closes the listeners and removes socket files: who connected now would not be served.
         self.apply = None;
         self.in_force = None;
-        let roles = [&self.controller.peer, &self.router.peer].into_iter().flatten();
-        roles.chain(&self.retired).for_each(|peer| peer.kill(Signal::TERM));
+        self.own_peers().for_each(|peer| peer.kill(Signal::TERM));
         let apps: Vec<_> = self.apps.keys().copied().collect();
         apps.into_iter().for_each(|id| self.stop_app(id));
     }
@@ -82,8 +81,7 @@ impl Supervisor {
             signal::kill_child(child, Signal::KILL);
         }
         let prototypes = self.apps.values().filter_map(|app| app.prototype.as_ref());
-        let roles = [&self.controller.peer, &self.router.peer].into_iter().flatten();
-        roles.chain(&self.retired).chain(prototypes).for_each(|peer| peer.kill(Signal::KILL));
+        self.own_peers().chain(prototypes).for_each(|peer| peer.kill(Signal::KILL));
     }
 
     pub(super) fn stop_on_time(&mut self, now: Instant) {
@@ -99,8 +97,7 @@ impl Supervisor {
     }
 
     fn has_no_own_children(&self) -> bool {
-        let roles_ended = self.controller.peer.is_none() && self.router.peer.is_none();
-        roles_ended && self.retired.is_empty() && self.apps.is_empty()
+        self.own_peers().next().is_none() && self.apps.is_empty()
     }
 
     /// Whether nothing is left to wait for.

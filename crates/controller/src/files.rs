@@ -1,0 +1,52 @@
+//! A configuration that comes from files: what they say replaces what is in force, and the API reads
+//! it without changing it.
+
+use corral_config::json;
+use hyper::{Method, StatusCode};
+
+use crate::main_link::{Replacement, Replacements};
+use crate::reply::Reply;
+use crate::state::{ChangeError, Controller};
+
+/// Puts in force what the files say, each time that they were read; never ends otherwise.
+pub(crate) async fn follow(controller: &Controller, mut replacements: Replacements) {
+    while let Some(Replacement { document, assets }) = replacements.recv().await {
+        let Ok(document) = json::parse(&document) else {
+            tracing::error!(target: "alert", "main sent a document of configuration files that is no JSON");
+            continue;
+        };
+        match controller.replace(document, assets).await {
+            Ok(()) => tracing::info!(target: "notice", "the configuration files are in force"),
+            Err(error) => log(&error),
+        }
+    }
+    // The link to main is closed, which ends this process.
+    std::future::pending::<()>().await;
+}
+
+fn log(error: &ChangeError) {
+    match error {
+        ChangeError::Invalid(problems) => {
+            for problem in problems {
+                tracing::error!("the configuration files are invalid: {problem}");
+            }
+        }
+        ChangeError::NotApplied(error) => tracing::error!("failed to apply the configuration files: {error}"),
+        ChangeError::Edit(error) => tracing::error!("the configuration files are invalid: {error}"),
+    }
+}
+
+/// The answer to a change of what belongs to the files; a change that is only tried is none.
+pub(crate) fn refusal(controller: &Controller, method: &Method, root: &[u8], target: &str) -> Option<Reply> {
+    let files = controller.files_to_change()?;
+    let is_change = matches!(*method, Method::PUT | Method::POST | Method::DELETE);
+    let belongs_to_files = matches!(root, b"config" | b"certificates" | b"js_modules");
+    if !is_change || !belongs_to_files || target.contains("dry_run=true") {
+        return None;
+    }
+    let detail = format!(
+        "The configuration comes from {files}. Change it there, then send SIGHUP to the daemon; the option \
+         \"--config-writable\" would permit changes here."
+    );
+    Some(Reply::error_with_detail(StatusCode::FORBIDDEN, "The configuration is read-only.", &detail))
+}

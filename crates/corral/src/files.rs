@@ -1,0 +1,229 @@
+//! Finds configuration files, what lies beside them, and what they name (`--config`, `corral check`).
+//!
+//! A folder stands for its `*.json`, `*.jsonc`, `*.yaml` and `*.yml` in the order of their names.
+//! `certificates/NAME.pem` and `js_modules/NAME.js` beside a file are assets of the configuration.
+
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use corral_config::plan::{AssetKind, Assets};
+use corral_manifest::{Fault, Format, Manifest, Source, World};
+
+use crate::client;
+
+/// A configuration as its files say it.
+#[derive(Debug)]
+pub(crate) struct Configuration {
+    pub(crate) manifest: Manifest,
+    pub(crate) assets: Assets,
+    /// Which of the two folders of assets there are.
+    pub(crate) has_folder: HasFolder,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HasFolder {
+    pub(crate) certificates: bool,
+    pub(crate) scripts: bool,
+}
+
+/// One line for each thing that is wrong.
+pub(crate) type Problems = Vec<String>;
+
+/// Everything that was looked at, each as it was just before, so that changes can be noticed.
+#[derive(Debug, Default)]
+pub(crate) struct Seen(RefCell<Vec<(PathBuf, State)>>);
+
+/// What tells one state of a file or folder from another; `None` when there is none. A file that is
+/// replaced, as by a symbolic link that leads elsewhere now, has another inode.
+pub(crate) type State = Option<[i64; 5]>;
+
+impl Seen {
+    fn note(&self, path: &Path) {
+        self.0.borrow_mut().push((path.to_owned(), state(path)));
+    }
+
+    /// The states when each was looked at.
+    pub(crate) fn before(&self) -> Vec<State> {
+        self.0.borrow().iter().map(|(_, state)| *state).collect()
+    }
+
+    /// The states now.
+    pub(crate) fn now(&self) -> Vec<State> {
+        self.0.borrow().iter().map(|(path, _)| state(path)).collect()
+    }
+}
+
+fn state(path: &Path) -> State {
+    let data = fs::metadata(path).ok()?;
+    let [device, inode, size] = [data.dev(), data.ino(), data.size()].map(u64::cast_signed);
+    Some([device, inode, size, data.mtime(), data.mtime_nsec()])
+}
+
+/// Reads all files. `seen` is filled in any case.
+pub(crate) fn read(paths: &[PathBuf], seen: &Seen) -> Result<Configuration, Problems> {
+    let mut problems = Problems::new();
+    let mut sources = Vec::new();
+    let mut assets = Assets::default();
+    let mut has_folder = HasFolder::default();
+    for path in paths {
+        match find(path, seen) {
+            Ok(files) => {
+                sources.extend(files.iter().filter_map(|file| keep(source(file, seen), &mut problems)));
+            }
+            Err(problem) => problems.push(problem),
+        }
+        let folder = if path.is_dir() { Some(path.as_path()) } else { path.parent() };
+        if let Some(folder) = folder.filter(|_| path != Path::new("-")) {
+            let certificates = folder.join("certificates");
+            let scripts = folder.join("js_modules");
+            has_folder.certificates |=
+                read_assets(&certificates, AssetKind::Certificate, &mut assets, seen, &mut problems);
+            has_folder.scripts |= read_assets(&scripts, AssetKind::Script, &mut assets, seen, &mut problems);
+        }
+    }
+    let manifest = corral_manifest::read(&sources, &Machine { seen });
+    match manifest {
+        Ok(manifest) if problems.is_empty() => Ok(Configuration { manifest, assets, has_folder }),
+        Ok(_) => Err(problems),
+        Err(faults) => {
+            problems.extend(lines(&faults));
+            Err(problems)
+        }
+    }
+}
+
+/// Faults as lines.
+pub(crate) fn lines(faults: &[Fault]) -> Problems {
+    faults.iter().map(ToString::to_string).collect()
+}
+
+fn keep<T>(result: Result<T, String>, problems: &mut Problems) -> Option<T> {
+    result.map_err(|problem| problems.push(problem)).ok()
+}
+
+/// The files that a path stands for.
+fn find(path: &Path, seen: &Seen) -> Result<Vec<PathBuf>, String> {
+    seen.note(path);
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let is_configuration = |name: &str| !name.starts_with('.') && Format::of_name(name).is_some();
+    let found = files_in(path, is_configuration)?;
+    if found.is_empty() {
+        return Err(format!(
+            "{}: there is no configuration in this folder: no *.json, *.yaml or *.yml",
+            path.display()
+        ));
+    }
+    Ok(found)
+}
+
+/// In the order of their names.
+fn files_in(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, String> {
+    let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let entries = entries.map_err(|error| format!("{}: {}", folder.display(), reason(&error)))?;
+    let is_wanted = |path: &PathBuf| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(&is_wanted) && !path.is_dir()
+    };
+    let mut found: Vec<_> = entries.into_iter().map(|entry| entry.path()).filter(is_wanted).collect();
+    found.sort();
+    Ok(found)
+}
+
+fn source(path: &Path, seen: &Seen) -> Result<Source, String> {
+    if path == Path::new("-") {
+        let text = client::read_input(path).map_err(|error| format!("{error:#}"))?;
+        let format = Format::guess(&text);
+        return Ok(Source { name: "standard input".to_owned(), text, format });
+    }
+    let name = path.display().to_string();
+    seen.note(path);
+    let text = contents(path).map_err(|reason| format!("{name}: {reason}"))?;
+    let format = Format::of_name(&name).unwrap_or_else(|| Format::guess(&text));
+    Ok(Source { name, text, format })
+}
+
+/// Whether there is such a folder.
+fn read_assets(
+    folder: &Path,
+    kind: AssetKind,
+    assets: &mut Assets,
+    seen: &Seen,
+    problems: &mut Problems,
+) -> bool {
+    seen.note(folder);
+    if !folder.is_dir() {
+        return false;
+    }
+    let extension = match kind {
+        AssetKind::Certificate => ".pem",
+        AssetKind::Script => ".js",
+    };
+    let is_wanted =
+        |name: &str| name.len() > extension.len() && name.ends_with(extension) && !name.starts_with('.');
+    for path in keep(files_in(folder, is_wanted), problems).unwrap_or_default() {
+        seen.note(&path);
+        let bytes = contents(&path).map_err(|reason| format!("{}: {reason}", path.display()));
+        let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if let Some(bytes) = keep(bytes, problems) {
+            assets.set(kind, &name, Some(bytes));
+        }
+    }
+    true
+}
+
+/// The names of all contents of one kind.
+pub(crate) fn names(assets: &Assets, kind: AssetKind) -> Vec<String> {
+    assets.of_kind(kind).iter().map(|asset| asset.name.clone()).collect()
+}
+
+/// The environment and the files of this machine.
+struct Machine<'a> {
+    seen: &'a Seen,
+}
+
+impl World for Machine<'_> {
+    fn variable(&self, name: &str) -> Option<Vec<u8>> {
+        std::env::var_os(name).map(OsStringExt::into_vec)
+    }
+
+    /// A relative path starts at the folder of the file that names it.
+    fn file(&self, path: &str, source: &str) -> Result<Vec<u8>, String> {
+        let path = Path::new(source).parent().unwrap_or(Path::new("")).join(path);
+        self.seen.note(&path);
+        contents(&path)
+    }
+}
+
+/// Larger files are no part of a configuration.
+const LARGEST_FILE: u64 = 16 * 1024 * 1024;
+
+fn contents(path: &Path) -> Result<Vec<u8>, String> {
+    let read = || {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    match read() {
+        Ok(bytes) if bytes.len() as u64 > LARGEST_FILE => {
+            Err(format!("it is longer than {LARGEST_FILE} bytes"))
+        }
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(reason(&error)),
+    }
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "it does not exist".to_owned(),
+        io::ErrorKind::PermissionDenied => "this user may not read it".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! The reader of configuration files: a process that main starts for `--config`, as main itself
+//! reads no document. It runs as the daemon's own user, because the files may be for that user alone.
+
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use corral_config::plan::{AssetKind, Assets};
+use corral_config::{Known, KnownModule};
+use corral_ipc::link::Link;
+use corral_ipc::message::{FromReader, Module, ToReader};
+use corral_sys::poll::{self, Interest};
+
+use crate::files::{self, Problems, Seen};
+
+/// Reads the files when it starts, when main asks for it, and when they have changed.
+pub(crate) fn run(link: &Link) -> anyhow::Result<()> {
+    let Some((first, _)) = link.recv().context("receive the first message of main")? else { return Ok(()) };
+    let ToReader::Start { paths, watch, modules, certificates, scripts } = first else {
+        bail!("the first message of main is not Start");
+    };
+    let known = known(modules);
+    let mut reader = Reader { link, paths, known, certificates, scripts, last: None };
+    let mut seen = reader.read_and_tell(Told::Always)?;
+    loop {
+        match wait(link, watch.then_some(&seen))? {
+            Wake::Asked => seen = reader.read_and_tell(Told::Always)?,
+            Wake::Changed => seen = reader.read_and_tell(Told::News)?,
+            Wake::MainIsGone => return Ok(()),
+        }
+    }
+}
+
+/// What this machine offers, but for certificate bundles and JavaScript modules.
+pub(crate) fn known(modules: Vec<Module>) -> Known {
+    let module = |module: Module| KnownModule {
+        language: module.language,
+        version: module.version,
+        path: module.path,
+    };
+    let known = Known::modules(modules.into_iter().map(module).collect());
+    known.with_confinement(corral_sys::confined::can_confine())
+}
+
+struct Reader<'a> {
+    link: &'a Link,
+    paths: Vec<PathBuf>,
+    known: Known,
+    /// Names in the state directory.
+    certificates: Vec<String>,
+    scripts: Vec<String>,
+    last: Option<Result<(Vec<u8>, Assets), Problems>>,
+}
+
+/// Whether main is told what it knows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Always,
+    News,
+}
+
+impl Reader<'_> {
+    fn read_and_tell(&mut self, told: Told) -> anyhow::Result<Seen> {
+        let seen = Seen::default();
+        let found = self.read(&seen);
+        if told == Told::Always || self.last.as_ref() != Some(&found) {
+            let message = match found.clone() {
+                Ok((document, assets)) => FromReader::Loaded { document, assets },
+                Err(problems) => FromReader::Unusable { problems },
+            };
+            self.link.send(&message, &[]).context("tell main what the configuration files say")?;
+        }
+        self.last = Some(found);
+        Ok(seen)
+    }
+
+    fn read(&self, seen: &Seen) -> Result<(Vec<u8>, Assets), Problems> {
+        let mut found = files::read(&self.paths, seen)?;
+        let all = |stored: &[String], kind| [stored, &files::names(&found.assets, kind)].concat();
+        let known = self.known.clone().with_certificates(all(&self.certificates, AssetKind::Certificate));
+        let known =
+            known.with_scripts(all(&self.scripts, AssetKind::Script), corral_controller::check_expression);
+        found.manifest.validate(&known).map_err(|faults| files::lines(&faults))?;
+        Ok((found.manifest.document().compact(), found.assets))
+    }
+}
+
+enum Wake {
+    /// Main wants the files read.
+    Asked,
+    /// The files have changed, and have not changed further for a moment.
+    Changed,
+    MainIsGone,
+}
+
+/// How often the files are looked at. Unlike notifications of the kernel this also works for what is
+/// mounted from elsewhere and for symbolic links that are exchanged.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// Files that have just changed may be changing still.
+const SETTLED: Duration = Duration::from_millis(200);
+
+fn wait(link: &Link, seen: Option<&Seen>) -> anyhow::Result<Wake> {
+    let mut changed: Option<(Instant, Vec<files::State>)> = None;
+    loop {
+        let pause = seen.map(|_| if changed.is_some() { SETTLED / 2 } else { INTERVAL });
+        if poll::wait(&[(link.as_fd(), Interest::Read)], pause)?[0].readable {
+            return match link.recv().context("receive a message of main")? {
+                Some((ToReader::Read | ToReader::Start { .. }, _)) => Ok(Wake::Asked),
+                None => Ok(Wake::MainIsGone),
+            };
+        }
+        let Some(seen) = seen else { continue };
+        let now = seen.now();
+        changed = match changed {
+            Some((since, state)) if state == now => {
+                if since.elapsed() >= SETTLED {
+                    return Ok(Wake::Changed);
+                }
+                Some((since, state))
+            }
+            None if now == seen.before() => None,
+            _ => Some((Instant::now(), now)),
+        };
+    }
+}

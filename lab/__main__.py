@@ -10,7 +10,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import bench, report, servers, workloads
+from . import apply, bench, report, scenarios, servers, workloads
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -27,7 +27,7 @@ def main() -> int:
     path = keep(run)
     print(report.text(run))
     print(f"raw numbers: {path}")
-    failed = [s for s in [*run["samples"], *run["idle"]] if "error" in s]
+    failed = [s for s in [*run["samples"], *run["idle"], *run["apply"]] if "error" in s]
     return 1 if failed else 0
 
 
@@ -42,6 +42,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=8, help="PHP workers of each server (default 8)")
     parser.add_argument("--php-ini", action="append", metavar="KEY=VALUE", default=[], help="for all servers")
     parser.add_argument("--idle", type=int, default=10_000, metavar="N", help="idle connections; 0: skip (default 10000)")
+    parser.add_argument("--apply", type=int, default=15, metavar="N",
+                        help="changes of a configuration with 2,000 routes; 0: skip (default 15)")
     parser.add_argument("--report", metavar="FILE", help="print the report of an earlier run again")
     return parser.parse_args()
 
@@ -56,18 +58,19 @@ def make_plan(options: argparse.Namespace) -> bench.Plan:
         seconds=options.seconds or (2 if options.quick else 5),
         warm_up=1,
         idle_connections=options.idle,
+        changes=options.apply,
     )
 
 
 def choose_servers(options: argparse.Namespace) -> list[type[servers.Server]]:
-    known = {kind.name: kind for kind in servers.REQUIRED + servers.OPTIONAL}
+    every = servers.REQUIRED + servers.OPTIONAL + scenarios.PAIRS
     if options.servers:
-        names = options.servers.split(",")
+        names, known = options.servers.split(","), {kind.name for kind in every}
         if unknown := [name for name in names if name not in known]:
-            sys.exit(f"unknown server {', '.join(unknown)}; known: {', '.join(known)}")
-        chosen = [known[name] for name in names]
+            sys.exit(f"unknown server {', '.join(unknown)}; known: {', '.join(sorted(known))}")
+        chosen = [kind for kind in every if kind.name in names]
     else:
-        chosen = servers.REQUIRED + [kind for kind in servers.OPTIONAL if not kind.missing()]
+        chosen = servers.REQUIRED + scenarios.PAIRS + [kind for kind in servers.OPTIONAL if not kind.missing()]
     if missing := [f"{kind.name}: {what}" for kind in chosen if (what := kind.missing())]:
         sys.exit("missing\n  " + "\n  ".join(missing))
     return chosen
@@ -80,8 +83,7 @@ def measure_all(
     site = folder / "site"
     workloads.write_site(site)
     setup = servers.prepare(folder, site, options.workers, [line.replace("=", " = ", 1) for line in options.php_ini])
-    needed = [kind for kind in chosen if any(kind.serves_php if p.is_php else kind.serves_files for p in plan.points)
-              or (plan.idle_connections and kind.serves_files)]
+    needed = [kind for kind in chosen if is_needed(kind, plan)]
     run = {
         "started": time.strftime("%Y-%m-%d %H:%M:%S"),
         "commit": commit(),
@@ -93,11 +95,29 @@ def measure_all(
         "php_ini": setup.php_ini.read_text(),
     }
     with ExitStack() as stack:
-        running = [start(stack, kind(setup, folder / kind.name)) for kind in needed]
+        if any(kind.scenario == "proxy" for kind in needed):
+            setup = scenarios.with_backend(stack, setup, folder)
+        running = [start(stack, kind(setup, folder / f"{kind.scenario}-{kind.name}")) for kind in needed]
         # Before the load: what a server keeps of it would hide what the connections cost.
         run["idle"] = bench.run_idle(plan, running) if plan.idle_connections else []
         run["samples"] = bench.run_rounds(plan, running)
+    # Last and alone: it is about one process after the other, not about many at once.
+    run["apply"] = measure_apply(plan, setup, chosen, folder)
     return run
+
+
+def is_needed(kind: type[servers.Server], plan: bench.Plan) -> bool:
+    own = [p for p in plan.points if p.scenario == kind.scenario]
+    is_idle = plan.idle_connections and kind.serves_files and kind.scenario == "site"
+    return is_idle or any(kind.serves_php if p.is_php else kind.serves_files for p in own)
+
+
+def measure_apply(plan: bench.Plan, setup: servers.Setup, chosen: list[type[servers.Server]], folder: Path) -> list[dict]:
+    if not plan.changes or servers.Corral not in chosen:
+        return []
+    row = apply.measure_apply(setup, folder / "apply-corral", plan.changes)
+    bench.progress(f"apply: {row}")
+    return [row]
 
 
 def start(stack: ExitStack, server: servers.Server) -> servers.Server:

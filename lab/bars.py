@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from .summary import Cell, Summary
-from .workloads import KEEP_ALIVE, Point, all_points
+from .workloads import KEEP_ALIVE, Point, all_points, proxy_points, routing_points, tls_points
 
 FPM_AND_APACHE = ("apache+mod_php", "apache+fpm", "nginx+fpm")
 
@@ -43,6 +43,9 @@ def _rules() -> list[Rule]:
     rules += [_none_failed(point) for point in loop_points]
     rules += [_rate(p, FPM_AND_APACHE, 1.0) for p in all_points() if p.work == "phpinfo.php"]
     rules += [_rate(small, ("nginx",), 1.2), _cpu(small, "nginx", 1.0), _rate(large, ("nginx",), 1.0)]
+    rules += [_rate(point, ("nginx",), 5.0) for point in routing_points() if point.work.startswith("routes/")]
+    rules += [_rate(point, ("nginx",), 1.0) for point in tls_points()]
+    rules += [_per_cpu(point, "nginx", 1.2) for point in proxy_points()]
     return rules
 
 
@@ -63,6 +66,17 @@ def _cpu(point: Point, peer: str, bar: float) -> Rule:
         if summary.cell(point, peer):
             yield _compare(summary, point, peer, f"CPU/request <= {bar}x", lambda own, other: own.cpu_us / other.cpu_us,
                            lambda ratio: ratio <= bar, "{:.2f}x")  # fmt: skip
+
+    return rule
+
+
+def _per_cpu(point: Point, peer: str, bar: float) -> Rule:
+    """Requests that a second of processor time is enough for."""
+
+    def rule(summary: Summary) -> Iterator[Verdict]:
+        if summary.cell(point, peer):
+            yield _compare(summary, point, peer, f"requests/CPU s >= {bar}x", lambda own, other: other.cpu_us / own.cpu_us,
+                           lambda ratio: ratio >= bar, "{:.2f}x")  # fmt: skip
 
     return rule
 

@@ -21,6 +21,8 @@ class Plan:
     seconds: float
     warm_up: float
     idle_connections: int
+    # Changes of a large configuration that are timed.
+    changes: int
 
 
 def run_rounds(plan: Plan, servers: list[Server]) -> list[dict]:
@@ -61,7 +63,7 @@ def sample_point(plan: Plan, point: Point, server: Server) -> dict:
 def run_idle(plan: Plan, servers: list[Server]) -> list[dict]:
     rows = []
     for server in servers:
-        if not server.serves_files:
+        if not server.serves_files or server.scenario != "site":
             continue
         try:
             rows.append(idle.measure_idle(server, plan.idle_connections, "1k.txt"))
@@ -94,4 +96,6 @@ def _in_turn(servers: list[Server], round_number: int) -> list[Server]:
 
 
 def _can(server: Server, point: Point) -> bool:
+    if server.scenario != point.scenario:
+        return False
     return server.serves_php if point.is_php else server.serves_files

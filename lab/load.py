@@ -1,10 +1,19 @@
-"""Load generators: wrk with keep-alive, ab without; their reports turned into numbers."""
+"""Load generators: wrk with keep-alive, ab without, openssl for resumed sessions; their reports turned into numbers."""
 
+import math
 import re
 import subprocess
+import time
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
 
-from .workloads import CLOSE, Point
+from .workloads import CLOSE, HANDSHAKE, N_HOSTS, N_ROUTES, RESUMED, Point, route
+
+RANDOM_ROUTE = Path(__file__).resolve().parent / "random_route.lua"
+
+# One handshake after the other in each: enough to keep both sides busy.
+RESUMING_PROCESSES = 8
 
 # ab reserves memory for each request that it may make.
 AB_MOST_REQUESTS = 2_000_000
@@ -36,11 +45,22 @@ class Load:
 def run(point: Point, url: str, seconds: float) -> Load:
     if point.mode == CLOSE:
         return _run(ab_command(url, point.connections, seconds), seconds, parse_ab)
-    return _run(wrk_command(url, point.connections, seconds), seconds, parse_wrk)
+    if point.mode == RESUMED:
+        return _run_s_time(url, seconds)
+    return _run(wrk_command(point, url, seconds), seconds, parse_wrk)
 
 
-def wrk_command(url: str, connections: int, seconds: float) -> list[str]:
-    return ["wrk", "-t2", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--timeout", "10s", "--latency", url]
+def wrk_command(point: Point, url: str, seconds: float) -> list[str]:
+    options, arguments = [], []
+    if point.mode == HANDSHAKE:
+        options = ["-H", "Connection: close"]
+    elif point.work == "routes/random":
+        options, arguments = ["-s", str(RANDOM_ROUTE)], ["--", str(N_ROUTES), str(N_HOSTS)]
+    elif point.scenario == "routes":
+        host, path = route(N_ROUTES - 1)
+        options, url = ["-H", f"Host: {host}"], url + path
+    return ["wrk", "-t2", f"-c{point.connections}", f"-d{max(1, round(seconds))}s", "--timeout", "10s", "--latency",
+            *options, url, *arguments]
 
 
 def ab_command(url: str, connections: int, seconds: float) -> list[str]:
@@ -60,6 +80,36 @@ def _run(command: list[str], seconds: float, parse) -> Load:
     if load.requests - load.failed <= 0:
         raise LoadFailed(f"{command[0]}: no request succeeded ({load.failed} failed)")
     return load
+
+
+def _run_s_time(url: str, seconds: float) -> Load:
+    """Several `openssl s_time`, which go on for up to a second more than they are told: the clock is ours."""
+    parts = urlsplit(url)
+    command = ["openssl", "s_time", "-connect", parts.netloc, "-reuse", "-time", str(max(1, round(seconds))),
+               "-www", parts.path]  # fmt: skip
+    started = time.monotonic()
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+               for _ in range(RESUMING_PROCESSES)]
+    try:
+        texts = [process.communicate(timeout=seconds + 60)[0] for process in running]
+    except subprocess.TimeoutExpired as error:
+        raise LoadFailed("openssl s_time did not end") from error
+    finally:
+        for process in running:
+            process.kill()
+    elapsed = time.monotonic() - started
+    counts = [parse_s_time(text) for text in texts]
+    return Load(sum(counts), 0, elapsed, math.nan, math.nan)
+
+
+def parse_s_time(text: str) -> int:
+    """How many connections there were, all of them resumed and answered."""
+    _, _, text = text.partition("starting\n")
+    found = _search(r"^(\d+) connections in \d+ real seconds, (\d+) bytes read per connection", text)
+    marks = text.partition("\n")[0]
+    if int(found[2]) < 1024 or set(marks) - {"r"} or not marks:
+        raise LoadFailed(f"sessions were not resumed or not answered: {text.strip()[:100]}")
+    return int(found[1])
 
 
 def parse_wrk(text: str) -> Load:

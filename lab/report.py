@@ -1,5 +1,7 @@
 """One table of all points with ratios, one of the bars, from the raw samples."""
 
+import math
+
 from . import bars
 from .summary import Summary
 
@@ -13,7 +15,9 @@ def text(run: dict) -> str:
     parts = [_facts(run), _points(summary)]
     if run.get("idle"):
         parts.append(_idle(run["idle"]))
-    parts.append(_bars(summary, run.get("idle", [])))
+    if run.get("apply"):
+        parts.append(_apply(run["apply"]))
+    parts.append(_bars(summary, run))
     return "\n".join(parts)
 
 
@@ -26,6 +30,11 @@ def _facts(run: dict) -> str:
     ]
     lines += [f"  {name:15} {version}" for name, version in run["versions"].items()]
     return "\n".join(lines) + "\n"
+
+
+def _known(milliseconds: float) -> str:
+    """Not every generator tells percentiles."""
+    return "-" if math.isnan(milliseconds) else f"{milliseconds:.2f}"
 
 
 def _row(values: tuple[str, ...]) -> str:
@@ -45,7 +54,7 @@ def _points(summary: Summary) -> str:
                     server, f"{cell.per_second:,.0f}",
                     f"{100 * (cell.fastest - cell.slowest) / cell.per_second:.0f}%",
                     f"{own.per_second / cell.per_second:.2f}" if own else "-",
-                    f"{cell.p50_ms:.2f}", f"{cell.p99_ms:.2f}", str(cell.failed),
+                    _known(cell.p50_ms), _known(cell.p99_ms), str(cell.failed),
                     f"{cell.cpu_us:.1f}", f"{cell.memory / 1e6:.0f}",
                 )))  # fmt: skip
             if reasons:
@@ -65,19 +74,36 @@ def _idle(rows: list[dict]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _bars(summary: Summary, idle: list[dict]) -> str:
+def _apply(rows: list[dict]) -> str:
+    lines = ["a change of a large configuration that starts no process"]
+    for row in rows:
+        outcome = row.get("error") or (f"{row['changes']} changes, median {row['median_ms']:.0f} ms, "
+                                       f"slowest {row['slowest_ms']:.0f} ms")
+        lines.append(f"  {row['routes']} routes: {outcome}")
+    return "\n".join(lines) + "\n"
+
+
+def _bars(summary: Summary, run: dict) -> str:
     rows = [
         (f"{v.point.work} {v.point.connections} {v.point.mode}", v.against, v.promise, v.measured, v.passed)
         for v in bars.judge(summary)
     ]
-    rows += [bar for row in idle if row["server"] == "corral" for bar in _idle_bars(row)]
+    rows += [bar for row in run.get("idle", []) if row["server"] == "corral" for bar in _idle_bars(row)]
+    rows += [_apply_bar(row) for row in run.get("apply", [])]
     lines = ["bars"]
     for work, against, promise, measured, passed in rows:
         word = {True: "PASS", False: "MISS", None: "not measured"}[passed]
-        lines.append(f"  {work:28}{against:16}{promise:24}{measured:>12}  {word}")
+        lines.append(f"  {work:32}{against:16}{promise:26}{measured:>10}  {word}")
     n_missed = sum(row[4] is False for row in rows)
     lines.append(f"{sum(row[4] is True for row in rows)} bars held, {n_missed} missed")
     return "\n".join(lines)
+
+
+def _apply_bar(row: dict) -> tuple[str, str, str, str, bool]:
+    work, promise = f"apply {row['routes']} routes", "median < 200 ms"
+    if "error" in row:
+        return (work, "-", promise, "-", False)
+    return (work, "-", promise, f"{row['median_ms']:.0f} ms", row["median_ms"] < 200)
 
 
 def _idle_bars(row: dict) -> list[tuple[str, str, str, str, bool]]:

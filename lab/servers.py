@@ -10,6 +10,7 @@ import os
 import pwd
 import shutil
 import socket
+import ssl
 import subprocess
 import time
 import urllib.error
@@ -18,6 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import processes
+
+# Certificates of a run are signed by nobody.
+UNVERIFIED = ssl._create_unverified_context()
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -37,6 +41,8 @@ class Setup:
     php_workers: int
     user: str
     group: str
+    # Port of the server behind the proxies.
+    backend: int = 0
 
     @property
     def php_env(self) -> dict[str, str]:
@@ -72,6 +78,8 @@ class Server:
     """Started by `start`, stopped by `stop`; `roots` are the pids whose trees are the server."""
 
     name = ""
+    # What it is set up for: points of the same scenario are asked of it.
+    scenario = "site"
     serves_php = True
     serves_files = False
 
@@ -104,6 +112,10 @@ class Server:
     def url(self, work: str) -> str:
         return f"http://127.0.0.1:{self.port}/{work}"
 
+    def probe(self, work: str) -> urllib.request.Request:
+        """What shows that it is ready."""
+        return urllib.request.Request(self.url(work))
+
     def start(self, probe: str) -> None:
         self.folder.mkdir()
         if os.geteuid() == 0:
@@ -131,7 +143,7 @@ class Server:
             if gone := [child for child in self.children if child.poll() is not None]:
                 raise ServerFailed(f"{self.name}: exit {gone[0].returncode}: {self.tail()}")
             try:
-                with urllib.request.urlopen(self.url(probe), timeout=5) as answer:
+                with urllib.request.urlopen(self.probe(probe), timeout=5, context=UNVERIFIED) as answer:
                     if answer.status == 200:
                         return
                     last = f"status {answer.status}"
@@ -173,6 +185,9 @@ class Corral(Server):
             "--user", self.setup.user, "--group", self.setup.group,
             env=self.setup.php_env,
         )  # fmt: skip
+        self.configure(control)
+
+    def configure(self, control: Path) -> None:
         put_configuration(control, self.configuration())
 
     def configuration(self) -> dict:
@@ -266,7 +281,7 @@ class Nginx(Server):
     def launch(self) -> None:
         self.spawn(self.executable, "-p", self.folder, "-e", self.folder / "error.log", "-c", self.configuration(""))
 
-    def configuration(self, php_location: str) -> Path:
+    def configuration(self, inside_server: str, inside_http: str = "") -> Path:
         as_user = f"user {self.setup.user} {self.setup.group};" if os.geteuid() == 0 else ""
         bodies = "\n".join(
             f"{kind}_temp_path {self.folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -292,8 +307,9 @@ keepalive_timeout 300s;
 server {{
 listen 127.0.0.1:{self.port} backlog=4096;
 root {self.setup.site};
-{php_location}
+{inside_server}
 }}
+{inside_http}
 }}
 """,
         )
@@ -473,10 +489,13 @@ def first_line(argv: list[str]) -> str:
     return (done.stdout + done.stderr).strip().partition("\n")[0]
 
 
-def put_configuration(control: Path, configuration: dict, patience: float = 15.0) -> None:
-    """PUT /config over the control socket; waits for the socket to appear."""
-    body = json.dumps(configuration).encode()
-    head = f"PUT /config HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+def put_configuration(control: Path, configuration: dict) -> None:
+    put(control, "/config", json.dumps(configuration).encode())
+
+
+def put(control: Path, path: str, body: bytes, patience: float = 15.0) -> None:
+    """PUT over the control socket; waits for the socket to appear."""
+    head = f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -491,4 +510,4 @@ def put_configuration(control: Path, configuration: dict, patience: float = 15.0
                 raise ServerFailed(f"control socket {control}: {error}") from error
             time.sleep(0.02)
     if b" 200 " not in answer.partition(b"\r\n")[0]:
-        raise ServerFailed(f"configuration refused: {answer.decode(errors='replace')[-800:]}")
+        raise ServerFailed(f"{path} refused: {answer.decode(errors='replace')[-800:]}")

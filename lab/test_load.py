@@ -34,7 +34,29 @@ Percentage of the requests served within a certain time (ms)
 """
 
 
+S_TIME = """Collecting connection statistics for 2 seconds
+tt
+
+2 connections in 0.01s; 200.00 connections/user sec, bytes read 2518
+2 connections in 1 real seconds, 1259 bytes read per connection
+
+
+Now timing with session id reuse.
+starting
+rrr
+
+3 connections in 0.18s; 1916.67 connections/user sec, bytes read 3777
+3 connections in 2 real seconds, 1259 bytes read per connection
+"""
+
+
 class Reports(unittest.TestCase):
+    def test_only_resumed_sessions_are_counted(self):
+        self.assertEqual(load.parse_s_time(S_TIME), 3)
+        for bad in (S_TIME.replace("rrr", "rtr"), S_TIME.replace("1259", "120"), S_TIME.replace("starting", "")):
+            with self.assertRaises(load.LoadFailed):
+                load.parse_s_time(bad)
+
     def test_wrk_units(self):
         self.assertEqual(load.parse_wrk(WRK), load.Load(48338, 0, 2.0, 3.99, 1020.0))
 
@@ -57,6 +79,16 @@ class Reports(unittest.TestCase):
 class Points(unittest.TestCase):
     def test_the_loop_is_the_one_of_the_bars(self):
         self.assertEqual(LOOP_LENGTH, 17_890)
+
+    def test_each_work_has_its_scenario(self):
+        scenarios = {p.work: p.scenario for p in all_points()}
+        for work, scenario in [("1k.txt", "site"), ("routes-regex/last", "routes"), ("tls-rsa/1k.txt", "tls"),
+                               ("proxy/100k.txt", "proxy")]:  # fmt: skip
+            self.assertEqual(scenarios[work], scenario)
+
+    def test_a_routed_request_is_for_the_host_of_its_step(self):
+        command = load.wrk_command(Point("routes/last", 10, KEEP_ALIVE), "http://127.0.0.1:1", 1)
+        self.assertEqual(command[-3:], ["-H", "Host: site-9.example.com", "http://127.0.0.1:1/section-999/page"])
 
     def test_quick_points_are_among_all(self):
         self.assertLessEqual(set(quick_points()), set(all_points()))

@@ -5,6 +5,9 @@ from pathlib import Path
 
 KEEP_ALIVE = "keep-alive"
 CLOSE = "close"
+# A connection for each request over TLS: with a handshake of its own, or with a session that is resumed.
+HANDSHAKE = "handshake"
+RESUMED = "resumed"
 
 SCRIPTS = {
     "hello.php": "<?php\necho 'Hello, World!';\n",
@@ -12,6 +15,9 @@ SCRIPTS = {
     "phpinfo.php": "<?php\nphpinfo();\n",
 }
 FILES = {"1k.txt": 1024, "100k.txt": 100 * 1024}
+
+# Steps or locations that a routed request may have to pass, and the hosts that they are for.
+N_ROUTES, N_HOSTS = 1000, 10
 
 LOOP_LENGTH = sum(len(f"Hello, World! {i} ") for i in range(1000))
 
@@ -32,8 +38,18 @@ class Point:
     def is_php(self) -> bool:
         return self.work.endswith(".php")
 
+    @property
+    def scenario(self) -> str:
+        """Which servers can do it: `site`, `routes`, `tls` or `proxy`."""
+        folder, slash, _ = self.work.partition("/")
+        return folder.partition("-")[0] if slash else "site"
+
 
 def all_points() -> list[Point]:
+    return site_points() + routing_points() + tls_points() + proxy_points()
+
+
+def site_points() -> list[Point]:
     return [
         Point(work, connections, mode)
         for work in (*SCRIPTS, *FILES)
@@ -42,12 +58,32 @@ def all_points() -> list[Point]:
     ]
 
 
+def routing_points() -> list[Point]:
+    """The last of many routes, and any of them; with wildcards, and with the regular expressions of the peer."""
+    works = ("routes/last", "routes/random", "routes-regex/last")
+    return [Point(work, 100, KEEP_ALIVE) for work in works]
+
+
+def tls_points() -> list[Point]:
+    return [Point(f"tls-{key}/1k.txt", 100, mode) for key in ("ecdsa", "rsa") for mode in (KEEP_ALIVE, HANDSHAKE, RESUMED)]
+
+
+def proxy_points() -> list[Point]:
+    return [Point(f"proxy/{work}", 100, KEEP_ALIVE) for work in FILES]
+
+
+def route(number: int) -> tuple[str, str]:
+    """Host and path of a request that only this route answers."""
+    return f"site-{number % N_HOSTS}.example.com", f"/section-{number}/page"
+
+
 def quick_points() -> list[Point]:
     """Enough to judge every bar."""
+    beyond = [*routing_points()[:2], *tls_points(), *proxy_points()]
     loop = [p for p in all_points() if p.work == "loop.php"]
     return [Point("hello.php", 100, KEEP_ALIVE), *loop] + [
         Point(work, 100, KEEP_ALIVE) for work in ("phpinfo.php", *FILES)
-    ]
+    ] + beyond
 
 
 def write_site(folder: Path) -> None:

@@ -1,0 +1,169 @@
+"""What Corral and nginx do beside serving a site: choose among many routes, TLS, proxying. Each scenario has a
+server of its own, so that nothing of one costs the other."""
+
+import dataclasses
+import subprocess
+import urllib.request
+from contextlib import ExitStack
+from pathlib import Path
+
+from .servers import Corral, Nginx, Server, ServerFailed, Setup, free_port, put
+from .workloads import N_HOSTS, N_ROUTES, route
+
+# Curve or length of the key, as `openssl req` wants it.
+KEYS = {
+    "ecdsa": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"],
+    "rsa": ["-newkey", "rsa:2048"],
+}
+
+
+class _Routes(Server):
+    scenario = "routes"
+
+    def url(self, work: str) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def probe(self, work: str) -> urllib.request.Request:
+        host, path = route(N_ROUTES - 1)
+        return urllib.request.Request(self.url(work) + path, headers={"Host": host})
+
+
+class CorralRoutes(_Routes, Corral):
+    """A condition on host and path in each step; `routes-regex` has its paths as regular expressions."""
+
+    serves_php = False
+
+    def __init__(self, setup: Setup, folder: Path):
+        super().__init__(setup, folder)
+        self.regex_port = free_port()
+
+    def url(self, work: str) -> str:
+        return f"http://127.0.0.1:{self.regex_port if work.startswith('routes-regex/') else self.port}"
+
+    def configuration(self) -> dict:
+        return {
+            "listeners": {
+                f"127.0.0.1:{self.port}": {"pass": "routes/wildcards"},
+                f"127.0.0.1:{self.regex_port}": {"pass": "routes/expressions"},
+            },
+            "routes": {
+                "wildcards": [self._step(number, "/section-{}/*") for number in range(N_ROUTES)],
+                "expressions": [self._step(number, "~^/section-{}/") for number in range(N_ROUTES)],
+            },
+        }
+
+    @staticmethod
+    def _step(number: int, uri: str) -> dict:
+        host = f"site-{number % N_HOSTS}.example.com"
+        return {"match": {"host": host, "uri": uri.format(number)}, "action": {"return": 200}}
+
+
+class NginxRoutes(_Routes, Nginx):
+    """As many locations, all of them for any host."""
+
+    def launch(self) -> None:
+        locations = "\n".join(f"location ~ ^/section-{number}/ {{ return 200; }}" for number in range(N_ROUTES))
+        self.spawn(self.executable, "-p", self.folder, "-e", self.folder / "error.log", "-c", self.configuration(locations))
+
+
+class _Tls(Server):
+    """A port for each kind of certificate."""
+
+    scenario = "tls"
+
+    def __init__(self, setup: Setup, folder: Path):
+        super().__init__(setup, folder)
+        self.ports = {kind: free_port() for kind in KEYS}
+
+    def url(self, work: str) -> str:
+        folder, _, file = work.rpartition("/")
+        kind = folder.removeprefix("tls-") or next(iter(KEYS))
+        return f"https://127.0.0.1:{self.ports[kind]}/{file}"
+
+
+class CorralTls(_Tls, Corral):
+    serves_php = False
+
+    def configure(self, control: Path) -> None:
+        for kind in KEYS:
+            put(control, f"/certificates/{kind}", _bundle(self.folder, kind).read_bytes())
+        super().configure(control)
+
+    def configuration(self) -> dict:
+        def listener(kind: str) -> dict:
+            return {"pass": "routes", "tls": {"certificate": kind, "session": {"tickets": True}}}
+
+        return {
+            "listeners": {f"127.0.0.1:{port}": listener(kind) for kind, port in self.ports.items()},
+            "routes": [{"action": {"share": f"{self.setup.site}$uri"}}],
+        }
+
+
+class NginxTls(_Tls, Nginx):
+    def launch(self) -> None:
+        blocks = "\n".join(self._server(kind, port) for kind, port in self.ports.items())
+        self.spawn(self.executable, "-p", self.folder, "-e", self.folder / "error.log", "-c", self.configuration("", blocks))
+
+    def _server(self, kind: str, port: int) -> str:
+        bundle = _bundle(self.folder, kind)
+        return f"""server {{
+listen 127.0.0.1:{port} ssl backlog=4096;
+root {self.setup.site};
+ssl_certificate {bundle};
+ssl_certificate_key {bundle};
+ssl_protocols TLSv1.2 TLSv1.3;
+ssl_session_cache shared:{kind}:10m;
+}}"""
+
+
+class _Proxy(Server):
+    scenario = "proxy"
+
+    def url(self, work: str) -> str:
+        return f"http://127.0.0.1:{self.port}/{work.removeprefix('proxy/')}"
+
+
+class CorralProxy(_Proxy, Corral):
+    serves_php = False
+
+    def configuration(self) -> dict:
+        return {
+            "listeners": {f"127.0.0.1:{self.port}": {"pass": "upstreams/backend"}},
+            "upstreams": {
+                "backend": {"servers": {f"127.0.0.1:{self.setup.backend}": {}}, "keepalive": {"connections": 64}}
+            },
+        }
+
+
+class NginxProxy(_Proxy, Nginx):
+    def launch(self) -> None:
+        location = 'location / { proxy_pass http://backend; proxy_http_version 1.1; proxy_set_header Connection ""; }'
+        upstream = (
+            f"upstream backend {{ server 127.0.0.1:{self.setup.backend}; keepalive 64; "
+            "keepalive_requests 1000000000; }"
+        )
+        self.spawn(self.executable, "-p", self.folder, "-e", self.folder / "error.log", "-c",
+                   self.configuration(location, upstream))  # fmt: skip
+
+
+PAIRS: list[type[Server]] = [CorralRoutes, NginxRoutes, CorralTls, NginxTls, CorralProxy, NginxProxy]
+
+
+def with_backend(stack: ExitStack, setup: Setup, folder: Path) -> Setup:
+    """Starts the server behind the proxies, which belongs to neither."""
+    backend = Nginx(setup, folder / "backend")
+    stack.callback(backend.stop)
+    backend.start("1k.txt")
+    return dataclasses.replace(setup, backend=backend.port)
+
+
+def _bundle(folder: Path, kind: str) -> Path:
+    """A certificate that is signed by itself, and its key, in one file."""
+    bundle, key = folder / f"{kind}.pem", folder / f"{kind}.key"
+    command = ["openssl", "req", "-x509", "-nodes", "-days", "30", "-subj", "/CN=localhost", "-batch", *KEYS[kind],
+               "-keyout", str(key), "-out", str(bundle)]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ServerFailed(f"openssl: {done.stderr.strip()[-300:]}")
+    bundle.write_text(bundle.read_text() + key.read_text())
+    return bundle

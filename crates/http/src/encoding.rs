@@ -1,8 +1,12 @@
 //! The choice of a content coding by `Accept-Encoding` (RFC 9110 section 12.5.3).
 
+mod negotiate;
+
+pub use self::negotiate::negotiate;
+
 use crate::chars::{self, trim};
 
-/// A content coding that a file may be there in, best first.
+/// A content coding, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Coding {
     /// Brotli.
@@ -11,6 +15,8 @@ pub enum Coding {
     Zstd,
     /// Gzip.
     Gzip,
+    /// The zlib format; files do not come in it.
+    Deflate,
     /// The file itself.
     Identity,
 }
@@ -25,6 +31,7 @@ impl Coding {
             Coding::Br => "br",
             Coding::Zstd => "zstd",
             Coding::Gzip => "gzip",
+            Coding::Deflate => "deflate",
             Coding::Identity => "identity",
         }
     }
@@ -35,13 +42,13 @@ impl Coding {
             Coding::Br => ".br",
             Coding::Zstd => ".zst",
             Coding::Gzip => ".gz",
-            Coding::Identity => "",
+            Coding::Deflate | Coding::Identity => "",
         }
     }
 
     fn of(name: &[u8]) -> Option<Coding> {
         let name = if name.eq_ignore_ascii_case(b"x-gzip") { b"gzip" } else { name };
-        [Coding::Br, Coding::Zstd, Coding::Gzip, Coding::Identity]
+        [Coding::Br, Coding::Zstd, Coding::Gzip, Coding::Deflate, Coding::Identity]
             .into_iter()
             .find(|coding| name.eq_ignore_ascii_case(coding.name().as_bytes()))
     }
@@ -50,7 +57,7 @@ impl Coding {
 /// What a request accepts, as a weight in thousandths for each coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accepted {
-    weights: [u16; 4],
+    weights: [u16; 5],
 }
 
 impl Accepted {
@@ -58,7 +65,7 @@ impl Accepted {
     ///
     /// Without a field everything would be acceptable; only the file itself is what clients then expect.
     pub fn parse<'v>(values: impl Iterator<Item = &'v [u8]>) -> Accepted {
-        let mut named = [None; 4];
+        let mut named = [None; 5];
         let mut others = None;
         for (name, weight) in values.flat_map(chars::list).filter_map(element) {
             match Coding::of(name) {
@@ -77,7 +84,12 @@ impl Accepted {
 
     /// Whether a reply in that coding is acceptable.
     pub fn accepts(&self, coding: Coding) -> bool {
-        self.weights[coding as usize] > 0
+        self.weight(coding) > 0
+    }
+
+    /// How much a reply in that coding is wanted, in thousandths.
+    pub fn weight(&self, coding: Coding) -> u16 {
+        self.weights[coding as usize]
     }
 
     /// Whether it is worth looking for compressed siblings at all.

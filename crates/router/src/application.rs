@@ -166,7 +166,14 @@ async fn send_body(
     }
     writer.send(tx, first).await?;
     loop {
-        match next_piece(tx, exchange).await? {
+        let piece = match exchange.try_next_piece() {
+            Some(piece) => piece,
+            None => {
+                writer.flush(tx).await?;
+                next_piece(tx, exchange).await?
+            }
+        };
+        match piece {
             Ok(Piece::Data(data)) => {
                 let sent = writer.send(tx, &data).await;
                 buffers::give(data);

@@ -1,19 +1,23 @@
 //! Open files, kept by each event loop, and never trusted for longer than a second.
 
+mod place;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
 use std::rc::Rc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use corral_http::conditional::EntityTag;
 use corral_http::encoding::Coding;
 use corral_http::response::{HttpDate, format_date};
+use smallvec::SmallVec;
+
+pub(crate) use self::place::Place;
+use crate::compression::cache::Body;
 
 /// How long a file is served without a look at the file system.
 const TRUSTED: Duration = Duration::from_secs(1);
@@ -32,30 +36,37 @@ pub(crate) struct OpenFile {
     pub(crate) modified: i64,
     pub(crate) etag: EntityTag,
     pub(crate) last_modified: HttpDate,
-    identity: Identity,
+    pub(crate) identity: Identity,
     checked: Cell<Instant>,
     content: OnceCell<Option<Box<[u8]>>>,
-    /// The compressed siblings that are not older than the file, in the order of `Coding::COMPRESSED`.
-    siblings: OnceCell<[Option<Rc<OpenFile>>; 3]>,
+    /// The compressed siblings that are not older than the file, in the order of `Coding::COMPRESSED`, and when they
+    /// were looked for.
+    siblings: RefCell<Option<(Instant, Siblings)>>,
+    /// What others keep of its compressed forms, with their levels.
+    compressed: RefCell<SmallVec<[(Coding, Option<i32>, Weak<[u8]>); 1]>>,
 }
+
+type Siblings = [Option<Rc<OpenFile>>; 3];
 
 /// What a path leads to.
 pub(crate) enum Found {
     File(Rc<OpenFile>),
-    Directory,
-    /// Neither; the status says why not.
-    Nothing(u16),
+    Directory(File),
+    /// Nothing that could be sent.
+    Nothing,
+    /// The way there is not permitted.
+    Refused(io::Error),
     Failed(io::Error),
 }
 
 /// What changes when a file is replaced or written to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Identity {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) size: u64,
+    pub(crate) modified: (i64, i64),
+    pub(crate) changed: (i64, i64),
 }
 
 thread_local! {
@@ -63,38 +74,39 @@ thread_local! {
 }
 
 /// Opens a file, or finds it open.
-pub(crate) fn open(path: &[u8], now: Instant) -> Found {
-    let known = OPEN.with_borrow(|open| open.get(path).cloned());
+pub(crate) fn open(place: &Place<'_>, now: Instant) -> Found {
+    let key = place.key();
+    let known = OPEN.with_borrow(|open| open.get(&*key).cloned());
     if let Some(file) = known {
         if now.saturating_duration_since(file.checked.get()) < TRUSTED {
             return Found::File(file);
         }
-        if Identity::of_path(path).is_ok_and(|identity| identity == file.identity) {
+        if file.is_still_at(place) {
             file.checked.set(now);
             return Found::File(file);
         }
-        OPEN.with_borrow_mut(|open| open.remove(path));
+        OPEN.with_borrow_mut(|open| open.remove(&*key));
     }
-    let found = open_anew(path, now);
+    let found = open_anew(place, now);
     if let Found::File(file) = &found {
-        keep(path, file, now);
+        keep(&key, file, now);
     }
     found
 }
 
-fn keep(path: &[u8], file: &Rc<OpenFile>, now: Instant) {
+fn keep(key: &[u8], file: &Rc<OpenFile>, now: Instant) {
     OPEN.with_borrow_mut(|open| {
         if open.len() >= MAX_OPEN {
             open.retain(|_, file| now.saturating_duration_since(file.checked.get()) < TRUSTED);
         }
         if open.len() < MAX_OPEN {
-            open.insert(path.to_vec(), Rc::clone(file));
+            open.insert(key.to_vec(), Rc::clone(file));
         }
     });
 }
 
-fn open_anew(path: &[u8], now: Instant) -> Found {
-    let opened = corral_sys::file::open_read(as_path(path)).and_then(|file| {
+fn open_anew(place: &Place<'_>, now: Instant) -> Found {
+    let opened = place.open().and_then(|file| {
         let metadata = file.metadata()?;
         Ok((file, metadata))
     });
@@ -102,8 +114,8 @@ fn open_anew(path: &[u8], now: Instant) -> Found {
         Ok((file, metadata)) if metadata.is_file() => {
             Found::File(Rc::new(OpenFile::new(file, &metadata, now)))
         }
-        Ok((_, metadata)) if metadata.is_dir() => Found::Directory,
-        Ok(_) => Found::Nothing(404),
+        Ok((file, metadata)) if metadata.is_dir() => Found::Directory(file),
+        Ok(_) => Found::Nothing,
         Err(error) => refusal(error),
     }
 }
@@ -112,18 +124,20 @@ fn open_anew(path: &[u8], now: Instant) -> Found {
 fn refusal(error: io::Error) -> Found {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {
-            Found::Nothing(404)
+            Found::Nothing
         }
         // A NUL in the path, and what `open` says of a Unix socket or a FIFO without a reader.
-        io::ErrorKind::InvalidInput => Found::Nothing(404),
-        io::ErrorKind::PermissionDenied => Found::Nothing(403),
-        _ if error.raw_os_error() == Some(ELOOP) => Found::Nothing(403),
-        _ if error.raw_os_error() == Some(ENXIO) => Found::Nothing(404),
+        io::ErrorKind::InvalidInput => Found::Nothing,
+        io::ErrorKind::PermissionDenied => Found::Refused(error),
+        // A link or a mount that must not be followed.
+        _ if matches!(error.raw_os_error(), Some(ELOOP | EXDEV)) => Found::Refused(error),
+        _ if error.raw_os_error() == Some(ENXIO) => Found::Nothing,
         _ => Found::Failed(error),
     }
 }
 
 const ENXIO: i32 = 6;
+const EXDEV: i32 = 18;
 const ELOOP: i32 = 40;
 
 impl OpenFile {
@@ -138,11 +152,17 @@ impl OpenFile {
             identity: Identity::of(metadata),
             checked: Cell::new(now),
             content: OnceCell::new(),
-            siblings: OnceCell::new(),
+            siblings: RefCell::new(None),
+            compressed: RefCell::default(),
         }
     }
 
-    /// The whole of a small file; `None` when it is larger or has just been cut short.
+    /// Whether the same, unchanged file is what the place leads to.
+    fn is_still_at(&self, place: &Place<'_>) -> bool {
+        place.metadata().is_ok_and(|metadata| Identity::of(&metadata) == self.identity)
+    }
+
+    /// The whole of a small file; `None` when it is larger or has just been changed.
     pub(crate) fn content(&self) -> Option<&[u8]> {
         self.content.get_or_init(|| self.read_content()).as_deref()
     }
@@ -153,27 +173,59 @@ impl OpenFile {
         }
         let mut content = vec![0; self.size as usize];
         self.file.read_exact_at(&mut content, 0).ok()?;
-        Some(content.into_boxed_slice())
+        let metadata = self.file.metadata().ok()?;
+        Identity::of(&metadata).has_content_of(&self.identity).then(|| content.into_boxed_slice())
     }
 
-    /// The sibling in that coding, `style.css.br` beside `style.css`.
-    pub(crate) fn sibling(&self, path: &[u8], coding: Coding) -> Option<Rc<Self>> {
-        let position = Coding::COMPRESSED.iter().position(|&known| known == coding)?;
-        let find = |coding: Coding| self.find_sibling(path, coding);
-        self.siblings.get_or_init(|| Coding::COMPRESSED.map(find))[position].clone()
-    }
-
-    fn find_sibling(&self, path: &[u8], coding: Coding) -> Option<Rc<Self>> {
-        let sibling_path = [path, coding.suffix().as_bytes()].concat();
-        match open_anew(&sibling_path, self.checked.get()) {
-            Found::File(sibling) if sibling.modified >= self.modified => Some(sibling),
-            _ => None,
+    /// The siblings that are there, `style.css.br` beside `style.css`, best first.
+    pub(crate) fn siblings(&self, place: &Place<'_>, now: Instant) -> SmallVec<[(Coding, Rc<Self>); 3]> {
+        let mut siblings = self.siblings.borrow_mut();
+        let (checked, known) =
+            siblings.get_or_insert_with(|| (now, self.find_siblings(place, now, &[None, None, None])));
+        if now.saturating_duration_since(*checked) >= TRUSTED {
+            *known = self.find_siblings(place, now, known);
+            *checked = now;
         }
+        let found = Coding::COMPRESSED.into_iter().zip(known.iter());
+        found.filter_map(|(coding, sibling)| Some((coding, sibling.clone()?))).collect()
+    }
+
+    fn find_siblings(&self, place: &Place<'_>, now: Instant, known: &Siblings) -> Siblings {
+        let mut at = 0;
+        Coding::COMPRESSED.map(|coding| {
+            let path = [place.path, coding.suffix().as_bytes()].concat();
+            let known = known[at].as_ref();
+            at += 1;
+            self.find_sibling(&place.at(&path), now, known)
+        })
+    }
+
+    fn find_sibling(&self, place: &Place<'_>, now: Instant, known: Option<&Rc<Self>>) -> Option<Rc<Self>> {
+        let sibling = match open_anew(place, now) {
+            Found::File(sibling) if sibling.modified >= self.modified => sibling,
+            _ => return None,
+        };
+        // What is known of it already, such as its content, stays.
+        Some(known.filter(|known| known.identity == sibling.identity).map_or(sibling, Rc::clone))
+    }
+
+    /// Its compressed form, if somebody still keeps it.
+    pub(crate) fn compressed(&self, coding: Coding, level: Option<i32>) -> Option<Body> {
+        let compressed = self.compressed.borrow();
+        let (_, _, body) = compressed.iter().find(|known| (known.0, known.1) == (coding, level))?;
+        body.upgrade()
+    }
+
+    /// Remembers a compressed form as long as others keep it.
+    pub(crate) fn keep_compressed(&self, coding: Coding, level: Option<i32>, body: &Body) {
+        let mut compressed = self.compressed.borrow_mut();
+        compressed.retain(|known| known.2.strong_count() > 0 && (known.0, known.1) != (coding, level));
+        compressed.push((coding, level, Arc::downgrade(body)));
     }
 }
 
 impl Identity {
-    fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),
             inode: metadata.ino(),
@@ -183,11 +235,8 @@ impl Identity {
         }
     }
 
-    fn of_path(path: &[u8]) -> io::Result<Self> {
-        Ok(Self::of(&std::fs::metadata(as_path(path))?))
+    /// Whether nobody has written to the file in between; it may have been renamed or removed.
+    pub(crate) fn has_content_of(&self, earlier: &Self) -> bool {
+        (self.size, self.modified) == (earlier.size, earlier.modified)
     }
-}
-
-fn as_path(path: &[u8]) -> &Path {
-    Path::new(OsStr::from_bytes(path))
 }

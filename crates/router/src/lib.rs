@@ -13,6 +13,7 @@ mod application;
 mod body;
 mod buffers;
 mod clock;
+mod compression;
 mod connection;
 mod console;
 mod control;

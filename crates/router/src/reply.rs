@@ -15,6 +15,8 @@ pub(crate) struct Reply {
     pub(crate) close: bool,
     /// The client is likely to send on, though nobody reads it.
     pub(crate) linger: bool,
+    /// The content coding is decided: the reply is not compressed on its way out.
+    pub(crate) coding_is_settled: bool,
     /// All fields but those that the server adds.
     pub(crate) fields: Fields,
 }

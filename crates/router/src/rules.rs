@@ -7,10 +7,13 @@ use corral_config::settings::HttpSettings;
 use corral_http::mime::MimeTypes;
 use corral_http::request::HeadRules;
 
+use crate::compression::Compression;
+
 /// Settings in the form in which requests need them.
 pub(crate) struct Rules {
     pub(crate) head: HeadRules,
     pub(crate) mime_types: MimeTypes,
+    pub(crate) compression: Option<Compression>,
     /// The value of the Server field.
     pub(crate) server: &'static str,
     pub(crate) header_read_timeout: Duration,
@@ -40,6 +43,7 @@ impl Rules {
         Self {
             head,
             mime_types,
+            compression: http.compression.as_ref().map(Compression::new),
             server: if http.server_version { SERVER_WITH_VERSION } else { SERVER },
             header_read_timeout: http.header_read_timeout,
             body_read_timeout: http.body_read_timeout,

@@ -18,7 +18,7 @@ use crate::routing::{self, Target};
 use crate::rules::Rules;
 use crate::variables::{Memo, RequestVariables};
 use crate::writer::Writer;
-use crate::{application, buffers, clock, share};
+use crate::{application, buffers, clock, compression, share};
 
 /// The client's connection is of no use any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,8 +229,7 @@ impl<'c> Transaction<'c> {
 
     /// An error page; fields that were meant for another reply are dropped.
     pub(crate) async fn send_error(&mut self, status: u16) -> Result<(), Gone> {
-        let page = self.prepare_page(status);
-        self.open(status, Some(page.len() as u64)).finish(self, &page).await
+        self.open_page(status).finish(self, b"").await
     }
 
     /// The one way out: applies what the configuration has to say about the reply's fields, and makes a head of
@@ -240,9 +239,9 @@ impl<'c> Transaction<'c> {
             && let Err(exception) = self.change_fields()
         {
             tracing::error!("{exception}");
-            return self.open_failure();
+            return self.open_page(500);
         }
-        self.write_head(status, length)
+        compression::open(self, status, length)
     }
 
     /// `response_headers` of the last action.
@@ -261,10 +260,13 @@ impl<'c> Transaction<'c> {
         Ok(())
     }
 
-    /// A complete error page in the place of a reply; nothing of the reply's body comes after it.
-    fn open_failure(&mut self) -> Writer {
-        let page = self.prepare_page(500);
-        let mut writer = self.write_head(500, Some(page.len() as u64));
+    /// A complete error page, which is not compressed; nothing of another reply's body comes after it.
+    pub(crate) fn open_page(&mut self, status: u16) -> Writer {
+        let page = self.prepare_page(status);
+        if status == 406 {
+            self.reply.fields.push(b"Vary", b"Accept-Encoding");
+        }
+        let mut writer = self.write_head(status, Some(page.len() as u64));
         writer.hold(self, &page);
         writer
     }
@@ -276,7 +278,8 @@ impl<'c> Transaction<'c> {
         response::error_page(status)
     }
 
-    fn write_head(&mut self, status: u16, length: Option<u64>) -> Writer {
+    /// The head of all that is in the reply's fields.
+    pub(crate) fn write_head(&mut self, status: u16, length: Option<u64>) -> Writer {
         let framing = Framing::choose(status, self.request.head.version_minor(), length);
         self.begin_reply(status, framing);
         let mut head = buffers::take();

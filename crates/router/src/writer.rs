@@ -9,6 +9,7 @@ use corral_http::range::ByteRange;
 use corral_http::response::Framing;
 
 use crate::buffers;
+use crate::compression::Encoder;
 use crate::transaction::{Gone, Transaction};
 
 /// A piece up to this size is copied behind the head.
@@ -22,7 +23,24 @@ pub(crate) struct Writer {
     is_head: bool,
     /// What has to be sent before the next piece: at first the reply's head.
     prefix: Vec<u8>,
+    encoding: Option<Box<Encoding>>,
 }
+
+/// A body that is compressed on its way.
+struct Encoding {
+    encoder: Encoder,
+    /// Bytes of the body before compression that may still come.
+    left: u64,
+    /// The body's length was announced, so that it can be seen whether all of it came.
+    is_measured: bool,
+    /// The client is to see each piece at once.
+    is_live: bool,
+    /// Something was written since the last flush.
+    is_dirty: bool,
+}
+
+/// Compressed bytes that are sent without waiting for more.
+const ENCODED_STEP: usize = 16 * 1024;
 
 impl Writer {
     pub(crate) fn new(framing: Framing, is_head: bool, head: Vec<u8>) -> Self {
@@ -31,11 +49,45 @@ impl Writer {
             Framing::NoBody => 0,
             Framing::Chunked | Framing::UntilClose => u64::MAX,
         };
-        Self { framing, left, is_head, prefix: head }
+        Self { framing, left, is_head, prefix: head, encoding: None }
     }
 
-    /// Sends a piece of the body.
+    /// Compresses the body, of which `length` is known. Server-sent events are `live`.
+    pub(crate) fn encoded(mut self, encoder: Encoder, length: Option<u64>, is_live: bool) -> Self {
+        if !self.is_head {
+            let left = length.unwrap_or(u64::MAX);
+            let is_measured = length.is_some();
+            self.encoding = Some(Box::new(Encoding { encoder, left, is_measured, is_live, is_dirty: false }));
+        }
+        self
+    }
+
+    /// Sends a piece of the body. What is compressed may be kept for later: call `flush` before you wait for
+    /// something else than the client.
     pub(crate) async fn send(&mut self, tx: &mut Transaction<'_>, piece: &[u8]) -> Result<(), Gone> {
+        let Some(encoding) = &mut self.encoding else { return self.send_piece(tx, piece).await };
+        encoding.write(piece)?;
+        if encoding.is_live {
+            return self.flush(tx).await;
+        }
+        if encoding.encoder.output().len() < ENCODED_STEP {
+            return Ok(());
+        }
+        let output = std::mem::take(encoding.encoder.output());
+        self.send_piece(tx, &output).await
+    }
+
+    /// Sends all that was given so far.
+    pub(crate) async fn flush(&mut self, tx: &mut Transaction<'_>) -> Result<(), Gone> {
+        let Some(encoding) = &mut self.encoding else { return Ok(()) };
+        let output = encoding.flush()?;
+        if output.is_empty() && self.prefix.is_empty() {
+            return Ok(());
+        }
+        self.send_piece(tx, &output).await
+    }
+
+    async fn send_piece(&mut self, tx: &mut Transaction<'_>, piece: &[u8]) -> Result<(), Gone> {
         let piece = self.clip(tx, piece);
         // An empty chunk would be the last one.
         let sent = if self.framing == Framing::Chunked && !piece.is_empty() {
@@ -51,7 +103,13 @@ impl Writer {
 
     /// Sends the last piece and what ends the body.
     pub(crate) async fn finish(mut self, tx: &mut Transaction<'_>, piece: &[u8]) -> Result<(), Gone> {
-        let sent = self.send_last(tx, piece).await;
+        let sent = match self.encoding.take() {
+            Some(encoding) => {
+                let output = encoding.finish(piece)?;
+                self.send_last(tx, &output).await
+            }
+            None => self.send_last(tx, piece).await,
+        };
         buffers::give(self.prefix);
         sent
     }
@@ -70,7 +128,7 @@ impl Writer {
         range: ByteRange,
     ) -> Result<(), Gone> {
         if self.is_head || self.left == 0 {
-            return self.send(tx, b"").await;
+            return self.send_piece(tx, b"").await;
         }
         self.send_prefix_before_more(tx).await?;
         let mut offset = range.first;
@@ -122,15 +180,45 @@ impl Writer {
 
     async fn send_last(&mut self, tx: &mut Transaction<'_>, piece: &[u8]) -> Result<(), Gone> {
         if self.framing != Framing::Chunked || self.is_head {
-            self.send(tx, piece).await?;
+            self.send_piece(tx, piece).await?;
             // A body that is shorter than announced can only be told by the connection's end.
             let is_short = matches!(self.framing, Framing::Length(_)) && self.left > 0 && !self.is_head;
             return if is_short { Err(Gone) } else { Ok(()) };
         }
         if !piece.is_empty() {
-            self.send(tx, piece).await?;
+            self.send_piece(tx, piece).await?;
         }
         self.prefix.extend_from_slice(LAST_CHUNK);
         tx.send(&mut [IoSlice::new(&self.prefix)]).await
     }
+}
+
+impl Encoding {
+    fn write(&mut self, piece: &[u8]) -> Result<(), Gone> {
+        let len = self.left.min(piece.len() as u64) as usize;
+        self.left -= len as u64;
+        self.is_dirty |= len > 0;
+        self.encoder.write(&piece[..len]).map_err(|error| failed(&error))
+    }
+
+    fn flush(&mut self) -> Result<Vec<u8>, Gone> {
+        if std::mem::take(&mut self.is_dirty) {
+            self.encoder.flush().map_err(|error| failed(&error))?;
+        }
+        Ok(std::mem::take(self.encoder.output()))
+    }
+
+    fn finish(mut self, piece: &[u8]) -> Result<Vec<u8>, Gone> {
+        self.write(piece)?;
+        if self.is_measured && self.left > 0 {
+            return Err(Gone);
+        }
+        self.encoder.finish().map_err(|error| failed(&error))
+    }
+}
+
+/// The reply cannot be completed; the client is told by the connection's end.
+fn failed(error: &io::Error) -> Gone {
+    tracing::error!("compress a reply: {error}");
+    Gone
 }

@@ -3,6 +3,7 @@
 pub mod confined;
 pub mod eventfd;
 pub mod file;
+pub mod folder;
 pub mod futex;
 pub mod listen;
 pub mod memory;

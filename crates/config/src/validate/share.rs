@@ -62,7 +62,8 @@ const SHARE: &[Member<Draft>] = &[
 const CONFINEMENT: &[Member<Draft>] = &[
     Member::optional("chroot", STRING, |cx, field, draft| {
         check_kernel(cx, field);
-        draft.confinement.chroot = template(cx, field);
+        let chroot = template(cx, field);
+        draft.confinement.chroot = chroot.filter(|chroot| chroot.is_constant() != Some(b""));
     }),
     Member::optional("follow_symlinks", BOOL, |cx, field, draft| {
         check_kernel(cx, field);

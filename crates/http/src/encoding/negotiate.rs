@@ -1,0 +1,89 @@
+//! Which of the configured compressors answers a request: the rules of NGINX Unit 1.35 (UNIT-COMPAT 16).
+
+use super::{Coding, element};
+use crate::chars;
+
+/// The coding that the `Accept-Encoding` fields ask for, with its weight in thousandths; `None` when nothing that is
+/// enabled is acceptable. The body as it is is always enabled.
+///
+/// The highest weight wins, among equal ones the last that the client lists. `*` counts as `identity`, unless that
+/// is named. A client that says nothing takes the body as it is, with weight 0.
+pub fn negotiate<'v>(
+    values: impl Iterator<Item = &'v [u8]>,
+    is_enabled: impl Fn(Coding) -> bool,
+) -> Option<(Coding, u16)> {
+    let mut best = (Coding::Identity, 0);
+    let mut identity = None;
+    let mut others = None;
+    for (name, weight) in values.flat_map(chars::list).filter_map(element) {
+        let coding = match Coding::of(name) {
+            Some(coding) => coding,
+            None if name == b"*" => Coding::Identity,
+            None => continue,
+        };
+        if coding == Coding::Identity {
+            *(if name == b"*" { &mut others } else { &mut identity }) = Some(weight);
+        }
+        let enabled = coding == Coding::Identity || is_enabled(coding);
+        if enabled && weight > 0 && weight >= best.1 {
+            best = (coding, weight);
+        }
+    }
+    let refused = identity.or(others) == Some(0);
+    (best.0 != Coding::Identity || !refused).then_some(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With gzip and br enabled.
+    #[track_caller]
+    fn check(field: &str, expect: Option<Coding>) {
+        let enabled = |coding| matches!(coding, Coding::Gzip | Coding::Br);
+        let chosen = negotiate([field.as_bytes()].into_iter(), enabled);
+        assert_eq!(chosen.map(|(coding, _)| coding), expect, "{field:?}");
+    }
+
+    #[test]
+    fn the_highest_weight_wins_and_then_the_last() {
+        check("gzip", Some(Coding::Gzip));
+        check("gzip, br", Some(Coding::Br));
+        check("br, gzip", Some(Coding::Gzip));
+        check("br;q=0.5, gzip;q=0.4", Some(Coding::Br));
+        check("br; q=0.5 , gzip;q=0.5", Some(Coding::Gzip));
+        check("gzip, br;q=0.9", Some(Coding::Gzip));
+        check("GZIP", Some(Coding::Gzip));
+        check("x-gzip", Some(Coding::Gzip));
+    }
+
+    #[test]
+    fn what_is_not_enabled_or_malformed_counts_for_nothing() {
+        check("", Some(Coding::Identity));
+        check("deflate, zstd", Some(Coding::Identity));
+        check("gzip, deflate", Some(Coding::Gzip));
+        check("gzip;q=0", Some(Coding::Identity));
+        check("gzip;q=2", Some(Coding::Identity));
+        check("gzip;level=1", Some(Coding::Identity));
+    }
+
+    #[test]
+    fn a_star_counts_as_the_body_as_it_is() {
+        check("*", Some(Coding::Identity));
+        check("gzip, *", Some(Coding::Identity));
+        check("*, gzip", Some(Coding::Gzip));
+        check("gzip, *;q=0.1", Some(Coding::Gzip));
+        check("gzip;q=0.5, identity", Some(Coding::Identity));
+    }
+
+    #[test]
+    fn nothing_may_be_acceptable() {
+        check("identity;q=0", None);
+        check("*;q=0", None);
+        check("zstd, *;q=0", None);
+        check("gzip;q=0, identity;q=0", None);
+        check("gzip, identity;q=0", Some(Coding::Gzip));
+        check("gzip, *;q=0", Some(Coding::Gzip));
+        check("*;q=0, identity;q=0.1", Some(Coding::Identity));
+    }
+}

@@ -1,0 +1,87 @@
+//! What is in a folder that is open already.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, Dir, FileType};
+
+/// What an entry of a folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link that was not followed.
+    Link,
+    /// Anything else.
+    Other,
+}
+
+/// An entry as `stat` shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is.
+    pub kind: Kind,
+    /// In bytes.
+    pub size: u64,
+    /// Seconds since 1970.
+    pub modified: i64,
+}
+
+/// Calls `visit` with the name of each entry but `.` and `..`, in no order.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn names(folder: impl AsFd, mut visit: impl FnMut(&[u8])) -> io::Result<()> {
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            visit(name);
+        }
+    }
+    Ok(())
+}
+
+/// Looks at one entry, or at what it links to.
+///
+/// # Errors
+/// When it is not there any more, or links to nothing.
+pub fn entry(folder: impl AsFd, name: &[u8], follow_links: bool) -> io::Result<Entry> {
+    let flags = if follow_links { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+    let stat = rustix::fs::statat(folder, name, flags)?;
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Folder,
+        FileType::Symlink => Kind::Link,
+        _ => Kind::Other,
+    };
+    Ok(Entry { kind, size: u64::try_from(stat.st_size).unwrap_or(0), modified: stat.st_mtime })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn entries_are_what_they_are() {
+        let path = std::env::temp_dir().join(format!("corral-folder-{}", std::process::id()));
+        std::fs::create_dir_all(path.join("inner")).unwrap();
+        std::fs::write(path.join("file"), "12345").unwrap();
+        std::os::unix::fs::symlink("file", path.join("link")).unwrap();
+        let folder = File::open(&path).unwrap();
+        let mut found = Vec::new();
+        names(&folder, |name| found.push(String::from_utf8_lossy(name).into_owned())).unwrap();
+        found.sort();
+        assert_eq!(found, ["file", "inner", "link"]);
+        let kind = |name: &str, follow| entry(&folder, name.as_bytes(), follow).map(|entry| entry.kind).ok();
+        assert_eq!(kind("inner", false), Some(Kind::Folder));
+        assert_eq!((kind("link", false), kind("link", true)), (Some(Kind::Link), Some(Kind::File)));
+        assert_eq!(entry(&folder, b"link", true).unwrap().size, 5);
+        assert_eq!(kind("nothing", true), None);
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+}

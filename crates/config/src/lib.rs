@@ -15,6 +15,7 @@ pub mod pattern;
 pub mod percent;
 pub mod plan;
 mod problem;
+pub mod query;
 pub mod route;
 pub mod settings;
 pub mod template;

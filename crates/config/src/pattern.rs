@@ -4,9 +4,11 @@
 
 pub mod address;
 mod compile;
+mod regex;
 mod wildcard;
 
 pub use self::compile::{Flavor, PatternError};
+use self::regex::Regex;
 use self::wildcard::Wildcard;
 
 /// Several patterns for one value.
@@ -22,7 +24,7 @@ pub struct PatternSet {
 #[derive(Debug, Clone)]
 enum Test {
     Wildcard(Wildcard),
-    Regex(Box<pcre2::bytes::Regex>),
+    Regex(Box<Regex>),
 }
 
 impl PatternSet {
@@ -50,8 +52,7 @@ impl Test {
     fn holds(&self, value: &[u8]) -> bool {
         match self {
             Self::Wildcard(wildcard) => wildcard.matches(value),
-            // A search that exceeds PCRE2's limits has found nothing.
-            Self::Regex(regex) => regex.is_match(value).unwrap_or(false),
+            Self::Regex(regex) => regex.is_match(value),
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Pattern text to `Test`.
 
-use pcre2::bytes::{Regex, RegexBuilder};
-
 use super::Test;
+use super::regex::Regex;
 use super::wildcard::Wildcard;
-use crate::percent;
+use crate::{percent, query};
 
 /// How the text of a pattern is read; it depends on what it is matched against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +16,32 @@ pub enum Flavor {
     UpperCased,
     /// Percent-decoded piece by piece, so that `%2A` is a star and not a wildcard.
     PercentEncoded,
+    /// As `PercentEncoded`, and `+` stands for a space.
+    FormEncoded,
+}
+
+impl Flavor {
+    /// Whether a percent sign must start an escape.
+    pub(crate) fn is_encoded(self) -> bool {
+        matches!(self, Self::PercentEncoded | Self::FormEncoded)
+    }
+
+    /// Reads text that is no pattern but belongs to one: a piece between stars, or a name.
+    ///
+    /// # Errors
+    ///
+    /// When a percent sign starts no escape and the flavor is an encoded one.
+    pub(crate) fn read_literal(self, text: &[u8]) -> Result<Vec<u8>, PatternError> {
+        match self {
+            Self::Plain | Self::CaseInsensitive => Ok(text.to_vec()),
+            Self::UpperCased => Ok(text.to_ascii_uppercase()),
+            Self::PercentEncoded => Ok(percent::decode(text).ok_or(PatternError::Encoding)?.into_owned()),
+            Self::FormEncoded => {
+                percent::decode(text).ok_or(PatternError::Encoding)?;
+                Ok(query::decode(text).into_owned())
+            }
+        }
+    }
 }
 
 /// Why a text is not a pattern.
@@ -48,39 +73,13 @@ fn compile_wildcard(text: &[u8], flavor: Flavor) -> Result<Wildcard, PatternErro
     if memchr::memmem::find(text, b"**").is_some() {
         return Err(PatternError::DoubleStar);
     }
-    let literals = text.split(|&byte| byte == b'*').map(|literal| read_literal(literal, flavor));
+    let literals = text.split(|&byte| byte == b'*').map(|literal| flavor.read_literal(literal));
     Ok(Wildcard::new(literals.collect::<Result<_, _>>()?, flavor == Flavor::CaseInsensitive))
 }
 
-fn read_literal(text: &[u8], flavor: Flavor) -> Result<Vec<u8>, PatternError> {
-    match flavor {
-        Flavor::Plain | Flavor::CaseInsensitive => Ok(text.to_vec()),
-        Flavor::UpperCased => Ok(text.to_ascii_uppercase()),
-        Flavor::PercentEncoded => {
-            percent::decode(text).map(std::borrow::Cow::into_owned).ok_or(PatternError::Encoding)
-        }
-    }
-}
-
 fn compile_regex(text: &[u8], flavor: Flavor) -> Result<Regex, PatternError> {
-    if flavor == Flavor::PercentEncoded && percent::decode(text).is_none() {
+    if flavor.is_encoded() && percent::decode(text).is_none() {
         return Err(PatternError::Encoding);
     }
-    // The expression works on bytes, but the library's interface wants its source in UTF-8.
-    let source = std::str::from_utf8(text)
-        .map_err(|_| PatternError::Regex("the expression is not valid UTF-8".to_owned()))?;
-    RegexBuilder::new()
-        .jit_if_available(true)
-        .build(source)
-        .map_err(|error| PatternError::Regex(describe(&error, source.len())))
-}
-
-/// `MSG at offset N`, or only `MSG` when the fault is at the end of the expression.
-fn describe(error: &pcre2::Error, source_len: usize) -> String {
-    let text = error.to_string();
-    let message = text.splitn(3, ": ").nth(2).unwrap_or(&text);
-    match error.offset() {
-        Some(offset) if offset < source_len => format!("{message} at offset {offset}"),
-        _ => message.to_owned(),
-    }
+    Regex::new(text)
 }

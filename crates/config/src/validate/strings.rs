@@ -92,7 +92,7 @@ fn each<'a>(
 fn add_pattern(cx: &mut Context<'_>, field: Field<'_>, flavor: Flavor, set: &mut PatternSet) -> bool {
     let Field { name, value } = field;
     let Value::String(text) = value else {
-        let expected = if flavor == Flavor::PercentEncoded { "a string" } else { "strings" };
+        let expected = if flavor.is_encoded() { "a string" } else { "strings" };
         cx.problem(format!("The \"match\" pattern for \"{name}\" must be {expected}."));
         return false;
     };

@@ -1,0 +1,101 @@
+//! `~EXPRESSION`: PCRE2 with a bound on the work of one search.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pcre2::bytes::RegexBuilder;
+
+use super::PatternError;
+
+/// A compiled expression. It works on bytes.
+#[derive(Debug, Clone)]
+pub(super) struct Regex {
+    code: pcre2::bytes::Regex,
+    /// Whether the log has been told that a search was given up; shared by all clones, so that
+    /// clients cannot fill the log.
+    reported: Arc<AtomicBool>,
+}
+
+impl Regex {
+    /// Compiles an expression, to machine code where PCRE2 can.
+    pub(super) fn new(text: &[u8]) -> Result<Self, PatternError> {
+        // The library's interface wants its source in UTF-8.
+        let source = std::str::from_utf8(text)
+            .map_err(|_| PatternError::Regex("the expression is not valid UTF-8".to_owned()))?;
+        let code = RegexBuilder::new()
+            .jit_if_available(true)
+            .build(&format!("{LIMIT}{source}"))
+            .map_err(|error| PatternError::Regex(describe(&error, source.len())))?;
+        Ok(Self { code, reported: Arc::default() })
+    }
+
+    /// Whether it occurs anywhere in `value`. A search that exceeds its bounds has found nothing.
+    pub(super) fn is_match(&self, value: &[u8]) -> bool {
+        match self.code.is_match(value) {
+            Ok(found) => found,
+            Err(error) => {
+                self.report(&error);
+                false
+            }
+        }
+    }
+
+    #[cold]
+    fn report(&self, error: &pcre2::Error) {
+        if self.reported.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let source = self.code.as_str().strip_prefix(LIMIT).unwrap_or_default();
+        tracing::warn!(
+            "regular expression \"{source}\" was given up on a value, which counts as no match (logged once): {error}"
+        );
+    }
+}
+
+/// `MSG at offset N`, or only `MSG` when the fault is at the end of the expression.
+fn describe(error: &pcre2::Error, source_len: usize) -> String {
+    let text = error.to_string();
+    let message = text.splitn(3, ": ").nth(2).unwrap_or(&text);
+    match error.offset().map(|offset| offset.saturating_sub(LIMIT.len())) {
+        Some(offset) if offset < source_len => format!("{message} at offset {offset}"),
+        _ => message.to_owned(),
+    }
+}
+
+/// Bounds the backtracking from each place where a match may begin, so that no expression holds an
+/// event loop. An expression can only lower it.
+const LIMIT: &str = "(*LIMIT_MATCH=20000)";
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::Regex;
+
+    #[test]
+    fn catastrophic_expressions_are_given_up() {
+        let value = [&b"a".repeat(8000)[..], b"!"].concat();
+        for expression in ["^(a+)+$", "(a|aa)+$", "(a*)*b", "(x+x+)+y|^(a|a)*$"] {
+            let regex = Regex::new(expression.as_bytes()).unwrap();
+            let started = Instant::now();
+            assert!(!regex.is_match(&value), "{expression}");
+            assert!(started.elapsed() < Duration::from_secs(1), "{expression}: {:?}", started.elapsed());
+        }
+    }
+
+    #[test]
+    fn long_values_are_within_the_bounds() {
+        let value = b"/segment-1".repeat(800);
+        for expression in ["^/.*/segment-1$", "^(/[^/]+)+$", "t-1$", "^/[a-z/0-9-]+$"] {
+            assert!(Regex::new(expression.as_bytes()).unwrap().is_match(&value), "{expression}");
+        }
+    }
+
+    #[test]
+    fn an_expression_cannot_raise_the_bound() {
+        let regex = Regex::new(b"(*LIMIT_MATCH=4000000000)^(a+)+$").unwrap();
+        let started = Instant::now();
+        assert!(!regex.is_match(&[&b"a".repeat(64)[..], b"!"].concat()));
+        assert!(started.elapsed() < Duration::from_secs(1));
+    }
+}

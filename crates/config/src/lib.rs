@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
+pub mod condition;
 mod destination;
 pub mod fuzz;
 pub mod json;

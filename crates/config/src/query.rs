@@ -6,29 +6,42 @@ use crate::percent::escaped_byte;
 
 /// Parameters in the order of the query, names and values decoded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Arguments<'q> {
-    pairs: Vec<Argument<'q>>,
+pub struct Arguments {
+    /// All names and values, one behind the other.
+    text: Vec<u8>,
+    pairs: Vec<Pair>,
 }
 
-/// A name and a value.
-type Argument<'q> = (Cow<'q, [u8]>, Cow<'q, [u8]>);
+/// Where a parameter is in the text: its value is right behind its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Pair {
+    name_start: usize,
+    value_start: usize,
+    end: usize,
+}
 
-impl<'q> Arguments<'q> {
+impl Arguments {
     /// Reads a query without its `?`. A parameter without `=` has an empty value; empty ones between
     /// two `&` are none.
     #[must_use]
-    pub fn parse(query: &'q [u8]) -> Self {
-        let parameters = query.split(|&byte| byte == b'&').filter(|parameter| !parameter.is_empty());
-        let pairs = parameters.map(|parameter| {
+    pub fn parse(query: &[u8]) -> Self {
+        let mut arguments = Self { text: Vec::with_capacity(query.len()), pairs: Vec::new() };
+        for parameter in query.split(|&byte| byte == b'&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = split_at_first(parameter, b'=').unwrap_or((parameter, b""));
-            (decode(name), decode(value))
-        });
-        Self { pairs: pairs.collect() }
+            let name_start = arguments.text.len();
+            append_decoded(name, &mut arguments.text);
+            let value_start = arguments.text.len();
+            append_decoded(value, &mut arguments.text);
+            arguments.pairs.push(Pair { name_start, value_start, end: arguments.text.len() });
+        }
+        arguments
     }
 
     /// All parameters in order; a name may come several times.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> {
-        self.pairs.iter().map(|(name, value)| (&**name, &**value))
+        self.pairs.iter().map(|&Pair { name_start, value_start, end }| {
+            (&self.text[name_start..value_start], &self.text[value_start..end])
+        })
     }
 
     /// The value of the last parameter of this name.
@@ -46,6 +59,11 @@ pub fn decode(text: &[u8]) -> Cow<'_, [u8]> {
         return Cow::Borrowed(text);
     }
     let mut out = Vec::with_capacity(text.len());
+    append_decoded(text, &mut out);
+    Cow::Owned(out)
+}
+
+fn append_decoded(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some((&byte, tail)) = rest.split_first() {
         rest = tail;
@@ -58,7 +76,6 @@ pub fn decode(text: &[u8]) -> Cow<'_, [u8]> {
             _ => out.push(byte),
         }
     }
-    Cow::Owned(out)
 }
 
 fn split_at_first(text: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {

@@ -1,7 +1,13 @@
 //! Routes and actions as the router runs them: patterns compiled, destinations found.
 
+mod conditions;
+#[cfg(test)]
+pub(crate) mod sample;
+
 use crate::pattern::PatternSet;
-use crate::template::Template;
+use crate::template::{Exception, Template};
+
+pub use self::conditions::{Facts, Match, NameSet, NameSets, Scheme};
 
 /// Where a request goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +37,22 @@ pub struct Route {
     pub steps: Vec<Step>,
 }
 
+impl Route {
+    /// The first step whose conditions hold.
+    ///
+    /// # Errors
+    ///
+    /// When a script of an `if` throws before that.
+    pub fn choose<F: Facts>(&self, facts: &mut F) -> Result<Option<&Step>, Exception> {
+        for step in &self.steps {
+            if step.conditions.matches(facts)? {
+                return Ok(Some(step));
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// Conditions and what to do when they hold.
 #[derive(Debug, Clone)]
 pub struct Step {
@@ -38,37 +60,6 @@ pub struct Step {
     pub conditions: Match,
     /// What to do then.
     pub action: Action,
-}
-
-/// Conditions on a request; without any, every request matches.
-#[derive(Debug, Clone, Default)]
-pub struct Match {
-    /// On the request method.
-    pub method: Option<PatternSet>,
-    /// On the normalised Host.
-    pub host: Option<PatternSet>,
-    /// On the normalised, decoded path.
-    pub uri: Option<PatternSet>,
-}
-
-/// What conditions look at.
-#[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
-    /// The request method.
-    pub method: &'a [u8],
-    /// The normalised Host: lower case, without port and trailing dot; empty when there is none.
-    pub host: &'a [u8],
-    /// The path: decoded, normalised, without query.
-    pub path: &'a [u8],
-}
-
-impl Match {
-    /// Whether every condition holds.
-    #[must_use]
-    pub fn matches(&self, facts: &Facts<'_>) -> bool {
-        let holds = |set: &Option<PatternSet>, value| set.as_ref().is_none_or(|set| set.matches(value));
-        holds(&self.uri, facts.path) && holds(&self.host, facts.host) && holds(&self.method, facts.method)
-    }
 }
 
 /// What is done with a request, and what else happens on the way.
@@ -176,3 +167,6 @@ impl CacheRule {
         self.pattern.as_ref().is_none_or(|pattern| pattern.matches(path) || pattern.matches(mime_type))
     }
 }
+
+#[cfg(test)]
+mod tests;

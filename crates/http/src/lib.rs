@@ -9,6 +9,7 @@
 mod chars;
 pub mod chunked;
 pub mod conditional;
+pub mod cookies;
 pub mod encoding;
 pub mod fuzz;
 pub mod mime;

@@ -1,11 +1,16 @@
-//! From a listener's `pass` to the action that answers the request. Pure.
+//! From a listener's `pass` to what answers the request: steps are chosen, paths rewritten, and what
+//! each action asks for is noted in the transaction.
 
-use corral_config::Config;
-use corral_config::route::{Action, ActionKind, Destination, Facts, Return, Share};
-use corral_config::template::Variables;
+pub(crate) mod log;
+mod rewrite;
+
+use corral_config::route::{Action, ActionKind, Destination, Return, Route, Share};
+
+use crate::buffers;
+use crate::transaction::Transaction;
 
 /// Actions that one request may go through (UNIT-COMPAT 9).
-const MAX_ACTIONS: usize = 256;
+const MAX_ACTIONS: u16 = 256;
 
 /// What answers a request.
 #[derive(Debug)]
@@ -25,95 +30,106 @@ pub(crate) enum Target<'c> {
     Nothing(u16),
 }
 
-/// What answers a request, and the last action on the way there: its options are those that count.
-#[derive(Debug)]
-pub(crate) struct Found<'c> {
-    pub(crate) target: Target<'c>,
+/// Where a request stands on its way through the configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Way<'c> {
+    /// The last action: its options are those that count.
     pub(crate) action: Option<&'c Action>,
+    n_actions: u16,
 }
 
-/// Follows a `pass` through the routes.
-pub(crate) fn follow<'c>(
-    config: &'c Config,
-    pass: &'c Destination,
-    facts: &Facts<'_>,
-    variables: &mut dyn Variables,
-) -> Found<'c> {
-    follow_from(config, pass, None, facts, variables)
-}
-
-/// Follows an action that was reached otherwise, such as a `fallback`.
-pub(crate) fn follow_action<'c>(
-    config: &'c Config,
-    action: &'c Action,
-    facts: &Facts<'_>,
-    variables: &mut dyn Variables,
-) -> Found<'c> {
-    match take(action) {
-        Ok(pass) => follow_from(config, pass, Some(action), facts, variables),
-        Err(target) => Found { target, action: Some(action) },
-    }
-}
-
-fn follow_from<'c>(
-    config: &'c Config,
-    pass: &'c Destination,
-    action: Option<&'c Action>,
-    facts: &Facts<'_>,
-    variables: &mut dyn Variables,
-) -> Found<'c> {
-    let (mut pass, mut action) = (pass, action);
-    for _ in 0..MAX_ACTIONS {
-        let taken = step(config, pass, facts, variables).and_then(|next| {
-            action = Some(next);
-            take(next)
-        });
-        match taken {
-            Ok(next) => pass = next,
-            Err(target) => return Found { target, action },
+impl<'c> Transaction<'c> {
+    /// Follows a `pass` through the routes.
+    pub(crate) fn follow(&mut self, pass: &'c Destination) -> Target<'c> {
+        match self.try_follow(pass) {
+            Ok(target) | Err(target) => target,
         }
     }
-    Found { target: Target::Nothing(500), action }
-}
 
-/// Where an action passes the request on to, or what it does with it.
-fn take(action: &Action) -> Result<&Destination, Target<'_>> {
-    match &action.kind {
-        ActionKind::Pass(pass) => Ok(pass),
-        ActionKind::Return(answer) => Err(Target::Return(answer)),
-        ActionKind::Share(share) => Err(Target::Share(share)),
-        ActionKind::Proxy(proxy) => Err(Target::Proxy(*proxy)),
+    /// Follows an action that was reached otherwise, such as a `fallback`.
+    pub(crate) fn follow_action(&mut self, action: &'c Action) -> Target<'c> {
+        match self.take(action) {
+            Ok(pass) => self.follow(pass),
+            Err(target) => target,
+        }
     }
-}
 
-fn step<'c>(
-    config: &'c Config,
-    pass: &Destination,
-    facts: &Facts<'_>,
-    variables: &mut dyn Variables,
-) -> Result<&'c Action, Target<'c>> {
-    match pass {
-        Destination::Application { app, target } => Err(Target::Application { app: *app, target: *target }),
-        Destination::Upstream(upstream) => Err(Target::Upstream(*upstream)),
-        Destination::Route(route) => first_match(config, *route, facts),
-        Destination::Template(template) => {
-            let mut text = Vec::new();
-            if let Err(exception) = template.render(variables, &mut text) {
+    /// `Err` is a target like any other: it ends the way early.
+    fn try_follow(&mut self, pass: &'c Destination) -> Result<Target<'c>, Target<'c>> {
+        let mut pass = pass;
+        loop {
+            let route = self.resolve(pass)?;
+            let action = self.choose(route)?;
+            pass = self.take(action)?;
+        }
+    }
+
+    /// The route that a `pass` leads to, unless it leads somewhere else.
+    fn resolve(&mut self, pass: &'c Destination) -> Result<usize, Target<'c>> {
+        let Destination::Template(template) = pass else { return enter(pass) };
+        let mut text = buffers::take();
+        let rendered = template.render(&mut self.variables(), &mut text);
+        let found = rendered.map(|()| self.settings.generation.config.resolve(&text));
+        buffers::give(text);
+        match found {
+            Ok(Some(destination)) => enter(&destination),
+            Ok(None) => Err(Target::Nothing(404)),
+            Err(exception) => {
                 tracing::error!("{exception}");
-                return Err(Target::Nothing(500));
+                Err(Target::Nothing(500))
             }
-            match config.resolve(&text) {
-                Some(Destination::Application { app, target }) => Err(Target::Application { app, target }),
-                Some(Destination::Route(route)) => first_match(config, route, facts),
-                Some(Destination::Upstream(upstream)) => Err(Target::Upstream(upstream)),
-                Some(Destination::Template(_)) | None => Err(Target::Nothing(404)),
+        }
+    }
+
+    /// The action of the first step whose conditions hold.
+    fn choose(&mut self, route: usize) -> Result<&'c Action, Target<'c>> {
+        let settings = self.settings;
+        let route: &'c Route = settings.generation.config.routes.get(route).ok_or(Target::Nothing(404))?;
+        let found = if self.rules().log_route {
+            log::choose(route, &mut self.variables())
+        } else {
+            route.choose(&mut self.variables())
+        };
+        match found {
+            Ok(Some(step)) => Ok(&step.action),
+            Ok(None) => Err(Target::Nothing(404)),
+            Err(exception) => {
+                tracing::error!("{exception}");
+                Err(Target::Nothing(500))
             }
+        }
+    }
+
+    /// Notes an action and does what every kind of them does first. Its `pass`, if that is its kind.
+    fn take(&mut self, action: &'c Action) -> Result<&'c Destination, Target<'c>> {
+        if self.way.n_actions == MAX_ACTIONS {
+            tracing::error!("the request went through more than {MAX_ACTIONS} actions");
+            return Err(Target::Nothing(500));
+        }
+        self.way.n_actions += 1;
+        self.way.action = Some(action);
+        if let Some(rewrite) = &action.options.rewrite {
+            self.rewrite(rewrite).map_err(|error| {
+                tracing::error!("{error}");
+                Target::Nothing(500)
+            })?;
+        }
+        match &action.kind {
+            ActionKind::Pass(pass) => Ok(pass),
+            ActionKind::Return(answer) => Err(Target::Return(answer)),
+            ActionKind::Share(share) => Err(Target::Share(share)),
+            ActionKind::Proxy(proxy) => Err(Target::Proxy(*proxy)),
         }
     }
 }
 
-fn first_match<'c>(config: &'c Config, route: usize, facts: &Facts<'_>) -> Result<&'c Action, Target<'c>> {
-    let steps = config.routes.get(route).map_or(&[][..], |route| &route.steps);
-    let step = steps.iter().find(|step| step.conditions.matches(facts));
-    step.map(|step| &step.action).ok_or(Target::Nothing(404))
+/// The route that this destination is, or what answers the request there.
+fn enter<'c>(destination: &Destination) -> Result<usize, Target<'c>> {
+    Err(match *destination {
+        Destination::Route(route) => return Ok(route),
+        Destination::Application { app, target } => Target::Application { app, target },
+        Destination::Upstream(upstream) => Target::Upstream(upstream),
+        // What was rendered is never rendered again.
+        Destination::Template(_) => Target::Nothing(404),
+    })
 }

@@ -16,6 +16,8 @@ pub(crate) struct Rules {
     pub(crate) compression: Option<Compression>,
     /// The value of the Server field.
     pub(crate) server: &'static str,
+    /// Log the steps that a request takes.
+    pub(crate) log_route: bool,
     pub(crate) header_read_timeout: Duration,
     pub(crate) body_read_timeout: Duration,
     pub(crate) send_timeout: Duration,
@@ -45,6 +47,7 @@ impl Rules {
             mime_types,
             compression: http.compression.as_ref().map(Compression::new),
             server: if http.server_version { SERVER_WITH_VERSION } else { SERVER },
+            log_route: http.log_route,
             header_read_timeout: http.header_read_timeout,
             body_read_timeout: http.body_read_timeout,
             send_timeout: http.send_timeout,

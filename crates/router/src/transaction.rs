@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::Instant;
 
-use corral_config::route::{Action, Facts, HeaderChange, Return};
+use corral_config::route::{HeaderChange, Return};
 use corral_config::template::Exception;
 use corral_http::request::Head;
 use corral_http::response::{self, Connection as ConnectionField, Framing, Trailer};
@@ -14,7 +14,7 @@ use crate::accept::SlotSettings;
 use crate::body::{BodyError, Incoming};
 use crate::connection::{Connection, Next, Refusal, Work};
 use crate::reply::Reply;
-use crate::routing::{self, Target};
+use crate::routing::{Target, Way, log};
 use crate::rules::Rules;
 use crate::variables::{Memo, RequestVariables};
 use crate::writer::Writer;
@@ -31,10 +31,9 @@ pub(crate) struct Transaction<'c> {
     pub(crate) request: Request<'c>,
     pub(crate) client: Client,
     /// The path that a rewrite has put in the place of the request's.
-    rewritten: Option<Vec<u8>>,
+    pub(crate) rewritten: Option<Vec<u8>>,
     memo: Memo,
-    /// The last action on the request's way through the configuration.
-    action: Option<&'c Action>,
+    pub(crate) way: Way<'c>,
     /// What the client has sent behind the head.
     pub(crate) rest: Vec<u8>,
     pub(crate) incoming: Incoming,
@@ -82,6 +81,9 @@ pub(crate) async fn run(connection: &mut Connection, work: &mut Work, settings: 
     };
     let next = transaction.finish(answered).await;
     let rest = std::mem::take(&mut transaction.rest);
+    if let Some(path) = transaction.rewritten.take() {
+        buffers::give(path);
+    }
     drop(transaction);
     buffers::give(std::mem::replace(input, rest));
     next
@@ -120,7 +122,7 @@ impl<'c> Transaction<'c> {
             client,
             rewritten: None,
             memo: Memo::default(),
-            action: None,
+            way: Way::default(),
             rest: Vec::new(),
             incoming: Incoming::none(),
             reply: Reply::default(),
@@ -140,28 +142,31 @@ impl<'c> Transaction<'c> {
         self.request.head.method(self.request.bytes)
     }
 
-    pub(crate) fn facts(&self) -> Facts<'_> {
-        let Request { head, bytes, .. } = self.request;
-        Facts { method: self.method(), host: head.host(bytes), path: self.path() }
-    }
-
     pub(crate) fn is_head(&self) -> bool {
         self.method() == b"HEAD"
     }
 
     pub(crate) fn variables(&self) -> RequestVariables<'_> {
-        let Self { request, client, reply, memo, .. } = self;
-        RequestVariables { request: *request, client: *client, path: self.path(), reply, memo }
+        let Self { connection, request, client, reply, memo, .. } = self;
+        RequestVariables {
+            stream: &connection.stream,
+            request: *request,
+            client: *client,
+            path: self.path(),
+            reply,
+            memo,
+        }
     }
 
     /// Follows the configuration to what answers the request.
     async fn answer(&mut self) -> Result<(), Gone> {
         let settings = self.settings;
-        let config = &settings.generation.config;
-        let mut found = routing::follow(config, &settings.pass, &self.facts(), &mut self.variables());
+        if self.rules().log_route {
+            log::request(self.request.head.request_line(self.request.bytes));
+        }
+        let mut target = self.follow(&settings.pass);
         loop {
-            self.action = found.action;
-            let share = match found.target {
+            let share = match target {
                 Target::Application { app, target } => return application::answer(self, app, target).await,
                 Target::Return(answer) => return self.send_return(answer).await,
                 Target::Upstream(index) | Target::Proxy(index) => {
@@ -176,7 +181,10 @@ impl<'c> Transaction<'c> {
                 share::Outcome::Missed(status) => status,
             };
             let Some(action) = &share.fallback else { return self.send_error(status).await };
-            found = routing::follow_action(config, action, &self.facts(), &mut self.variables());
+            if self.rules().log_route {
+                log::fallback();
+            }
+            target = self.follow_action(action);
         }
     }
 
@@ -246,7 +254,7 @@ impl<'c> Transaction<'c> {
 
     /// `response_headers` of the last action.
     fn change_fields(&mut self) -> Result<(), Exception> {
-        let Some(action) = self.action else { return Ok(()) };
+        let Some(action) = self.way.action else { return Ok(()) };
         for HeaderChange { name, value } in &action.options.response_headers {
             let Some(template) = value else {
                 self.reply.fields.remove(name.as_bytes());
@@ -254,6 +262,7 @@ impl<'c> Transaction<'c> {
             };
             let mut text = buffers::take();
             template.render(&mut self.variables(), &mut text)?;
+            disarm(&mut text);
             self.reply.fields.set(name.as_bytes(), &text);
             buffers::give(text);
         }
@@ -365,5 +374,12 @@ impl<'c> Transaction<'c> {
         if let Some(console) = crate::console::get() {
             console.write(self);
         }
+    }
+}
+
+/// A variable may hold what would end a field's line.
+fn disarm(value: &mut [u8]) {
+    for byte in value.iter_mut().filter(|byte| byte.is_ascii_control() && **byte != b'\t') {
+        *byte = b' ';
     }
 }

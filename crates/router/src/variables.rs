@@ -4,12 +4,16 @@ use std::cell::OnceCell;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io::Write;
+use std::net::SocketAddr;
 
-use corral_config::percent;
+use corral_config::query::{self, Arguments};
+use corral_config::route::{Facts, Scheme};
 use corral_config::template::{Variable, Variables};
+use corral_http::cookies;
 use corral_http::request::Name;
 
 use crate::clock;
+use crate::io::Stream;
 use crate::reply::Reply;
 use crate::transaction::{Client, Request};
 
@@ -17,11 +21,15 @@ use crate::transaction::{Client, Request};
 #[derive(Default)]
 pub(crate) struct Memo {
     id: OnceCell<String>,
+    query: OnceCell<Vec<u8>>,
+    arguments: OnceCell<Arguments>,
+    local: OnceCell<Option<SocketAddr>>,
 }
 
 /// A request's variables; those of the reply are empty until it is known.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestVariables<'t> {
+    pub(crate) stream: &'t Stream,
     pub(crate) request: Request<'t>,
     pub(crate) client: Client,
     /// The path as it is after rewrites.
@@ -50,27 +58,20 @@ impl RequestVariables<'_> {
     }
 
     fn append_argument(&self, wanted: &[u8], out: &mut Vec<u8>) {
-        let Request { head, bytes, .. } = self.request;
-        let query = head.query(bytes).unwrap_or_default();
-        let mut found = None;
-        for parameter in query.split(|&byte| byte == b'&') {
-            let (name, value) = split_at_first(parameter, b'=');
-            if decode_form(name) == wanted {
-                found = Some(value);
-            }
-        }
-        out.extend_from_slice(&decode_form(found.unwrap_or_default()));
+        out.extend_from_slice(self.arguments().last(wanted).unwrap_or_default());
     }
 
     fn append_cookie(&self, wanted: &[u8], out: &mut Vec<u8>) {
-        let Request { head, bytes, .. } = self.request;
-        let pairs = head.values(bytes, Name::Cookie).flat_map(|value| value.split(|&byte| byte == b';'));
-        for pair in pairs {
-            let (name, value) = split_at_first(pair, b'=');
-            if name.trim_ascii_start() == wanted {
-                return out.extend_from_slice(value.trim_ascii_end());
-            }
-        }
+        let value = Facts::cookies(self).find(|(name, _)| *name == wanted);
+        out.extend_from_slice(value.map_or(&b""[..], |(_, value)| value));
+    }
+
+    fn raw_query(&self) -> &[u8] {
+        self.request.head.query(self.request.bytes).unwrap_or_default()
+    }
+
+    fn arguments(&self) -> &Arguments {
+        self.memo.arguments.get_or_init(|| Arguments::parse(self.raw_query()))
     }
 
     fn append_peer(&self, out: &mut Vec<u8>) {
@@ -120,15 +121,45 @@ impl Variables for RequestVariables<'_> {
     }
 }
 
-/// Decodes a name or value of a query; what is malformed stays as it is.
-fn decode_form(text: &[u8]) -> Vec<u8> {
-    let spaced: Vec<u8> = text.iter().map(|&byte| if byte == b'+' { b' ' } else { byte }).collect();
-    percent::decode(&spaced).map_or_else(|| text.to_vec(), std::borrow::Cow::into_owned)
-}
+impl Facts for RequestVariables<'_> {
+    fn method(&self) -> &[u8] {
+        self.request.head.method(self.request.bytes)
+    }
 
-fn split_at_first(text: &[u8], separator: u8) -> (&[u8], &[u8]) {
-    match memchr::memchr(separator, text) {
-        Some(at) => (&text[..at], &text[at + 1..]),
-        None => (text, b""),
+    fn host(&self) -> &[u8] {
+        self.request.head.host(self.request.bytes)
+    }
+
+    fn path(&self) -> &[u8] {
+        self.path
+    }
+
+    fn query(&self) -> &[u8] {
+        self.memo.query.get_or_init(|| query::decode(self.raw_query()).into_owned())
+    }
+
+    fn arguments(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.arguments().iter()
+    }
+
+    fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.request.head.fields(self.request.bytes)
+    }
+
+    fn cookies(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let Request { head, bytes, .. } = self.request;
+        head.values(bytes, Name::Cookie).flat_map(cookies::pairs)
+    }
+
+    fn scheme(&self) -> Scheme {
+        if self.client.tls { Scheme::Https } else { Scheme::Http }
+    }
+
+    fn source(&self) -> Option<SocketAddr> {
+        self.client.address
+    }
+
+    fn destination(&self) -> Option<SocketAddr> {
+        *self.memo.local.get_or_init(|| self.stream.local_address())
     }
 }

@@ -58,6 +58,16 @@ pub enum PatternError {
     Encoding,
 }
 
+impl PatternError {
+    /// The message for the pattern of this condition.
+    pub(crate) fn describe(&self, condition: &str) -> String {
+        match self {
+            Self::Encoding => format!("The \"match\" pattern for \"{condition}\" is encoded but is invalid."),
+            _ => self.to_string(),
+        }
+    }
+}
+
 /// Whether the pattern is negated, and what it tests.
 pub(super) fn compile(text: &[u8], flavor: Flavor) -> Result<(bool, Test), PatternError> {
     let body = text.strip_prefix(b"!").unwrap_or(text);

@@ -1,5 +1,7 @@
 //! `action` (UNIT-COMPAT 11) and the text of `pass`.
 
+mod options;
+
 use super::context::Context;
 use super::proxy::{PROXY, ProxyDraft};
 use super::schema::{self, Field, INTEGER, Member, STRING};
@@ -7,7 +9,7 @@ use super::share;
 use super::strings::template;
 use crate::destination::PassError;
 use crate::json::Object;
-use crate::route::{Action, ActionKind, ActionOptions, Destination, Return};
+use crate::route::{Action, ActionKind, Destination, Return};
 
 /// Reads an action: exactly one kind of it, with the options of that kind.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Action> {
@@ -15,8 +17,9 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Action> {
     let mut kinds = KINDS.iter().filter(|(name, _)| members.contains_key(name.as_bytes()));
     match (kinds.next(), kinds.next()) {
         (Some((_, read)), None) => {
-            let kind = read(cx, members)?;
-            Some(Action { kind, options: ActionOptions::default() })
+            let kind = read(cx, members);
+            let options = options::read(cx, members);
+            Some(Action { kind: kind?, options })
         }
         (None, _) => {
             cx.problem(
@@ -63,9 +66,9 @@ type ReadKind = fn(&mut Context<'_>, &Object) -> Option<ActionKind>;
 const KINDS: &[(&str, ReadKind)] =
     &[("pass", read_pass), ("return", read_return), ("share", share::read), ("proxy", read_proxy)];
 
-/// Options that every kind of action has.
+/// Options that every kind of action has. They are read behind those of the kind.
 pub(super) const fn common<T>() -> [Member<T>; 2] {
-    [Member::not_yet("rewrite"), Member::not_yet("response_headers")]
+    [Member::elsewhere("rewrite"), Member::elsewhere("response_headers")]
 }
 
 fn read_pass(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind> {

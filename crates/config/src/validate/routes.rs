@@ -1,11 +1,12 @@
-//! `routes` and `match` (UNIT-COMPAT 9).
+//! `routes` (UNIT-COMPAT 9).
+
+mod conditions;
 
 use super::actions;
 use super::context::Context;
-use super::schema::{self, ARRAY, Field, Member, OBJECT, STRING};
-use super::strings::{member_name, patterns};
+use super::schema::{self, ARRAY, Field, Member, OBJECT};
+use super::strings::member_name;
 use crate::json::Value;
-use crate::pattern::Flavor;
 use crate::route::{Action, Match, Route, Step};
 
 /// Reads the one route of an array, or the named ones of an object.
@@ -54,27 +55,7 @@ struct StepDraft {
 
 const STEP: &[Member<StepDraft>] = &[
     Member::optional("match", OBJECT, |cx, field, draft| {
-        schema::read_nested(cx, field, &[MATCH], &mut draft.conditions);
+        conditions::read(cx, field, &mut draft.conditions);
     }),
     Member::optional("action", OBJECT, |cx, field, draft| draft.action = actions::read(cx, field)),
-];
-
-const MATCH: &[Member<Match>] = &[
-    Member::optional("method", STRING.or(ARRAY), |cx, field, conditions| {
-        conditions.method = patterns(cx, field, Flavor::UpperCased);
-    }),
-    Member::optional("host", STRING.or(ARRAY), |cx, field, conditions| {
-        conditions.host = patterns(cx, field, Flavor::CaseInsensitive);
-    }),
-    Member::optional("uri", STRING.or(ARRAY), |cx, field, conditions| {
-        conditions.uri = patterns(cx, field, Flavor::PercentEncoded);
-    }),
-    Member::not_yet("query"),
-    Member::not_yet("arguments"),
-    Member::not_yet("headers"),
-    Member::not_yet("cookies"),
-    Member::not_yet("scheme"),
-    Member::not_yet("source"),
-    Member::not_yet("destination"),
-    Member::not_yet("if"),
 ];

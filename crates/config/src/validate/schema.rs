@@ -15,6 +15,7 @@ pub(super) const NUMBER: Types = INTEGER.or(FRACTION);
 pub(super) const STRING: Types = Types(1 << 4);
 pub(super) const ARRAY: Types = Types(1 << 5);
 pub(super) const OBJECT: Types = Types(1 << 6);
+const ANY: Types = Types(0x7f);
 
 impl Types {
     pub(super) const fn or(self, other: Self) -> Self {
@@ -59,6 +60,11 @@ impl<T> Member<T> {
         Self { name, types, presence: Presence::Required, read: Some(read) }
     }
 
+    /// A member that `read_some` reads with another table.
+    pub(super) const fn elsewhere(name: &'static str) -> Self {
+        Self { name, types: ANY, presence: Presence::Optional, read: Some(|_, _, _| {}) }
+    }
+
     /// A member of the contract that this version does not know how to obey: refused, because
     /// ignoring it would change what the configuration means.
     pub(super) const fn not_yet(name: &'static str) -> Self {
@@ -89,6 +95,15 @@ pub(super) fn read_object<T>(cx: &mut Context<'_>, members: &Object, tables: &[&
 pub(super) fn read_nested<T>(cx: &mut Context<'_>, field: Field<'_>, tables: &[&[Member<T>]], draft: &mut T) {
     if let Some(members) = field.value.as_object() {
         read_object(cx, members, tables, draft);
+    }
+}
+
+/// Reads those members that are in the table; somebody else looks after the others.
+pub(super) fn read_some<T>(cx: &mut Context<'_>, members: &Object, table: &[Member<T>], draft: &mut T) {
+    for (name, value) in members {
+        if let Some(row) = table.iter().find(|row| row.name.as_bytes() == &**name) {
+            cx.at(name, |cx| read_member(cx, row, value, draft));
+        }
     }
 }
 

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use super::context::Context;
 use super::schema::Field;
+use crate::condition::Condition;
 use crate::json::{Bytes, Value};
 use crate::pattern::address::AddressPatternSet;
-use crate::pattern::{Flavor, PatternError, PatternSet};
+use crate::pattern::{Flavor, PatternSet};
 use crate::template::Template;
 
 /// Text in UTF-8; may be empty.
@@ -60,6 +61,17 @@ pub(super) fn template(cx: &mut Context<'_>, field: Field<'_>) -> Option<Templat
     }
 }
 
+/// The text of an `if`.
+pub(super) fn condition(cx: &mut Context<'_>, field: Field<'_>) -> Option<Condition> {
+    match Condition::parse(field.value.as_bytes()?, Template::parse) {
+        Ok(condition) => Some(condition),
+        Err(error) => {
+            cx.problem(format!("{error} in the \"{}\" value.", field.name));
+            None
+        }
+    }
+}
+
 /// One pattern or an array of them.
 pub(super) fn patterns(cx: &mut Context<'_>, field: Field<'_>, flavor: Flavor) -> Option<PatternSet> {
     let mut set = PatternSet::default();
@@ -96,14 +108,11 @@ fn add_pattern(cx: &mut Context<'_>, field: Field<'_>, flavor: Flavor, set: &mut
         cx.problem(format!("The \"match\" pattern for \"{name}\" must be {expected}."));
         return false;
     };
-    match set.add(text, flavor) {
-        Ok(()) => return true,
-        Err(PatternError::Encoding) => {
-            cx.problem(format!("The \"match\" pattern for \"{name}\" is encoded but is invalid."));
-        }
-        Err(error) => cx.problem(error.to_string()),
+    let added = set.add(text, flavor);
+    if let Err(error) = &added {
+        cx.problem(error.describe(name));
     }
-    false
+    added.is_ok()
 }
 
 fn add_address_pattern(cx: &mut Context<'_>, value: &Value, set: &mut AddressPatternSet) -> bool {

@@ -11,7 +11,8 @@ use super::{Known, KnownModule, validate};
 use crate::address::ListenAddress;
 use crate::json::parse;
 use crate::plan::RuntimeSpec;
-use crate::route::{ActionKind, Destination, Facts};
+use crate::route::sample::Sample;
+use crate::route::{ActionKind, Destination};
 use crate::{Config, Stage};
 
 fn known() -> Known {
@@ -89,8 +90,8 @@ fn steps_are_chosen_by_all_conditions() {
         ]}}"#,
     );
     let answer = |method: &str, host: &str, path: &str| {
-        let facts = Facts { method: method.as_bytes(), host: host.as_bytes(), path: path.as_bytes() };
-        let step = config.routes[0].steps.iter().find(|step| step.conditions.matches(&facts)).unwrap();
+        let mut sample = Sample { method: method.to_owned(), ..Sample::get(host, path) };
+        let step = config.routes[0].choose(&mut sample).unwrap().unwrap();
         let ActionKind::Return(answer) = &step.action.kind else { panic!("only returns are here") };
         answer.status
     };

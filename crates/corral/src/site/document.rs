@@ -139,12 +139,25 @@ mod tests {
         }
     }
 
+    impl Facts for Uri<'_> {
+        fn method(&self) -> &[u8] {
+            b"GET"
+        }
+
+        fn host(&self) -> &[u8] {
+            b"x"
+        }
+
+        fn path(&self) -> &[u8] {
+            self.0.as_bytes()
+        }
+    }
+
     /// What becomes of a request for a path, where no file of that name exists, and which file
     /// would be served if it did.
     fn fate(site: &Site, path: &str) -> String {
         let config = config(site);
-        let facts = Facts { method: b"GET", host: b"x", path: path.as_bytes() };
-        let step = config.routes[0].steps.iter().find(|step| step.conditions.matches(&facts)).unwrap();
+        let step = config.routes[0].choose(&mut Uri(path)).unwrap().unwrap();
         fate_of(&step.action, path, &config)
     }
 

@@ -108,8 +108,6 @@ fn options_of_later_versions_are_refused_as_such() {
         r#"{"settings": {"telemetry": {}}}"#,
         &[("/settings/telemetry", &unsupported("telemetry"))],
     );
-    check_match(r#"{"headers": {}}"#, ("/headers", &unsupported("headers")));
-    check_action(r#"{"return": 200, "rewrite": "/x"}"#, &[("/rewrite", &unsupported("rewrite"))]);
     let format = unsupported("format");
     check_problems(r#"{"access_log": {"path": "/x", "format": "$uri"}}"#, &[("/access_log/format", &format)]);
 }
@@ -165,6 +163,71 @@ fn conditions_are_checked() {
     let regex = "Invalid regular expression: unmatched closing parenthesis at offset 0";
     check_match(r#"{"host": "~)x"}"#, ("/host", regex));
     check_match(r#"{"url": "/"}"#, ("/url", "Unknown parameter \"url\"."));
+    check_match(
+        r#"{"query": "a%"}"#,
+        ("/query", "The \"match\" pattern for \"query\" is encoded but is invalid."),
+    );
+    check_match(
+        r#"{"query": [null]}"#,
+        ("/query/0", "The \"match\" pattern for \"query\" must be a string."),
+    );
+    let scheme = "The \"scheme\" can either be \"http\" or \"https\".";
+    check_match(r#"{"scheme": "ws"}"#, ("/scheme", scheme));
+    check_match(r#"{"scheme": "!http"}"#, ("/scheme", scheme));
+    check_match(r#"{"if": "$nope"}"#, ("/if", "Unknown variable \"nope\" in the \"if\" value."));
+    check_match(r#"{"if": "!$"}"#, ("/if", "Invalid variable at position 0 in the \"if\" value."));
+}
+
+#[test]
+fn sets_of_names_are_checked() {
+    let encoded = "The \"match\" pattern for \"arguments\" is encoded but is invalid.";
+    let empty = "The \"match\" pattern objects must not contain empty member names.";
+    check_match(r#"{"arguments": {"a%": "x"}}"#, ("/arguments/a%", encoded));
+    check_match(r#"{"arguments": {"a": "~%x"}}"#, ("/arguments/a", encoded));
+    check_match(r#"{"arguments": {"": "x"}}"#, ("/arguments/", empty));
+    check_match(r#"{"headers": [{"a": "x"}, {"": "x"}]}"#, ("/headers/1/", empty));
+    check_match(
+        r#"{"headers": [{}, "x"]}"#,
+        ("/headers/1", "The \"match\" patterns for \"headers\" must be objects."),
+    );
+    check_match(
+        r#"{"cookies": [[]]}"#,
+        ("/cookies/0", "The \"match\" patterns for \"cookies\" must be objects."),
+    );
+    check_match(
+        r#"{"arguments": [1]}"#,
+        ("/arguments/0", "The \"match\" patterns for \"arguments\" must be an object."),
+    );
+    check_match(
+        r#"{"arguments": {"a": [1]}}"#,
+        ("/arguments/a/0", "The \"match\" pattern for \"arguments\" must be a string."),
+    );
+    check_match(
+        r#"{"headers": {"a": {}}}"#,
+        ("/headers/a", "The \"match\" pattern for \"headers\" must be strings."),
+    );
+    check_match(
+        r#"{"cookies": {"a": 1}}"#,
+        ("/cookies/a", "The \"match\" pattern for \"cookies\" must be strings."),
+    );
+    check_match(
+        r#"{"cookies": "a"}"#,
+        ("/cookies", "The \"cookies\" value must be either an array or an object, but not a string."),
+    );
+    check_match(
+        r#"{"headers": {"a": "b**"}}"#,
+        ("/headers/a", "The \"match\" pattern must not contain double \"*\" markers."),
+    );
+}
+
+#[test]
+fn conditions_on_addresses_are_checked() {
+    let format = "The \"address\" format is invalid.";
+    check_match(r#"{"source": "localhost"}"#, ("/source", format));
+    check_match(r#"{"destination": ["10.0.0.1", "!10.0.0"]}"#, ("/destination/1", format));
+    let kind = "The \"match\" pattern for \"address\" must be a string.";
+    check_match(r#"{"source": [1]}"#, ("/source/0", kind));
+    check_match(r#"{"source": "*"}"#, ("/source", "The \"address\" is too short."));
 }
 
 #[test]
@@ -192,6 +255,28 @@ fn actions_are_checked() {
     );
     let inner = "The \"return\" value must be an integer number, but not a string.";
     check_action(r#"{"share": "/x", "fallback": {"return": "x"}}"#, &[("/fallback/return", inner)]);
+}
+
+#[test]
+fn options_of_all_actions_are_checked() {
+    check_action(
+        r#"{"return": 200, "rewrite": "$x"}"#,
+        &[("/rewrite", "Unknown variable \"x\" in the \"rewrite\" value.")],
+    );
+    let check = |headers: &str, pointer: &str, detail: &str| {
+        let action = format!(r#"{{"return": 200, "response_headers": {headers}}}"#);
+        check_action(&action, &[(&format!("/response_headers{pointer}"), detail)]);
+    };
+    check("[]", "", "The \"response_headers\" value must be an object, but not an array.");
+    check(r#"{"": "x"}"#, "/", "The response header name must not be empty.");
+    let length = "The \"Content-Length\" response header value is not supported";
+    check(r#"{"Content-Length": "1"}"#, "/Content-Length", length);
+    check(r#"{"X": 1}"#, "/X", "The \"X\" response header value must either be a string or a null");
+    check(r#"{"X": "$"}"#, "/X", "Invalid variable at position 0 in the \"X\" value.");
+    let control = "The \"X\" response header value must not contain control characters.";
+    check(r#"{"X": "a\r\nb"}"#, "/X", control);
+    let name = "The response header name \"X Y\" contains characters that no header name may have.";
+    check(r#"{"X Y": null}"#, "/X Y", name);
 }
 
 #[test]

@@ -1,0 +1,156 @@
+//! `match`: what a step asks of a request (UNIT-COMPAT 9.1 and 9.2).
+
+use std::net::SocketAddr;
+
+use crate::condition::Condition;
+use crate::pattern::PatternSet;
+use crate::pattern::address::AddressPatternSet;
+use crate::template::{Exception, Variables};
+
+/// Conditions on a request; without any, every request matches.
+#[derive(Debug, Clone, Default)]
+pub struct Match {
+    /// Tested before the others.
+    pub condition: Option<Condition>,
+    /// On the request method.
+    pub method: Option<PatternSet>,
+    /// On the normalised Host.
+    pub host: Option<PatternSet>,
+    /// On the normalised, decoded path.
+    pub uri: Option<PatternSet>,
+    /// On the decoded query as a whole.
+    pub query: Option<PatternSet>,
+    /// On the query's parameters.
+    pub arguments: NameSets,
+    /// On request fields.
+    pub headers: NameSets,
+    /// On cookies.
+    pub cookies: NameSets,
+    /// On the protocol that the client speaks.
+    pub scheme: Option<Scheme>,
+    /// On the client's address.
+    pub source: Option<AddressPatternSet>,
+    /// On the address that the client has connected to.
+    pub destination: Option<AddressPatternSet>,
+}
+
+/// `scheme`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// Without TLS.
+    Http,
+    /// With TLS.
+    Https,
+}
+
+/// `arguments`, `headers` or `cookies`: one of the objects must hold; no object at all asks nothing.
+#[derive(Debug, Clone, Default)]
+pub struct NameSets(pub Vec<NameSet>);
+
+/// One object: every name must be there, and all its values must match.
+#[derive(Debug, Clone, Default)]
+pub struct NameSet(pub Vec<(Vec<u8>, PatternSet)>);
+
+/// What conditions look at. What costs something to work out is asked for only when a condition needs it;
+/// it is absent unless an implementation says otherwise.
+pub trait Facts: Variables {
+    /// The request method.
+    fn method(&self) -> &[u8];
+
+    /// The normalised Host: lower case, without port and trailing dot; empty when there is none.
+    fn host(&self) -> &[u8];
+
+    /// The path: decoded, normalised, without query.
+    fn path(&self) -> &[u8];
+
+    /// The query as a whole, decoded; empty when there is none.
+    fn query(&self) -> &[u8] {
+        b""
+    }
+
+    /// The query's parameters, decoded.
+    fn arguments(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        std::iter::empty()
+    }
+
+    /// Request fields.
+    fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        std::iter::empty()
+    }
+
+    /// Cookies of all Cookie fields.
+    fn cookies(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        std::iter::empty()
+    }
+
+    /// The protocol that the client speaks.
+    fn scheme(&self) -> Scheme {
+        Scheme::Http
+    }
+
+    /// The client's address; `None` for a Unix socket.
+    fn source(&self) -> Option<SocketAddr> {
+        None
+    }
+
+    /// The address that the client has connected to; `None` for a Unix socket.
+    fn destination(&self) -> Option<SocketAddr> {
+        None
+    }
+}
+
+impl Match {
+    /// Whether every condition holds.
+    ///
+    /// # Errors
+    ///
+    /// When a script of `if` throws.
+    pub fn matches<F: Facts>(&self, facts: &mut F) -> Result<bool, Exception> {
+        if let Some(condition) = &self.condition
+            && !condition.holds(facts)?
+        {
+            return Ok(false);
+        }
+        Ok(self.matches_line(facts) && self.matches_fields(facts) && self.matches_connection(facts))
+    }
+
+    fn matches_line<F: Facts>(&self, facts: &F) -> bool {
+        let holds = |set: &Option<PatternSet>, value| set.as_ref().is_none_or(|set| set.matches(value));
+        holds(&self.uri, facts.path())
+            && holds(&self.host, facts.host())
+            && holds(&self.method, facts.method())
+            && self.query.as_ref().is_none_or(|query| query.matches(facts.query()))
+            && self.arguments.hold(|wanted, set| all_match(facts.arguments(), |name| name == wanted, set))
+    }
+
+    fn matches_fields<F: Facts>(&self, facts: &F) -> bool {
+        let hold = |wanted: &[u8], set: &PatternSet| {
+            all_match(facts.fields(), |name| name.eq_ignore_ascii_case(wanted), set)
+        };
+        self.headers.hold(hold)
+            && self.cookies.hold(|wanted, set| all_match(facts.cookies(), |name| name == wanted, set))
+    }
+
+    fn matches_connection<F: Facts>(&self, facts: &F) -> bool {
+        self.scheme.is_none_or(|scheme| scheme == facts.scheme())
+            && self.source.as_ref().is_none_or(|source| source.matches(facts.source()))
+            && self.destination.as_ref().is_none_or(|local| local.matches(facts.destination()))
+    }
+}
+
+impl NameSets {
+    /// `test` tells whether a name is there and all its values match.
+    fn hold(&self, test: impl Fn(&[u8], &PatternSet) -> bool) -> bool {
+        self.0.is_empty() || self.0.iter().any(|NameSet(set)| set.iter().all(|(name, set)| test(name, set)))
+    }
+}
+
+/// Whether there is a pair of this name, and the values of all of them match.
+fn all_match<'f>(
+    pairs: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+    is_meant: impl Fn(&[u8]) -> bool,
+    set: &PatternSet,
+) -> bool {
+    let mut values = pairs.filter(|(name, _)| is_meant(name)).map(|(_, value)| value).peekable();
+    values.peek().is_some() && values.all(|value| set.matches(value))
+}

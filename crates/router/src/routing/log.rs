@@ -1,0 +1,31 @@
+//! What `settings.http.log_route` writes (UNIT-COMPAT 2.3).
+
+use corral_config::route::{Facts, Route, Step};
+use corral_config::template::Exception;
+
+/// As `Route::choose`, with a line for each step on the way.
+pub(super) fn choose<'r, F: Facts>(route: &'r Route, facts: &mut F) -> Result<Option<&'r Step>, Exception> {
+    for (idx, step) in route.steps.iter().enumerate() {
+        let separator = if route.name.is_some() { "/" } else { "" };
+        let name = route.name.as_deref().unwrap_or_default();
+        if step.conditions.matches(facts)? {
+            tracing::info!(target: "notice", "\"routes{separator}{name}/{idx}\" selected");
+            return Ok(Some(step));
+        }
+        tracing::info!("\"routes{separator}{name}/{idx}\" discarded");
+    }
+    Ok(None)
+}
+
+pub(super) fn rewritten(text: &[u8]) {
+    tracing::info!(target: "notice", "URI rewritten to \"{}\"", text.escape_ascii());
+}
+
+/// The line that begins the story of a request.
+pub(crate) fn request(line: &[u8]) {
+    tracing::info!(target: "notice", "http request line \"{}\"", line.escape_ascii());
+}
+
+pub(crate) fn fallback() {
+    tracing::info!(target: "notice", "\"fallback\" taken");
+}

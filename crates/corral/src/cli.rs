@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use corral_config::address::ListenAddress;
+use clap_complete::Shell;
 
+use crate::client::{Address, Daemon};
 use crate::daemon;
 
 /// An application server: HTTP, static files and PHP in one daemon, configured while it runs.
@@ -42,9 +44,62 @@ pub(crate) enum Command {
 
     /// Show what a running daemon is doing
     Status {
+        /// Show it again and again, each SECONDS (default: 1)
+        #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds)]
+        watch: Option<Duration>,
         #[command(flatten)]
         control: Control,
     },
+
+    /// List, upload or remove certificate bundles of a running daemon
+    Certificate {
+        #[command(subcommand)]
+        command: AssetCommand,
+        #[command(flatten)]
+        control: Control,
+    },
+
+    /// List, upload or remove JavaScript modules of a running daemon
+    JsModule {
+        #[command(subcommand)]
+        command: AssetCommand,
+        #[command(flatten)]
+        control: Control,
+    },
+
+    /// Start an application anew; requests go on being answered meanwhile
+    Restart {
+        /// Its name in the configuration
+        application: String,
+        #[command(flatten)]
+        control: Control,
+    },
+
+    /// Ask the control API as Unit's `unitc` does; `corral unitc --help` says more
+    #[command(disable_help_flag = true)]
+    Unitc {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+
+    /// The most used commands of Unit's `unitctl`; `corral unitctl --help` says more
+    #[command(disable_help_flag = true)]
+    Unitctl {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+
+    /// Set a container up from /docker-entrypoint.d, then become COMMAND, as Unit's images do
+    Entrypoint {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
+
+    /// Print a script that completes this command line in a shell
+    Completion { shell: Shell },
+
+    /// Write the manual pages of all commands into a folder
+    Man { folder: PathBuf },
 
     /// What the daemon starts by itself
     #[command(hide = true)]
@@ -119,6 +174,52 @@ pub(crate) enum ConfigCommand {
         #[arg(default_value = "")]
         path: String,
     },
+    /// Open the configuration or the part at PATH in $VISUAL or $EDITOR, and put it in force
+    ///
+    /// What the daemon refuses is shown with its place in the file, which can be edited again.
+    Edit {
+        #[arg(default_value = "")]
+        path: String,
+    },
+    /// Show how the running configuration differs from FILEs; exits with 1 if it does
+    Diff {
+        /// JSON or YAML, or a folder of such files; several are merged
+        #[arg(required = true, value_name = "FILE|FOLDER")]
+        paths: Vec<PathBuf>,
+    },
+    /// Put in force what FILEs say, with the certificates and js_modules beside them
+    Apply {
+        /// JSON or YAML, or a folder of such files; several are merged
+        #[arg(required = true, value_name = "FILE|FOLDER")]
+        paths: Vec<PathBuf>,
+    },
+}
+
+/// What is done with uploads.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AssetCommand {
+    /// Print the names of all
+    List,
+    /// Print what is known of one
+    Show { name: String },
+    /// Upload FILE, or standard input with `-`, under a name
+    Put {
+        name: String,
+        file: PathBuf,
+        /// Take the place of what has the name, even while it is used
+        #[arg(long)]
+        replace: bool,
+    },
+    /// Remove one
+    Delete { name: String },
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is expected".to_owned())?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if duration >= Duration::from_millis(100) => Ok(duration),
+        _ => Err("at least 0.1 seconds".to_owned()),
+    }
 }
 
 /// Where the daemon is asked.
@@ -127,16 +228,21 @@ pub(crate) struct Control {
     /// Control socket of the daemon: unix:PATH or ADDRESS:PORT
     #[arg(long, env = "CORRAL_CONTROL", default_value = daemon::DEFAULT_CONTROL, global = true)]
     control: String,
+    /// File with the token that the control socket asks for
+    #[arg(long, env = "CORRAL_CONTROL_TOKEN_FILE", value_name = "FILE", global = true)]
+    control_token_file: Option<PathBuf>,
 }
 
 impl Control {
-    /// The address; a plain path means a socket file.
-    pub(crate) fn address(&self) -> anyhow::Result<ListenAddress> {
-        let text = &self.control;
-        let text = if text.starts_with(['/', '.']) { &format!("unix:{text}") } else { text };
-        ListenAddress::parse(text.as_bytes()).with_context(|| {
-            format!("\"{text}\" is no control socket: use unix:PATH, unix:@NAME or ADDRESS:PORT")
-        })
+    /// The daemon; a plain path means a socket file.
+    pub(crate) fn daemon(&self) -> anyhow::Result<Daemon> {
+        let read = |path: &PathBuf| {
+            let token = std::fs::read_to_string(path);
+            let token = token.with_context(|| format!("read the token in \"{}\"", path.display()))?;
+            anyhow::Ok(token.trim().to_owned())
+        };
+        let token = self.control_token_file.as_ref().map(read).transpose()?;
+        Ok(Daemon { address: Address::parse(&self.control)?, token })
     }
 }
 
@@ -169,8 +275,8 @@ mod tests {
 
     #[track_caller]
     fn check_control(text: &str, expected: Option<&str>) {
-        let control = Control { control: text.to_owned() };
-        assert_eq!(control.address().ok().map(|address| address.to_string()).as_deref(), expected);
+        let control = Control { control: text.to_owned(), control_token_file: None };
+        assert_eq!(control.daemon().ok().map(|daemon| daemon.address.to_string()).as_deref(), expected);
     }
 
     #[test]

@@ -1,63 +1,114 @@
 //! Asks the control API of a running daemon: one request on one connection.
 
+mod address;
+
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixStream};
 
 use anyhow::{Context, anyhow, bail};
 use corral_config::address::ListenAddress;
+use corral_config::{Problem, Stage};
 use serde_json::Value;
+
+pub(crate) use self::address::{Address, encode};
+
+/// Where a daemon is asked, and as whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Daemon {
+    pub(crate) address: Address,
+    /// Sent along with each request, for control sockets that want one.
+    pub(crate) token: Option<String>,
+}
+
+/// A request; `path` starts with a slash and is ready for the request line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ask<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) body: Option<&'a [u8]>,
+    /// The version that is to be changed, and no other.
+    pub(crate) if_match: Option<&'a str>,
+}
 
 /// What the daemon answered.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
-    status: u16,
-    body: Vec<u8>,
+    pub(crate) status: u16,
+    /// The version of what was read, when the daemon says it.
+    pub(crate) etag: Option<String>,
+    pub(crate) body: Vec<u8>,
 }
 
-/// Sends a request; `path` starts with a slash and is ready for the request line.
-pub(crate) fn ask(
-    control: &ListenAddress,
-    method: &str,
-    path: &str,
-    body: Option<&[u8]>,
-) -> anyhow::Result<Answer> {
-    let mut connection = connect(control).map_err(|error| explain(control, &error))?;
-    let mut exchange = || -> io::Result<Vec<u8>> {
-        let length = body.map(|body| format!("Content-Length: {}\r\n", body.len())).unwrap_or_default();
-        let head =
-            format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{length}\r\n");
-        connection.write_all(&[head.as_bytes(), body.unwrap_or_default()].concat())?;
-        let mut answer = Vec::new();
-        connection.read_to_end(&mut answer)?;
-        Ok(answer)
-    };
-    let answer = exchange().with_context(|| format!("talk to the daemon at \"{control}\""))?;
-    parse(&answer).with_context(|| format!("understand the answer of \"{control}\""))
-}
+impl Daemon {
+    /// At an address, without a token.
+    pub(crate) fn at(address: ListenAddress) -> Self {
+        Self { address: Address::Socket(address), token: None }
+    }
 
-trait Connection: Read + Write {}
+    /// Reads what is at `path`.
+    pub(crate) fn get(&self, path: &str) -> anyhow::Result<Answer> {
+        self.ask(Ask { method: "GET", path, body: None, if_match: None })
+    }
 
-impl<T: Read + Write> Connection for T {}
+    /// Changes what is at `path`.
+    pub(crate) fn put(&self, path: &str, body: &[u8]) -> anyhow::Result<Answer> {
+        self.ask(Ask { method: "PUT", path, body: Some(body), if_match: None })
+    }
 
-fn connect(control: &ListenAddress) -> io::Result<Box<dyn Connection>> {
-    Ok(match control {
-        ListenAddress::Unix(path) => Box::new(UnixStream::connect(path)?),
-        ListenAddress::Abstract(name) => {
-            Box::new(UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)?)
+    /// Removes what is at `path`.
+    pub(crate) fn delete(&self, path: &str) -> anyhow::Result<Answer> {
+        self.ask(Ask { method: "DELETE", path, body: None, if_match: None })
+    }
+
+    /// Sends a request and reads the answer.
+    pub(crate) fn ask(&self, ask: Ask<'_>) -> anyhow::Result<Answer> {
+        let address = &self.address;
+        if let Address::Ssh(remote) = address {
+            let answer = remote.exchange(ask)?;
+            return parse(&answer).with_context(|| format!("understand the answer of \"{address}\""));
         }
-        ListenAddress::Inet(address) => Box::new(TcpStream::connect(address)?),
-    })
+        let mut connection = address.connect().map_err(|error| explain(address, &error))?;
+        let mut exchange = || -> io::Result<Vec<u8>> {
+            connection.write_all(&self.encode(ask))?;
+            let mut answer = Vec::new();
+            connection.read_to_end(&mut answer)?;
+            Ok(answer)
+        };
+        let answer = exchange().with_context(|| format!("talk to the daemon at \"{address}\""))?;
+        parse(&answer).with_context(|| format!("understand the answer of \"{address}\""))
+    }
+
+    fn encode(&self, ask: Ask<'_>) -> Vec<u8> {
+        let Ask { method, path, body, if_match } = ask;
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+        let mut field = |name: &str, value: &str| {
+            // Writing to a string cannot fail.
+            let _ = write!(head, "{name}: {value}\r\n");
+        };
+        if let Some(token) = &self.token {
+            field("Authorization", &format!("Bearer {token}"));
+        }
+        if let Some(version) = if_match {
+            field("If-Match", version);
+        }
+        if let Some(body) = body {
+            field("Content-Length", &body.len().to_string());
+        }
+        head.push_str("\r\n");
+        [head.as_bytes(), body.unwrap_or_default()].concat()
+    }
 }
 
-fn explain(control: &ListenAddress, error: &io::Error) -> anyhow::Error {
+fn explain(control: &Address, error: &io::Error) -> anyhow::Error {
     let advice = match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-            "no daemon runs there; start one with `corral daemon`, or name its socket with --control"
+            "no daemon runs there; start one with `corral daemon`, or name its socket with --control \
+             or the variable CORRAL_CONTROL"
         }
-        io::ErrorKind::PermissionDenied => "only the user who started the daemon may ask it",
+        io::ErrorKind::PermissionDenied => {
+            "only the user who started the daemon may ask it: try sudo, or start it with --control-group"
+        }
         _ => "is this the control socket of a daemon?",
     };
     anyhow!("connect to \"{control}\": {error}; {advice}")
@@ -71,13 +122,15 @@ fn parse(answer: &[u8]) -> anyhow::Result<Answer> {
     };
     let status = response.code.context("it has no status")?;
     let body = &answer[head_len..];
-    let length = response.headers.iter().find(|field| field.name.eq_ignore_ascii_case("content-length"));
-    let length = length.map(|field| std::str::from_utf8(field.value)?.parse::<usize>().context("its length"));
+    let field = |name: &str| response.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name));
+    let etag = field("etag").map(|field| String::from_utf8_lossy(field.value).into_owned());
+    let length = field("content-length")
+        .map(|field| std::str::from_utf8(field.value)?.parse::<usize>().context("its length"));
     match length.transpose()? {
         Some(length) if length != body.len() => {
             bail!("it has {} bytes where {length} were announced", body.len())
         }
-        _ => Ok(Answer { status, body: body.to_vec() }),
+        _ => Ok(Answer { status, etag, body: body.to_vec() }),
     }
 }
 
@@ -92,6 +145,23 @@ impl Answer {
             Err(_) => bail!("the daemon answered with status {}", self.status),
         }
     }
+}
+
+/// Each problem of a refused configuration: where, as a JSON pointer, and what.
+pub(crate) fn problems(answer: &Answer) -> Vec<Problem> {
+    let Ok(reply) = serde_json::from_slice::<Value>(&answer.body) else { return Vec::new() };
+    let all = match reply["errors"].as_array() {
+        Some(problems) => problems.clone(),
+        None => vec![reply],
+    };
+    let one = |problem: &Value| {
+        let pointer = problem["location"]["path"].as_str()?.to_owned();
+        let detail = problem["detail"].as_str()?.to_owned();
+        let suggestion = problem["suggestion"].as_str().map(str::to_owned);
+        // The stage is of no interest here: the reply's title says it.
+        Some(Problem { pointer, detail, suggestion, stage: Stage::Validation })
+    };
+    all.iter().filter_map(one).collect()
 }
 
 /// The title, then each problem with its place and what was probably meant.

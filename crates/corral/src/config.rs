@@ -1,30 +1,35 @@
 //! `corral config`: reads and changes the configuration of a running daemon.
 
+mod apply;
+mod diff;
+pub(crate) mod edit;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use corral_config::address::ListenAddress;
-
 use crate::cli::ConfigCommand;
-use crate::client;
+use crate::client::{self, Daemon, encode};
 
-pub(crate) fn command(command: &ConfigCommand, control: &ListenAddress) -> anyhow::Result<ExitCode> {
+pub(crate) fn command(command: &ConfigCommand, daemon: &Daemon) -> anyhow::Result<ExitCode> {
     let body = match command {
-        ConfigCommand::Get { path } => client::ask(control, "GET", &target(path), None)?.into_body()?,
-        ConfigCommand::Delete { path } => client::ask(control, "DELETE", &target(path), None)?.into_body()?,
+        ConfigCommand::Get { path } => daemon.get(&target(path))?.into_body()?,
+        ConfigCommand::Delete { path } => daemon.delete(&target(path))?.into_body()?,
         ConfigCommand::Set { path, file } => {
             let (path, file) = what_to_set(path.as_deref(), file.as_deref(), Path::is_file);
             let document = client::read_input(&file)?;
-            client::ask(control, "PUT", &target(path), Some(&document))?.into_body()?
+            daemon.put(&target(path), &document)?.into_body()?
         }
+        ConfigCommand::Edit { path } => return edit::command(daemon, &target(path)),
+        ConfigCommand::Diff { paths } => return diff::command(daemon, paths),
+        ConfigCommand::Apply { paths } => apply::command(daemon, paths)?,
     };
     print(&body)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The daemon ends lines as HTTP does; a terminal does not.
-fn print(body: &[u8]) -> anyhow::Result<()> {
+pub(crate) fn print(body: &[u8]) -> anyhow::Result<()> {
     let text = String::from_utf8_lossy(body).replace("\r\n", "\n");
     let mut stdout = std::io::stdout().lock();
     match writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush()) {
@@ -52,16 +57,6 @@ fn target(path: &str) -> String {
     let path = path.trim_matches('/');
     let path = path.strip_prefix("config/").unwrap_or(if path == "config" { "" } else { path });
     if path.is_empty() { "/config".to_owned() } else { format!("/config/{}", encode(path)) }
-}
-
-/// Percent-encodes what may not stand in a request line. A `%` stays: `a%2Fb` names the member `a/b`.
-fn encode(path: &str) -> String {
-    let byte = |byte: u8| match byte {
-        b'#' | b'?' | b'"' | b'<' | b'>' => format!("%{byte:02X}"),
-        b'!'..=b'~' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    path.bytes().map(byte).collect()
 }
 
 #[cfg(test)]

@@ -22,10 +22,10 @@ pub(crate) const DEFAULT_CONTROL: &str = "unix:/run/corral/control.sock";
 pub(crate) struct Flavour {
     /// Lines of `--version`.
     version: &'static str,
-    control: &'static str,
+    pub(crate) control: &'static str,
     pid_file: &'static str,
     log: &'static str,
-    state_dir: &'static str,
+    pub(crate) state_dir: &'static str,
     /// Tried in this order: the first that exists is the unprivileged user.
     users: &'static [&'static str],
     /// Whether the log is on standard error when the daemon stays in the foreground.

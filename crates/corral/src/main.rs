@@ -2,24 +2,29 @@
 
 #![forbid(unsafe_code)]
 
+mod asset;
 mod check;
 mod cli;
 mod client;
 mod config;
 mod daemon;
+mod entrypoint;
 mod files;
+mod generate;
 mod internal;
 mod log;
 mod reader;
 mod serve;
 mod site;
 mod status;
+mod unit;
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use corral_config::plan::AssetKind;
 
 use crate::cli::{Cli, Command};
 use crate::daemon::Flavour;
@@ -30,8 +35,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let result = match arguments.split_first() {
-        Some((name, rest)) if is_unitd(name) => daemon::command(&Flavour::unit(), name, rest),
-        _ => run(Cli::parse_from(&arguments)),
+        Some((name, rest)) => match file_name(name) {
+            "unitd" | "unitd-debug" => daemon::command(&Flavour::unit(), name, rest),
+            "unitc" => unit::unitc::command(rest),
+            "unitctl" => unit::unitctl::command(rest),
+            _ => run(Cli::parse_from(&arguments)),
+        },
+        None => run(Cli::parse_from(&arguments)),
     };
     result.unwrap_or_else(|error| {
         eprintln!("corral: {error:#}");
@@ -39,9 +49,9 @@ fn main() -> ExitCode {
     })
 }
 
-/// Whether the executable was called by the name of Unit's daemon.
-fn is_unitd(name: &OsString) -> bool {
-    Path::new(name).file_name().is_some_and(|name| name == "unitd" || name == "unitd-debug")
+/// By which name the executable was called: a link may have one of Unit's.
+fn file_name(name: &OsString) -> &str {
+    Path::new(name).file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
@@ -50,9 +60,21 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Daemon { arguments } => {
             daemon::command(&Flavour::corral(), &OsString::from("corral daemon"), &arguments)
         }
-        Command::Config { command, control } => config::command(&command, &control.address()?),
+        Command::Config { command, control } => config::command(&command, &control.daemon()?),
         Command::Check(options) => check::command(&options),
-        Command::Status { control } => status::command(&control.address()?),
+        Command::Status { watch, control } => status::command(&control.daemon()?, watch),
+        Command::Certificate { command, control } => {
+            asset::command(&command, AssetKind::Certificate, &control.daemon()?)
+        }
+        Command::JsModule { command, control } => {
+            asset::command(&command, AssetKind::Script, &control.daemon()?)
+        }
+        Command::Restart { application, control } => asset::restart(&application, &control.daemon()?),
+        Command::Unitc { arguments } => unit::unitc::command(&arguments),
+        Command::Unitctl { arguments } => unit::unitctl::command(&arguments),
+        Command::Entrypoint { command } => entrypoint::command(&command),
+        Command::Completion { shell } => Ok(generate::completion(shell)),
+        Command::Man { folder } => generate::manual(&folder),
         Command::Internal { role, console } => internal::command(role, console),
     }
 }

@@ -1,22 +1,47 @@
 //! `corral status`: the figures of a running daemon as a person reads them.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
-use corral_config::address::ListenAddress;
 use serde_json::Value;
 
-use crate::client;
+use crate::client::Daemon;
 
-pub(crate) fn command(control: &ListenAddress) -> anyhow::Result<ExitCode> {
-    let body = client::ask(control, "GET", "/status", None)?.into_body()?;
-    let status: Value = serde_json::from_slice(&body).context("the status is no JSON")?;
-    print!("{}", render(&status));
-    Ok(ExitCode::SUCCESS)
+pub(crate) fn command(daemon: &Daemon, watch: Option<Duration>) -> anyhow::Result<ExitCode> {
+    let Some(interval) = watch else {
+        print(&render(&read(daemon)?))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    // Home and clear below: the screen does not flicker, and what was there before can be scrolled to.
+    let before = if io::stdout().is_terminal() { "\x1b[H\x1b[J" } else { "" };
+    loop {
+        let text = match read(daemon) {
+            Ok(status) => render(&status),
+            // It may be on its way back.
+            Err(error) => format!("{error:#}\n"),
+        };
+        if print(&format!("{before}{text}\n")).is_err() {
+            return Ok(ExitCode::SUCCESS); // nobody reads any more
+        }
+        std::thread::sleep(interval);
+    }
 }
 
-fn render(status: &Value) -> String {
+/// The figures as the daemon gives them.
+pub(crate) fn read(daemon: &Daemon) -> anyhow::Result<Value> {
+    let body = daemon.get("/status")?.into_body()?;
+    serde_json::from_slice(&body).context("the status is no JSON")
+}
+
+fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+}
+
+pub(crate) fn render(status: &Value) -> String {
     let mut text = String::new();
     let connections = &status["connections"];
     // Writing to a string cannot fail.

@@ -94,5 +94,18 @@ pub fn read(sources: &[Source], world: &dyn World) -> Result<Manifest, Vec<Fault
     }
 }
 
+/// Reads one text as it is: dollar signs stand for themselves.
+///
+/// # Errors
+///
+/// With the first fault of the text.
+pub fn read_plain(source: &Source) -> Result<Manifest, Fault> {
+    let tree = match source.format {
+        Format::Json => json::read(source),
+        Format::Yaml => yaml::read(source),
+    };
+    tree.map(Manifest::new)
+}
+
 #[cfg(test)]
 mod tests;

@@ -64,16 +64,21 @@ fn a_request_goes_over_a_socket_file() {
         connection.write_all(reply("200 OK", "{}").as_bytes()).unwrap();
         String::from_utf8(request).unwrap()
     });
-    let answer = ask(&ListenAddress::Unix(path), "PUT", "/config", Some(b"{}")).unwrap();
+    let daemon = Daemon { token: Some("s3cret".to_owned()), ..Daemon::at(ListenAddress::Unix(path)) };
+    let ask = Ask { method: "PUT", path: "/config", body: Some(b"{}"), if_match: Some("\"7\"") };
+    let answer = daemon.ask(ask).unwrap();
     assert_eq!(answer.into_body().unwrap(), b"{}");
     let request = server.join().unwrap();
     assert!(request.starts_with("PUT /config HTTP/1.1\r\n") && request.ends_with("\r\n\r\n{}"), "{request}");
+    for field in ["Authorization: Bearer s3cret\r\n", "If-Match: \"7\"\r\n", "Content-Length: 2\r\n"] {
+        assert!(request.contains(field), "{request}");
+    }
 }
 
 #[test]
 fn nobody_there_is_explained() {
-    let error = ask(&ListenAddress::Unix("/no/such/socket".into()), "GET", "/", None).unwrap_err();
+    let error = Daemon::at(ListenAddress::Unix("/no/such/socket".into())).get("/").unwrap_err();
     assert!(error.to_string().contains("start one with `corral daemon`"), "{error}");
     let name = format!("corral-nobody-{}", std::process::id());
-    assert!(ask(&ListenAddress::Abstract(name.into_bytes()), "GET", "/", None).is_err());
+    assert!(Daemon::at(ListenAddress::Abstract(name.into_bytes())).get("/").is_err());
 }

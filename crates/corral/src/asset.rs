@@ -1,0 +1,83 @@
+//! `corral certificate`, `corral js-module` and `corral restart`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use corral_config::plan::AssetKind;
+use serde_json::Value;
+
+use crate::cli::AssetCommand;
+use crate::client::{self, Daemon};
+use crate::config::print;
+
+pub(crate) fn command(command: &AssetCommand, kind: AssetKind, daemon: &Daemon) -> anyhow::Result<ExitCode> {
+    let body = match command {
+        AssetCommand::List => {
+            let all = daemon.get(collection(kind))?.into_body()?;
+            let all: Value = serde_json::from_slice(&all).context("the list is no JSON")?;
+            let names = all.as_object().into_iter().flatten().map(|(name, about)| line(name, about));
+            print!("{}", names.collect::<String>());
+            return Ok(ExitCode::SUCCESS);
+        }
+        AssetCommand::Show { name } => daemon.get(&target(kind, name))?.into_body()?,
+        AssetCommand::Delete { name } => daemon.delete(&target(kind, name))?.into_body()?,
+        AssetCommand::Put { name, file, replace } => upload(daemon, kind, name, file, *replace)?,
+    };
+    print(&body)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Replaces a bundle while it is used, unless told otherwise: the daemon refuses that.
+fn upload(
+    daemon: &Daemon,
+    kind: AssetKind,
+    name: &str,
+    file: &Path,
+    replace: bool,
+) -> anyhow::Result<Vec<u8>> {
+    let content = client::read_input(file)?;
+    let query = if replace { "?replace=true" } else { "" };
+    daemon.put(&format!("{}{query}", target(kind, name)), &content)?.into_body()
+}
+
+/// The name, and the end of a certificate.
+fn line(name: &str, about: &Value) -> String {
+    let leaf = &about["chain"][0];
+    match (leaf["subject"]["common_name"].as_str(), leaf["validity"]["until"].as_str()) {
+        (subject, Some(until)) => format!("{name}\t{}\tuntil {until}\n", subject.unwrap_or("-")),
+        _ => format!("{name}\n"),
+    }
+}
+
+fn collection(kind: AssetKind) -> &'static str {
+    match kind {
+        AssetKind::Certificate => "/certificates",
+        AssetKind::Script => "/js_modules",
+    }
+}
+
+/// Where one content is; its name is one segment of the path, whatever it holds.
+pub(crate) fn target(kind: AssetKind, name: &str) -> String {
+    format!("{}/{}", collection(kind), segment(name))
+}
+
+/// Percent-encodes everything that has a meaning in paths.
+pub(crate) fn segment(name: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    name.bytes().map(byte).collect()
+}
+
+pub(crate) fn restart(application: &str, daemon: &Daemon) -> anyhow::Result<ExitCode> {
+    let target = format!("/control/applications/{}/restart", segment(application));
+    let answer = daemon.get(&target)?;
+    if answer.status == 404 {
+        anyhow::bail!("there is no application \"{application}\"; `corral status` lists them");
+    }
+    answer.into_body()?;
+    println!("{application}: restarted");
+    Ok(ExitCode::SUCCESS)
+}

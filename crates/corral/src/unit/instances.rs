@@ -1,0 +1,61 @@
+//! Daemons of this machine, found by the titles of their main processes.
+
+use std::fs;
+
+/// One daemon.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Instance {
+    pub(super) pid: u32,
+    pub(super) version: String,
+    /// The control address, when the command line named it.
+    pub(super) control: Option<String>,
+}
+
+/// Those that run, by process id.
+pub(super) fn running() -> Vec<Instance> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let mut found: Vec<_> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let command = fs::read(entry.path().join("cmdline")).ok()?;
+            parse(pid, &String::from_utf8_lossy(&command))
+        })
+        .collect();
+    found.sort_by_key(|instance| instance.pid);
+    found
+}
+
+/// Reads `corral: main vVERSION [ARGUMENTS]`, and `unit: main …` likewise.
+fn parse(pid: u32, command: &str) -> Option<Instance> {
+    let title = command.trim_matches(['\0', ' ']);
+    let rest = title.strip_prefix("corral: main v").or_else(|| title.strip_prefix("unit: main v"))?;
+    let (version, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    let arguments = rest.trim_start_matches('[').trim_end_matches(']');
+    let mut words = arguments.split(['\0', ' ']).skip_while(|word| *word != "--control").skip(1);
+    Some(Instance { pid, version: version.to_owned(), control: words.next().map(str::to_owned) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(command: &str, expected: Option<(&str, Option<&str>)>) {
+        let found = parse(1, command);
+        let found = found.as_ref().map(|found| (found.version.as_str(), found.control.as_deref()));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn titles_are_read() {
+        check("corral: main v0.1.0 []", Some(("0.1.0", None)));
+        check(
+            "corral: main v0.1.0 [--no-daemon --control unix:/run/c.sock --log /x]\0\0",
+            Some(("0.1.0", Some("unix:/run/c.sock"))),
+        );
+        check("unit: main v1.35.0 [unitd --control 127.0.0.1:80]", Some(("1.35.0", Some("127.0.0.1:80"))));
+        check("corral: router", None);
+        check("grep corral: main v1", None);
+    }
+}

@@ -1,6 +1,6 @@
 //! `if`: a template whose text says yes or no (UNIT-COMPAT 9.1 and 18).
 
-use crate::template::{Exception, Template, TemplateError, Variables};
+use crate::template::{Exception, Template, Variables};
 
 /// A condition as it is written: a template, negated by a leading `!`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,11 +15,8 @@ impl Condition {
     ///
     /// # Errors
     ///
-    /// Those of the template.
-    pub fn parse(
-        text: &[u8],
-        parse: impl FnOnce(&[u8]) -> Result<Template, TemplateError>,
-    ) -> Result<Self, TemplateError> {
+    /// Those of `parse`.
+    pub fn parse<E>(text: &[u8], parse: impl FnOnce(&[u8]) -> Result<Template, E>) -> Result<Self, E> {
         let body = text.strip_prefix(b"!").unwrap_or(text);
         Ok(Self { template: parse(body)?, expected: body.len() == text.len() })
     }

@@ -45,8 +45,10 @@ pub fn fuzz_address(input: &[u8]) {
 /// A template without variables must be constant.
 pub fn fuzz_template(input: &[u8]) {
     let Ok(template) = Template::parse(input) else { return };
-    let has_variables = template.variables().next().is_some();
-    assert_eq!(template.is_constant().is_none(), has_variables, "constant template");
+    let varies = template.variables().next().is_some() || template.script().is_some();
+    assert_eq!(template.is_constant().is_none(), varies, "constant template");
+    assert_eq!(template.script().is_some(), input.starts_with(b"`"), "script");
+    assert!(!varies || Template::is_dynamic(input), "what varies shows it");
 }
 
 /// Whatever a document says is either in the configuration or among the problems.
@@ -58,7 +60,11 @@ pub fn fuzz_document(input: &[u8]) {
         Ok(config) => {
             assert_eq!(config.listeners.len(), count("listeners"), "listeners");
             assert_eq!(config.applications.len(), count("applications"), "applications");
-            assert_eq!(config.access_log.is_some(), document.member("access_log").is_some(), "access log");
+            let n_logs = match document.member("access_log") {
+                Some(Value::Array(logs)) => logs.len(),
+                log => usize::from(log.is_some()),
+            };
+            assert_eq!(config.access_logs.len(), n_logs, "access logs");
             let n_steps = document.member("routes").map_or(0, count_steps);
             assert_eq!(config.routes.iter().map(|route| route.steps.len()).sum::<usize>(), n_steps, "steps");
             let plan = config.plan();

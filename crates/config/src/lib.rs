@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod access_log;
 pub mod address;
 pub mod condition;
 mod destination;
@@ -24,8 +25,7 @@ pub mod tls;
 pub mod upstream;
 mod validate;
 
-use std::path::PathBuf;
-
+use self::access_log::AccessLog;
 use self::destination::Destinations;
 use self::listener::Listener;
 use self::plan::{AppSpec, AssetNames, ListenerPlan, Plan};
@@ -53,18 +53,11 @@ pub struct Config {
     pub proxies: Vec<Upstream>,
     /// With every default filled in.
     pub settings: Settings,
-    /// Where requests are logged, if anywhere.
-    pub access_log: Option<AccessLog>,
+    /// Where requests are logged.
+    pub access_logs: Vec<AccessLog>,
     /// The certificate bundles and JavaScript modules that it names.
     pub assets: AssetNames,
     destinations: Destinations,
-}
-
-/// `access_log`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccessLog {
-    /// The file.
-    pub path: PathBuf,
 }
 
 impl Config {
@@ -85,8 +78,9 @@ impl Config {
         Plan {
             listeners: listeners.collect(),
             applications: self.applications.clone(),
-            access_log: self.access_log.as_ref().map(|log| log.path.clone()),
+            access_logs: self.access_logs.iter().map(|log| log.path.clone()).collect(),
             listen_threads: self.settings.listen_threads,
+            log: self.settings.log,
         }
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::assets::{Asset, AssetKind, AssetNames, Assets};
 use crate::address::ListenAddress;
+use crate::settings::LogSettings;
 
 /// Everything that `main` may bind, open and start for one configuration, and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,10 +20,12 @@ pub struct Plan {
     pub listeners: Vec<ListenerPlan>,
     /// Applications to run, in the order of the document.
     pub applications: Vec<AppSpec>,
-    /// The access log's file, opened by `main` for the router.
-    pub access_log: Option<PathBuf>,
+    /// Files of the access logs, opened by `main` for the router.
+    pub access_logs: Vec<PathBuf>,
     /// Event loops of the router; `None` means one for each processor.
     pub listen_threads: Option<NonZeroU32>,
+    /// How the processes log.
+    pub log: LogSettings,
 }
 
 /// One listening socket.

@@ -1,8 +1,12 @@
 //! `settings` (UNIT-COMPAT 15) with every default filled in.
 
+mod observe;
+
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
+
+pub use self::observe::{LogFormat, LogLevel, LogSettings, TelemetryProtocol, TelemetrySettings};
 
 use crate::pattern::PatternSet;
 
@@ -13,6 +17,29 @@ pub struct Settings {
     pub http: HttpSettings,
     /// Event loops of the router; `None` means one for each processor.
     pub listen_threads: Option<NonZeroU32>,
+    /// JavaScript modules that templates can use, each once.
+    pub js_module: Vec<String>,
+    /// What scripts may take.
+    pub js_limits: ScriptLimits,
+    /// Which lines are logged, and how they look.
+    pub log: LogSettings,
+    /// Where spans of requests are sent, if anywhere.
+    pub telemetry: Option<TelemetrySettings>,
+}
+
+/// `settings.js_limits`: what the scripts of one event loop may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScriptLimits {
+    /// Bytes, for all scripts of a configuration together.
+    pub memory: usize,
+    /// For one evaluation, during which the event loop does nothing else.
+    pub timeout: Duration,
+}
+
+impl Default for ScriptLimits {
+    fn default() -> Self {
+        Self { memory: 64 << 20, timeout: Duration::from_millis(200) }
+    }
 }
 
 /// `settings.http`: one set for all listeners.

@@ -1,12 +1,32 @@
-//! Strings with variables (UNIT-COMPAT 14.1), parsed once and rendered for each request.
+//! Strings with variables, or in JavaScript (UNIT-COMPAT 14), parsed once and rendered for each request.
 //!
-//! What a variable's value is belongs to the one who renders.
+//! What a variable's value is, and what a script gives, belongs to the one who renders.
 
-/// A string that may contain variables.
+/// A string that may contain variables, or a JavaScript template literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
+    content: Content,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Content {
     /// Literals are not empty and never side by side.
-    parts: Vec<Part>,
+    Parts(Vec<Part>),
+    Script(Script),
+}
+
+/// A JavaScript expression that begins with a template literal; nothing is known about its syntax.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    source: String,
+}
+
+impl Script {
+    /// As it is written in the document.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,10 +71,34 @@ pub enum Variable {
     ResponseHeader(Vec<u8>),
 }
 
+impl Variable {
+    /// The variable that is written as `$name`; `dollar` is none.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        let simple = SIMPLE.iter().find(|(known, _)| *known == name);
+        if let Some((_, variable)) = simple {
+            return Some(variable.clone());
+        }
+        let (family, rest) =
+            FAMILIES.iter().find_map(|(prefix, family)| Some((family, name.strip_prefix(prefix)?)))?;
+        (!rest.is_empty()).then(|| family(rest))
+    }
+}
+
 /// Supplies the values.
 pub trait Variables {
     /// Appends the value of `variable`; nothing when it is not set.
     fn append(&mut self, variable: &Variable, out: &mut Vec<u8>);
+
+    /// Appends what `script` gives for the request at hand.
+    ///
+    /// # Errors
+    ///
+    /// When the script throws, which it always does where no scripts can be evaluated.
+    fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
+        let _ = (script, out);
+        Err(Exception("scripts cannot be evaluated here".to_owned()))
+    }
 }
 
 /// A script of a template failed; the request is answered with 500.
@@ -71,9 +115,9 @@ pub enum TemplateError {
     /// A `$` that starts no variable, with its offset in bytes.
     #[error("Invalid variable at position {0}")]
     InvalidVariable(usize),
-    /// A JavaScript template literal.
-    #[error("Unit is built without support of njs: \"--njs\" ./configure option is missing.")]
-    JavaScript,
+    /// A JavaScript template literal that is no text.
+    #[error("\"SyntaxError: the source is not valid UTF-8\"")]
+    NotUtf8,
 }
 
 impl Template {
@@ -81,34 +125,39 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// When a variable is malformed or unknown, or when the text is a JavaScript literal.
+    /// When a variable is malformed or unknown. The syntax of a script is not looked at.
     pub fn parse(text: &[u8]) -> Result<Self, TemplateError> {
-        if text.first() == Some(&b'`') {
-            return Err(TemplateError::JavaScript);
-        }
-        let mut template = Self { parts: Vec::new() };
-        let mut at = 0;
-        while at < text.len() {
-            if text[at] == b'$' {
-                let (name, end) = variable_name(text, at)?;
-                template.push_variable(name)?;
-                at = end;
-            } else {
-                let len = memchr::memchr(b'$', &text[at..]).unwrap_or(text.len() - at);
-                template.push_literal(&text[at..at + len]);
-                at += len;
-            }
-        }
-        Ok(template)
+        let content = if text.first() == Some(&b'`') {
+            let source = String::from_utf8(text.to_vec()).map_err(|_| TemplateError::NotUtf8)?;
+            Content::Script(Script { source })
+        } else {
+            Content::Parts(parse_parts(text)?)
+        };
+        Ok(Self { content })
+    }
+
+    /// Whether `text` may differ from request to request: only then it is worth a template.
+    #[must_use]
+    pub fn is_dynamic(text: &[u8]) -> bool {
+        text.iter().any(|byte| matches!(byte, b'$' | b'`'))
     }
 
     /// The text, when no variable is in it.
     #[must_use]
     pub fn is_constant(&self) -> Option<&[u8]> {
-        match self.parts.as_slice() {
-            [] => Some(b""),
-            [Part::Literal(text)] => Some(text),
+        match self.parts() {
+            Some([]) => Some(b""),
+            Some([Part::Literal(text)]) => Some(text),
             _ => None,
+        }
+    }
+
+    /// The script, when it is one.
+    #[must_use]
+    pub fn script(&self) -> Option<&Script> {
+        match &self.content {
+            Content::Script(script) => Some(script),
+            Content::Parts(_) => None,
         }
     }
 
@@ -118,7 +167,11 @@ impl Template {
     ///
     /// When a script of the template throws; what was appended by then stays.
     pub fn render(&self, variables: &mut dyn Variables, out: &mut Vec<u8>) -> Result<(), Exception> {
-        for part in &self.parts {
+        let parts = match &self.content {
+            Content::Parts(parts) => parts,
+            Content::Script(script) => return variables.evaluate(script, out),
+        };
+        for part in parts {
             match part {
                 Part::Literal(text) => out.extend_from_slice(text),
                 Part::Variable(variable) => variables.append(variable, out),
@@ -127,30 +180,55 @@ impl Template {
         Ok(())
     }
 
-    /// The variables, in the order of the text; one that stands twice comes twice.
+    /// The variables, in the order of the text; one that stands twice comes twice. Those of scripts are
+    /// not known.
     pub fn variables(&self) -> impl Iterator<Item = &Variable> {
-        self.parts.iter().filter_map(|part| match part {
+        self.parts().into_iter().flatten().filter_map(|part| match part {
             Part::Variable(variable) => Some(variable),
             Part::Literal(_) => None,
         })
     }
 
-    fn push_variable(&mut self, name: &str) -> Result<(), TemplateError> {
-        if name == "dollar" {
-            self.push_literal(b"$");
-            return Ok(());
+    fn parts(&self) -> Option<&[Part]> {
+        match &self.content {
+            Content::Parts(parts) => Some(parts),
+            Content::Script(_) => None,
         }
-        let variable = find_variable(name).ok_or_else(|| TemplateError::UnknownVariable(name.to_owned()))?;
-        self.parts.push(Part::Variable(variable));
-        Ok(())
     }
+}
 
-    fn push_literal(&mut self, text: &[u8]) {
-        if let Some(Part::Literal(last)) = self.parts.last_mut() {
-            last.extend_from_slice(text);
+fn parse_parts(text: &[u8]) -> Result<Vec<Part>, TemplateError> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        if text[at] == b'$' {
+            let (name, end) = variable_name(text, at)?;
+            push_variable(&mut parts, name)?;
+            at = end;
         } else {
-            self.parts.push(Part::Literal(text.to_vec()));
+            let len = memchr::memchr(b'$', &text[at..]).unwrap_or(text.len() - at);
+            push_literal(&mut parts, &text[at..at + len]);
+            at += len;
         }
+    }
+    Ok(parts)
+}
+
+fn push_variable(parts: &mut Vec<Part>, name: &str) -> Result<(), TemplateError> {
+    if name == "dollar" {
+        push_literal(parts, b"$");
+        return Ok(());
+    }
+    let variable = Variable::find(name).ok_or_else(|| TemplateError::UnknownVariable(name.to_owned()))?;
+    parts.push(Part::Variable(variable));
+    Ok(())
+}
+
+fn push_literal(parts: &mut Vec<Part>, text: &[u8]) {
+    if let Some(Part::Literal(last)) = parts.last_mut() {
+        last.extend_from_slice(text);
+    } else {
+        parts.push(Part::Literal(text.to_vec()));
     }
 }
 
@@ -170,16 +248,6 @@ fn variable_name(text: &[u8], start: usize) -> Result<(&str, usize), TemplateErr
 
 fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_'
-}
-
-fn find_variable(name: &str) -> Option<Variable> {
-    let simple = SIMPLE.iter().find(|(known, _)| *known == name);
-    if let Some((_, variable)) = simple {
-        return Some(variable.clone());
-    }
-    let (family, rest) =
-        FAMILIES.iter().find_map(|(prefix, family)| Some((family, name.strip_prefix(prefix)?)))?;
-    (!rest.is_empty()).then(|| family(rest))
 }
 
 /// A field's name as it is compared: lower case, `-` for `_`.

@@ -27,13 +27,14 @@ use std::path::PathBuf;
 
 use self::context::Context;
 use self::schema::{ARRAY, Member, OBJECT, STRING};
+use crate::access_log::AccessLog;
 use crate::json::{MAX_DEPTH, Value};
 use crate::listener::Listener;
 use crate::plan::AppSpec;
 use crate::route::Route;
 use crate::settings::Settings;
 use crate::upstream::Upstream;
-use crate::{AccessLog, Config, Problem};
+use crate::{Config, Problem};
 
 /// What the world outside the document offers. What was not named with a builder does not exist.
 #[derive(Debug, Clone)]
@@ -134,7 +135,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     if !problems.is_empty() {
         return Err(problems);
     }
-    let Draft { listeners, routes, applications, upstreams, settings, access_log } = draft;
+    let Draft { listeners, routes, applications, upstreams, settings, access_logs } = draft;
     Ok(Config {
         listeners,
         routes,
@@ -142,7 +143,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
         upstreams,
         proxies,
         settings,
-        access_log,
+        access_logs,
         assets,
         destinations,
     })
@@ -155,7 +156,7 @@ struct Draft {
     applications: Vec<AppSpec>,
     upstreams: Vec<Upstream>,
     settings: Settings,
-    access_log: Option<AccessLog>,
+    access_logs: Vec<AccessLog>,
 }
 
 const ROOT: &[Member<Draft>] = &[
@@ -166,9 +167,10 @@ const ROOT: &[Member<Draft>] = &[
         draft.applications = applications::read(cx, field);
     }),
     Member::optional("upstreams", OBJECT, |cx, field, draft| draft.upstreams = upstreams::read(cx, field)),
-    Member::optional("access_log", STRING.or(OBJECT), |cx, field, draft| {
-        draft.access_log = access_log::read(cx, field);
-    }),
+    Member::<Draft>::optional("access_log", STRING.or(OBJECT), |cx, field, draft| {
+        draft.access_logs = access_log::read(cx, field);
+    })
+    .or_beyond_unit(ARRAY),
 ];
 
 #[cfg(test)]

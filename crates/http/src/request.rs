@@ -62,7 +62,7 @@ pub enum Progress {
 /// All methods that take `buf` want the buffer that was given to `parse_head`, which may have moved and
 /// grown, but not changed. A typical head allocates nothing. They answer empty values before
 /// `parse_head` answered `Complete`.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Head {
     phase: Phase,
     /// Where the first line that was not yet understood begins.
@@ -258,7 +258,7 @@ impl Field {
 }
 
 /// What the fields about the connection say, before the version is considered.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct ConnectionOptions {
     close: bool,
     keep_alive: bool,

@@ -213,11 +213,13 @@ pub enum ToRouter {
         /// As configured.
         address: ListenAddress,
     },
-    /// The access log for the generation that is being prepared. Carries the open file. Sent for the
+    /// An access log for the generation that is being prepared. Carries the open file. Sent for the
     /// one in force when log files are reopened: the file takes the place of the old one at once.
     AccessLog {
         /// The generation that it belongs to.
         generation: Generation,
+        /// Which of the configuration's logs.
+        log: u32,
     },
     /// An application's prototype is ready. Carries the bell: its memory, then one eventfd for
     /// each event loop. Comes again for an instance whose prototype died and was replaced, after

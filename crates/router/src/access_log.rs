@@ -1,106 +1,104 @@
-//! The access log: one line for each request, written at once.
+//! An access log: an entry for each request that its condition holds for, written at once or gathered.
+
+mod entry;
+mod gather;
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
+use std::time::Instant;
 
-use corral_config::template::{Template, Variable, Variables};
-
+use corral_channel::Lane;
+use corral_config::access_log::{AccessLog as Settings, Format};
+use corral_config::condition::Condition;
+use corral_config::template::Variables;
 use parking_lot::RwLock;
 
-use crate::buffers;
+use self::gather::Gatherer;
+use crate::{buffers, script};
 
-/// The combined format that web servers share.
-const DEFAULT_FORMAT: &[u8] = b"$remote_addr - - [$time_local] \"$request_line\" $status $body_bytes_sent \
-    \"$header_referer\" \"$header_user_agent\"";
-
-/// An open log; its file is in append mode, so that lines of several event loops do not mix.
+/// An open log; its file is in append mode, so that entries of several event loops do not mix.
 pub(crate) struct AccessLog {
     /// Exchanged when log files are reopened.
     file: RwLock<File>,
-    format: Template,
+    format: Format,
+    condition: Option<Condition>,
+    gatherer: Option<Gatherer>,
 }
 
 impl AccessLog {
-    pub(crate) fn new(file: File) -> Self {
-        let format = Template::parse(DEFAULT_FORMAT).expect("the default format is a valid template");
-        Self { file: RwLock::new(file), format }
+    pub(crate) fn new(file: File, settings: &Settings, n_lanes: usize) -> Self {
+        let Settings { path: _, format, condition, buffer } = settings;
+        Self {
+            file: RwLock::new(file),
+            format: format.clone(),
+            condition: condition.clone(),
+            gatherer: buffer.map(|buffer| Gatherer::new(buffer, n_lanes)),
+        }
     }
 
-    /// Goes on in another file.
+    /// Goes on in another file; what was gathered goes to the one before.
     pub(crate) fn replace_file(&self, file: File) {
+        self.flush();
         *self.file.write() = file;
     }
 
-    /// Writes one line. A log that cannot be written never fails a request.
-    pub(crate) fn write(&self, variables: &mut dyn Variables) {
-        let mut line = buffers::take();
-        if let Err(exception) = self.format.render(&mut Escaped(variables), &mut line) {
-            tracing::error!("access log: {exception}");
+    /// Writes the entry of one request. A log that cannot be written never fails a request.
+    pub(crate) fn write(&self, lane: Lane, variables: &mut dyn Variables) {
+        let mut entry = buffers::take();
+        if self.applies(variables, &mut entry) {
+            match entry::append(&self.format, variables, &mut entry) {
+                Ok(()) => self.put(lane, &entry),
+                Err(exception) => script::report(&exception),
+            }
         }
-        line.push(b'\n');
-        if let Err(error) = (&*self.file.read()).write_all(&line) {
-            tracing::error!("write to the access log: {error}");
+        buffers::give(entry);
+    }
+
+    /// A condition that throws counts as one that holds: rather too much is logged than too little.
+    fn applies(&self, variables: &mut dyn Variables, scratch: &mut Vec<u8>) -> bool {
+        let holds = self.condition.as_ref().map_or(Ok(true), |condition| condition.holds(variables));
+        scratch.clear();
+        holds.unwrap_or_else(|exception| {
+            script::report(&exception);
+            true
+        })
+    }
+
+    fn put(&self, lane: Lane, entry: &[u8]) {
+        let written = match &self.gatherer {
+            Some(gatherer) => gatherer.add(lane, entry, |entries| self.append(entries)),
+            None => self.append(entry),
+        };
+        report(written);
+    }
+
+    fn append(&self, entries: &[u8]) -> io::Result<()> {
+        (&*self.file.read()).write_all(entries)
+    }
+
+    /// Writes what has been gathered for long enough. Called from time to time.
+    pub(crate) fn tick(&self, now: Instant) {
+        if self.gatherer.as_ref().is_some_and(|gatherer| gatherer.is_due(now)) {
+            self.flush();
         }
-        buffers::give(line);
+    }
+
+    /// Writes all that has been gathered.
+    pub(crate) fn flush(&self) {
+        if let Some(gatherer) = &self.gatherer {
+            report(gatherer.drain(|entries| self.append(entries)));
+        }
     }
 }
 
-/// Values as they may stand in a log line: what is not set is `-`, and nothing breaks out of its quotes.
-struct Escaped<'v>(&'v mut dyn Variables);
-
-impl Variables for Escaped<'_> {
-    fn append(&mut self, variable: &Variable, out: &mut Vec<u8>) {
-        let start = out.len();
-        self.0.append(variable, out);
-        if out.len() == start {
-            out.push(b'-');
-        } else if out[start..].iter().any(|&byte| needs_escape(byte)) {
-            let value = out.split_off(start);
-            escape(&value, out);
-        }
+impl Drop for AccessLog {
+    fn drop(&mut self) {
+        self.flush();
     }
 }
 
-fn needs_escape(byte: u8) -> bool {
-    byte < b' ' || byte == 0x7f || byte == b'"' || byte == b'\\'
-}
-
-/// As nginx does: `\xHH` for what could end the line or the quotes.
-fn escape(value: &[u8], out: &mut Vec<u8>) {
-    for &byte in value {
-        if needs_escape(byte) {
-            write!(out, "\\x{byte:02X}").expect("writing to memory cannot fail");
-        } else {
-            out.push(byte);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Fixed(&'static [u8]);
-
-    impl Variables for Fixed {
-        fn append(&mut self, _: &Variable, out: &mut Vec<u8>) {
-            out.extend_from_slice(self.0);
-        }
-    }
-
-    #[track_caller]
-    fn check(value: &'static [u8], expect: &[u8]) {
-        let mut out = Vec::new();
-        Escaped(&mut Fixed(value)).append(&Variable::Uri, &mut out);
-        assert_eq!(out, expect);
-    }
-
-    #[test]
-    fn values_stay_within_their_quotes() {
-        check(b"curl/8", b"curl/8");
-        check(b"", b"-");
-        check(b"a\" 200 \"", b"a\\x22 200 \\x22");
-        check(b"a\nb\\", b"a\\x0Ab\\x5C");
-        check("é".as_bytes(), "é".as_bytes());
+fn report(written: io::Result<()>) {
+    if let Err(error) = written {
+        tracing::error!("write to the access log: {error}");
     }
 }

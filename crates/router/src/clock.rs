@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use corral_http::response::{DateCache, HttpDate};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 thread_local! {
     static DATE: RefCell<DateCache> = RefCell::new(DateCache::new());
@@ -21,12 +23,12 @@ pub(crate) fn with_date<T>(show: impl FnOnce(&HttpDate) -> T) -> T {
 }
 
 /// The local time as access logs show it, `31/Dec/1986:19:40:00 +0300`.
-pub(crate) fn append_local_time(out: &mut Vec<u8>) {
-    let second = now();
+pub(crate) fn append_local_time(second: u64, out: &mut Vec<u8>) {
     LOCAL.with_borrow_mut(|(cached, text)| {
         if *cached != second {
             *cached = second;
-            *text = jiff::Zoned::now().strftime("%d/%b/%Y:%H:%M:%S %z").to_string();
+            let time = Timestamp::from_second(second.cast_signed()).unwrap_or_default();
+            *text = time.to_zoned(TimeZone::system()).strftime("%d/%b/%Y:%H:%M:%S %z").to_string();
         }
         out.extend_from_slice(text.as_bytes());
     });

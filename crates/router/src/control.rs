@@ -26,7 +26,7 @@ use crate::event_loop::{self, Command, Handle, NewWorker};
 use crate::generation::Generation;
 use crate::main_link::MainLink;
 use crate::rules::Rules;
-use crate::{console, temp};
+use crate::{console, script, temp};
 
 /// How often spare workers and missing ones are looked for.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -56,7 +56,8 @@ struct KnownApp {
 struct Pending {
     id: Option<GenerationId>,
     sockets: Vec<(ListenAddress, Vec<OwnedFd>)>,
-    access_log: Option<File>,
+    /// In the order of the configuration.
+    access_logs: Vec<File>,
     generation: Option<Arc<Generation>>,
 }
 
@@ -131,7 +132,7 @@ impl Control {
             ToRouter::Listener { generation, address } => {
                 self.pending(generation).sockets.push((address, fds));
             }
-            ToRouter::AccessLog { generation } => self.take_access_log(generation, fds)?,
+            ToRouter::AccessLog { generation, log } => self.take_access_log(generation, log as usize, fds)?,
             ToRouter::AppReady { app } => self.take_app(app, fds)?,
             ToRouter::Prepare { generation, document, applications, assets } => {
                 let error = self.prepare(generation, &document, applications, &assets).err();
@@ -157,16 +158,16 @@ impl Control {
         pending
     }
 
-    fn take_access_log(&mut self, id: GenerationId, fds: Vec<OwnedFd>) -> anyhow::Result<()> {
-        let file = File::from(only(fds).context("take over the access log")?);
+    fn take_access_log(&mut self, id: GenerationId, idx: usize, fds: Vec<OwnedFd>) -> anyhow::Result<()> {
+        let file = File::from(only(fds).context("take over an access log")?);
         if let Some((current, generation)) = &self.current
             && *current == id
-            && let Some(log) = &generation.access_log
+            && let Some(log) = generation.access_logs.get(idx)
         {
             log.replace_file(file);
             return Ok(());
         }
-        self.pending(id).access_log = Some(file);
+        self.pending(id).access_logs.push(file);
         Ok(())
     }
 
@@ -217,10 +218,13 @@ impl Control {
             .map(|(id, spec)| self.lease(id, spec))
             .collect::<anyhow::Result<Vec<_>>>()?;
         check_applications(&config, &leases)?;
+        let program = script::program(&config, assets)?;
+        let n_lanes = self.loops.len();
         let pending = self.pending(id);
         let rules = Rules::new(&config.settings.http);
-        let access_log = pending.access_log.take().map(AccessLog::new);
-        pending.generation = Some(Arc::new(Generation { config, leases, rules, access_log }));
+        let files = std::mem::take(&mut pending.access_logs);
+        let access_logs = open_logs(&config, files, n_lanes)?;
+        pending.generation = Some(Arc::new(Generation { config, leases, rules, access_logs, program }));
         Ok(())
     }
 
@@ -347,6 +351,9 @@ impl Control {
         for app in self.apps.values().filter_map(|known| known.app.as_ref()) {
             app.tick(now);
         }
+        for log in self.current.iter().flat_map(|(_, generation)| &generation.access_logs) {
+            log.tick(now);
+        }
         self.forget_unused();
     }
 
@@ -376,6 +383,9 @@ impl Control {
         drop(done);
         // Ends when the last loop has dropped its sender.
         let _ = all_done.recv().await;
+        for log in self.current.iter().flat_map(|(_, generation)| &generation.access_logs) {
+            log.flush();
+        }
         self.quitting = true;
     }
 }
@@ -391,6 +401,15 @@ fn only(fds: Vec<OwnedFd>) -> anyhow::Result<OwnedFd> {
     let [fd] =
         <[OwnedFd; 1]>::try_from(fds).map_err(|fds| anyhow::anyhow!("{} descriptors came", fds.len()))?;
     Ok(fd)
+}
+
+/// The logs of a configuration, whose files came before it.
+fn open_logs(config: &Config, files: Vec<File>, n_lanes: usize) -> anyhow::Result<Vec<AccessLog>> {
+    if files.len() != config.access_logs.len() {
+        bail!("{} access logs came for {}", files.len(), config.access_logs.len());
+    }
+    let logs = files.into_iter().zip(&config.access_logs);
+    Ok(logs.map(|(file, settings)| AccessLog::new(file, settings, n_lanes)).collect())
 }
 
 /// The router indexes both by the configuration's order.

@@ -171,6 +171,11 @@ impl EventLoop {
         })
     }
 
+    /// Which of the event loops it is.
+    pub(crate) fn lane(&self) -> Lane {
+        self.lane
+    }
+
     /// Wakes workers, takes answers, and publishes that this loop sleeps unless a task has work to do.
     fn before_sleep(&self) {
         let apps = self.apps.borrow();
@@ -293,8 +298,7 @@ impl EventLoop {
             .filter_map(|lease| apps.get(&lease.0.id).map(|attached| Rc::clone(&attached.loop_app)))
             .collect();
         drop(apps);
-        let config = generation.config.clone();
-        let generation = Rc::new(LoopGeneration { shared: Arc::clone(generation), config, apps: loop_apps });
+        let generation = Rc::new(LoopGeneration::new(Arc::clone(generation), loop_apps));
         self.close_slots(|address| generation.listener(address).is_some(), done);
         for (address, socket) in sockets {
             self.listen(&generation, address, socket);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use corral_config::Config;
 use corral_config::address::ListenAddress;
 use corral_config::listener::Listener;
+use corral_script::{Engine, Program};
 
 use crate::access_log::AccessLog;
 use crate::app::{Lease, LoopApp};
@@ -17,7 +18,8 @@ pub(crate) struct Generation {
     /// In the order of `config.applications`.
     pub(crate) leases: Vec<Arc<Lease>>,
     pub(crate) rules: Rules,
-    pub(crate) access_log: Option<AccessLog>,
+    pub(crate) access_logs: Vec<AccessLog>,
+    pub(crate) program: Arc<Program>,
 }
 
 /// A generation as one event loop uses it: counted without atomics.
@@ -27,9 +29,17 @@ pub(crate) struct LoopGeneration {
     pub(crate) config: Config,
     /// In the order of the configuration's applications.
     pub(crate) apps: Vec<Rc<LoopApp>>,
+    /// Evaluates the templates that are JavaScript.
+    pub(crate) scripts: Engine,
 }
 
 impl LoopGeneration {
+    pub(crate) fn new(shared: Arc<Generation>, apps: Vec<Rc<LoopApp>>) -> Self {
+        let config = shared.config.clone();
+        let scripts = Engine::new(Arc::clone(&shared.program));
+        Self { shared, config, apps, scripts }
+    }
+
     /// The configuration of the listener at this address.
     pub(crate) fn listener(&self, address: &ListenAddress) -> Option<&Listener> {
         self.config.listeners.iter().find(|listener| listener.address == *address)

@@ -27,6 +27,7 @@ mod main_link;
 mod reply;
 mod routing;
 mod rules;
+mod script;
 mod share;
 mod spool;
 mod temp;

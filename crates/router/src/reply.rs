@@ -1,14 +1,17 @@
 //! What has become of a reply so far, and the fields that it gets.
 
+use corral_http::response::Framing;
 use smallvec::SmallVec;
 
 use crate::buffers;
 
 /// A reply on its way out; what is in it stays until the request is logged.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Reply {
     /// 0 while nothing was sent.
     pub(crate) status: u16,
+    /// How the body is framed, once that is decided.
+    pub(crate) framing: Option<Framing>,
     /// Bytes sent after the head.
     pub(crate) n_body_bytes: u64,
     /// The connection ends with this reply.
@@ -22,7 +25,7 @@ pub(crate) struct Reply {
 }
 
 /// Fields in their order, in one buffer.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Fields {
     text: Vec<u8>,
     spans: SmallVec<[Span; 12]>,

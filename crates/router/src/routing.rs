@@ -75,7 +75,7 @@ impl<'c> Transaction<'c> {
             Ok(Some(destination)) => enter(&destination),
             Ok(None) => Err(Target::Nothing(404)),
             Err(exception) => {
-                tracing::error!("{exception}");
+                crate::script::report(&exception);
                 Err(Target::Nothing(500))
             }
         }
@@ -94,7 +94,7 @@ impl<'c> Transaction<'c> {
             Ok(Some(step)) => Ok(&step.action),
             Ok(None) => Err(Target::Nothing(404)),
             Err(exception) => {
-                tracing::error!("{exception}");
+                crate::script::report(&exception);
                 Err(Target::Nothing(500))
             }
         }

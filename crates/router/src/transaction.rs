@@ -18,7 +18,7 @@ use crate::routing::{Target, Way, log};
 use crate::rules::Rules;
 use crate::variables::{Memo, RequestVariables};
 use crate::writer::Writer;
-use crate::{application, buffers, clock, compression, share};
+use crate::{application, buffers, clock, compression, script, share};
 
 /// The client's connection is of no use any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,14 +147,15 @@ impl<'c> Transaction<'c> {
     }
 
     pub(crate) fn variables(&self) -> RequestVariables<'_> {
-        let Self { connection, request, client, reply, memo, .. } = self;
+        let Self { connection, settings, request, client, reply, memo, .. } = self;
         RequestVariables {
-            stream: &connection.stream,
+            stream: Some(&connection.stream),
             request: *request,
             client: *client,
             path: self.path(),
             reply,
             memo,
+            scripts: Some(&settings.generation.scripts),
         }
     }
 
@@ -226,7 +227,7 @@ impl<'c> Transaction<'c> {
 
     /// A template of the configuration could not be worked out for this request.
     pub(crate) async fn fail_script(&mut self, exception: &Exception) -> Result<(), Gone> {
-        tracing::error!("{exception}");
+        script::report(exception);
         self.send_error(500).await
     }
 
@@ -246,7 +247,7 @@ impl<'c> Transaction<'c> {
         if (200..400).contains(&status)
             && let Err(exception) = self.change_fields()
         {
-            tracing::error!("{exception}");
+            script::report(&exception);
             return self.open_page(500);
         }
         compression::open(self, status, length)
@@ -303,6 +304,7 @@ impl<'c> Transaction<'c> {
     /// The reply is decided: notes its status, and whether the connection can outlive it.
     fn begin_reply(&mut self, status: u16, framing: Framing) {
         self.reply.status = status;
+        self.reply.framing = Some(framing);
         self.reply.close |= framing == Framing::UntilClose;
         self.settle_connection();
     }
@@ -368,8 +370,8 @@ impl<'c> Transaction<'c> {
     }
 
     fn log(&self) {
-        if let Some(log) = &self.settings.generation.shared.access_log {
-            log.write(&mut self.variables());
+        for log in &self.settings.generation.shared.access_logs {
+            log.write(self.connection.event_loop.lane(), &mut self.variables());
         }
         if let Some(console) = crate::console::get() {
             console.write(self);

@@ -5,50 +5,84 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use corral_config::query::{self, Arguments};
 use corral_config::route::{Facts, Scheme};
-use corral_config::template::{Variable, Variables};
+use corral_config::template::{Exception, Script, Variable, Variables};
 use corral_http::cookies;
 use corral_http::request::Name;
+use corral_http::response::{Connection, Framing};
+use corral_script::Engine;
 
-use crate::clock;
 use crate::io::Stream;
 use crate::reply::Reply;
 use crate::transaction::{Client, Request};
+use crate::{clock, script};
 
 /// Values that are worked out once for a request.
-#[derive(Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Memo {
-    id: OnceCell<String>,
+    id: OnceCell<[u8; 32]>,
+    /// Seconds since 1970.
+    second: OnceCell<u64>,
+    elapsed: OnceCell<Duration>,
     query: OnceCell<Vec<u8>>,
     arguments: OnceCell<Arguments>,
     local: OnceCell<Option<SocketAddr>>,
 }
 
+impl Memo {
+    /// Works out what has to be the same in copies.
+    pub(crate) fn fix(&self, started: Instant) {
+        self.id(started);
+        self.second();
+        self.elapsed(started);
+    }
+
+    fn id(&self, started: Instant) -> &[u8; 32] {
+        self.id.get_or_init(|| {
+            // Two differently keyed hashes: unpredictable enough to tell requests apart, which is all it is for.
+            let number = (u128::from(random(started)) << 64) | u128::from(random(started));
+            let mut digits = [0; 32];
+            write!(&mut digits[..], "{number:032x}").expect("128 bits have 32 digits");
+            digits
+        })
+    }
+
+    fn second(&self) -> u64 {
+        *self.second.get_or_init(clock::now)
+    }
+
+    fn elapsed(&self, started: Instant) -> Duration {
+        *self.elapsed.get_or_init(|| started.elapsed())
+    }
+}
+
+/// A number that nobody can foresee.
+pub(crate) fn random(started: Instant) -> u64 {
+    RandomState::new().hash_one(started)
+}
+
 /// A request's variables; those of the reply are empty until it is known.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestVariables<'t> {
-    pub(crate) stream: &'t Stream,
+    /// None inside of a script.
+    pub(crate) stream: Option<&'t Stream>,
     pub(crate) request: Request<'t>,
     pub(crate) client: Client,
     /// The path as it is after rewrites.
     pub(crate) path: &'t [u8],
     pub(crate) reply: &'t Reply,
     pub(crate) memo: &'t Memo,
+    /// None inside of a script.
+    pub(crate) scripts: Option<&'t Engine>,
 }
 
 impl RequestVariables<'_> {
     /// A number that nobody can foresee.
     pub(crate) fn random(&self) -> u64 {
-        RandomState::new().hash_one(self.request.started)
-    }
-
-    fn id(&self) -> &str {
-        self.memo.id.get_or_init(|| {
-            // Two differently keyed hashes: unpredictable enough to tell requests apart, which is all it is for.
-            format!("{:016x}{:016x}", self.random(), self.random())
-        })
+        random(self.request.started)
     }
 
     fn append_field(&self, wanted: &[u8], out: &mut Vec<u8>) {
@@ -70,8 +104,30 @@ impl RequestVariables<'_> {
         self.request.head.query(self.request.bytes).unwrap_or_default()
     }
 
-    fn arguments(&self) -> &Arguments {
+    pub(crate) fn arguments(&self) -> &Arguments {
         self.memo.arguments.get_or_init(|| Arguments::parse(self.raw_query()))
+    }
+
+    /// A field of the reply, or what the server itself says about the connection and the body.
+    fn append_reply_field(&self, name: &[u8], out: &mut Vec<u8>) {
+        let written = match (name, self.reply.framing) {
+            (b"connection", Some(_)) => out.write_all(self.connection_field()),
+            (b"content-length", Some(Framing::Length(length))) => write!(out, "{length}"),
+            (b"transfer-encoding", Some(Framing::Chunked)) => write!(out, "chunked"),
+            _ => out.write_all(self.reply.fields.get(name).unwrap_or_default()),
+        };
+        written.expect("writing to memory cannot fail");
+    }
+
+    fn connection_field(&self) -> &'static [u8] {
+        if self.reply.status == 101 {
+            return b"Upgrade";
+        }
+        match Connection::choose(self.request.head.version_minor(), !self.reply.close) {
+            Connection::Close => b"close",
+            Connection::KeepAlive => b"keep-alive",
+            Connection::Upgrade | Connection::Unsaid => b"",
+        }
     }
 
     fn append_peer(&self, out: &mut Vec<u8>) {
@@ -87,7 +143,7 @@ impl RequestVariables<'_> {
             Variable::Status => write!(out, "{:03}", self.reply.status),
             Variable::BodyBytesSent => write!(out, "{}", self.reply.n_body_bytes),
             Variable::RequestTime => {
-                let elapsed = self.request.started.elapsed();
+                let elapsed = self.memo.elapsed(self.request.started);
                 write!(out, "{}.{:03}", elapsed.as_secs(), elapsed.subsec_millis())
             }
             _ => Ok(()),
@@ -106,17 +162,22 @@ impl Variables for RequestVariables<'_> {
             Variable::Uri => out.extend_from_slice(self.path),
             Variable::Host => out.extend_from_slice(head.host(bytes)),
             Variable::RemoteAddr => self.append_peer(out),
-            Variable::TimeLocal => clock::append_local_time(out),
-            Variable::RequestId => out.extend_from_slice(self.id().as_bytes()),
+            Variable::TimeLocal => clock::append_local_time(self.memo.second(), out),
+            Variable::RequestId => out.extend_from_slice(self.memo.id(self.request.started)),
             Variable::Header(name) => self.append_field(name, out),
             Variable::Argument(name) => self.append_argument(name, out),
             Variable::Cookie(name) => self.append_cookie(name, out),
-            Variable::ResponseHeader(name) => {
-                out.extend_from_slice(self.reply.fields.get(name).unwrap_or_default());
-            }
+            Variable::ResponseHeader(name) => self.append_reply_field(name, out),
             Variable::Status | Variable::BodyBytesSent | Variable::RequestTime => {
                 self.append_reply(variable, out);
             }
+        }
+    }
+
+    fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
+        match self.scripts {
+            Some(engine) => script::evaluate(engine, script, *self, out),
+            None => Err(Exception("a script is evaluated inside of a script".to_owned())),
         }
     }
 }
@@ -160,6 +221,6 @@ impl Facts for RequestVariables<'_> {
     }
 
     fn destination(&self) -> Option<SocketAddr> {
-        *self.memo.local.get_or_init(|| self.stream.local_address())
+        *self.memo.local.get_or_init(|| self.stream.and_then(Stream::local_address))
     }
 }

@@ -23,6 +23,9 @@ const STACK: usize = 512 << 10;
 /// Modules may take longer to load than templates to run: it happens once.
 const LOAD_TIME: Duration = Duration::from_secs(5);
 
+/// More jobs than that, and the next script starts in a machine without them.
+const MAX_JOBS: usize = 1000;
+
 /// A script that threw, or that was stopped: its text is for the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -185,9 +188,14 @@ impl Machine {
         Ok(template)
     }
 
-    /// Runs what the script left to be done later, as long as there is time: nobody waits for the results.
+    /// Runs what the script left to be done later, to an extent: nobody waits for the results.
     fn finish_jobs(&self, ctx: &Ctx<'_>) {
-        while !self.clock.is_over() && ctx.execute_pending_job() {}
+        for _ in 0..MAX_JOBS {
+            if self.clock.is_over() || !ctx.execute_pending_job() {
+                return;
+            }
+        }
+        self.spent.set(true);
     }
 }
 

@@ -43,7 +43,8 @@ pub(crate) struct Build {
     pub(crate) assets: Assets,
     pub(crate) listeners: Vec<Rc<Bound>>,
     pub(crate) apps: Vec<(AppId, AppSpec)>,
-    pub(crate) access_log: Option<Rc<AccessLog>>,
+    /// In the order of the plan.
+    pub(crate) access_logs: Vec<Rc<AccessLog>>,
 }
 
 /// A build that is not in force yet.
@@ -168,7 +169,13 @@ mod tests {
     use super::*;
 
     fn apply(purpose: Purpose, apps: &[u32], new_apps: &[u32]) -> Apply {
-        let plan = Plan { listeners: vec![], applications: vec![], access_log: None, listen_threads: None };
+        let plan = Plan {
+            listeners: vec![],
+            applications: vec![],
+            access_logs: vec![],
+            listen_threads: None,
+            log: corral_config::settings::LogSettings::default(),
+        };
         let build = Build {
             generation: Generation(1),
             plan,
@@ -176,7 +183,7 @@ mod tests {
             assets: Assets::default(),
             listeners: vec![],
             apps: apps.iter().map(|id| (AppId(*id), spec("a=/a"))).collect(),
-            access_log: None,
+            access_logs: vec![],
         };
         Apply::new(purpose, build, new_apps.iter().copied().map(AppId).collect())
     }

@@ -20,8 +20,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("corral-php", &["corral-channel", "corral-config", "corral-worker"]),
-    ("corral-router", &["corral-channel", "corral-config", "corral-http", "corral-ipc", "corral-sys"]),
-    ("corral-controller", &["corral-config", "corral-ipc", "corral-sys"]),
+    (
+        "corral-router",
+        &["corral-channel", "corral-config", "corral-http", "corral-ipc", "corral-script", "corral-sys"],
+    ),
+    ("corral-controller", &["corral-config", "corral-ipc", "corral-script", "corral-sys"]),
     ("corral-supervisor", &["corral-config", "corral-ipc", "corral-sys"]),
     ("corral-worker", &["corral-channel", "corral-config", "corral-ipc", "corral-sys"]),
     ("corral-ipc", &["corral-config", "corral-sys"]),

@@ -96,10 +96,23 @@ fn faults_are_explained() {
     check_refused("${arg_}", "Unknown variable \"arg_\"");
     check_refused("$cookie_1", "Unknown variable \"cookie_\"");
     check_refused("$response_header_", "Unknown variable \"response_header_\"");
-    check_refused(
-        "`/www${uri}`",
-        "Unit is built without support of njs: \"--njs\" ./configure option is missing.",
-    );
+}
+
+#[test]
+fn what_begins_with_a_backtick_is_a_script() {
+    let script = |text: &str| {
+        Template::parse(text.as_bytes()).unwrap().script().map(|script| script.source().to_owned())
+    };
+    assert_eq!(script("`/www${uri}`").as_deref(), Some("`/www${uri}`"));
+    assert_eq!(script("`").as_deref(), Some("`"));
+    assert_eq!(script(" `x`"), None);
+    assert_eq!(script("/`x`"), None);
+    check_constant("`x`", None);
+    check("/`${uri}`", "/`<Uri>`");
+    let error = Template::parse(b"`\xff`").unwrap_err().to_string();
+    assert_eq!(error, "\"SyntaxError: the source is not valid UTF-8\"");
+    let error = Template::parse(b"`x`").unwrap().render(&mut Shown, &mut Vec::new()).unwrap_err();
+    assert_eq!(error.to_string(), "js exception: scripts cannot be evaluated here");
 }
 
 proptest! {

@@ -1,24 +1,100 @@
-//! `access_log` (UNIT-COMPAT 18): a path, or an object with one.
+//! `access_log` (UNIT-COMPAT 18): a path, an object with one, or several of these.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::context::Context;
-use super::schema::{self, Field, Member, STRING};
-use super::strings::path;
-use crate::AccessLog;
+use super::scalars::{seconds, size};
+use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, NULL, NUMBER, OBJECT, STRING};
+use super::strings::{condition, member_name, parse_template, path, template};
+use crate::access_log::{AccessLog, Buffer, Format};
+use crate::condition::Condition;
+use crate::json::Value;
 
-/// Reads either form.
-pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<AccessLog> {
-    let Some(members) = field.value.as_object() else {
-        return path(cx, field).map(|path| AccessLog { path });
+/// Shorter ones save nothing, longer ones lose much.
+const MIN_BUFFER: i64 = 512;
+const MAX_BUFFER: i64 = 16 << 20;
+
+/// How long an entry may be kept back when nothing is said about it.
+const FLUSH: Duration = Duration::from_secs(5);
+
+/// Reads any form.
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<AccessLog> {
+    let Some(elements) = field.value.as_array() else {
+        return read_log(cx, field).into_iter().collect();
     };
-    let mut draft = None;
-    schema::read_object(cx, members, &[ACCESS_LOG], &mut draft);
-    draft.map(|path| AccessLog { path })
+    let mut logs = Vec::new();
+    for (idx, element) in elements.iter().enumerate() {
+        cx.at_index(idx, |cx| match element {
+            Value::String(_) | Value::Object(_) => {
+                logs.extend(read_log(cx, Field { value: element, ..field }));
+            }
+            _ => cx.problem("The \"access_log\" array must contain only string and object values."),
+        });
+    }
+    logs
 }
 
-const ACCESS_LOG: &[Member<Option<PathBuf>>] = &[
-    Member::required("path", STRING, |cx, field, draft| *draft = path(cx, field)),
-    Member::not_yet("format"),
-    Member::not_yet("if"),
+fn read_log(cx: &mut Context<'_>, field: Field<'_>) -> Option<AccessLog> {
+    let Some(members) = field.value.as_object() else {
+        return path(cx, field).map(AccessLog::new);
+    };
+    let mut draft = Draft::default();
+    schema::read_object(cx, members, &[ACCESS_LOG], &mut draft);
+    if draft.flush.is_some() && draft.buffer.is_none() {
+        cx.problem("The \"flush\" option has no meaning without \"buffer\".");
+    }
+    let flush = draft.flush.unwrap_or(FLUSH);
+    Some(AccessLog {
+        path: draft.path?,
+        format: draft.format.unwrap_or_default(),
+        condition: draft.condition,
+        buffer: draft.buffer.map(|size| Buffer { size, flush }),
+    })
+}
+
+#[derive(Default)]
+struct Draft {
+    path: Option<PathBuf>,
+    format: Option<Format>,
+    condition: Option<Condition>,
+    buffer: Option<NonZeroUsize>,
+    flush: Option<Duration>,
+}
+
+const ACCESS_LOG: &[Member<Draft>] = &[
+    Member::required("path", STRING, |cx, field, draft| draft.path = path(cx, field)),
+    Member::optional("format", STRING.or(OBJECT), |cx, field, draft| draft.format = format(cx, field)),
+    // Unit has words of its own for what is no string.
+    Member::optional("if", ANYTHING, |cx, field, draft| match field.value {
+        Value::String(_) => draft.condition = condition(cx, field),
+        _ => cx.problem("The \"if\" must be a string"),
+    }),
+    Member::optional("buffer", INTEGER, |cx, field, draft| {
+        draft.buffer = size(cx, field, MIN_BUFFER..=MAX_BUFFER).and_then(NonZeroUsize::new);
+    }),
+    Member::optional("flush", INTEGER, |cx, field, draft| draft.flush = seconds(cx, field, 1..=3600)),
 ];
+
+const ANYTHING: schema::Types = NULL.or(BOOL).or(NUMBER).or(STRING).or(ARRAY).or(OBJECT);
+
+fn format(cx: &mut Context<'_>, field: Field<'_>) -> Option<Format> {
+    let Some(members) = field.value.as_object() else {
+        return template(cx, field).map(Format::Text);
+    };
+    let mut format = Vec::new();
+    for (name, value) in members {
+        cx.at(name, |cx| {
+            let Value::String(text) = value else {
+                return cx.problem("In the access log format, the value must be a string.");
+            };
+            if name.is_empty() {
+                return cx.problem("In the access log format, the name must not be empty.");
+            }
+            let template = parse_template(cx, field.name, text);
+            format.extend(member_name(cx, name).zip(template));
+        });
+    }
+    Some(Format::Json(format))
+}

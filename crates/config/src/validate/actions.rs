@@ -40,7 +40,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Action> {
 pub(super) fn destination(cx: &mut Context<'_>, field: Field<'_>) -> Option<Destination> {
     let template = template(cx, field)?;
     let text = field.value.as_bytes()?;
-    if text.contains(&b'$') {
+    if crate::template::Template::is_dynamic(text) {
         return Some(Destination::Template(template));
     }
     let error = match cx.destinations.resolve(text) {

@@ -55,7 +55,6 @@ impl<'a> Context<'a> {
     }
 
     /// Notes that the document names this JavaScript module; reports it when there is none.
-    #[allow(dead_code, reason = "the options that name such things are still to come")]
     pub(super) fn script(&mut self, name: &str) {
         let known = self.known.scripts.as_deref();
         if known.is_some_and(|known| known.iter().all(|other| other != name)) {
@@ -66,7 +65,6 @@ impl<'a> Context<'a> {
     }
 
     /// What is wrong with a JavaScript expression, if anything.
-    #[allow(dead_code, reason = "the options that name such things are still to come")]
     pub(super) fn check_script(&self, source: &str) -> Result<(), String> {
         self.known.check_script.map_or(Ok(()), |check| check(source))
     }

@@ -31,6 +31,8 @@ impl Types {
 pub(super) struct Member<T> {
     name: &'static str,
     types: Types,
+    /// Further types that Unit does not know, and that its words for wrong types do not name.
+    beyond: Types,
     presence: Presence,
     read: Option<Read<T>>,
 }
@@ -53,22 +55,27 @@ enum Presence {
 
 impl<T> Member<T> {
     pub(super) const fn optional(name: &'static str, types: Types, read: Read<T>) -> Self {
-        Self { name, types, presence: Presence::Optional, read: Some(read) }
+        Self { name, types, beyond: Types(0), presence: Presence::Optional, read: Some(read) }
     }
 
     pub(super) const fn required(name: &'static str, types: Types, read: Read<T>) -> Self {
-        Self { name, types, presence: Presence::Required, read: Some(read) }
+        Self { name, types, beyond: Types(0), presence: Presence::Required, read: Some(read) }
+    }
+
+    /// As it is, and of these types too.
+    pub(super) const fn or_beyond_unit(self, beyond: Types) -> Self {
+        Self { beyond, ..self }
     }
 
     /// A member that `read_some` reads with another table.
     pub(super) const fn elsewhere(name: &'static str) -> Self {
-        Self { name, types: ANY, presence: Presence::Optional, read: Some(|_, _, _| {}) }
+        Self { name, types: ANY, beyond: Types(0), presence: Presence::Optional, read: Some(|_, _, _| {}) }
     }
 
     /// A member of the contract that this version does not know how to obey: refused, because
     /// ignoring it would change what the configuration means.
     pub(super) const fn not_yet(name: &'static str) -> Self {
-        Self { name, types: NULL, presence: Presence::Optional, read: None }
+        Self { name, types: NULL, beyond: Types(0), presence: Presence::Optional, read: None }
     }
 }
 
@@ -113,7 +120,7 @@ fn read_member<T>(cx: &mut Context<'_>, row: &Member<T>, value: &Value, draft: &
         cx.problem(format!("The \"{name}\" option is not supported by this version of Corral yet."));
         return;
     };
-    if row.types.contains(type_of(value)) {
+    if row.types.or(row.beyond).contains(type_of(value)) {
         read(cx, Field { name: row.name, value }, draft);
     } else {
         cx.problem(wrong_type(row.name, row.types, value));

@@ -1,5 +1,8 @@
 //! `settings` (UNIT-COMPAT 15). Numbers are range-checked, which Unit does not do.
 
+mod observe;
+mod scripts;
+
 use super::compression;
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, count, integer, seconds, size};
@@ -20,8 +23,18 @@ const SETTINGS: &[Member<Settings>] = &[
     Member::optional("http", OBJECT, |cx, field, settings| {
         schema::read_nested(cx, field, &[TIMEOUTS, SIZES, SWITCHES], &mut settings.http);
     }),
-    Member::not_yet("js_module"),
-    Member::not_yet("telemetry"),
+    Member::optional("js_module", STRING.or(ARRAY), |cx, field, settings| {
+        settings.js_module = scripts::modules(cx, field);
+    }),
+    Member::optional("js_limits", OBJECT, |cx, field, settings| {
+        schema::read_nested(cx, field, &[scripts::LIMITS], &mut settings.js_limits);
+    }),
+    Member::optional("log", OBJECT, |cx, field, settings| {
+        schema::read_nested(cx, field, &[observe::LOG], &mut settings.log);
+    }),
+    Member::optional("telemetry", OBJECT, |cx, field, settings| {
+        settings.telemetry = observe::telemetry(cx, field);
+    }),
 ];
 
 const TIMEOUTS: &[Member<HttpSettings>] = &[

@@ -50,12 +50,22 @@ pub(super) fn path(cx: &mut Context<'_>, field: Field<'_>) -> Option<PathBuf> {
     None
 }
 
-/// A string that may contain variables.
+/// A string that may contain variables or be JavaScript.
 pub(super) fn template(cx: &mut Context<'_>, field: Field<'_>) -> Option<Template> {
-    match Template::parse(field.value.as_bytes()?) {
+    parse_template(cx, field.name, field.value.as_bytes()?)
+}
+
+/// As `template`, for a text that is a part of the option `name`.
+pub(super) fn parse_template(cx: &mut Context<'_>, name: &str, text: &[u8]) -> Option<Template> {
+    let parsed = Template::parse(text).map_err(|error| error.to_string()).and_then(|template| {
+        let script = template.script();
+        let checked = script.map_or(Ok(()), |script| cx.check_script(script.source()));
+        checked.map(|()| template).map_err(|error| format!("\"{error}\""))
+    });
+    match parsed {
         Ok(template) => Some(template),
         Err(error) => {
-            cx.problem(format!("{error} in the \"{}\" value.", field.name));
+            cx.problem(format!("{error} in the \"{name}\" value."));
             None
         }
     }
@@ -63,13 +73,8 @@ pub(super) fn template(cx: &mut Context<'_>, field: Field<'_>) -> Option<Templat
 
 /// The text of an `if`.
 pub(super) fn condition(cx: &mut Context<'_>, field: Field<'_>) -> Option<Condition> {
-    match Condition::parse(field.value.as_bytes()?, Template::parse) {
-        Ok(condition) => Some(condition),
-        Err(error) => {
-            cx.problem(format!("{error} in the \"{}\" value.", field.name));
-            None
-        }
-    }
+    let text = field.value.as_bytes()?;
+    Condition::parse(text, |template| parse_template(cx, field.name, template).ok_or(())).ok()
 }
 
 /// One pattern or an array of them.

@@ -3,6 +3,7 @@
 mod applications;
 mod arbitrary;
 mod listeners;
+mod observe;
 mod problems;
 mod share;
 mod upstreams;
@@ -22,6 +23,9 @@ fn known() -> Known {
         path: "/opt/corral-php".into(),
     }])
     .with_certificates(vec!["a".to_owned(), "b".to_owned()])
+    .with_scripts(vec!["http".to_owned(), "other".to_owned()], |source| {
+        if source.contains("wrong") { Err("SyntaxError: wrong".to_owned()) } else { Ok(()) }
+    })
 }
 
 /// The configuration of a document that is right.
@@ -46,7 +50,7 @@ fn an_empty_document_is_an_empty_configuration() {
     assert!(config.listeners.is_empty() && config.routes.is_empty() && config.applications.is_empty());
     let (settings, defaults) = (format!("{:?}", config.settings), crate::settings::Settings::default());
     assert_eq!(settings, format!("{defaults:?}"));
-    assert_eq!(config.access_log, None);
+    assert_eq!(config.access_logs, []);
     let plan = config.plan();
     assert!(plan.listeners.is_empty() && plan.applications.is_empty());
 }
@@ -160,7 +164,7 @@ fn settings_replace_defaults() {
         }}, "access_log": "/log"}"#,
     );
     assert_eq!(config.plan().listen_threads.map(std::num::NonZero::get), Some(3));
-    assert_eq!(config.plan().access_log.as_deref(), Some("/log".as_ref()));
+    assert_eq!(config.plan().access_logs, [std::path::PathBuf::from("/log")]);
     let http = config.settings.http;
     let timeouts = [http.header_read_timeout, http.body_read_timeout, http.send_timeout, http.idle_timeout];
     assert_eq!(timeouts.map(|timeout| timeout.as_secs()), [1, 2, 3, 4]);
@@ -172,14 +176,6 @@ fn settings_replace_defaults() {
     let types = types
         .map(|(name, extensions)| (name.to_owned(), extensions.into_iter().map(str::to_owned).collect()));
     assert_eq!(http.mime_types, types);
-}
-
-#[test]
-fn the_access_log_is_a_path_or_an_object() {
-    assert_eq!(
-        config(r#"{"access_log": {"path": "/var/log/a"}}"#).access_log.unwrap().path.to_str(),
-        Some("/var/log/a")
-    );
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub enum Framing {
 }
 
 /// What the framing fields said, until all of them are known.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct FramingFields {
     pub(super) length: Option<u64>,
     coding: Option<Coding>,

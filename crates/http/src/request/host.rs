@@ -4,7 +4,7 @@ use super::Span;
 use super::error::HeadError;
 
 /// The normalised host of one request.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Host {
     /// Where the host stands in the buffer.
     raw: Span,

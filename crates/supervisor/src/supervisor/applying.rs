@@ -77,7 +77,7 @@ impl Supervisor {
         let ours = self.in_force.as_ref().map_or(&[][..], |build| &build.listeners);
         let listeners = listeners::bind_all(&plan.listeners, ours, self.n_threads);
         let listeners = listeners.map_err(|error| error.to_string())?;
-        let access_log = self.access_log(&plan).map_err(|error| error.to_string())?;
+        let access_logs = self.access_logs(&plan).map_err(|error| error.to_string())?;
         let running = self.in_force.as_ref().map_or(&[][..], |build| &build.apps);
         let replace = match purpose {
             Purpose::RestartApp { name, .. } => Some(name.as_str()),
@@ -97,7 +97,7 @@ impl Supervisor {
             apps.push((id, spec.clone()));
         }
         let generation = self.ids.next_generation();
-        Ok((Build { generation, plan, document, assets, listeners, apps, access_log }, new_apps))
+        Ok((Build { generation, plan, document, assets, listeners, apps, access_logs }, new_apps))
     }
 
     /// The controller may only name executables that main itself has found.
@@ -113,15 +113,17 @@ impl Supervisor {
     }
 
     /// The same path keeps its open file.
-    fn access_log(&self, plan: &Plan) -> Result<Option<Rc<AccessLog>>, crate::access_log::AccessLogError> {
-        let Some(path) = &plan.access_log else {
-            return Ok(None);
-        };
-        let ours = self.in_force.as_ref().and_then(|build| build.access_log.as_ref());
-        match ours.filter(|log| log.path() == path) {
-            Some(log) => Ok(Some(Rc::clone(log))),
-            None => AccessLog::open(path).map(|log| Some(Rc::new(log))),
+    fn access_logs(&self, plan: &Plan) -> Result<Vec<Rc<AccessLog>>, crate::access_log::AccessLogError> {
+        let ours = self.in_force.as_ref().map_or(&[][..], |build| &build.access_logs);
+        let mut logs: Vec<Rc<AccessLog>> = Vec::new();
+        for path in &plan.access_logs {
+            let open = logs.iter().chain(ours).find(|log| log.path() == path).map(Rc::clone);
+            logs.push(match open {
+                Some(log) => log,
+                None => Rc::new(AccessLog::open(path)?),
+            });
         }
+        Ok(logs)
     }
 
     /// Something happened that the current application of a configuration may have waited for.
@@ -197,8 +199,8 @@ impl Supervisor {
             let sockets: Vec<_> = listener.sockets().iter().map(AsFd::as_fd).collect();
             router.send(&ToRouter::Listener { generation, address }, &sockets);
         }
-        if let Some(log) = &build.access_log {
-            router.send(&ToRouter::AccessLog { generation }, &[log.as_fd()]);
+        for (log, file) in (0..).zip(&build.access_logs) {
+            router.send(&ToRouter::AccessLog { generation, log }, &[file.as_fd()]);
         }
         let document = build.document.clone();
         let applications = build.apps.clone();

@@ -133,28 +133,32 @@ impl Supervisor {
         {
             tracing::error!(target: "alert", "reopen the log: {error:#}");
         }
-        if let Err(error) = self.reopen_access_log() {
-            tracing::error!(target: "alert", "reopen the access log: {error}");
-        }
+        self.reopen_access_logs();
         tracing::info!(target: "notice", "signal USR1 received, log files reopened");
     }
 
-    fn reopen_access_log(&mut self) -> Result<(), crate::access_log::AccessLogError> {
+    /// One that cannot be opened goes on where it is.
+    fn reopen_access_logs(&mut self) {
         let Some(build) = self.in_force.as_mut() else {
-            return Ok(());
+            return;
         };
-        let Some(log) = &mut build.access_log else {
-            return Ok(());
-        };
-        *log = Rc::new(AccessLog::open(log.path())?);
-        if let Some(router) = &mut self.router.peer {
-            router.send(&ToRouter::AccessLog { generation: build.generation }, &[log.as_fd()]);
+        for (idx, log) in (0..).zip(&mut build.access_logs) {
+            match AccessLog::open(log.path()) {
+                Ok(reopened) => *log = Rc::new(reopened),
+                Err(error) => {
+                    tracing::error!(target: "alert", "reopen: {error}");
+                    continue;
+                }
+            }
+            if let Some(router) = &mut self.router.peer {
+                let message = ToRouter::AccessLog { generation: build.generation, log: idx };
+                router.send(&message, &[log.as_fd()]);
+            }
+            // A build that is going to take its place has the same file.
+            let next = self.apply.iter_mut().flat_map(|apply| &mut apply.build.access_logs);
+            for next in next.filter(|next| next.path() == log.path()) {
+                *next = Rc::clone(log);
+            }
         }
-        // A build that is going to take its place has the same file.
-        let next = self.apply.as_mut().and_then(|apply| apply.build.access_log.as_mut());
-        if let Some(next) = next.filter(|next| next.path() == log.path()) {
-            *next = Rc::clone(log);
-        }
-        Ok(())
     }
 }

@@ -103,16 +103,6 @@ fn near_names_are_suggested() {
 }
 
 #[test]
-fn options_of_later_versions_are_refused_as_such() {
-    check_problems(
-        r#"{"settings": {"telemetry": {}}}"#,
-        &[("/settings/telemetry", &unsupported("telemetry"))],
-    );
-    let format = unsupported("format");
-    check_problems(r#"{"access_log": {"path": "/x", "format": "$uri"}}"#, &[("/access_log/format", &format)]);
-}
-
-#[test]
 fn listeners_are_checked() {
     let invalid = "The listener address \"localhost:80\" is invalid.";
     check_problems(
@@ -134,8 +124,7 @@ fn listeners_are_checked() {
     check_listener(r#"{"pass": ""}"#, ("/pass", "Request \"pass\" value \"\" is invalid."));
     check_listener(r#"{"pass": "$nope"}"#, ("/pass", "Unknown variable \"nope\" in the \"pass\" value."));
     check_listener(r#"{"pass": "a$"}"#, ("/pass", "Invalid variable at position 1 in the \"pass\" value."));
-    let njs = "Unit is built without support of njs: \"--njs\" ./configure option is missing. in the \"pass\" value.";
-    check_listener(r#"{"pass": "`routes`"}"#, ("/pass", njs));
+    check_listener(r#"{"pass": "`wrong`"}"#, ("/pass", "\"SyntaxError: wrong\" in the \"pass\" value."));
     let missing = "Listening socket is assigned for a non existing application \"x\".";
     check_listener(r#"{"application": "x"}"#, ("/application", missing));
     let low = "The \"backlog\" number must be equal to or greater than -1.";
@@ -318,13 +307,4 @@ fn settings_are_checked() {
     let twice =
         "The \".X\" file extension has been declared for \"a/b\" and \"a/c\" MIME types at the same time.";
     check_problems(&types(r#""a/b": ".x", "a/c": [".X"]"#), &[(&format!("{at}a~1c/0"), twice)]);
-}
-
-#[test]
-fn the_access_log_needs_a_path() {
-    check_problems(r#"{"access_log": {}}"#, &[("/access_log", "Required parameter \"path\" is missing.")]);
-    check_problems(
-        r#"{"access_log": {"path": ""}}"#,
-        &[("/access_log/path", "The \"path\" string must not be empty.")],
-    );
 }

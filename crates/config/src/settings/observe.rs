@@ -1,0 +1,64 @@
+//! `settings.log` and `settings.telemetry`: what the server tells about itself and about requests.
+
+use serde::{Deserialize, Serialize};
+
+/// `settings.log`: which lines are logged, and how they look. All processes obey it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogSettings {
+    /// Lines below it are dropped.
+    pub level: LogLevel,
+    /// How lines look.
+    pub format: LogFormat,
+}
+
+/// Importance of a line, most important first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum LogLevel {
+    /// The server cannot go on, or a request hit something that should not be.
+    Alert,
+    /// Something failed.
+    Error,
+    /// Something is odd, and was dealt with.
+    Warn,
+    /// Something an operator wants to find later.
+    Notice,
+    /// What goes on.
+    #[default]
+    Info,
+    /// What goes on inside.
+    Debug,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LogFormat {
+    /// Unit's (UNIT-COMPAT 2.3).
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// `settings.telemetry` (UNIT-COMPAT 17): where spans of requests are sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TelemetrySettings {
+    /// URL of the collector; over HTTP with the full path.
+    pub endpoint: String,
+    /// How the collector is spoken to.
+    pub protocol: TelemetryProtocol,
+    /// Spans that are sent together.
+    pub batch_size: u32,
+    /// Share of the traces that begin here and are sent, from 0 to 1.
+    pub sampling_ratio: f64,
+    /// `service.name` of the resource.
+    pub service_name: String,
+}
+
+/// OTLP's transports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TelemetryProtocol {
+    /// Protobuf over HTTP.
+    Http,
+    /// gRPC.
+    Grpc,
+}

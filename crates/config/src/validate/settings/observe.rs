@@ -1,0 +1,113 @@
+//! `settings.log` and `settings.telemetry` (UNIT-COMPAT 17; its bounds are FreeUnit's).
+
+use super::super::context::Context;
+use super::super::schema::{self, Field, INTEGER, Member, NUMBER, STRING};
+use super::super::strings::name;
+use crate::settings::{LogFormat, LogLevel, LogSettings, TelemetryProtocol, TelemetrySettings};
+
+pub(super) const LOG: &[Member<LogSettings>] = &[
+    Member::optional("level", STRING, |cx, field, log| {
+        log.level = choose(cx, field, LEVELS).unwrap_or_default();
+    }),
+    Member::optional("format", STRING, |cx, field, log| {
+        log.format = choose(cx, field, FORMATS).unwrap_or_default();
+    }),
+];
+
+const LEVELS: &[(&str, LogLevel)] = &[
+    ("alert", LogLevel::Alert),
+    ("error", LogLevel::Error),
+    ("warn", LogLevel::Warn),
+    ("notice", LogLevel::Notice),
+    ("info", LogLevel::Info),
+    ("debug", LogLevel::Debug),
+];
+
+const FORMATS: &[(&str, LogFormat)] = &[("text", LogFormat::Text), ("json", LogFormat::Json)];
+
+/// The choice that a text names.
+fn choose<T: Copy>(cx: &mut Context<'_>, field: Field<'_>, choices: &[(&str, T)]) -> Option<T> {
+    let text = field.value.as_bytes()?;
+    let found = choices.iter().find(|(name, _)| name.as_bytes() == &**text);
+    if found.is_none() {
+        let names: Vec<_> = choices.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+        let (last, others) = names.split_last()?;
+        let detail = format!("The \"{}\" must be {} or {last}.", field.name, others.join(", "));
+        cx.problem_with_suggestion(detail, &text.to_string_lossy(), choices.iter().map(|(name, _)| *name));
+    }
+    found.map(|(_, choice)| *choice)
+}
+
+/// Reads `telemetry`.
+pub(super) fn telemetry(cx: &mut Context<'_>, field: Field<'_>) -> Option<TelemetrySettings> {
+    let mut draft = Draft::default();
+    schema::read_object(cx, field.value.as_object()?, &[TELEMETRY], &mut draft);
+    Some(TelemetrySettings {
+        endpoint: draft.endpoint?,
+        protocol: draft.protocol?,
+        batch_size: draft.batch_size.unwrap_or(128),
+        sampling_ratio: draft.sampling_ratio.unwrap_or(1.0),
+        service_name: draft.service_name.unwrap_or_else(|| "Corral".to_owned()),
+    })
+}
+
+#[derive(Default)]
+struct Draft {
+    endpoint: Option<String>,
+    protocol: Option<TelemetryProtocol>,
+    batch_size: Option<u32>,
+    sampling_ratio: Option<f64>,
+    service_name: Option<String>,
+}
+
+const TELEMETRY: &[Member<Draft>] = &[
+    Member::required("endpoint", STRING, |cx, field, draft| draft.endpoint = endpoint(cx, field)),
+    Member::required("protocol", STRING, |cx, field, draft| draft.protocol = protocol(cx, field)),
+    Member::optional("batch_size", INTEGER, |cx, field, draft| draft.batch_size = batch_size(cx, field)),
+    Member::optional("sampling_ratio", NUMBER, |cx, field, draft| draft.sampling_ratio = ratio(cx, field)),
+    Member::optional("service_name", STRING, |cx, field, draft| draft.service_name = name(cx, field)),
+];
+
+/// A URL with scheme and host; the rest is for the HTTP client.
+fn endpoint(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
+    let url = name(cx, field)?;
+    let rest = ["http://", "https://"].iter().find_map(|scheme| url.strip_prefix(scheme));
+    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    let is_clean = url.bytes().all(|byte| byte.is_ascii_graphic());
+    if !is_clean || authority.is_empty() || authority.starts_with(':') {
+        cx.problem("The \"endpoint\" must be a URL that begins with \"http://\" or \"https://\".");
+        return None;
+    }
+    Some(url)
+}
+
+fn protocol(cx: &mut Context<'_>, field: Field<'_>) -> Option<TelemetryProtocol> {
+    match &**field.value.as_bytes()? {
+        b"http" | b"HTTP" => Some(TelemetryProtocol::Http),
+        b"grpc" | b"GRPC" => Some(TelemetryProtocol::Grpc),
+        _ => {
+            cx.problem("The \"protocol\" must be \"http\" or \"grpc\".");
+            None
+        }
+    }
+}
+
+fn batch_size(cx: &mut Context<'_>, field: Field<'_>) -> Option<u32> {
+    let number = field.value.as_number()?.as_i64();
+    match u32::try_from(number) {
+        Ok(size @ 1..=65536) => return Some(size),
+        Ok(65537..) => cx.problem("The \"batch_size\" must not exceed 65536."),
+        _ if number > 0 => cx.problem("The \"batch_size\" must not exceed 65536."),
+        _ => cx.problem("The \"batch_size\" must be greater than 0."),
+    }
+    None
+}
+
+fn ratio(cx: &mut Context<'_>, field: Field<'_>) -> Option<f64> {
+    let number = field.value.as_number()?.as_f64();
+    if !(0.0..=1.0).contains(&number) {
+        cx.problem("The \"sampling_ratio\" must be between 0 and 1.");
+        return None;
+    }
+    Some(number)
+}

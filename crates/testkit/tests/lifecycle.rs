@@ -259,6 +259,7 @@ fn a_request_in_progress_ends_with_the_configuration_it_began_with() {
     eventually("the old application is gone", || server.named(PROTOTYPE).is_empty().then_some(()));
 }
 
+/// Options: applications.{N}.processes.{max,spare,idle_timeout}
 #[test]
 fn processes_grow_on_demand_and_shrink_when_idle() {
     let site = site().file("index.php", "<?php usleep(200000); echo getmypid();");

@@ -4,3 +4,4 @@
 //! The documentation of a test that proves options names them on a line `Options: a.b, c.d`.
 
 // Modules in the order of the contract's sections.
+mod applications;

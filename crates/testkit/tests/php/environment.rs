@@ -109,6 +109,15 @@ fn the_sapi_is_one_that_opcache_knows() {
     assert_eq!(server.get("/").json(), json!(["cli-server", true]));
 }
 
+/// Options: applications.{N}.options.sapi_name
+#[test]
+fn the_sapi_can_have_another_name() {
+    let site = site().file("index.php", "<?php echo php_sapi_name();");
+    let app = php_app(&site).with("options", json!({ "sapi_name": "corral" }));
+    daemon().application(app).start().get("/").expect(200).expect_body("corral");
+}
+
+/// Options: applications.{N}.environment.{VAR}, applications.{N}.working_directory
 #[test]
 fn environment_and_working_directory_of_the_application() {
     let site = site().file("index.php", "<?php echo json_encode([getenv('COLOUR'), getenv('HOME')]);");
@@ -119,6 +128,7 @@ fn environment_and_working_directory_of_the_application() {
     assert_eq!(found, json!(["blue", "/nowhere"]));
 }
 
+/// Options: applications.{N}.options.admin.{k}, applications.{N}.options.user.{k}
 #[test]
 fn admin_and_user_settings() {
     let site = site().file(
@@ -138,6 +148,7 @@ echo json_encode([ini_get('memory_limit'), ini_get('precision'), ini_get('user_a
     }
 }
 
+/// Options: applications.{N}.options.file
 #[test]
 fn a_php_ini_can_be_named() {
     let site = site()
@@ -176,6 +187,7 @@ fn sessions_are_kept_between_workers() {
     corral_testkit::Browser::new(server.address().socket()).open("/").expect_body("1");
 }
 
+/// Options: applications.{N}.user
 #[test]
 fn workers_do_not_run_as_root() {
     let site = site()

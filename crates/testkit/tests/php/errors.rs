@@ -158,6 +158,7 @@ fn a_request_that_was_queued_behind_a_crash_is_served_by_another() {
     }
 }
 
+/// Options: applications.{N}.limits.timeout
 #[test]
 fn a_time_limit_of_the_application_is_answered_for_the_script() {
     let site = site().file("slow.php", "<?php sleep(30);").file("ok.php", "<?php echo 'ok';");
@@ -167,6 +168,7 @@ fn a_time_limit_of_the_application_is_answered_for_the_script() {
     server.get("/ok.php").expect(200);
 }
 
+/// Options: applications.{N}.limits.requests
 #[test]
 fn a_worker_is_replaced_after_its_number_of_requests() {
     let site = site().file("index.php", "<?php echo getmypid();");
@@ -179,6 +181,7 @@ fn a_worker_is_replaced_after_its_number_of_requests() {
     assert_eq!(different.len(), 3, "{pids:?}");
 }
 
+/// Options: applications.{N}.stdout, applications.{N}.stderr
 #[test]
 fn standard_output_and_error_go_where_they_are_sent() {
     let site = site().writable_folder("logs").file(

@@ -39,6 +39,16 @@ fn scripts_are_found_by_path() {
     check(&server, "/a/b.php/x%20y", &json!({ "PATH_INFO": "/x y", "REQUEST_URI": "/a/b.php/x%20y" }));
 }
 
+/// Options: applications.{N}.index
+#[test]
+fn another_index_is_run_for_folders() {
+    let site = site().file("start.php", TELL).file("a/start.php", TELL).file("b/index.php", TELL);
+    let server = daemon().application(php_app(&site).with("index", json!("start.php"))).start();
+    check(&server, "/", &json!({ "SCRIPT_NAME": "/start.php" }));
+    check(&server, "/a/", &json!({ "SCRIPT_NAME": "/a/start.php" }));
+    server.get("/b/").expect(404);
+}
+
 #[test]
 fn what_is_no_script_is_not_run_and_not_served() {
     let site = site().file("index.php", TELL).file("notes.txt", "secret").writable_folder("folder");
@@ -62,6 +72,7 @@ fn a_redirection_to_a_folder_names_the_port_that_was_asked() {
     server.send(&request).expect(301).expect_field("Location", &location);
 }
 
+/// Options: applications.{N}.root, applications.{N}.script
 #[test]
 fn a_front_controller_runs_for_every_path() {
     let site = site().file("public/index.php", TELL).file("public/other.php", "<?php echo 'other';");
@@ -76,6 +87,7 @@ fn a_front_controller_runs_for_every_path() {
     }
 }
 
+/// Options: applications.{N}.targets.{N}.{root,script,index}
 #[test]
 fn targets_choose_root_script_and_index() {
     let site = site().file("a/index.php", TELL).file("b/start.php", TELL);

@@ -147,7 +147,7 @@ async fn relay_response(
     // What arrived completely is measured, not believed, except for HEAD, whose body was never made.
     let length = match complete {
         Some(length) if !(tx.is_head() && length == 0) => Some(length),
-        _ => announced.or(complete),
+        _ => announced,
     };
     let writer = tx.open(view.status, length);
     send_body(tx, exchange, writer, first, app).await

@@ -1,8 +1,10 @@
 //! One client connection: waits for requests without holding buffers, reads their heads, answers them in order.
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use corral_http::request::{Head, HeadError, Progress, parse_head};
@@ -54,6 +56,8 @@ pub(crate) enum HeadResult {
     Complete,
     /// The client has closed the connection between two requests.
     Closed,
+    /// There was nothing to read after all.
+    NothingYet,
     Refused(Refusal),
 }
 
@@ -100,6 +104,7 @@ impl Connection {
                     Next::Linger
                 }
                 HeadResult::Closed => Next::Close,
+                HeadResult::NothingYet => Next::Keep,
             };
             if next != Next::Keep || work.input.is_empty() {
                 break next;
@@ -122,6 +127,17 @@ impl Connection {
             return result;
         }
         let Self { stream, deadline, .. } = self;
+        if work.input.is_empty() {
+            // Being readable may be a false alarm, above all of a fresh connection: it goes on waiting.
+            match at_once(pin!(stream.read(&mut work.input))).await {
+                None => return HeadResult::NothingYet,
+                Some(Ok(0) | Err(_)) => return HeadResult::Closed,
+                Some(Ok(_)) => {}
+            }
+            if let Some(result) = parse(work, rules) {
+                return result;
+            }
+        }
         let reading = async {
             loop {
                 match stream.read(&mut work.input).await {
@@ -178,6 +194,15 @@ pub(crate) async fn run(mut connection: Box<Connection>) {
         }
     }
     counters.closed.add(1);
+}
+
+/// What a future gives without waiting.
+async fn at_once<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
+    poll_fn(|context| match Pin::new(&mut future).poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 fn parse(work: &mut Work, rules: &crate::rules::Rules) -> Option<HeadResult> {

@@ -209,6 +209,15 @@ impl Client {
         String::from_utf8_lossy(&found).into_owned()
     }
 
+    /// What has been received and not been read yet; waits for something, and is empty only at the end.
+    #[track_caller]
+    pub fn read_some(&mut self) -> Vec<u8> {
+        if self.buffer.is_empty() {
+            self.fill().unwrap_or_else(|error| panic!("{error}"));
+        }
+        std::mem::take(&mut self.buffer)
+    }
+
     /// Whether the server has closed; waits for it.
     #[must_use]
     pub fn is_closed(&mut self) -> bool {

@@ -5,3 +5,8 @@
 
 // Modules in the order of the contract's sections.
 mod applications;
+mod compression;
+mod engine_requests;
+mod settings;
+mod share;
+mod share_beyond;

@@ -1,110 +1,12 @@
-//! Files from the disk: conditions, ranges, precompressed siblings, and never a stale one for long.
+//! Files beyond the contract: conditions, ranges, precompressed siblings, listings, Cache-Control, and never a stale
+//! file for long.
 
-use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use corral_testkit::{Daemon, Request, Response, Site, daemon, eventually, site};
+use corral_testkit::{Daemon, Request, Response, Site, eventually, site};
 use serde_json::{Value, json};
 
-fn share(site: &Site) -> Daemon {
-    serve(&json!({ "share": format!("{}$uri", site.root()) }))
-}
-
-fn serve(action: &Value) -> Daemon {
-    daemon().routes(json!([{ "action": action }])).start()
-}
-
-#[test]
-fn a_file_has_its_type_length_and_validators() {
-    let site = site().file("a.html", "<p>hello").file("b.unknown", "?").file("Makefile", "x");
-    let server = share(&site);
-    let response = server.get("/a.html").expect(200).expect_body("<p>hello");
-    let response = response.expect_field("Content-Type", "text/html").expect_field("Content-Length", "8");
-    let etag = response.field("ETag").expect("an ETag");
-    assert!(etag.starts_with('"') && etag.ends_with("-8\""), "{etag}");
-    assert!(response.field("Last-Modified").expect("a date").ends_with(" GMT"));
-    server.get("/b.unknown").expect(200).expect_no_field("Content-Type");
-    server.get("/Makefile").expect(200).expect_no_field("Content-Type");
-}
-
-#[test]
-fn head_is_get_without_a_body() {
-    let site = site().file("a.txt", "hello");
-    let server = share(&site);
-    let get = server.get("/a.txt");
-    let head = server.send(&Request::new("HEAD", "/a.txt")).expect(200).expect_body("");
-    for name in ["Content-Length", "ETag", "Last-Modified", "Content-Type"] {
-        assert_eq!(head.field(name), get.field(name), "{name}");
-    }
-}
-
-#[test]
-fn what_is_not_there_or_not_allowed_is_refused() {
-    let site = site().file("a.txt", "x").file("secret.txt", "x").file("folder/index.html", "index");
-    std::fs::set_permissions(site.path("secret.txt"), std::fs::Permissions::from_mode(0o000))
-        .expect("set the mode");
-    let server = share(&site);
-    server.get("/nope").expect(404);
-    server.get("/a.txt/b").expect(404);
-    server.get("/%2e%2e/etc/passwd").expect(400);
-    server.send(&Request::post("/a.txt")).expect(405);
-    server.send(&Request::new("DELETE", "/a.txt")).expect(405);
-    if is_root() {
-        // Only then the router runs as somebody else.
-        server.get("/secret.txt").expect(403);
-    }
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
-#[test]
-fn names_are_decoded_and_locations_encoded() {
-    let site = site().file("a b+ü.txt", "x").file("ö ä/index.html", "index");
-    let server = share(&site);
-    server.get("/a%20b+%C3%BC.txt").expect(200).expect_body("x");
-    server.get("/./x/../a%20b%2B%c3%bc.txt").expect(200);
-    server.get("/%C3%B6%20%C3%A4?q=1").expect(301).expect_field("Location", "/%C3%B6%20%C3%A4/?q=1");
-    server.get("/%C3%B6%20%C3%A4/").expect(200).expect_body("index");
-}
-
-#[test]
-fn folders_redirect_and_show_their_index() {
-    let site = site()
-        .file("index.html", "top")
-        .file("a/index.html", "a")
-        .file("a/start.txt", "start")
-        .writable_folder("empty");
-    let server = share(&site);
-    server.get("/").expect(200).expect_body("top");
-    server.get("/a").expect(301).expect_field("Location", "/a/");
-    server.get("/a?x=1").expect(301).expect_field("Location", "/a/?x=1");
-    server.get("/a/").expect(200).expect_body("a").expect_field("Content-Type", "text/html");
-    server.get("/empty/").expect(404);
-    let server = serve(&json!({ "share": format!("{}$uri", site.root()), "index": "start.txt" }));
-    server.get("/a/").expect(200).expect_body("start");
-    server.get("/").expect(404);
-}
-
-#[test]
-fn several_shares_types_and_fallback_are_tried_in_order() {
-    let site = site().file("one/a.txt", "one").file("two/b.txt", "two").file("two/c.php", "secret");
-    let root = site.root();
-    let server = serve(&json!({
-        "share": [format!("{root}/one$uri"), format!("{root}/two$uri")],
-        "types": ["text/*"],
-        "fallback": { "return": 402 },
-    }));
-    server.get("/a.txt").expect(200).expect_body("one");
-    server.get("/b.txt").expect(200).expect_body("two");
-    server.get("/c.php").expect(402);
-    server.get("/none").expect(402);
-    server.send(&Request::post("/a.txt")).expect(402);
-    let server = serve(&json!({ "share": format!("{root}/two$uri"), "types": "!application/x-httpd-php" }));
-    server.get("/c.php").expect(403);
-    server.get("/b.txt").expect(200);
-}
+use crate::share::{serve, share};
 
 // --- conditions -----------------------------------------------------------------------------------
 
@@ -334,13 +236,158 @@ fn large_files_arrive_whole_also_at_slow_readers() {
     assert!(response.body == content[4_000_000..5_000_000]);
 }
 
+/// Caches have to know, also when this client got the file as it is.
 #[test]
-fn mime_types_can_be_added() {
-    let site = site().file("a.foo", "x").file("b.txt", "x");
-    let server = daemon()
-        .routes(json!([{ "action": { "share": format!("{}$uri", site.root()) } }]))
-        .http(json!({ "static": { "mime_types": { "text/x-foo": ".foo", "text/other": [".txt"] } } }))
-        .start();
-    server.get("/a.foo").expect_field("Content-Type", "text/x-foo");
-    server.get("/b.txt").expect_field("Content-Type", "text/other");
+fn a_file_with_siblings_varies_for_everybody() {
+    let site = site().file("a.css", "plain").file("a.css.gz", "GZ").file("b.css", "plain");
+    let server = share(&site);
+    server.get("/a.css").expect_body("plain").expect_field("Vary", "Accept-Encoding");
+    server.get("/b.css").expect_body("plain").expect_no_field("Vary");
+    let etag = server.get("/a.css").field("ETag").expect("an ETag").to_owned();
+    let unchanged = server.send(&Request::get("/a.css").field("If-None-Match", &etag)).expect(304);
+    unchanged.expect_field("Vary", "Accept-Encoding");
+}
+
+#[test]
+fn siblings_that_come_and_go_are_noticed() {
+    let site = site().file("a.css", "plain");
+    let server = share(&site);
+    let packed = || server.send(&Request::get("/a.css").field("Accept-Encoding", "gzip")).text();
+    assert_eq!(packed(), "plain");
+    for content in ["first", "second, longer"] {
+        site.write("a.css.gz", content);
+        eventually("the sibling is served", || (packed() == content).then_some(()));
+    }
+    std::fs::remove_file(site.path("a.css.gz")).expect("remove the sibling");
+    eventually("the file is served", || (packed() == "plain").then_some(()));
+}
+
+/// What a link leads to is no less outside for being compressed.
+#[test]
+fn siblings_are_confined_as_their_files_are() {
+    let site = site().file("root/a.css", "plain").file("secret.gz", "SECRET");
+    std::os::unix::fs::symlink("../secret.gz", site.path("root/a.css.gz")).expect("make a link");
+    let root = std::fs::canonicalize(site.path("root")).expect("it is there");
+    let request = Request::get("/a.css").field("Accept-Encoding", "gzip");
+    let path = format!("{}$uri", root.display());
+    serve(&json!({ "share": path })).send(&request).expect_body("SECRET");
+    serve(&json!({ "share": path, "follow_symlinks": false })).send(&request).expect_body("plain");
+    serve(&json!({ "share": path, "chroot": root })).send(&request).expect_body("plain");
+}
+
+// --- listings ------------------------------------------------------------------------------------------
+
+fn listed(site: &Site, listing: &Value) -> Daemon {
+    serve(&json!({ "share": format!("{}$uri", site.root()), "listing": listing }))
+}
+
+/// Options: …action.listing
+#[test]
+fn a_folder_without_an_index_is_listed_when_asked_for() {
+    let site = site()
+        .file("a/b.txt", "12345")
+        .file("a/c d/x", "")
+        .file("a/.hidden", "")
+        .file("i/index.html", "index");
+    share(&site).get("/a/").expect(404);
+    listed(&site, &json!(false)).get("/a/").expect(404);
+    let server = listed(&site, &json!(true));
+    server.get("/i/").expect(200).expect_body("index");
+    server.get("/a").expect(301);
+    server.get("/nope/").expect(404);
+    server.get("/a/b.txt/").expect(404);
+    let page = server.get("/a/").expect(200).expect_field("Content-Type", "text/html; charset=utf-8");
+    let text = page.expect_field("Vary", "Accept").text();
+    assert!(text.contains("href=\"/a/b.txt\"") && text.contains("href=\"/a/c%20d/\""), "{text}");
+    assert!(!text.contains("hidden"), "{text}");
+    let json = |path: &str| server.send(&Request::get(path).field("Accept", "application/json")).expect(200);
+    let listing = json("/a/").expect_field("Content-Type", "application/json").json();
+    assert_eq!(listing["path"], "/a/");
+    let names: Vec<_> =
+        listing["entries"].as_array().expect("a list").iter().map(|entry| &entry["name"]).collect();
+    assert_eq!(names, ["b.txt", "c d"]);
+    assert_eq!((&listing["entries"][0]["type"], &listing["entries"][0]["size"]), (&json!("file"), &json!(5)));
+    assert_eq!(listing["entries"][1]["type"], "directory");
+    let head = server.send(&Request::new("HEAD", "/a/")).expect(200).expect_body("");
+    assert_eq!(head.field("Content-Length"), Some(text.len().to_string().as_str()));
+    server.send(&Request::post("/a/")).expect(405);
+}
+
+/// Options: …action.listing.page_size, …action.listing.hidden
+#[test]
+fn a_listing_comes_in_pages() {
+    let site = site();
+    for number in 0..25 {
+        site.write(&format!("f/{number:02}&.txt"), "");
+    }
+    site.write("f/.env", "");
+    let server = listed(&site, &json!({ "page_size": 10, "hidden": true }));
+    let mut target = "/f/".to_owned();
+    let mut names = Vec::new();
+    loop {
+        let page = server.send(&Request::get(&target).field("Accept", "application/json")).expect(200).json();
+        let entries = page["entries"].as_array().expect("a list");
+        assert!(entries.len() <= 10);
+        names.extend(entries.iter().map(|entry| entry["name"].as_str().expect("text").to_owned()));
+        match page["next"].as_str() {
+            Some(next) => target = format!("/f/{next}"),
+            None => break,
+        }
+    }
+    assert_eq!(names.len(), 26);
+    assert_eq!(names[0], ".env");
+    assert!(names.is_sorted());
+    let first = server.get("/f/").text();
+    assert!(first.contains("?after=08%26.txt"), "{first}");
+}
+
+#[test]
+fn a_listing_shows_nothing_from_outside() {
+    let site = site().file("root/f/a.txt", "").file("secret-name.txt", "12345");
+    std::os::unix::fs::symlink("../../secret-name.txt", site.path("root/f/link")).expect("make a link");
+    let root = std::fs::canonicalize(site.path("root")).expect("it is there");
+    let list = |options: Value| {
+        let mut action = json!({ "share": format!("{}$uri", root.display()), "listing": true });
+        action.as_object_mut().expect("an object").extend(options.as_object().expect("an object").clone());
+        let request = Request::get("/f/").field("Accept", "application/json");
+        serve(&action).send(&request).expect(200).json()["entries"].clone()
+    };
+    assert_eq!(list(json!({}))[1]["size"], 5);
+    assert_eq!(
+        list(json!({ "chroot": root }))[1],
+        json!({ "name": "link", "href": "/f/link", "type": "link" })
+    );
+    assert_eq!(list(json!({ "follow_symlinks": false })).as_array().map(Vec::len), Some(1));
+}
+
+// --- Cache-Control ---------------------------------------------------------------------------------------
+
+/// Options: …action.cache_control
+#[test]
+fn cache_control_is_said_for_everything_or_by_path_and_type() {
+    let site = site().file("index.html", "x").file("assets/a.png", "x").file("b.png", "x").file("c", "x");
+    let serve = |cache_control: Value| {
+        serve(&json!({ "share": format!("{}$uri", site.root()), "cache_control": cache_control }))
+    };
+    let server = serve(json!("no-cache, x=$arg_x"));
+    server.get("/c?x=1").expect_field("Cache-Control", "no-cache, x=1");
+    server.get("/assets").expect(301).expect_no_field("Cache-Control");
+    server.get("/nope").expect(404).expect_no_field("Cache-Control");
+    let server = serve(json!({
+        "/assets/*": "immutable", "image/*": "max-age=60", "*.html": "no-cache",
+    }));
+    for (path, value) in [
+        ("/assets/a.png", Some("immutable")),
+        ("/b.png", Some("max-age=60")),
+        ("/", Some("no-cache")),
+        ("/c", None),
+    ] {
+        let response = server.get(path).expect(200);
+        assert_eq!(response.field("Cache-Control"), value, "{path}\n{response}");
+    }
+    let etag = server.get("/b.png").field("ETag").expect("an ETag").to_owned();
+    let unchanged = server.send(&Request::get("/b.png").field("If-None-Match", &etag)).expect(304);
+    unchanged.expect_field("Cache-Control", "max-age=60");
+    let part = server.send(&Request::get("/b.png").field("Range", "bytes=0-0")).expect(206);
+    part.expect_field("Cache-Control", "max-age=60");
 }

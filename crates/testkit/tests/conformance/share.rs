@@ -1,0 +1,440 @@
+//! Section 12: `share`, its algorithm step by step, and what may be on the way to a file.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+
+use corral_testkit::{Daemon, Request, Site, daemon, site};
+use serde_json::{Value, json};
+
+pub(crate) fn share(site: &Site) -> Daemon {
+    serve(&json!({ "share": format!("{}$uri", site.root()) }))
+}
+
+pub(crate) fn serve(action: &Value) -> Daemon {
+    daemon().routes(json!([{ "action": action }])).start()
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// The status of each path.
+#[track_caller]
+fn check(server: &Daemon, expect: &[(&str, u16)]) {
+    let mut client = server.connect();
+    for (path, status) in expect {
+        let response = client.get(path);
+        assert_eq!(response.status, *status, "{path}\n{response}\n{}", server.log());
+    }
+}
+
+// --- the file -----------------------------------------------------------------------------------------
+
+/// Options: …action.share
+#[test]
+fn a_file_has_its_type_length_and_validators() {
+    let site =
+        site().file("a.html", "<p>hello").file("b.unknown", "?").file("Makefile", "x").file("empty.txt", "");
+    let server = share(&site);
+    let response = server.get("/a.html").expect(200).expect_body("<p>hello");
+    let response = response.expect_field("Content-Type", "text/html").expect_field("Content-Length", "8");
+    let etag = response.field("ETag").expect("an ETag");
+    let modified = std::fs::metadata(site.path("a.html")).expect("it is there").modified().expect("a time");
+    let seconds = modified.duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+    assert_eq!(etag, format!("\"{seconds:x}-8\""));
+    assert!(response.field("Last-Modified").expect("a date").ends_with(" GMT"));
+    server.get("/b.unknown").expect(200).expect_no_field("Content-Type");
+    server.get("/Makefile").expect(200).expect_no_field("Content-Type");
+    server.get("/empty.txt").expect(200).expect_body("").expect_field("Content-Length", "0");
+}
+
+#[test]
+fn head_is_get_without_a_body() {
+    let site = site().file("a.txt", "hello");
+    let server = share(&site);
+    let get = server.get("/a.txt");
+    let head = server.send(&Request::new("HEAD", "/a.txt")).expect(200).expect_body("");
+    for name in ["Content-Length", "ETag", "Last-Modified", "Content-Type"] {
+        assert_eq!(head.field(name), get.field(name), "{name}");
+    }
+}
+
+/// Every row of the table of types.
+#[test]
+fn types_are_found_by_the_last_extension() {
+    const TYPES: &[(&str, &str)] = &[
+        ("text/html", "html htm"),
+        ("text/css", "css"),
+        ("text/plain", "txt"),
+        ("text/markdown", "md"),
+        ("text/x-rst", "rst"),
+        ("image/svg+xml", "svg"),
+        ("image/webp", "webp"),
+        ("image/png", "png"),
+        ("image/apng", "apng"),
+        ("image/jpeg", "jpeg jpg JPG"),
+        ("image/gif", "gif"),
+        ("image/x-icon", "ico"),
+        ("image/avif", "avif"),
+        ("image/avif-sequence", "avifs"),
+        ("font/woff", "woff"),
+        ("font/woff2", "woff2"),
+        ("font/otf", "otf"),
+        ("font/ttf", "ttf"),
+        ("application/javascript", "js mjs"),
+        ("application/json", "json"),
+        ("application/xml", "xml"),
+        ("application/rss+xml", "rss"),
+        ("application/atom+xml", "atom"),
+        ("application/pdf", "pdf"),
+        ("application/zip", "zip tar.zip"),
+        ("audio/mpeg", "mp3"),
+        ("audio/ogg", "ogg"),
+        ("audio/midi", "midi mid"),
+        ("audio/flac", "flac"),
+        ("audio/aac", "aac"),
+        ("audio/wav", "wav"),
+        ("video/mpeg", "mpeg mpg"),
+        ("video/mp4", "mp4"),
+        ("video/webm", "webm"),
+        ("video/x-msvideo", "avi"),
+        ("application/octet-stream", "exe bin dll iso img msi deb rpm"),
+        ("application/x-httpd-php", "php"),
+    ];
+    let site = site();
+    let server = share(&site);
+    let mut client = server.connect();
+    for (mime_type, extensions) in TYPES {
+        for extension in extensions.split(' ') {
+            site.write(&format!("a.{extension}"), "x");
+            client.get(&format!("/a.{extension}")).expect(200).expect_field("Content-Type", mime_type);
+        }
+    }
+    site.write("html", "x");
+    site.write("a.html.", "x");
+    client.get("/html").expect(200).expect_no_field("Content-Type");
+    client.get("/a.html.").expect(200).expect_no_field("Content-Type");
+}
+
+// --- outcomes -----------------------------------------------------------------------------------------
+
+#[test]
+fn what_is_not_there_or_not_allowed_is_refused() {
+    let site = site().file("a.txt", "x").file("secret.txt", "x").file("folder/index.html", "index");
+    std::fs::set_permissions(site.path("secret.txt"), std::fs::Permissions::from_mode(0o000))
+        .expect("set the mode");
+    let _socket = UnixListener::bind(site.path("socket")).expect("make a socket");
+    let fifo = rustix::fs::mknodat(
+        rustix::fs::CWD,
+        site.path("fifo"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o644),
+        0,
+    );
+    fifo.expect("make a FIFO");
+    symlink("loop", site.path("loop")).expect("make a link");
+    symlink("nowhere", site.path("dangling")).expect("make a link");
+    let server = share(&site);
+    let long = format!("/{}", "n".repeat(300));
+    check(
+        &server,
+        &[
+            ("/nope", 404),
+            ("/a.txt/b", 404),
+            (&long, 404),
+            ("/socket", 404),
+            ("/fifo", 404),
+            ("/dangling", 404),
+            ("/loop", 403),
+            ("/%2e%2e/etc/passwd", 400),
+        ],
+    );
+    for method in ["POST", "PUT", "DELETE", "OPTIONS", "PROPFIND"] {
+        server.send(&Request::new(method, "/a.txt").body("x")).expect(405).expect_no_field("Allow");
+    }
+    if is_root() {
+        // Only then the router runs as somebody else.
+        check(&server, &[("/secret.txt", 403)]);
+        server.expect_log("secret.txt");
+    }
+}
+
+#[test]
+fn names_are_decoded_and_locations_encoded() {
+    let site = site().file("a b+ü.txt", "x").file("ö ä/index.html", "index");
+    let server = share(&site);
+    server.get("/a%20b+%C3%BC.txt").expect(200).expect_body("x");
+    server.get("/./x/../a%20b%2B%c3%bc.txt").expect(200);
+    server.get("/%C3%B6%20%C3%A4?q=1").expect(301).expect_field("Location", "/%C3%B6%20%C3%A4/?q=1");
+    server.get("/%C3%B6%20%C3%A4/").expect(200).expect_body("index");
+}
+
+/// Options: …action.index
+#[test]
+fn folders_redirect_and_show_their_index() {
+    let site = site()
+        .file("index.html", "top")
+        .file("a/index.html", "a")
+        .file("a/start.txt", "start")
+        .file("a/sub/x", "x")
+        .writable_folder("empty");
+    let server = share(&site);
+    server.get("/").expect(200).expect_body("top");
+    server.get("/a").expect(301).expect_field("Location", "/a/");
+    server.get("/a?x=1").expect(301).expect_field("Location", "/a/?x=1");
+    server.get("/a/").expect(200).expect_body("a").expect_field("Content-Type", "text/html");
+    server.get("/empty/").expect(404);
+    let index = |index: &str| serve(&json!({ "share": format!("{}$uri", site.root()), "index": index }));
+    let server = index("start.txt");
+    server.get("/a/").expect(200).expect_body("start");
+    server.get("/").expect(404);
+    // An empty name opens the folder, which is no file; a folder of that name is none either.
+    index("").get("/a/").expect(404);
+    index("sub").get("/a/").expect(404);
+}
+
+/// Options: …action.types, …action.fallback
+#[test]
+fn several_shares_types_and_fallback_are_tried_in_order() {
+    let site = site()
+        .file("one/a.txt", "one")
+        .file("two/b.txt", "two")
+        .file("two/c.php", "secret")
+        .file("two/folder/index.html", "index");
+    let root = site.root();
+    let server = serve(&json!({
+        "share": [format!("{root}/one$uri"), format!("{root}/two$uri")],
+        "types": ["text/*"],
+        "fallback": { "return": 402 },
+    }));
+    server.get("/a.txt").expect(200).expect_body("one");
+    server.get("/b.txt").expect(200).expect_body("two");
+    server.get("/c.php").expect(402);
+    server.get("/none").expect(402);
+    server.get("/folder/").expect(200).expect_body("index");
+    server.send(&Request::post("/a.txt")).expect(402);
+    let server = serve(&json!({ "share": format!("{root}/two$uri"), "types": "!application/x-httpd-php" }));
+    check(&server, &[("/c.php", 403), ("/b.txt", 200), ("/none", 404), ("/folder", 301)]);
+    // A pattern for what has no type is the empty string.
+    let server = serve(&json!({ "share": format!("{root}/two$uri"), "types": ["", "TEXT/plain"] }));
+    check(&server, &[("/b.txt", 200), ("/c.php", 403), ("/folder", 301)]);
+    let server = serve(&json!({ "share": format!("{root}/two$uri"), "types": [] }));
+    check(&server, &[("/c.php", 200)]);
+}
+
+#[test]
+fn the_last_share_decides_what_is_answered_and_a_folder_ends_the_search() {
+    let site = site().file("one/x/a", "a").file("two/x/b", "b").file("two/y.php", "php");
+    let root = site.root();
+    let both = json!([format!("{root}/one$uri"), format!("{root}/two$uri")]);
+    let server = serve(&json!({ "share": both, "fallback": { "return": 402 } }));
+    check(&server, &[("/x", 301), ("/x/", 402), ("/x/b", 200)]);
+    let shares = |first: &str, last: &str| {
+        serve(
+            &json!({ "share": [format!("{root}/{first}$uri"), format!("{root}/{last}$uri")], "types": "!*php" }),
+        )
+    };
+    // 403 for the type is the outcome of both; a missing file comes after the types.
+    check(&shares("one", "two"), &[("/y.php", 403), ("/y", 404)]);
+}
+
+/// Options: …action.share
+#[test]
+fn shares_are_templates() {
+    let site = site().file("a.example/f.txt", "a").file("b.example/f.txt", "b").file("single.txt", "single");
+    let server = serve(
+        &json!({ "share": [format!("{}/$host/$arg_file", site.root()), format!("{}/single.txt", site.root())] }),
+    );
+    let get = |host: &str, target: &str| server.send(&Request::get(target).field("Host", host));
+    get("a.example", "/any?file=f.txt").expect(200).expect_body("a");
+    get("B.example:80", "/any?file=f.txt").expect(200).expect_body("b");
+    get("c.example", "/any?file=f.txt").expect(200).expect_body("single");
+    // A variable may say anything: a NUL opens nothing.
+    get("a.example", "/any?file=f.txt%00x").expect(200).expect_body("single");
+}
+
+#[test]
+fn shares_are_checked() {
+    let control = daemon().start_unconfigured();
+    let put = |action: Value| control.control().put("/config", &json!({ "routes": [{ "action": action }] }));
+    for (action, detail) in [
+        (json!({ "share": [] }), "The \"share\" array must contain at least one element."),
+        (json!({ "share": [1] }), "The \"share\" array must contain only string values."),
+        (json!({ "share": "/$nope" }), "Unknown variable \"nope\" in the \"share\" value."),
+        (json!({ "share": "/x", "chroot": "${" }), "Invalid variable at position 0 in the \"chroot\" value."),
+        (json!({ "share": "/x", "location": "/" }), "Unknown parameter \"location\"."),
+        (
+            json!({ "share": "/x", "index": 1 }),
+            "The \"index\" value must be a string, but not an integer number.",
+        ),
+        (
+            json!({ "share": "/x", "follow_symlinks": "no" }),
+            "The \"follow_symlinks\" value must be a boolean, but not a string.",
+        ),
+        (
+            json!({ "share": "/x", "fallback": {} }),
+            "The \"action\" object must have either \"pass\", \"return\", \"share\", or \"proxy\" option set.",
+        ),
+    ] {
+        let reply = put(action.clone()).expect_refused(400, "Invalid configuration.");
+        assert!(reply.contains(detail), "{action}\n{reply}");
+    }
+}
+
+// --- the way to a file ----------------------------------------------------------------------------------
+
+/// A site with links of all kinds: `root` is what is shared.
+fn linked() -> Site {
+    let site = site()
+        .file("root/a.txt", "a")
+        .file("root/etc/passwd", "inside")
+        .file("root/sub/b.txt", "b")
+        .file("outside.txt", "outside");
+    let root = site.path("root");
+    symlink("a.txt", root.join("beside")).expect("make a link");
+    symlink("../outside.txt", root.join("climbing")).expect("make a link");
+    symlink("/etc/passwd", root.join("absolute")).expect("make a link");
+    symlink("sub", root.join("folder")).expect("make a link");
+    site
+}
+
+/// Options: …action.follow_symlinks
+#[test]
+fn links_can_be_refused() {
+    let site = linked();
+    let root = std::fs::canonicalize(site.path("root")).expect("it is there");
+    let path = format!("{}$uri", root.display());
+    let server = serve(&json!({ "share": path, "follow_symlinks": true }));
+    let all = ["/a.txt", "/beside", "/climbing", "/absolute", "/folder/b.txt"];
+    check(&server, &all.map(|path| (path, 200)));
+    let server = serve(&json!({ "share": path, "follow_symlinks": false }));
+    let refused = [("/beside", 403), ("/climbing", 403), ("/absolute", 403), ("/folder/b.txt", 403)];
+    check(&server, &[("/a.txt", 200), ("/sub/b.txt", 200), ("/sub", 301), ("/nope", 404)]);
+    check(&server, &refused);
+    server.expect_log("beside");
+    let server = serve(&json!({ "share": path, "follow_symlinks": false, "fallback": { "return": 402 } }));
+    check(&server, &[("/beside", 402), ("/a.txt", 200)]);
+}
+
+/// A link above the chroot is the operator's own; one below it counts.
+///
+/// Options: …action.chroot, …action.follow_symlinks
+#[test]
+fn links_above_the_chroot_do_not_count() {
+    let site = linked();
+    symlink("root", site.path("link")).expect("make a link");
+    let path = format!("{}/link$uri", site.root());
+    let server = serve(&json!({ "share": path, "follow_symlinks": false }));
+    check(&server, &[("/a.txt", 403)]);
+    let chroot = format!("{}/link", site.root());
+    let server = serve(&json!({ "share": path, "chroot": chroot, "follow_symlinks": false }));
+    check(&server, &[("/a.txt", 200), ("/beside", 403), ("/folder/b.txt", 403)]);
+}
+
+/// Options: …action.chroot
+#[test]
+fn a_chroot_keeps_links_inside() {
+    let site = linked();
+    let root = site.root();
+    let server = serve(&json!({ "share": format!("{root}/root$uri"), "chroot": format!("{root}//root/") }));
+    server.get("/a.txt").expect(200).expect_body("a");
+    server.get("/beside").expect(200).expect_body("a");
+    server.get("/absolute").expect(200).expect_body("inside");
+    server.get("/folder/b.txt").expect(200).expect_body("b");
+    check(&server, &[("/climbing", 404), ("/sub", 301), ("/", 404)]);
+    // As text, the path must lie in it.
+    let server = serve(&json!({ "share": format!("{root}/outside.txt"), "chroot": format!("{root}/root") }));
+    check(&server, &[("/", 403)]);
+    let server = serve(&json!({ "share": format!("{root}/root2$uri"), "chroot": format!("{root}/root") }));
+    check(&server, &[("/a.txt", 403)]);
+    let server =
+        serve(&json!({ "share": format!("{root}/root/../outside.txt"), "chroot": format!("{root}/root") }));
+    check(&server, &[("/", 404)]);
+    let server = serve(&json!({ "share": format!("{root}/root$uri"), "chroot": format!("{root}/gone") }));
+    check(&server, &[("/a.txt", 403)]);
+}
+
+#[test]
+fn a_chroot_is_a_template() {
+    let site = site().file("a.example/f.txt", "a").file("b.example/f.txt", "b");
+    let root = site.root();
+    let server =
+        serve(&json!({ "share": format!("{root}/a.example$uri"), "chroot": format!("{root}/$host") }));
+    let get = |host: &str| server.send(&Request::get("/f.txt").field("Host", host));
+    get("a.example").expect(200).expect_body("a");
+    get("b.example").expect(403);
+    get("").expect(200);
+    get("a.example").expect(200);
+}
+
+/// Options: …action.traverse_mounts
+#[test]
+fn mounts_can_be_refused() {
+    let server = serve(&json!({ "share": "/proc$uri", "traverse_mounts": true }));
+    check(&server, &[("/version", 200)]);
+    let server = serve(&json!({ "share": "/proc$uri", "traverse_mounts": false }));
+    check(&server, &[("/version", 403), ("/no-such-file", 403)]);
+    // Inside a chroot that is a mount itself nothing is crossed.
+    let server = serve(&json!({ "share": "/proc$uri", "chroot": "/proc", "traverse_mounts": false }));
+    check(&server, &[("/version", 200)]);
+    let server = serve(&json!({ "share": "/proc$uri", "chroot": "/", "traverse_mounts": false }));
+    check(&server, &[("/version", 403)]);
+}
+
+/// The same path under other restrictions is not answered from what is open already.
+#[test]
+fn restrictions_hold_for_files_that_are_open_already() {
+    let site = linked();
+    let path = format!("{}/root$uri", site.root());
+    let server = daemon()
+        .config(json!({ "routes": [
+            { "match": { "uri": "/free/*" }, "action": { "share": format!("{}/root/beside", site.root()) } },
+            { "action": { "share": path, "follow_symlinks": false } },
+        ], "settings": { "listen_threads": 1 } }))
+        .start();
+    check(&server, &[("/free/", 200), ("/beside", 403), ("/free/", 200), ("/beside", 403)]);
+}
+
+/// A file that becomes a link while it is open is refused as soon as it is looked at again.
+#[test]
+fn a_file_that_becomes_a_link_is_refused() {
+    let site = linked();
+    let root = std::fs::canonicalize(site.path("root")).expect("it is there");
+    let server = serve(&json!({ "share": format!("{}$uri", root.display()), "follow_symlinks": false }));
+    check(&server, &[("/a.txt", 200)]);
+    std::fs::rename(root.join("a.txt"), root.join("moved.txt")).expect("rename");
+    symlink("moved.txt", root.join("a.txt")).expect("make a link");
+    corral_testkit::eventually("the link is refused", || (server.get("/a.txt").status == 403).then_some(()));
+}
+
+/// Files are replaced all the time: each answer is one of them, whole.
+#[test]
+fn a_file_that_is_replaced_is_never_mixed() {
+    let site = site().file("a.txt", "x".repeat(20_000)).file("b.txt", "x".repeat(100_000));
+    let server = share(&site);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut number = 0_u8;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                let letter = char::from(b'a' + number % 26).to_string();
+                for (name, len) in [("a.txt", 20_000), ("b.txt", 100_000)] {
+                    site.write("new", letter.repeat(len + usize::from(number)));
+                    std::fs::rename(site.path("new"), site.path(name)).expect("replace the file");
+                }
+                number = number.wrapping_add(1);
+                std::thread::yield_now();
+            }
+        });
+        let mut client = server.connect();
+        let started = std::time::Instant::now();
+        while started.elapsed() < std::time::Duration::from_secs(2) {
+            for name in ["/a.txt", "/b.txt"] {
+                let response = client.get(name).expect(200);
+                let (first, body) = (response.body[0], &response.body);
+                assert!(body.iter().all(|&byte| byte == first), "{name}: a mixture");
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}

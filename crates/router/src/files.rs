@@ -43,10 +43,13 @@ pub(crate) struct OpenFile {
     /// were looked for.
     siblings: RefCell<Option<(Instant, Siblings)>>,
     /// What others keep of its compressed forms, with their levels.
-    compressed: RefCell<SmallVec<[(Coding, Option<i32>, Weak<[u8]>); 1]>>,
+    compressed: RefCell<SmallVec<[Compressed; 1]>>,
 }
 
 type Siblings = [Option<Rc<OpenFile>>; 3];
+
+/// A coding, the level that is configured for it, and what the file is in it.
+type Compressed = (Coding, Option<i32>, Weak<[u8]>);
 
 /// What a path leads to.
 pub(crate) enum Found {

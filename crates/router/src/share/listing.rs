@@ -116,7 +116,7 @@ fn prefers_json<'v>(accept: impl Iterator<Item = &'v [u8]>) -> bool {
         let weight = parts.find_map(weight).unwrap_or(1.0);
         match name.as_slice() {
             b"text/html" | b"application/xhtml+xml" => {
-                weights.html = Some(weights.html.unwrap_or(0.0).max(weight))
+                weights.html = Some(weights.html.unwrap_or(0.0).max(weight));
             }
             b"application/json" => weights.json = Some(weight),
             b"text/*" => weights.text = weight,

@@ -17,18 +17,17 @@ fn files(compression: Value) -> Daemon {
     let root = site.root();
     // The folder lives as long as the process of this test.
     std::mem::forget(site);
-    daemon()
-        .routes(json!([{ "action": { "share": format!("{root}$uri") } }]))
-        .http(json!({ "compression": compression }))
-        .start()
+    daemon().routes(json!([{ "action": { "share": format!("{root}$uri") } }])).http(http(compression)).start()
+}
+
+/// `settings.http` with this compression.
+fn http(compression: Value) -> Value {
+    Value::Object([("compression".to_owned(), compression)].into_iter().collect())
 }
 
 fn php(script: &str, compression: Value) -> (Daemon, corral_testkit::Site) {
     let site = site().file("index.php", script);
-    let server = daemon()
-        .application(php_app(&site).script("index.php"))
-        .http(json!({ "compression": compression }))
-        .start();
+    let server = daemon().application(php_app(&site).script("index.php")).http(http(compression)).start();
     (server, site)
 }
 

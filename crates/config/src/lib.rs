@@ -33,7 +33,7 @@ pub use self::problem::{Problem, Stage};
 use self::route::{Destination, Route};
 use self::settings::Settings;
 use self::upstream::Upstream;
-pub use self::validate::{Known, KnownModule, ScriptCheck, validate};
+pub use self::validate::{Known, KnownModule, ScriptCheck, configuration_schema, validate};
 
 /// A configuration without contradictions: every name that is referred to exists.
 ///

@@ -8,6 +8,7 @@ mod actions;
 mod applications;
 mod compression;
 mod context;
+mod describe;
 mod forwarded;
 mod limits;
 mod listeners;
@@ -26,6 +27,7 @@ mod upstreams;
 use std::path::PathBuf;
 
 use self::context::Context;
+pub use self::describe::configuration_schema;
 use self::schema::{ARRAY, Member, OBJECT, STRING};
 use crate::access_log::AccessLog;
 use crate::json::{MAX_DEPTH, Value};
@@ -44,13 +46,15 @@ pub struct Known {
     certificates: Option<Vec<String>>,
     /// Names; `None` means that any exists.
     scripts: Option<Vec<String>>,
+    /// Whether an application may name a module that is not there.
+    missing_modules: bool,
     /// `None` means that all scripts are right.
     check_script: Option<ScriptCheck>,
     /// The kernel can open files in restricted ways (openat2).
     confinement: bool,
 }
 
-/// Says what is wrong with a JavaScript expression, if anything.
+/// Says what is wrong with a JavaScript template literal, if anything.
 pub type ScriptCheck = fn(&str) -> Result<(), String>;
 
 /// A host executable that can run applications.
@@ -69,7 +73,14 @@ impl Known {
     #[must_use]
     pub fn modules(modules: Vec<KnownModule>) -> Self {
         let (certificates, scripts) = (Some(Vec::new()), Some(Vec::new()));
-        Self { modules: Some(modules), certificates, scripts, check_script: None, confinement: true }
+        Self {
+            modules: Some(modules),
+            certificates,
+            scripts,
+            check_script: None,
+            confinement: true,
+            missing_modules: false,
+        }
     }
 
     /// With these certificate bundles.
@@ -107,11 +118,26 @@ impl Known {
         self
     }
 
+    /// Accepts applications whose module is not there, for a start that does without them: the path in
+    /// their specification is empty.
+    #[must_use]
+    pub fn with_missing_modules(mut self) -> Self {
+        self.missing_modules = true;
+        self
+    }
+
     /// For a document that was validated elsewhere: any application has its module, whose path is
     /// empty in the specifications that come out; any certificate bundle and script exists.
     #[must_use]
     pub fn validated_elsewhere() -> Self {
-        Self { modules: None, certificates: None, scripts: None, check_script: None, confinement: true }
+        Self {
+            modules: None,
+            certificates: None,
+            scripts: None,
+            check_script: None,
+            confinement: true,
+            missing_modules: false,
+        }
     }
 }
 

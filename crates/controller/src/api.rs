@@ -4,85 +4,151 @@
 
 use corral_config::json::edit::{self, EditError};
 use corral_config::json::{self, Bytes, Value};
+use corral_config::plan::AssetKind;
 use hyper::{Method, StatusCode};
 
-use crate::files;
+use crate::conditions::Conditions;
+use crate::endpoints::{Endpoint, Otherwise, Resource};
 use crate::main_link::MainError;
+use crate::query::Query;
 use crate::reply::{Reply, object};
-use crate::state::{ChangeError, Controller, Storing};
-use crate::status;
+use crate::state::{Change, ChangeError, Changed, Controller, Storing};
+use crate::uploads::Texts;
+use crate::{files, openapi, status, uploads};
+
+/// One request.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) method: &'a Method,
+    /// Path and query as they stand in the request line.
+    pub(crate) target: &'a str,
+    pub(crate) conditions: Conditions,
+    pub(crate) body: &'a [u8],
+}
 
 /// Answers one request. Must run to its end, because it may change the configuration.
-pub(crate) async fn answer(controller: &Controller, method: &Method, target: &str, body: &[u8]) -> Reply {
-    let Some(segments) = edit::segments(target.as_bytes()) else { return Reply::missing() };
-    let Some((root, path)) = segments.split_first() else { return index(controller, method).await };
-    if let Some(refusal) = files::refusal(controller, method, root, target) {
+pub(crate) async fn answer(controller: &Controller, call: &Call<'_>) -> Reply {
+    let Some(segments) = edit::segments(call.target.as_bytes()) else { return Reply::missing() };
+    let Some((endpoint, path)) = Endpoint::find(&segments) else { return Reply::missing() };
+    if endpoint.operation(call.method).is_none() {
+        return refuse(endpoint);
+    }
+    let query = match Query::parse(call.target) {
+        Ok(query) => query,
+        Err(detail) => return Reply::error_with_detail(StatusCode::BAD_REQUEST, "Invalid query.", &detail),
+    };
+    if let Some(refusal) = files::refusal(controller, call, endpoint.resource, query) {
         return refusal;
     }
-    match &**root {
-        b"config" => config(controller, method, path, body).await,
-        b"status" => status(controller, method, path).await,
-        b"control" => control(controller, method, path).await,
-        _ => Reply::missing(),
+    match endpoint.resource {
+        Resource::Index => index(controller).await,
+        Resource::Config => config(controller, call, query, path).await,
+        Resource::Certificates => {
+            uploads::answer(controller, AssetKind::Certificate, call, query, path).await
+        }
+        Resource::Scripts => uploads::answer(controller, AssetKind::Script, call, query, path).await,
+        Resource::Status => status(controller, path).await,
+        Resource::Restart => restart(controller, path).await,
+        Resource::OpenApi => Reply::value(openapi::document()),
+    }
+}
+
+fn refuse(endpoint: &Endpoint) -> Reply {
+    match (endpoint.otherwise, endpoint.resource) {
+        (Otherwise::InvalidMethod, _) => Reply::invalid_method(),
+        (Otherwise::NotAllowed, _) => Reply::method_not_allowed(),
+        (Otherwise::InvalidName, Resource::Scripts) => Texts::of(AssetKind::Script).invalid_name(),
+        (Otherwise::InvalidName, _) => Texts::of(AssetKind::Certificate).invalid_name(),
     }
 }
 
 /// `/`: everything there is.
-async fn index(controller: &Controller, method: &Method) -> Reply {
-    if !is_read(method) {
-        return Reply::invalid_method();
-    }
+async fn index(controller: &Controller) -> Reply {
     match status_value(controller).await {
-        Ok(status) => {
-            let config = Value::clone(&controller.document());
-            Reply::value(object([("config", config), ("status", status)]))
-        }
+        Ok(status) => Reply::value(object([
+            ("certificates", controller.uploads().list(AssetKind::Certificate)),
+            ("js_modules", controller.uploads().list(AssetKind::Script)),
+            ("config", controller.in_force().document.clone()),
+            ("status", status),
+        ])),
         Err(reply) => reply,
     }
 }
 
-async fn config(controller: &Controller, method: &Method, path: &[Bytes], body: &[u8]) -> Reply {
-    match *method {
-        Method::GET | Method::HEAD => {
-            let document = controller.document();
-            edit::get(&document, path).map_or_else(|_| Reply::missing(), |value| Reply::value(value.clone()))
+async fn config(controller: &Controller, call: &Call<'_>, query: Query, path: &[Bytes]) -> Reply {
+    let is_too_long = path.iter().any(|segment| segment.len() > MAX_SEGMENT);
+    let change = Change {
+        storing: Storing::Store,
+        dry_run: query.dry_run,
+        conditions: Some(&call.conditions),
+        path,
+        ..Change::default()
+    };
+    match *call.method {
+        Method::GET | Method::HEAD if is_too_long => Reply::missing(),
+        Method::GET | Method::HEAD => read(controller, call, path),
+        _ if is_too_long => {
+            let detail = format!("A name in the path is longer than {MAX_SEGMENT} bytes.");
+            Reply::error_with_detail(StatusCode::INTERNAL_SERVER_ERROR, "Memory allocation failed.", &detail)
         }
-        Method::DELETE => changed(controller.change(Storing::Store, |root| edit::delete(root, path)).await),
-        Method::PUT | Method::POST => {
-            let value = match json::parse(body) {
+        Method::DELETE => changed(controller.change(change, |root| edit::delete(root, path)).await),
+        _ => {
+            let value = match json::parse(call.body) {
                 Ok(value) => value,
                 Err(error) => return Reply::invalid_json(&error),
             };
-            let edit = if method == Method::PUT { edit::put } else { edit::post };
-            changed(controller.change(Storing::Store, |root| edit(root, path, value)).await)
+            let edit = if *call.method == Method::PUT { edit::put } else { edit::post };
+            changed(controller.change(change, |root| edit(root, path, value)).await)
         }
-        _ => Reply::method_not_allowed(),
     }
 }
 
-fn changed(result: Result<(), ChangeError>) -> Reply {
+fn read(controller: &Controller, call: &Call<'_>, path: &[Bytes]) -> Reply {
+    let in_force = controller.in_force();
+    let Ok(value) = edit::get(&in_force.document, path) else { return Reply::missing() };
+    if call.conditions.is_unchanged(&in_force.tag) {
+        return Reply::not_modified().tagged(&in_force.tag);
+    }
+    Reply::value(value.clone()).tagged(&in_force.tag)
+}
+
+fn changed(result: Result<Changed, ChangeError>) -> Reply {
     match result {
-        Ok(()) => Reply::success("Reconfiguration done."),
-        Err(ChangeError::Edit(EditError::Missing)) => Reply::missing(),
-        Err(ChangeError::Edit(EditError::NotAllowed)) => Reply::method_not_allowed(),
-        Err(ChangeError::Edit(error @ EditError::TooDeep)) => {
+        Ok(Changed::Applied { tag }) => Reply::success("Reconfiguration done.").tagged(&tag),
+        Ok(Changed::Valid) => Reply::success("The configuration is valid; nothing has been changed."),
+        Err(error) => not_changed(&error),
+    }
+}
+
+/// The reply to a change that was not made.
+pub(crate) fn not_changed(error: &ChangeError) -> Reply {
+    match error {
+        ChangeError::Condition => Reply::error_with_detail(
+            StatusCode::PRECONDITION_FAILED,
+            "Precondition failed.",
+            "The configuration is not the one that \"If-Match\" or \"If-None-Match\" asks for; read it again.",
+        ),
+        ChangeError::Edit(EditError::Missing) => Reply::missing(),
+        ChangeError::Edit(EditError::NotAllowed) => Reply::method_not_allowed(),
+        ChangeError::Edit(error @ EditError::TooDeep) => {
             let detail = format!("With this change, {error}.");
             Reply::error_with_detail(StatusCode::BAD_REQUEST, "Invalid configuration.", &detail)
         }
-        Err(ChangeError::Invalid(problems)) => Reply::invalid_configuration(&problems),
-        Err(ChangeError::NotApplied(error)) => Reply::not_applied(&error.to_string()),
+        ChangeError::Invalid(problems) => Reply::invalid_configuration(problems),
+        ChangeError::NotApplied(error) => Reply::not_applied(&error.to_string()),
     }
 }
 
-async fn status(controller: &Controller, method: &Method, path: &[Bytes]) -> Reply {
-    if !is_read(method) {
-        return Reply::invalid_method();
+async fn status(controller: &Controller, path: &[Bytes]) -> Reply {
+    match status_value(controller).await {
+        Ok(status) => part(&status, path),
+        Err(reply) => reply,
     }
-    let status = match status_value(controller).await {
-        Ok(status) => status,
-        Err(reply) => return reply,
-    };
-    match edit::get(&status, path) {
+}
+
+/// A part of what is no configuration.
+pub(crate) fn part(value: &Value, path: &[Bytes]) -> Reply {
+    match edit::get(value, path) {
         Ok(value) => Reply::value(value.clone()),
         Err(_) => Reply::error(StatusCode::NOT_FOUND, "Invalid path."),
     }
@@ -95,21 +161,12 @@ async fn status_value(controller: &Controller) -> Result<Value, Reply> {
     }
 }
 
-/// `/control/applications/NAME/restart` is all there is.
-async fn control(controller: &Controller, method: &Method, path: &[Bytes]) -> Reply {
-    let [applications, name, restart] = path else { return Reply::missing() };
-    if **applications != *b"applications" || **restart != *b"restart" {
-        return Reply::missing();
-    }
-    if *method != Method::GET {
-        return Reply::method_not_allowed();
-    }
-    let document = controller.document();
-    let is_known = document
-        .member("applications")
-        .and_then(Value::as_object)
-        .is_some_and(|apps| apps.contains_key(name));
-    let Some(name) = name.to_str().filter(|_| is_known) else { return Reply::missing() };
+/// `/control/applications/NAME/restart`.
+async fn restart(controller: &Controller, path: &[Bytes]) -> Reply {
+    let in_force = controller.in_force();
+    let applications = in_force.document.member("applications").and_then(Value::as_object);
+    let name = path.first().filter(|name| applications.is_some_and(|apps| apps.contains_key(*name)));
+    let Some(name) = name.and_then(Bytes::to_str) else { return Reply::missing() };
     match controller.restart(name.to_owned()).await {
         Ok(()) => Reply::success("Ok"),
         Err(MainError::Refused(reason)) => {
@@ -119,6 +176,5 @@ async fn control(controller: &Controller, method: &Method, path: &[Bytes]) -> Re
     }
 }
 
-fn is_read(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD)
-}
+/// Longest name in a path, in bytes (UNIT-COMPAT 3.2).
+const MAX_SEGMENT: usize = 256;

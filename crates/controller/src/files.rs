@@ -4,7 +4,10 @@
 use corral_config::json;
 use hyper::{Method, StatusCode};
 
+use crate::api::Call;
+use crate::endpoints::Resource;
 use crate::main_link::{Replacement, Replacements};
+use crate::query::Query;
 use crate::reply::Reply;
 use crate::state::{ChangeError, Controller};
 
@@ -15,7 +18,7 @@ pub(crate) async fn follow(controller: &Controller, mut replacements: Replacemen
             tracing::error!(target: "alert", "main sent a document of configuration files that is no JSON");
             continue;
         };
-        match controller.replace(document, assets).await {
+        match controller.replace(document, &assets).await {
             Ok(()) => tracing::info!(target: "notice", "the configuration files are in force"),
             Err(error) => log(&error),
         }
@@ -32,16 +35,21 @@ fn log(error: &ChangeError) {
             }
         }
         ChangeError::NotApplied(error) => tracing::error!("failed to apply the configuration files: {error}"),
-        ChangeError::Edit(error) => tracing::error!("the configuration files are invalid: {error}"),
+        error => tracing::error!("the configuration files are invalid: {error}"),
     }
 }
 
 /// The answer to a change of what belongs to the files; a change that is only tried is none.
-pub(crate) fn refusal(controller: &Controller, method: &Method, root: &[u8], target: &str) -> Option<Reply> {
+pub(crate) fn refusal(
+    controller: &Controller,
+    call: &Call<'_>,
+    resource: Resource,
+    query: Query,
+) -> Option<Reply> {
     let files = controller.files_to_change()?;
-    let is_change = matches!(*method, Method::PUT | Method::POST | Method::DELETE);
-    let belongs_to_files = matches!(root, b"config" | b"certificates" | b"js_modules");
-    if !is_change || !belongs_to_files || target.contains("dry_run=true") {
+    let is_change = matches!(*call.method, Method::PUT | Method::POST | Method::DELETE);
+    let belongs_to_files = matches!(resource, Resource::Config | Resource::Certificates | Resource::Scripts);
+    if !is_change || !belongs_to_files || query.dry_run {
         return None;
     }
     let detail = format!(

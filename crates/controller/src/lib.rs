@@ -6,15 +6,24 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod api;
+mod bundle;
+mod conditions;
+mod endpoints;
 mod files;
 mod main_link;
+mod openapi;
+mod pem;
+mod query;
 mod reply;
 mod scripts;
 mod server;
 mod startup;
 mod state;
 mod status;
+mod uploads;
+mod write_timeout;
 
 use std::future::Future;
 use std::os::fd::OwnedFd;
@@ -24,6 +33,7 @@ use corral_ipc::link::Link;
 use corral_ipc::message::{FromController, ToController};
 
 pub use self::scripts::check_expression;
+use crate::access::Access;
 use crate::main_link::{MainLink, Replacements};
 use crate::server::ControlSocket;
 use crate::startup::Start;
@@ -35,29 +45,31 @@ use crate::state::Controller;
 ///
 /// When main's first message is not `Start` with a listening socket, or when the link breaks.
 pub fn run(link: Link) -> anyhow::Result<()> {
-    let (start, socket) = receive_start(&link)?;
+    let (start, access, socket) = receive_start(&link)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the event loop")?;
     runtime.block_on(async {
         let (main, answers, replacements) = MainLink::new(link).context("watch the link to main")?;
         let socket = ControlSocket::new(socket).context("use the control API's socket")?;
-        until_main_is_gone(answers.receive(), serve(main, start, socket, replacements)).await
+        until_main_is_gone(answers.receive(), serve(main, start, access, socket, replacements)).await
     })
 }
 
-fn receive_start(link: &Link) -> anyhow::Result<(Start, OwnedFd)> {
+fn receive_start(link: &Link) -> anyhow::Result<(Start, Access, OwnedFd)> {
     let received = link.recv().context("receive the first message of main")?;
     let Some((message, mut fds)) = received else { bail!("main left before it sent its first message") };
-    let ToController::Start { document, origin, generation, modules, assets, files } = message else {
+    let ToController::Start { document, origin, generation, modules, assets, files, token } = message else {
         bail!("the first message of main is not Start");
     };
     let socket = fds.pop().context("main sent no socket for the control API")?;
-    Ok((Start { document, origin, generation, modules, assets, files }, socket))
+    let start = Start { document, origin, generation, modules, assets, files };
+    Ok((start, Access::new(token), socket))
 }
 
 async fn serve(
     main: MainLink,
     start: Start,
+    access: Access,
     socket: ControlSocket,
     replacements: Replacements,
 ) -> anyhow::Result<()> {
@@ -67,7 +79,7 @@ async fn serve(
         tracing::debug!("tell main that the control API listens: {error}");
     }
     tokio::select! {
-        ended = socket.serve(controller.clone()) => ended,
+        ended = socket.serve(controller.clone(), access) => ended,
         () = files::follow(&controller, replacements) => Ok(()),
     }
 }

@@ -9,12 +9,14 @@ use hyper::StatusCode;
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) body: Value,
+    /// The entity tag of the configuration, where the reply is about it.
+    pub(crate) tag: Option<String>,
 }
 
 impl Reply {
     /// The value itself.
     pub(crate) fn value(body: Value) -> Self {
-        Self { status: StatusCode::OK, body }
+        Self { status: StatusCode::OK, body, tag: None }
     }
 
     /// Something was done.
@@ -24,12 +26,23 @@ impl Reply {
 
     /// Something went wrong.
     pub(crate) fn error(status: StatusCode, title: &str) -> Self {
-        Self { status, body: object([("error", Value::from(title))]) }
+        Self { status, body: object([("error", Value::from(title))]), tag: None }
     }
 
     /// Something went wrong, and this is why.
     pub(crate) fn error_with_detail(status: StatusCode, title: &str, detail: &str) -> Self {
         Self::error(status, title).with("detail", Value::from(detail))
+    }
+
+    /// The reader has what there is; the body is not sent.
+    pub(crate) fn not_modified() -> Self {
+        Self { status: StatusCode::NOT_MODIFIED, body: Value::Null, tag: None }
+    }
+
+    /// With the entity tag of the configuration.
+    pub(crate) fn tagged(mut self, tag: &str) -> Self {
+        self.tag = Some(tag.to_owned());
+        self
     }
 
     /// The path leads nowhere.

@@ -21,9 +21,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::time::timeout;
 
-use crate::api;
+use crate::access::Access;
+use crate::api::{self, Call};
+use crate::conditions::Conditions;
 use crate::reply::Reply;
 use crate::state::Controller;
+use crate::write_timeout::WriteTimeout;
 
 /// The socket that main bound for the control API.
 pub(crate) enum ControlSocket {
@@ -45,11 +48,15 @@ impl ControlSocket {
     }
 
     /// Accepts and answers for ever. Dropping the future stops accepting; connections go on.
-    pub(crate) async fn serve(self, controller: Controller) -> anyhow::Result<()> {
+    pub(crate) async fn serve(self, controller: Controller, access: Access) -> anyhow::Result<()> {
         loop {
             let accepted = match &self {
-                Self::Unix(listener) => listener.accept().await.map(|(stream, _)| spawn(stream, &controller)),
-                Self::Tcp(listener) => listener.accept().await.map(|(stream, _)| spawn(stream, &controller)),
+                Self::Unix(listener) => {
+                    listener.accept().await.map(|(stream, _)| spawn(stream, &controller, &access))
+                }
+                Self::Tcp(listener) => {
+                    listener.accept().await.map(|(stream, _)| spawn(stream, &controller, &access))
+                }
             };
             if let Err(error) = accepted {
                 tracing::warn!("accept a connection to the control API: {error}");
@@ -60,17 +67,18 @@ impl ControlSocket {
     }
 }
 
-fn spawn<S>(stream: S, controller: &Controller)
+fn spawn<S>(stream: S, controller: &Controller, access: &Access)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
-    tokio::spawn(connection(TokioIo::new(stream), controller.clone()));
+    let stream = TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT));
+    tokio::spawn(connection(stream, controller.clone(), access.clone()));
 }
 
-async fn connection(io: impl Read + Write + Unpin, controller: Controller) {
+async fn connection(io: impl Read + Write + Unpin, controller: Controller, access: Access) {
     let service = service_fn(|request| {
         // A task of its own, so that a change goes on to its end when the client does not wait.
-        let answered = tokio::spawn(handle(controller.clone(), request));
+        let answered = tokio::spawn(handle(controller.clone(), access.clone(), request));
         async { Ok::<_, Infallible>(answered.await.unwrap_or_else(|_| response(&internal_error()))) }
     });
     let served = http1::Builder::new()
@@ -78,6 +86,8 @@ async fn connection(io: impl Read + Write + Unpin, controller: Controller) {
         // A client that has sent all it wants to send may still wait for the reply.
         .half_close(true)
         .title_case_headers(true)
+        .max_buf_size(MAX_HEAD)
+        .max_headers(MAX_FIELDS)
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .serve_connection(io, service)
@@ -87,11 +97,21 @@ async fn connection(io: impl Read + Write + Unpin, controller: Controller) {
     }
 }
 
-async fn handle(controller: Controller, request: Request<Incoming>) -> Response<Full<Bytes>> {
+async fn handle(controller: Controller, access: Access, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let (head, body) = request.into_parts();
+    if let Some(token) = &access.token
+        && !token.admits(&head.headers)
+    {
+        let detail = "Send the control token: \"Authorization: Bearer TOKEN\".";
+        return response(&Reply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail));
+    }
     let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+    let conditions = Conditions::from_fields(&head.headers);
     let reply = match read_body(body).await {
-        Ok(body) => api::answer(&controller, &head.method, target, &body).await,
+        Ok(body) => {
+            let call = Call { method: &head.method, target, conditions, body: &body };
+            api::answer(&controller, &call).await
+        }
         Err(reply) => reply,
     };
     response(&reply)
@@ -118,7 +138,8 @@ async fn read_body(mut body: Incoming) -> Result<Vec<u8>, Reply> {
 
 /// With the fields in Unit's order.
 fn response(reply: &Reply) -> Response<Full<Bytes>> {
-    let body = reply.body.pretty();
+    let is_empty = reply.status == StatusCode::NOT_MODIFIED;
+    let body = if is_empty { Vec::new() } else { reply.body.pretty() };
     let len = body.len();
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = reply.status;
@@ -127,9 +148,17 @@ fn response(reply: &Reply) -> Response<Full<Bytes>> {
     if let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(SystemTime::now())) {
         fields.insert(header::DATE, date);
     }
-    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    fields.insert(header::CONTENT_LENGTH, HeaderValue::from(len));
+    if !is_empty {
+        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        fields.insert(header::CONTENT_LENGTH, HeaderValue::from(len));
+    }
+    if reply.status == StatusCode::UNAUTHORIZED {
+        fields.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"corral\""));
+    }
     fields.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    if let Some(tag) = reply.tag.as_deref().and_then(|tag| HeaderValue::try_from(tag).ok()) {
+        fields.insert(header::ETAG, tag);
+    }
     response
 }
 
@@ -142,6 +171,12 @@ const SERVER: &str = concat!("Corral/", env!("CARGO_PKG_VERSION"));
 const HEAD_TIMEOUT: Duration = Duration::from_secs(300);
 /// Between two pieces of a request's body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Between two successful writes of a reply.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Longest head of a request, in bytes.
+const MAX_HEAD: usize = 1024 * 1024;
+/// Most fields in a head.
+const MAX_FIELDS: usize = 1000;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Longest body in bytes: far above any configuration, far below what would hurt.
 const MAX_BODY: usize = 64 * 1024 * 1024;

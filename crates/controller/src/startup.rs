@@ -1,12 +1,14 @@
-//! From main's first message to a controller with a document in force (UNIT-COMPAT 2.1).
+//! From main's first message to a controller with a document in force (UNIT-COMPAT 2.1). Whatever
+//! of a stored document can run, runs; the stored document itself stays as it is.
 
 use corral_config::json::{self, Value};
 use corral_config::plan::Assets;
-use corral_config::{Known, KnownModule};
-use corral_ipc::message::{ConfigFiles, Generation, Module, Origin};
+use corral_config::{Known, KnownModule, Problem};
+use corral_ipc::message::{ConfigFiles, Demand, FromController, Generation, Module, Origin};
 
 use crate::main_link::MainLink;
-use crate::state::{ChangeError, Controller, Storing, default_document};
+use crate::state::{Change, ChangeError, Controller, InForce, Storing, default_document};
+use crate::uploads::Uploads;
 
 /// The content of `ToController::Start`.
 pub(crate) struct Start {
@@ -19,71 +21,114 @@ pub(crate) struct Start {
 }
 
 impl Controller {
-    /// Takes over the document in force, or puts the stored one in force. A stored document that
-    /// cannot be used is left as it is, and an empty configuration runs instead.
+    /// Takes over the document in force, or puts the stored one in force.
     pub(crate) async fn start(main: MainLink, start: Start) -> Self {
         let Start { document, origin, generation, modules, assets, files } = start;
         let known = known(&modules);
-        let document = document.and_then(|text| read(&text, origin));
-        match origin {
-            Origin::InForce => {
-                let document = document.unwrap_or_else(default_document);
-                Self::new(main, modules, known, assets, files, document, generation)
-            }
-            Origin::Stored => {
-                let controller =
-                    Self::new(main, modules, known, assets, files, default_document(), generation);
-                if !controller.restore(document).await {
+        let controller = Self::new(main, modules, known, Uploads::new(&assets), files, generation);
+        match (origin, document) {
+            (Origin::InForce, Some(text)) => controller.take_over(&text),
+            (Origin::Stored, Some(text)) => {
+                if !controller.restore(&text).await {
+                    controller.distrust_stored().await;
                     controller.run_empty().await;
                 }
-                controller
             }
+            (Origin::Stored, None) => controller.run_empty().await,
+            (Origin::InForce, None) => {}
         }
+        controller
     }
 
-    /// Whether the stored document is in force now.
-    async fn restore(&self, document: Option<Value>) -> bool {
-        let Some(document) = document else { return false };
-        let replace = |root: &mut Value| {
-            *root = document;
-            Ok(())
+    fn take_over(&self, text: &[u8]) {
+        let document = match json::parse(text) {
+            Ok(document) => document,
+            Err(error) => return tracing::error!("failed to read the configuration in force: {error}"),
         };
-        match self.change(Storing::Keep, replace).await {
-            Ok(()) => return true,
-            Err(ChangeError::Edit(error)) => {
-                tracing::error!("the previous configuration is invalid: {error}");
+        let names = match self.validate(&document, &self.uploads().assets, Demand::WhatStarts) {
+            Ok(config) => config.assets,
+            Err(problems) => {
+                log_problems("the configuration in force is invalid", &problems);
+                Default::default()
             }
+        };
+        self.set_in_force(InForce::new(document, names));
+    }
+
+    /// Whether the stored document, or most of it, is in force now.
+    async fn restore(&self, text: &[u8]) -> bool {
+        let document = match json::parse(text) {
+            Ok(document) => document,
+            Err(error) => {
+                tracing::error!(
+                    target: "alert",
+                    "failed to restore previous configuration: {error} (at byte {})", error.offset
+                );
+                return false;
+            }
+        };
+        match self.put_in_force(document.clone()).await {
+            Ok(()) => return true,
             Err(ChangeError::Invalid(problems)) => {
-                for problem in problems {
-                    tracing::error!("the previous configuration is invalid: {problem}");
+                log_problems("the previous configuration is invalid", &problems);
+                let Some(document) = without_listeners(document, &problems) else { return false };
+                self.distrust_stored().await;
+                match self.put_in_force(document).await {
+                    Ok(()) => return true,
+                    Err(error) => log_not_applied(&error),
                 }
             }
-            Err(ChangeError::NotApplied(error)) => {
-                tracing::error!("failed to apply previous configuration: {error}");
-            }
+            Err(error) => log_not_applied(&error),
         }
         false
     }
 
+    async fn put_in_force(&self, document: Value) -> Result<(), ChangeError> {
+        let change = Change { storing: Storing::Keep, demand: Demand::WhatStarts, ..Change::default() };
+        let replace = |root: &mut Value| {
+            *root = document;
+            Ok(())
+        };
+        self.change(change, replace).await.map(drop)
+    }
+
+    /// Has main keep what is stored when it stores something else.
+    async fn distrust_stored(&self) {
+        if let Err(error) = self.main().send(&FromController::KeepStoredAside).await {
+            tracing::debug!("tell main about the stored configuration: {error}");
+        }
+    }
+
     async fn run_empty(&self) {
-        if let Err(error) = self.change(Storing::Keep, |_| Ok(())).await {
-            tracing::error!("failed to apply an empty configuration: {error:?}");
+        if let Err(error) = self.put_in_force(default_document()).await {
+            tracing::error!(target: "alert", "failed to apply an empty configuration: {error}");
         }
     }
 }
 
-fn read(text: &[u8], origin: Origin) -> Option<Value> {
-    match json::parse(text) {
-        Ok(document) => Some(document),
-        Err(error) => {
-            let which = match origin {
-                Origin::Stored => "failed to restore previous configuration",
-                Origin::InForce => "failed to read the configuration in force",
-            };
-            tracing::error!("{which}: {error} (at byte {})", error.offset);
-            None
+/// The document without the listeners that have problems, when nothing else has: a closed listener
+/// exposes nothing, while a step left out of a route may.
+fn without_listeners(mut document: Value, problems: &[Problem]) -> Option<Value> {
+    let Value::Object(root) = &mut document else { return None };
+    let Some(Value::Object(listeners)) = root.get_mut(b"listeners".as_slice()) else { return None };
+    for problem in problems {
+        let name = problem.pointer.strip_prefix("/listeners/")?.split('/').next()?;
+        let name = name.replace("~1", "/").replace("~0", "~");
+        if listeners.shift_remove(name.as_bytes()).is_some() {
+            tracing::error!("the listener \"{name}\" is left out");
         }
     }
+    Some(document)
+}
+
+fn log_problems(what: &str, problems: &[Problem]) {
+    for problem in problems {
+        tracing::error!(target: "alert", "{what}: {problem}");
+    }
+}
+
+fn log_not_applied(error: &ChangeError) {
+    tracing::error!(target: "alert", "failed to apply previous configuration: {error}");
 }
 
 fn known(modules: &[Module]) -> Known {
@@ -92,5 +137,5 @@ fn known(modules: &[Module]) -> Known {
         version: module.version.clone(),
         path: module.path.clone(),
     });
-    Known::modules(modules.collect()).with_confinement(corral_sys::confined::can_confine())
+    Known::modules(modules.collect())
 }

@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use corral_config::json::edit::EditError;
-use corral_config::json::{self, Value};
-use corral_config::plan::{Asset, Assets};
+use corral_config::json::edit::{self, EditError};
+use corral_config::json::{self, Bytes, Value};
+use corral_config::plan::{Asset, AssetNames, Assets};
 use corral_config::{Config, Known, Problem, validate};
-use corral_ipc::message::{ConfigFiles, FromController, Generation, Module};
-use tokio::sync::Mutex;
+use corral_ipc::message::{ConfigFiles, Demand, FromController, Generation, Module};
+use tokio::sync::{Mutex, MutexGuard};
 
+use crate::conditions::{self, Conditions};
 use crate::main_link::{MainError, MainLink};
 use crate::scripts;
+use crate::uploads::Uploads;
 
 /// What the control API works on; clones share it.
 #[derive(Clone)]
@@ -21,36 +23,81 @@ pub(crate) struct Controller {
 struct Shared {
     main: MainLink,
     modules: Vec<Module>,
-    /// The modules; names of assets are added when a document is validated.
+    /// The modules; what was uploaded is added when a document is validated.
     known: Known,
     /// Where the configuration comes from when that is files.
     files: Option<ConfigFiles>,
     /// Replaced as a whole with each upload and removal.
-    assets: RwLock<Arc<Assets>>,
+    uploads: RwLock<Arc<Uploads>>,
     /// Replaced as a whole when a change is in force.
-    document: RwLock<Arc<Value>>,
+    in_force: RwLock<Arc<InForce>>,
     /// Held throughout a change; the highest generation handed out.
     changing: Mutex<Generation>,
 }
 
-/// Why a configuration did not come into force; the one before still is.
+/// A configuration that is in force.
 #[derive(Debug)]
+pub(crate) struct InForce {
+    pub(crate) document: Value,
+    /// What it names of the uploads.
+    pub(crate) names: AssetNames,
+    /// Its entity tag.
+    pub(crate) tag: String,
+}
+
+impl InForce {
+    pub(crate) fn new(document: Value, names: AssetNames) -> Self {
+        let tag = conditions::tag(&document.compact());
+        Self { document, names, tag }
+    }
+}
+
+/// Why a configuration did not come into force; the one before still is.
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum ChangeError {
+    /// The configuration is not the one that the request is about.
+    #[error("a condition of the request does not hold")]
+    Condition,
     /// The path of the change does not fit the document.
+    #[error(transparent)]
     Edit(EditError),
     /// The changed document is no configuration.
+    #[error("{}", .0.first().map_or_else(String::new, ToString::to_string))]
     Invalid(Vec<Problem>),
     /// Main could not put it in force.
+    #[error(transparent)]
     NotApplied(MainError),
 }
 
 /// Whether main keeps the document for its next start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Storing {
     /// Once it is in force.
     Store,
     /// What is stored stays.
+    #[default]
     Keep,
+}
+
+/// How a change is to be made.
+#[derive(Default)]
+pub(crate) struct Change<'a> {
+    pub(crate) storing: Storing,
+    /// Only find out whether the document would be a configuration.
+    pub(crate) dry_run: bool,
+    /// `If-Match` and the like, about `path`.
+    pub(crate) conditions: Option<&'a Conditions>,
+    pub(crate) path: &'a [Bytes],
+    pub(crate) demand: Demand,
+}
+
+/// What became of a change.
+#[derive(Debug)]
+pub(crate) enum Changed {
+    /// It is in force, under this entity tag.
+    Applied { tag: String },
+    /// It could be; nothing was done.
+    Valid,
 }
 
 impl Controller {
@@ -58,15 +105,15 @@ impl Controller {
         main: MainLink,
         modules: Vec<Module>,
         known: Known,
-        assets: Assets,
+        uploads: Uploads,
         files: Option<ConfigFiles>,
-        document: Value,
         generation: Generation,
     ) -> Self {
-        let assets = RwLock::new(Arc::new(assets));
-        let document = RwLock::new(Arc::new(document));
+        let uploads = RwLock::new(Arc::new(uploads));
+        let in_force = InForce::new(default_document(), AssetNames::default());
+        let in_force = RwLock::new(Arc::new(in_force));
         let changing = Mutex::new(generation);
-        Self { shared: Arc::new(Shared { main, modules, known, files, assets, document, changing }) }
+        Self { shared: Arc::new(Shared { main, modules, known, files, uploads, in_force, changing }) }
     }
 
     pub(crate) fn main(&self) -> &MainLink {
@@ -77,89 +124,135 @@ impl Controller {
         &self.shared.modules
     }
 
-    /// The document in force.
-    pub(crate) fn document(&self) -> Arc<Value> {
-        // The lock is only held to exchange a pointer, which cannot panic.
-        Arc::clone(&self.shared.document.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// The files that the configuration has to be changed in, when the API must not.
     pub(crate) fn files_to_change(&self) -> Option<&str> {
         let files = self.shared.files.as_ref().filter(|files| !files.is_writable);
         files.map(|files| files.names.as_str())
     }
 
-    /// Everything that was uploaded.
-    pub(crate) fn assets(&self) -> Arc<Assets> {
-        Arc::clone(&self.shared.assets.read().unwrap_or_else(PoisonError::into_inner))
+    /// The configuration in force.
+    pub(crate) fn in_force(&self) -> Arc<InForce> {
+        // The lock is only held to exchange a pointer, which cannot panic.
+        Arc::clone(&self.shared.in_force.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn known(&self, assets: &Assets) -> Known {
+    pub(crate) fn set_in_force(&self, in_force: InForce) {
+        *self.shared.in_force.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(in_force);
+    }
+
+    /// Everything that was uploaded.
+    pub(crate) fn uploads(&self) -> Arc<Uploads> {
+        Arc::clone(&self.shared.uploads.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn set_uploads(&self, uploads: Uploads) {
+        *self.shared.uploads.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(uploads);
+    }
+
+    /// Whether a document is a configuration, given what was uploaded.
+    pub(crate) fn validate(
+        &self,
+        document: &Value,
+        assets: &Assets,
+        demand: Demand,
+    ) -> Result<Config, Vec<Problem>> {
         let names = |assets: &[Asset]| assets.iter().map(|asset| asset.name.clone()).collect();
         let known = self.shared.known.clone().with_certificates(names(&assets.certificates));
-        known.with_scripts(names(&assets.scripts), scripts::check_expression)
+        let known = known.with_scripts(names(&assets.scripts), scripts::check_expression);
+        match demand {
+            Demand::Everything => validate(document, &known),
+            Demand::WhatStarts => validate(document, &known.with_missing_modules()),
+        }
+    }
+
+    /// Waits until no change is under way, and keeps others from being made.
+    pub(crate) async fn changing(&self) -> Changing<'_> {
+        Changing { controller: self, generation: self.shared.changing.lock().await }
     }
 
     /// Makes `edit`'s change to the document in force. Must run to its end: once main was asked, it
     /// may have put the change in force whether or not anybody waits for it.
     pub(crate) async fn change(
         &self,
-        storing: Storing,
+        change: Change<'_>,
         edit: impl FnOnce(&mut Value) -> Result<(), EditError>,
-    ) -> Result<(), ChangeError> {
-        let mut generation = self.shared.changing.lock().await;
-        let mut document = Value::clone(&self.document());
+    ) -> Result<Changed, ChangeError> {
+        let mut changing = self.changing().await;
+        let in_force = self.in_force();
+        let exists = edit::get(&in_force.document, change.path).is_ok();
+        if change.conditions.is_some_and(|conditions| !conditions.allow_change(&in_force.tag, exists)) {
+            return Err(ChangeError::Condition);
+        }
+        let mut document = in_force.document.clone();
         edit(&mut document).map_err(ChangeError::Edit)?;
-        let assets = self.assets();
-        let config = validate(&document, &self.known(&assets)).map_err(ChangeError::Invalid)?;
-        self.put_in_force(&mut generation, &config, document, &assets, storing).await
+        let uploads = self.uploads();
+        let config =
+            self.validate(&document, &uploads.assets, change.demand).map_err(ChangeError::Invalid)?;
+        if change.dry_run {
+            return Ok(Changed::Valid);
+        }
+        changing.apply(&document, &config, &uploads.assets, change.storing, change.demand).await?;
+        let in_force = InForce::new(document, config.assets);
+        let tag = in_force.tag.clone();
+        self.set_in_force(in_force);
+        Ok(Changed::Applied { tag })
     }
 
     /// Puts a whole document and its assets in force. What is stored stays. As `change`, it must run
     /// to its end.
-    pub(crate) async fn replace(&self, document: Value, assets: Assets) -> Result<(), ChangeError> {
-        let mut generation = self.shared.changing.lock().await;
-        let config = validate(&document, &self.known(&assets)).map_err(ChangeError::Invalid)?;
-        self.put_in_force(&mut generation, &config, document, &assets, Storing::Keep).await?;
-        *self.shared.assets.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(assets);
-        Ok(())
-    }
-
-    async fn put_in_force(
-        &self,
-        generation: &mut Generation,
-        config: &Config,
-        document: Value,
-        assets: &Assets,
-        storing: Storing,
-    ) -> Result<(), ChangeError> {
-        generation.0 += 1;
-        let message = apply_message(*generation, config, &document, assets, storing);
-        self.shared.main.apply(*generation, &message).await.map_err(ChangeError::NotApplied)?;
-        *self.shared.document.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(document);
+    pub(crate) async fn replace(&self, document: Value, assets: &Assets) -> Result<(), ChangeError> {
+        let mut changing = self.changing().await;
+        let uploads = Uploads::new(assets);
+        let demand = Demand::Everything;
+        let config = self.validate(&document, &uploads.assets, demand).map_err(ChangeError::Invalid)?;
+        changing.apply(&document, &config, &uploads.assets, Storing::Keep, demand).await?;
+        self.set_uploads(uploads);
+        self.set_in_force(InForce::new(document, config.assets));
         Ok(())
     }
 
     /// Has an application start anew, between two changes.
     pub(crate) async fn restart(&self, name: String) -> Result<(), MainError> {
-        let _changing = self.shared.changing.lock().await;
+        let _changing = self.changing().await;
         self.shared.main.restart(name).await
     }
 }
 
-fn apply_message(
-    generation: Generation,
-    config: &Config,
-    document: &Value,
-    assets: &Assets,
-    storing: Storing,
-) -> FromController {
-    FromController::Apply {
-        generation,
-        plan: config.plan(),
-        document: document.compact(),
-        assets: assets.named(&config.assets),
-        store: storing == Storing::Store,
+/// The right to make a change, one at a time.
+pub(crate) struct Changing<'a> {
+    controller: &'a Controller,
+    generation: MutexGuard<'a, Generation>,
+}
+
+impl Changing<'_> {
+    /// Puts the document that is in force in force once more, with other uploads.
+    pub(crate) async fn apply_again(&mut self, uploads: &Uploads) -> Result<(), ChangeError> {
+        let in_force = self.controller.in_force();
+        // What was missing when the daemon started may still be missing.
+        let config = self.controller.validate(&in_force.document, &uploads.assets, Demand::WhatStarts);
+        let config = config.map_err(ChangeError::Invalid)?;
+        self.apply(&in_force.document, &config, &uploads.assets, Storing::Keep, Demand::Everything).await
+    }
+
+    async fn apply(
+        &mut self,
+        document: &Value,
+        config: &Config,
+        assets: &Assets,
+        storing: Storing,
+        demand: Demand,
+    ) -> Result<(), ChangeError> {
+        self.generation.0 += 1;
+        let generation = *self.generation;
+        let message = FromController::Apply {
+            generation,
+            plan: config.plan(),
+            document: document.compact(),
+            assets: assets.named(&config.assets),
+            store: storing == Storing::Store,
+            demand,
+        };
+        self.controller.main().apply(generation, &message).await.map_err(ChangeError::NotApplied)
     }
 }
 

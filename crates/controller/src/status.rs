@@ -15,12 +15,27 @@ pub(crate) fn value(status: &Status, modules: &[Module]) -> Value {
     ]);
     let applications =
         status.applications.iter().map(|app| (Bytes::from(app.name.as_str()), application(app)));
-    object([
+    let mut value = object([
         ("modules", modules_by_language(modules)),
         ("connections", connections),
         ("requests", object([("total", Value::from(status.requests))])),
         ("applications", Value::Object(applications.collect())),
-    ])
+    ]);
+    if let Value::Object(members) = &mut value
+        && !status.failed_listeners.is_empty()
+    {
+        members.insert(Bytes::from("listeners"), failed_listeners(status));
+    }
+    value
+}
+
+/// Only those that do not work, with the reason.
+fn failed_listeners(status: &Status) -> Value {
+    let failed = status.failed_listeners.iter().map(|listener| {
+        let error = object([("last_error", Value::from(listener.reason.as_str()))]);
+        (Bytes::from(listener.address.as_str()), error)
+    });
+    Value::Object(failed.collect())
 }
 
 fn application(app: &AppStatus) -> Value {

@@ -1,6 +1,8 @@
 //! A real controller on a real socket, with main played at the other end of a real link.
 
+mod certificates;
 mod changes;
+mod extras;
 mod fake_main;
 mod replies;
 mod startup;
@@ -15,7 +17,7 @@ use std::thread;
 use corral_config::json::{self, Value};
 use corral_config::plan::Assets;
 use corral_ipc::link::Link;
-use corral_ipc::message::{Generation, Module, Origin, Status, ToController};
+use corral_ipc::message::{ControlToken, Generation, Module, Origin, Status, ToController};
 use tempfile::TempDir;
 
 use self::fake_main::{Event, FakeMain};
@@ -26,11 +28,19 @@ struct Setup {
     document: Option<&'static str>,
     origin: Origin,
     status: Option<Status>,
+    assets: Assets,
+    token: Option<&'static str>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { document: None, origin: Origin::Stored, status: Some(Status::default()) }
+        Self {
+            document: None,
+            origin: Origin::Stored,
+            status: Some(Status::default()),
+            assets: Assets::default(),
+            token: None,
+        }
     }
 }
 
@@ -61,7 +71,8 @@ impl Server {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join("control.sock")).unwrap();
         let (fake, events, release) = FakeMain::new(setup.status);
-        let start = start_message(setup.document, setup.origin);
+        let token = setup.token.map(|token| ControlToken(token.to_owned()));
+        let start = start_message(setup.document, setup.origin, setup.assets, token);
         let (ours, theirs) = Link::pair().unwrap();
         ours.send(&start, &[listener.as_fd()]).unwrap();
         thread::spawn(move || run(theirs));
@@ -133,7 +144,12 @@ fn read_answer(stream: &mut impl std::io::Read) -> Answer {
     Answer { head: head.to_owned(), body: body.to_owned() }
 }
 
-fn start_message(document: Option<&str>, origin: Origin) -> ToController {
+fn start_message(
+    document: Option<&str>,
+    origin: Origin,
+    assets: Assets,
+    token: Option<ControlToken>,
+) -> ToController {
     let php = |version: &str, path: &str| Module {
         language: "php".to_owned(),
         version: version.to_owned(),
@@ -144,16 +160,21 @@ fn start_message(document: Option<&str>, origin: Origin) -> ToController {
         origin,
         generation: Generation(7),
         modules: vec![php("8.2.9", "/m/a"), php("8.2.30", "/m/b")],
-        assets: Assets::default(),
+        assets,
         files: None,
+        token,
     }
+}
+
+fn bare_start(document: Option<&str>, origin: Origin) -> ToController {
+    start_message(document, origin, Assets::default(), None)
 }
 
 #[test]
 fn the_controller_ends_with_main() {
     let (ours, theirs) = Link::pair().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    ours.send(&start_message(None, Origin::InForce), &[listener.as_fd()]).unwrap();
+    ours.send(&bare_start(None, Origin::InForce), &[listener.as_fd()]).unwrap();
     drop(ours);
     run(theirs).unwrap();
 }
@@ -168,7 +189,7 @@ fn a_wrong_start_is_an_error() {
         let error = run(theirs).unwrap_err().to_string();
         assert!(error.contains(expect), "{error}");
     };
-    check(&start_message(None, Origin::Stored), false, "no socket");
+    check(&bare_start(None, Origin::Stored), false, "no socket");
     check(&ToController::Applied { generation: Generation(1) }, true, "not Start");
     let (ours, theirs) = Link::pair().unwrap();
     drop(ours);
@@ -181,7 +202,7 @@ fn a_tcp_socket_serves_as_well() {
     let address = listener.local_addr().unwrap();
     let (fake, _events, _release) = FakeMain::new(None);
     let (ours, theirs) = Link::pair().unwrap();
-    ours.send(&start_message(Some("{}"), Origin::InForce), &[listener.as_fd()]).unwrap();
+    ours.send(&bare_start(Some("{}"), Origin::InForce), &[listener.as_fd()]).unwrap();
     drop(OwnedFd::from(listener));
     thread::spawn(move || run(theirs));
     thread::spawn(move || fake.serve(&ours));

@@ -1,6 +1,7 @@
 //! `corral daemon`, and this executable under the name `unitd`.
 
 mod options;
+mod token;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use corral_supervisor::{ControlOptions, DaemonOptions, FilesOptions, ModuleSourc
 use corral_sys::user;
 
 use self::options::{Given, Request};
+use self::token::read_token;
 use crate::log::{self, Style};
 
 /// Where the daemon is found when nobody says otherwise.
@@ -119,6 +121,7 @@ fn daemon_options(flavour: &Flavour, given: Given, arguments: &[OsString]) -> an
             mode: given.control_mode.filter(|mode| *mode != 0).unwrap_or(DEFAULT_CONTROL_MODE),
             user: given.control_user,
             group: given.control_group,
+            token: given.control_token_file.as_deref().map(read_token).transpose()?,
         },
         state_dir: Some(given.state_dir.unwrap_or_else(|| flavour.state_dir.into())),
         modules: ModuleSource::Folder(modules_folder(given.modules_dir)?),

@@ -41,6 +41,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
             mode: 0o600,
             user: None,
             group: None,
+            token: None,
         },
         state_dir: None,
         modules: ModuleSource::Known(modules),

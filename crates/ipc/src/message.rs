@@ -1,5 +1,6 @@
 //! The messages, one enum for each direction of each pair of processes.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use corral_config::address::ListenAddress;
@@ -38,7 +39,11 @@ pub enum FromController {
         assets: Assets,
         /// Whether the state directory is written once the configuration is in force.
         store: bool,
+        /// Whether a part that cannot start stops the rest.
+        demand: Demand,
     },
+    /// The stored document is not what runs: when another takes its place, keep it under another name.
+    KeepStoredAside,
     /// Answered by `Status`.
     Status {
         /// Returned with the answer.
@@ -84,6 +89,8 @@ pub enum ToController {
         assets: Assets,
         /// Where the configuration comes from when that is files.
         files: Option<ConfigFiles>,
+        /// What requests to the control API must show, if anything.
+        token: Option<ControlToken>,
     },
     /// The configuration files were read again: this is in force from now on, if that is possible.
     Replace {
@@ -171,6 +178,26 @@ pub enum FromReader {
         /// Every reason, one line each: place and message.
         problems: Vec<String>,
     },
+}
+
+/// What has to start for a configuration to come into force.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Demand {
+    /// All of it: for a change that somebody makes.
+    #[default]
+    Everything,
+    /// What can: when the daemon starts. The rest is tried again later.
+    WhatStarts,
+}
+
+/// The secret that requests to the control API show. Never printed.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlToken(pub String);
+
+impl fmt::Debug for ControlToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ControlToken")
+    }
 }
 
 /// Where the document in `ToController::Start` comes from.
@@ -413,6 +440,17 @@ pub struct Status {
     pub requests: u64,
     /// By application, in the order of the configuration.
     pub applications: Vec<AppStatus>,
+    /// Listeners that could not be bound when the daemon started; known to main alone.
+    pub failed_listeners: Vec<FailedListener>,
+}
+
+/// A listener that does not listen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedListener {
+    /// As configured.
+    pub address: String,
+    /// Why it could not be bound the last time.
+    pub reason: String,
 }
 
 /// The figures of one application.

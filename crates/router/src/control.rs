@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use corral_channel::{Bell, Lane, LaneReceiver, Shape, WorkerPort};
+use corral_channel::{Bell, Lane, LaneReceiver, Shape, WorkerBell, WorkerPort};
 use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, AssetKind, Assets};
 use corral_config::{Config, Known, json, validate};
@@ -190,6 +190,13 @@ impl Control {
         Shape { n_lanes: self.loops.len() as u16 }
     }
 
+    /// A bell that nobody rings, until a prototype brings its own.
+    fn silent_bell(&self) -> anyhow::Result<Arc<Bell>> {
+        let (_, mut fds) = WorkerBell::create(self.shape().n_lanes).context("make a bell")?;
+        let memory = fds.remove(0);
+        Ok(Arc::new(Bell::map(memory, fds).context("map a bell")?))
+    }
+
     /// Makes every event loop listen to an application's bell.
     fn attach(&self, app: &Arc<App>, bell: &Arc<Bell>) -> anyhow::Result<()> {
         for (lane, event_loop) in self.loops.iter().enumerate() {
@@ -230,6 +237,11 @@ impl Control {
 
     /// A claim on an application instance, which is made usable with the first one.
     fn lease(&mut self, id: AppId, spec: AppSpec) -> anyhow::Result<Arc<Lease>> {
+        if !self.apps.contains_key(&id) {
+            // Its prototype could not be started yet; its requests are answered with 503 until it is.
+            let bell = self.silent_bell()?;
+            self.apps.insert(id, KnownApp { bell, app: None, lease: Weak::new(), early: Vec::new() });
+        }
         let known =
             self.apps.get_mut(&id).with_context(|| format!("application \"{}\" is not ready", spec.name))?;
         if let Some(lease) = known.lease.upgrade() {
@@ -370,6 +382,7 @@ impl Control {
             closed,
             requests: sum(|event_loop| event_loop.counters.requests.get()),
             applications: leases.iter().map(|lease| lease.0.status()).collect(),
+            failed_listeners: Vec::new(),
         };
         self.main.send(&FromRouter::Status { ticket, status });
     }

@@ -33,6 +33,15 @@ impl AccessLog {
         }
     }
 
+    /// A log that keeps nothing, for a start that does without the file.
+    pub(crate) fn nowhere(path: &Path) -> Result<Self, AccessLogError> {
+        let null = File::options().append(true).open("/dev/null");
+        match null {
+            Ok(file) => Ok(Self { path: path.to_owned(), file }),
+            Err(source) => Err(AccessLogError { path: path.to_owned(), source }),
+        }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

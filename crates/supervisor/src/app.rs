@@ -101,6 +101,11 @@ impl App {
         self.failure.is_some()
     }
 
+    /// Why the last prototype could not load, until one can.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
     /// Asks for as many workers as are always kept.
     pub(crate) fn want_spare(&mut self) {
         let n_here = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);

@@ -5,31 +5,64 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use corral_config::plan::{AppSpec, Assets, Plan};
-use corral_ipc::message::{AppId, Generation, Ticket};
+use corral_ipc::message::{AppId, Demand, Generation, Ticket};
 
 use crate::access_log::AccessLog;
-use crate::listeners::Bound;
+use crate::listeners::{BindError, Bound};
 
 /// Who wants a configuration in force, and what happens when it is or cannot be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The controller, under its own number.
-    Change { generation: Generation, store: bool },
+    Change { generation: Generation, store: bool, demand: Demand },
     /// The controller wants one application replaced.
     RestartApp { ticket: Ticket, name: String },
     /// A new router has to learn what is in force.
     Restore,
+    /// Listeners that could not be bound are tried again.
+    Rebind,
+}
+
+impl Purpose {
+    /// Whether what cannot start is done without: a server without one application or listener is
+    /// better than none.
+    pub(crate) fn tolerates_failures(&self) -> bool {
+        match self {
+            Self::Change { demand, .. } => *demand == Demand::WhatStarts,
+            Self::RestartApp { .. } => false,
+            Self::Restore | Self::Rebind => true,
+        }
+    }
 }
 
 /// What is to be done when nothing else is being applied.
 #[derive(Debug)]
 pub(crate) enum Job {
     /// Put this configuration in force.
-    Change { generation: Generation, store: bool, plan: Plan, document: Vec<u8>, assets: Assets },
+    Change { purpose: Purpose, content: Content },
     /// Put what is in force then in force again, with a new instance of one application.
     RestartApp { ticket: Ticket, name: String },
     /// Tell a new router what is in force then.
     Restore,
+    /// Try to bind the listeners again that could not be bound.
+    Rebind,
+}
+
+/// What a build is made from.
+#[derive(Debug)]
+pub(crate) struct Content {
+    pub(crate) plan: Plan,
+    pub(crate) document: Vec<u8>,
+    /// What the document names of the state directory.
+    pub(crate) assets: Assets,
+}
+
+impl Content {
+    /// The same again.
+    pub(crate) fn of(build: &Build) -> Self {
+        let Build { plan, document, assets, .. } = build;
+        Self { plan: plan.clone(), document: document.clone(), assets: assets.clone() }
+    }
 }
 
 /// A configuration with everything that belongs to it.
@@ -42,6 +75,8 @@ pub(crate) struct Build {
     /// What the document names of the state directory.
     pub(crate) assets: Assets,
     pub(crate) listeners: Vec<Rc<Bound>>,
+    /// Listeners that could not be bound.
+    pub(crate) unbound: Vec<BindError>,
     pub(crate) apps: Vec<(AppId, AppSpec)>,
     /// In the order of the plan.
     pub(crate) access_logs: Vec<Rc<AccessLog>>,
@@ -124,8 +159,8 @@ impl Apply {
                 self.prepare_if_complete()
             }
             (Step::Apps(waiting), Event::AppFailed(app, reason)) if waiting.contains(&app) => {
-                // A router without one application is better than none: its requests get 503.
-                if self.purpose != Purpose::Restore {
+                // Its requests get 503 until it can.
+                if !self.purpose.tolerates_failures() {
                     return Action::Fail(reason);
                 }
                 waiting.remove(&app);
@@ -182,6 +217,7 @@ mod tests {
             document: vec![],
             assets: Assets::default(),
             listeners: vec![],
+            unbound: vec![],
             apps: apps.iter().map(|id| (AppId(*id), spec("a=/a"))).collect(),
             access_logs: vec![],
         };
@@ -189,7 +225,7 @@ mod tests {
     }
 
     fn change() -> Purpose {
-        Purpose::Change { generation: Generation(7), store: true }
+        Purpose::Change { generation: Generation(7), store: true, demand: Demand::Everything }
     }
 
     /// A short notation of events, and of the actions that they lead to.
@@ -252,6 +288,12 @@ mod tests {
     #[test]
     fn a_restored_router_does_without_an_application_that_fails() {
         check(apply(Purpose::Restore, &[1, 2], &[]), "r -1 +2 p c", "start prepare commit finish");
+    }
+
+    #[test]
+    fn a_daemon_starts_without_an_application_that_fails() {
+        let purpose = Purpose::Change { generation: Generation(7), store: false, demand: Demand::WhatStarts };
+        check(apply(purpose, &[1, 2], &[1, 2]), "r -1 +2 p c", "start prepare commit finish");
     }
 
     #[test]

@@ -24,6 +24,15 @@ impl ControlSocket {
     /// Binds it; creates the folder of a socket file.
     pub(crate) fn bind(options: &ControlOptions) -> anyhow::Result<Self> {
         let address = options.address.clone();
+        if options.token.is_none()
+            && let ListenAddress::Inet(address) = &address
+            && !address.ip().is_loopback()
+        {
+            bail!(
+                "the control address \"{address}\" can be reached from other machines: require a token with \
+                 \"--control-token-file\", or use a loopback address or a Unix socket"
+            );
+        }
         let socket = match &address {
             ListenAddress::Unix(path) => bind_file(path, options),
             ListenAddress::Abstract(name) => Ok(listen::abstract_name(name, None)?),
@@ -77,10 +86,18 @@ fn give_away(path: &Path, options: &ControlOptions) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use corral_ipc::message::ControlToken;
+
     use super::*;
 
     fn options(path: &Path) -> ControlOptions {
-        ControlOptions { address: ListenAddress::Unix(path.to_owned()), mode: 0o600, user: None, group: None }
+        ControlOptions {
+            address: ListenAddress::Unix(path.to_owned()),
+            mode: 0o600,
+            user: None,
+            group: None,
+            token: None,
+        }
     }
 
     #[test]
@@ -93,6 +110,21 @@ mod tests {
         assert!(format!("{error:#}").contains("another daemon serves it"), "{error:#}");
         drop(socket);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn an_open_address_needs_a_token() {
+        let with = |address: &str, token: Option<&str>| ControlOptions {
+            address: ListenAddress::parse(address.as_bytes()).unwrap(),
+            token: token.map(|token| ControlToken(token.to_owned())),
+            ..options(Path::new(""))
+        };
+        for open in ["*:1", "192.0.2.1:1", "[::]:1"] {
+            let error = ControlSocket::bind(&with(open, None)).unwrap_err();
+            assert!(error.to_string().contains("--control-token-file"), "{error:#}");
+        }
+        let error = ControlSocket::bind(&with("192.0.2.1:1", Some("x"))).unwrap_err();
+        assert!(error.to_string().starts_with("bind the control socket"), "{error:#}");
     }
 
     #[test]

@@ -44,6 +44,12 @@ pub(crate) struct BindError {
     source: io::Error,
 }
 
+impl BindError {
+    pub(crate) fn address(&self) -> &ListenAddress {
+        &self.address
+    }
+}
+
 /// The system's words without the number that the standard library adds.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
@@ -69,23 +75,28 @@ fn advice(address: &ListenAddress, error: &io::Error) -> &'static str {
 }
 
 /// The sockets of a new configuration in its order: those of `ours` where the address is the same,
-/// new ones otherwise. Inet addresses get `n_sockets` each. When one fails, none is left behind.
+/// new ones otherwise, and the failures that are tolerated. Inet addresses get `n_sockets` each. When
+/// another one fails, none is left behind.
 pub(crate) fn bind_all(
     wanted: &[ListenerPlan],
     ours: &[Rc<Bound>],
     n_sockets: u16,
-) -> Result<Vec<Rc<Bound>>, BindError> {
+    tolerate: impl Fn(&BindError) -> bool,
+) -> Result<(Vec<Rc<Bound>>, Vec<BindError>), BindError> {
     let our_addresses: Vec<_> = ours.iter().map(|bound| bound.address.clone()).collect();
     let mut all: Vec<Rc<Bound>> = Vec::with_capacity(wanted.len());
+    let mut failed = Vec::new();
     for listener in wanted {
         let same = |bound: &&Rc<Bound>| bound.address == listener.address;
         let known = ours.iter().find(same).or_else(|| all.iter().find(same)).cloned();
-        all.push(match known {
-            Some(bound) => bound,
-            None => Rc::new(bind(listener, &our_addresses, n_sockets)?),
-        });
+        let bound = known.map_or_else(|| bind(listener, &our_addresses, n_sockets).map(Rc::new), Ok);
+        match bound {
+            Ok(bound) => all.push(bound),
+            Err(error) if tolerate(&error) => failed.push(error),
+            Err(error) => return Err(error),
+        }
     }
-    Ok(all)
+    Ok((all, failed))
 }
 
 fn bind(listener: &ListenerPlan, ours: &[ListenAddress], n_sockets: u16) -> Result<Bound, BindError> {
@@ -119,12 +130,20 @@ mod tests {
         ListenerPlan { address: ListenAddress::parse(address.as_bytes()).unwrap(), backlog: None }
     }
 
+    fn bind_strictly(
+        wanted: &[ListenerPlan],
+        ours: &[Rc<Bound>],
+        n_sockets: u16,
+    ) -> Result<Vec<Rc<Bound>>, BindError> {
+        bind_all(wanted, ours, n_sockets, |_| false).map(|(bound, _)| bound)
+    }
+
     #[test]
     fn kept_addresses_keep_their_sockets_and_removed_ones_go() {
         let folder = tempfile::tempdir().unwrap();
         let [a, b] = ["a", "b"].map(|name| format!("unix:{}", folder.path().join(name).display()));
-        let first = bind_all(&[plan(&a), plan(&b)], &[], 1).unwrap();
-        let second = bind_all(&[plan(&b), plan(&b)], &first, 1).unwrap();
+        let first = bind_strictly(&[plan(&a), plan(&b)], &[], 1).unwrap();
+        let second = bind_strictly(&[plan(&b), plan(&b)], &first, 1).unwrap();
         assert!(Rc::ptr_eq(&first[1], &second[0]) && Rc::ptr_eq(&first[1], &second[1]));
         drop(first);
         assert!(!folder.path().join("a").exists());
@@ -137,7 +156,7 @@ mod tests {
         let good = format!("unix:{}", folder.path().join("good").display());
         let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
         let taken = stranger.local_addr().unwrap().to_string();
-        let error = bind_all(&[plan(&good), plan(&taken)], &[], 2).unwrap_err();
+        let error = bind_strictly(&[plan(&good), plan(&taken)], &[], 2).unwrap_err();
         assert_eq!(
             error.to_string(),
             format!(
@@ -146,6 +165,16 @@ mod tests {
             )
         );
         assert!(!folder.path().join("good").exists());
+    }
+
+    #[test]
+    fn tolerated_failures_leave_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let good = format!("unix:{}", folder.path().join("good").display());
+        let (bound, failed) =
+            bind_all(&[plan("unix:/no/such/folder/socket"), plan(&good)], &[], 1, |_| true).unwrap();
+        assert_eq!((bound.len(), failed.len()), (1, 1));
+        assert_eq!(failed[0].address().to_string(), "unix:/no/such/folder/socket");
     }
 
     #[track_caller]
@@ -163,7 +192,7 @@ mod tests {
         check_advice("192.0.2.1:80", io::ErrorKind::AddrNotAvailable, "no network interface");
         check_advice("*:80", io::ErrorKind::Other, "");
         let missing = PathBuf::from("/no/such/folder/socket");
-        let error = bind_all(&[plan(&format!("unix:{}", missing.display()))], &[], 1).unwrap_err();
+        let error = bind_strictly(&[plan(&format!("unix:{}", missing.display()))], &[], 1).unwrap_err();
         assert!(error.to_string().ends_with("create it first"), "{error}");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use corral_config::address::ListenAddress;
-use corral_ipc::message::Module;
+use corral_ipc::message::{ControlToken, Module};
 
 /// Everything that decides how the daemon runs, apart from its configuration document.
 #[derive(Debug)]
@@ -59,6 +59,8 @@ pub struct ControlOptions {
     pub user: Option<String>,
     /// Group of a socket file; `None` leaves it.
     pub group: Option<String>,
+    /// What every request has to show; needed where other machines can connect.
+    pub token: Option<ControlToken>,
 }
 
 /// Where the host executables come from.

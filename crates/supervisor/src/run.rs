@@ -80,6 +80,7 @@ fn supervise(
         temp_dir: options.temp_dir,
         files: options.files,
         console: options.console,
+        token: options.control.token,
     });
     let code = supervisor.run();
     drop(pid_file);

@@ -4,6 +4,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use corral_config::plan::{AssetKind, Assets};
 
@@ -75,6 +76,19 @@ impl Store {
         self.replace(DOCUMENT, document)
     }
 
+    /// Gives the stored document a second name, under which it stays when another one is stored.
+    pub(crate) fn set_aside(&self) -> Result<Option<PathBuf>, StoreError> {
+        let (path, now) = (self.directory.join(DOCUMENT), SystemTime::now());
+        let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let aside = self.directory.join(format!("{DOCUMENT}.invalid-{seconds}"));
+        // A link needs no reading; not every file system has links.
+        match fs::hard_link(&path, &aside).or_else(|_| fs::copy(&path, &aside).map(drop)) {
+            Ok(()) => Ok(Some(aside)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(StoreError::Write { path: aside, source }),
+        }
+    }
+
     /// All certificate bundles and JavaScript modules that can be read.
     pub(crate) fn assets(&self) -> Assets {
         asset_files::read_all(&self.directory)
@@ -138,6 +152,19 @@ mod tests {
         assert_eq!(mode(&directory.join("conf.json")), 0o600);
         assert_eq!(mode(&directory.join("version")), 0o600);
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 2, "nothing temporary is left");
+    }
+
+    #[test]
+    fn a_document_can_be_kept_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().to_owned()).unwrap();
+        assert!(store.set_aside().unwrap().is_none());
+        store.write(b"old").unwrap();
+        let aside = store.set_aside().unwrap().unwrap();
+        store.write(b"new").unwrap();
+        assert_eq!(fs::read(&aside).unwrap(), b"old");
+        assert_eq!(store.read().unwrap(), Some(b"new".to_vec()));
+        assert!(aside.to_string_lossy().contains("conf.json.invalid-"));
     }
 
     #[test]

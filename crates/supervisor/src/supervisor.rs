@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use corral_config::plan::Assets;
-use corral_ipc::message::{AppId, Generation, Module, Ticket, WorkerId};
+use corral_ipc::message::{AppId, ControlToken, Generation, Module, Ticket, WorkerId};
 use corral_sys::poll::{self, Interest, Readiness};
 use corral_sys::signal::{self, Signal, SignalFd};
 
@@ -46,6 +46,7 @@ pub(crate) struct Parts {
     pub(crate) temp_dir: PathBuf,
     pub(crate) files: Option<FilesOptions>,
     pub(crate) console: Option<Console>,
+    pub(crate) token: Option<ControlToken>,
 }
 
 /// The state of the main process.
@@ -53,6 +54,10 @@ pub(crate) struct Supervisor {
     parts: Parts,
     /// The stored document, until a configuration is in force.
     stored: Option<Vec<u8>>,
+    /// The stored document is not the one that runs, and must not be lost.
+    keep_stored_aside: bool,
+    /// When listeners that could not be bound are tried again.
+    rebinding: Backoff,
     /// Every certificate bundle and JavaScript module that there is.
     assets: Assets,
     controller: Role,
@@ -143,6 +148,8 @@ impl Supervisor {
         Self {
             parts,
             stored: None,
+            keep_stored_aside: false,
+            rebinding: Backoff::new(now),
             assets: Assets::default(),
             controller: Role::new("controller", now),
             router: Role::new("router", now),
@@ -329,7 +336,8 @@ impl Supervisor {
         let roles = roles.into_iter().flatten().filter(|role| role.peer.is_none() && self.stop.is_none());
         let roles = roles.filter_map(|role| role.backoff.restart_at());
         let stop = self.stop.as_ref().and_then(Stop::deadline);
-        peers.chain(apps).chain(roles).chain(stop).min()
+        let rebinding = if self.may_rebind() { self.rebinding.restart_at() } else { None };
+        peers.chain(apps).chain(roles).chain(stop).chain(rebinding).min()
     }
 
     fn on_time(&mut self, now: Instant) {
@@ -351,6 +359,15 @@ impl Supervisor {
         if is_due && self.may_start_controller() {
             self.start_controller();
         }
+        if self.may_rebind() && self.rebinding.is_due(now) {
+            self.rebinding.started(now);
+            self.jobs.push_back(Job::Rebind);
+        }
+    }
+
+    /// Rebinding is a job of its own, for a time at which nothing else goes on.
+    fn may_rebind(&self) -> bool {
+        self.stop.is_none() && self.apply.is_none() && self.jobs.is_empty() && self.router.is_ready
     }
 
     /// The processes of this executable.

@@ -145,6 +145,9 @@ fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
         None => None,
         Some(modules) => best_module(modules, language, version).map(|module| module.path.clone()),
     };
+    if found.is_none() && cx.known.missing_modules {
+        return Some(PathBuf::new());
+    }
     if found.is_none() {
         cx.problem_with_suggestion(
             format!("The module to run \"{text}\" is not found among the available application modules."),

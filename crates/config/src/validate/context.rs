@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::describe::Recorder;
 use crate::destination::Destinations;
 use crate::plan::AssetNames;
 use crate::upstream::Upstream;
@@ -16,6 +17,8 @@ pub(super) struct Context<'a> {
     problems: Vec<Problem>,
     assets: AssetNames,
     proxies: Vec<Upstream>,
+    /// While the tables are described, not used.
+    pub(super) recorder: Option<Recorder>,
 }
 
 impl<'a> Context<'a> {
@@ -27,6 +30,7 @@ impl<'a> Context<'a> {
             problems: Vec::new(),
             assets: AssetNames::default(),
             proxies: Vec::new(),
+            recorder: None,
         }
     }
 
@@ -67,6 +71,11 @@ impl<'a> Context<'a> {
     /// What is wrong with a JavaScript expression, if anything.
     pub(super) fn check_script(&self, source: &str) -> Result<(), String> {
         self.known.check_script.map_or(Ok(()), |check| check(source))
+    }
+
+    /// JSON pointer of the value at hand.
+    pub(super) fn pointer(&self) -> &str {
+        &self.pointer
     }
 
     /// Runs `check` one level deeper, at the member `name`.

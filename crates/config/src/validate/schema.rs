@@ -1,10 +1,11 @@
 //! Objects by table: which members there are, of which types, which are required, who reads them.
 
 use super::context::Context;
+use super::describe;
 use crate::json::{Kind, Object, Value};
 
 /// A set of JSON types.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Types(u8);
 
 pub(super) const NULL: Types = Types(1);
@@ -15,30 +16,44 @@ pub(super) const NUMBER: Types = INTEGER.or(FRACTION);
 pub(super) const STRING: Types = Types(1 << 4);
 pub(super) const ARRAY: Types = Types(1 << 5);
 pub(super) const OBJECT: Types = Types(1 << 6);
-const ANY: Types = Types(0x7f);
+pub(super) const ANY: Types = Types(0x7f);
 
 impl Types {
     pub(super) const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    fn contains(self, other: Self) -> bool {
+    pub(super) fn contains(self, other: Self) -> bool {
         self.0 & other.0 != 0
+    }
+
+    /// The names of JSON Schema.
+    pub(super) fn schema_names(self) -> Vec<&'static str> {
+        let number = if self.contains(FRACTION) { "number" } else { "integer" };
+        let names = [
+            (NULL, "null"),
+            (BOOL, "boolean"),
+            (NUMBER, number),
+            (STRING, "string"),
+            (ARRAY, "array"),
+            (OBJECT, "object"),
+        ];
+        names.into_iter().filter(|(types, _)| self.contains(*types)).map(|(_, name)| name).collect()
     }
 }
 
 /// One row of a table. `T` is the draft that the object's members fill.
 pub(super) struct Member<T> {
-    name: &'static str,
-    types: Types,
+    pub(super) name: &'static str,
+    pub(super) types: Types,
     /// Further types that Unit does not know, and that its words for wrong types do not name.
-    beyond: Types,
+    pub(super) beyond: Types,
     presence: Presence,
-    read: Option<Read<T>>,
+    pub(super) read: Option<Read<T>>,
 }
 
 /// Reads a value of an accepted type into the draft, or reports what is wrong with it.
-type Read<T> = fn(&mut Context<'_>, Field<'_>, &mut T);
+pub(super) type Read<T> = fn(&mut Context<'_>, Field<'_>, &mut T);
 
 /// A value and the name that messages call it by.
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +87,10 @@ impl<T> Member<T> {
         Self { name, types: ANY, beyond: Types(0), presence: Presence::Optional, read: Some(|_, _, _| {}) }
     }
 
+    pub(super) fn is_required(&self) -> bool {
+        self.presence == Presence::Required
+    }
+
     /// A member of the contract that this version does not know how to obey: refused, because
     /// ignoring it would change what the configuration means.
     pub(super) const fn not_yet(name: &'static str) -> Self {
@@ -81,6 +100,9 @@ impl<T> Member<T> {
 
 /// Checks and reads all members. The tables are those of the parts that make up the object.
 pub(super) fn read_object<T>(cx: &mut Context<'_>, members: &Object, tables: &[&[Member<T>]], draft: &mut T) {
+    if cx.recorder.is_some() {
+        return describe::record(cx, members, tables, draft);
+    }
     let rows = || tables.iter().copied().flatten();
     for row in rows().filter(|row| row.presence == Presence::Required) {
         if !members.contains_key(row.name.as_bytes()) {
@@ -107,6 +129,9 @@ pub(super) fn read_nested<T>(cx: &mut Context<'_>, field: Field<'_>, tables: &[&
 
 /// Reads those members that are in the table; somebody else looks after the others.
 pub(super) fn read_some<T>(cx: &mut Context<'_>, members: &Object, table: &[Member<T>], draft: &mut T) {
+    if cx.recorder.is_some() {
+        return describe::record(cx, members, &[table], draft);
+    }
     for (name, value) in members {
         if let Some(row) = table.iter().find(|row| row.name.as_bytes() == &**name) {
             cx.at(name, |cx| read_member(cx, row, value, draft));
@@ -145,7 +170,7 @@ pub(super) fn wrong_type(name: &str, expected: Types, value: &Value) -> String {
     format!("The \"{name}\" value must be {expected}, but not {}.", name_of(type_of(value)))
 }
 
-fn type_of(value: &Value) -> Types {
+pub(super) fn type_of(value: &Value) -> Types {
     match value.kind() {
         Kind::Null => NULL,
         Kind::Bool => BOOL,

@@ -4,6 +4,8 @@ use std::io::Write as _;
 use std::net::Shutdown;
 use std::thread;
 
+use corral_config::plan::Assets;
+
 use super::fake_main::Event;
 use super::{Server, Setup, encode, read_answer};
 
@@ -20,7 +22,13 @@ fn documents_are_replaced_read_and_removed() {
     let compact = document.replace(' ', "");
     assert_eq!(
         server.event(),
-        Event::Apply { generation: 9, document: compact, n_listeners: 1, store: true }
+        Event::Apply {
+            generation: 9,
+            document: compact,
+            n_listeners: 1,
+            assets: Assets::default(),
+            store: true
+        }
     );
     server.check("GET", "/config/", "", "200 OK", document);
     server.check("GET", "/config/listeners/unix:@x%2Fy/pass", "", "200 OK", r#""routes""#);
@@ -60,7 +68,6 @@ fn paths_that_lead_nowhere() {
         server.check(method, "/config/access_log/x", "1", "404 Not Found", MISSING);
         server.check(method, "/config/routes/1", "1", "404 Not Found", MISSING);
         server.check(method, "/config/%2", "1", "404 Not Found", MISSING);
-        server.check(method, "/certificates", "1", "404 Not Found", MISSING);
         server.check(method, "/../config", "1", "404 Not Found", MISSING);
         server.check(method, "/configuration", "1", "404 Not Found", MISSING);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use corral_config::plan::AssetKind;
+use corral_config::plan::{AssetKind, Assets};
 use corral_ipc::link::Link;
 use corral_ipc::message::{FromController, Status, ToController};
 
@@ -10,7 +10,8 @@ use corral_ipc::message::{FromController, Status, ToController};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Listening,
-    Apply { generation: u64, document: String, n_listeners: usize, store: bool },
+    KeepAside,
+    Apply { generation: u64, document: String, n_listeners: usize, assets: Assets, store: bool },
     Restart(String),
     Store { kind: AssetKind, name: String, bytes: Option<Vec<u8>> },
 }
@@ -42,11 +43,11 @@ impl FakeMain {
     /// test.
     fn answer(&self, message: FromController) -> Option<ToController> {
         match message {
-            FromController::Apply { generation, plan, document, store, .. } => {
+            FromController::Apply { generation, plan, document, assets, store, .. } => {
                 let document = String::from_utf8(document).unwrap();
                 let (refuse, hold) = (document.contains("/refuse"), document.contains("/hold"));
                 let n_listeners = plan.listeners.len();
-                self.tell(Event::Apply { generation: generation.0, document, n_listeners, store });
+                self.tell(Event::Apply { generation: generation.0, document, n_listeners, assets, store });
                 if hold {
                     self.release.recv().expect("the test releases what it holds");
                 }
@@ -67,6 +68,10 @@ impl FakeMain {
                 let error = (name == "full").then(|| "no space left".to_owned());
                 self.tell(Event::Store { kind, name, bytes });
                 Some(ToController::AssetStored { ticket, error })
+            }
+            FromController::KeepStoredAside => {
+                self.tell(Event::KeepAside);
+                None
             }
             FromController::Listening => {
                 self.tell(Event::Listening);

@@ -1,13 +1,18 @@
 //! Heads, errors, `/`, `/status` and `/control`.
 
 use corral_config::json;
-use corral_ipc::message::{AppStatus, Origin, Status};
+use corral_ipc::message::{AppStatus, FailedListener, Origin, Status};
 
 use super::fake_main::Event;
 use super::{Server, Setup};
 
 fn in_force(document: &'static str) -> Server {
-    Server::start(Setup { document: Some(document), origin: Origin::InForce, status: Some(figures()) })
+    Server::start(Setup {
+        document: Some(document),
+        origin: Origin::InForce,
+        status: Some(figures()),
+        ..Setup::default()
+    })
 }
 
 fn figures() -> Status {
@@ -24,7 +29,10 @@ fn figures() -> Status {
         last_error: Some("no such folder".to_owned()),
         ..AppStatus::default()
     };
-    Status { accepted: 10, active: 1, idle: 2, closed: 7, requests: 99, applications: vec![blog, broken] }
+    let failed_listeners =
+        vec![FailedListener { address: "*:80".to_owned(), reason: "it is in use".to_owned() }];
+    let applications = vec![blog, broken];
+    Status { accepted: 10, active: 1, idle: 2, closed: 7, requests: 99, applications, failed_listeners }
 }
 
 const FIGURES: &str = r#"{
@@ -34,7 +42,8 @@ const FIGURES: &str = r#"{
     "applications": {
         "blog": {"processes": {"running": 3, "starting": 1, "idle": 2}, "requests": {"active": 4}},
         "broken": {"processes": {"running": 0, "starting": 0, "idle": 0}, "requests": {"active": 0},
-                   "last_error": "no such folder"}}}"#;
+                   "last_error": "no such folder"}},
+    "listeners": {"*:80": {"last_error": "it is in use"}}}"#;
 
 #[test]
 fn heads_are_those_of_unit() {
@@ -43,7 +52,7 @@ fn heads_are_those_of_unit() {
     let lines: Vec<_> = answer.head.lines().collect();
     assert_eq!(lines[..2], ["HTTP/1.1 200 OK", concat!("Server: Corral/", env!("CARGO_PKG_VERSION"))]);
     assert!(lines[2].starts_with("Date: ") && lines[2].ends_with(" GMT"), "{lines:?}");
-    assert_eq!(lines[3..], ["Content-Type: application/json", "Content-Length: 4", "Connection: close"]);
+    assert_eq!(lines[3..6], ["Content-Type: application/json", "Content-Length: 4", "Connection: close"]);
     assert_eq!(answer.body, "{}\r\n");
     let head = server.request("HEAD", "/config", "");
     assert_eq!((head.status(), head.body.as_str()), ("200 OK", ""));
@@ -130,7 +139,8 @@ fn the_status_is_an_object_of_figures() {
         server.check(method, "/status", "1", "405 Method Not Allowed", invalid);
         server.check(method, "/", "1", "405 Method Not Allowed", invalid);
     }
-    let everything = format!(r#"{{"config": {{}}, "status": {FIGURES}}}"#);
+    let everything =
+        format!(r#"{{"certificates": {{}}, "js_modules": {{}}, "config": {{}}, "status": {FIGURES}}}"#);
     server.check("GET", "/", "", "200 OK", &everything);
 }
 

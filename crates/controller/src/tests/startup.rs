@@ -34,15 +34,38 @@ fn nothing_stored_means_empty() {
 }
 
 #[test]
-fn what_cannot_be_used_is_replaced_by_an_empty_configuration() {
-    check(Some("{\"routes\":"), Origin::Stored, &[DEFAULT], DEFAULT);
-    check(Some(r#"{"nonsense":1}"#), Origin::Stored, &[DEFAULT], DEFAULT);
-    check(
-        Some(r#"{"access_log":"/refuse"}"#),
-        Origin::Stored,
-        &[r#"{"access_log":"/refuse"}"#, DEFAULT],
-        DEFAULT,
-    );
+fn what_cannot_be_used_is_replaced_by_an_empty_configuration_and_kept() {
+    let check = |document: &'static str, tried: bool| {
+        let server = Server::start_unheard(Setup { document: Some(document), ..Setup::default() });
+        if tried {
+            assert!(matches!(server.event(), Event::Apply { store: false, .. }));
+        }
+        assert_eq!(server.event(), Event::KeepAside);
+        let Event::Apply { document, store, .. } = server.event() else { panic!("an Apply is missing") };
+        assert_eq!((document.as_str(), store), (DEFAULT, false));
+        assert_eq!(server.event(), Event::Listening);
+        server.check("GET", "/config", "", "200 OK", DEFAULT);
+    };
+    check("{\"routes\":", false);
+    check(r#"{"nonsense":1}"#, false);
+    check(r#"{"access_log":"/refuse"}"#, true);
+}
+
+#[test]
+fn a_listener_that_is_wrong_is_left_out() {
+    let stored = r#"{"listeners":{"*:80":{"pass":"routes"},"x~1/":{"pass":"routes"}},"routes":[]}"#;
+    let server = Server::start_unheard(Setup { document: Some(stored), ..Setup::default() });
+    assert_eq!(server.event(), Event::KeepAside);
+    let running = r#"{"listeners":{"*:80":{"pass":"routes"}},"routes":[]}"#;
+    assert!(matches!(server.event(), Event::Apply { document, store: false, .. } if document == running));
+    assert_eq!(server.event(), Event::Listening);
+    server.check("GET", "/config", "", "200 OK", running);
+}
+
+#[test]
+fn an_application_without_its_module_is_left_to_main() {
+    let stored = r#"{"applications":{"a":{"type":"php 5","root":"/"}}}"#;
+    check(Some(stored), Origin::Stored, &[stored], stored);
 }
 
 #[test]

@@ -23,6 +23,7 @@ fn start(document: Vec<u8>) -> ToController {
         modules: vec![module],
         assets: Assets::default(),
         files: None,
+        token: None,
     }
 }
 

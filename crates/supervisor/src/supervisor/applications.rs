@@ -27,6 +27,10 @@ impl Supervisor {
         let Some(app) = self.apps.get_mut(&id) else {
             return;
         };
+        if !self.parts.modules.iter().any(|module| module.path == app.spec.module) {
+            app.backoff.failed(Instant::now());
+            return self.app_failed(id, "the module that runs it was not found when the daemon started");
+        }
         match self.parts.launcher.start_prototype(&app.spec) {
             Ok((mut peer, output)) => {
                 let start = ToPrototype::Start { spec: app.spec.clone(), n_lanes: self.n_threads };
@@ -159,7 +163,10 @@ impl Supervisor {
         };
         let reason = format!("application \"{}\": {reason}", app.spec.name);
         // One that belongs to a new configuration is reported as the reason why that fails.
-        let is_new = self.apply.as_ref().is_some_and(|apply| apply.new_apps.contains(&id));
+        let is_new = self
+            .apply
+            .as_ref()
+            .is_some_and(|apply| !apply.purpose.tolerates_failures() && apply.new_apps.contains(&id));
         if !is_new {
             tracing::error!("{reason}");
         }

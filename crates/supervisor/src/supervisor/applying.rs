@@ -2,31 +2,21 @@
 
 use std::os::fd::AsFd;
 use std::rc::Rc;
+use std::time::Instant;
 
-use corral_config::plan::{Assets, Plan};
+use corral_config::plan::Plan;
 use corral_ipc::message::{AppId, Generation, ToController, ToRouter};
 
 use super::Supervisor;
 use crate::access_log::AccessLog;
 use crate::app::Phase;
-use crate::apply::{Action, Apply, Build, Event, Job, Purpose};
+use crate::apply::{Action, Apply, Build, Content, Event, Job, Purpose};
+use crate::backoff::Backoff;
 use crate::changes::{self, Placement};
-use crate::listeners;
+use crate::listeners::{self, BindError, Bound};
 
-/// What a build is made from.
-struct Content {
-    plan: Plan,
-    document: Vec<u8>,
-    assets: Assets,
-}
-
-impl Content {
-    /// The same again.
-    fn of(build: &Build) -> Self {
-        let Build { plan, document, assets, .. } = build;
-        Self { plan: plan.clone(), document: document.clone(), assets: assets.clone() }
-    }
-}
+/// Those that are bound, and those that cannot be.
+type Listeners = (Vec<Rc<Bound>>, Vec<BindError>);
 
 impl Supervisor {
     /// Begins the next job when nothing is being applied.
@@ -41,9 +31,7 @@ impl Supervisor {
 
     fn begin(&mut self, job: Job) {
         let (purpose, content) = match job {
-            Job::Change { generation, store, plan, document, assets } => {
-                (Purpose::Change { generation, store }, Content { plan, document, assets })
-            }
+            Job::Change { purpose, content } => (purpose, content),
             Job::RestartApp { ticket, name } => match &self.in_force {
                 Some(build) if build.apps.iter().any(|(_, spec)| spec.name == name) => {
                     (Purpose::RestartApp { ticket, name }, Content::of(build))
@@ -55,6 +43,10 @@ impl Supervisor {
             },
             Job::Restore => match &self.in_force {
                 Some(build) => (Purpose::Restore, Content::of(build)),
+                None => return,
+            },
+            Job::Rebind => match &self.in_force {
+                Some(build) => (Purpose::Rebind, Content::of(build)),
                 None => return,
             },
         };
@@ -72,16 +64,17 @@ impl Supervisor {
     /// Binds and opens what is new. When it fails, nothing of it is left.
     fn build(&mut self, purpose: &Purpose, content: Content) -> Result<(Build, Vec<AppId>), String> {
         let Content { plan, document, assets } = content;
-        self.check_modules(&plan)?;
+        let is_tolerant = purpose.tolerates_failures();
+        if !is_tolerant {
+            self.check_modules(&plan)?;
+        }
         self.fit_router(&plan);
-        let ours = self.in_force.as_ref().map_or(&[][..], |build| &build.listeners);
-        let listeners = listeners::bind_all(&plan.listeners, ours, self.n_threads);
-        let listeners = listeners.map_err(|error| error.to_string())?;
-        let access_logs = self.access_logs(&plan).map_err(|error| error.to_string())?;
+        let (listeners, unbound) = self.bind_listeners(&plan, purpose)?;
+        let access_logs = self.access_logs(&plan, is_tolerant).map_err(|error| error.to_string())?;
         let running = self.in_force.as_ref().map_or(&[][..], |build| &build.apps);
         let replace = match purpose {
             Purpose::RestartApp { name, .. } => Some(name.as_str()),
-            Purpose::Change { .. } | Purpose::Restore => None,
+            Purpose::Change { .. } | Purpose::Restore | Purpose::Rebind => None,
         };
         let placements = changes::place_apps(running, &plan.applications, replace);
         let mut new_apps = Vec::new();
@@ -97,13 +90,35 @@ impl Supervisor {
             apps.push((id, spec.clone()));
         }
         let generation = self.ids.next_generation();
-        Ok((Build { generation, plan, document, assets, listeners, apps, access_logs }, new_apps))
+        Ok((Build { generation, plan, document, assets, listeners, unbound, apps, access_logs }, new_apps))
+    }
+
+    /// Binds what is new. A listener that could not be bound before does not keep others from being
+    /// changed.
+    fn bind_listeners(&mut self, plan: &Plan, purpose: &Purpose) -> Result<Listeners, String> {
+        let (ours, unbound) =
+            self.in_force.as_ref().map_or((&[][..], &[][..]), |build| (&build.listeners, &build.unbound));
+        let is_known = |error: &BindError| unbound.iter().any(|other| other.address() == error.address());
+        let (listeners, failed) = listeners::bind_all(&plan.listeners, ours, self.n_threads, |error| {
+            purpose.tolerates_failures() || is_known(error)
+        })
+        .map_err(|error| error.to_string())?;
+        if *purpose == Purpose::Rebind && failed.len() >= unbound.len() {
+            return Err("no listener can be bound that could not be bound before".to_owned());
+        }
+        for error in failed.iter().filter(|error| !is_known(error)) {
+            tracing::error!(target: "alert", "{error}; trying again");
+        }
+        Ok((listeners, failed))
     }
 
     /// The controller may only name executables that main itself has found.
     fn check_modules(&self, plan: &Plan) -> Result<(), String> {
-        let is_known = |path| self.parts.modules.iter().any(|module| module.path == path);
-        match plan.applications.iter().find(|spec| !is_known(spec.module.clone())) {
+        match plan
+            .applications
+            .iter()
+            .find(|spec| !self.parts.modules.iter().any(|module| module.path == spec.module))
+        {
             None => Ok(()),
             Some(spec) => {
                 let (name, path) = (&spec.name, spec.module.display());
@@ -113,14 +128,24 @@ impl Supervisor {
     }
 
     /// The same path keeps its open file.
-    fn access_logs(&self, plan: &Plan) -> Result<Vec<Rc<AccessLog>>, crate::access_log::AccessLogError> {
+    fn access_logs(
+        &self,
+        plan: &Plan,
+        is_tolerant: bool,
+    ) -> Result<Vec<Rc<AccessLog>>, crate::access_log::AccessLogError> {
         let ours = self.in_force.as_ref().map_or(&[][..], |build| &build.access_logs);
         let mut logs: Vec<Rc<AccessLog>> = Vec::new();
         for path in &plan.access_logs {
             let open = logs.iter().chain(ours).find(|log| log.path() == path).map(Rc::clone);
             logs.push(match open {
                 Some(log) => log,
-                None => Rc::new(AccessLog::open(path)?),
+                None => Rc::new(match AccessLog::open(path) {
+                    Err(error) if is_tolerant => {
+                        tracing::error!(target: "alert", "{error}; nothing is logged there until SIGUSR1");
+                        AccessLog::nowhere(path)?
+                    }
+                    opened => opened?,
+                }),
             });
         }
         Ok(logs)
@@ -224,12 +249,37 @@ impl Supervisor {
         self.in_force = Some(apply.build);
         unused.into_iter().for_each(|id| self.stop_app(id));
         self.stored = None;
+        self.plan_rebinding();
         self.answer(&apply.purpose, Ok(()));
     }
 
-    fn persist(&self, document: &[u8]) {
-        let written = self.parts.store.as_ref().map_or(Ok(()), |store| store.write(document));
-        if let Err(error) = written {
+    /// Sets the time at which listeners that could not be bound are tried again.
+    fn plan_rebinding(&mut self) {
+        let now = Instant::now();
+        if self.in_force.as_ref().is_none_or(|build| build.unbound.is_empty()) {
+            self.rebinding = Backoff::new(now);
+        } else {
+            self.rebinding.failed(now);
+        }
+    }
+
+    fn persist(&mut self, document: &[u8]) {
+        let Some(store) = &self.parts.store else { return };
+        if self.keep_stored_aside {
+            match store.set_aside() {
+                Ok(None) => {}
+                Ok(Some(path)) => {
+                    tracing::warn!("the stored configuration is kept as \"{}\"", path.display());
+                }
+                // Losing it is worse than not storing the new one, which is in force all the same.
+                Err(error) => {
+                    let error = anyhow::Error::new(error);
+                    return tracing::error!(target: "alert", "failed to store current configuration: {error:#}");
+                }
+            }
+            self.keep_stored_aside = false;
+        }
+        if let Err(error) = store.write(document) {
             let error = anyhow::Error::new(error);
             tracing::error!(target: "alert", "failed to store current configuration: {error:#}");
         }
@@ -257,6 +307,13 @@ impl Supervisor {
                 let error = result.err();
                 self.tell_controller(&ToController::Restarted { ticket: *ticket, error });
             }
+            Purpose::Rebind => match result {
+                Ok(()) => tracing::info!(target: "notice", "a listener has been bound at last"),
+                Err(reason) => {
+                    tracing::debug!("{reason}");
+                    self.plan_rebinding();
+                }
+            },
             Purpose::Restore => {
                 if let Err(reason) = result {
                     tracing::error!(target: "alert", "restore the configuration of the router: {reason}");

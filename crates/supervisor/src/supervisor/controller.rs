@@ -4,10 +4,10 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use corral_config::plan::AssetKind;
-use corral_ipc::message::{FromController, Origin, ToController, ToRouter};
+use corral_ipc::message::{Demand, FailedListener, FromController, Origin, Status, ToController, ToRouter};
 
 use super::Supervisor;
-use crate::apply::Job;
+use crate::apply::{Content, Job, Purpose};
 use crate::store::Store;
 
 impl Supervisor {
@@ -26,6 +26,7 @@ impl Supervisor {
         self.stored = read.map(Option::flatten).unwrap_or_else(|error| {
             let error = anyhow::Error::new(error);
             tracing::error!(target: "alert", "failed to restore previous configuration: {error:#}");
+            self.keep_stored_aside = true;
             None
         });
     }
@@ -58,6 +59,7 @@ impl Supervisor {
             modules: self.parts.modules.clone(),
             assets: self.assets.clone(),
             files: self.config_files(),
+            token: self.parts.token.clone(),
         };
         if let Some(peer) = &mut self.controller.peer {
             peer.send(&start, &[self.parts.control.socket().as_fd()]);
@@ -79,10 +81,14 @@ impl Supervisor {
             return false;
         };
         match message {
-            FromController::Apply { generation, plan, document, assets, store } => {
+            FromController::Apply { generation, plan, document, assets, store, demand } => {
                 self.controller_generation = self.controller_generation.max(generation);
-                self.jobs.push_back(Job::Change { generation, store, plan, document, assets });
+                // A person at a terminal has asked for this one document.
+                let demand = if self.parts.console.is_some() { Demand::Everything } else { demand };
+                let purpose = Purpose::Change { generation, store, demand };
+                self.jobs.push_back(Job::Change { purpose, content: Content { plan, document, assets } });
             }
+            FromController::KeepStoredAside => self.keep_stored_aside = true,
             FromController::Status { ticket } => self.ask_status(ticket),
             FromController::RestartApp { ticket, name } => {
                 self.jobs.push_back(Job::RestartApp { ticket, name });
@@ -106,6 +112,23 @@ impl Supervisor {
         Ok(())
     }
 
+    /// What only main knows: what could not be bound or started.
+    pub(super) fn complete_status(&self, status: &mut Status) {
+        let Some(build) = &self.in_force else { return };
+        status.failed_listeners = build
+            .unbound
+            .iter()
+            .map(|error| FailedListener { address: error.address().to_string(), reason: error.to_string() })
+            .collect();
+        for figures in &mut status.applications {
+            let instance = build.apps.iter().find(|(_, spec)| spec.name == figures.name);
+            let failure = instance.and_then(|(id, _)| self.apps.get(id)?.failure());
+            if figures.last_error.is_none() {
+                figures.last_error = failure.map(ToOwned::to_owned);
+            }
+        }
+    }
+
     fn ask_status(&mut self, ticket: corral_ipc::message::Ticket) {
         match &mut self.router.peer {
             Some(peer) if self.router.is_ready => {
@@ -127,7 +150,7 @@ impl Supervisor {
     pub(super) fn forget_controller(&mut self) {
         self.controller.peer = None;
         self.controller.is_ready = false;
-        self.jobs.retain(|job| matches!(job, Job::Restore));
+        self.jobs.retain(|job| matches!(job, Job::Restore | Job::Rebind));
         self.status_tickets.clear();
         self.controller.backoff.failed(Instant::now());
     }

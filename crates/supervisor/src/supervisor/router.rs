@@ -98,8 +98,9 @@ impl Supervisor {
             FromRouter::StartWorker { app } => self.start_worker(app),
             FromRouter::KillWorker { app, worker, reason } => self.kill_worker(app, worker, &reason),
             FromRouter::AppUnused { app } => self.app_unused(app),
-            FromRouter::Status { ticket, status } => {
+            FromRouter::Status { ticket, mut status } => {
                 if self.take_ticket(ticket) {
+                    self.complete_status(&mut status);
                     self.tell_controller(&ToController::Status { ticket, status: Some(status) });
                 }
             }

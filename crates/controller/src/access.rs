@@ -1,0 +1,74 @@
+//! Who may use the control API: whoever can connect, or whoever shows the token as well.
+
+use std::sync::Arc;
+
+use corral_ipc::message::ControlToken;
+use hyper::HeaderMap;
+use hyper::header::AUTHORIZATION;
+
+/// What requests have to show. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Access {
+    pub(crate) token: Option<Token>,
+}
+
+impl Access {
+    pub(crate) fn new(token: Option<ControlToken>) -> Self {
+        Self { token: token.map(|ControlToken(text)| Token(text.into())) }
+    }
+}
+
+/// A secret, as text without blanks.
+#[derive(Clone)]
+pub(crate) struct Token(Arc<str>);
+
+impl Token {
+    /// Whether the fields hold the token (RFC 6750, section 2.1).
+    pub(crate) fn admits(&self, fields: &HeaderMap) -> bool {
+        let mut values = fields.get_all(AUTHORIZATION).iter();
+        let (Some(value), None) = (values.next(), values.next()) else { return false };
+        let Some((scheme, shown)) = split_at_blank(value.as_bytes()) else { return false };
+        scheme.eq_ignore_ascii_case(b"bearer") && is_same(shown, self.0.as_bytes())
+    }
+}
+
+fn split_at_blank(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let place = text.iter().position(|&byte| byte == b' ')?;
+    Some((&text[..place], text[place..].trim_ascii()))
+}
+
+/// Takes equally long for all texts of one length, so that time does not tell how much is right.
+fn is_same(shown: &[u8], token: &[u8]) -> bool {
+    let difference = shown.iter().zip(token).fold(0, |difference, (a, b)| difference | (a ^ b));
+    std::hint::black_box(difference) == 0 && shown.len() == token.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(values: &[&str], admitted: bool) {
+        let access = Access::new(Some(ControlToken("secret".to_owned())));
+        let mut fields = HeaderMap::new();
+        for value in values {
+            fields.append(AUTHORIZATION, value.parse().unwrap());
+        }
+        assert_eq!(access.token.unwrap().admits(&fields), admitted, "{values:?}");
+    }
+
+    #[test]
+    fn only_the_token_admits() {
+        check(&["Bearer secret"], true);
+        check(&["bearer  secret "], true);
+        check(&[], false);
+        check(&["secret"], false);
+        check(&["Bearer"], false);
+        check(&["Bearer "], false);
+        check(&["Bearer secre"], false);
+        check(&["Bearer secrets"], false);
+        check(&["Bearer Secret"], false);
+        check(&["Basic secret"], false);
+        check(&["Bearer secret", "Bearer secret"], false);
+    }
+}

@@ -1,0 +1,272 @@
+//! What there is to ask the control API for: one table, from which requests are dispatched and the
+//! OpenAPI document is written (UNIT-COMPAT 3.3).
+
+use corral_config::json::Bytes;
+use hyper::Method;
+
+/// What a path stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resource {
+    Index,
+    Config,
+    Certificates,
+    Scripts,
+    Status,
+    Restart,
+    OpenApi,
+}
+
+/// One path with its methods.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) resource: Resource,
+    /// `{name}` is one segment, `{path}` any number of them but none.
+    pub(crate) template: &'static str,
+    pub(crate) operations: &'static [Operation],
+    /// What another method is answered.
+    pub(crate) otherwise: Otherwise,
+}
+
+/// One method of a path.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    pub(crate) method: Method,
+    /// One line for the reader of the OpenAPI document.
+    pub(crate) summary: &'static str,
+    /// What the body of the request is.
+    pub(crate) body: Body,
+    /// What the body of a successful reply is.
+    pub(crate) answer: Answer,
+}
+
+/// The body of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Body {
+    None,
+    /// A whole configuration.
+    Configuration,
+    /// Any JSON.
+    Json,
+    /// PEM.
+    Certificate,
+    /// JavaScript.
+    Script,
+}
+
+/// The body of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Configuration,
+    Json,
+    /// `{"success": …}`.
+    Success,
+}
+
+/// The reply to a method that a path does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Otherwise {
+    /// 405 `Invalid method.`
+    InvalidMethod,
+    /// 405 `Method isn't allowed.`
+    NotAllowed,
+    /// 400 `Invalid certificate name.` or its like.
+    InvalidName,
+}
+
+impl Endpoint {
+    /// The endpoint for a path, and the segments behind its fixed ones.
+    pub(crate) fn find(segments: &[Bytes]) -> Option<(&'static Self, &[Bytes])> {
+        ENDPOINTS.iter().find_map(|endpoint| Some((endpoint, endpoint.captures(segments)?)))
+    }
+
+    /// The operation for a method; HEAD is GET without the body, where GET changes nothing.
+    pub(crate) fn operation(&self, method: &Method) -> Option<&Operation> {
+        let is_safe = self.resource != Resource::Restart;
+        let method = if *method == Method::HEAD && is_safe { &Method::GET } else { method };
+        self.operations.iter().find(|operation| operation.method == *method)
+    }
+
+    /// The names of the braces in the template.
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = &'static str> {
+        let pieces = self.template.split('/');
+        pieces.filter_map(|piece| piece.strip_prefix('{')?.strip_suffix('}'))
+    }
+
+    /// What the first brace of the template and all that follows it stand for.
+    fn captures<'a>(&self, segments: &'a [Bytes]) -> Option<&'a [Bytes]> {
+        let mut first = None;
+        let mut idx = 0;
+        for piece in self.template.split('/').filter(|piece| !piece.is_empty()) {
+            let segment = segments.get(idx)?;
+            match piece {
+                "{path}" => return Some(&segments[first.unwrap_or(idx)..]),
+                "{name}" => first = first.or(Some(idx)),
+                fixed if **segment != *fixed.as_bytes() => return None,
+                _ => {}
+            }
+            idx += 1;
+        }
+        (idx == segments.len()).then(|| &segments[first.unwrap_or(idx)..])
+    }
+}
+
+const fn operation(method: Method, body: Body, answer: Answer, summary: &'static str) -> Operation {
+    Operation { method, summary, body, answer }
+}
+
+/// All there is.
+pub(crate) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        resource: Resource::Index,
+        template: "/",
+        operations: &[operation(Method::GET, Body::None, Answer::Json, "Everything in one object.")],
+        otherwise: Otherwise::InvalidMethod,
+    },
+    Endpoint {
+        resource: Resource::Config,
+        template: "/config",
+        operations: &[
+            operation(Method::GET, Body::None, Answer::Configuration, "The configuration in force."),
+            operation(
+                Method::PUT,
+                Body::Configuration,
+                Answer::Success,
+                "Puts a whole configuration in force.",
+            ),
+            operation(Method::DELETE, Body::None, Answer::Success, "Puts an empty configuration in force."),
+        ],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: Resource::Config,
+        template: "/config/{path}",
+        operations: &[
+            operation(Method::GET, Body::None, Answer::Json, "A part of the configuration."),
+            operation(
+                Method::PUT,
+                Body::Json,
+                Answer::Success,
+                "Replaces a part, or adds a member or an element.",
+            ),
+            operation(Method::POST, Body::Json, Answer::Success, "Appends to an array."),
+            operation(Method::DELETE, Body::None, Answer::Success, "Removes a part."),
+        ],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: Resource::Certificates,
+        template: "/certificates",
+        operations: &[operation(Method::GET, Body::None, Answer::Json, "All certificate bundles by name.")],
+        otherwise: Otherwise::InvalidName,
+    },
+    Endpoint {
+        resource: Resource::Certificates,
+        template: "/certificates/{name}",
+        operations: &[
+            operation(Method::GET, Body::None, Answer::Json, "What a certificate bundle consists of."),
+            operation(
+                Method::PUT,
+                Body::Certificate,
+                Answer::Success,
+                "Uploads a certificate chain with its private key.",
+            ),
+            operation(Method::DELETE, Body::None, Answer::Success, "Removes a bundle that is not in use."),
+        ],
+        otherwise: Otherwise::InvalidMethod,
+    },
+    Endpoint {
+        resource: Resource::Certificates,
+        template: "/certificates/{name}/{path}",
+        operations: &[operation(
+            Method::GET,
+            Body::None,
+            Answer::Json,
+            "A part of what is told about a bundle.",
+        )],
+        otherwise: Otherwise::InvalidName,
+    },
+    Endpoint {
+        resource: Resource::Scripts,
+        template: "/js_modules",
+        operations: &[operation(Method::GET, Body::None, Answer::Json, "All JavaScript modules by name.")],
+        otherwise: Otherwise::InvalidName,
+    },
+    Endpoint {
+        resource: Resource::Scripts,
+        template: "/js_modules/{name}",
+        operations: &[
+            operation(Method::GET, Body::None, Answer::Json, "The source of a module, as a string."),
+            operation(Method::PUT, Body::Script, Answer::Success, "Uploads a JavaScript module."),
+            operation(Method::DELETE, Body::None, Answer::Success, "Removes a module that is not in use."),
+        ],
+        otherwise: Otherwise::InvalidMethod,
+    },
+    Endpoint {
+        resource: Resource::Scripts,
+        template: "/js_modules/{name}/{path}",
+        operations: &[operation(Method::GET, Body::None, Answer::Json, "Nothing: a module has no parts.")],
+        otherwise: Otherwise::InvalidName,
+    },
+    Endpoint {
+        resource: Resource::Status,
+        template: "/status",
+        operations: &[operation(Method::GET, Body::None, Answer::Json, "Figures of the running server.")],
+        otherwise: Otherwise::InvalidMethod,
+    },
+    Endpoint {
+        resource: Resource::Status,
+        template: "/status/{path}",
+        operations: &[operation(Method::GET, Body::None, Answer::Json, "A part of the figures.")],
+        otherwise: Otherwise::InvalidMethod,
+    },
+    Endpoint {
+        resource: Resource::Restart,
+        template: "/control/applications/{name}/restart",
+        operations: &[operation(
+            Method::GET,
+            Body::None,
+            Answer::Success,
+            "Replaces the processes of an application, without losing a request.",
+        )],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: Resource::OpenApi,
+        template: "/openapi.json",
+        operations: &[operation(Method::GET, Body::None, Answer::Json, "This description.")],
+        otherwise: Otherwise::InvalidMethod,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The template that a path leads to, and what its braces stand for.
+    #[track_caller]
+    fn check(path: &str, expect: Option<(&str, &[&str])>) {
+        let segments: Vec<_> = path.split('/').filter(|piece| !piece.is_empty()).map(Bytes::from).collect();
+        let found = Endpoint::find(&segments).map(|(endpoint, captured)| {
+            (endpoint.template, captured.iter().map(|segment| segment.to_str().unwrap()).collect::<Vec<_>>())
+        });
+        assert_eq!(found.as_ref().map(|(template, captured)| (*template, captured.as_slice())), expect);
+    }
+
+    #[test]
+    fn paths_lead_to_endpoints() {
+        check("/", Some(("/", &[])));
+        check("/config", Some(("/config", &[])));
+        check("/config/a/b", Some(("/config/{path}", &["a", "b"])));
+        check("/certificates/n", Some(("/certificates/{name}", &["n"])));
+        check("/certificates/n/chain/0", Some(("/certificates/{name}/{path}", &["n", "chain", "0"])));
+        check(
+            "/control/applications/a/restart",
+            Some(("/control/applications/{name}/restart", &["a", "restart"])),
+        );
+        check("/control/applications/a/restart/x", None);
+        check("/control/applications/restart", None);
+        check("/configuration", None);
+        check("/openapi.json", Some(("/openapi.json", &[])));
+        check("/openapi.json/x", None);
+    }
+}

@@ -1,0 +1,176 @@
+//! The OpenAPI 3.1 document of the control API, made from the table of endpoints and from the tables
+//! by which configurations are validated, so that it cannot say anything else than they do.
+
+use corral_config::json::{Bytes, Object, Value};
+
+use crate::endpoints::{Answer, Body, ENDPOINTS, Endpoint, Operation, Resource};
+use crate::reply::object;
+
+/// The whole document.
+pub(crate) fn document() -> Value {
+    let info = object([
+        ("title", Value::from("Corral control API")),
+        ("version", Value::from(env!("CARGO_PKG_VERSION"))),
+        ("license", object([("name", Value::from("Apache-2.0"))])),
+    ]);
+    let paths = ENDPOINTS.iter().map(|endpoint| (Bytes::from(endpoint.template), path_item(endpoint)));
+    let schemas = object([
+        ("Configuration", corral_config::configuration_schema()),
+        ("Success", success_schema()),
+        ("Error", error_schema()),
+    ]);
+    let bearer = object([("type", Value::from("http")), ("scheme", Value::from("bearer"))]);
+    let components = object([("schemas", schemas), ("securitySchemes", object([("token", bearer)]))]);
+    object([
+        ("openapi", Value::from("3.1.0")),
+        ("info", info),
+        // The token is only asked for when the daemon was started with one.
+        ("security", Value::Array(vec![Value::empty_object(), object([("token", Value::Array(vec![]))])])),
+        ("paths", Value::Object(paths.collect())),
+        ("components", components),
+    ])
+}
+
+fn path_item(endpoint: &Endpoint) -> Value {
+    let mut item = Object::new();
+    let parameters: Vec<_> = endpoint.parameters().map(path_parameter).collect();
+    if !parameters.is_empty() {
+        item.insert(Bytes::from("parameters"), Value::Array(parameters));
+    }
+    for operation in endpoint.operations {
+        let method = operation.method.as_str().to_ascii_lowercase();
+        item.insert(Bytes::from(method.as_str()), describe(endpoint, operation));
+    }
+    Value::Object(item)
+}
+
+fn path_parameter(name: &str) -> Value {
+    let description = match name {
+        "path" => {
+            "Names and indices on the way to the value, with slashes between them; a slash in a name is %2F."
+        }
+        _ => "A slash in the name is %2F.",
+    };
+    parameter(name, "path", "string", description)
+}
+
+fn parameter(name: &str, place: &str, kind: &str, description: &str) -> Value {
+    let members = [
+        ("name", Value::from(name)),
+        ("in", Value::from(place)),
+        ("description", Value::from(description)),
+        ("required", Value::Bool(place == "path")),
+        ("schema", object([("type", Value::from(kind))])),
+    ];
+    object(members)
+}
+
+fn describe(endpoint: &Endpoint, operation: &Operation) -> Value {
+    let mut members = Object::new();
+    let mut add = |name: &str, value: Value| members.insert(Bytes::from(name), value);
+    add("summary", Value::from(operation.summary));
+    let parameters = options(endpoint, operation);
+    if !parameters.is_empty() {
+        add("parameters", Value::Array(parameters));
+    }
+    if let Some((media_type, schema)) = request_body(operation.body) {
+        let content = object([(media_type, object([("schema", schema)]))]);
+        add("requestBody", object([("required", Value::Bool(true)), ("content", content)]));
+    }
+    let schema = match operation.answer {
+        Answer::Configuration => reference("Configuration"),
+        Answer::Success => reference("Success"),
+        Answer::Json => Value::empty_object(),
+    };
+    add(
+        "responses",
+        object([("200", response("Done.", schema)), ("default", response("Not done.", reference("Error")))]),
+    );
+    Value::Object(members)
+}
+
+/// The query and the fields that an operation knows.
+fn options(endpoint: &Endpoint, operation: &Operation) -> Vec<Value> {
+    let mut options = Vec::new();
+    let is_change = operation.answer == Answer::Success && endpoint.resource != Resource::Restart;
+    if is_change {
+        let text = "Check the request and change nothing.";
+        options.push(parameter("dry_run", "query", "boolean", text));
+    }
+    if matches!(operation.body, Body::Certificate | Body::Script) {
+        let text = "Take the place of one with this name, even while it is in use.";
+        options.push(parameter("replace", "query", "boolean", text));
+    }
+    if endpoint.resource == Resource::Config {
+        if is_change {
+            options.push(parameter(
+                "If-Match",
+                "header",
+                "string",
+                "Only if the configuration has this ETag.",
+            ));
+        }
+        let text = "Only if the configuration does not have this ETag.";
+        options.push(parameter("If-None-Match", "header", "string", text));
+    }
+    options
+}
+
+fn request_body(body: Body) -> Option<(&'static str, Value)> {
+    match body {
+        Body::None => None,
+        Body::Configuration => Some(("application/json", reference("Configuration"))),
+        Body::Json => Some(("application/json", Value::empty_object())),
+        Body::Certificate => Some(("application/x-pem-file", object([("type", Value::from("string"))]))),
+        Body::Script => Some(("text/javascript", object([("type", Value::from("string"))]))),
+    }
+}
+
+fn response(description: &str, schema: Value) -> Value {
+    let content = object([("application/json", object([("schema", schema)]))]);
+    object([("description", Value::from(description)), ("content", content)])
+}
+
+fn reference(name: &str) -> Value {
+    object([("$ref", Value::from(format!("#/components/schemas/{name}").as_str()))])
+}
+
+fn success_schema() -> Value {
+    let text = object([("type", Value::from("string"))]);
+    object([
+        ("type", Value::from("object")),
+        ("required", Value::Array(vec![Value::from("success")])),
+        ("properties", object([("success", text)])),
+    ])
+}
+
+fn error_schema() -> Value {
+    let typed = |kind: &str| object([("type", Value::from(kind))]);
+    let location = object([
+        ("type", Value::from("object")),
+        (
+            "properties",
+            object([
+                ("path", typed("string")),
+                ("offset", typed("integer")),
+                ("line", typed("integer")),
+                ("column", typed("integer")),
+            ]),
+        ),
+    ]);
+    let all = object([("type", Value::from("array")), ("items", typed("object"))]);
+    object([
+        ("type", Value::from("object")),
+        ("required", Value::Array(vec![Value::from("error")])),
+        (
+            "properties",
+            object([
+                ("error", typed("string")),
+                ("detail", typed("string")),
+                ("location", location),
+                ("suggestion", typed("string")),
+                ("errors", all),
+            ]),
+        ),
+    ])
+}

@@ -66,7 +66,11 @@ pub fn fuzz_document(input: &[u8]) {
             };
             assert_eq!(config.access_logs.len(), n_logs, "access logs");
             let n_steps = document.member("routes").map_or(0, count_steps);
-            assert_eq!(config.routes.iter().map(|route| route.steps.len()).sum::<usize>(), n_steps, "steps");
+            assert_eq!(
+                config.routes.iter().map(|route| route.steps().len()).sum::<usize>(),
+                n_steps,
+                "steps"
+            );
             let plan = config.plan();
             assert_eq!(plan.listeners.len(), config.listeners.len(), "sockets of the plan");
         }

@@ -20,6 +20,14 @@ pub struct PatternSet {
     negative: Vec<Test>,
 }
 
+/// A text that a value must equal, begin or end with to match a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Anchor<'p> {
+    Exact(&'p [u8]),
+    Prefix(&'p [u8]),
+    Suffix(&'p [u8]),
+}
+
 /// What one pattern asks of the value, its negation left out.
 #[derive(Debug, Clone)]
 enum Test {
@@ -39,6 +47,13 @@ impl PatternSet {
         Ok(())
     }
 
+    /// Texts of which a value must have at least one to match; none when others can match too. Of a pattern
+    /// that ignores case they are in lower case.
+    pub(crate) fn anchors(&self) -> Vec<Anchor<'_>> {
+        let anchors: Option<_> = self.positive.iter().map(Test::anchor).collect();
+        anchors.unwrap_or_default()
+    }
+
     /// Whether no negated pattern excludes the value, and one of the others matches if there are
     /// any. A set without patterns matches everything.
     #[must_use]
@@ -49,6 +64,13 @@ impl PatternSet {
 }
 
 impl Test {
+    fn anchor(&self) -> Option<Anchor<'_>> {
+        match self {
+            Self::Wildcard(wildcard) => wildcard.anchor(),
+            Self::Regex(_) => None,
+        }
+    }
+
     fn holds(&self, value: &[u8]) -> bool {
         match self {
             Self::Wildcard(wildcard) => wildcard.matches(value),

@@ -1,9 +1,13 @@
 //! Routes and actions as the router runs them: patterns compiled, destinations found.
 
 mod conditions;
+mod index;
 #[cfg(test)]
 pub(crate) mod sample;
 
+use std::sync::Arc;
+
+use self::index::StepIndex;
 use crate::pattern::PatternSet;
 use crate::template::{Exception, Template};
 
@@ -31,19 +35,41 @@ pub enum Destination {
 /// An array of steps; the first whose conditions hold decides.
 #[derive(Debug, Clone)]
 pub struct Route {
-    /// Its name, or none for the only route of a `routes` array.
-    pub name: Option<String>,
-    /// In the order of the document.
-    pub steps: Vec<Step>,
+    name: Option<String>,
+    steps: Vec<Step>,
+    /// None for a short route.
+    index: Option<Arc<StepIndex>>,
 }
 
 impl Route {
+    /// A route of these steps.
+    #[must_use]
+    pub fn new(name: Option<String>, steps: Vec<Step>) -> Self {
+        let index = (steps.len() >= MIN_INDEXED).then(|| Arc::new(StepIndex::new(&steps)));
+        Self { name, steps, index }
+    }
+
+    /// The name, or none for the only route of a `routes` array.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// In the order of the document.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
     /// The first step whose conditions hold.
     ///
     /// # Errors
     ///
     /// When a script of an `if` throws before that.
     pub fn choose<F: Facts>(&self, facts: &mut F) -> Result<Option<&Step>, Exception> {
+        if let Some(index) = &self.index {
+            return index.choose(&self.steps, facts);
+        }
         for step in &self.steps {
             if step.conditions.matches(facts)? {
                 return Ok(Some(step));
@@ -52,6 +78,9 @@ impl Route {
         Ok(None)
     }
 }
+
+/// Steps of a route from which an index is quicker than trying them one after the other.
+const MIN_INDEXED: usize = 16;
 
 /// Conditions and what to do when they hold.
 #[derive(Debug, Clone)]

@@ -2,6 +2,8 @@
 
 use memchr::memmem::Finder;
 
+use super::Anchor;
+
 /// A compiled wildcard pattern.
 #[derive(Debug, Clone)]
 pub(super) enum Wildcard {
@@ -42,6 +44,19 @@ impl Wildcard {
         }
         let middle = literals.into_iter().map(|literal| Piece::new(literal, fold)).collect();
         Self::Pieces { prefix, middle, suffix }
+    }
+
+    /// A text that every value has that matches.
+    pub(super) fn anchor(&self) -> Option<Anchor<'_>> {
+        match self {
+            Self::Exact(text) => Some(Anchor::Exact(&text.bytes)),
+            Self::Ends { prefix, suffix } | Self::Pieces { prefix, suffix, .. } => {
+                if prefix.len() > 0 {
+                    return Some(Anchor::Prefix(&prefix.bytes));
+                }
+                (suffix.len() > 0).then_some(Anchor::Suffix(&suffix.bytes))
+            }
+        }
     }
 
     pub(super) fn matches(&self, value: &[u8]) -> bool {

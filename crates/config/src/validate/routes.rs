@@ -12,7 +12,7 @@ use crate::route::{Action, Match, Route, Step};
 /// Reads the one route of an array, or the named ones of an object.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Route> {
     let Some(named) = field.value.as_object() else {
-        return vec![Route { name: None, steps: read_steps(cx, field) }];
+        return vec![Route::new(None, read_steps(cx, field))];
     };
     let mut routes = Vec::new();
     for (name, steps) in named {
@@ -22,7 +22,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Route> {
                 Value::Array(_) => read_steps(cx, Field { name: field.name, value: steps }),
                 other => return cx.problem(schema::wrong_type(&text, ARRAY, other)),
             };
-            routes.push(Route { name: Some(text), steps });
+            routes.push(Route::new(Some(text), steps));
         });
     }
     routes

@@ -99,7 +99,7 @@ fn steps_are_chosen_by_all_conditions() {
         let ActionKind::Return(answer) = &step.action.kind else { panic!("only returns are here") };
         answer.status
     };
-    assert_eq!(config.routes[0].name.as_deref(), Some("main"));
+    assert_eq!(config.routes[0].name(), Some("main"));
     assert_eq!(answer("POST", "www.example.org", "/abc"), 1);
     assert_eq!(answer("GET", "www.example.org", "/abc"), 3);
     assert_eq!(answer("POST", "no.example.org", "/abc"), 3);
@@ -118,7 +118,7 @@ fn actions_are_read_with_their_options() {
             {"action": {"pass": "routes"}}
         ]}"#,
     );
-    let mut actions = config.routes[0].steps.iter().map(|step| &step.action.kind);
+    let mut actions = config.routes[0].steps().iter().map(|step| &step.action.kind);
     let Some(ActionKind::Share(plain)) = actions.next() else { panic!("a share") };
     assert_eq!((plain.paths.len(), plain.index.as_str()), (1, "index.html"));
     assert!(plain.types.is_none() && plain.fallback.is_none());

@@ -212,7 +212,7 @@ mod tests {
         check(&front, "/secret.php", "/srv/site/secret.php or front");
         check(&front, "/sub/index.php", "/srv/site/sub/index.php or front");
         let config = config(&site(&front));
-        let ActionKind::Share(share) = &config.routes[0].steps.last().unwrap().action.kind else {
+        let ActionKind::Share(share) = &config.routes[0].steps().last().unwrap().action.kind else {
             panic!("the last step shares files");
         };
         let types = share.types.as_ref().unwrap();

@@ -5,9 +5,9 @@ use corral_config::template::Exception;
 
 /// As `Route::choose`, with a line for each step on the way.
 pub(super) fn choose<'r, F: Facts>(route: &'r Route, facts: &mut F) -> Result<Option<&'r Step>, Exception> {
-    for (idx, step) in route.steps.iter().enumerate() {
-        let separator = if route.name.is_some() { "/" } else { "" };
-        let name = route.name.as_deref().unwrap_or_default();
+    for (idx, step) in route.steps().iter().enumerate() {
+        let separator = if route.name().is_some() { "/" } else { "" };
+        let name = route.name().unwrap_or_default();
         if step.conditions.matches(facts)? {
             tracing::info!(target: "notice", "\"routes{separator}{name}/{idx}\" selected");
             return Ok(Some(step));

@@ -193,7 +193,7 @@ fn a_proxy_is_a_group_of_one() {
             {"action": {"proxy": "http://127.0.0.1:1"}}
         ]}"#,
     );
-    let kinds = config.routes[0].steps.iter().map(|step| match step.action.kind {
+    let kinds = config.routes[0].steps().iter().map(|step| match step.action.kind {
         ActionKind::Proxy(proxy) => proxy,
         ref other => panic!("{other:?}"),
     });

@@ -1,0 +1,103 @@
+//! Finds the steps of a route that a request can match without trying them all.
+//!
+//! A step whose host or URI must equal, begin or end with one of a few texts is filed under these texts;
+//! the others are tried for every request. What is found is tried in full, so the index only has to be
+//! complete, and the first match in the order of the route wins as if all steps had been tried.
+
+mod affixes;
+mod field;
+
+use smallvec::SmallVec;
+
+use self::field::{Census, FieldIndex};
+use super::{Facts, Match, Step};
+use crate::pattern::Anchor;
+use crate::template::Exception;
+
+/// The steps of one route, by what they ask of host and URI.
+#[derive(Debug)]
+pub(super) struct StepIndex {
+    hosts: FieldIndex,
+    uris: FieldIndex,
+    /// Numbers of the steps that are filed nowhere, in rising order.
+    others: Vec<u32>,
+}
+
+/// Lists of step numbers, each in rising order.
+type Candidates<'i> = SmallVec<[&'i [u32]; 8]>;
+
+impl StepIndex {
+    pub(super) fn new(steps: &[Step]) -> Self {
+        let hosts = Census::of(steps.iter().map(host_anchors));
+        let uris = Census::of(steps.iter().map(uri_anchors));
+        let mut index =
+            Self { hosts: FieldIndex::default(), uris: FieldIndex::default(), others: Vec::new() };
+        for (number, step) in (0..).zip(steps) {
+            let (host, uri) = (host_anchors(step), uri_anchors(step));
+            match (hosts.crowd(&host), uris.crowd(&uri)) {
+                (None, None) => index.others.push(number),
+                // What is asked by fewer steps leaves less to be tried.
+                (Some(host_crowd), uri_crowd) if uri_crowd.is_none_or(|crowd| host_crowd <= crowd) => {
+                    index.hosts.file(number, &host);
+                }
+                _ => index.uris.file(number, &uri),
+            }
+        }
+        index.hosts.finish();
+        index.uris.finish();
+        index
+    }
+
+    /// The first of `steps`, which are those of `new`, whose conditions hold.
+    ///
+    /// # Errors
+    ///
+    /// When a script of an `if` throws before that.
+    pub(super) fn choose<'s, F: Facts>(
+        &self,
+        steps: &'s [Step],
+        facts: &mut F,
+    ) -> Result<Option<&'s Step>, Exception> {
+        let mut candidates = Candidates::new();
+        self.hosts.find(facts.host(), &mut candidates);
+        self.uris.find(facts.path(), &mut candidates);
+        // These are last, because what matched before bounds them. Steps with an `if` are always here, so that
+        // none is worked out that comes behind the match.
+        candidates.push(&self.others);
+        let mut first = None;
+        for list in candidates {
+            first = first_match(list, first, steps, facts)?;
+        }
+        Ok(first.and_then(|number| steps.get(number as usize)))
+    }
+}
+
+/// The first match of a list that comes before `bound`, or else that.
+fn first_match<F: Facts>(
+    list: &[u32],
+    bound: Option<u32>,
+    steps: &[Step],
+    facts: &mut F,
+) -> Result<Option<u32>, Exception> {
+    for &number in list.iter().take_while(|&&number| bound.is_none_or(|bound| number < bound)) {
+        if let Some(step) = steps.get(number as usize)
+            && step.conditions.matches(facts)?
+        {
+            return Ok(Some(number));
+        }
+    }
+    Ok(bound)
+}
+
+fn host_anchors(step: &Step) -> Vec<Anchor<'_>> {
+    let Match { condition, host, .. } = &step.conditions;
+    host.as_ref().filter(|_| condition.is_none()).map(|host| host.anchors()).unwrap_or_default()
+}
+
+fn uri_anchors(step: &Step) -> Vec<Anchor<'_>> {
+    let Match { condition, uri, .. } = &step.conditions;
+    uri.as_ref().filter(|_| condition.is_none()).map(|uri| uri.anchors()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

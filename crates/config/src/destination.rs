@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 use crate::json::Bytes;
 use crate::percent;
@@ -14,7 +14,7 @@ pub(crate) struct Destinations {
     pub(crate) routes: RouteNames,
     /// Each application with the names of its targets; none when it has no `targets`.
     pub(crate) applications: IndexMap<Bytes, Vec<Bytes>>,
-    pub(crate) upstreams: Vec<Bytes>,
+    pub(crate) upstreams: IndexSet<Bytes>,
 }
 
 /// How `routes` is written.
@@ -25,7 +25,7 @@ pub(crate) enum RouteNames {
     /// One array: referred to as `routes`.
     Anonymous,
     /// An object: referred to as `routes/NAME`.
-    Named(Vec<Bytes>),
+    Named(IndexSet<Bytes>),
 }
 
 /// Why a text names no destination.
@@ -55,10 +55,10 @@ impl Destinations {
     pub(crate) fn texts(&self) -> impl Iterator<Item = String> {
         let anonymous = matches!(self.routes, RouteNames::Anonymous).then(|| "routes".to_owned());
         let named = match &self.routes {
-            RouteNames::Named(names) => names.as_slice(),
-            _ => &[],
+            RouteNames::Named(names) => Some(names),
+            _ => None,
         };
-        let routes = named.iter().map(|name| format!("routes/{name}"));
+        let routes = named.into_iter().flatten().map(|name| format!("routes/{name}"));
         let applications = self.applications.keys().map(|name| format!("applications/{name}"));
         let upstreams = self.upstreams.iter().map(|name| format!("upstreams/{name}"));
         anonymous.into_iter().chain(routes).chain(applications).chain(upstreams)
@@ -70,7 +70,7 @@ impl Destinations {
             (b"routes", []) => matches!(self.routes, RouteNames::Anonymous).then_some(Destination::Route(0)),
             (b"routes", [name]) => {
                 let RouteNames::Named(known) = &self.routes else { return None };
-                known.iter().position(|known| **known == **name).map(Destination::Route)
+                known.get_index_of(&**name).map(Destination::Route)
             }
             (b"applications", [name]) => {
                 let app = self.applications.get_index_of(&**name)?;
@@ -81,9 +81,7 @@ impl Destinations {
                 let target = targets.iter().position(|known| **known == **target)?;
                 Some(Destination::Application { app, target: u16::try_from(target).ok()? })
             }
-            (b"upstreams", [name]) => {
-                self.upstreams.iter().position(|known| **known == **name).map(Destination::Upstream)
-            }
+            (b"upstreams", [name]) => self.upstreams.get_index_of(&**name).map(Destination::Upstream),
             _ => None,
         }
     }

@@ -1,6 +1,7 @@
 //! What has to be bound, opened and started to get from the configuration in force to another one.
 //! Pure: nothing is done here.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use corral_config::address::ListenAddress;
@@ -23,8 +24,9 @@ pub(crate) fn place_apps(
     wanted: &[AppSpec],
     replace: Option<&str>,
 ) -> Vec<Placement> {
+    let running: HashMap<_, _> = running.iter().map(|(id, spec)| (spec.name.as_str(), (*id, spec))).collect();
     let place = |spec: &AppSpec| {
-        let kept = running.iter().find(|(_, other)| other == spec).map(|(id, _)| *id);
+        let kept = running.get(spec.name.as_str()).filter(|(_, other)| *other == spec).map(|(id, _)| *id);
         let kept = kept.filter(|_| replace != Some(spec.name.as_str()));
         kept.map_or(Placement::Start, Placement::Keep)
     };

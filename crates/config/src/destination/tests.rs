@@ -8,14 +8,14 @@ fn destinations(routes: RouteNames) -> Destinations {
     let targets = vec![Bytes::from("front"), Bytes::from("admin")];
     let applications = [("blog", targets), ("a/b", Vec::new()), ("100%", Vec::new())];
     let applications = applications.into_iter().map(|(name, targets)| (Bytes::from(name), targets));
-    let upstreams = vec![Bytes::from("pool"), Bytes::from("a/b")];
-    Destinations { routes, applications: applications.collect(), upstreams }
+    let upstreams = [Bytes::from("pool"), Bytes::from("a/b")];
+    Destinations { routes, applications: applications.collect(), upstreams: upstreams.into() }
 }
 
 /// `app(0, 1)` or `route(0)` or the error.
 #[track_caller]
 fn check(text: &str, expect: &str) {
-    check_with(RouteNames::Named(vec![Bytes::from("main"), Bytes::from("x/y")]), text, expect);
+    check_with(RouteNames::Named([Bytes::from("main"), Bytes::from("x/y")].into()), text, expect);
 }
 
 #[track_caller]

@@ -50,12 +50,9 @@ pub(super) fn destination(cx: &mut Context<'_>, field: Field<'_>) -> Option<Dest
     match error {
         PassError::Malformed => cx.problem(format!("Request \"pass\" value \"{text}\" is invalid.")),
         PassError::Unknown => {
-            let known: Vec<_> = cx.destinations.texts().collect();
-            cx.problem_with_suggestion(
-                format!("Request \"pass\" points to invalid location \"{text}\"."),
-                &text.to_string_lossy(),
-                known.iter().map(String::as_str),
-            );
+            let known = cx.destinations;
+            let detail = format!("Request \"pass\" points to invalid location \"{text}\".");
+            cx.problem_with_suggestion(detail, &text.to_string_lossy(), known.texts());
         }
     }
     None

@@ -15,6 +15,8 @@ pub(super) struct Context<'a> {
     /// JSON pointer of the value that is being checked.
     pointer: String,
     problems: Vec<Problem>,
+    /// How often a suggestion was looked for.
+    n_searches: usize,
     assets: AssetNames,
     proxies: Vec<Upstream>,
     /// While the tables are described, not used.
@@ -28,6 +30,7 @@ impl<'a> Context<'a> {
             destinations,
             pointer: String::new(),
             problems: Vec::new(),
+            n_searches: 0,
             assets: AssetNames::default(),
             proxies: Vec::new(),
             recorder: None,
@@ -108,14 +111,16 @@ impl<'a> Context<'a> {
         self.push(detail.into(), None, Stage::Validation);
     }
 
-    /// As `problem`, with the nearest of `candidates` as a suggestion when it is near enough.
-    pub(super) fn problem_with_suggestion<'b>(
+    /// As `problem`, with the nearest of `candidates` as a suggestion when it is near enough. Only so many
+    /// problems get one: a document in which everything is wrong is to be answered in time too.
+    pub(super) fn problem_with_suggestion(
         &mut self,
         detail: impl Into<String>,
         written: &str,
-        candidates: impl Iterator<Item = &'b str>,
+        candidates: impl Iterator<Item = impl AsRef<str>>,
     ) {
-        let suggestion = nearest(written, candidates);
+        self.n_searches += 1;
+        let suggestion = if self.n_searches <= MAX_SEARCHES { nearest(written, candidates) } else { None };
         self.push(detail.into(), suggestion, Stage::Validation);
     }
 
@@ -130,11 +135,14 @@ impl<'a> Context<'a> {
 }
 
 /// The candidate that `written` probably means: at most a third of it differs.
-fn nearest<'b>(written: &str, candidates: impl Iterator<Item = &'b str>) -> Option<String> {
+fn nearest(written: &str, candidates: impl Iterator<Item = impl AsRef<str>>) -> Option<String> {
     let limit = (written.chars().count() / 3).max(1);
     candidates
-        .map(|candidate| (strsim::damerau_levenshtein(written, candidate), candidate))
+        .map(|candidate| (strsim::damerau_levenshtein(written, candidate.as_ref()), candidate))
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate.to_owned())
+        .map(|(_, candidate)| candidate.as_ref().to_owned())
 }
+
+/// Problems of one document for which a suggestion is looked for.
+const MAX_SEARCHES: usize = 50;

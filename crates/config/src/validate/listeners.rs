@@ -1,5 +1,7 @@
 //! `listeners` (UNIT-COMPAT 6).
 
+use std::collections::HashSet;
+
 use super::actions;
 use super::context::Context;
 use super::scalars::{INT_MAX, integer};
@@ -15,10 +17,11 @@ use crate::tls::TlsSettings;
 /// Reads all listeners; those that are wrong are left out.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Listener> {
     let mut listeners: Vec<Listener> = Vec::new();
+    let mut addresses = HashSet::new();
     for (name, value) in field.value.as_object().into_iter().flatten() {
         cx.at(name, |cx| {
             let Some(listener) = read_listener(cx, name, value) else { return };
-            if listeners.iter().any(|other| other.address == listener.address) {
+            if !addresses.insert(listener.address.clone()) {
                 cx.problem(format!(
                     "The listener address \"{name}\" is the same as that of another listener."
                 ));

@@ -19,6 +19,6 @@ pub(super) fn collect(doc: &Value) -> Destinations {
     Destinations { routes, applications: applications.collect(), upstreams }
 }
 
-fn names(members: &Object) -> Vec<Bytes> {
+fn names<C: FromIterator<Bytes>>(members: &Object) -> C {
     members.keys().cloned().collect()
 }

@@ -1,5 +1,6 @@
 //! Putting a configuration in force: carries out what `Apply` decides.
 
+use std::collections::HashSet;
 use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::time::Instant;
@@ -244,8 +245,9 @@ impl Supervisor {
         {
             self.persist(&apply.build.document);
         }
-        let is_used = |id: &AppId| apply.build.apps.iter().any(|(other, _)| other == id);
-        let unused: Vec<_> = std::mem::take(&mut self.unused).into_iter().filter(|id| !is_used(id)).collect();
+        let used: HashSet<_> = apply.build.apps.iter().map(|(id, _)| *id).collect();
+        let unused: Vec<_> =
+            std::mem::take(&mut self.unused).into_iter().filter(|id| !used.contains(id)).collect();
         self.in_force = Some(apply.build);
         unused.into_iter().for_each(|id| self.stop_app(id));
         self.stored = None;

@@ -60,6 +60,8 @@ pub enum Variable {
     Status,
     /// Bytes of the response without its head.
     BodyBytesSent,
+    /// Something about the TLS of the connection.
+    Tls(TlsVariable),
     /// First request field of this name: lower case, `-` where the document has `_`.
     Header(Vec<u8>),
     /// Last query parameter of exactly this name, decoded.
@@ -83,6 +85,21 @@ impl Variable {
             FAMILIES.iter().find_map(|(prefix, family)| Some((family, name.strip_prefix(prefix)?)))?;
         (!rest.is_empty()).then(|| family(rest))
     }
+}
+
+/// What there is to know about a connection's TLS; empty without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TlsVariable {
+    /// `TLSv1.2` or `TLSv1.3`.
+    Protocol,
+    /// The cipher suite in OpenSSL's spelling.
+    Cipher,
+    /// `SUCCESS` when the client has shown a certificate, else `NONE`.
+    ClientVerify,
+    /// The subject of that certificate.
+    ClientSubject,
+    /// The SHA-256 of that certificate in hexadecimal.
+    ClientFingerprint,
 }
 
 /// Supplies the values.
@@ -267,6 +284,11 @@ const SIMPLE: &[(&str, Variable)] = &[
     ("request_id", Variable::RequestId),
     ("status", Variable::Status),
     ("body_bytes_sent", Variable::BodyBytesSent),
+    ("tls_protocol", Variable::Tls(TlsVariable::Protocol)),
+    ("tls_cipher", Variable::Tls(TlsVariable::Cipher)),
+    ("tls_client_verify", Variable::Tls(TlsVariable::ClientVerify)),
+    ("tls_client_subject", Variable::Tls(TlsVariable::ClientSubject)),
+    ("tls_client_fingerprint", Variable::Tls(TlsVariable::ClientFingerprint)),
 ];
 
 /// Makes a variable of the free part of its name.

@@ -14,6 +14,7 @@ pub mod encoding;
 pub mod fuzz;
 pub mod mime;
 pub mod path;
+pub mod proxy_protocol;
 pub mod range;
 pub mod request;
 pub mod response;

@@ -94,7 +94,11 @@ pub fn append_head<'f>(
 }
 
 /// Appends `HTTP/1.1 NNN REASON` with its line end; the version is that of the server (RFC 9110 section 6.2).
+/// 497, a request without TLS where TLS is spoken, is a 400 on the wire (UNIT-COMPAT 7).
 pub fn append_status_line(out: &mut Vec<u8>, status: u16) {
+    if status == 497 {
+        return out.extend_from_slice(b"HTTP/1.1 400 The plain HTTP request was sent to HTTPS port\r\n");
+    }
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(&status_digits(status));
     out.push(b' ');

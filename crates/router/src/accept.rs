@@ -5,18 +5,20 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use corral_config::address::ListenAddress;
-use corral_config::route::Destination;
+use corral_config::listener::Listener;
+use rustls::ServerConfig;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Notify;
 
 use crate::connection::{self, Connection};
 use crate::event_loop::{Countdown, EventLoop};
 use crate::generation::LoopGeneration;
-use crate::io::Stream;
+use crate::io::{Socket, Stream};
 
 /// Pause after the system refused a connection for want of descriptors or memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
@@ -40,23 +42,35 @@ pub(crate) struct Slot {
     released: Cell<Option<Countdown>>,
 }
 
-/// Where requests go, in which configuration. Cheap to clone.
+/// Which listener it is, in which configuration. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct SlotSettings {
     pub(crate) generation: Rc<LoopGeneration>,
-    pub(crate) pass: Rc<Destination>,
+    listener: usize,
+}
+
+impl SlotSettings {
+    pub(crate) fn listener(&self) -> &Listener {
+        &self.generation.config.listeners[self.listener]
+    }
+
+    /// What is needed to speak TLS, if it is to be spoken.
+    pub(crate) fn tls(&self) -> Option<&Arc<ServerConfig>> {
+        self.generation.shared.tls[self.listener].as_ref().map(|context| &context.config)
+    }
 }
 
 impl Slot {
-    pub(crate) fn new(address: ListenAddress, generation: Rc<LoopGeneration>, pass: Destination) -> Rc<Self> {
-        let settings = RefCell::new(SlotSettings { generation, pass: Rc::new(pass) });
+    /// `listener` is its index in the generation.
+    pub(crate) fn new(address: ListenAddress, generation: Rc<LoopGeneration>, listener: usize) -> Rc<Self> {
+        let settings = RefCell::new(SlotSettings { generation, listener });
         let (closed, closing, released) = (Cell::new(false), Notify::new(), Cell::new(None));
         Rc::new(Self { address, settings, closed, closing, released })
     }
 
     /// From the next request on, connections of this listener use this configuration.
-    pub(crate) fn configure(&self, generation: Rc<LoopGeneration>, pass: Destination) {
-        self.settings.replace(SlotSettings { generation, pass: Rc::new(pass) });
+    pub(crate) fn configure(&self, generation: Rc<LoopGeneration>, listener: usize) {
+        self.settings.replace(SlotSettings { generation, listener });
     }
 
     pub(crate) fn settings(&self) -> SlotSettings {
@@ -89,7 +103,7 @@ pub(crate) async fn run(event_loop: Rc<EventLoop>, acceptor: Acceptor, slot: Rc<
             () = slot.closing.notified() => break,
         };
         match accepted {
-            Ok((stream, peer)) => serve(&event_loop, &slot, stream, peer),
+            Ok((socket, peer)) => serve(&event_loop, &slot, socket, peer),
             Err(error) if is_transient(&error) => {}
             Err(error) => {
                 tracing::warn!("accept a connection: {error}");
@@ -98,16 +112,16 @@ pub(crate) async fn run(event_loop: Rc<EventLoop>, acceptor: Acceptor, slot: Rc<
         }
     }
     for _ in 0..LONGEST_QUEUE {
-        let Some((stream, peer)) = acceptor.accept_now().await else { break };
-        serve(&event_loop, &slot, stream, peer);
+        let Some((socket, peer)) = acceptor.accept_now().await else { break };
+        serve(&event_loop, &slot, socket, peer);
     }
     drop(acceptor);
     drop(slot.released.take());
 }
 
-fn serve(event_loop: &Rc<EventLoop>, slot: &Rc<Slot>, stream: Stream, peer: Option<SocketAddr>) {
+fn serve(event_loop: &Rc<EventLoop>, slot: &Rc<Slot>, socket: Socket, peer: Option<SocketAddr>) {
     event_loop.counters.accepted.add(1);
-    let connection = Connection::new(Rc::clone(event_loop), Rc::clone(slot), stream, peer);
+    let connection = Connection::new(Rc::clone(event_loop), Rc::clone(slot), Stream::new(socket), peer);
     tokio::task::spawn_local(connection::run(Box::new(connection)));
 }
 
@@ -118,28 +132,28 @@ fn is_transient(error: &io::Error) -> bool {
 }
 
 impl Acceptor {
-    async fn accept(&self) -> io::Result<(Stream, Option<SocketAddr>)> {
+    async fn accept(&self) -> io::Result<(Socket, Option<SocketAddr>)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
-                Ok((Stream::Tcp(stream), Some(peer)))
+                Ok((Socket::Tcp(stream), Some(peer)))
             }
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
-                Ok((Stream::Unix(stream), None))
+                Ok((Socket::Unix(stream), None))
             }
         }
     }
 
     /// A connection that waits already, if there is one.
-    async fn accept_now(&self) -> Option<(Stream, Option<SocketAddr>)> {
+    async fn accept_now(&self) -> Option<(Socket, Option<SocketAddr>)> {
         poll_fn(|context| {
             let accepted = match self {
                 Self::Tcp(listener) => {
-                    listener.poll_accept(context).map_ok(|(stream, peer)| (Stream::Tcp(stream), Some(peer)))
+                    listener.poll_accept(context).map_ok(|(stream, peer)| (Socket::Tcp(stream), Some(peer)))
                 }
                 Self::Unix(listener) => {
-                    listener.poll_accept(context).map_ok(|(stream, _)| (Stream::Unix(stream), None))
+                    listener.poll_accept(context).map_ok(|(stream, _)| (Socket::Unix(stream), None))
                 }
             };
             match accepted {

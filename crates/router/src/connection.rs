@@ -14,10 +14,14 @@ use crate::buffers;
 use crate::deadline::{Deadline, Elapsed};
 use crate::event_loop::EventLoop;
 use crate::io::Stream;
+use crate::prelude::{self, Prepared};
 use crate::transaction;
 
 /// How long a connection lingers after the last reply for a client that still sends.
 const LINGER_TIME: Duration = Duration::from_secs(2);
+
+/// How long a connection that was accepted after the end of its listener may take to send something.
+const LAST_CALL: Duration = Duration::from_secs(1);
 
 /// Bytes that such a client may send before the connection is closed all the same.
 const MAX_LINGER_BYTES: usize = 1024 * 1024;
@@ -28,8 +32,10 @@ pub(crate) struct Connection {
     pub(crate) slot: Rc<Slot>,
     pub(crate) stream: Stream,
     pub(crate) deadline: Deadline,
-    /// The client's address; none for a Unix socket.
+    /// The client's address, as the PROXY protocol has it if that is spoken; none for a Unix socket.
     pub(crate) peer: Option<SocketAddr>,
+    /// What comes before the first request is done.
+    is_prepared: bool,
 }
 
 /// What a connection needs while it is busy.
@@ -70,6 +76,8 @@ pub(crate) enum Refusal {
     TimedOut,
     #[error("the client closed the connection within the head")]
     Cut,
+    #[error("the client does not speak TLS")]
+    PlainOnTls,
 }
 
 impl Connection {
@@ -80,41 +88,90 @@ impl Connection {
         peer: Option<SocketAddr>,
     ) -> Self {
         let deadline = event_loop.deadlines.add(slot.id());
-        Self { event_loop, slot, stream, deadline, peer }
+        Self { event_loop, slot, stream, deadline, peer, is_prepared: false }
     }
 
     /// Waits for the first byte of a request; false when none will come.
     async fn wait(&self) -> bool {
-        if self.slot.is_closed() {
+        if self.stream.is_read() {
             return false;
         }
-        let limit = self.slot.settings().generation.shared.rules.idle_timeout;
+        let limit = match (self.slot.is_closed(), self.is_prepared) {
+            (false, _) => self.slot.settings().generation.shared.rules.idle_timeout,
+            // It was waiting to be accepted when the listener was removed.
+            (true, false) => LAST_CALL,
+            (true, true) => return false,
+        };
         matches!(self.deadline.limit_idle(limit, pin!(self.stream.readable())).await, Ok(Ok(())))
     }
 
     /// Answers requests until there is nothing more to read for now.
     async fn work(&mut self) -> Next {
         let mut work = take_work();
-        let next = loop {
-            let settings = self.slot.settings();
-            let next = match self.read_head(&mut work, &settings).await {
-                HeadResult::Complete => transaction::run(self, &mut work, settings).await,
-                HeadResult::Refused(refusal) => {
-                    transaction::refuse(self, &mut work, &settings, refusal).await;
-                    Next::Linger
-                }
-                HeadResult::Closed => Next::Close,
-                HeadResult::NothingYet => Next::Keep,
-            };
-            if next != Next::Keep || work.input.is_empty() {
-                break next;
-            }
+        let prepared = if self.is_prepared { Prepared::Ready } else { self.prepare(&mut work.input).await };
+        let next = match prepared {
+            Prepared::Ready => self.answer_requests(&mut work).await,
+            Prepared::Waiting => Next::Keep,
+            Prepared::PlainOnTls => self.refuse_plain(&mut work).await,
+            Prepared::Broken => Next::Linger,
+            Prepared::Gone => Next::Close,
         };
         if next == Next::Linger {
             self.linger(&mut work).await;
         }
         give_work(work);
         next
+    }
+
+    async fn answer_requests(&mut self, work: &mut Work) -> Next {
+        loop {
+            let settings = self.slot.settings();
+            let next = match self.read_head(work, &settings).await {
+                HeadResult::Complete => transaction::run(self, work, settings).await,
+                HeadResult::Refused(refusal) => {
+                    transaction::refuse(self, work, &settings, refusal).await;
+                    Next::Linger
+                }
+                HeadResult::Closed => Next::Close,
+                HeadResult::NothingYet => Next::Keep,
+            };
+            if next != Next::Keep || work.input.is_empty() {
+                return next;
+            }
+        }
+    }
+
+    /// Does what comes before the first request.
+    async fn prepare(&mut self, input: &mut Vec<u8>) -> Prepared {
+        self.is_prepared = true;
+        let settings = self.slot.settings();
+        if settings.tls().is_none() && settings.listener().proxy_protocol.is_none() {
+            return Prepared::Ready;
+        }
+        let limit = settings.generation.shared.rules.header_read_timeout;
+        let accepted_from = prelude::Shown(self.peer);
+        let Self { stream, deadline, peer, .. } = self;
+        // In a box of its own, so that requests are not as large as handshakes.
+        let preparing = Box::pin(prelude::run(stream, peer, &settings, input));
+        match deadline.limit(limit, pin!(preparing)).await {
+            Ok(prepared) => prepared,
+            Err(Elapsed) => {
+                tracing::info!("{accepted_from}: the connection was not ready in time");
+                Prepared::Gone
+            }
+        }
+    }
+
+    /// Answers a request without TLS where TLS is spoken, once it has shown what it is.
+    async fn refuse_plain(&mut self, work: &mut Work) -> Next {
+        let settings = self.slot.settings();
+        let refusal = match self.read_head(work, &settings).await {
+            HeadResult::Complete => Refusal::PlainOnTls,
+            HeadResult::Refused(refusal) => refusal,
+            HeadResult::Closed | HeadResult::NothingYet => return Next::Close,
+        };
+        transaction::refuse(self, work, &settings, refusal).await;
+        Next::Linger
     }
 
     /// Reads until the head is complete; what of it is in the input already is looked at first.
@@ -164,8 +221,7 @@ impl Connection {
         let discarding = async {
             let mut n_discarded = 0;
             while n_discarded < MAX_LINGER_BYTES {
-                work.input.clear();
-                match stream.read(&mut work.input).await {
+                match stream.discard(&mut work.input).await {
                     Ok(0) | Err(_) => return,
                     Ok(n) => n_discarded += n,
                 }
@@ -193,6 +249,7 @@ pub(crate) async fn run(mut connection: Box<Connection>) {
             break;
         }
     }
+    connection.stream.say_goodbye();
     counters.closed.add(1);
 }
 

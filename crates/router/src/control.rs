@@ -26,7 +26,7 @@ use crate::event_loop::{self, Command, Handle, NewWorker};
 use crate::generation::Generation;
 use crate::main_link::MainLink;
 use crate::rules::Rules;
-use crate::{console, script, temp};
+use crate::{console, script, temp, tls};
 
 /// How often spare workers and missing ones are looked for.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -225,13 +225,15 @@ impl Control {
             .map(|(id, spec)| self.lease(id, spec))
             .collect::<anyhow::Result<Vec<_>>>()?;
         check_applications(&config, &leases)?;
+        let before: Vec<_> = self.current.iter().flat_map(|(_, generation)| generation.listeners()).collect();
+        let tls = tls::contexts(&config.listeners, assets, &before)?;
         let program = script::program(&config, assets)?;
         let n_lanes = self.loops.len();
         let pending = self.pending(id);
         let rules = Rules::new(&config.settings.http);
         let files = std::mem::take(&mut pending.access_logs);
         let access_logs = open_logs(&config, files, n_lanes)?;
-        pending.generation = Some(Arc::new(Generation { config, leases, rules, access_logs, program }));
+        pending.generation = Some(Arc::new(Generation { config, leases, rules, access_logs, program, tls }));
         Ok(())
     }
 

@@ -299,7 +299,7 @@ impl EventLoop {
             .collect();
         drop(apps);
         let generation = Rc::new(LoopGeneration::new(Arc::clone(generation), loop_apps));
-        self.close_slots(|address| generation.listener(address).is_some(), done);
+        self.close_slots(|address| generation.find_listener(address).is_some(), done);
         for (address, socket) in sockets {
             self.listen(&generation, address, socket);
         }
@@ -307,15 +307,15 @@ impl EventLoop {
 
     /// Starts a listener, or gives a running one its new configuration.
     fn listen(self: &Rc<Self>, generation: &Rc<LoopGeneration>, address: ListenAddress, socket: OwnedFd) {
-        let Some(listener) = generation.listener(&address) else { return };
+        let Some(listener) = generation.find_listener(&address) else { return };
         let known = self.slots.borrow().iter().find(|slot| slot.address == address).map(Rc::clone);
         if let Some(slot) = known {
-            slot.configure(Rc::clone(generation), listener.pass.clone());
+            slot.configure(Rc::clone(generation), listener);
             return;
         }
         match acceptor(&address, socket) {
             Ok(acceptor) => {
-                let slot = Slot::new(address, Rc::clone(generation), listener.pass.clone());
+                let slot = Slot::new(address, Rc::clone(generation), listener);
                 self.slots.borrow_mut().push(Rc::clone(&slot));
                 tokio::task::spawn_local(accept::run(Rc::clone(self), acceptor, slot));
             }

@@ -11,6 +11,7 @@ use corral_script::{Engine, Program};
 use crate::access_log::AccessLog;
 use crate::app::{Lease, LoopApp};
 use crate::rules::Rules;
+use crate::tls::TlsContext;
 
 /// A configuration with everything that it names in place. Shared by all event loops.
 pub(crate) struct Generation {
@@ -20,6 +21,8 @@ pub(crate) struct Generation {
     pub(crate) rules: Rules,
     pub(crate) access_logs: Vec<AccessLog>,
     pub(crate) program: Arc<Program>,
+    /// In the order of `config.listeners`.
+    pub(crate) tls: Vec<Option<Arc<TlsContext>>>,
 }
 
 /// A generation as one event loop uses it: counted without atomics.
@@ -33,6 +36,13 @@ pub(crate) struct LoopGeneration {
     pub(crate) scripts: Engine,
 }
 
+impl Generation {
+    /// The listeners, each with its TLS if it has any.
+    pub(crate) fn listeners(&self) -> impl Iterator<Item = (&Listener, Option<&Arc<TlsContext>>)> {
+        self.config.listeners.iter().zip(self.tls.iter().map(Option::as_ref))
+    }
+}
+
 impl LoopGeneration {
     pub(crate) fn new(shared: Arc<Generation>, apps: Vec<Rc<LoopApp>>) -> Self {
         let config = shared.config.clone();
@@ -40,8 +50,8 @@ impl LoopGeneration {
         Self { shared, config, apps, scripts }
     }
 
-    /// The configuration of the listener at this address.
-    pub(crate) fn listener(&self, address: &ListenAddress) -> Option<&Listener> {
-        self.config.listeners.iter().find(|listener| listener.address == *address)
+    /// The index of the listener at this address.
+    pub(crate) fn find_listener(&self, address: &ListenAddress) -> Option<usize> {
+        self.config.listeners.iter().position(|listener| listener.address == *address)
     }
 }

@@ -1,101 +1,123 @@
-//! Client sockets of all kinds behind one face.
+//! Client connections of all kinds behind one face: sockets, with or without TLS on top.
+
+mod socket;
 
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use corral_sys::file::sendfile;
-use corral_sys::socket::send_more;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
-use tokio::net::{TcpStream, UnixStream};
+use rustls::ServerConfig;
+
+pub(crate) use self::socket::Socket;
+use crate::tls::{Handshake, Session};
 
 /// Bytes given to the kernel in one call of `sendfile`, so that one client does not hold up the others.
 const SEND_FILE_STEP: u64 = 512 * 1024;
 
 /// A client's connection.
-pub(crate) enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
+pub(crate) struct Stream {
+    socket: Socket,
+    /// In a box, so that connections without it stay small.
+    tls: Option<Box<Session>>,
 }
 
 impl Stream {
+    pub(crate) fn new(socket: Socket) -> Self {
+        Self { socket, tls: None }
+    }
+
+    /// TLS, once it is spoken.
+    pub(crate) fn tls(&self) -> Option<&Session> {
+        self.tls.as_deref()
+    }
+
+    /// Begins to speak TLS. What was `received` already comes before what is still to be read, and is left
+    /// empty or with the first decrypted bytes.
+    pub(crate) async fn start_tls(
+        &mut self,
+        config: Arc<ServerConfig>,
+        received: &mut Vec<u8>,
+    ) -> Result<Handshake, rustls::Error> {
+        let session = self.tls.insert(Box::new(Session::new(config, std::mem::take(received))?));
+        Ok(session.handshake(&mut self.socket, received).await)
+    }
+
+    /// The client has said that it sends nothing more, in a way that the socket does not show.
+    pub(crate) fn is_read(&self) -> bool {
+        self.tls().is_some_and(Session::is_read)
+    }
+
     /// Waits until there is something to read, or the client has closed. Cancel safe.
     pub(crate) async fn readable(&self) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.readable().await,
-            Self::Unix(stream) => stream.readable().await,
-        }
+        self.socket.readable().await
     }
 
     /// Appends what there is to read; 0 at the end. Cancel safe.
     pub(crate) async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.read_buf(buffer).await,
-            Self::Unix(stream) => stream.read_buf(buffer).await,
+        match &mut self.tls {
+            None => self.socket.read(buffer).await,
+            Some(session) => session.read(&mut self.socket, buffer).await,
         }
+    }
+
+    /// Reads what nobody wants to see, encrypted or not; 0 at the end. Cancel safe.
+    pub(crate) async fn discard(&mut self, scratch: &mut Vec<u8>) -> io::Result<usize> {
+        scratch.clear();
+        self.socket.read(scratch).await
     }
 
     /// Waits until the connection is broken. Cancel safe.
     pub(crate) async fn broken(&self) {
-        // An error here means that the descriptor is no use any more: broken too.
-        let _ = match self {
-            Self::Tcp(stream) => stream.ready(Interest::ERROR).await,
-            Self::Unix(stream) => stream.ready(Interest::ERROR).await,
-        };
+        self.socket.broken().await;
     }
 
     /// Waits until there is room to write. Cancel safe.
     pub(crate) async fn writable(&self) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.writable().await,
-            Self::Unix(stream) => stream.writable().await,
+        self.socket.writable().await
+    }
+
+    /// Writes as much of the pieces as there is room for. After `WouldBlock` the next call must begin with
+    /// the same bytes: with TLS they have been encrypted, and are still to be sent.
+    pub(crate) fn try_write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        match &mut self.tls {
+            None => self.socket.try_write(pieces),
+            Some(session) => session.try_write(&self.socket, pieces),
         }
     }
 
-    /// Writes as much of the pieces as there is room for.
-    pub(crate) fn try_write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        match (self, pieces) {
-            (Self::Tcp(stream), [piece]) => stream.try_write(piece),
-            (Self::Tcp(stream), pieces) => stream.try_write_vectored(pieces),
-            (Self::Unix(stream), pieces) => stream.try_write_vectored(pieces),
+    /// Writes as much of a head as there is room for, and lets the kernel join it with what follows, which
+    /// must be something.
+    pub(crate) fn try_write_more(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.tls {
+            None => self.socket.try_write_more(bytes),
+            Some(session) => Ok(session.hold(bytes)),
         }
     }
 
-    /// Writes as much of a head as there is room for, and lets the kernel join it with what follows.
-    pub(crate) fn try_write_more(&self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.try_io(Interest::WRITABLE, || send_more(stream, bytes)),
-            Self::Unix(stream) => stream.try_io(Interest::WRITABLE, || send_more(stream, bytes)),
-        }
-    }
-
-    /// Sends a piece of a file; returns how much of it.
-    pub(crate) fn try_send_file(&self, file: &File, offset: u64, len: u64) -> io::Result<usize> {
-        let len = len.min(SEND_FILE_STEP) as usize;
-        let mut offset = offset;
-        match self {
-            Self::Tcp(stream) => {
-                stream.try_io(Interest::WRITABLE, || sendfile(stream, file, &mut offset, len))
-            }
-            Self::Unix(stream) => {
-                stream.try_io(Interest::WRITABLE, || sendfile(stream, file, &mut offset, len))
-            }
+    /// Sends a piece of a file; returns how much of it. After `WouldBlock` as `try_write`.
+    pub(crate) fn try_send_file(&mut self, file: &File, offset: u64, len: u64) -> io::Result<usize> {
+        match &mut self.tls {
+            None => self.socket.try_send_file(file, offset, len.min(SEND_FILE_STEP) as usize),
+            Some(session) => session.try_send_file(&self.socket, file, offset, len),
         }
     }
 
     /// Says that nothing more will be written.
     pub(crate) async fn shut_down(&mut self) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.shutdown().await,
-            Self::Unix(stream) => stream.shutdown().await,
+        self.say_goodbye();
+        self.socket.shut_down().await
+    }
+
+    /// Tells a client that speaks TLS that this is the end, and no attack, if there is room for it.
+    pub(crate) fn say_goodbye(&mut self) {
+        if let Some(session) = &mut self.tls {
+            session.close(&self.socket);
         }
     }
 
     /// The address that the client connected to; none for a Unix socket.
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Tcp(stream) => stream.local_addr().ok(),
-            Self::Unix(_) => None,
-        }
+        self.socket.local_address()
     }
 }

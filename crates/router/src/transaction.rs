@@ -18,7 +18,7 @@ use crate::routing::{Target, Way, log};
 use crate::rules::Rules;
 use crate::variables::{Memo, RequestVariables};
 use crate::writer::Writer;
-use crate::{application, buffers, clock, compression, script, share};
+use crate::{application, buffers, clock, compression, forwarded, script, share};
 
 /// The client's connection is of no use any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +101,7 @@ pub(crate) async fn refuse(
         Refusal::Malformed(error) => error.status(),
         Refusal::TimedOut => 408,
         Refusal::Cut => 400,
+        Refusal::PlainOnTls => 497,
     };
     tracing::info!("request refused with {status}: {refusal}");
     let started = connection.now();
@@ -114,7 +115,8 @@ pub(crate) async fn refuse(
 
 impl<'c> Transaction<'c> {
     fn new(connection: &'c mut Connection, settings: &'c SlotSettings, request: Request<'c>) -> Self {
-        let client = Client { address: connection.peer, tls: false };
+        let connected = Client { address: connection.peer, tls: connection.stream.tls().is_some() };
+        let client = forwarded::client(&settings.listener().forwarded, connected, request);
         Self {
             connection,
             settings,
@@ -165,7 +167,7 @@ impl<'c> Transaction<'c> {
         if self.rules().log_route {
             log::request(self.request.head.request_line(self.request.bytes));
         }
-        let mut target = self.follow(&settings.pass);
+        let mut target = self.follow(&settings.listener().pass);
         loop {
             let share = match target {
                 Target::Application { app, target } => return application::answer(self, app, target).await,

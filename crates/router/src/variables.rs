@@ -18,7 +18,7 @@ use corral_script::Engine;
 use crate::io::Stream;
 use crate::reply::Reply;
 use crate::transaction::{Client, Request};
-use crate::{clock, script};
+use crate::{clock, script, tls};
 
 /// Values that are worked out once for a request.
 #[derive(Debug, Default, Clone)]
@@ -162,6 +162,11 @@ impl Variables for RequestVariables<'_> {
             Variable::Uri => out.extend_from_slice(self.path),
             Variable::Host => out.extend_from_slice(head.host(bytes)),
             Variable::RemoteAddr => self.append_peer(out),
+            Variable::Tls(variable) => {
+                if let Some(session) = self.stream.and_then(Stream::tls) {
+                    tls::append_variable(session, *variable, out);
+                }
+            }
             Variable::TimeLocal => clock::append_local_time(self.memo.second(), out),
             Variable::RequestId => out.extend_from_slice(self.memo.id(self.request.started)),
             Variable::Header(name) => self.append_field(name, out),

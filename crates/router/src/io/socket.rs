@@ -1,0 +1,97 @@
+//! Sockets of both kinds behind one face.
+
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+
+use corral_sys::file::sendfile;
+use corral_sys::socket::send_more;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::{TcpStream, UnixStream};
+
+/// A client's socket.
+pub(crate) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Waits until there is something to read, or the client has closed. Cancel safe.
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.readable().await,
+            Self::Unix(stream) => stream.readable().await,
+        }
+    }
+
+    /// Appends what there is to read; 0 at the end. Cancel safe.
+    pub(crate) async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read_buf(buffer).await,
+            Self::Unix(stream) => stream.read_buf(buffer).await,
+        }
+    }
+
+    /// Waits until the connection is broken. Cancel safe.
+    pub(crate) async fn broken(&self) {
+        // An error here means that the descriptor is no use any more: broken too.
+        let _ = match self {
+            Self::Tcp(stream) => stream.ready(Interest::ERROR).await,
+            Self::Unix(stream) => stream.ready(Interest::ERROR).await,
+        };
+    }
+
+    /// Waits until there is room to write. Cancel safe.
+    pub(crate) async fn writable(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.writable().await,
+            Self::Unix(stream) => stream.writable().await,
+        }
+    }
+
+    /// Writes as much of the pieces as there is room for.
+    pub(crate) fn try_write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        match (self, pieces) {
+            (Self::Tcp(stream), [piece]) => stream.try_write(piece),
+            (Self::Tcp(stream), pieces) => stream.try_write_vectored(pieces),
+            (Self::Unix(stream), pieces) => stream.try_write_vectored(pieces),
+        }
+    }
+
+    /// Writes as much of a head as there is room for, and lets the kernel join it with what follows.
+    pub(crate) fn try_write_more(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.try_io(Interest::WRITABLE, || send_more(stream, bytes)),
+            Self::Unix(stream) => stream.try_io(Interest::WRITABLE, || send_more(stream, bytes)),
+        }
+    }
+
+    /// Sends a piece of a file; returns how much of it.
+    pub(crate) fn try_send_file(&self, file: &File, offset: u64, len: usize) -> io::Result<usize> {
+        let mut offset = offset;
+        match self {
+            Self::Tcp(stream) => {
+                stream.try_io(Interest::WRITABLE, || sendfile(stream, file, &mut offset, len))
+            }
+            Self::Unix(stream) => {
+                stream.try_io(Interest::WRITABLE, || sendfile(stream, file, &mut offset, len))
+            }
+        }
+    }
+
+    /// Says that nothing more will be written.
+    pub(crate) async fn shut_down(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.shutdown().await,
+            Self::Unix(stream) => stream.shutdown().await,
+        }
+    }
+
+    /// The address that the client connected to; none for a Unix socket.
+    pub(crate) fn local_address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(stream) => stream.local_addr().ok(),
+            Self::Unix(_) => None,
+        }
+    }
+}

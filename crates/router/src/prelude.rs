@@ -1,0 +1,105 @@
+//! What comes before the first request of a connection: the PROXY protocol, then TLS.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use corral_http::proxy_protocol::{self, HeaderError, Source};
+
+use crate::accept::SlotSettings;
+use crate::io::Stream;
+use crate::tls::Handshake;
+
+/// The type of the record that every client that speaks TLS begins with.
+const HANDSHAKE_RECORD: u8 = 0x16;
+
+/// What there is after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prepared {
+    /// A request has begun.
+    Ready,
+    /// None has begun yet.
+    Waiting,
+    /// Something else than TLS has begun, though TLS is spoken.
+    PlainOnTls,
+    /// Nothing can be said any more; the client may still send.
+    Broken,
+    /// The client is gone.
+    Gone,
+}
+
+/// Prepares a connection; `input` holds the first bytes of a request afterwards, if they have come.
+pub(crate) async fn run(
+    stream: &mut Stream,
+    peer: &mut Option<SocketAddr>,
+    settings: &SlotSettings,
+    input: &mut Vec<u8>,
+) -> Prepared {
+    if let Some(source) = &settings.listener().proxy_protocol
+        && source.matches(*peer)
+    {
+        match read_header(stream, input).await {
+            Ok(Source::Connection) => {}
+            Ok(Source::Address(address)) => *peer = Some(address),
+            Ok(Source::Unix) => *peer = None,
+            Err(ReadError::Gone) => return Prepared::Gone,
+            Err(ReadError::Header(error)) => {
+                tracing::warn!("{}: {error}; the connection is closed", Shown(*peer));
+                return Prepared::Gone;
+            }
+        }
+    }
+    let Some(config) = settings.tls() else { return ready(input) };
+    if input.is_empty() && !matches!(stream.read(input).await, Ok(n) if n > 0) {
+        return Prepared::Gone;
+    }
+    if input[0] != HANDSHAKE_RECORD {
+        return Prepared::PlainOnTls;
+    }
+    match stream.start_tls(config.clone(), input).await {
+        Ok(Handshake::Done) => ready(input),
+        Ok(Handshake::Failed(error)) => {
+            tracing::info!("{}: the TLS handshake failed: {error}", Shown(*peer));
+            if error.kind() == io::ErrorKind::InvalidData { Prepared::Broken } else { Prepared::Gone }
+        }
+        Err(error) => {
+            tracing::error!("start TLS: {error}");
+            Prepared::Gone
+        }
+    }
+}
+
+fn ready(input: &[u8]) -> Prepared {
+    if input.is_empty() { Prepared::Waiting } else { Prepared::Ready }
+}
+
+/// Why there is no PROXY protocol header.
+enum ReadError {
+    Gone,
+    Header(HeaderError),
+}
+
+/// Reads a PROXY protocol header and takes it off the input.
+async fn read_header(stream: &mut Stream, input: &mut Vec<u8>) -> Result<Source, ReadError> {
+    loop {
+        if let Some(header) = proxy_protocol::parse(input).map_err(ReadError::Header)? {
+            input.drain(..header.len);
+            return Ok(header.source);
+        }
+        if !matches!(stream.read(input).await, Ok(n) if n > 0) {
+            return Err(ReadError::Gone);
+        }
+    }
+}
+
+/// A peer's address as log lines show it.
+pub(crate) struct Shown(pub(crate) Option<SocketAddr>);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(address) => address.fmt(f),
+            None => f.write_str("unix:"),
+        }
+    }
+}

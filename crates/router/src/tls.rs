@@ -1,0 +1,149 @@
+//! TLS of listeners (UNIT-COMPAT 7): from bundles and settings to what rustls needs.
+
+mod bundle;
+mod cache;
+mod names;
+mod peer;
+mod policy;
+mod session;
+mod tickets;
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use corral_config::listener::Listener;
+use corral_config::plan::{Asset, Assets};
+use corral_config::tls::{ClientAuth, TlsSettings, Verify};
+use rustls::crypto::CryptoProvider;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{RootCertStore, ServerConfig};
+
+use self::bundle::Bundle;
+use self::cache::SessionCache;
+use self::names::ServerNames;
+pub(crate) use self::peer::append_variable;
+pub(crate) use self::session::{Handshake, Session};
+use self::tickets::Ticketer;
+
+/// TLS of one listener.
+pub(crate) struct TlsContext {
+    /// What it was made from.
+    source: Source,
+    pub(crate) config: Arc<ServerConfig>,
+}
+
+#[derive(PartialEq, Eq)]
+struct Source {
+    settings: TlsSettings,
+    /// The bundles that the settings name, in their order.
+    bundles: Vec<Asset>,
+}
+
+/// The TLS of all listeners, in their order. Those that are as before keep what `before` has for them, and
+/// with it the sessions that they remember.
+pub(crate) fn contexts(
+    listeners: &[Listener],
+    assets: &Assets,
+    before: &[(&Listener, Option<&Arc<TlsContext>>)],
+) -> anyhow::Result<Vec<Option<Arc<TlsContext>>>> {
+    let context = |listener: &Listener| {
+        let Some(settings) = &listener.tls else { return Ok(None) };
+        let source = Source::new(settings, assets)?;
+        let known = before.iter().filter(|(other, _)| other.address == listener.address);
+        let mut known = known.filter_map(|(_, context)| *context);
+        match known.find(|context| context.source == source) {
+            Some(context) => Ok(Some(Arc::clone(context))),
+            None => TlsContext::new(source).map(|context| Some(Arc::new(context))),
+        }
+    };
+    let with_address =
+        |listener: &Listener| context(listener).with_context(|| format!("listener \"{}\"", listener.address));
+    listeners.iter().map(with_address).collect()
+}
+
+impl Source {
+    fn new(settings: &TlsSettings, assets: &Assets) -> anyhow::Result<Self> {
+        let authorities = settings.client.iter().flat_map(|client| &client.ca);
+        let names = settings.certificates.iter().chain(authorities);
+        let bundle = |name: &String| {
+            assets.certificate(name).cloned().with_context(|| format!("certificate \"{name}\" is missing"))
+        };
+        Ok(Self { settings: settings.clone(), bundles: names.map(bundle).collect::<Result<_, _>>()? })
+    }
+}
+
+impl TlsContext {
+    fn new(source: Source) -> anyhow::Result<Self> {
+        let Source { settings, bundles } = &source;
+        let provider = Arc::new(policy::provider(&settings.policy));
+        let (own, authorities) = bundles.split_at(settings.certificates.len());
+        let names = names(own, &provider)?;
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
+        let builder = builder
+            .with_protocol_versions(&policy::versions(&settings.policy))
+            .context("choose the protocol versions")?;
+        let builder = match &settings.client {
+            Some(client) => builder.with_client_cert_verifier(verifier(client, authorities, provider)?),
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder.with_cert_resolver(Arc::new(names));
+        config.ignore_client_order = settings.policy.server_preference;
+        remember_sessions(&mut config, settings, authorities)?;
+        Ok(Self { config: Arc::new(config), source })
+    }
+}
+
+fn names(bundles: &[Asset], provider: &CryptoProvider) -> anyhow::Result<ServerNames> {
+    let mut names = ServerNames::new();
+    for asset in bundles {
+        let bundle = Bundle::parse(&asset.bytes).and_then(|bundle| bundle.certify(provider));
+        let (certified, host_names) = bundle.with_context(|| format!("certificate \"{}\"", asset.name))?;
+        names.add(certified, host_names);
+    }
+    Ok(names)
+}
+
+fn verifier(
+    client: &ClientAuth,
+    authorities: &[Asset],
+    provider: Arc<CryptoProvider>,
+) -> anyhow::Result<Arc<dyn ClientCertVerifier>> {
+    let mut roots = RootCertStore::empty();
+    for asset in authorities {
+        let bundle =
+            Bundle::parse(&asset.bytes).with_context(|| format!("certificate \"{}\"", asset.name))?;
+        for certificate in bundle.chain {
+            roots.add(certificate).map_err(|error| {
+                anyhow!("certificate \"{}\" cannot be used as an authority: {error}", asset.name)
+            })?;
+        }
+    }
+    let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+    let builder = match client.verify {
+        Verify::Required => builder,
+        Verify::Optional => builder.allow_unauthenticated(),
+    };
+    builder.build().context("build the verification of client certificates")
+}
+
+/// How sessions are resumed: with tickets if they are on, else from the server's memory.
+fn remember_sessions(
+    config: &mut ServerConfig,
+    settings: &TlsSettings,
+    authorities: &[Asset],
+) -> anyhow::Result<()> {
+    let session = &settings.session;
+    config.session_storage = match session.cache_size {
+        0 => Arc::new(NoServerSessionStorage {}),
+        size => SessionCache::new(size, session.timeout),
+    };
+    let resumes = settings.gives_tickets() || session.cache_size > 0;
+    config.send_tls13_tickets = if resumes { settings.policy.n_tickets } else { 0 };
+    if settings.gives_tickets() {
+        // What a client has proven to one listener must not count for another that asks for something else.
+        let scope = settings.client.as_ref().map(|client| (client.verify, authorities));
+        config.ticketer = Arc::new(Ticketer::new(&session.tickets, session.timeout, scope)?);
+    }
+    Ok(())
+}

@@ -1,0 +1,343 @@
+//! TLS on one connection. The protocol is rustls's, the buffers are ours: they are borrowed while there is
+//! something in them, so that a connection that waits holds none.
+
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::server::UnbufferedServerConnection;
+use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
+
+use crate::buffers;
+use crate::io::Socket;
+
+/// Bytes that are encrypted before they are sent: three records.
+const MAX_SEALED: usize = 48 * 1024;
+
+/// What a record adds to its content, at most, and more than an alert takes.
+const RECORD_OVERHEAD: usize = 64;
+
+/// Greatest content of a record.
+const RECORD_CONTENT: usize = 16 * 1024;
+
+/// Room for the largest record on its way in.
+const RECORD_ROOM: usize = RECORD_CONTENT + 512;
+
+/// A TLS session.
+pub(crate) struct Session {
+    connection: UnbufferedServerConnection,
+    /// Received and not decrypted: less than a record.
+    incoming: Vec<u8>,
+    outgoing: Outgoing,
+    /// The client has said that it sends nothing more.
+    is_read: bool,
+}
+
+/// What was encrypted and is to be sent.
+#[derive(Default)]
+struct Outgoing {
+    /// Encrypted.
+    bytes: Vec<u8>,
+    /// How many of them were sent.
+    n_sent: usize,
+    /// Bytes of the caller's that are among them, and that the caller does not know of.
+    n_sealed: usize,
+    /// To be encrypted together with what comes next.
+    held: Vec<u8>,
+}
+
+/// How a handshake ended.
+pub(crate) enum Handshake {
+    Done,
+    /// The client went away, or does not speak TLS as it should.
+    Failed(io::Error),
+}
+
+impl Session {
+    /// A session that begins with what was `received` already.
+    pub(crate) fn new(config: Arc<ServerConfig>, received: Vec<u8>) -> Result<Self, rustls::Error> {
+        let connection = UnbufferedServerConnection::new(config)?;
+        Ok(Self { connection, incoming: received, outgoing: Outgoing::default(), is_read: false })
+    }
+
+    /// Whether the client has said that it sends nothing more.
+    pub(crate) fn is_read(&self) -> bool {
+        self.is_read
+    }
+
+    /// What was agreed on.
+    pub(crate) fn connection(&self) -> &UnbufferedServerConnection {
+        &self.connection
+    }
+
+    /// Agrees with the client on everything. What it sends at once behind that is appended to `out`.
+    pub(crate) async fn handshake(&mut self, socket: &mut Socket, out: &mut Vec<u8>) -> Handshake {
+        loop {
+            if let Err(error) = self.process(socket, out) {
+                return Handshake::Failed(error);
+            }
+            if !self.connection.is_handshaking() {
+                // What is left to be said goes with the first reply, unless the client waits for it.
+                let said = if out.is_empty() { self.flush_all(socket).await } else { Ok(()) };
+                return said.map_or_else(Handshake::Failed, |()| Handshake::Done);
+            }
+            match self.fill(socket, 0).await {
+                Ok(0) => return Handshake::Failed(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(error) => return Handshake::Failed(error),
+            }
+        }
+    }
+
+    /// Appends what there is to read; 0 at the end. Cancel safe.
+    pub(crate) async fn read(&mut self, socket: &mut Socket, out: &mut Vec<u8>) -> io::Result<usize> {
+        let before = out.len();
+        loop {
+            self.process(socket, out)?;
+            if out.len() > before || self.is_read {
+                return Ok(out.len() - before);
+            }
+            if self.fill(socket, out.capacity() - out.len()).await? == 0 {
+                return Ok(0);
+            }
+        }
+    }
+
+    /// Reads from the socket, which first gets what it waits for.
+    async fn fill(&mut self, socket: &mut Socket, room: usize) -> io::Result<usize> {
+        self.flush_all(socket).await?;
+        if self.incoming.capacity() == 0 {
+            self.incoming = buffers::take();
+        } else if !self.incoming.is_empty() {
+            self.incoming.reserve(RECORD_ROOM);
+        }
+        self.incoming.reserve(room);
+        socket.read(&mut self.incoming).await
+    }
+
+    /// Decrypts all that has arrived. What there is to answer is left in `outgoing`, so that it can be sent
+    /// together with a reply.
+    fn process(&mut self, socket: &Socket, out: &mut Vec<u8>) -> io::Result<()> {
+        let mut n_used = 0;
+        let result = loop {
+            let status = self.connection.process_tls_records(&mut self.incoming[n_used..]);
+            let UnbufferedStatus { mut discard, state } = status;
+            let mut is_done = false;
+            match state {
+                Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                    while let Some(Ok(record)) = traffic.next_record() {
+                        discard += record.discard;
+                        out.extend_from_slice(record.payload);
+                    }
+                }
+                Ok(ConnectionState::EncodeTlsData(mut data)) => {
+                    self.outgoing.append(RECORD_OVERHEAD, |room| data.encode(room).map_err(need_of_encode));
+                }
+                Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+                Ok(ConnectionState::PeerClosed) => self.is_read = true,
+                Ok(ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_)) => is_done = true,
+                Ok(_) => {
+                    self.is_read = true;
+                    is_done = true;
+                }
+                Err(error) => break Err(error),
+            }
+            n_used += discard;
+            if is_done {
+                break Ok(());
+            }
+        };
+        self.incoming.drain(..n_used);
+        if self.incoming.is_empty() {
+            buffers::give(std::mem::take(&mut self.incoming));
+        }
+        result.map_err(|error| {
+            self.send_alert(socket);
+            io::Error::new(io::ErrorKind::InvalidData, error)
+        })
+    }
+
+    /// Tells the client what it did wrong, if there is room for it.
+    fn send_alert(&mut self, socket: &Socket) {
+        self.incoming.clear();
+        let status = self.connection.process_tls_records(&mut []);
+        if let Ok(ConnectionState::EncodeTlsData(mut data)) = status.state {
+            self.outgoing.append(RECORD_OVERHEAD, |room| data.encode(room).map_err(need_of_encode));
+        }
+        // The connection ends in any case.
+        let _ = self.flush(socket);
+    }
+
+    /// Encrypts and sends as much of the pieces as there is room for.
+    pub(crate) fn try_write(&mut self, socket: &Socket, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        if self.outgoing.n_sealed == 0 {
+            self.outgoing.n_sealed = match pieces {
+                [piece] if self.outgoing.held.is_empty() => self.seal_start(piece)?,
+                pieces => self.seal_joined(pieces)?,
+            };
+        }
+        self.flush(socket)?;
+        Ok(std::mem::take(&mut self.outgoing.n_sealed))
+    }
+
+    /// Keeps bytes that are to be sent together with what comes next.
+    pub(crate) fn hold(&mut self, bytes: &[u8]) -> usize {
+        self.outgoing.held.extend_from_slice(bytes);
+        bytes.len()
+    }
+
+    /// Reads a piece of a file, encrypts and sends it; returns how much of it.
+    pub(crate) fn try_send_file(
+        &mut self,
+        socket: &Socket,
+        file: &File,
+        offset: u64,
+        len: u64,
+    ) -> io::Result<usize> {
+        if self.outgoing.n_sealed == 0 {
+            let mut content = std::mem::take(&mut self.outgoing.held);
+            let n_held = content.len();
+            let room = MAX_SEALED.saturating_sub(n_held).max(1) as u64;
+            content.resize(n_held + len.min(room) as usize, 0);
+            let n = file.read_at(&mut content[n_held..], offset)?;
+            content.truncate(n_held + n);
+            let sealed = self.seal(&content);
+            buffers::give(content);
+            sealed?;
+            self.outgoing.n_sealed = n;
+        }
+        self.flush(socket)?;
+        Ok(std::mem::take(&mut self.outgoing.n_sealed))
+    }
+
+    /// Says that nothing more will be written, if there is room for it.
+    pub(crate) fn close(&mut self, socket: &Socket) {
+        let status = self.connection.process_tls_records(&mut self.incoming);
+        if let Ok(ConnectionState::WriteTraffic(mut traffic)) = status.state {
+            self.outgoing
+                .append(RECORD_OVERHEAD, |room| traffic.queue_close_notify(room).map_err(need_of_encrypt));
+        }
+        // The connection ends in any case.
+        let _ = self.flush(socket);
+    }
+
+    /// Encrypts the start of a piece; returns how much of it.
+    fn seal_start(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let piece = &piece[..piece.len().min(MAX_SEALED)];
+        self.seal(piece)?;
+        Ok(piece.len())
+    }
+
+    /// Encrypts what is held and the start of the pieces; returns how much of them.
+    fn seal_joined(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut content = std::mem::take(&mut self.outgoing.held);
+        if content.capacity() == 0 {
+            content = buffers::take();
+        }
+        let n_held = content.len();
+        for piece in pieces {
+            let room = MAX_SEALED.saturating_sub(content.len());
+            content.extend_from_slice(&piece[..piece.len().min(room)]);
+        }
+        let n = content.len() - n_held;
+        let sealed = self.seal(&content);
+        buffers::give(content);
+        sealed.map(|()| n)
+    }
+
+    fn seal(&mut self, content: &[u8]) -> io::Result<()> {
+        loop {
+            // Less than a record has arrived, so there is nothing to be read here.
+            let status = self.connection.process_tls_records(&mut self.incoming);
+            match status.state {
+                Ok(ConnectionState::WriteTraffic(mut traffic)) => {
+                    let n_records = content.len().div_ceil(RECORD_CONTENT);
+                    let room = content.len() + n_records * RECORD_OVERHEAD;
+                    let sealed = self
+                        .outgoing
+                        .append(room, |room| traffic.encrypt(content, room).map_err(need_of_encrypt));
+                    return if sealed { Ok(()) } else { Err(io::ErrorKind::NotConnected.into()) };
+                }
+                Ok(ConnectionState::EncodeTlsData(mut data)) => {
+                    self.outgoing.append(RECORD_OVERHEAD, |room| data.encode(room).map_err(need_of_encode));
+                }
+                Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+                Ok(ConnectionState::PeerClosed) => self.is_read = true,
+                Ok(_) | Err(_) => return Err(io::ErrorKind::NotConnected.into()),
+            }
+        }
+    }
+
+    /// Sends what was encrypted, and waits for the room. Cancel safe.
+    async fn flush_all(&mut self, socket: &Socket) -> io::Result<()> {
+        while let Err(error) = self.flush(socket) {
+            if error.kind() != io::ErrorKind::WouldBlock {
+                return Err(error);
+            }
+            socket.writable().await?;
+        }
+        Ok(())
+    }
+
+    /// Sends what was encrypted, as far as there is room.
+    fn flush(&mut self, socket: &Socket) -> io::Result<()> {
+        let Outgoing { bytes, n_sent, .. } = &mut self.outgoing;
+        while *n_sent < bytes.len() {
+            match socket.try_write(&[IoSlice::new(&bytes[*n_sent..])])? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                n => *n_sent += n,
+            }
+        }
+        *n_sent = 0;
+        buffers::give(std::mem::take(bytes));
+        Ok(())
+    }
+}
+
+/// Why something could not be put into a buffer.
+enum Need {
+    Room(usize),
+    /// There is nothing that could be done about it.
+    Other,
+}
+
+fn need_of_encode(error: EncodeError) -> Need {
+    match error {
+        EncodeError::InsufficientSize(size) => Need::Room(size.required_size),
+        EncodeError::AlreadyEncoded => Need::Other,
+    }
+}
+
+fn need_of_encrypt(error: EncryptError) -> Need {
+    match error {
+        EncryptError::InsufficientSize(size) => Need::Room(size.required_size),
+        EncryptError::EncryptExhausted => Need::Other,
+    }
+}
+
+impl Outgoing {
+    /// Appends what `encode` writes into the room that it gets; false when it cannot.
+    fn append(&mut self, room: usize, mut encode: impl FnMut(&mut [u8]) -> Result<usize, Need>) -> bool {
+        if self.bytes.capacity() == 0 {
+            self.bytes = buffers::take();
+        }
+        let start = self.bytes.len();
+        let mut room = room;
+        loop {
+            self.bytes.resize(start + room, 0);
+            match encode(&mut self.bytes[start..]) {
+                Ok(n) => {
+                    self.bytes.truncate(start + n);
+                    return true;
+                }
+                Err(Need::Room(needed)) if needed > room => room = needed,
+                Err(_) => {
+                    self.bytes.truncate(start);
+                    return false;
+                }
+            }
+        }
+    }
+}

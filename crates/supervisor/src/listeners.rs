@@ -1,5 +1,6 @@
 //! The sockets that clients connect to: bound here, used by the router.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -15,6 +16,7 @@ use crate::changes;
 pub(crate) struct Bound {
     address: ListenAddress,
     sockets: Vec<OwnedFd>,
+    backlog: Cell<Option<u32>>,
 }
 
 impl Bound {
@@ -24,6 +26,27 @@ impl Bound {
 
     pub(crate) fn sockets(&self) -> &[OwnedFd] {
         &self.sockets
+    }
+
+    /// Gives the accept queues another length.
+    fn set_backlog(&self, backlog: Option<u32>) {
+        if self.backlog.replace(backlog) == backlog {
+            return;
+        }
+        for socket in &self.sockets {
+            if let Err(error) = listen::set_backlog(socket, backlog) {
+                tracing::warn!("listener \"{}\": change the backlog: {error}", self.address);
+            }
+        }
+    }
+}
+
+/// Gives kept sockets the accept queues of the configuration that is in force now.
+pub(crate) fn adjust(wanted: &[ListenerPlan], bound: &[Rc<Bound>]) {
+    for bound in bound {
+        if let Some(listener) = wanted.iter().find(|listener| listener.address == bound.address) {
+            bound.set_backlog(listener.backlog);
+        }
     }
 }
 
@@ -38,15 +61,21 @@ impl Drop for Bound {
 
 /// Why an address cannot be listened on.
 #[derive(Debug, thiserror::Error)]
-#[error("listener \"{address}\": bind failed ({}){}", reason(source), advice(address, source))]
-pub(crate) struct BindError {
-    address: ListenAddress,
-    source: io::Error,
+pub(crate) enum BindError {
+    #[error("listener \"{address}\": bind failed ({}){}", reason(source), advice(address, source))]
+    System { address: ListenAddress, source: io::Error },
+    #[error(
+        "listener \"{address}\": bind failed (Address already in use); listener \"{other}\" of the same \
+         configuration stands for it as well: keep one of the two"
+    )]
+    Overlap { address: ListenAddress, other: ListenAddress },
 }
 
 impl BindError {
     pub(crate) fn address(&self) -> &ListenAddress {
-        &self.address
+        match self {
+            Self::System { address, .. } | Self::Overlap { address, .. } => address,
+        }
     }
 }
 
@@ -86,10 +115,11 @@ pub(crate) fn bind_all(
     let our_addresses: Vec<_> = ours.iter().map(|bound| bound.address.clone()).collect();
     let mut all: Vec<Rc<Bound>> = Vec::with_capacity(wanted.len());
     let mut failed = Vec::new();
-    for listener in wanted {
+    for (position, listener) in wanted.iter().enumerate() {
         let same = |bound: &&Rc<Bound>| bound.address == listener.address;
         let known = ours.iter().find(same).or_else(|| all.iter().find(same)).cloned();
-        let bound = known.map_or_else(|| bind(listener, &our_addresses, n_sockets).map(Rc::new), Ok);
+        let bind = || bind(listener, &our_addresses, n_sockets).map(Rc::new);
+        let bound = check_overlap(&wanted[..position], listener).and_then(|()| known.map_or_else(bind, Ok));
         match bound {
             Ok(bound) => all.push(bound),
             Err(error) if tolerate(&error) => failed.push(error),
@@ -97,6 +127,18 @@ pub(crate) fn bind_all(
         }
     }
     Ok((all, failed))
+}
+
+/// Two listeners of a configuration must not stand for the same address.
+fn check_overlap(before: &[ListenerPlan], listener: &ListenerPlan) -> Result<(), BindError> {
+    let address = &listener.address;
+    let overlaps = |other: &&ListenAddress| {
+        *other != address && changes::overlaps_ours(std::slice::from_ref(*other), address)
+    };
+    match before.iter().map(|other| &other.address).find(overlaps) {
+        Some(other) => Err(BindError::Overlap { address: address.clone(), other: other.clone() }),
+        None => Ok(()),
+    }
 }
 
 fn bind(listener: &ListenerPlan, ours: &[ListenAddress], n_sockets: u16) -> Result<Bound, BindError> {
@@ -111,8 +153,8 @@ fn bind(listener: &ListenerPlan, ours: &[ListenAddress], n_sockets: u16) -> Resu
     };
     let address = listener.address.clone();
     match sockets {
-        Ok(sockets) => Ok(Bound { address, sockets }),
-        Err(source) => Err(BindError { address, source }),
+        Ok(sockets) => Ok(Bound { address, sockets, backlog: Cell::new(backlog) }),
+        Err(source) => Err(BindError::System { address, source }),
     }
 }
 
@@ -175,6 +217,26 @@ mod tests {
             bind_all(&[plan("unix:/no/such/folder/socket"), plan(&good)], &[], 1, |_| true).unwrap();
         assert_eq!((bound.len(), failed.len()), (1, 1));
         assert_eq!(failed[0].address().to_string(), "unix:/no/such/folder/socket");
+    }
+
+    #[test]
+    fn an_address_is_not_bound_twice() {
+        let (any, one) = (plan("*:80"), plan("127.0.0.1:80"));
+        let error = bind_all(&[any, one], &[], 1, |_| false).unwrap_err().to_string();
+        assert!(
+            error.starts_with("listener \"127.0.0.1:80\"") && error.contains("\"*:80\" of the same"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_queue_of_a_kept_socket_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut plan = plan(&format!("unix:{}", folder.path().join("a").display()));
+        let (bound, _) = bind_all(std::slice::from_ref(&plan), &[], 1, |_| false).unwrap();
+        plan.backlog = Some(3);
+        adjust(&[plan], &bound);
+        assert_eq!(bound[0].backlog.get(), Some(3));
     }
 
     #[track_caller]

@@ -78,6 +78,14 @@ fn listen(socket: &OwnedFd, backlog: Option<u32>) -> io::Result<()> {
     Ok(rustix::net::listen(socket, backlog)?)
 }
 
+/// Gives a listening socket another length of its accept queue; `None` is the system's maximum.
+///
+/// # Errors
+/// Those of listen(2).
+pub fn set_backlog(socket: &OwnedFd, backlog: Option<u32>) -> io::Result<()> {
+    listen(socket, backlog)
+}
+
 /// The address that a socket got, when it was bound to port 0.
 pub fn local_address(socket: &OwnedFd) -> io::Result<SocketAddr> {
     let address = rustix::net::getsockname(socket)?;

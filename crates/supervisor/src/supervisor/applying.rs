@@ -245,6 +245,7 @@ impl Supervisor {
         {
             self.persist(&apply.build.document);
         }
+        listeners::adjust(&apply.build.plan.listeners, &apply.build.listeners);
         let used: HashSet<_> = apply.build.apps.iter().map(|(id, _)| *id).collect();
         let unused: Vec<_> =
             std::mem::take(&mut self.unused).into_iter().filter(|id| !used.contains(id)).collect();

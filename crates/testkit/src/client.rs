@@ -5,7 +5,11 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use rustls::{ClientConnection, HandshakeKind, StreamOwned};
+use rustls_pki_types::ServerName;
+
 use crate::response::Response;
+use crate::tls::TlsClient;
 use crate::wait::PATIENCE;
 
 /// A request in the making.
@@ -84,6 +88,7 @@ pub struct Client {
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
 impl Client {
@@ -99,11 +104,54 @@ impl Client {
     /// # Errors
     /// Those of the system.
     pub fn try_connect(address: SocketAddr) -> std::io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream: Stream::Tcp(stream), buffer: Vec::new() })
+        Ok(Self { stream: Stream::Tcp(connect_tcp(address)?), buffer: Vec::new() })
+    }
+
+    /// Connects by TCP and speaks TLS with the host of this name.
+    #[must_use]
+    #[track_caller]
+    pub fn connect_tls(address: SocketAddr, tls: &TlsClient, host: &str) -> Self {
+        Self::try_connect_tls(address, tls, host)
+            .unwrap_or_else(|error| panic!("TLS with {address}: {error}"))
+    }
+
+    /// As `connect_tls`, or says why not. In TLS 1.3 a server that refuses the client says so only when the
+    /// client reads.
+    ///
+    /// # Errors
+    /// Those of the system and of the handshake.
+    pub fn try_connect_tls(address: SocketAddr, tls: &TlsClient, host: &str) -> std::io::Result<Self> {
+        Self::try_connect(address)?.into_tls(tls, host)
+    }
+
+    /// Begins to speak TLS on a connection.
+    ///
+    /// # Errors
+    /// Those of the system and of the handshake.
+    pub fn into_tls(self, tls: &TlsClient, host: &str) -> std::io::Result<Self> {
+        let Stream::Tcp(mut socket) = self.stream else { panic!("TLS is spoken over TCP") };
+        let host = ServerName::try_from(host.to_owned()).expect("a valid host name");
+        let mut connection = ClientConnection::new(tls.config(), host).map_err(std::io::Error::other)?;
+        while connection.is_handshaking() {
+            connection.complete_io(&mut socket)?;
+        }
+        let stream = Stream::Tls(Box::new(StreamOwned::new(connection, socket)));
+        Ok(Self { stream, buffer: self.buffer })
+    }
+
+    /// What was agreed on with the server.
+    #[must_use]
+    pub fn tls(&self) -> &ClientConnection {
+        match &self.stream {
+            Stream::Tls(stream) => &stream.conn,
+            _ => panic!("the connection does not speak TLS"),
+        }
+    }
+
+    /// Whether an earlier session was resumed.
+    #[must_use]
+    pub fn is_resumed(&self) -> bool {
+        self.tls().handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// Connects to a Unix socket, or says why not.
@@ -156,14 +204,19 @@ impl Client {
         match &mut self.stream {
             Stream::Tcp(stream) => stream.write_all(bytes),
             Stream::Unix(stream) => stream.write_all(bytes),
+            Stream::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
         }
     }
 
     /// Tells the server that nothing more is sent.
-    pub fn finish_writing(&self) {
-        let _ = match &self.stream {
+    pub fn finish_writing(&mut self) {
+        let _ = match &mut self.stream {
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Write),
             Stream::Unix(stream) => stream.shutdown(Shutdown::Write),
+            Stream::Tls(stream) => {
+                stream.conn.send_close_notify();
+                stream.flush().and_then(|()| stream.sock.shutdown(Shutdown::Write))
+            }
         };
     }
 
@@ -280,6 +333,7 @@ impl Client {
         let read = match &mut self.stream {
             Stream::Tcp(stream) => stream.read(&mut piece),
             Stream::Unix(stream) => stream.read(&mut piece),
+            Stream::Tls(stream) => stream.read(&mut piece),
         };
         match read {
             Ok(n) => {
@@ -292,4 +346,12 @@ impl Client {
             }
         }
     }
+}
+
+fn connect_tcp(address: SocketAddr) -> std::io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }

@@ -28,6 +28,7 @@ mod processes;
 mod response;
 mod run;
 mod site;
+mod tls;
 mod wait;
 
 pub use address::Address;
@@ -43,4 +44,5 @@ pub use processes::{Process, Signal, descendants, is_alive, open_descriptors, pr
 pub use response::Response;
 pub use run::{Run, RunOutcome};
 pub use site::{Site, site};
+pub use tls::{Authority, Bundle, TlsClient};
 pub use wait::{PATIENCE, eventually, within};

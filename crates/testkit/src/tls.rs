@@ -1,0 +1,167 @@
+//! TLS for tests: an authority that signs whatever is asked for, and what a client needs to know.
+
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose,
+};
+use rustls::client::Resumption;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+/// A certificate authority.
+pub struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+/// A certificate with its key.
+#[derive(Debug, Clone)]
+pub struct Bundle {
+    /// The certificate in PEM.
+    pub certificate: String,
+    /// Its private key in PEM.
+    pub key: String,
+}
+
+impl Bundle {
+    /// As it is uploaded.
+    #[must_use]
+    pub fn pem(&self) -> String {
+        format!("{}{}", self.certificate, self.key)
+    }
+
+    /// The certificate in DER, as servers show it.
+    #[must_use]
+    pub fn der(&self) -> Vec<u8> {
+        CertificateDer::from_pem_slice(self.certificate.as_bytes()).expect("rcgen writes PEM").to_vec()
+    }
+}
+
+impl Authority {
+    /// An authority with a key of its own.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        Self(CertifiedIssuer::self_signed(params, new_key()).expect("a valid authority"))
+    }
+
+    /// The authority's own certificate, with its key as uploads need one.
+    #[must_use]
+    pub fn bundle(&self) -> Bundle {
+        Bundle { certificate: self.0.pem(), key: self.0.key().serialize_pem() }
+    }
+
+    /// A server's certificate for these DNS names; without any it has no alternative names at all.
+    #[must_use]
+    pub fn server(&self, common_name: &str, dns_names: &[&str]) -> Bundle {
+        let names: Vec<_> = dns_names.iter().map(|name| (*name).to_owned()).collect();
+        let params = CertificateParams::new(names).expect("valid names");
+        self.sign(params, common_name, ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    /// A client's certificate.
+    #[must_use]
+    pub fn client(&self, common_name: &str) -> Bundle {
+        self.sign(CertificateParams::default(), common_name, ExtendedKeyUsagePurpose::ClientAuth)
+    }
+
+    fn sign(&self, mut params: CertificateParams, name: &str, usage: ExtendedKeyUsagePurpose) -> Bundle {
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.extended_key_usages = vec![usage];
+        let key = new_key();
+        let certificate = params.signed_by(&key, &self.0).expect("a valid certificate");
+        Bundle { certificate: certificate.pem(), key: key.serialize_pem() }
+    }
+}
+
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Authority")
+    }
+}
+
+fn new_key() -> KeyPair {
+    KeyPair::generate().expect("a new key")
+}
+
+/// What a client that speaks TLS believes and offers. It remembers sessions from one connection to the next.
+#[derive(Debug, Clone)]
+pub struct TlsClient {
+    authorities: RootCertStore,
+    identity: Option<Bundle>,
+    versions: Vec<&'static SupportedProtocolVersion>,
+    provider: CryptoProvider,
+    sends_name: bool,
+    resumption: Resumption,
+}
+
+impl TlsClient {
+    /// A client that believes this authority.
+    #[must_use]
+    pub fn new(authority: &Authority) -> Self {
+        let mut authorities = RootCertStore::empty();
+        authorities.add(authority.0.der().clone()).expect("a valid authority");
+        Self {
+            authorities,
+            identity: None,
+            versions: rustls::ALL_VERSIONS.to_vec(),
+            provider: aws_lc_rs::default_provider(),
+            sends_name: true,
+            resumption: Resumption::in_memory_sessions(16),
+        }
+    }
+
+    /// Shows a certificate when it is asked for one.
+    #[must_use]
+    pub fn identity(mut self, bundle: &Bundle) -> Self {
+        self.identity = Some(bundle.clone());
+        self
+    }
+
+    /// Speaks no other versions.
+    #[must_use]
+    pub fn versions(mut self, versions: &[&'static SupportedProtocolVersion]) -> Self {
+        self.versions = versions.to_vec();
+        self
+    }
+
+    /// Offers only what the filter leaves of the usual cryptography.
+    #[must_use]
+    pub fn provider(mut self, change: impl FnOnce(&mut CryptoProvider)) -> Self {
+        change(&mut self.provider);
+        self
+    }
+
+    /// Does not say which host it wants.
+    #[must_use]
+    pub fn without_name(mut self) -> Self {
+        self.sends_name = false;
+        self
+    }
+
+    /// For one connection.
+    pub(crate) fn config(&self) -> Arc<ClientConfig> {
+        let builder = ClientConfig::builder_with_provider(Arc::new(self.provider.clone()));
+        let builder = builder.with_protocol_versions(&self.versions).expect("the versions fit the suites");
+        let builder = builder.with_root_certificates(self.authorities.clone());
+        let mut config = match &self.identity {
+            Some(bundle) => {
+                let certificate = CertificateDer::from_pem_slice(bundle.certificate.as_bytes());
+                let key = PrivateKeyDer::from_pem_slice(bundle.key.as_bytes());
+                let chain = vec![certificate.expect("rcgen writes PEM")];
+                builder
+                    .with_client_auth_cert(chain, key.expect("rcgen writes PEM"))
+                    .expect("a valid identity")
+            }
+            None => builder.with_no_client_auth(),
+        };
+        config.enable_sni = self.sends_name;
+        config.resumption = self.resumption.clone();
+        Arc::new(config)
+    }
+}

@@ -7,6 +7,9 @@
 mod applications;
 mod compression;
 mod engine_requests;
+mod forwarded;
+mod listeners;
 mod settings;
 mod share;
 mod share_beyond;
+mod tls;

@@ -1,0 +1,1 @@
+//! TLS (UNIT-COMPAT 7), and certificates of clients.

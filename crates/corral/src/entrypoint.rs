@@ -48,6 +48,10 @@ impl Plan {
             "corral" if arguments.get(1)? == "daemon" => (&arguments[2..], daemon::Flavour::corral()),
             _ => return None,
         };
+        let only_tells = |option: &OsString| option == "-h" || option == "--help" || option == "--version";
+        if options.iter().any(only_tells) {
+            return None;
+        }
         let after =
             |option: &str| options.iter().position(|text| text == option).and_then(|at| options.get(at + 1));
         let control = after("--control").map_or(defaults.control.into(), |text| text.to_string_lossy());

@@ -72,17 +72,19 @@ impl<'a> Reader<'a> {
 
     fn node(&mut self, event: Event<'a>, span: Span) -> Result<Node, Fault> {
         let place = self.place(span.start);
+        let tag_place = self.place(span.tag_start().unwrap_or(span.start));
         self.count(1, &place)?;
         let (anchor, content) = match event {
             Event::Scalar(text, style, anchor, tag) => {
-                (anchor, self.scalar(&text, style, tag.as_deref(), &place)?)
+                self.check_tag(tag.as_deref(), "str", &tag_place)?;
+                (anchor, scalar(&text, style, tag.is_some(), &place)?)
             }
             Event::SequenceStart(_, anchor, tag) => {
-                self.check_tag(tag.as_deref(), "seq", &place)?;
+                self.check_tag(tag.as_deref(), "seq", &tag_place)?;
                 (anchor, self.nested(&place, Self::sequence)?)
             }
             Event::MappingStart(_, anchor, tag) => {
-                self.check_tag(tag.as_deref(), "map", &place)?;
+                self.check_tag(tag.as_deref(), "map", &tag_place)?;
                 (anchor, self.nested(&place, Self::mapping)?)
             }
             Event::Alias(anchor) => return self.alias(anchor, place),
@@ -165,20 +167,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn scalar(
-        &self,
-        text: &str,
-        style: ScalarStyle,
-        tag: Option<&Tag>,
-        place: &Place,
-    ) -> Result<Content, Fault> {
-        self.check_tag(tag, "str", place)?;
-        if style == ScalarStyle::Plain && tag.is_none() {
-            return plain(text, place);
-        }
-        Ok(Node::text(place.clone(), Bytes::from(text)).content)
-    }
-
     /// Only the tag that says what a node is anyway may be given.
     fn check_tag(&self, tag: Option<&Tag>, expected: &str, place: &Place) -> Result<(), Fault> {
         match tag {
@@ -224,6 +212,13 @@ fn depth(node: &Node) -> usize {
         Content::Object(members) => 1 + members.iter().map(|member| depth(&member.value)).max().unwrap_or(0),
         Content::Scalar(_) | Content::Text(_) => 0,
     }
+}
+
+fn scalar(text: &str, style: ScalarStyle, is_tagged: bool, place: &Place) -> Result<Content, Fault> {
+    if style == ScalarStyle::Plain && !is_tagged {
+        return plain(text, place);
+    }
+    Ok(Node::text(place.clone(), Bytes::from(text)).content)
 }
 
 /// A scalar without quotes: the core schema of YAML 1.2 says what it is.

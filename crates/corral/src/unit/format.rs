@@ -68,7 +68,7 @@ mod tests {
         check("json", "{\"a\":{\"b\":[1,\"x\"]}}\n");
         check("json-pretty", "{\n\t\"a\": {\n\t\t\"b\": [1, \"x\"]\n\t}\n}\n");
         check("text", "a.b.0: 1\na.b.1: x\n");
-        check("YAML", "a:\n  b:\n    - 1\n    - x\n");
+        check("YAML", "a:\n  b:\n  - 1\n  - x\n");
         assert!(Format::parse("xml").is_err());
     }
 }

@@ -4,6 +4,7 @@
 //! The documentation of a test that proves options names them on a line `Options: a.b, c.d`.
 
 // Modules in the order of the contract's sections.
+mod command_line;
 mod applications;
 mod compression;
 mod engine_requests;
@@ -13,3 +14,10 @@ mod settings;
 mod share;
 mod share_beyond;
 mod tls;
+mod packaging;
+
+// Beyond the contract.
+mod config_files;
+
+// What the tests share.
+mod tool;

@@ -1,0 +1,261 @@
+//! Section 1.2, the options of `unitd`, and the commands that talk to a daemon.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use corral_testkit::{Daemon, daemon, eventually, php_app, site};
+use serde_json::json;
+
+use crate::tool::{Tool, text};
+
+fn unitd(arguments: &[&str]) -> Tool {
+    Tool::called("unitd", arguments)
+}
+
+/// A command that asks `server`.
+fn corral(server: &Daemon, arguments: &[&str]) -> Tool {
+    Tool::new(arguments).environment("CORRAL_CONTROL", &control(server))
+}
+
+fn control(server: &Daemon) -> String {
+    format!("unix:{}", server.control_socket().display())
+}
+
+fn two_answers() -> Daemon {
+    daemon().routes(json!([{ "match": { "uri": "/a" }, "action": { "return": 201 } }, { "action": { "return": 404 } }])).start()
+}
+
+#[test]
+fn help_is_on_standard_output() {
+    for option in ["-h", "--help"] {
+        let help = unitd(&[option]).output();
+        for name in [
+            "--version",
+            "--no-daemon",
+            "--control",
+            "--control-mode",
+            "--control-user",
+            "--control-group",
+            "--user",
+            "--group",
+            "--pid",
+            "--log",
+            "--modulesdir",
+            "--statedir",
+            "--tmpdir",
+        ] {
+            assert!(help.contains(name), "{name} is not in {help}");
+        }
+    }
+}
+
+#[test]
+fn version_is_on_standard_error() {
+    let ended = unitd(&["--version"]).run();
+    assert!(ended.success && ended.stdout.is_empty(), "{ended:#?}");
+    assert!(ended.stderr.starts_with("unit version: 1.35.0\n"), "{ended:#?}");
+    assert!(ended.stderr.contains("configured as ./configure "), "{ended:#?}");
+    assert!(ended.stderr.contains("--control=unix:/var/run/control.unit.sock"), "{ended:#?}");
+}
+
+#[test]
+fn mistakes_end_the_start() {
+    for name in [
+        "--control",
+        "--control-mode",
+        "--control-user",
+        "--control-group",
+        "--user",
+        "--group",
+        "--pid",
+        "--log",
+        "--modulesdir",
+        "--statedir",
+        "--tmpdir",
+        "--modules",
+        "--state",
+        "--tmp",
+    ] {
+        unitd(&[name]).fails(&[&format!("option \"{name}\" requires ")]);
+    }
+    unitd(&["--nonsense"]).fails(&["unknown option \"--nonsense\", try \"unitd -h\""]);
+    unitd(&["--log=/dev/null"]).fails(&["unknown option \"--log=/dev/null\""]);
+    unitd(&["stray"]).fails(&["unknown option \"stray\""]);
+    unitd(&["--control", "localhost", "--no-daemon"]).fails(&["localhost"]);
+    unitd(&["--control-mode", "rw"]).fails(&["--control-mode"]);
+}
+
+#[test]
+fn a_daemon_goes_to_the_background_and_makes_its_folders() {
+    let site = site();
+    let [control, pid, log, state] =
+        ["run/a/control", "run/b/pid", "log", "state"].map(|name| site.path(name));
+    let ended = unitd(&[
+        "--control",
+        &format!("unix:{}", control.display()),
+        "--control-mode",
+        "0660",
+        "--pid",
+        text(&pid),
+        "--log",
+        text(&log),
+        "--state",
+        text(&state),
+        "--tmp",
+        "/tmp",
+    ])
+    .run();
+    assert!(ended.success, "{ended:#?}");
+    assert!(ended.stderr.contains("option \"--state\" is deprecated; use \"--statedir\""), "{ended:#?}");
+    assert!(ended.stderr.contains("option \"--tmp\" is deprecated; use \"--tmpdir\""), "{ended:#?}");
+    let mode = |path: &std::path::Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    let number = fs::read_to_string(&pid).expect("it is there");
+    let pid_number: u32 = number.trim_end_matches('\n').parse().expect("a number and a line end");
+    let modes = (mode(&control), mode(&log), mode(control.parent().expect("a folder")));
+    let answer = Tool::called("unitc", &["/config"]).environment("UNIT_CTRL", text(&control)).run();
+    corral_testkit::signal(pid_number, corral_testkit::Signal::TERM);
+    eventually("it ends", || (!corral_testkit::is_alive(pid_number)).then_some(()));
+    assert_eq!(modes, (0o660, 0o600, 0o755));
+    assert!(number.ends_with('\n') && answer.success, "{answer:#?}");
+    assert!(!pid.exists() && !control.exists(), "nothing is left");
+}
+
+#[test]
+fn unreachable_daemons_are_explained() {
+    Tool::new(&["status", "--control", "/nonexistent/control"])
+        .fails(&["/nonexistent/control", "corral daemon"]);
+    Tool::new(&["config", "get", "--control", "nonsense"]).fails(&["nonsense", "unix:PATH"]);
+}
+
+#[test]
+fn files_are_compared_and_applied() {
+    let server = two_answers();
+    let site = site();
+    let mut config = server.control().get("/config").json();
+    site.write("same.json", config.to_string());
+    assert_eq!(corral(&server, &["config", "diff", text(&site.path("same.json"))]).output(), "");
+    config["routes"][0]["action"]["return"] = json!(202);
+    site.write("other.json", config.to_string());
+    let ended = corral(&server, &["config", "diff", text(&site.path("other.json"))]).run();
+    assert_eq!(ended.stdout, "- /routes/0/action/return: 201\n+ /routes/0/action/return: 202\n");
+    assert!(!ended.success, "{ended:#?}");
+    corral(&server, &["config", "apply", text(&site.path("other.json"))]).output();
+    server.get("/a").expect(202);
+    site.write("bad.yaml", "listeners: {}\nrutes: []\n");
+    corral(&server, &["config", "apply", text(&site.path("bad.yaml"))])
+        .fails(&["bad.yaml:2:1: /rutes: ", "Did you mean \"routes\"?"]);
+    server.get("/a").expect(202);
+}
+
+/// An editor that changes `from` to `to`.
+fn editor(from: &str, to: &str) -> String {
+    format!("sed -i s/{from}/{to}/")
+}
+
+#[test]
+fn the_configuration_is_edited() {
+    let server = two_answers();
+    let edit = |editor: &str| corral(&server, &["config", "edit"]).environment("EDITOR", editor);
+    assert!(edit("true").output().contains("nothing was changed"));
+    edit(&editor("201", "203")).output();
+    server.get("/a").expect(203);
+    let part = corral(&server, &["config", "edit", "routes/0"]).environment("VISUAL", &editor("203", "204"));
+    part.environment("EDITOR", "false").output();
+    server.get("/a").expect(204);
+    let refused =
+        edit(&editor("routes", "rutes")).fails(&["Unknown parameter \"rutes\"", "what you wrote is in "]);
+    let kept = refused.stderr.rsplit("what you wrote is in ").next().expect("it was found").trim().to_owned();
+    assert!(fs::read_to_string(&kept).expect("it was kept").contains("rutes"));
+    fs::remove_file(kept).expect("remove it");
+    edit("false").fails(&["the editor false ended with"]);
+    server.get("/a").expect(204);
+}
+
+#[test]
+fn applications_are_restarted_by_name() {
+    let site = site().file("index.php", "<?php echo getmypid();");
+    let server = daemon().application(php_app(&site)).start();
+    let before = server.get("/").text();
+    corral(&server, &["restart", "php"]).output();
+    eventually("another process answers", || (server.get("/").text() != before).then_some(()));
+    corral(&server, &["restart", "none"]).fails(&["there is no application \"none\""]);
+}
+
+#[test]
+fn completions_and_manual_pages_are_generated() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(Tool::new(&["completion", shell]).output().contains("corral"), "{shell}");
+    }
+    let site = site();
+    Tool::new(&["man", text(&site.path("man"))]).output();
+    for page in ["corral.1", "corral-config.1", "corral-config-edit.1", "corral-status.1"] {
+        let page = fs::read_to_string(site.path("man").join(page)).expect(page);
+        assert!(page.contains(".TH"), "{page}");
+    }
+}
+
+#[test]
+fn unitc_chooses_the_method() {
+    let server = two_answers();
+    let unitc =
+        |arguments: &[&str]| Tool::called("unitc", arguments).environment("UNIT_CTRL", &control(&server));
+    assert_eq!(unitc(&["/config/routes/0/action/return"]).output(), "201\n");
+    assert!(
+        unitc(&["/config/routes/0/action/return"]).input("202").output().contains("Reconfiguration done.")
+    );
+    server.get("/a").expect(202);
+    let site = site().file("step.json", "{\"action\": {\"return\": 206}}");
+    unitc(&[text(&site.path("step.json")), "/config/routes/1"]).output();
+    server.get("/b").expect(206);
+    unitc(&["INSERT", "/config/routes"])
+        .input("{\"match\": {\"uri\": \"/c\"}, \"action\": {\"return\": 207}}")
+        .output();
+    server.get("/c").expect(207);
+    unitc(&["post", "/config/routes"]).input("{\"action\": {\"return\": 208}}").output();
+    assert_eq!(unitc(&["/config/routes/3/action/return"]).output(), "208\n");
+    unitc(&["DELETE", "/config/routes/0"]).output();
+    server.get("/c").expect(206);
+    unitc(&["EDIT", "/config/routes/0/action"]).environment("EDITOR", &editor("202", "209")).output();
+    server.get("/a").expect(209);
+    assert_eq!(unitc(&["-f", "YAML", "/config/routes/0/action"]).output(), "return: 209\n");
+    assert_eq!(unitc(&["-q", "/config"]).output(), "");
+    let missing = unitc(&["/config/nope"]).run();
+    assert!(!missing.success && missing.stdout.contains("Value doesn't exist."), "{missing:#?}");
+    unitc(&["INSERT", "/config/listeners"]).input("1").fails(&["is no array"]);
+    assert!(Tool::new(&["unitc", "--help"]).output().contains("INSERT"));
+}
+
+#[test]
+fn unitctl_s_usual_commands() {
+    let site = site().file("index.php", "<?php echo getmypid();");
+    let server = daemon().application(php_app(&site)).start();
+    let address = control(&server);
+    let unitctl = |arguments: &[&str]| {
+        Tool::called("unitctl", &[&["-s", &address, "-w", "3", "-t", "1"], arguments].concat())
+    };
+    let instances = unitctl(&["instances", "-f", "json"]).output();
+    assert!(instances.contains(&format!("\"pid\":{}", server.pid())), "{instances}");
+    assert!(instances.contains(&address), "{instances}");
+    assert!(unitctl(&["listeners", "-f", "json"]).output().contains(&server.address().to_string()));
+    assert!(unitctl(&["status", "-f", "text"]).output().contains("requests.total: "));
+    assert!(unitctl(&["apps", "list", "-f", "yaml"]).output().starts_with("php:\n"));
+    let before = server.get("/").text();
+    unitctl(&["apps", "restart", "php"]).output();
+    eventually("another process answers", || (server.get("/").text() != before).then_some(()));
+    unitctl(&["execute", "-m", "put", "-p", "/config/settings", "-f", "-"])
+        .input("{\"http\":{\"idle_timeout\":77}}")
+        .output();
+    assert_eq!(unitctl(&["execute", "-p", "/config/settings/http/idle_timeout"]).output(), "77\n");
+    let export = unitctl(&["export"]).output();
+    let folder = corral_testkit::site().file("conf.json", export.replace("77", "78"));
+    unitctl(&["import", text(&folder.path(""))]).output();
+    assert_eq!(unitctl(&["execute", "-p", "/config/settings/http/idle_timeout"]).output(), "78\n");
+    unitctl(&["edit"]).environment("EDITOR", &editor("78", "79")).output();
+    assert_eq!(server.control().get("/config/settings/http/idle_timeout").json(), 79);
+    let archive = folder.path("export.tar");
+    unitctl(&["export", "-f", text(&archive)]).output();
+    assert!(fs::metadata(&archive).expect("it is there").len() > 512);
+    assert!(unitctl(&["completion", "bash"]).output().contains("unitctl"));
+    unitctl(&["status", "-f", "xml"]).fails(&["xml"]);
+    Tool::called("unitctl", &["-s", "unix:/nonexistent/control", "status"]).fails(&["/nonexistent/control"]);
+}

@@ -4,17 +4,17 @@
 //! The documentation of a test that proves options names them on a line `Options: a.b, c.d`.
 
 // Modules in the order of the contract's sections.
-mod command_line;
 mod applications;
+mod command_line;
 mod compression;
 mod engine_requests;
 mod forwarded;
 mod listeners;
+mod packaging;
 mod settings;
 mod share;
 mod share_beyond;
 mod tls;
-mod packaging;
 
 // Beyond the contract.
 mod config_files;

@@ -35,6 +35,8 @@ pub fn negotiate<'v>(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// With gzip and br enabled.
@@ -85,5 +87,19 @@ mod tests {
         check("gzip, identity;q=0", Some(Coding::Gzip));
         check("gzip, *;q=0", Some(Coding::Gzip));
         check("*;q=0, identity;q=0.1", Some(Coding::Identity));
+    }
+
+    proptest! {
+        /// Whatever a client writes, what is chosen is enabled and was not refused.
+        #[test]
+        fn only_what_is_enabled_is_chosen(
+            field in "((gzip|br|zstd|identity|\\*|x)?(;q=(0|1|0\\.[0-9]{0,4}))?[ ,;=]{0,2}){0,6}",
+        ) {
+            let enabled = |coding| coding == Coding::Gzip;
+            if let Some((coding, weight)) = negotiate([field.as_bytes()].into_iter(), enabled) {
+                prop_assert!(matches!(coding, Coding::Gzip | Coding::Identity));
+                prop_assert!(weight <= 1000 && (weight > 0 || coding == Coding::Identity));
+            }
+        }
     }
 }

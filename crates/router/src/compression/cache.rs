@@ -48,7 +48,7 @@ struct Kept {
 
 static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
 
-/// Compressing leaves processors to those who serve requests.
+/// Files are compressed by so many threads at a time: event loops get the other processors.
 static WORKERS: LazyLock<Semaphore> = LazyLock::new(|| {
     let n_processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Semaphore::new(n_processors.div_ceil(2))
@@ -151,6 +151,7 @@ impl Stream {
     /// When the file cannot be read to its end; nothing follows then.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         let Some(encoder) = self.encoder.take() else { return Ok(None) };
+        let _permit = WORKERS.acquire().await.map_err(io::Error::other)?;
         let (source, offset) = (Arc::clone(&self.source), self.offset);
         let len = (self.size - offset).min(STEP as u64);
         let is_last = offset + len == self.size;

@@ -21,3 +21,4 @@ mod config_files;
 
 // What the tests share.
 mod tool;
+mod share_confined;

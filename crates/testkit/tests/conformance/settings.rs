@@ -208,8 +208,8 @@ fn settings_can_change_while_connections_wait() {
     client.get("/").expect(200).expect_field("Server", "Corral");
 }
 
-/// Options: settings.http.websocket.read_timeout, settings.http.websocket.keepalive_interval,
-/// settings.http.websocket.max_frame_size
+/// Options: settings.http.websocket.read_timeout, settings.http.websocket.keepalive_interval
+/// Options: settings.http.websocket.max_frame_size
 #[test]
 fn web_socket_settings_are_taken() {
     let websocket = json!({ "read_timeout": 60, "keepalive_interval": 0, "max_frame_size": 1_048_576 });

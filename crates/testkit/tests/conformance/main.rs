@@ -14,6 +14,7 @@ mod packaging;
 mod settings;
 mod share;
 mod share_beyond;
+mod share_confined;
 mod tls;
 
 // Beyond the contract.
@@ -21,4 +22,3 @@ mod config_files;
 
 // What the tests share.
 mod tool;
-mod share_confined;

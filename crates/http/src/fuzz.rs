@@ -8,6 +8,7 @@ use crate::path;
 use crate::range::{self, Selection};
 use crate::request::{Head, HeadError, HeadRules, Progress, parse_head};
 use crate::response::{format_date, parse_date};
+use crate::upstream::{ResponseError, ResponseHead, parse_response};
 
 /// A head: the same result however it is split, offsets within it, a clean path.
 pub fn fuzz_head(data: &[u8]) {
@@ -146,4 +147,42 @@ pub fn fuzz_fields(data: &[u8]) {
     let chosen = accepted.choose(&[Coding::Identity, Coding::Gzip]);
     assert!(chosen.is_none_or(|coding| accepted.accepts(coding)));
     MimeTypes::default().lookup(name);
+}
+
+/// A response's head: the same result however it is split, fields that can be sent again.
+pub fn fuzz_upstream(data: &[u8]) {
+    let Some((&step, data)) = data.split_first() else { return };
+    let whole = describe_response(data, data.len().max(1));
+    let split = describe_response(data, usize::from(step).max(1));
+    // What is wrong is found sooner or later in a head that comes in pieces, but what is right stays right.
+    if whole.is_ok() {
+        assert_eq!(whole, split, "split into pieces of {step}");
+    }
+}
+
+/// What a response's head is read as when it arrives in pieces of `step` bytes.
+fn describe_response(data: &[u8], step: usize) -> Result<String, ResponseError> {
+    let mut head = ResponseHead::default();
+    let mut received = 0;
+    loop {
+        received = data.len().min(received + step);
+        let buf = &data[..received];
+        if parse_response(&mut head, buf)? {
+            return Ok(check_response(&head, buf));
+        }
+        if received == data.len() {
+            return Ok("partial".into());
+        }
+    }
+}
+
+fn check_response(head: &ResponseHead, buf: &[u8]) -> String {
+    assert!(head.len() <= buf.len() && buf[..head.len()].ends_with(b"\n"));
+    assert!((100..=999).contains(&head.status()));
+    for (name, value) in head.fields(buf) {
+        assert!(crate::is_token(name) && crate::is_field_value(value), "{name:?}: {value:?}");
+        assert_eq!(crate::trim(value), value);
+    }
+    let fields: Vec<_> = head.fields(buf).collect();
+    format!("{} {} {:?} {} {fields:?}", head.len(), head.status(), head.body(false), head.keep_alive(false))
 }

@@ -20,5 +20,6 @@ pub mod request;
 pub mod response;
 #[cfg(any(test, feature = "test-util"))]
 pub mod smuggling;
+pub mod upstream;
 
 pub use chars::{is_field_value, is_token, list, trim};

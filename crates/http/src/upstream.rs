@@ -1,0 +1,293 @@
+//! Heads of responses that upstream servers send: parsed in place, framed strictly.
+//!
+//! Syntax is `httparse`'s, without its leniencies. Framing is RFC 9112 section 6.3, except that whatever two
+//! readers could understand differently is refused rather than repaired: a response that is split in two
+//! would be the answer to somebody else's request (UNIT-COMPAT 13, 24, 29).
+
+mod error;
+mod hop;
+
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Status};
+
+pub use self::error::ResponseError;
+pub use self::hop::{is_hop_by_hop, is_named};
+use crate::chars;
+use crate::response::permits_body;
+
+/// A response's head: offsets into the buffer that it was parsed from. Made to be used again.
+#[derive(Debug, Default)]
+pub struct ResponseHead {
+    status: u16,
+    version_minor: u8,
+    /// Bytes that the head takes.
+    len: usize,
+    /// Bytes in which no head's end was found by earlier calls.
+    searched: usize,
+    fields: Vec<Field>,
+    length: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+    /// Some `Connection` field names something else than how to go on.
+    names_fields: bool,
+    keep_alive_seconds: Option<u64>,
+}
+
+/// How the body follows the head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Body {
+    /// There is none, whatever the head says.
+    Absent,
+    /// This many bytes.
+    Length(u64),
+    /// Chunks, see `chunked::Decoder`.
+    Chunked,
+    /// All until the connection ends.
+    UntilClose,
+}
+
+/// Reads a response's head from the start of `buf`: true when it is complete, false when there has to be
+/// more. After false the next call has the same bytes and more behind them; otherwise it is a new head.
+///
+/// # Errors
+///
+/// When no client could rely on what the response is, or where it ends.
+pub fn parse_response(head: &mut ResponseHead, buf: &[u8]) -> Result<bool, ResponseError> {
+    if head.searched > 0 && !ends_in(buf, head.searched) {
+        head.searched = buf.len();
+        return Ok(false);
+    }
+    *head = ResponseHead { fields: std::mem::take(&mut head.fields), ..ResponseHead::default() };
+    head.fields.clear();
+    let complete = head.parse(buf)?;
+    head.searched = if complete { 0 } else { buf.len() };
+    Ok(complete)
+}
+
+/// Whether the empty line that ends a head may be among the bytes behind `searched`.
+fn ends_in(buf: &[u8], searched: usize) -> bool {
+    let unseen = &buf[searched.saturating_sub(2).min(buf.len())..];
+    memchr::memchr_iter(b'\n', unseen).any(|at| matches!(unseen[at + 1..], [b'\n', ..] | [b'\r', b'\n', ..]))
+}
+
+impl ResponseHead {
+    /// The status, 100 to 999.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Bytes of the buffer that the head takes.
+    #[expect(clippy::len_without_is_empty, reason = "a complete head is never empty")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether another head follows this one: 1xx, but for 101, after which no HTTP follows.
+    pub fn is_interim(&self) -> bool {
+        self.status < 200 && self.status != 101
+    }
+
+    /// How the body follows, in an answer to HEAD or to another method.
+    pub fn body(&self, to_head: bool) -> Body {
+        match self.length {
+            _ if to_head || !permits_body(self.status) => Body::Absent,
+            _ if self.chunked => Body::Chunked,
+            Some(length) => Body::Length(length),
+            None => Body::UntilClose,
+        }
+    }
+
+    /// The value of `Content-Length`, which an answer to HEAD has without a body.
+    pub fn content_length(&self) -> Option<u64> {
+        self.length
+    }
+
+    /// Whether the connection can be used again, once a body of the kind that `body` says was read.
+    pub fn keep_alive(&self, to_head: bool) -> bool {
+        let stays = if self.version_minor == 0 { self.keep_alive && !self.close } else { !self.close };
+        // A body that must not be there may come all the same.
+        let is_clear = permits_body(self.status) || !(self.chunked || self.length.is_some_and(|n| n > 0));
+        stays && (self.status == 304 || is_clear) && self.body(to_head) != Body::UntilClose
+    }
+
+    /// How many seconds the server keeps an idle connection, where it says so (`Keep-Alive: timeout=5`).
+    pub fn keep_alive_seconds(&self) -> Option<u64> {
+        self.keep_alive_seconds
+    }
+
+    /// The fields that are passed on, in order. Those about the connection and the framing are not among
+    /// them, nor is `Server`.
+    pub fn fields<'b>(&'b self, buf: &'b [u8]) -> impl Iterator<Item = (&'b [u8], &'b [u8])> {
+        let passed = self.fields.iter().filter(|field| field.kind == Kind::Passed);
+        passed
+            .map(|field| (field.name.of(buf), field.value.of(buf)))
+            .filter(|(name, _)| !self.names_fields || !is_named(name, self.connection(buf)))
+    }
+
+    /// The value of the `Upgrade` field.
+    pub fn upgrade<'b>(&self, buf: &'b [u8]) -> Option<&'b [u8]> {
+        self.fields.iter().find(|field| field.kind == Kind::Upgrade).map(|field| field.value.of(buf))
+    }
+
+    fn connection<'b>(&'b self, buf: &'b [u8]) -> impl Iterator<Item = &'b [u8]> + Clone {
+        self.fields.iter().filter(|field| field.kind == Kind::Connection).map(|field| field.value.of(buf))
+    }
+
+    fn parse(&mut self, buf: &[u8]) -> Result<bool, ResponseError> {
+        if matches!(buf.first(), Some(b'\r' | b'\n')) {
+            return Err(ResponseError::Malformed(httparse::Error::Version));
+        }
+        match self.parse_with::<FEW_FIELDS>(buf, &mut [const { MaybeUninit::uninit() }; FEW_FIELDS]) {
+            Err(ResponseError::Malformed(httparse::Error::TooManyHeaders)) => {
+                let mut many = Box::new([const { MaybeUninit::uninit() }; MAX_FIELDS]);
+                self.parse_with::<MAX_FIELDS>(buf, &mut many)
+            }
+            result => result,
+        }
+    }
+
+    fn parse_with<'b, const N: usize>(
+        &mut self,
+        buf: &'b [u8],
+        space: &mut [MaybeUninit<Header<'b>>; N],
+    ) -> Result<bool, ResponseError> {
+        let mut parsed = httparse::Response::new(&mut []);
+        let status = ParserConfig::default().parse_response_with_uninit_headers(&mut parsed, buf, space)?;
+        let Status::Complete(len) = status else { return Ok(false) };
+        self.len = len;
+        self.status = parsed.code.filter(|&status| status >= 100).ok_or(ResponseError::BadStatus)?;
+        self.version_minor = parsed.version.unwrap_or_default();
+        for header in &*parsed.headers {
+            self.take_field(buf, header.name.as_bytes(), header.value)?;
+        }
+        if self.chunked && self.version_minor == 0 {
+            return Err(ResponseError::ChunkedInHttp10);
+        }
+        if self.chunked && self.length.is_some() {
+            return Err(ResponseError::LengthAndChunked);
+        }
+        Ok(true)
+    }
+
+    fn take_field(&mut self, buf: &[u8], name: &[u8], value: &[u8]) -> Result<(), ResponseError> {
+        let value = chars::trim(value);
+        let kind = Kind::of(name);
+        match kind {
+            Kind::ContentLength => self.take_length(value)?,
+            Kind::TransferEncoding => {
+                if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
+                    return Err(ResponseError::BadTransferEncoding);
+                }
+                self.chunked = true;
+            }
+            Kind::Connection => self.take_connection(value),
+            Kind::KeepAlive => self.keep_alive_seconds = timeout_parameter(value),
+            Kind::Passed | Kind::Upgrade | Kind::Dropped => {}
+        }
+        self.fields.push(Field { name: Span::of_part(name, buf), value: Span::of_part(value, buf), kind });
+        Ok(())
+    }
+
+    fn take_length(&mut self, value: &[u8]) -> Result<(), ResponseError> {
+        if self.length.is_some() {
+            return Err(ResponseError::DuplicateContentLength);
+        }
+        let length = chars::decimal(value).filter(|&length| length <= i64::MAX as u64);
+        self.length = Some(length.ok_or(ResponseError::BadContentLength)?);
+        Ok(())
+    }
+
+    fn take_connection(&mut self, value: &[u8]) {
+        for option in chars::list(value) {
+            if option.eq_ignore_ascii_case(b"close") {
+                self.close = true;
+            } else if option.eq_ignore_ascii_case(b"keep-alive") {
+                self.keep_alive = true;
+            } else {
+                self.names_fields = true;
+            }
+        }
+    }
+}
+
+/// `timeout` of a `Keep-Alive` field.
+fn timeout_parameter(value: &[u8]) -> Option<u64> {
+    let parameter = chars::list(value).find_map(|parameter| {
+        let (name, value) = parameter.split_at_checked(8)?;
+        name.eq_ignore_ascii_case(b"timeout=").then_some(value)
+    });
+    chars::decimal(chars::trim(parameter?))
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Field {
+    name: Span,
+    value: Span,
+    kind: Kind,
+}
+
+/// What is done with a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Passed,
+    /// Hop by hop, or the server's own.
+    Dropped,
+    Connection,
+    ContentLength,
+    KeepAlive,
+    TransferEncoding,
+    Upgrade,
+}
+
+impl Kind {
+    fn of(name: &[u8]) -> Kind {
+        let (kind, text): (Kind, &[u8]) = match name.len() {
+            6 => (Kind::Dropped, b"server"),
+            7 if name[0] | 0x20 == b'u' => (Kind::Upgrade, b"upgrade"),
+            // Trailer fields are not passed on, so neither is their announcement.
+            7 => (Kind::Dropped, b"trailer"),
+            10 if name[0] | 0x20 == b'c' => (Kind::Connection, b"connection"),
+            10 => (Kind::KeepAlive, b"keep-alive"),
+            14 => (Kind::ContentLength, b"content-length"),
+            16 => (Kind::Dropped, b"proxy-connection"),
+            17 => (Kind::TransferEncoding, b"transfer-encoding"),
+            _ => return Kind::Passed,
+        };
+        if name.eq_ignore_ascii_case(text) { kind } else { Kind::Passed }
+    }
+}
+
+/// A piece of the caller's buffer.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start: u32,
+    len: u32,
+}
+
+impl Span {
+    /// `part` lies in `buf`; where it does not, the span is empty.
+    fn of_part(part: &[u8], buf: &[u8]) -> Span {
+        let start = (part.as_ptr() as usize).wrapping_sub(buf.as_ptr() as usize);
+        match (u32::try_from(start), u32::try_from(part.len())) {
+            (Ok(start), Ok(len)) => Span { start, len },
+            _ => Span { start: 0, len: 0 },
+        }
+    }
+
+    /// Empty when the buffer is not the one that was parsed, rather than a panic.
+    fn of(self, buf: &[u8]) -> &[u8] {
+        let start = self.start as usize;
+        buf.get(start..start + self.len as usize).unwrap_or_default()
+    }
+}
+
+/// What an ordinary response stays below; more take memory that has to be allocated.
+const FEW_FIELDS: usize = 64;
+
+/// A response with more fields is refused.
+const MAX_FIELDS: usize = 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,27 @@
+//! Why a response of an upstream server is not passed on.
+
+/// Why a response is of no use (502).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ResponseError {
+    /// It is no response of HTTP/1.
+    #[error("the head is malformed: {0}")]
+    Malformed(#[from] httparse::Error),
+    /// Less than 100.
+    #[error("the status is out of range")]
+    BadStatus,
+    /// Not a decimal number, or one that does not fit.
+    #[error("invalid Content-Length")]
+    BadContentLength,
+    /// More than one, equal or not.
+    #[error("repeated Content-Length")]
+    DuplicateContentLength,
+    /// Something else than `chunked`, or that twice.
+    #[error("unsupported Transfer-Encoding")]
+    BadTransferEncoding,
+    /// Which HTTP/1.0 does not have, so that it is unclear who has chunked what.
+    #[error("Transfer-Encoding in a response of HTTP/1.0")]
+    ChunkedInHttp10,
+    /// Which of both holds depends on who reads it.
+    #[error("both Content-Length and Transfer-Encoding")]
+    LengthAndChunked,
+}

@@ -20,7 +20,7 @@ use crate::temp;
 const MAX_DISCARDED: u64 = 256 * 1024;
 
 /// Room for one read of a body.
-const READ_STEP: usize = 32 * 1024;
+pub(crate) const READ_STEP: usize = 32 * 1024;
 
 /// A request's body on its way in. The bytes that came along with the head are at the start of the input.
 pub(crate) struct Incoming {
@@ -142,7 +142,7 @@ impl Incoming {
     }
 
     /// Moves as much as it can from the input to `out`.
-    fn decode(&mut self, input: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), BodyError> {
+    pub(crate) fn decode(&mut self, input: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), BodyError> {
         match &mut self.framing {
             Decoding::Done => {}
             Decoding::Length(left) => {
@@ -164,17 +164,23 @@ impl Incoming {
         Ok(())
     }
 
+    /// Tells a client that waits for it to send the body.
+    pub(crate) fn invite(&mut self, connection: &mut Connection, input: &[u8]) -> Result<(), BodyError> {
+        if std::mem::take(&mut self.expects_continue) && input.is_empty() {
+            // Too small to find no room, unless the client reads nothing at all: then it gets no body through.
+            connection.stream.try_write(&[IoSlice::new(CONTINUE)]).map_err(|_| BodyError::Gone)?;
+        }
+        Ok(())
+    }
+
     async fn read_more(
         &mut self,
         connection: &mut Connection,
         input: &mut Vec<u8>,
         rules: &Rules,
     ) -> Result<(), BodyError> {
+        self.invite(connection, input)?;
         let Connection { stream, deadline, .. } = connection;
-        if std::mem::take(&mut self.expects_continue) && input.is_empty() {
-            // Too small to find no room, unless the client reads nothing at all: then it gets no body through.
-            stream.try_write(&[IoSlice::new(CONTINUE)]).map_err(|_| BodyError::Gone)?;
-        }
         input.reserve(READ_STEP);
         match deadline.limit(rules.body_read_timeout, pin!(stream.read(input))).await {
             Ok(Ok(n)) if n > 0 => Ok(()),

@@ -25,6 +25,7 @@ use crate::app::{App, ChannelPort, Failure, Lease};
 use crate::event_loop::{self, Command, Handle, NewWorker};
 use crate::generation::Generation;
 use crate::main_link::MainLink;
+use crate::proxy::{Checks, Groups, Resolver, ServerError, Trust, Workshop};
 use crate::rules::Rules;
 use crate::{console, script, temp, tls};
 
@@ -38,6 +39,9 @@ struct Control {
     apps: HashMap<AppId, KnownApp>,
     pending: Option<Pending>,
     current: Option<(GenerationId, Arc<Generation>)>,
+    /// Health checks of the current generation.
+    checks: Checks,
+    resolver: Resolver,
     quitting: bool,
 }
 
@@ -82,6 +86,8 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
         apps: HashMap::new(),
         pending: None,
         current: None,
+        checks: Checks::default(),
+        resolver: Resolver::default(),
         quitting: false,
     };
     control.main.send(&FromRouter::Ready);
@@ -227,14 +233,27 @@ impl Control {
         check_applications(&config, &leases)?;
         let before: Vec<_> = self.current.iter().flat_map(|(_, generation)| generation.listeners()).collect();
         let tls = tls::contexts(&config.listeners, assets, &before)?;
+        let servers = self.servers(&config, assets)?;
         let program = script::program(&config, assets)?;
         let n_lanes = self.loops.len();
         let pending = self.pending(id);
         let rules = Rules::new(&config.settings.http);
         let files = std::mem::take(&mut pending.access_logs);
         let access_logs = open_logs(&config, files, n_lanes)?;
-        pending.generation = Some(Arc::new(Generation { config, leases, rules, access_logs, program, tls }));
+        pending.generation =
+            Some(Arc::new(Generation { config, leases, rules, access_logs, program, tls, servers }));
         Ok(())
+    }
+
+    /// The servers of upstreams and proxies; those that stay as they are keep all that is known of them.
+    fn servers(&self, config: &Config, assets: &Assets) -> Result<Groups, ServerError> {
+        let mut workshop = Workshop {
+            n_loops: self.loops.len(),
+            resolver: &self.resolver,
+            trust: Trust::new(assets),
+            previous: self.current.as_ref().map(|(_, generation)| &generation.servers),
+        };
+        workshop.groups(&config.upstreams, &config.proxies)
     }
 
     /// A claim on an application instance, which is made usable with the first one.
@@ -277,6 +296,7 @@ impl Control {
         drop(done);
         // Ends when the last loop has dropped its sender.
         let _ = all_done.recv().await;
+        self.checks = Checks::start(&generation.servers);
         self.current = Some((id, generation));
         self.forget_unused();
         self.main.send(&FromRouter::Committed { generation: id });

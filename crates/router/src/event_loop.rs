@@ -28,6 +28,7 @@ use crate::app::{App, Failure, Gone, LoopApp, RESCUE};
 use crate::counters::Counters;
 use crate::deadline::Deadlines;
 use crate::generation::{Generation, LoopGeneration};
+use crate::proxy::LoopServers;
 
 thread_local! {
     static CURRENT: OnceCell<Rc<EventLoop>> = const { OnceCell::new() };
@@ -92,6 +93,8 @@ pub(crate) struct EventLoop {
     lane: Lane,
     pub(crate) counters: Arc<Counters>,
     pub(crate) deadlines: Rc<Deadlines>,
+    /// Servers that requests are proxied to.
+    pub(crate) proxy_servers: LoopServers,
     apps: RefCell<BTreeMap<AppId, AttachedApp>>,
     slots: RefCell<Vec<Rc<Slot>>>,
     /// The bells say that this loop sleeps.
@@ -133,6 +136,8 @@ fn run(lane: Lane, counters: Arc<Counters>, inbox: mpsc::UnboundedReceiver<Comma
         let deadlines = Rc::clone(&event_loop.deadlines);
         tokio::task::spawn_local(async move { deadlines.keep_sweeping().await });
         tokio::task::spawn_local(rescue(Rc::clone(&event_loop)));
+        let proxying = Rc::clone(&event_loop);
+        tokio::task::spawn_local(async move { proxying.proxy_servers.keep_sweeping().await });
         event_loop.obey(inbox).await;
     });
     Ok(())
@@ -164,6 +169,7 @@ impl EventLoop {
             lane,
             counters,
             deadlines: Deadlines::new(),
+            proxy_servers: LoopServers::default(),
             apps: RefCell::new(BTreeMap::new()),
             slots: RefCell::new(Vec::new()),
             announced: Cell::new(false),
@@ -298,7 +304,8 @@ impl EventLoop {
             .filter_map(|lease| apps.get(&lease.0.id).map(|attached| Rc::clone(&attached.loop_app)))
             .collect();
         drop(apps);
-        let generation = Rc::new(LoopGeneration::new(Arc::clone(generation), loop_apps));
+        let servers = self.proxy_servers.groups(&generation.servers, self.lane);
+        let generation = Rc::new(LoopGeneration::new(Arc::clone(generation), loop_apps, servers));
         self.close_slots(|address| generation.find_listener(address).is_some(), done);
         for (address, socket) in sockets {
             self.listen(&generation, address, socket);

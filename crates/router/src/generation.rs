@@ -10,6 +10,7 @@ use corral_script::{Engine, Program};
 
 use crate::access_log::AccessLog;
 use crate::app::{Lease, LoopApp};
+use crate::proxy::{Groups, LoopGroups};
 use crate::rules::Rules;
 use crate::tls::TlsContext;
 
@@ -23,6 +24,8 @@ pub(crate) struct Generation {
     pub(crate) program: Arc<Program>,
     /// In the order of `config.listeners`.
     pub(crate) tls: Vec<Option<Arc<TlsContext>>>,
+    /// The servers of upstreams and proxies.
+    pub(crate) servers: Groups,
 }
 
 /// A generation as one event loop uses it: counted without atomics.
@@ -34,6 +37,8 @@ pub(crate) struct LoopGeneration {
     pub(crate) apps: Vec<Rc<LoopApp>>,
     /// Evaluates the templates that are JavaScript.
     pub(crate) scripts: Engine,
+    /// The servers of upstreams and proxies.
+    pub(crate) servers: LoopGroups,
 }
 
 impl Generation {
@@ -44,10 +49,10 @@ impl Generation {
 }
 
 impl LoopGeneration {
-    pub(crate) fn new(shared: Arc<Generation>, apps: Vec<Rc<LoopApp>>) -> Self {
+    pub(crate) fn new(shared: Arc<Generation>, apps: Vec<Rc<LoopApp>>, servers: LoopGroups) -> Self {
         let config = shared.config.clone();
         let scripts = Engine::new(Arc::clone(&shared.program));
-        Self { shared, config, apps, scripts }
+        Self { shared, config, apps, scripts, servers }
     }
 
     /// The index of the listener at this address.

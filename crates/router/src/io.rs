@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustls::ServerConfig;
 
-pub(crate) use self::socket::Socket;
+pub(crate) use self::socket::{Socket, Wanted};
 use crate::tls::{Handshake, Session};
 
 /// Bytes given to the kernel in one call of `sendfile`, so that one client does not hold up the others.
@@ -70,6 +70,24 @@ impl Stream {
     /// Waits until the connection is broken. Cancel safe.
     pub(crate) async fn broken(&self) {
         self.socket.broken().await;
+    }
+
+    /// Waits until the client is gone, or has at least said that it sends nothing more; where that is
+    /// `usual`, because the client has announced it, until the connection is broken. Cancel safe.
+    pub(crate) async fn gone(&self, usual: bool) {
+        if !usual && (self.is_read() || self.socket.is_finished().await) {
+            return;
+        }
+        // What the client has sent on is for later.
+        self.socket.broken().await;
+    }
+
+    /// Waits until there is something of what is wanted. Cancel safe.
+    pub(crate) async fn wait(&self, wanted: Wanted) -> io::Result<Wanted> {
+        if wanted.bytes && self.is_read() {
+            return Ok(Wanted { bytes: true, room: false });
+        }
+        self.socket.wait(wanted).await
     }
 
     /// Waits until there is room to write. Cancel safe.

@@ -26,6 +26,7 @@ mod generation;
 mod io;
 mod main_link;
 mod prelude;
+mod proxy;
 mod reply;
 mod routing;
 mod rules;

@@ -18,7 +18,7 @@ use crate::routing::{Target, Way, log};
 use crate::rules::Rules;
 use crate::variables::{Memo, RequestVariables};
 use crate::writer::Writer;
-use crate::{application, buffers, clock, compression, forwarded, script, share};
+use crate::{application, buffers, clock, compression, forwarded, proxy, script, share};
 
 /// The client's connection is of no use any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +140,17 @@ impl<'c> Transaction<'c> {
         self.rewritten.as_deref().unwrap_or_else(|| self.request.head.path(self.request.bytes))
     }
 
+    /// The path that a rewrite has put in the place of the request's, if any has.
+    pub(crate) fn rewritten_path(&self) -> Option<&[u8]> {
+        self.rewritten.as_deref()
+    }
+
+    /// Whether what the peer says about who sent the request is believed.
+    pub(crate) fn peer_is_trusted(&self) -> bool {
+        let rules = &self.settings.listener().forwarded;
+        rules.iter().any(|rule| rule.source.matches(self.connection.peer))
+    }
+
     pub(crate) fn method(&self) -> &'c [u8] {
         self.request.head.method(self.request.bytes)
     }
@@ -172,9 +183,11 @@ impl<'c> Transaction<'c> {
             let share = match target {
                 Target::Application { app, target } => return application::answer(self, app, target).await,
                 Target::Return(answer) => return self.send_return(answer).await,
-                Target::Upstream(index) | Target::Proxy(index) => {
-                    tracing::error!("upstream {index} has no server that could answer");
-                    return self.send_error(502).await;
+                Target::Upstream(upstream) => {
+                    return proxy::answer(self, &settings.generation.servers.upstreams[upstream]).await;
+                }
+                Target::Proxy(proxy) => {
+                    return proxy::answer(self, &settings.generation.servers.proxies[proxy]).await;
                 }
                 Target::Nothing(status) => return self.send_error(status).await,
                 Target::Share(share) => share,
@@ -301,6 +314,23 @@ impl<'c> Transaction<'c> {
         }
         clock::with_date(|date| response::append_trailer(&mut head, &self.trailer(framing, date)));
         Writer::new(framing, self.is_head(), head)
+    }
+
+    /// The head that switches the connection to another protocol, of all that is in the reply's fields.
+    pub(crate) fn open_switch(&mut self) -> Writer {
+        self.reply.status = 101;
+        self.reply.close = true;
+        let mut head = buffers::take();
+        response::append_status_line(&mut head, self.reply.status);
+        for (name, value) in self.reply.fields.iter() {
+            response::append_field(&mut head, name, value);
+        }
+        clock::with_date(|date| {
+            let trailer =
+                Trailer { connection: ConnectionField::Upgrade, ..self.trailer(Framing::NoBody, date) };
+            response::append_trailer(&mut head, &trailer);
+        });
+        Writer::new(Framing::NoBody, false, head)
     }
 
     /// The reply is decided: notes its status, and whether the connection can outlive it.

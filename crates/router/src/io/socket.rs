@@ -6,13 +6,38 @@ use std::net::SocketAddr;
 
 use corral_sys::file::sendfile;
 use corral_sys::socket::send_more;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
 
-/// A client's socket.
+/// A socket of a client or a server.
 pub(crate) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+/// What somebody waits for, or what there is: something to read (the end is something too), room to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) bytes: bool,
+    pub(crate) room: bool,
+}
+
+impl Wanted {
+    fn interest(self) -> Option<Interest> {
+        match (self.bytes, self.room) {
+            (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
+            (true, false) => Some(Interest::READABLE),
+            (false, true) => Some(Interest::WRITABLE),
+            (false, false) => None,
+        }
+    }
+
+    fn of(ready: Ready) -> Self {
+        Self {
+            bytes: ready.is_readable() || ready.is_read_closed(),
+            room: ready.is_writable() || ready.is_write_closed(),
+        }
+    }
 }
 
 impl Socket {
@@ -29,6 +54,38 @@ impl Socket {
         match self {
             Self::Tcp(stream) => stream.read_buf(buffer).await,
             Self::Unix(stream) => stream.read_buf(buffer).await,
+        }
+    }
+
+    /// Reads what there is without waiting.
+    pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.try_read(buffer),
+            Self::Unix(stream) => stream.try_read(buffer),
+        }
+    }
+
+    /// Whether there is neither anything to read nor the end. Costs no system call unless there is.
+    pub(crate) fn is_quiet(&self) -> bool {
+        matches!(self.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Waits for something to read; true when that is the end, false when it is not known. Cancel safe.
+    pub(crate) async fn is_finished(&self) -> bool {
+        let interest = Interest::READABLE | Interest::ERROR;
+        self.ready(interest).await.is_ok_and(|ready| ready.is_read_closed())
+    }
+
+    /// Waits until there is something of what is wanted. Cancel safe.
+    pub(crate) async fn wait(&self, wanted: Wanted) -> io::Result<Wanted> {
+        let Some(interest) = wanted.interest() else { return std::future::pending().await };
+        self.ready(interest).await.map(Wanted::of)
+    }
+
+    async fn ready(&self, interest: Interest) -> io::Result<Ready> {
+        match self {
+            Self::Tcp(stream) => stream.ready(interest).await,
+            Self::Unix(stream) => stream.ready(interest).await,
         }
     }
 

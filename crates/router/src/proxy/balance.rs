@@ -1,0 +1,148 @@
+//! Which server of a group gets a request. Pure: whether servers are usable and how busy they are is asked for.
+
+use std::hash::{BuildHasher, RandomState};
+
+/// Chooses among the servers of one group, for one event loop.
+pub(crate) struct Balancer {
+    method: Method,
+    weights: Box<[u64]>,
+    /// A hash of each server's name: where it stands for `Method::Hash`.
+    seeds: Box<[u64]>,
+    /// How far each is ahead of its share. The sum is always 0.
+    turns: Box<[i64]>,
+    random: u64,
+}
+
+/// How one is chosen, see `corral_config::upstream::Balance`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    RoundRobin,
+    LeastConnections,
+    RandomTwo,
+    Hash,
+}
+
+/// What a choice depends on beside the weights.
+pub(crate) struct Situation<'s> {
+    pub(crate) is_usable: &'s dyn Fn(usize) -> bool,
+    /// Requests in progress.
+    pub(crate) load: &'s dyn Fn(usize) -> u64,
+    /// What `Method::Hash` goes by.
+    pub(crate) key: &'s [u8],
+}
+
+impl Balancer {
+    /// For servers of these names and weights; a weight of 0 is never chosen.
+    pub(crate) fn new<'n>(method: Method, servers: impl Iterator<Item = (&'n str, u64)>) -> Self {
+        let (seeds, weights): (Vec<_>, Vec<_>) =
+            servers.map(|(name, weight)| (hash(name.as_bytes()), weight)).unzip();
+        Self {
+            method,
+            turns: vec![0; weights.len()].into(),
+            weights: weights.into(),
+            seeds: seeds.into(),
+            random: RandomState::new().hash_one(0),
+        }
+    }
+
+    /// The index of the server that gets the request; none when none is usable.
+    pub(crate) fn choose(&mut self, situation: &Situation<'_>) -> Option<usize> {
+        match self.method {
+            Method::RoundRobin => in_turn(&self.weights, &mut self.turns, situation.is_usable),
+            Method::LeastConnections => self.least_busy(situation),
+            Method::RandomTwo => self.of_two(situation),
+            Method::Hash => self.by_hash(situation),
+        }
+    }
+
+    /// The one with the fewest requests for its weight; in turn among equals.
+    fn least_busy(&mut self, situation: &Situation<'_>) -> Option<usize> {
+        let best = self.usable(situation).min_by(|&a, &b| self.compare(a, b, situation))?;
+        let Self { weights, turns, .. } = self;
+        let load = |idx| u128::from((situation.load)(idx));
+        let weight = |idx: usize| u128::from(weights[idx]);
+        let is_equal = |idx| load(idx) * weight(best) == load(best) * weight(idx);
+        in_turn(weights, turns, &|idx| (situation.is_usable)(idx) && is_equal(idx))
+    }
+
+    /// The less busy one of two that are drawn.
+    fn of_two(&mut self, situation: &Situation<'_>) -> Option<usize> {
+        let first = self.draw(situation, None)?;
+        let Some(second) = self.draw(situation, Some(first)) else { return Some(first) };
+        Some(if self.compare(second, first, situation).is_lt() { second } else { first })
+    }
+
+    /// Rendezvous hashing: each server has a score for the text, weighted, and the highest wins. A server that
+    /// comes or goes moves only the texts that it wins or has won.
+    fn by_hash(&self, situation: &Situation<'_>) -> Option<usize> {
+        let key = hash(situation.key);
+        let score = |idx: usize| {
+            let bits = mix(key ^ self.seeds[idx]) >> 11;
+            let uniform = (bits as f64 + 0.5) / (1_u64 << 53) as f64;
+            -(self.weights[idx] as f64) / uniform.ln()
+        };
+        self.usable(situation).max_by(|&a, &b| score(a).total_cmp(&score(b)))
+    }
+
+    fn usable(&self, situation: &Situation<'_>) -> impl Iterator<Item = usize> {
+        (0..self.weights.len()).filter(|&idx| self.weights[idx] > 0 && (situation.is_usable)(idx))
+    }
+
+    /// Which of two has more to do for its weight.
+    fn compare(&self, a: usize, b: usize, situation: &Situation<'_>) -> std::cmp::Ordering {
+        let load = |idx| u128::from((situation.load)(idx));
+        let weight = |idx: usize| u128::from(self.weights[idx]);
+        (load(a) * weight(b)).cmp(&(load(b) * weight(a)))
+    }
+
+    /// A usable server other than `except`, as likely as its weight says.
+    fn draw(&mut self, situation: &Situation<'_>, except: Option<usize>) -> Option<usize> {
+        self.random = self.random.wrapping_add(GOLDEN);
+        let random = mix(self.random);
+        let candidates = || self.usable(situation).filter(|&idx| Some(idx) != except);
+        let total: u64 = candidates().map(|idx| self.weights[idx]).sum();
+        let mut left = random.checked_rem(total)?;
+        for idx in candidates() {
+            match left.checked_sub(self.weights[idx]) {
+                Some(rest) => left = rest,
+                None => return Some(idx),
+            }
+        }
+        None
+    }
+}
+
+/// Smooth weighted round robin: everybody earns its weight, the richest is chosen and pays for all.
+fn in_turn(weights: &[u64], turns: &mut [i64], is_usable: &dyn Fn(usize) -> bool) -> Option<usize> {
+    let mut total = 0;
+    let mut chosen: Option<usize> = None;
+    for idx in (0..weights.len()).filter(|&idx| weights[idx] > 0 && is_usable(idx)) {
+        turns[idx] += weights[idx] as i64;
+        total += weights[idx] as i64;
+        if chosen.is_none_or(|best| turns[idx] > turns[best]) {
+            chosen = Some(idx);
+        }
+    }
+    turns[chosen?] -= total;
+    chosen
+}
+
+/// FNV-1a, mixed: the same in each event loop and after each restart.
+fn hash(text: &[u8]) -> u64 {
+    let fnv = text.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    mix(fnv)
+}
+
+/// The last step of SplitMix64: each bit of the input changes about half of the output's.
+fn mix(mut bits: u64) -> u64 {
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[cfg(test)]
+mod tests;

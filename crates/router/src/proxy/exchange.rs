@@ -1,0 +1,292 @@
+//! One request on one connection to a server, up to the head of the response.
+
+use std::io::{self, IoSlice};
+use std::pin::pin;
+use std::time::Duration;
+
+use corral_config::upstream::Timeouts;
+use corral_http::response::{self, Connection as ConnectionField, Framing, Trailer};
+use corral_http::upstream::{ResponseHead, parse_response};
+
+use super::failure::Failure;
+use super::line::Line;
+use super::upload::Upload;
+use crate::body::BodyError;
+use crate::buffers;
+use crate::connection::Connection;
+use crate::deadline::Elapsed;
+use crate::io::Wanted;
+use crate::transaction::{Gone, Transaction};
+
+/// Room for one read from a server.
+pub(crate) const READ_STEP: usize = 64 * 1024;
+
+/// Longest head of a response, as in Unit.
+const MAX_HEAD: usize = 64 * 1024;
+
+/// A response whose head has arrived.
+pub(crate) struct Answer {
+    pub(crate) head: ResponseHead,
+    /// The head and what came with it.
+    pub(crate) input: Vec<u8>,
+}
+
+/// Why there is no answer.
+pub(crate) enum Broken {
+    /// The server's fault, and whether anything of a response had arrived.
+    Server(Failure),
+    /// The request's body could not be read.
+    Body(BodyError),
+    /// Nobody waits for an answer any more.
+    Gone,
+}
+
+impl From<Failure> for Broken {
+    fn from(failure: Failure) -> Self {
+        Self::Server(failure)
+    }
+}
+
+impl From<Gone> for Broken {
+    fn from(_: Gone) -> Self {
+        Self::Gone
+    }
+}
+
+/// What there is to do next for a request that is on its way.
+pub(crate) enum Event {
+    /// So many bytes were received, or none at the end.
+    Received(io::Result<usize>),
+    /// The server takes more.
+    Room,
+    /// So many bytes came from the client, or none at the end.
+    Client(io::Result<usize>),
+    /// The client is gone.
+    Gone,
+    /// Nothing has happened for too long.
+    Elapsed,
+}
+
+/// A request whose head is still to be sent.
+pub(crate) struct Exchange<'e> {
+    pub(crate) line: &'e mut Line,
+    pub(crate) upload: &'e mut Upload,
+    pub(crate) timeouts: &'e Timeouts,
+    /// The request's head.
+    pub(crate) request: &'e [u8],
+    pub(crate) n_sent: usize,
+}
+
+impl Exchange<'_> {
+    /// Sends the request and waits for the head of the response.
+    pub(crate) async fn run(mut self, tx: &mut Transaction<'_>) -> Result<Answer, Broken> {
+        let mut answer = Answer { head: ResponseHead::default(), input: Vec::new() };
+        let mut send_error = None;
+        loop {
+            if let Err(error) = self.send() {
+                // The server may have answered before it closed.
+                self.upload.abandon();
+                self.n_sent = self.request.len();
+                send_error = Some(error);
+            }
+            if let Some(body) = read_client_now(tx, self.upload) {
+                body.map_err(Broken::Body)?;
+                continue;
+            }
+            match self.next_event(tx, &mut answer.input).await {
+                Event::Received(Ok(n)) if n > 0 => {
+                    if take_head(tx, &mut answer).await? {
+                        return Ok(answer);
+                    }
+                }
+                Event::Received(received) => {
+                    return Err(ended(received, send_error, !answer.input.is_empty()).into());
+                }
+                Event::Room => {}
+                Event::Client(read) => take_body(tx, self.upload, &read).map_err(Broken::Body)?,
+                Event::Gone => return Err(Broken::Gone),
+                Event::Elapsed => return Err(self.elapsed()),
+            }
+        }
+    }
+
+    /// Sends as much as there is room for.
+    fn send(&mut self) -> io::Result<()> {
+        while self.n_sent < self.request.len() {
+            let head = &self.request[self.n_sent..];
+            let pieces = [IoSlice::new(head), IoSlice::new(self.upload.pending())];
+            let pieces = if self.upload.pending().is_empty() { &pieces[..1] } else { &pieces[..] };
+            let Some(n) = write_now(self.line, pieces)? else { return Ok(()) };
+            let n_head = n.min(head.len());
+            self.n_sent += n_head;
+            self.upload.advance(n - n_head)?;
+        }
+        send_body(self.line, self.upload)
+    }
+
+    fn is_blocked(&self) -> bool {
+        self.n_sent < self.request.len() || !self.upload.pending().is_empty()
+    }
+
+    async fn next_event(&mut self, tx: &mut Transaction<'_>, input: &mut Vec<u8>) -> Event {
+        let limit = if self.is_blocked() {
+            self.timeouts.send
+        } else if self.upload.is_starving() {
+            tx.rules().body_read_timeout
+        } else {
+            self.timeouts.response
+        };
+        let wants_room = self.is_blocked();
+        next_event(tx, self.line, self.upload, wants_room, input, limit).await
+    }
+
+    fn elapsed(&self) -> Broken {
+        if self.is_blocked() {
+            Failure::SendTimedOut(self.timeouts.send).into()
+        } else if self.upload.is_starving() {
+            Broken::Body(BodyError::TimedOut)
+        } else {
+            Failure::ResponseTimedOut(self.timeouts.response).into()
+        }
+    }
+}
+
+/// Sends as much of the body as there is room for.
+pub(crate) fn send_body(line: &mut Line, upload: &mut Upload) -> io::Result<()> {
+    while !upload.pending().is_empty() {
+        let Some(n) = write_now(line, &[IoSlice::new(upload.pending())])? else { break };
+        upload.advance(n)?;
+    }
+    Ok(())
+}
+
+/// None when there is no room.
+fn write_now(line: &mut Line, pieces: &[IoSlice<'_>]) -> io::Result<Option<usize>> {
+    match line.try_write(pieces) {
+        Ok(n) => Ok(Some(n)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What happens first: the server sends or takes something, the client sends more of the body or goes away, or
+/// nothing does for too long.
+pub(crate) async fn next_event(
+    tx: &mut Transaction<'_>,
+    line: &mut Line,
+    upload: &Upload,
+    wants_room: bool,
+    input: &mut Vec<u8>,
+    limit: Duration,
+) -> Event {
+    let is_starving = upload.is_starving();
+    let closes = tx.reply.close;
+    let Transaction { connection, rest, .. } = tx;
+    let Connection { stream, deadline, .. } = &mut **connection;
+    let client = async {
+        if is_starving {
+            rest.reserve(crate::body::READ_STEP);
+            return Event::Client(stream.read(rest).await);
+        }
+        stream.gone(closes).await;
+        Event::Gone
+    };
+    let server = async {
+        if wants_room && line.ready(Wanted { bytes: true, room: true }).await.is_ok_and(|ready| !ready.bytes)
+        {
+            return Event::Room;
+        }
+        if input.capacity() == 0 {
+            *input = buffers::take();
+        }
+        input.reserve(READ_STEP);
+        Event::Received(line.read(input).await)
+    };
+    let event = async {
+        tokio::select! {
+            biased;
+            event = server => event,
+            event = client => event,
+        }
+    };
+    deadline.limit(limit, pin!(event)).await.unwrap_or_else(|Elapsed| Event::Elapsed)
+}
+
+/// Takes what came along with the request's head before anybody waits for more.
+pub(crate) fn read_client_now(
+    tx: &mut Transaction<'_>,
+    upload: &mut Upload,
+) -> Option<Result<(), BodyError>> {
+    if !upload.is_starving() {
+        return None;
+    }
+    if let Err(error) = tx.incoming.invite(tx.connection, &tx.rest) {
+        return Some(Err(error));
+    }
+    if tx.rest.is_empty() {
+        return None;
+    }
+    let taken = upload.take(tx);
+    (taken.is_err() || !upload.is_starving()).then_some(taken)
+}
+
+/// Takes what the client has sent.
+pub(crate) fn take_body(
+    tx: &mut Transaction<'_>,
+    upload: &mut Upload,
+    read: &io::Result<usize>,
+) -> Result<(), BodyError> {
+    match read {
+        Ok(n) if *n > 0 => upload.take(tx),
+        _ => Err(BodyError::Gone),
+    }
+}
+
+/// Looks for the head of the response; heads of interim responses are passed over.
+async fn take_head(tx: &mut Transaction<'_>, answer: &mut Answer) -> Result<bool, Broken> {
+    let Answer { head, input } = answer;
+    loop {
+        if !parse_response(head, input).map_err(Failure::from)? {
+            return if input.len() > MAX_HEAD { Err(Failure::TooLarge(MAX_HEAD).into()) } else { Ok(false) };
+        }
+        if head.len() > MAX_HEAD {
+            return Err(Failure::TooLarge(MAX_HEAD).into());
+        }
+        if !head.is_interim() {
+            return Ok(true);
+        }
+        if head.status() == EARLY_HINTS {
+            send_hints(tx, head, input).await?;
+        }
+        input.drain(..head.len());
+        if input.is_empty() {
+            return Ok(false);
+        }
+    }
+}
+
+const EARLY_HINTS: u16 = 103;
+
+/// Passes on what the client may load already (RFC 8297). HTTP/1.0 knows no interim responses.
+async fn send_hints(tx: &mut Transaction<'_>, head: &ResponseHead, input: &[u8]) -> Result<(), Gone> {
+    if tx.request.head.version_minor() == 0 {
+        return Ok(());
+    }
+    let trailer =
+        Trailer { server: None, date: None, framing: Framing::NoBody, connection: ConnectionField::Unsaid };
+    let mut hints = buffers::take();
+    response::append_head(&mut hints, EARLY_HINTS, head.fields(input), &trailer);
+    let sent = tx.send(&mut [IoSlice::new(&hints)]).await;
+    buffers::give(hints);
+    sent
+}
+
+/// The connection has ended before there was a head.
+fn ended(received: io::Result<usize>, send_error: Option<io::Error>, has_begun: bool) -> Failure {
+    match (received, send_error) {
+        _ if has_begun => Failure::Cut,
+        (_, Some(error)) => Failure::Send(error),
+        (Err(error), None) => Failure::Receive(error),
+        (Ok(_), None) => Failure::Closed,
+    }
+}

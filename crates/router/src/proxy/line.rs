@@ -1,0 +1,69 @@
+//! A connection to a server: a socket, with or without TLS on top.
+
+use std::io::{self, IoSlice};
+
+use super::tls::Session;
+use crate::io::{Socket, Wanted};
+
+/// A connection to a server.
+pub(crate) struct Line {
+    socket: Socket,
+    tls: Option<Box<Session>>,
+    n_requests: u32,
+}
+
+impl Line {
+    /// A connection without TLS, or with a session whose handshake is done.
+    pub(crate) fn new(socket: Socket, tls: Option<Box<Session>>) -> Self {
+        Self { socket, tls, n_requests: 0 }
+    }
+
+    /// Counts a request that is sent on it; true when it is not the first.
+    pub(crate) fn begin_request(&mut self) -> bool {
+        self.n_requests = self.n_requests.saturating_add(1);
+        self.n_requests > 1
+    }
+
+    pub(crate) fn n_requests(&self) -> u32 {
+        self.n_requests
+    }
+
+    /// Appends what there is to read, and waits for it; 0 at the end. Cancel safe.
+    pub(crate) async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        match &mut self.tls {
+            None => self.socket.read(buffer).await,
+            Some(session) => session.read(&self.socket, buffer).await,
+        }
+    }
+
+    /// Writes as much of the pieces as there is room for.
+    pub(crate) fn try_write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        match &mut self.tls {
+            None => self.socket.try_write(pieces),
+            Some(session) => session.try_write(&self.socket, pieces),
+        }
+    }
+
+    /// Waits until it is ready for something that is wanted. Cancel safe.
+    pub(crate) async fn ready(&self, mut wanted: Wanted) -> io::Result<Wanted> {
+        wanted.room |= self.tls.as_ref().is_some_and(|session| session.wants_room());
+        self.socket.wait(wanted).await
+    }
+
+    /// Whether nothing was received since the last response: neither the connection's end, nor what nobody
+    /// has asked for. Costs no system call unless there is something.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        match &mut self.tls {
+            None => self.socket.is_quiet(),
+            Some(session) => session.is_quiet(&self.socket),
+        }
+    }
+
+    /// Says that nothing more will be written.
+    pub(crate) async fn shut_down(&mut self) -> io::Result<()> {
+        if let Some(session) = &mut self.tls {
+            session.say_goodbye(&self.socket);
+        }
+        self.socket.shut_down().await
+    }
+}

@@ -1,0 +1,137 @@
+//! The response of a server on its way to the client: fields as they are, the body as fast as the client takes it.
+
+use std::io;
+
+use corral_config::upstream::Timeouts;
+use corral_http::upstream::{Body, ResponseHead};
+
+use super::download::Download;
+use super::exchange::{Answer, Event, next_event, read_client_now, send_body, take_body};
+use super::failure::Failure;
+use super::line::Line;
+use super::upload::Upload;
+use crate::transaction::{Gone, Transaction};
+use crate::writer::Writer;
+
+/// What came of a response.
+#[derive(Debug)]
+pub(crate) enum Relayed {
+    /// All of it was sent; whether the connection can be used again.
+    Complete { reusable: bool },
+    /// It was wrong before anything was sent.
+    Refused(Failure),
+    /// It broke off, and the client's connection with it.
+    Cut(Failure),
+}
+
+/// A connection whose response is passed on, while the request may still be on its way.
+pub(crate) struct Relay<'r> {
+    pub(crate) line: &'r mut Line,
+    pub(crate) upload: &'r mut Upload,
+    pub(crate) timeouts: &'r Timeouts,
+}
+
+impl Relay<'_> {
+    /// Passes a response on whose head is there.
+    pub(crate) async fn run(
+        &mut self,
+        tx: &mut Transaction<'_>,
+        answer: &mut Answer,
+    ) -> Result<Relayed, Gone> {
+        let Answer { head, input } = answer;
+        let is_head = tx.is_head();
+        let mut download = Download::new(head.body(is_head));
+        let (piece, is_last) = match download.take(&input[head.len()..]) {
+            Ok(taken) => taken,
+            Err(error) => return Ok(Relayed::Refused(error.into())),
+        };
+        let mut writer = open(tx, head, input);
+        let failure = if is_last {
+            writer.finish(tx, piece).await?;
+            None
+        } else {
+            writer.send(tx, piece).await?;
+            self.pass_on(tx, writer, &mut download, input).await?
+        };
+        Ok(match failure {
+            Some(failure) => Relayed::Cut(failure),
+            None => {
+                let stays = head.keep_alive(is_head) && !download.has_excess();
+                Relayed::Complete { reusable: stays && self.upload.is_sent() }
+            }
+        })
+    }
+
+    /// Passes on what follows, piece by piece; why it broke off, if it did.
+    async fn pass_on(
+        &mut self,
+        tx: &mut Transaction<'_>,
+        mut writer: Writer,
+        download: &mut Download,
+        input: &mut Vec<u8>,
+    ) -> Result<Option<Failure>, Gone> {
+        loop {
+            writer.flush(tx).await?;
+            let n = match self.receive(tx, input).await? {
+                Ok(n) => n,
+                Err(failure) => return Ok(Some(failure)),
+            };
+            if n == 0 {
+                if !download.ends_with_connection() {
+                    return Ok(Some(Failure::Receive(io::ErrorKind::UnexpectedEof.into())));
+                }
+                writer.finish(tx, b"").await?;
+                return Ok(None);
+            }
+            match download.take(input) {
+                Ok((piece, true)) => {
+                    writer.finish(tx, piece).await?;
+                    return Ok(None);
+                }
+                // Framing alone.
+                Ok((b"", false)) => {}
+                Ok((piece, false)) => writer.send(tx, piece).await?,
+                Err(error) => return Ok(Some(error.into())),
+            }
+        }
+    }
+
+    /// Waits for more of the response, and sends the rest of the request meanwhile; 0 at the end.
+    async fn receive(
+        &mut self,
+        tx: &mut Transaction<'_>,
+        input: &mut Vec<u8>,
+    ) -> Result<Result<usize, Failure>, Gone> {
+        input.clear();
+        loop {
+            if send_body(self.line, self.upload).is_err() {
+                // It has answered and wants no more.
+                self.upload.abandon();
+            }
+            if let Some(taken) = read_client_now(tx, self.upload) {
+                taken.map_err(|_| Gone)?;
+                continue;
+            }
+            let wants_room = !self.upload.pending().is_empty();
+            match next_event(tx, self.line, self.upload, wants_room, input, self.timeouts.read).await {
+                Event::Received(received) => return Ok(received.map_err(Failure::Receive)),
+                Event::Room => {}
+                Event::Client(read) => take_body(tx, self.upload, &read).map_err(|_| Gone)?,
+                Event::Gone => return Err(Gone),
+                Event::Elapsed => return Ok(Err(Failure::ReadTimedOut(self.timeouts.read))),
+            }
+        }
+    }
+}
+
+fn open(tx: &mut Transaction<'_>, head: &ResponseHead, input: &[u8]) -> Writer {
+    for (name, value) in head.fields(input) {
+        tx.reply.fields.push(name, value);
+    }
+    let length = match head.body(tx.is_head()) {
+        Body::Absent => head.content_length(),
+        Body::Length(length) => Some(length),
+        Body::Chunked | Body::UntilClose => None,
+    };
+    tx.open(head.status(), length)
+}

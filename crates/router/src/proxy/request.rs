@@ -1,0 +1,164 @@
+//! The head of a request as a server gets it.
+
+use std::io::Write;
+use std::net::IpAddr;
+
+use corral_config::upstream::Host;
+use corral_http::path::append_encoded_path;
+use corral_http::request::{Head, Name};
+use corral_http::upstream::{is_hop_by_hop, is_named};
+use corral_http::{list, response};
+
+use super::server::Server;
+use crate::transaction::Transaction;
+
+/// Appends the head. `length` is that of the body, if there is one.
+pub(crate) fn append_head(tx: &Transaction<'_>, server: &Server, length: Option<u64>, out: &mut Vec<u8>) {
+    out.extend_from_slice(tx.method());
+    out.push(b' ');
+    append_target(tx, out);
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    append_fields(tx, server, out);
+    if let Some(length) = length {
+        response::append_field(out, b"Content-Length", itoa::Buffer::new().format(length).as_bytes());
+    }
+    if let Some(protocol) = wanted_upgrade(tx) {
+        response::append_field(out, b"Connection", b"upgrade");
+        response::append_field(out, b"Upgrade", protocol);
+    } else if server.options.keepalive.connections == 0 {
+        response::append_field(out, b"Connection", b"close");
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The target as received, or the rewritten path with the query as received. What could end the request
+/// line, or another field of it, is escaped.
+fn append_target(tx: &Transaction<'_>, out: &mut Vec<u8>) {
+    let (head, bytes) = (tx.request.head, tx.request.bytes);
+    let Some(path) = tx.rewritten_path() else { return append_escaped(head.target(bytes), out) };
+    if !path.starts_with(b"/") {
+        out.push(b'/');
+    }
+    append_encoded_path(path, out);
+    if let Some(query) = head.query(bytes) {
+        out.push(b'?');
+        append_escaped(query, out);
+    }
+}
+
+fn append_escaped(target: &[u8], out: &mut Vec<u8>) {
+    if !target.iter().any(|&byte| byte <= b' ' || byte == 0x7f) {
+        return out.extend_from_slice(target);
+    }
+    for &byte in target {
+        if byte <= b' ' || byte == 0x7f {
+            write!(out, "%{byte:02X}").expect("writing to memory cannot fail");
+        } else {
+            out.push(byte);
+        }
+    }
+}
+
+fn append_fields(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
+    let (head, bytes) = (tx.request.head, tx.request.bytes);
+    if !head.has(Name::Host) {
+        append_host(server, out);
+    }
+    let names_fields = head.has(Name::Connection);
+    let forwarded = !server.options.hide_client;
+    for (name, value) in head.fields(bytes) {
+        let is_ours = is_hop_by_hop(name) || (forwarded && is_forwarded(name));
+        if is_ours || (names_fields && is_named(name, head.values(bytes, Name::Connection))) {
+            continue;
+        }
+        append_line(name, value, out);
+    }
+    if forwarded {
+        append_forwarded(tx, out);
+    }
+}
+
+/// Name and value come from a head that was checked.
+fn append_line(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// HTTP/1.1 demands a Host, which clients of HTTP/1.0 may not send.
+fn append_host(server: &Server, out: &mut Vec<u8>) {
+    let host = match &server.origin.host {
+        Host::Address(address) => match address {
+            corral_config::address::ListenAddress::Inet(address) => address.to_string(),
+            _ => "localhost".to_owned(),
+        },
+        named @ Host::Named { .. } => named.to_string(),
+    };
+    response::append_field(out, b"Host", host.as_bytes());
+}
+
+const FORWARDED_FOR: &[u8] = b"X-Forwarded-For";
+const FORWARDED_PROTO: &[u8] = b"X-Forwarded-Proto";
+const FORWARDED_HOST: &[u8] = b"X-Forwarded-Host";
+
+fn is_forwarded(name: &[u8]) -> bool {
+    let text = match name.len() {
+        15 => FORWARDED_FOR,
+        16 => FORWARDED_HOST,
+        17 => FORWARDED_PROTO,
+        _ => return false,
+    };
+    name.eq_ignore_ascii_case(text)
+}
+
+/// Who asks, how and for what. The peer is added to a list that others have begun; what a trusted proxy has said
+/// about protocol and host is kept.
+fn append_forwarded(tx: &Transaction<'_>, out: &mut Vec<u8>) {
+    let (head, bytes) = (tx.request.head, tx.request.bytes);
+    let is_trusted = tx.peer_is_trusted();
+    let said = |wanted: &'static [u8]| {
+        head.fields(bytes).filter(move |(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value)
+    };
+    out.extend_from_slice(FORWARDED_FOR);
+    out.extend_from_slice(b": ");
+    for value in said(FORWARDED_FOR) {
+        out.extend_from_slice(value);
+        out.extend_from_slice(b", ");
+    }
+    append_peer(tx.connection.peer.map(|peer| peer.ip()), out);
+    out.extend_from_slice(b"\r\n");
+    let protocol: &[u8] = if tx.client.tls { b"https" } else { b"http" };
+    let kept = |wanted| said(wanted).next().filter(|_| is_trusted);
+    append_line(FORWARDED_PROTO, kept(FORWARDED_PROTO).unwrap_or(protocol), out);
+    if let Some(host) = kept(FORWARDED_HOST).or_else(|| head.value(bytes, Name::Host)) {
+        append_line(FORWARDED_HOST, host, out);
+    }
+}
+
+fn append_peer(peer: Option<IpAddr>, out: &mut Vec<u8>) {
+    match peer {
+        Some(IpAddr::V6(ip)) => match ip.to_ipv4_mapped() {
+            Some(ip) => write!(out, "{ip}"),
+            None => write!(out, "{ip}"),
+        },
+        Some(ip) => write!(out, "{ip}"),
+        None => write!(out, "unix:"),
+    }
+    .expect("writing to memory cannot fail");
+}
+
+/// What the client wants to switch to, unless that is HTTP/2: requests on such a connection would pass by the
+/// rules of this server.
+pub(crate) fn wanted_upgrade<'t>(tx: &Transaction<'t>) -> Option<&'t [u8]> {
+    let (head, bytes): (&'t Head, &'t [u8]) = (tx.request.head, tx.request.bytes);
+    let protocol = head.value(bytes, Name::Upgrade)?;
+    let mut options = head.values(bytes, Name::Connection).flat_map(list);
+    let is_asked_for =
+        head.version_minor() >= 1 && options.any(|option| option.eq_ignore_ascii_case(b"upgrade"));
+    let is_http = |name: &[u8]| {
+        name.eq_ignore_ascii_case(b"h2c")
+            || name.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"http/"))
+    };
+    (is_asked_for && !list(protocol).any(is_http)).then_some(protocol)
+}

@@ -1,0 +1,149 @@
+//! Host names of servers: looked up off the event loops, again when their time is over, and kept when that
+//! fails.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use corral_config::upstream::Host;
+use hickory_resolver::TokioResolver;
+use tokio::sync::watch;
+
+/// A look-up holds for at least and at most this long, whatever its records say: the first for the sake of the
+/// name servers, the second because a file of hosts has no time to live.
+const MIN_TTL: Duration = Duration::from_secs(1);
+const MAX_TTL: Duration = Duration::from_secs(300);
+
+/// How soon a look-up that has failed is made again, at first and at last.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LAST_RETRY: Duration = Duration::from_secs(30);
+
+/// All names that are looked up.
+#[derive(Default)]
+pub(crate) struct Resolver {
+    names: Mutex<HashMap<String, Weak<Name>>>,
+}
+
+/// A host name and what it stands for. Looked up as long as it exists.
+pub(crate) struct Name {
+    host: String,
+    known: watch::Sender<Known>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Known {
+    addresses: Arc<[IpAddr]>,
+    /// There was an answer, if only that there is no such name.
+    tried: bool,
+}
+
+/// A name's addresses as one event loop sees them.
+#[derive(Clone)]
+pub(crate) struct Addresses {
+    known: watch::Receiver<Known>,
+    current: Arc<[IpAddr]>,
+}
+
+impl Resolver {
+    /// What a host stands for, if it is a name. A new name is looked up at once.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, in which it is looked up.
+    pub(crate) fn name(&self, host: &Host) -> Option<Arc<Name>> {
+        let Host::Named { name: host, .. } = host else { return None };
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.retain(|_, name| name.strong_count() > 0);
+        if let Some(name) = names.get(host).and_then(Weak::upgrade) {
+            return Some(name);
+        }
+        let name = Arc::new(Name { host: host.clone(), known: watch::Sender::new(Known::default()) });
+        names.insert(host.clone(), Arc::downgrade(&name));
+        tokio::spawn(keep_up(Arc::downgrade(&name)));
+        Some(name)
+    }
+}
+
+impl Name {
+    /// Its addresses, now and later.
+    pub(crate) fn addresses(&self) -> Addresses {
+        let mut known = self.known.subscribe();
+        known.mark_changed();
+        Addresses { known, current: Arc::default() }
+    }
+
+    async fn look_up(&self) -> Result<(Vec<IpAddr>, Duration), hickory_resolver::net::NetError> {
+        // A new one each time: the system's files may have changed, and its cache has nothing that would hold.
+        let resolver = TokioResolver::builder_tokio()?.build()?;
+        let found = resolver.lookup_ip(format!("{}.", self.host)).await;
+        // A name without dots may be completed by the system's search list.
+        let found = match found {
+            Err(_) if !self.host.contains('.') => resolver.lookup_ip(self.host.as_str()).await,
+            found => found,
+        }?;
+        let ttl = found.valid_until().saturating_duration_since(Instant::now());
+        Ok((found.iter().collect(), ttl.clamp(MIN_TTL, MAX_TTL)))
+    }
+
+    /// Looks the name up; how long that holds, or what went wrong.
+    async fn refresh(&self) -> Result<Duration, String> {
+        let found = self.look_up().await.map_err(|error| error.to_string());
+        let (mut addresses, ttl) = match found {
+            Ok((addresses, _)) if addresses.is_empty() => {
+                self.known.send_modify(|known| known.tried = true);
+                return Err("it has no addresses".to_owned());
+            }
+            Ok(found) => found,
+            Err(error) => {
+                self.known.send_modify(|known| known.tried = true);
+                return Err(error);
+            }
+        };
+        addresses.sort_unstable();
+        addresses.dedup();
+        self.known.send_if_modified(|known| {
+            let is_news = !known.tried || *known.addresses != *addresses;
+            *known = Known { addresses: addresses.into(), tried: true };
+            is_news
+        });
+        Ok(ttl)
+    }
+}
+
+/// Looks a name up until nobody needs it any more.
+async fn keep_up(name: Weak<Name>) {
+    let mut retry = FIRST_RETRY;
+    loop {
+        let Some(name) = name.upgrade() else { return };
+        let pause = match name.refresh().await {
+            Ok(ttl) => {
+                retry = FIRST_RETRY;
+                ttl
+            }
+            Err(error) => {
+                let kept = name.known.borrow().addresses.len();
+                tracing::error!("look up \"{}\": {error}; {kept} known addresses are kept", name.host);
+                retry = (retry * 2).min(LAST_RETRY);
+                retry / 2
+            }
+        };
+        drop(name);
+        tokio::time::sleep(pause).await;
+    }
+}
+
+impl Addresses {
+    /// What is known now. Free of locks unless there is news.
+    pub(crate) fn current(&mut self) -> &[IpAddr] {
+        if self.known.has_changed().unwrap_or(false) {
+            self.current = Arc::clone(&self.known.borrow_and_update().addresses);
+        }
+        &self.current
+    }
+
+    /// Waits for the first answer. Cancel safe.
+    pub(crate) async fn wait(&mut self) {
+        // An error means that the name is gone, and with it the hope for an answer.
+        let _ = self.known.wait_for(|known| known.tried).await;
+    }
+}

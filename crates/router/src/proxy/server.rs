@@ -1,0 +1,143 @@
+//! The servers that a configuration names, as all event loops share them.
+
+use std::sync::Arc;
+
+use corral_config::upstream::{HealthCheck, Origin, PassiveHealth, ProxyOptions, Upstream};
+
+use super::health::Health;
+use super::resolve::{Name, Resolver};
+use super::tls::{TlsTarget, Trust};
+use crate::counters::Counter;
+
+/// All groups of a configuration.
+#[derive(Default)]
+pub(crate) struct Groups {
+    /// In the order of `Config::upstreams`.
+    pub(crate) upstreams: Vec<Arc<Group>>,
+    /// In the order of `Config::proxies`.
+    pub(crate) proxies: Vec<Arc<Group>>,
+}
+
+/// Servers that share the requests of an upstream, or the one of a `proxy`.
+pub(crate) struct Group {
+    pub(crate) upstream: Upstream,
+    /// In the order of `upstream.servers`.
+    pub(crate) servers: Vec<Arc<Server>>,
+}
+
+/// One server: where it is, how it is spoken to, and how it does.
+pub(crate) struct Server {
+    pub(crate) origin: Origin,
+    /// The origin as text.
+    pub(crate) text: String,
+    pub(crate) options: ProxyOptions,
+    pub(crate) passive: PassiveHealth,
+    pub(crate) check: Option<HealthCheck>,
+    /// What its host name stands for, if it has one.
+    pub(crate) name: Option<Arc<Name>>,
+    /// For `https://`.
+    pub(crate) tls: Option<TlsTarget>,
+    pub(crate) health: Health,
+    /// One for each event loop.
+    pub(crate) figures: Box<[Figures]>,
+}
+
+/// What one event loop has done with a server. No two loops write to the same cache line.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct Figures {
+    /// Requests in progress.
+    pub(crate) active: Counter,
+    pub(crate) requests: Counter,
+    pub(crate) failures: Counter,
+}
+
+/// What is needed to make servers of a configuration.
+pub(crate) struct Workshop<'w> {
+    pub(crate) n_loops: usize,
+    pub(crate) resolver: &'w Resolver,
+    pub(crate) trust: Trust<'w>,
+    /// Servers that stay as they are are taken over, with all that is known of them.
+    pub(crate) previous: Option<&'w Groups>,
+}
+
+/// A server that cannot be spoken to as the configuration wants it.
+#[derive(Debug, thiserror::Error)]
+#[error("upstream \"{group}\", server \"{server}\"")]
+pub(crate) struct ServerError {
+    group: String,
+    server: String,
+    #[source]
+    source: super::tls::TlsError,
+}
+
+impl Workshop<'_> {
+    /// The groups of a configuration.
+    pub(crate) fn groups(
+        &mut self,
+        upstreams: &[Upstream],
+        proxies: &[Upstream],
+    ) -> Result<Groups, ServerError> {
+        let upstreams = upstreams.iter().map(|upstream| self.group(upstream, |known| &known.upstreams));
+        let upstreams = upstreams.collect::<Result<_, _>>()?;
+        let proxies = proxies.iter().map(|proxy| self.group(proxy, |known| &known.proxies));
+        Ok(Groups { upstreams, proxies: proxies.collect::<Result<_, _>>()? })
+    }
+
+    fn group(
+        &mut self,
+        upstream: &Upstream,
+        kind: fn(&Groups) -> &Vec<Arc<Group>>,
+    ) -> Result<Arc<Group>, ServerError> {
+        let known =
+            self.previous.into_iter().flat_map(kind).find(|known| known.upstream.name == upstream.name);
+        let servers = upstream.servers.iter().map(|server| {
+            match known.and_then(|known| known.same(upstream, &server.origin)) {
+                Some(server) => Ok(server),
+                None => self.server(upstream, &server.origin),
+            }
+        });
+        let servers = servers.collect::<Result<_, _>>()?;
+        Ok(Arc::new(Group { upstream: upstream.clone(), servers }))
+    }
+
+    fn server(&mut self, upstream: &Upstream, origin: &Origin) -> Result<Arc<Server>, ServerError> {
+        let text = origin.to_string();
+        let tls = origin.tls.then(|| self.trust.target(origin, &upstream.options.tls)).transpose();
+        let tls =
+            tls.map_err(|source| ServerError { group: upstream.name.clone(), server: text.clone(), source })?;
+        Ok(Arc::new(Server {
+            origin: origin.clone(),
+            text,
+            options: upstream.options.clone(),
+            passive: upstream.passive,
+            check: upstream.health.clone(),
+            name: self.resolver.name(&origin.host),
+            tls,
+            health: Health::default(),
+            figures: (0..self.n_loops).map(|_| Figures::default()).collect(),
+        }))
+    }
+}
+
+impl Group {
+    /// The server of this group that is exactly what `upstream` asks for at this origin.
+    fn same(&self, upstream: &Upstream, origin: &Origin) -> Option<Arc<Server>> {
+        let same = |server: &&Arc<Server>| {
+            server.origin == *origin
+                && server.options == upstream.options
+                && server.passive == upstream.passive
+                && server.check == upstream.health
+                // The bundle behind the name may be another one by now.
+                && server.options.tls.ca.is_none()
+        };
+        self.servers.iter().find(same).cloned()
+    }
+}
+
+impl Server {
+    /// Requests in progress in all event loops.
+    pub(crate) fn n_active(&self) -> u64 {
+        self.figures.iter().map(|figures| figures.active.get()).sum()
+    }
+}

@@ -1,0 +1,157 @@
+//! One TLS session with a server.
+
+use std::io::{self, BufRead, IoSlice, Read, Write};
+
+use rustls::ClientConnection;
+
+use super::TlsTarget;
+use crate::io::{Socket, Wanted};
+
+/// A session; its handshake is done once it is in use.
+pub(crate) struct Session {
+    connection: ClientConnection,
+}
+
+impl Session {
+    /// Connects, and convinces itself of who the server is.
+    pub(crate) async fn connect(socket: &Socket, target: &TlsTarget) -> io::Result<Self> {
+        let connection = ClientConnection::new(target.config.clone(), target.name.clone());
+        let mut session = Self { connection: connection.map_err(io::Error::other)? };
+        while session.connection.is_handshaking() {
+            session.flush(socket)?;
+            match session.receive(socket) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => session.wait(socket).await?,
+                Err(error) => {
+                    // The server learns why, if there is room for it.
+                    let _ = session.flush(socket);
+                    return Err(error);
+                }
+            }
+        }
+        session.flush(socket)?;
+        Ok(session)
+    }
+
+    /// As `Line::read`. All that was decrypted is taken before anybody waits, so that a socket with nothing to
+    /// read means a session with nothing to read.
+    pub(crate) async fn read(&mut self, socket: &Socket, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        loop {
+            match self.take_plaintext(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return result,
+            }
+            self.flush(socket)?;
+            match self.receive(socket) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(socket).await?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// As `Line::try_write`. What is encrypted and not sent goes out with the next call of anything.
+    pub(crate) fn try_write(&mut self, socket: &Socket, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.flush(socket)?;
+        if self.connection.wants_write() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let n = self.connection.writer().write_vectored(pieces)?;
+        self.flush(socket)?;
+        Ok(n)
+    }
+
+    /// Whether something encrypted is still to be sent.
+    pub(crate) fn wants_room(&self) -> bool {
+        self.connection.wants_write()
+    }
+
+    /// As `Line::is_quiet`; tickets and the like are no noise.
+    pub(crate) fn is_quiet(&mut self, socket: &Socket) -> bool {
+        loop {
+            match self.receive(socket) {
+                Ok(0) => return false,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => return false,
+            }
+        }
+        let left = self.connection.reader().fill_buf().map(<[u8]>::len);
+        matches!(left, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Tells the server that this is the end, if there is room for it.
+    pub(crate) fn say_goodbye(&mut self, socket: &Socket) {
+        self.connection.send_close_notify();
+        // The connection ends in any case.
+        let _ = self.flush(socket);
+    }
+
+    fn take_plaintext(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        let before = buffer.len();
+        loop {
+            let mut reader = self.connection.reader();
+            let plaintext = match reader.fill_buf() {
+                Ok(plaintext) => plaintext,
+                Err(_) if buffer.len() > before => break,
+                Err(error) => return Err(error),
+            };
+            let n = plaintext.len();
+            if n == 0 {
+                break;
+            }
+            buffer.extend_from_slice(plaintext);
+            reader.consume(n);
+        }
+        Ok(buffer.len() - before)
+    }
+
+    /// Receives and decrypts; 0 at the end.
+    fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
+        let n = self.connection.read_tls(&mut Direct(socket))?;
+        self.connection
+            .process_new_packets()
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        Ok(n)
+    }
+
+    /// Sends what is encrypted, as far as there is room.
+    fn flush(&mut self, socket: &Socket) -> io::Result<()> {
+        while self.connection.wants_write() {
+            match self.connection.write_tls(&mut Direct(socket)) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait(&self, socket: &Socket) -> io::Result<()> {
+        socket.wait(Wanted { bytes: true, room: self.wants_room() }).await.map(drop)
+    }
+}
+
+/// A socket that is read and written without waiting.
+struct Direct<'s>(&'s Socket);
+
+impl Read for Direct<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.try_read(buffer)
+    }
+}
+
+impl Write for Direct<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.0.try_write(pieces)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

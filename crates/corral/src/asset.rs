@@ -28,7 +28,7 @@ pub(crate) fn command(command: &AssetCommand, kind: AssetKind, daemon: &Daemon) 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Replaces a bundle while it is used, unless told otherwise: the daemon refuses that.
+/// Without `replace` the daemon refuses a name that is taken.
 fn upload(
     daemon: &Daemon,
     kind: AssetKind,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use corral_testkit::{Daemon, daemon, eventually, php_app, site};
+use corral_testkit::{Authority, Daemon, daemon, eventually, php_app, site};
 use serde_json::json;
 
 use crate::tool::{Tool, text};
@@ -258,4 +258,48 @@ fn unitctl_s_usual_commands() {
     assert!(unitctl(&["completion", "bash"]).output().contains("unitctl"));
     unitctl(&["status", "-f", "xml"]).fails(&["xml"]);
     Tool::called("unitctl", &["-s", "unix:/nonexistent/control", "status"]).fails(&["/nonexistent/control"]);
+}
+
+#[test]
+fn uploads_are_listed_shown_replaced_and_removed() {
+    let server = two_answers();
+    let authority = Authority::new("Test");
+    let site = site()
+        .file("one.pem", authority.server("one", &["www.example.org"]).pem())
+        .file("two.pem", authority.server("two", &["www.example.org"]).pem())
+        .file("bad.pem", "no certificate")
+        .file("half.js", "export default { half")
+        .file("good.js", "export default { hello() { return 'hello' } }");
+    let file = |name: &str| site.path(name).display().to_string();
+    let certificate = |arguments: &[&str]| corral(&server, &[&["certificate"], arguments].concat());
+    assert_eq!(certificate(&["list"]).output(), "");
+    certificate(&["put", "www/a", &file("one.pem")]).output();
+    assert!(certificate(&["list"]).output().starts_with("www/a\tone\tuntil "));
+    certificate(&["put", "www/a", &file("two.pem")]).fails(&["Certificate already exists"]);
+    certificate(&["put", "www/a", &file("two.pem"), "--replace"]).output();
+    assert!(certificate(&["show", "www/a"]).output().contains("\"two\""));
+    certificate(&["put", "b", &file("bad.pem")]).fails(&["Invalid certificate"]);
+    certificate(&["put", "b", "/nonexistent.pem"]).fails(&["/nonexistent.pem"]);
+    certificate(&["delete", "www/a"]).output();
+    certificate(&["show", "www/a"]).fails(&["Certificate doesn't exist"]);
+    let module = |arguments: &[&str]| corral(&server, &[&["js-module"], arguments].concat());
+    module(&["put", "greet", &file("good.js")]).output();
+    assert_eq!(module(&["list"]).output(), "greet\n");
+    assert!(module(&["show", "greet"]).output().contains("hello"));
+    module(&["put", "half", &file("half.js")]).fails(&["Invalid JS module"]);
+    module(&["delete", "greet"]).output();
+}
+
+#[test]
+fn a_change_by_somebody_else_is_not_overwritten() {
+    let server = two_answers();
+    let meanwhile = format!(
+        "'{}' unitc -q DELETE /config/routes/0; sed -i s/404/410/",
+        corral_testkit::executables().corral.display()
+    );
+    let edit = corral(&server, &["config", "edit"]).environment("UNIT_CTRL", &control(&server));
+    let ended = edit.environment("EDITOR", &meanwhile).fails(&["changed by somebody else meanwhile"]);
+    let kept = ended.stderr.rsplit("what you wrote is in ").next().expect("it was kept").trim().to_owned();
+    fs::remove_file(kept).expect("remove it");
+    server.get("/a").expect(404);
 }

@@ -3,7 +3,9 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use corral_testkit::{Builder, Daemon, Run, Signal, Site, daemon, eventually, signal, site};
+use corral_testkit::{
+    Authority, Builder, Client, Daemon, Run, Signal, Site, TlsClient, daemon, eventually, signal, site,
+};
 use serde_json::json;
 
 use crate::tool::{Tool, text};
@@ -281,4 +283,28 @@ fn assets_beside_the_files_are_known() {
     check(&site, "any.yaml", Ok(()));
     check(&site, "with/there.yaml", Ok(()));
     check(&site, "with/not.yaml", Err(&["with/not.yaml:2:33: /listeners/*:443/tls/certificate"]));
+}
+
+#[test]
+fn tls_works_with_certificates_beside_the_files() {
+    let authority = Authority::new("Test");
+    let bundle = |name: &str| authority.server(name, &["www.example.org"]);
+    let listener = "listeners:\n  '${env:SITE}':\n    pass: routes\n    tls: {certificate: www}\nroutes:\n- action: {return: 201}\n";
+    let first = bundle("first");
+    let site = site().file("site.yaml", listener).file("certificates/www.pem", first.pem());
+    let (server, address) = start(&site, "site.yaml", &[]);
+    let shown = || {
+        let mut client =
+            Client::connect_tls(address.socket(), &TlsClient::new(&authority), "www.example.org");
+        client.get("/").expect(201);
+        server.control().get("/certificates/www/chain/0/subject/common_name").json()
+    };
+    assert_eq!(shown(), "first");
+    site.write("certificates/www.pem", bundle("second").pem());
+    signal(server.pid(), Signal::HUP);
+    eventually("the new certificate is in force", || (shown() == "second").then_some(()));
+    site.write("certificates/www.pem", "no certificate");
+    signal(server.pid(), Signal::HUP);
+    server.expect_log("the configuration files are invalid: /listeners/");
+    assert_eq!(shown(), "second");
 }

@@ -13,6 +13,7 @@ use crate::body::Stored;
 use crate::buffers;
 use crate::connection::Connection;
 use crate::deadline::Elapsed;
+use crate::telemetry::TRACEPARENT;
 use crate::transaction::{Gone, Request, Transaction};
 use crate::writer::Writer;
 
@@ -59,7 +60,10 @@ fn encode(tx: &Transaction<'_>, body: &Stored, target: u16) -> Vec<u8> {
         body_complete: matches!(body.rest, RequestBody::Complete),
     };
     let mut payload = buffers::take();
-    let fields = head.fields(bytes).filter(|(name, _)| !is_hop_by_hop(name));
+    let parent = tx.trace.as_ref().map(|trace| trace.header());
+    let replaced = |name: &[u8]| parent.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
+    let fields = head.fields(bytes).filter(|(name, _)| !is_hop_by_hop(name) && !replaced(name));
+    let fields = fields.chain(parent.as_ref().map(|parent| (TRACEPARENT, &parent[..])));
     message::encode_request(&mut payload, &request, fields);
     payload.extend_from_slice(&body.inline);
     payload

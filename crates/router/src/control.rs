@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use corral_channel::{Bell, Lane, LaneReceiver, Shape, WorkerBell, WorkerPort};
 use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, AssetKind, Assets};
+use corral_config::settings::TelemetrySettings;
 use corral_config::{Config, Known, json, validate};
 use corral_ipc::link::Link;
 use corral_ipc::message::{
@@ -27,6 +28,7 @@ use crate::generation::Generation;
 use crate::main_link::MainLink;
 use crate::proxy::{Checks, Groups, Resolver, ServerError, Trust, Workshop};
 use crate::rules::Rules;
+use crate::telemetry::Telemetry;
 use crate::{console, script, temp, tls};
 
 /// How often spare workers and missing ones are looked for.
@@ -235,14 +237,25 @@ impl Control {
         let tls = tls::contexts(&config.listeners, assets, &before)?;
         let servers = self.servers(&config, assets)?;
         let program = script::program(&config, assets)?;
+        let telemetry = self.telemetry(config.settings.telemetry.as_ref())?;
         let n_lanes = self.loops.len();
         let pending = self.pending(id);
         let rules = Rules::new(&config.settings.http);
         let files = std::mem::take(&mut pending.access_logs);
         let access_logs = open_logs(&config, files, n_lanes)?;
-        pending.generation =
-            Some(Arc::new(Generation { config, leases, rules, access_logs, program, tls, servers }));
+        let parts = Generation { config, leases, rules, access_logs, program, telemetry, tls, servers };
+        pending.generation = Some(Arc::new(parts));
         Ok(())
+    }
+
+    /// The telemetry in force goes on when nothing about it has changed.
+    fn telemetry(&self, settings: Option<&TelemetrySettings>) -> anyhow::Result<Option<Arc<Telemetry>>> {
+        let Some(settings) = settings else { return Ok(None) };
+        let ours = self.current.as_ref().and_then(|(_, generation)| generation.telemetry.as_ref());
+        match ours.filter(|ours| ours.obeys(settings)) {
+            Some(ours) => Ok(Some(Arc::clone(ours))),
+            None => Telemetry::start(settings).map(Some),
+        }
     }
 
     /// The servers of upstreams and proxies; those that stay as they are keep all that is known of them.

@@ -12,6 +12,7 @@ use crate::access_log::AccessLog;
 use crate::app::{Lease, LoopApp};
 use crate::proxy::{Groups, LoopGroups};
 use crate::rules::Rules;
+use crate::telemetry::Telemetry;
 use crate::tls::TlsContext;
 
 /// A configuration with everything that it names in place. Shared by all event loops.
@@ -22,6 +23,7 @@ pub(crate) struct Generation {
     pub(crate) rules: Rules,
     pub(crate) access_logs: Vec<AccessLog>,
     pub(crate) program: Arc<Program>,
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
     /// In the order of `config.listeners`.
     pub(crate) tls: Vec<Option<Arc<TlsContext>>>,
     /// The servers of upstreams and proxies.

@@ -33,6 +33,7 @@ mod rules;
 mod script;
 mod share;
 mod spool;
+mod telemetry;
 mod temp;
 mod tls;
 mod transaction;

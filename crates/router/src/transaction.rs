@@ -16,6 +16,7 @@ use crate::connection::{Connection, Next, Refusal, Work};
 use crate::reply::Reply;
 use crate::routing::{Target, Way, log};
 use crate::rules::Rules;
+use crate::telemetry::{self, TRACEPARENT, Trace};
 use crate::variables::{Memo, RequestVariables};
 use crate::writer::Writer;
 use crate::{application, buffers, clock, compression, forwarded, proxy, script, share};
@@ -38,6 +39,8 @@ pub(crate) struct Transaction<'c> {
     pub(crate) rest: Vec<u8>,
     pub(crate) incoming: Incoming,
     pub(crate) reply: Reply,
+    /// While there is telemetry.
+    pub(crate) trace: Option<Box<Trace>>,
 }
 
 /// The request's head.
@@ -117,6 +120,7 @@ impl<'c> Transaction<'c> {
     fn new(connection: &'c mut Connection, settings: &'c SlotSettings, request: Request<'c>) -> Self {
         let connected = Client { address: connection.peer, tls: connection.stream.tls().is_some() };
         let client = forwarded::client(&settings.listener().forwarded, connected, request);
+        let trace = settings.generation.shared.telemetry.as_ref().map(|telemetry| telemetry.trace(request));
         Self {
             connection,
             settings,
@@ -128,6 +132,7 @@ impl<'c> Transaction<'c> {
             rest: Vec::new(),
             incoming: Incoming::none(),
             reply: Reply::default(),
+            trace,
         }
     }
 
@@ -307,6 +312,9 @@ impl<'c> Transaction<'c> {
     pub(crate) fn write_head(&mut self, status: u16, length: Option<u64>) -> Writer {
         let framing = Framing::choose(status, self.request.head.version_minor(), length);
         self.begin_reply(status, framing);
+        if let Some(trace) = &self.trace {
+            self.reply.fields.set(TRACEPARENT, &trace.header());
+        }
         let mut head = buffers::take();
         response::append_status_line(&mut head, status);
         for (name, value) in self.reply.fields.iter() {
@@ -407,6 +415,10 @@ impl<'c> Transaction<'c> {
         }
         if let Some(console) = crate::console::get() {
             console.write(self);
+        }
+        let telemetry = self.settings.generation.shared.telemetry.as_ref().zip(self.trace.as_ref());
+        if let Some((telemetry, trace)) = telemetry.filter(|(_, trace)| trace.is_sampled()) {
+            telemetry.finish(telemetry::record(Trace::clone(trace), self.request, &self.variables()));
         }
     }
 }

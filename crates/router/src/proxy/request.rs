@@ -10,6 +10,7 @@ use corral_http::upstream::{is_hop_by_hop, is_named};
 use corral_http::{list, response};
 
 use super::server::Server;
+use crate::telemetry::TRACEPARENT;
 use crate::transaction::Transaction;
 
 /// Appends the head. `length` is that of the body, if there is one.
@@ -67,11 +68,15 @@ fn append_fields(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
     let names_fields = head.has(Name::Connection);
     let forwarded = !server.options.hide_client;
     for (name, value) in head.fields(bytes) {
-        let is_ours = is_hop_by_hop(name) || (forwarded && is_forwarded(name));
+        let traced = tx.trace.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
+        let is_ours = is_hop_by_hop(name) || (forwarded && is_forwarded(name)) || traced;
         if is_ours || (names_fields && is_named(name, head.values(bytes, Name::Connection))) {
             continue;
         }
         append_line(name, value, out);
+    }
+    if let Some(trace) = &tx.trace {
+        append_line(TRACEPARENT, &trace.header(), out);
     }
     if forwarded {
         append_forwarded(tx, out);

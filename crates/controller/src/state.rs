@@ -252,7 +252,9 @@ impl Changing<'_> {
             store: storing == Storing::Store,
             demand,
         };
-        self.controller.main().apply(generation, &message).await.map_err(ChangeError::NotApplied)
+        self.controller.main().apply(generation, &message).await.map_err(ChangeError::NotApplied)?;
+        corral_ipc::log::obey(config.settings.log);
+        Ok(())
     }
 }
 

@@ -3,15 +3,20 @@
 //! The daemon's main process, controller and router set this up; all write to standard error. The
 //! levels of Unit that `tracing` does not have are targets: `alert` and `notice`.
 
-use std::fmt::{self, Write};
+mod threshold;
+
+use std::fmt;
 use std::io;
 
 use jiff::Zoned;
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Event, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, layer};
+use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
+
+use self::threshold::{Rank, Threshold};
 
 /// For whom the lines are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +29,8 @@ pub(crate) enum Style {
 
 /// Sends what is traced in this process to standard error from now on.
 pub(crate) fn init(style: Style) {
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(Level::INFO)
-        .with_writer(io::stderr)
-        .event_format(Lines(style))
-        .finish();
+    let lines = layer().with_writer(io::stderr).event_format(Lines(style));
+    let subscriber = tracing_subscriber::registry().with(Threshold).with(lines);
     // Called once in a process; a second call changes nothing.
     let _ = tracing::subscriber::set_global_default(subscriber);
 }
@@ -46,10 +48,11 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let level = level_name(event.metadata());
+        let level = Rank::of(event.metadata());
         let mut text = Text::default();
         event.record(&mut text);
         match self.0 {
+            Style::File if threshold::is_json() => write_json(&mut writer, level, &text),
             Style::File => {
                 let time = Zoned::now().strftime("%Y/%m/%d %H:%M:%S").to_string();
                 let (pid, thread) = (std::process::id(), corral_sys::process::thread_id());
@@ -57,24 +60,29 @@ where
             }
             // Nothing is written for a line of no interest.
             Style::Console => match level {
-                "info" | "notice" if event.metadata().target() != APPLICATION => Ok(()),
-                "info" | "notice" => writeln!(writer, "{text}"),
-                "warn" => writeln!(writer, "warning: {text}"),
-                _ => writeln!(writer, "error: {text}"),
+                Rank::Debug => Ok(()),
+                Rank::Info | Rank::Notice if event.metadata().target() != APPLICATION => Ok(()),
+                Rank::Info | Rank::Notice => writeln!(writer, "{text}"),
+                Rank::Warn => writeln!(writer, "warning: {text}"),
+                Rank::Alert | Rank::Error => writeln!(writer, "error: {text}"),
             },
         }
     }
 }
 
-fn level_name(metadata: &Metadata<'_>) -> &'static str {
-    match (metadata.target(), *metadata.level()) {
-        ("alert", _) => "alert",
-        ("notice" | APPLICATION, _) => "notice",
-        (_, Level::ERROR) => "error",
-        (_, Level::WARN) => "warn",
-        (_, Level::INFO) => "info",
-        _ => "debug",
+/// One object a line, for those who collect logs.
+fn write_json(writer: &mut Writer<'_>, level: Rank, text: &Text) -> fmt::Result {
+    let mut line = serde_json::json!({
+        "time": Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
+        "level": level.to_string(),
+        "pid": std::process::id(),
+        "thread": corral_sys::process::thread_id(),
+        "message": text.message,
+    });
+    for (name, value) in &text.fields {
+        line[*name] = value.clone().into();
     }
+    writeln!(writer, "{line}")
 }
 
 /// The target of lines that applications print.
@@ -84,29 +92,29 @@ const APPLICATION: &str = "app";
 #[derive(Default)]
 struct Text {
     message: String,
-    fields: String,
+    fields: Vec<(&'static str, String)>,
 }
 
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.message, self.fields)
+        f.write_str(&self.message)?;
+        self.fields.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
     }
 }
 
 impl Visit for Text {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        // Writing to a string cannot fail.
-        let _ = match field.name() {
-            "message" => write!(self.message, "{value:?}"),
-            name => write!(self.fields, " {name}={value:?}"),
-        };
+        match field.name() {
+            "message" => self.message = format!("{value:?}"),
+            name => self.fields.push((name, format!("{value:?}"))),
+        }
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        let _ = match field.name() {
-            "message" => write!(self.message, "{value}"),
-            name => write!(self.fields, " {name}={value}"),
-        };
+        match field.name() {
+            "message" => value.clone_into(&mut self.message),
+            name => self.fields.push((name, value.to_owned())),
+        }
     }
 }
 

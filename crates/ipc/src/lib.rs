@@ -7,4 +7,5 @@
 #![forbid(unsafe_code)]
 
 pub mod link;
+pub mod log;
 pub mod message;

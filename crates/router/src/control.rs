@@ -310,6 +310,7 @@ impl Control {
         // Ends when the last loop has dropped its sender.
         let _ = all_done.recv().await;
         self.checks = Checks::start(&generation.servers);
+        corral_ipc::log::obey(generation.config.settings.log);
         self.current = Some((id, generation));
         self.forget_unused();
         self.main.send(&FromRouter::Committed { generation: id });

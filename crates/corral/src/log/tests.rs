@@ -21,11 +21,8 @@ impl io::Write for Sink {
 fn logged(style: Style, log: impl FnOnce()) -> String {
     let sink = Sink::default();
     let writer = sink.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(Level::INFO)
-        .with_writer(move || writer.clone())
-        .event_format(Lines(style))
-        .finish();
+    let lines = layer().with_writer(move || writer.clone()).event_format(Lines(style));
+    let subscriber = tracing_subscriber::registry().with(Threshold).with(lines);
     tracing::subscriber::with_default(subscriber, log);
     let bytes = sink.0.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()

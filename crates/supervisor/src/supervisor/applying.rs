@@ -249,6 +249,7 @@ impl Supervisor {
         let used: HashSet<_> = apply.build.apps.iter().map(|(id, _)| *id).collect();
         let unused: Vec<_> =
             std::mem::take(&mut self.unused).into_iter().filter(|id| !used.contains(id)).collect();
+        corral_ipc::log::obey(apply.build.plan.log);
         self.in_force = Some(apply.build);
         unused.into_iter().for_each(|id| self.stop_app(id));
         self.stored = None;

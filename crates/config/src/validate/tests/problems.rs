@@ -33,10 +33,6 @@ fn check_suggestion(document: &str, expect: Option<&str>) {
     assert_eq!(problems[0].suggestion.as_deref(), expect, "{document}");
 }
 
-fn unsupported(name: &str) -> String {
-    format!("The \"{name}\" option is not supported by this version of Corral yet.")
-}
-
 #[test]
 fn the_root_is_an_object() {
     check_problems("1", &[("", "The configuration must be an object, but not an integer number.")]);

@@ -1,6 +1,6 @@
 //! Entry points for fuzzing: any bytes may go in, and nothing may panic or contradict itself.
 
-use crate::json::{self, Value};
+use crate::json::{self, Value, edit};
 use crate::pattern::address::AddressPatternSet;
 use crate::pattern::{Flavor, PatternSet};
 use crate::template::Template;
@@ -11,6 +11,28 @@ pub fn fuzz_json(input: &[u8]) {
     let Ok(value) = json::parse(input) else { return };
     assert_eq!(json::parse(&value.compact()).as_ref(), Ok(&value), "compact print");
     assert_eq!(json::parse(&value.pretty()).as_ref(), Ok(&value), "pretty print");
+}
+
+/// The first line is the path of a request, the rest a document: what is put there is found there, what is
+/// removed is gone, and what is refused changes nothing.
+pub fn fuzz_edit(input: &[u8]) {
+    let mut lines = input.splitn(2, |&byte| byte == b'\n');
+    let (Some(target), Some(text)) = (lines.next(), lines.next()) else { return };
+    let (Some(path), Ok(document)) = (edit::segments(target), json::parse(text)) else { return };
+    let value = Value::from("put here");
+    let mut changed = document.clone();
+    match edit::put(&mut changed, &path, value.clone()) {
+        Ok(()) => assert_eq!(edit::get(&changed, &path), Ok(&value), "what was put"),
+        Err(_) => assert_eq!(changed, document, "a refused put"),
+    }
+    assert!(changed.depth() <= json::MAX_DEPTH, "too deep");
+    let mut changed = document.clone();
+    let is_there = edit::get(&document, &path).is_ok();
+    assert_eq!(edit::delete(&mut changed, &path).is_ok(), is_there || path.is_empty(), "delete");
+    let mut changed = document.clone();
+    if edit::post(&mut changed, &path, value).is_err() {
+        assert_eq!(changed, document, "a refused post");
+    }
 }
 
 /// The first line is a pattern, the rest a value; a negation must turn the answer around.

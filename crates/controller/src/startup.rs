@@ -67,17 +67,21 @@ impl Controller {
                 return false;
             }
         };
-        match self.put_in_force(document.clone()).await {
+        let rest = match self.put_in_force(document.clone()).await {
             Ok(()) => return true,
             Err(ChangeError::Invalid(problems)) => {
                 log_problems("the previous configuration is invalid", &problems);
-                let Some(document) = without_listeners(document, &problems) else { return false };
-                self.distrust_stored().await;
-                match self.put_in_force(document).await {
-                    Ok(()) => return true,
-                    Err(error) => log_not_applied(&error),
-                }
+                without_listeners(document, &problems)
             }
+            Err(error) => {
+                log_not_applied(&error);
+                without_tls(document)
+            }
+        };
+        let Some(rest) = rest else { return false };
+        self.distrust_stored().await;
+        match self.put_in_force(rest).await {
+            Ok(()) => return true,
             Err(error) => log_not_applied(&error),
         }
         false
@@ -119,6 +123,22 @@ fn without_listeners(mut document: Value, problems: &[Problem]) -> Option<Value>
         }
     }
     Some(document)
+}
+
+/// The document without the listeners that use certificates, when there are such: one that the router
+/// refuses must not take the others down.
+fn without_tls(mut document: Value) -> Option<Value> {
+    let Value::Object(root) = &mut document else { return None };
+    let Some(Value::Object(listeners)) = root.get_mut(b"listeners".as_slice()) else { return None };
+    let n_before = listeners.len();
+    listeners.retain(|name, listener| {
+        let keep = listener.member("tls").is_none();
+        if !keep {
+            tracing::error!("the listener \"{name}\" is left out");
+        }
+        keep
+    });
+    (listeners.len() < n_before).then_some(document)
 }
 
 fn log_problems(what: &str, problems: &[Problem]) {

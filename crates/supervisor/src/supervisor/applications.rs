@@ -10,6 +10,7 @@ use corral_sys::signal::{Pid, Signal};
 use super::Supervisor;
 use crate::app::{App, Phase};
 use crate::apply::Event;
+use crate::backoff::Backoff;
 
 /// A prototype that was told to end has this long to end its workers.
 const LONGEST_STOP: Duration = Duration::from_secs(10);
@@ -28,7 +29,8 @@ impl Supervisor {
             return;
         };
         if !self.parts.modules.iter().any(|module| module.path == app.spec.module) {
-            app.backoff.failed(Instant::now());
+            // Not tried again: modules are looked for only once.
+            app.backoff = Backoff::new(Instant::now());
             return self.app_failed(id, "the module that runs it was not found when the daemon started");
         }
         match self.parts.launcher.start_prototype(&app.spec) {

@@ -7,14 +7,19 @@
 mod applications;
 mod command_line;
 mod compression;
+mod control_api;
 mod engine_requests;
 mod forwarded;
 mod listeners;
 mod packaging;
+mod reconfiguration;
+mod root;
 mod settings;
 mod share;
 mod share_beyond;
 mod share_confined;
+mod state;
+mod status;
 mod tls;
 
 // Beyond the contract.

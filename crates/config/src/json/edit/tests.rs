@@ -140,3 +140,16 @@ fn changes_cannot_nest_deeper_than_the_parser_reads() {
     assert_eq!(post(&mut root, &vec![Bytes::from("0"); 99], nested(1)), Err(EditError::TooDeep));
     assert_eq!(root.depth(), 100);
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_path_and_document_contradict(target in "/([a-c]|[0-2]|%[0-9a-f]{2}|/|\\.){0,8}", text in "[\\[\\]{}:,\"ab01 ]{0,30}") {
+        crate::fuzz::fuzz_edit(format!("{target}\n{text}").as_bytes());
+    }
+
+    #[test]
+    fn edits_of_a_real_document_are_consistent(target in "/(a|b|0|1|2|/|%2[fF]){0,8}") {
+        let text = r#"{"a": [1, {"b": [[], {"0": {}}]}, "x"], "b": {"a": {"b": 1}, "0": [0]}, "1": 2}"#;
+        crate::fuzz::fuzz_edit(format!("{target}\n{text}").as_bytes());
+    }
+}

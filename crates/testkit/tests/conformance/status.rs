@@ -1,0 +1,35 @@
+//! Section 19: `/status`.
+
+use corral_testkit::{daemon, php_app, site};
+use serde_json::json;
+
+#[test]
+fn the_figures_have_unit_s_shape() {
+    let site = site().file("index.php", "<?php echo 1;");
+    let server = daemon().application(php_app(&site).processes(2)).start();
+    let mut client = server.connect();
+    client.get("/").expect(200);
+    let status = server.control().get("/status").json();
+    let members: Vec<_> = status.as_object().expect("an object").keys().map(String::as_str).collect();
+    assert_eq!(members[..4], ["modules", "connections", "requests", "applications"]);
+    assert!(status["modules"]["php"]["version"].is_string() && status["modules"]["php"]["lib"].is_string());
+    let connections = json!({ "accepted": 1, "active": 0, "idle": 1, "closed": 0 });
+    assert_eq!(status["connections"], connections);
+    assert_eq!(status["requests"], json!({ "total": 1 }));
+    let app = json!({ "processes": { "running": 2, "starting": 0, "idle": 2 }, "requests": { "active": 0 } });
+    assert_eq!(status["applications"]["php"], app);
+    drop(client);
+    assert_eq!(server.control().get("/status/applications/php/processes/running").json(), 2);
+    assert_eq!(server.control().get("/status/requests/total").json(), 1);
+    server.control().get("/status/nothing").expect_refused(404, "Invalid path.");
+}
+
+#[test]
+fn every_configured_application_is_listed() {
+    let site = site().file("index.php", "<?php echo 1;");
+    let spare = json!({ "max": 2, "spare": 0 });
+    let server = daemon().application(php_app(&site).with("processes", spare)).start();
+    let idle =
+        json!({ "processes": { "running": 0, "starting": 0, "idle": 0 }, "requests": { "active": 0 } });
+    assert_eq!(server.control().get("/status/applications").json(), json!({ "php": idle }));
+}

@@ -33,6 +33,9 @@ pub(crate) struct Session {
     outgoing: Outgoing,
     /// The client has said that it sends nothing more.
     is_read: bool,
+    /// The client broke the protocol. rustls must not be asked for anything any more: it remembers places in what
+    /// was received, and that is gone.
+    is_broken: bool,
 }
 
 /// What was encrypted and is to be sent.
@@ -59,7 +62,8 @@ impl Session {
     /// A session that begins with what was `received` already.
     pub(crate) fn new(config: Arc<ServerConfig>, received: Vec<u8>) -> Result<Self, rustls::Error> {
         let connection = UnbufferedServerConnection::new(config)?;
-        Ok(Self { connection, incoming: received, outgoing: Outgoing::default(), is_read: false })
+        let outgoing = Outgoing::default();
+        Ok(Self { connection, incoming: received, outgoing, is_read: false, is_broken: false })
     }
 
     /// Whether the client has said that it sends nothing more.
@@ -120,8 +124,11 @@ impl Session {
     /// Decrypts all that has arrived. What there is to answer is left in `outgoing`, so that it can be sent
     /// together with a reply.
     fn process(&mut self, socket: &Socket, out: &mut Vec<u8>) -> io::Result<()> {
+        if self.is_broken {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
         let mut n_used = 0;
-        let result = loop {
+        let result: Result<(), rustls::Error> = loop {
             let status = self.connection.process_tls_records(&mut self.incoming[n_used..]);
             let UnbufferedStatus { mut discard, state } = status;
             let mut is_done = false;
@@ -149,23 +156,25 @@ impl Session {
                 break Ok(());
             }
         };
+        if let Err(error) = result {
+            self.fail(socket, n_used);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+        }
         self.incoming.drain(..n_used);
         if self.incoming.is_empty() {
             buffers::give(std::mem::take(&mut self.incoming));
         }
-        result.map_err(|error| {
-            self.send_alert(socket);
-            io::Error::new(io::ErrorKind::InvalidData, error)
-        })
+        Ok(())
     }
 
-    /// Tells the client what it did wrong, if there is room for it.
-    fn send_alert(&mut self, socket: &Socket) {
-        self.incoming.clear();
-        let status = self.connection.process_tls_records(&mut []);
+    /// Tells the client that it broke the protocol, if there is room for it. `n_used` bytes of the input were good.
+    fn fail(&mut self, socket: &Socket, n_used: usize) {
+        self.is_broken = true;
+        let status = self.connection.process_tls_records(&mut self.incoming[n_used..]);
         if let Ok(ConnectionState::EncodeTlsData(mut data)) = status.state {
             self.outgoing.append(RECORD_OVERHEAD, |room| data.encode(room).map_err(need_of_encode));
         }
+        buffers::give(std::mem::take(&mut self.incoming));
         // The connection ends in any case.
         let _ = self.flush(socket);
     }
@@ -214,6 +223,9 @@ impl Session {
 
     /// Says that nothing more will be written, if there is room for it.
     pub(crate) fn close(&mut self, socket: &Socket) {
+        if self.is_broken {
+            return;
+        }
         let status = self.connection.process_tls_records(&mut self.incoming);
         if let Ok(ConnectionState::WriteTraffic(mut traffic)) = status.state {
             self.outgoing
@@ -248,6 +260,9 @@ impl Session {
     }
 
     fn seal(&mut self, content: &[u8]) -> io::Result<()> {
+        if self.is_broken {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
         loop {
             // Less than a record has arrived, so there is nothing to be read here.
             let status = self.connection.process_tls_records(&mut self.incoming);

@@ -1,12 +1,11 @@
 //! TLS for tests: an authority that signs whatever is asked for, and what a client needs to know.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose,
 };
-use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use rustls_pki_types::pem::PemObject;
@@ -97,7 +96,8 @@ pub struct TlsClient {
     versions: Vec<&'static SupportedProtocolVersion>,
     provider: CryptoProvider,
     sends_name: bool,
-    resumption: Resumption,
+    /// Made for the first connection; the others resume its sessions.
+    config: OnceLock<Arc<ClientConfig>>,
 }
 
 impl TlsClient {
@@ -112,7 +112,7 @@ impl TlsClient {
             versions: rustls::ALL_VERSIONS.to_vec(),
             provider: aws_lc_rs::default_provider(),
             sends_name: true,
-            resumption: Resumption::in_memory_sessions(16),
+            config: OnceLock::new(),
         }
     }
 
@@ -120,32 +120,40 @@ impl TlsClient {
     #[must_use]
     pub fn identity(mut self, bundle: &Bundle) -> Self {
         self.identity = Some(bundle.clone());
-        self
+        self.changed()
     }
 
     /// Speaks no other versions.
     #[must_use]
     pub fn versions(mut self, versions: &[&'static SupportedProtocolVersion]) -> Self {
         self.versions = versions.to_vec();
-        self
+        self.changed()
     }
 
     /// Offers only what the filter leaves of the usual cryptography.
     #[must_use]
     pub fn provider(mut self, change: impl FnOnce(&mut CryptoProvider)) -> Self {
         change(&mut self.provider);
-        self
+        self.changed()
     }
 
     /// Does not say which host it wants.
     #[must_use]
     pub fn without_name(mut self) -> Self {
         self.sends_name = false;
+        self.changed()
+    }
+
+    fn changed(mut self) -> Self {
+        self.config = OnceLock::new();
         self
     }
 
-    /// For one connection.
     pub(crate) fn config(&self) -> Arc<ClientConfig> {
+        Arc::clone(self.config.get_or_init(|| self.build()))
+    }
+
+    fn build(&self) -> Arc<ClientConfig> {
         let builder = ClientConfig::builder_with_provider(Arc::new(self.provider.clone()));
         let builder = builder.with_protocol_versions(&self.versions).expect("the versions fit the suites");
         let builder = builder.with_root_certificates(self.authorities.clone());
@@ -161,7 +169,6 @@ impl TlsClient {
             None => builder.with_no_client_auth(),
         };
         config.enable_sni = self.sends_name;
-        config.resumption = self.resumption.clone();
         Arc::new(config)
     }
 }

@@ -5,6 +5,7 @@ use crate::conditional::{EntityTag, Preconditions, Validators};
 use crate::encoding::{Accepted, Coding};
 use crate::mime::MimeTypes;
 use crate::path;
+use crate::proxy_protocol;
 use crate::range::{self, Selection};
 use crate::request::{Head, HeadError, HeadRules, Progress, parse_head};
 use crate::response::{format_date, parse_date};
@@ -185,4 +186,20 @@ fn check_response(head: &ResponseHead, buf: &[u8]) -> String {
     }
     let fields: Vec<_> = head.fields(buf).collect();
     format!("{} {} {:?} {} {fields:?}", head.len(), head.status(), head.body(false), head.keep_alive(false))
+}
+
+/// A PROXY protocol header: the same result however it is split, within its limit, and never past its end.
+pub fn fuzz_proxy_protocol(data: &[u8]) {
+    let whole = proxy_protocol::parse(data);
+    if let Ok(Some(header)) = whole {
+        assert!(header.len <= data.len().min(proxy_protocol::MAX_HEADER), "the header has an end");
+        assert_eq!(proxy_protocol::parse(&data[..header.len]), whole, "what follows makes no difference");
+    }
+    for len in 0..data.len().min(256) {
+        match (proxy_protocol::parse(&data[..len]), whole) {
+            // More bytes can only complete it, or show that it is none.
+            (Ok(None), _) => {}
+            (early, whole) => assert_eq!(early, whole, "the first {len} bytes"),
+        }
+    }
 }

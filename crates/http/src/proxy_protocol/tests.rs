@@ -114,3 +114,14 @@ fn other_beginnings() {
         check_refused(input.as_bytes(), HeaderError::NoHeader);
     }
 }
+
+#[test]
+fn arbitrary_bytes_behind_a_good_start() {
+    use proptest::prelude::*;
+    let starts =
+        ["", "PROXY ", "PROXY TCP4 1.2.3.4 ", "\r\n\r\n\0\r\nQUIT\n", "\r\n\r\n\0\r\nQUIT\n\x21\x11\0"];
+    let starts = prop::sample::select(starts.map(str::as_bytes).to_vec());
+    proptest!(|(start in starts, rest in prop::collection::vec(any::<u8>(), 0..300))| {
+        crate::fuzz::fuzz_proxy_protocol(&[start, &rest].concat());
+    });
+}

@@ -105,11 +105,43 @@ pub struct Action {
 pub struct ActionOptions {
     /// The new path, worked out before anything else of the action.
     pub rewrite: Option<Template>,
+    /// Changes of the request's fields before an application or another server sees them.
+    pub request_headers: Vec<HeaderChange>,
     /// Changes of the reply's fields, in the order of the document.
     pub response_headers: Vec<HeaderChange>,
+    /// What answers in the place of errors.
+    pub errors: Option<Box<ErrorActions>>,
 }
 
-/// One member of `response_headers`.
+/// `errors`: actions in the place of errors.
+#[derive(Debug, Clone, Default)]
+pub struct ErrorActions {
+    /// Errors that applications and other servers answer with count too.
+    pub intercept: bool,
+    /// In the order of the document.
+    pub actions: Vec<(Errors, Action)>,
+}
+
+/// The errors that an action stands in for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errors {
+    /// This status.
+    Status(u16),
+    /// All statuses with this first digit.
+    Class(u16),
+}
+
+impl ErrorActions {
+    /// The action for a status; one for just this status goes before one for its class.
+    #[must_use]
+    pub fn find(&self, status: u16) -> Option<&Action> {
+        let find =
+            |wanted| self.actions.iter().find(|(errors, _)| *errors == wanted).map(|(_, action)| action);
+        find(Errors::Status(status)).or_else(|| find(Errors::Class(status / 100)))
+    }
+}
+
+/// One member of `request_headers` or `response_headers`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderChange {
     /// The field, as it is to be written.

@@ -67,6 +67,8 @@ pub struct HttpSettings {
     pub discard_unsafe_fields: bool,
     /// Log the steps that a request takes.
     pub log_route: bool,
+    /// Error pages are JSON for those who prefer it.
+    pub negotiate_errors: bool,
     /// Name the version in the Server field.
     pub server_version: bool,
     /// Accept request bodies in chunks.
@@ -189,6 +191,7 @@ impl Default for HttpSettings {
             body_temp_path: None,
             discard_unsafe_fields: true,
             log_route: false,
+            negotiate_errors: false,
             server_version: true,
             chunked_transform: false,
             mime_types: Vec::new(),

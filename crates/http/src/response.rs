@@ -198,6 +198,11 @@ pub fn error_page(status: u16) -> [u8; ERROR_PAGE_LEN] {
     page
 }
 
+/// The body of an error reply for programs (RFC 9457); its type is `application/problem+json`.
+pub fn problem(status: u16) -> String {
+    format!("{{\"status\":{status},\"title\":\"{}\"}}", reason(status))
+}
+
 /// `Content-Type` of error pages.
 pub const ERROR_PAGE_TYPE: &[u8] = b"text/html";
 

@@ -62,7 +62,7 @@ fn encode(tx: &Transaction<'_>, body: &Stored, target: u16) -> Vec<u8> {
     let mut payload = buffers::take();
     let parent = tx.trace.as_ref().map(|trace| trace.header());
     let replaced = |name: &[u8]| parent.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
-    let fields = head.fields(bytes).filter(|(name, _)| !is_hop_by_hop(name) && !replaced(name));
+    let fields = tx.request_fields().filter(|(name, _)| !is_hop_by_hop(name) && !replaced(name));
     let fields = fields.chain(parent.as_ref().map(|parent| (TRACEPARENT, &parent[..])));
     message::encode_request(&mut payload, &request, fields);
     payload.extend_from_slice(&body.inline);
@@ -146,6 +146,9 @@ async fn relay_response(
     first: &[u8],
     app: &str,
 ) -> Result<(), Gone> {
+    if tx.intercepts(view.status) {
+        return Ok(());
+    }
     let announced = take_fields(tx, view);
     let complete = exchange.has_ended().then(|| first.len() as u64 + exchange.n_stored());
     // What arrived completely is measured, not believed, except for HEAD, whose body was never made.

@@ -1,10 +1,14 @@
 //! From a listener's `pass` to what answers the request: steps are chosen, paths rewritten, and what
 //! each action asks for is noted in the transaction.
 
+mod errors;
 pub(crate) mod log;
+mod request_fields;
 mod rewrite;
 
-use corral_config::route::{Action, ActionKind, Destination, Return, Route, Share};
+pub(crate) use self::request_fields::FieldChange;
+
+use corral_config::route::{Action, ActionKind, Destination, ErrorActions, Return, Route, Share};
 
 use crate::buffers;
 use crate::transaction::Transaction;
@@ -36,6 +40,14 @@ pub(crate) struct Way<'c> {
     /// The last action: its options are those that count.
     pub(crate) action: Option<&'c Action>,
     n_actions: u16,
+    /// Of the last action that has any.
+    errors: Option<&'c ErrorActions>,
+    /// What answers in the place of an error, before it is followed.
+    stand_in: Option<&'c Action>,
+    /// The error that such an action has been found for. There is only one in a request.
+    error: Option<u16>,
+    /// The status that this action's 200 becomes.
+    kept_status: Option<u16>,
 }
 
 impl<'c> Transaction<'c> {
@@ -108,6 +120,13 @@ impl<'c> Transaction<'c> {
         }
         self.way.n_actions += 1;
         self.way.action = Some(action);
+        if let Some(errors) = &action.options.errors {
+            self.way.errors = Some(errors);
+        }
+        self.change_request(&action.options.request_headers).map_err(|exception| {
+            crate::script::report(&exception);
+            Target::Nothing(500)
+        })?;
         if let Some(rewrite) = &action.options.rewrite {
             self.rewrite(rewrite).map_err(|error| {
                 tracing::error!("{error}");

@@ -18,6 +18,8 @@ pub(crate) struct Rules {
     pub(crate) server: &'static str,
     /// Log the steps that a request takes.
     pub(crate) log_route: bool,
+    /// Error pages are JSON for those who prefer it.
+    pub(crate) negotiate_errors: bool,
     pub(crate) header_read_timeout: Duration,
     pub(crate) body_read_timeout: Duration,
     pub(crate) send_timeout: Duration,
@@ -48,6 +50,7 @@ impl Rules {
             compression: http.compression.as_ref().map(Compression::new),
             server: if http.server_version { SERVER_WITH_VERSION } else { SERVER },
             log_route: http.log_route,
+            negotiate_errors: http.negotiate_errors,
             header_read_timeout: http.header_read_timeout,
             body_read_timeout: http.body_read_timeout,
             send_timeout: http.send_timeout,

@@ -10,6 +10,7 @@ use corral_config::route::{CacheRule, Share};
 use corral_config::template::{Exception, Template};
 use corral_http::path;
 
+pub(crate) use self::listing::prefers_json;
 use crate::buffers;
 use crate::files::{self, Found, Place};
 use crate::transaction::{Gone, Transaction};
@@ -23,7 +24,7 @@ pub(crate) enum Outcome {
 
 /// Looks for a file and sends it.
 pub(crate) async fn answer(tx: &mut Transaction<'_>, share: &Share) -> Result<Outcome, Gone> {
-    if !matches!(tx.method(), b"GET" | b"HEAD") {
+    if !matches!(tx.method(), b"GET" | b"HEAD") && !tx.answers_error() {
         return Ok(Outcome::Missed(405));
     }
     let mut outcome = Outcome::Missed(404);

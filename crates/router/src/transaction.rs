@@ -10,11 +10,13 @@ use corral_config::template::Exception;
 use corral_http::request::Head;
 use corral_http::response::{self, Connection as ConnectionField, Framing, Trailer};
 
+use smallvec::SmallVec;
+
 use crate::accept::SlotSettings;
 use crate::body::{BodyError, Incoming};
 use crate::connection::{Connection, Next, Refusal, Work};
 use crate::reply::Reply;
-use crate::routing::{Target, Way, log};
+use crate::routing::{FieldChange, Target, Way, log};
 use crate::rules::Rules;
 use crate::telemetry::{self, TRACEPARENT, Trace};
 use crate::variables::{Memo, RequestVariables};
@@ -35,6 +37,8 @@ pub(crate) struct Transaction<'c> {
     pub(crate) rewritten: Option<Vec<u8>>,
     memo: Memo,
     pub(crate) way: Way<'c>,
+    /// What `request_headers` has changed.
+    pub(crate) field_changes: Vec<FieldChange<'c>>,
     /// What the client has sent behind the head.
     pub(crate) rest: Vec<u8>,
     pub(crate) incoming: Incoming,
@@ -129,6 +133,7 @@ impl<'c> Transaction<'c> {
             rewritten: None,
             memo: Memo::default(),
             way: Way::default(),
+            field_changes: Vec::new(),
             rest: Vec::new(),
             incoming: Incoming::none(),
             reply: Reply::default(),
@@ -185,6 +190,17 @@ impl<'c> Transaction<'c> {
         }
         let mut target = self.follow(&settings.listener().pass);
         loop {
+            self.answer_target(target).await?;
+            let Some(action) = self.take_stand_in() else { return Ok(()) };
+            target = self.follow_action(action);
+        }
+    }
+
+    /// Answers with what was found, or with what its fallbacks lead to. Without a reply when another action is to
+    /// stand in for an error.
+    async fn answer_target(&mut self, target: Target<'c>) -> Result<(), Gone> {
+        let mut target = target;
+        loop {
             let share = match target {
                 Target::Application { app, target } => return application::answer(self, app, target).await,
                 Target::Return(answer) => return self.send_return(answer).await,
@@ -228,8 +244,9 @@ impl<'c> Transaction<'c> {
     /// `return`: an error page, or an empty reply with a Location.
     async fn send_return(&mut self, answer: &Return) -> Result<(), Gone> {
         if (400..600).contains(&answer.status) {
-            return self.send_error(answer.status).await;
+            return self.send_returned_error(answer.status).await;
         }
+        self.forget_kept_status();
         if let Some(template) = &answer.location {
             let mut text = buffers::take();
             let rendered = template.render(&mut self.variables(), &mut text);
@@ -256,14 +273,28 @@ impl<'c> Transaction<'c> {
         self.open(status, Some(0)).finish(self, b"").await
     }
 
-    /// An error page; fields that were meant for another reply are dropped.
+    /// An error page, or what the configuration has in its place; fields that were meant for another reply are
+    /// dropped.
     pub(crate) async fn send_error(&mut self, status: u16) -> Result<(), Gone> {
+        if self.finds_stand_in(status) {
+            return Ok(());
+        }
+        let status = self.first_error(status);
         self.open_page(status).finish(self, b"").await
+    }
+
+    /// `return` with the status of an error: what was asked for in the place of another error is sent as it is.
+    async fn send_returned_error(&mut self, status: u16) -> Result<(), Gone> {
+        if self.answers_error() {
+            return self.open_page(status).finish(self, b"").await;
+        }
+        self.send_error(status).await
     }
 
     /// The one way out: applies what the configuration has to say about the reply's fields, and makes a head of
     /// them. `length` is that of the body, if it is known.
     pub(crate) fn open(&mut self, status: u16, length: Option<u64>) -> Writer {
+        let status = self.kept_status(status);
         if (200..400).contains(&status)
             && let Err(exception) = self.change_fields()
         {
@@ -302,10 +333,22 @@ impl<'c> Transaction<'c> {
     }
 
     /// Fields and body of an error page.
-    fn prepare_page(&mut self, status: u16) -> [u8; response::ERROR_PAGE_LEN] {
+    fn prepare_page(&mut self, status: u16) -> SmallVec<[u8; response::ERROR_PAGE_LEN]> {
         self.reply.fields.clear();
-        self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);
-        response::error_page(status)
+        if !self.rules().negotiate_errors {
+            self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);
+            return response::error_page(status).into();
+        }
+        let accept = self.request.head.fields(self.request.bytes);
+        let accept = accept.filter(|(name, _)| name.eq_ignore_ascii_case(b"accept")).map(|(_, value)| value);
+        let wants_json = share::prefers_json(accept);
+        self.reply.fields.push(b"Vary", b"Accept");
+        if !wants_json {
+            self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);
+            return response::error_page(status).into();
+        }
+        self.reply.fields.push(b"Content-Type", b"application/problem+json");
+        SmallVec::from_slice(response::problem(status).as_bytes())
     }
 
     /// The head of all that is in the reply's fields.
@@ -424,7 +467,7 @@ impl<'c> Transaction<'c> {
 }
 
 /// A variable may hold what would end a field's line.
-fn disarm(value: &mut [u8]) {
+pub(crate) fn disarm(value: &mut [u8]) {
     for byte in value.iter_mut().filter(|byte| byte.is_ascii_control() && **byte != b'\t') {
         *byte = b' ';
     }

@@ -64,8 +64,13 @@ const KINDS: &[(&str, ReadKind)] =
     &[("pass", read_pass), ("return", read_return), ("share", share::read), ("proxy", read_proxy)];
 
 /// Options that every kind of action has. They are read behind those of the kind.
-pub(super) const fn common<T>() -> [Member<T>; 2] {
-    [Member::elsewhere("rewrite"), Member::elsewhere("response_headers")]
+pub(super) const fn common<T>() -> [Member<T>; 4] {
+    [
+        Member::elsewhere("rewrite"),
+        Member::elsewhere("response_headers"),
+        Member::elsewhere("request_headers"),
+        Member::elsewhere("errors"),
+    ]
 }
 
 fn read_pass(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind> {

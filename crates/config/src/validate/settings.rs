@@ -76,6 +76,13 @@ const SWITCHES: &[Member<HttpSettings>] = &[
         http.discard_unsafe_fields = is_true(field);
     }),
     Member::optional("log_route", BOOL, |_, field, http| http.log_route = is_true(field)),
+    Member::optional("error_format", STRING, |cx, field, http| {
+        match field.value.as_bytes().map(|text| &**text) {
+            Some(b"html") => http.negotiate_errors = false,
+            Some(b"negotiated") => http.negotiate_errors = true,
+            _ => cx.problem("The \"error_format\" can either be \"html\" or \"negotiated\"."),
+        }
+    }),
     Member::optional("server_version", BOOL, |_, field, http| http.server_version = is_true(field)),
     Member::optional("chunked_transform", BOOL, |_, field, http| http.chunked_transform = is_true(field)),
     Member::optional("static", OBJECT, |cx, field, http| {

@@ -108,7 +108,7 @@ fn read(folder: &File, selection: &Selection) -> io::Result<Page> {
 }
 
 /// Whether JSON is wanted more than HTML, which is what those get who want both or say nothing.
-fn prefers_json<'v>(accept: impl Iterator<Item = &'v [u8]>) -> bool {
+pub(crate) fn prefers_json<'v>(accept: impl Iterator<Item = &'v [u8]>) -> bool {
     let mut weights = Weights::default();
     for range in accept.flat_map(list) {
         let mut parts = range.split(|&byte| byte == b';').map(trim);

@@ -18,7 +18,7 @@ pub(super) async fn file(tx: &mut Transaction<'_>, reply: Representation<'_>) ->
     if reply.form == Form::Unacceptable {
         return tx.send_error(406).await;
     }
-    let selection = if tx.request.head.is_conditional() {
+    let selection = if tx.request.head.is_conditional() && !tx.answers_error() {
         match conditions(tx, &reply) {
             Ok(selection) => selection,
             Err(304) => return send_not_modified(tx, &reply).await,

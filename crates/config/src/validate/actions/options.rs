@@ -1,10 +1,11 @@
-//! Options that every kind of action has (UNIT-COMPAT 11.3 and 11.4).
+//! Options that every kind of action has (UNIT-COMPAT 11.3 and 11.4, and beyond it `request_headers` and
+//! `errors`).
 
 use super::super::context::Context;
-use super::super::schema::{self, Field, Member, OBJECT, STRING};
+use super::super::schema::{self, BOOL, Field, Member, OBJECT, STRING};
 use super::super::strings::{member_name, template};
 use crate::json::{Bytes, Object, Value};
-use crate::route::{ActionOptions, HeaderChange};
+use crate::route::{ActionOptions, ErrorActions, Errors, HeaderChange};
 use crate::template::Template;
 
 /// Reads these options of an action, whatever its kind.
@@ -17,37 +18,66 @@ pub(super) fn read(cx: &mut Context<'_>, members: &Object) -> ActionOptions {
 const OPTIONS: &[Member<ActionOptions>] = &[
     Member::optional("rewrite", STRING, |cx, field, options| options.rewrite = template(cx, field)),
     Member::optional("response_headers", OBJECT, |cx, field, options| {
-        options.response_headers = header_changes(cx, field);
+        options.response_headers = header_changes(cx, field, Side::Response);
+    }),
+    Member::optional("request_headers", OBJECT, |cx, field, options| {
+        options.request_headers = header_changes(cx, field, Side::Request);
+    }),
+    Member::optional("errors", OBJECT, |cx, field, options| {
+        options.errors = Some(Box::new(errors(cx, field)))
     }),
 ];
 
-fn header_changes(cx: &mut Context<'_>, field: Field<'_>) -> Vec<HeaderChange> {
+/// Whose fields are changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Request,
+    Response,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Response => "response",
+        }
+    }
+
+    /// Whether a change of this field is refused: it would contradict how the body is framed.
+    fn forbids(self, name: &str) -> bool {
+        name.eq_ignore_ascii_case("content-length") || self == Self::Request && is_of_the_server(name)
+    }
+}
+
+fn header_changes(cx: &mut Context<'_>, field: Field<'_>, side: Side) -> Vec<HeaderChange> {
     let members = field.value.as_object().into_iter().flatten();
-    let changes = members.filter_map(|(name, value)| cx.at(name, |cx| header_change(cx, name, value)));
+    let changes = members.filter_map(|(name, value)| cx.at(name, |cx| header_change(cx, name, value, side)));
     changes.filter(|change| !is_of_the_server(&change.name)).collect()
 }
 
-fn header_change(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<HeaderChange> {
+fn header_change(cx: &mut Context<'_>, name: &Bytes, value: &Value, side: Side) -> Option<HeaderChange> {
     let value = match value {
         Value::Null => Some(None),
-        Value::String(text) => header_value(cx, name, text, value).map(Some),
+        Value::String(text) => header_value(cx, name, text, value, side).map(Some),
         _ => {
-            cx.problem(format!("The \"{name}\" response header value must either be a string or a null"));
+            let side = side.name();
+            cx.problem(format!("The \"{name}\" {side} header value must either be a string or a null"));
             None
         }
     };
-    let name = header_name(cx, name)?;
+    let name = header_name(cx, name, side)?;
     Some(HeaderChange { name, value: value? })
 }
 
-fn header_name(cx: &mut Context<'_>, name: &Bytes) -> Option<String> {
+fn header_name(cx: &mut Context<'_>, name: &Bytes, side: Side) -> Option<String> {
+    let kind = side.name();
     if name.is_empty() {
-        cx.problem("The response header name must not be empty.");
-    } else if name.eq_ignore_ascii_case(b"content-length") {
-        cx.problem(format!("The \"{name}\" response header value is not supported"));
+        cx.problem(format!("The {kind} header name must not be empty."));
+    } else if side.forbids(&name.to_string_lossy()) {
+        cx.problem(format!("The \"{name}\" {kind} header value is not supported"));
     } else if !name.iter().all(|&byte| is_name_byte(byte)) {
         cx.problem(format!(
-            "The response header name \"{name}\" contains characters that no header name may have."
+            "The {kind} header name \"{name}\" contains characters that no header name may have."
         ));
     } else {
         return member_name(cx, name);
@@ -55,13 +85,56 @@ fn header_name(cx: &mut Context<'_>, name: &Bytes) -> Option<String> {
     None
 }
 
-fn header_value(cx: &mut Context<'_>, name: &Bytes, text: &Bytes, value: &Value) -> Option<Template> {
+fn header_value(
+    cx: &mut Context<'_>,
+    name: &Bytes,
+    text: &Bytes,
+    value: &Value,
+    side: Side,
+) -> Option<Template> {
     let name = name.to_string_lossy();
     if text.iter().any(|&byte| is_control(byte)) {
-        cx.problem(format!("The \"{name}\" response header value must not contain control characters."));
+        let side = side.name();
+        cx.problem(format!("The \"{name}\" {side} header value must not contain control characters."));
         return None;
     }
     template(cx, Field { name: &name, value })
+}
+
+/// Actions by the errors that they stand in for.
+fn errors(cx: &mut Context<'_>, field: Field<'_>) -> ErrorActions {
+    let mut draft = ErrorActions::default();
+    for (name, value) in field.value.as_object().into_iter().flatten() {
+        cx.at(name, |cx| match (&**name, value) {
+            (b"intercept", Value::Bool(intercept)) => draft.intercept = *intercept,
+            (b"intercept", _) => cx.problem(schema::wrong_type("intercept", BOOL, value)),
+            (name, Value::Object(_)) => {
+                let errors = error_name(cx, name);
+                let action = super::read(cx, Field { name: "action", value });
+                draft.actions.extend(errors.zip(action));
+            }
+            (name, _) => cx.problem(schema::wrong_type(&String::from_utf8_lossy(name), OBJECT, value)),
+        });
+    }
+    draft
+}
+
+fn error_name(cx: &mut Context<'_>, name: &[u8]) -> Option<Errors> {
+    let errors = match name {
+        b"4xx" => Some(Errors::Class(4)),
+        b"5xx" => Some(Errors::Class(5)),
+        [b'4' | b'5', b'0'..=b'9', b'0'..=b'9'] => {
+            Some(Errors::Status(name.iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'))))
+        }
+        _ => None,
+    };
+    if errors.is_none() {
+        let name = String::from_utf8_lossy(name);
+        cx.problem(format!(
+            "The name \"{name}\" must be an error status from 400 to 599, or \"4xx\" or \"5xx\"."
+        ));
+    }
+    errors
 }
 
 /// Fields that the server adds behind those of `response_headers`, which therefore has no effect on them.

@@ -1,0 +1,53 @@
+//! `errors`: an action in the place of an error.
+
+use corral_config::route::Action;
+
+use crate::transaction::Transaction;
+
+impl<'c> Transaction<'c> {
+    /// Notes the action that stands in for this error, if there is one; then nothing else is sent. An error of that
+    /// action has none, so that this comes to an end.
+    pub(crate) fn finds_stand_in(&mut self, status: u16) -> bool {
+        if self.reply.status != 0 || self.way.error.is_some() {
+            return false;
+        }
+        let Some(action) = self.way.errors.and_then(|errors| errors.find(status)) else { return false };
+        self.reply.fields.clear();
+        self.way.stand_in = Some(action);
+        self.way.error = Some(status);
+        self.way.kept_status = Some(status);
+        true
+    }
+
+    /// The same for an error that an application or another server has answered with: it is to be dropped.
+    pub(crate) fn intercepts(&mut self, status: u16) -> bool {
+        self.way.errors.is_some_and(|errors| errors.intercept)
+            && (400..600).contains(&status)
+            && self.finds_stand_in(status)
+    }
+
+    /// The action that is to answer now in the place of an error.
+    pub(crate) fn take_stand_in(&mut self) -> Option<&'c Action> {
+        self.way.stand_in.take()
+    }
+
+    /// Whether an error is being answered: its page does not depend on method and conditions of the request.
+    pub(crate) fn answers_error(&self) -> bool {
+        self.way.error.is_some()
+    }
+
+    /// What an error's page is sent with: the first error, whatever came of the action in its place.
+    pub(crate) fn first_error(&self, status: u16) -> u16 {
+        self.way.error.unwrap_or(status)
+    }
+
+    /// A page in the place of an error keeps the error's status.
+    pub(crate) fn kept_status(&self, status: u16) -> u16 {
+        self.way.kept_status.filter(|_| status == 200).unwrap_or(status)
+    }
+
+    /// The configuration says which status it is to be.
+    pub(crate) fn forget_kept_status(&mut self) {
+        self.way.kept_status = None;
+    }
+}

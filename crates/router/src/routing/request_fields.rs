@@ -1,0 +1,46 @@
+//! `request_headers`: the request's fields as applications and other servers see them. Conditions and
+//! variables see them as the client has sent them.
+
+use corral_config::route::HeaderChange;
+use corral_config::template::Exception;
+
+use crate::transaction::{Transaction, disarm};
+
+/// A field that differs from what the client has sent.
+#[derive(Debug)]
+pub(crate) struct FieldChange<'c> {
+    name: &'c [u8],
+    /// None when it is left out.
+    value: Option<Vec<u8>>,
+}
+
+impl<'c> Transaction<'c> {
+    /// Works the new values out. A later action overrides an earlier one.
+    pub(super) fn change_request(&mut self, changes: &'c [HeaderChange]) -> Result<(), Exception> {
+        for HeaderChange { name, value } in changes {
+            let value = match value {
+                None => None,
+                Some(template) => {
+                    let mut text = Vec::new();
+                    template.render(&mut self.variables(), &mut text)?;
+                    disarm(&mut text);
+                    Some(text)
+                }
+            };
+            let name = name.as_bytes();
+            self.field_changes.retain(|change| !change.name.eq_ignore_ascii_case(name));
+            self.field_changes.push(FieldChange { name, value });
+        }
+        Ok(())
+    }
+
+    /// The request's fields with the changes of `request_headers`: a new value stands in the place of all fields of
+    /// its name, behind the others.
+    pub(crate) fn request_fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let changes = &self.field_changes;
+        let is_changed =
+            move |name: &[u8]| changes.iter().any(|change| change.name.eq_ignore_ascii_case(name));
+        let kept = self.request.head.fields(self.request.bytes).filter(move |(name, _)| !is_changed(name));
+        kept.chain(changes.iter().filter_map(|change| Some((change.name, change.value.as_deref()?))))
+    }
+}

@@ -116,7 +116,7 @@ pub struct ActionOptions {
 /// `errors`: actions in the place of errors.
 #[derive(Debug, Clone, Default)]
 pub struct ErrorActions {
-    /// Errors that applications and other servers answer with count too.
+    /// Errors that applications answer with count too.
     pub intercept: bool,
     /// In the order of the document.
     pub actions: Vec<(Errors, Action)>,

@@ -199,16 +199,17 @@ impl<'c> Transaction<'c> {
     /// Answers with what was found, or with what its fallbacks lead to. Without a reply when another action is to
     /// stand in for an error.
     async fn answer_target(&mut self, target: Target<'c>) -> Result<(), Gone> {
+        let servers = &self.settings.generation.servers;
         let mut target = target;
         loop {
             let share = match target {
                 Target::Application { app, target } => return application::answer(self, app, target).await,
                 Target::Return(answer) => return self.send_return(answer).await,
                 Target::Upstream(upstream) => {
-                    return proxy::answer(self, &settings.generation.servers.upstreams[upstream]).await;
+                    return proxy::answer(self, &servers.upstreams[upstream]).await;
                 }
                 Target::Proxy(proxy) => {
-                    return proxy::answer(self, &settings.generation.servers.proxies[proxy]).await;
+                    return proxy::answer(self, &servers.proxies[proxy]).await;
                 }
                 Target::Nothing(status) => return self.send_error(status).await,
                 Target::Share(share) => share,

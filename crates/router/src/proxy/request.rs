@@ -62,12 +62,12 @@ fn append_escaped(target: &[u8], out: &mut Vec<u8>) {
 
 fn append_fields(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
     let (head, bytes) = (tx.request.head, tx.request.bytes);
-    if !head.has(Name::Host) {
+    if !tx.request_fields().any(|(name, _)| name.eq_ignore_ascii_case(b"host")) {
         append_host(server, out);
     }
     let names_fields = head.has(Name::Connection);
     let forwarded = !server.options.hide_client;
-    for (name, value) in head.fields(bytes) {
+    for (name, value) in tx.request_fields() {
         let traced = tx.trace.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
         let is_ours = is_hop_by_hop(name) || (forwarded && is_forwarded(name)) || traced;
         if is_ours || (names_fields && is_named(name, head.values(bytes, Name::Connection))) {

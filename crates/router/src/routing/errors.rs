@@ -19,7 +19,7 @@ impl<'c> Transaction<'c> {
         true
     }
 
-    /// The same for an error that an application or another server has answered with: it is to be dropped.
+    /// The same for an error that an application has answered with: it is to be dropped.
     pub(crate) fn intercepts(&mut self, status: u16) -> bool {
         self.way.errors.is_some_and(|errors| errors.intercept)
             && (400..600).contains(&status)

@@ -24,7 +24,7 @@ const OPTIONS: &[Member<ActionOptions>] = &[
         options.request_headers = header_changes(cx, field, Side::Request);
     }),
     Member::optional("errors", OBJECT, |cx, field, options| {
-        options.errors = Some(Box::new(errors(cx, field)))
+        options.errors = Some(Box::new(errors(cx, field)));
     }),
 ];
 

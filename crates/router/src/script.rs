@@ -83,6 +83,7 @@ struct Detached {
     client: Client,
     path: Vec<u8>,
     reply: Reply,
+    server: &'static str,
     memo: Memo,
 }
 
@@ -97,13 +98,14 @@ impl Detached {
             client: variables.client,
             path: variables.path.to_vec(),
             reply: variables.reply.clone(),
+            server: variables.server,
             memo: variables.memo.clone(),
         }
     }
 
     fn variables(&self) -> RequestVariables<'_> {
-        let Self { head, bytes, started, client, path, reply, memo } = self;
+        let Self { head, bytes, started, client, path, reply, server, memo } = self;
         let request = Request { head, bytes, started: *started };
-        RequestVariables { stream: None, request, client: *client, path, reply, memo, scripts: None }
+        RequestVariables { stream: None, request, client: *client, path, reply, server, memo, scripts: None }
     }
 }

@@ -177,6 +177,7 @@ impl<'c> Transaction<'c> {
             client: *client,
             path: self.path(),
             reply,
+            server: self.rules().server,
             memo,
             scripts: Some(&settings.generation.scripts),
         }

@@ -74,6 +74,8 @@ pub(crate) struct RequestVariables<'t> {
     /// The path as it is after rewrites.
     pub(crate) path: &'t [u8],
     pub(crate) reply: &'t Reply,
+    /// What the server calls itself in replies.
+    pub(crate) server: &'static str,
     pub(crate) memo: &'t Memo,
     /// None inside of a script.
     pub(crate) scripts: Option<&'t Engine>,
@@ -108,13 +110,20 @@ impl RequestVariables<'_> {
         self.memo.arguments.get_or_init(|| Arguments::parse(self.raw_query()))
     }
 
-    /// A field of the reply, or what the server itself says about the connection and the body.
+    /// A field of the reply, or what the server itself says about the connection, the body and itself.
     fn append_reply_field(&self, name: &[u8], out: &mut Vec<u8>) {
         let written = match (name, self.reply.framing) {
             (b"connection", Some(_)) => out.write_all(self.connection_field()),
             (b"content-length", Some(Framing::Length(length))) => write!(out, "{length}"),
             (b"transfer-encoding", Some(Framing::Chunked)) => write!(out, "chunked"),
-            _ => out.write_all(self.reply.fields.get(name).unwrap_or_default()),
+            _ => match (self.reply.fields.get(name), name) {
+                (Some(value), _) => out.write_all(value),
+                (None, b"server") if self.reply.framing.is_some() => out.write_all(self.server.as_bytes()),
+                (None, b"date") if self.reply.framing.is_some() => {
+                    clock::with_date(|date| out.write_all(date))
+                }
+                (None, _) => Ok(()),
+            },
         };
         written.expect("writing to memory cannot fail");
     }

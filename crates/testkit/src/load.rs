@@ -1,11 +1,13 @@
 //! Clients that never stop asking, for tests of what must not lose a request.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use crate::client::{Client, Request};
+use crate::tls::TlsClient;
 use crate::wait::eventually;
 
 /// Threads that send requests until stopped.
@@ -35,10 +37,27 @@ impl Load {
     /// when the server said that it closes.
     #[must_use]
     pub fn start(address: SocketAddr, target: &str, n_clients: usize) -> Self {
+        Self::spawn(target, n_clients, usize::MAX, move || Client::try_connect(address))
+    }
+
+    /// As `start`, over TLS with `localhost`; a connection is used for ten requests, so that there are
+    /// handshakes all the time.
+    #[must_use]
+    pub fn start_tls(address: SocketAddr, tls: &TlsClient, target: &str, n_clients: usize) -> Self {
+        let tls = tls.clone();
+        Self::spawn(target, n_clients, 10, move || Client::try_connect_tls(address, &tls, "localhost"))
+    }
+
+    fn spawn(
+        target: &str,
+        n_clients: usize,
+        n_requests: usize,
+        connect: impl Fn() -> io::Result<Client> + Clone + Send + 'static,
+    ) -> Self {
         let shared = Arc::new(Shared::default());
         let threads = (0..n_clients).map(|_| {
-            let (shared, target) = (Arc::clone(&shared), target.to_owned());
-            std::thread::spawn(move || run_client(address, &target, &shared))
+            let (shared, target, connect) = (Arc::clone(&shared), target.to_owned(), connect.clone());
+            std::thread::spawn(move || run_client(&connect, &target, n_requests, &shared))
         });
         Self { threads: threads.collect(), shared }
     }
@@ -67,24 +86,39 @@ impl Load {
     }
 }
 
-fn run_client(address: SocketAddr, target: &str, shared: &Shared) -> Vec<String> {
+fn run_client(
+    connect: &dyn Fn() -> io::Result<Client>,
+    target: &str,
+    n_requests: usize,
+    shared: &Shared,
+) -> Vec<String> {
     let mut failures = Vec::new();
     let mut connection = None;
+    let mut n_left = n_requests;
     while !shared.stop.load(Ordering::Relaxed) && failures.len() < 20 {
-        match one_request(address, target, &mut connection) {
+        match one_request(connect, target, &mut connection) {
             Ok(()) => {
                 shared.n_good.fetch_add(1, Ordering::Relaxed);
             }
             Err(failure) => failures.push(failure),
         }
+        n_left -= 1;
+        if n_left == 0 {
+            connection = None;
+            n_left = n_requests;
+        }
     }
     failures
 }
 
-fn one_request(address: SocketAddr, target: &str, connection: &mut Option<Client>) -> Result<(), String> {
+fn one_request(
+    connect: &dyn Fn() -> io::Result<Client>,
+    target: &str,
+    connection: &mut Option<Client>,
+) -> Result<(), String> {
     let mut client = match connection.take() {
         Some(client) => client,
-        None => Client::try_connect(address).map_err(|error| format!("connect: {error}"))?,
+        None => connect().map_err(|error| format!("connect: {error}"))?,
     };
     let response = client.try_send(&Request::get(target))?;
     if response.status != 200 {

@@ -5,7 +5,8 @@
 use std::fmt;
 
 use corral_testkit::{
-    Address, Client, Daemon, Load, Request, Site, daemon, eventually, open_descriptors, private_memory, site,
+    Address, Authority, Client, Daemon, Load, Request, Site, TlsClient, daemon, eventually, open_descriptors,
+    private_memory, site,
 };
 use serde_json::{Value, json};
 
@@ -22,11 +23,13 @@ fn nothing_is_lost_or_left_behind_by_changes_under_load() {
     let n_changes = std::env::var("CORRAL_CHANGES").map_or(200, |n| n.parse().expect("a number of changes"));
     let site = site().file("index.php", "<?php echo 'x';").file("a.txt", "x");
     let changing = Changing::start(site);
-    let n_good = changing.run_under_load(0..WARM_UP.min(n_changes / 2));
+    // Whole turns, so that the same is there when it is counted.
+    let [n_first, n_all] = [WARM_UP.min(n_changes / 2), n_changes].map(|n| n.next_multiple_of(CHANGES.len()));
+    let n_good = changing.run_under_load(0..n_first);
     let before = changing.usage();
-    let n_good = n_good + changing.run_under_load(WARM_UP.min(n_changes / 2)..n_changes);
+    let n_good = n_good + changing.run_under_load(n_first..n_all);
     let after = changing.usage();
-    eprintln!("{n_changes} changes, {n_good} requests\nbefore: {before}\nafter:  {after}");
+    eprintln!("{n_all} changes, {n_good} requests\nbefore: {before}\nafter:  {after}");
     for (old, new) in before.0.iter().zip(&after.0) {
         assert_eq!(old.pid, new.pid, "{} was replaced", new.name);
         assert_eq!(old.n_open, new.n_open, "descriptors of {}\n{}", new.name, descriptors(new.pid));
@@ -40,6 +43,9 @@ struct Changing {
     site: Site,
     /// Comes and goes; the daemon's own address stays.
     guest: Address,
+    /// Stays as well, with one certificate after the other.
+    secure: Address,
+    authority: Authority,
 }
 
 type Change = fn(&Changing, usize);
@@ -50,22 +56,42 @@ const CHANGES: &[Change] = &[
     Changing::swap_routes,
     Changing::change_application,
     Changing::use_listener,
+    Changing::exchange_certificate,
+    Changing::change_upstream,
     Changing::change_settings,
     Changing::remove_listener,
 ];
 
 impl Changing {
     fn start(site: Site) -> Self {
-        let config = json!({ "routes": routes(&site, 0), "applications": { "php": application(&site, 0) } });
-        let server = daemon().config(config).start();
-        server.get("/").expect(200);
-        Self { server, site, guest: Address::fresh() }
+        let server = daemon().start_unconfigured();
+        let [guest, secure] = [Address::fresh(), Address::fresh()];
+        let changing = Self { server, site, guest, secure, authority: Authority::new("test") };
+        changing.upload("first");
+        let config = json!({
+            "listeners": {
+                changing.server.address().to_string(): { "pass": "routes" },
+                secure.to_string(): { "pass": "routes", "tls": { "certificate": "first" } },
+            },
+            "routes": routes(&changing.site, 0),
+            "upstreams": { "self": changing.upstream(0) },
+            "applications": { "php": application(&changing.site, 0) },
+        });
+        changing.put("/config", &config);
+        changing.server.get("/").expect(200);
+        changing
     }
 
     /// Returns how many requests were answered.
     fn run_under_load(&self, turns: std::ops::Range<usize>) -> u64 {
         let address = self.server.address().socket();
-        let loads = [Load::start(address, "/a.txt", 32), Load::start(address, "/", 32)];
+        let tls = TlsClient::new(&self.authority);
+        let loads = [
+            Load::start(address, "/a.txt", 24),
+            Load::start(address, "/", 24),
+            Load::start(address, "/proxied", 8),
+            Load::start_tls(self.secure.socket(), &tls, "/a.txt", 8),
+        ];
         for n in turns {
             CHANGES[n % CHANGES.len()](self, n);
         }
@@ -106,6 +132,32 @@ impl Changing {
         self.put("/config/applications/php", &application(&self.site, n));
     }
 
+    fn upload(&self, name: &str) {
+        let bundle = self.authority.server("localhost", &["localhost"]).pem();
+        let request = Request::new("PUT", &format!("/certificates/{name}")).body(bundle);
+        self.server.control().send(&request).0.expect(200);
+    }
+
+    fn exchange_certificate(&self, n: usize) {
+        let path = format!("/config/listeners/{}/tls/certificate", self.secure);
+        let old = self.server.control().get(&path).json();
+        let new = format!("certificate-{n}");
+        self.upload(&new);
+        self.put(&path, &json!(new));
+        let old = format!("/certificates/{}", old.as_str().expect("one certificate is in use"));
+        self.server.control().delete(&old).0.expect(200);
+    }
+
+    /// The server itself is the upstream. Idle connections end soon, so that what is left can be counted.
+    fn upstream(&self, n: usize) -> Value {
+        let weight = json!({ "weight": 1 + n });
+        json!({ "servers": { self.server.address().to_string(): weight }, "keepalive": { "idle_timeout": 1 } })
+    }
+
+    fn change_upstream(&self, n: usize) {
+        self.put("/config/upstreams/self", &self.upstream(n));
+    }
+
     fn change_settings(&self, n: usize) {
         self.put(
             "/config/settings",
@@ -144,6 +196,8 @@ fn routes(site: &Site, n: usize) -> Value {
         json!({ "match": { "uri": format!("/nobody-asks/{n}/*"), "host": "*.example.com" }, "action": { "return": 404 } }),
         json!({ "match": { "uri": "~^/nobody/asks$" }, "action": { "return": 404 } }),
     ];
+    let proxied = json!({ "pass": "upstreams/self", "rewrite": "/a.txt" });
+    steps.push(json!({ "match": { "uri": "/proxied" }, "action": proxied }));
     let by = n % steps.len();
     steps.rotate_left(by);
     steps.push(json!({ "action": { "pass": "applications/php" } }));

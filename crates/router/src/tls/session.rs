@@ -140,7 +140,9 @@ impl Session {
                     }
                 }
                 Ok(ConnectionState::EncodeTlsData(mut data)) => {
-                    self.outgoing.append(RECORD_OVERHEAD, |room| data.encode(room).map_err(need_of_encode));
+                    self.outgoing.append(RECORD_OVERHEAD, |room| {
+                        data.encode(room).map_err(|error| need_of_encode(&error))
+                    });
                 }
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
                 Ok(ConnectionState::PeerClosed) => self.is_read = true,
@@ -172,7 +174,8 @@ impl Session {
         self.is_broken = true;
         let status = self.connection.process_tls_records(&mut self.incoming[n_used..]);
         if let Ok(ConnectionState::EncodeTlsData(mut data)) = status.state {
-            self.outgoing.append(RECORD_OVERHEAD, |room| data.encode(room).map_err(need_of_encode));
+            self.outgoing
+                .append(RECORD_OVERHEAD, |room| data.encode(room).map_err(|error| need_of_encode(&error)));
         }
         buffers::give(std::mem::take(&mut self.incoming));
         // The connection ends in any case.
@@ -228,8 +231,9 @@ impl Session {
         }
         let status = self.connection.process_tls_records(&mut self.incoming);
         if let Ok(ConnectionState::WriteTraffic(mut traffic)) = status.state {
-            self.outgoing
-                .append(RECORD_OVERHEAD, |room| traffic.queue_close_notify(room).map_err(need_of_encrypt));
+            self.outgoing.append(RECORD_OVERHEAD, |room| {
+                traffic.queue_close_notify(room).map_err(|error| need_of_encrypt(&error))
+            });
         }
         // The connection ends in any case.
         let _ = self.flush(socket);
@@ -270,13 +274,15 @@ impl Session {
                 Ok(ConnectionState::WriteTraffic(mut traffic)) => {
                     let n_records = content.len().div_ceil(RECORD_CONTENT);
                     let room = content.len() + n_records * RECORD_OVERHEAD;
-                    let sealed = self
-                        .outgoing
-                        .append(room, |room| traffic.encrypt(content, room).map_err(need_of_encrypt));
+                    let sealed = self.outgoing.append(room, |room| {
+                        traffic.encrypt(content, room).map_err(|error| need_of_encrypt(&error))
+                    });
                     return if sealed { Ok(()) } else { Err(io::ErrorKind::NotConnected.into()) };
                 }
                 Ok(ConnectionState::EncodeTlsData(mut data)) => {
-                    self.outgoing.append(RECORD_OVERHEAD, |room| data.encode(room).map_err(need_of_encode));
+                    self.outgoing.append(RECORD_OVERHEAD, |room| {
+                        data.encode(room).map_err(|error| need_of_encode(&error))
+                    });
                 }
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
                 Ok(ConnectionState::PeerClosed) => self.is_read = true,
@@ -318,14 +324,14 @@ enum Need {
     Other,
 }
 
-fn need_of_encode(error: EncodeError) -> Need {
+fn need_of_encode(error: &EncodeError) -> Need {
     match error {
         EncodeError::InsufficientSize(size) => Need::Room(size.required_size),
         EncodeError::AlreadyEncoded => Need::Other,
     }
 }
 
-fn need_of_encrypt(error: EncryptError) -> Need {
+fn need_of_encrypt(error: &EncryptError) -> Need {
     match error {
         EncryptError::InsufficientSize(size) => Need::Room(size.required_size),
         EncryptError::EncryptExhausted => Need::Other,

@@ -4,19 +4,20 @@
 //! The documentation of a test that proves options names them on a line `Options: a.b, c.d`.
 
 // Modules in the order of the contract's sections.
+mod access_log;
+mod actions;
 mod applications;
 mod command_line;
 mod compression;
 mod control_api;
 mod engine_requests;
+mod errors;
 mod forwarded;
 mod listeners;
 mod packaging;
+mod patterns;
 mod reconfiguration;
 mod root;
-mod actions;
-mod errors;
-mod patterns;
 mod routes;
 mod settings;
 mod share;
@@ -24,6 +25,8 @@ mod share_beyond;
 mod share_confined;
 mod state;
 mod status;
+mod telemetry;
+mod templates;
 mod tls;
 
 // Beyond the contract.

@@ -55,6 +55,7 @@ impl World {
             ("{name}", "X-Name".to_owned()),
             ("{cmd}", "MinProtocol".to_owned()),
             ("{type}", "text/x-own".to_owned()),
+            ("{status}", "404".to_owned()),
             ("{VAR}", "VAR".to_owned()),
             ("{k}", "display_errors".to_owned()),
         ];

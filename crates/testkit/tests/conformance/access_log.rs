@@ -1,0 +1,198 @@
+//! Access logs (section 18), and beyond Unit several of them and buffers.
+
+use corral_testkit::{Daemon, Request, Signal, Site, daemon, eventually, signal, site};
+use serde_json::{Value, json};
+
+const REFUSED: &str = "Invalid configuration.";
+
+/// A daemon that answers everything, and a folder that it may write to.
+struct Logged {
+    server: Daemon,
+    site: Site,
+}
+
+impl Logged {
+    /// `{}` stands for the folder.
+    fn new(access_log: Value) -> Self {
+        let site = site().writable_folder("");
+        let logged = Self { server: daemon().start_unconfigured(), site };
+        logged.configure(access_log);
+        logged
+    }
+
+    fn configure(&self, access_log: Value) {
+        let access_log: Value =
+            serde_json::from_str(&access_log.to_string().replace("{}", &self.site.root()))
+                .expect("a path needs no escape");
+        let action = json!({ "return": 200, "response_headers": { "X-R": "r" } });
+        let config = json!({ "routes": [{ "action": action }], "access_log": access_log });
+        self.server.control().put("/config", &self.server.with_listener(config)).expect_done();
+    }
+
+    /// Waits for so many lines.
+    #[track_caller]
+    fn lines(&self, name: &str, n: usize) -> Vec<String> {
+        eventually("the entries are written", || {
+            let text = std::fs::read_to_string(self.site.path(name)).ok()?;
+            let lines: Vec<_> = text.lines().map(str::to_owned).collect();
+            (lines.len() >= n).then_some(lines)
+        })
+    }
+}
+
+/// The one line that a request leaves.
+#[track_caller]
+fn check(format: Value, request: &Request, expected: &str) {
+    let logged = Logged::new(json!({ "path": "{}/log", "format": format }));
+    logged.server.send(request);
+    assert_eq!(logged.lines("log", 1), [expected], "{format}");
+}
+
+/// Options: access_log, access_log.path
+#[test]
+fn the_default_is_the_combined_format() {
+    for form in [json!("{}/log"), json!({ "path": "{}/log" })] {
+        let logged = Logged::new(form);
+        let request = Request::get("/a?b=1").field("Referer", "http://r/").field("User-Agent", "agent/1");
+        logged.server.send(&request).expect(200);
+        logged.server.get("/").expect(200);
+        let lines = logged.lines("log", 2);
+        let (before, rest) = lines[0].split_once('[').expect("a time in brackets");
+        let (_, after) = rest.split_once(']').expect("a time in brackets");
+        assert_eq!(before, "127.0.0.1 - - ");
+        assert_eq!(after, " \"GET /a?b=1 HTTP/1.1\" 200 0 \"http://r/\" \"agent/1\"");
+        assert!(lines[1].ends_with("\"GET / HTTP/1.1\" 200 0 \"-\" \"-\""), "{}", lines[1]);
+    }
+}
+
+#[test]
+fn what_is_no_request_is_logged_as_well() {
+    let logged = Logged::new(json!("{}/log"));
+    let mut client = logged.server.connect();
+    client.write("GET nothing HTTP/1.1\r\n\r\n");
+    client.read_response().expect(400);
+    assert!(logged.lines("log", 1)[0].contains(" 400 "), "{:?}", logged.lines("log", 1));
+}
+
+/// Options: access_log.format
+#[test]
+fn text_is_made_of_variables() {
+    let get = Request::get("/p%20q?a=1&a=2");
+    check(json!("$method $uri $status $body_bytes_sent $arg_a"), &get, "GET /p q 200 0 2");
+    check(json!("$arg_none|$header_none|$cookie_none"), &get, "-|-|-");
+    check(json!("constant"), &get, "constant");
+    check(json!("$response_header_x_r $response_header_content_length"), &get, "r 0");
+    check(json!("`${uri} ${args.a} ${vars.status}`"), &get, "/p q 1,2 200");
+    let hostile = Request::get("/").field("User-Agent", "a \"quoted\" \\ word");
+    check(json!("<$header_user_agent>"), &hostile, "<a \\x22quoted\\x22 \\x5C word>");
+}
+
+/// What the server adds to replies is there as well.
+#[test]
+fn fields_of_the_server_are_known() {
+    let format = json!("$response_header_server|$response_header_date|$response_header_transfer_encoding");
+    let logged = Logged::new(json!({ "path": "{}/log", "format": format }));
+    let response = logged.server.get("/").expect(200);
+    let line = logged.lines("log", 1).remove(0);
+    let words: Vec<_> = line.split('|').collect();
+    assert_eq!(words[0], response.field("Server").expect("it is sent"));
+    assert!(words[1].ends_with(" GMT"), "{line}");
+    assert_eq!(words[2], "-");
+}
+
+/// Options: access_log.format.{N}
+#[test]
+fn an_object_makes_a_line_of_json() {
+    let request = Request::get("/?a=%22").field("User-Agent", "say \"x\"\\");
+    let format = json!({ "agent": "$header_user_agent", "status": "$status", "js": "`${args.a}\n`", "none": "$arg_x" });
+    let logged = Logged::new(json!({ "path": "{}/log", "format": format }));
+    logged.server.send(&request);
+    let line: Value = serde_json::from_str(&logged.lines("log", 1)[0]).expect("a line is JSON");
+    assert_eq!(line, json!({ "agent": "say \"x\"\\", "status": "200", "js": "\"\n", "none": "-" }));
+}
+
+/// Options: access_log.if
+#[test]
+fn entries_can_depend_on_the_request() {
+    for (condition, expected) in [
+        ("$arg_log", "/?log=1"),
+        ("!$arg_quiet", "/?log=1"),
+        ("`${args.log == 1}`", "/?log=1"),
+        // An exception counts as true.
+        ("`${args.log ? args.a.b : ''}`", "/?log=1"),
+    ] {
+        let logged = Logged::new(json!({ "path": "{}/log", "format": "$request_uri", "if": condition }));
+        for target in ["/?quiet=1", "/?log=1"] {
+            logged.server.get(target).expect(200);
+        }
+        assert_eq!(logged.lines("log", 1), [expected], "{condition}");
+    }
+}
+
+#[test]
+fn wrong_forms_are_refused() {
+    let server = daemon().start_unconfigured();
+    let refuse = |form: Value, detail: &str| {
+        let reply = server.control().put("/config", &json!({ "access_log": form }));
+        assert_eq!(reply.expect_refused(400, REFUSED), detail);
+    };
+    refuse(json!({}), "Required parameter \"path\" is missing.");
+    refuse(json!({ "path": "" }), "The \"path\" string must not be empty.");
+    refuse(json!({ "path": "/x", "if": 1 }), "The \"if\" must be a string");
+    refuse(json!({ "path": "/x", "format": "$foo" }), "Unknown variable \"foo\" in the \"format\" value.");
+    refuse(
+        json!({ "path": "/x", "format": { "": "a" } }),
+        "In the access log format, the name must not be empty.",
+    );
+    refuse(
+        json!({ "path": "/x", "format": { "a": 1 } }),
+        "In the access log format, the value must be a string.",
+    );
+    let reply = server.control().put("/config", &json!({ "access_log": "/no/such/folder/log" }));
+    let detail = reply.expect_refused(500, "Failed to apply new configuration.");
+    assert!(detail.contains("/no/such/folder/log") && detail.contains("No such file"), "{detail}");
+}
+
+#[test]
+fn several_logs_are_written_beside_each_other() {
+    let json_log = json!({ "path": "{}/json", "format": { "uri": "$uri" } });
+    let logged = Logged::new(json!([{ "path": "{}/text", "format": "$uri" }, json_log]));
+    logged.server.get("/x").expect(200);
+    assert_eq!(logged.lines("text", 1), ["/x"]);
+    assert_eq!(logged.lines("json", 1), ["{\"uri\":\"/x\"}"]);
+}
+
+/// Options: access_log.buffer, access_log.flush
+#[test]
+fn a_buffer_is_written_when_it_is_full_and_after_a_time() {
+    let logged = Logged::new(json!({ "path": "{}/log", "format": "$uri", "buffer": 512, "flush": 3600 }));
+    let mut client = logged.server.connect();
+    let long = format!("/{}", "x".repeat(99));
+    client.get(&long).expect(200);
+    assert_eq!(std::fs::read_to_string(logged.site.path("log")).expect("it is there"), "");
+    for _ in 0..40 {
+        client.get(&long).expect(200);
+    }
+    logged.lines("log", 4);
+    // The end of a configuration is the end of its buffers.
+    logged.configure(json!({ "path": "{}/other", "format": "$uri" }));
+    logged.lines("log", 41);
+    logged.configure(json!({ "path": "{}/timed", "format": "$uri", "buffer": 4096, "flush": 1 }));
+    logged.server.get("/timed").expect(200);
+    assert_eq!(logged.lines("timed", 1), ["/timed"]);
+}
+
+#[test]
+fn logs_are_reopened_when_they_were_moved() {
+    let logged = Logged::new(json!({ "path": "{}/log", "format": "$uri" }));
+    logged.server.get("/before").expect(200);
+    logged.lines("log", 1);
+    std::fs::rename(logged.site.path("log"), logged.site.path("moved")).expect("rename the log");
+    signal(logged.server.pid(), Signal::USR1);
+    eventually("the log is there again", || logged.site.path("log").exists().then_some(()));
+    eventually("entries go to the new file", || {
+        logged.server.get("/after").expect(200);
+        logged.site.read("log").contains("/after").then_some(())
+    });
+    assert!(logged.site.read("moved").starts_with("/before\n"));
+}

@@ -26,7 +26,7 @@ fn reading(site: &Site, path: &str) -> (Builder, corral_testkit::Address) {
 #[track_caller]
 fn expect_status(address: corral_testkit::Address, status: u16) {
     eventually(&format!("{address} answers {status}"), || {
-        let mut client = corral_testkit::Client::try_connect(address.socket()).ok()?;
+        let mut client = Client::try_connect(address.socket()).ok()?;
         (client.get("/").status == status).then_some(())
     });
 }

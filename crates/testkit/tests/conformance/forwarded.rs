@@ -157,7 +157,7 @@ fn proxied(daemon: &Daemon, header: &[u8]) -> String {
 }
 
 fn binary(command: u8, family: u8, body: &[u8]) -> Vec<u8> {
-    let len = u16::try_from(body.len()).unwrap().to_be_bytes();
+    let len = u16::try_from(body.len()).expect("a short body").to_be_bytes();
     [b"\r\n\r\n\0\r\nQUIT\n", &[command, family][..], &len, body].concat()
 }
 

@@ -18,7 +18,7 @@ impl Setup {
         let (daemon, authority) = (daemon().start_unconfigured(), Authority::new("Testers"));
         let mut made = Vec::new();
         for bundle in bundles {
-            let (name, hosts) = bundle.split_once('=').unwrap();
+            let (name, hosts) = bundle.split_once('=').expect("a name and hosts");
             let bundle = authority.server(name, &hosts.split(',').collect::<Vec<_>>());
             upload(&daemon, name, &bundle.pem()).0.expect(200);
             made.push(bundle);
@@ -59,7 +59,8 @@ impl Setup {
     #[track_caller]
     fn shown(&self, client: &TlsClient, host: &str) -> usize {
         let connection = self.connect(client, host);
-        let leaf: &CertificateDer<'_> = &connection.tls().peer_certificates().unwrap()[0];
+        let leaf: &CertificateDer<'_> =
+            &connection.tls().peer_certificates().expect("the server shows one")[0];
         self.bundles.iter().position(|bundle| bundle.der() == leaf.as_ref()).expect("one of ours")
     }
 
@@ -234,7 +235,7 @@ fn commands_limit_what_is_spoken() {
     let suite = "TLS_AES_128_GCM_SHA256";
     assert_eq!(cipher(json!({ "ciphersuites": suite }), &client().versions(&tls13)), suite);
     let only_p384 = client().provider(|provider| {
-        provider.kx_groups.retain(|group| group.name() == rustls::NamedGroup::secp384r1)
+        provider.kx_groups.retain(|group| group.name() == rustls::NamedGroup::secp384r1);
     });
     assert!(!served(json!({ "Curves": "P-256:X25519" }), &only_p384));
     assert!(served(json!({ "Groups": "P-384" }), &only_p384));

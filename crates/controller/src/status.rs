@@ -1,7 +1,7 @@
 //! `/status` (UNIT-COMPAT 19): the figures of main and the router as JSON.
 
 use corral_config::json::{Bytes, Object, Value};
-use corral_ipc::message::{AppStatus, Module, Status};
+use corral_ipc::message::{AppStatus, Module, ServerState, Status, UpstreamStatus};
 
 use crate::reply::object;
 
@@ -26,7 +26,32 @@ pub(crate) fn value(status: &Status, modules: &[Module]) -> Value {
     {
         members.insert(Bytes::from("listeners"), failed_listeners(status));
     }
+    if let Value::Object(members) = &mut value
+        && !status.upstreams.is_empty()
+    {
+        let upstreams =
+            status.upstreams.iter().map(|group| (Bytes::from(group.name.as_str()), upstream(group)));
+        members.insert(Bytes::from("upstreams"), Value::Object(upstreams.collect()));
+    }
     value
+}
+
+fn upstream(group: &UpstreamStatus) -> Value {
+    let servers = group.servers.iter().map(|server| {
+        let state = match server.state {
+            ServerState::Up => "up",
+            ServerState::Avoided => "avoided",
+            ServerState::Down => "down",
+        };
+        let requests = object([
+            ("active", Value::from(server.active)),
+            ("total", Value::from(server.requests)),
+            ("failed", Value::from(server.failures)),
+        ]);
+        let value = object([("state", Value::from(state)), ("requests", requests)]);
+        (Bytes::from(server.address.as_str()), value)
+    });
+    object([("servers", Value::Object(servers.collect()))])
 }
 
 /// Only those that do not work, with the reason.

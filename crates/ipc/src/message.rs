@@ -442,6 +442,43 @@ pub struct Status {
     pub applications: Vec<AppStatus>,
     /// Listeners that could not be bound when the daemon started; known to main alone.
     pub failed_listeners: Vec<FailedListener>,
+    /// By upstream, in the order of the configuration.
+    pub upstreams: Vec<UpstreamStatus>,
+}
+
+/// The servers of one upstream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpstreamStatus {
+    /// Its name.
+    pub name: String,
+    /// In the order of the configuration.
+    pub servers: Vec<ServerStatus>,
+}
+
+/// The figures of one server of an upstream, since a configuration first named it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerStatus {
+    /// Its address, with `https://` in front if it is spoken to over TLS.
+    pub address: String,
+    /// Whether requests are given to it.
+    pub state: ServerState,
+    /// Requests in progress.
+    pub active: u64,
+    /// Requests that it was given.
+    pub requests: u64,
+    /// Those that it failed to answer.
+    pub failures: u64,
+}
+
+/// Whether requests are given to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ServerState {
+    /// They are.
+    Up,
+    /// For some time only if there is no other, because it has failed to answer some.
+    Avoided,
+    /// Not until checks find it well.
+    Down,
 }
 
 /// A listener that does not listen.

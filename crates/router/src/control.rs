@@ -419,6 +419,10 @@ impl Control {
             requests: sum(|event_loop| event_loop.counters.requests.get()),
             applications: leases.iter().map(|lease| lease.0.status()).collect(),
             failed_listeners: Vec::new(),
+            upstreams: self
+                .current
+                .as_ref()
+                .map_or_else(Vec::new, |(_, generation)| generation.servers.status()),
         };
         self.main.send(&FromRouter::Status { ticket, status });
     }

@@ -83,8 +83,8 @@ impl Attempts<'_> {
         loop {
             let chosen = self.group.choose(&self.tried, &self.key, tx.connection.now());
             let Some(chosen) = chosen else {
-                let name = &self.group.shared.upstream.name;
-                tracing::error!("upstream \"{name}\": no server is available, request \"{}\"", shown(tx));
+                let title = self.group.shared.title(None);
+                tracing::error!("{title}: no server is available, request \"{}\"", shown(tx));
                 return tx.send_error(502).await;
             };
             let server = &self.group.servers[chosen];
@@ -106,17 +106,12 @@ impl Attempts<'_> {
 
     fn note_failure(&self, tx: &Transaction<'_>, server: &LoopServer, failure: &Failure) {
         let shared = &server.shared;
-        let name = &self.group.shared.upstream.name;
-        tracing::error!("upstream \"{name}\": {}: {failure}, request \"{}\"", shared.text, shown(tx));
+        let title = self.group.shared.title(Some(shared));
+        tracing::error!("{title}: {failure}, request \"{}\"", shown(tx));
         server.figures().failures.add(1);
-        if shared.health.failed(&shared.passive, Millis::of(tx.connection.now()))
-            && self.group.servers.len() > 1
-        {
-            tracing::warn!(
-                "upstream \"{name}\": {} is avoided for {:?}",
-                shared.text,
-                shared.passive.fail_timeout
-            );
+        let is_news = shared.health.failed(&shared.passive, Millis::of(tx.connection.now()));
+        if is_news && self.group.servers.len() > 1 {
+            tracing::warn!("{title}: avoided for {:?}", shared.passive.fail_timeout);
         }
     }
 

@@ -1,7 +1,9 @@
 //! Heads, errors, `/`, `/status` and `/control`.
 
 use corral_config::json;
-use corral_ipc::message::{AppStatus, FailedListener, Origin, Status};
+use corral_ipc::message::{
+    AppStatus, FailedListener, Origin, ServerState, ServerStatus, Status, UpstreamStatus,
+};
 
 use super::fake_main::Event;
 use super::{Server, Setup};
@@ -32,7 +34,24 @@ fn figures() -> Status {
     let failed_listeners =
         vec![FailedListener { address: "*:80".to_owned(), reason: "it is in use".to_owned() }];
     let applications = vec![blog, broken];
-    Status { accepted: 10, active: 1, idle: 2, closed: 7, requests: 99, applications, failed_listeners }
+    let server = ServerStatus {
+        address: "[::1]:8080".to_owned(),
+        state: ServerState::Avoided,
+        active: 1,
+        requests: 9,
+        failures: 2,
+    };
+    let upstreams = vec![UpstreamStatus { name: "pool".to_owned(), servers: vec![server] }];
+    Status {
+        accepted: 10,
+        active: 1,
+        idle: 2,
+        closed: 7,
+        requests: 99,
+        applications,
+        failed_listeners,
+        upstreams,
+    }
 }
 
 const FIGURES: &str = r#"{
@@ -43,7 +62,9 @@ const FIGURES: &str = r#"{
         "blog": {"processes": {"running": 3, "starting": 1, "idle": 2}, "requests": {"active": 4}},
         "broken": {"processes": {"running": 0, "starting": 0, "idle": 0}, "requests": {"active": 0},
                    "last_error": "no such folder"}},
-    "listeners": {"*:80": {"last_error": "it is in use"}}}"#;
+    "listeners": {"*:80": {"last_error": "it is in use"}},
+    "upstreams": {"pool": {"servers": {
+        "[::1]:8080": {"state": "avoided", "requests": {"active": 1, "total": 9, "failed": 2}}}}}}"#;
 
 #[test]
 fn heads_are_those_of_unit() {

@@ -33,8 +33,8 @@ impl Checks {
         for group in &groups.upstreams {
             for server in &group.servers {
                 if let Some(check) = server.check.clone() {
-                    let name = group.upstream.name.clone();
-                    let _: AbortHandle = tasks.spawn(keep_checking(name, Arc::clone(server), check));
+                    let title = group.title(Some(server));
+                    let _: AbortHandle = tasks.spawn(keep_checking(title, Arc::clone(server), check));
                 }
             }
         }
@@ -42,7 +42,7 @@ impl Checks {
     }
 }
 
-async fn keep_checking(group: String, server: Arc<Server>, check: HealthCheck) {
+async fn keep_checking(title: String, server: Arc<Server>, check: HealthCheck) {
     let mut streak = Streak::new(server.health.is_up());
     let mut addresses = server.name.as_ref().map(|name| name.addresses());
     loop {
@@ -55,8 +55,8 @@ async fn keep_checking(group: String, server: Arc<Server>, check: HealthCheck) {
         let up = streak.note(result.is_ok(), check.rises, check.falls);
         if server.health.set_up(up) {
             match result {
-                Err(error) => tracing::error!("upstream \"{group}\": {} is down: {error}", server.text),
-                Ok(()) => tracing::info!("upstream \"{group}\": {} is up", server.text),
+                Err(error) => tracing::error!("{title}: down: {error}"),
+                Ok(()) => tracing::info!("{title}: up"),
             }
         }
         tokio::time::sleep(check.interval).await;

@@ -14,7 +14,6 @@ use super::upload::Upload;
 use crate::body::BodyError;
 use crate::buffers;
 use crate::connection::Connection;
-use crate::deadline::Elapsed;
 use crate::io::Wanted;
 use crate::transaction::{Gone, Transaction};
 
@@ -209,7 +208,7 @@ pub(crate) async fn next_event(
             event = client => event,
         }
     };
-    deadline.limit(limit, pin!(event)).await.unwrap_or_else(|Elapsed| Event::Elapsed)
+    deadline.limit(limit, pin!(event)).await.unwrap_or(Event::Elapsed)
 }
 
 /// Takes what came along with the request's head before anybody waits for more.

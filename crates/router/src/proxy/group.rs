@@ -76,7 +76,8 @@ impl LoopServers {
     fn sweep(&self, now: Instant) -> bool {
         let known = self.known.borrow();
         let servers = known.iter().filter_map(Weak::upgrade);
-        servers.fold(false, |left, server| server.pool.borrow_mut().sweep(now) || left)
+        // All of them are swept, so that this cannot be `any`.
+        servers.filter(|server| server.pool.borrow_mut().sweep(now)).count() > 0
     }
 
     fn group(&self, group: &Arc<Group>, lane: Lane) -> LoopGroup {

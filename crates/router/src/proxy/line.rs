@@ -18,10 +18,9 @@ impl Line {
         Self { socket, tls, n_requests: 0 }
     }
 
-    /// Counts a request that is sent on it; true when it is not the first.
-    pub(crate) fn begin_request(&mut self) -> bool {
+    /// Counts a request that is sent on it.
+    pub(crate) fn begin_request(&mut self) {
         self.n_requests = self.n_requests.saturating_add(1);
-        self.n_requests > 1
     }
 
     pub(crate) fn n_requests(&self) -> u32 {

@@ -1,10 +1,12 @@
 //! The servers that a configuration names, as all event loops share them.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use corral_config::upstream::{HealthCheck, Origin, PassiveHealth, ProxyOptions, Upstream};
+use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
 
-use super::health::Health;
+use super::health::{Health, Millis};
 use super::resolve::{Name, Resolver};
 use super::tls::{TlsTarget, Trust};
 use crate::counters::Counter;
@@ -120,7 +122,30 @@ impl Workshop<'_> {
     }
 }
 
+impl Groups {
+    /// What `/status` shows of the upstreams.
+    pub(crate) fn status(&self) -> Vec<UpstreamStatus> {
+        let now = Millis::of(Instant::now());
+        let groups = self.upstreams.iter().map(|group| UpstreamStatus {
+            name: group.upstream.name.clone(),
+            servers: group.servers.iter().map(|server| server.status(now)).collect(),
+        });
+        groups.collect()
+    }
+}
+
 impl Group {
+    /// What messages call it.
+    pub(crate) fn title(&self, server: Option<&Server>) -> String {
+        let name = &self.upstream.name;
+        match server {
+            // A proxy has no name but its server's.
+            Some(server) if server.text == *name => format!("proxy \"{name}\""),
+            Some(server) => format!("upstream \"{name}\", server \"{}\"", server.text),
+            None => format!("upstream \"{name}\""),
+        }
+    }
+
     /// The server of this group that is exactly what `upstream` asks for at this origin.
     fn same(&self, upstream: &Upstream, origin: &Origin) -> Option<Arc<Server>> {
         let same = |server: &&Arc<Server>| {
@@ -136,6 +161,21 @@ impl Group {
 }
 
 impl Server {
+    fn status(&self, now: Millis) -> ServerStatus {
+        let sum = |figure: fn(&Figures) -> u64| self.figures.iter().map(figure).sum();
+        ServerStatus {
+            address: if self.origin.tls { self.text.clone() } else { self.origin.host.to_string() },
+            state: match (self.health.is_up(), self.health.is_avoided(now)) {
+                (false, _) => ServerState::Down,
+                (true, true) => ServerState::Avoided,
+                (true, false) => ServerState::Up,
+            },
+            active: self.n_active(),
+            requests: sum(|figures| figures.requests.get()),
+            failures: sum(|figures| figures.failures.get()),
+        }
+    }
+
     /// Requests in progress in all event loops.
     pub(crate) fn n_active(&self) -> u64 {
         self.figures.iter().map(|figures| figures.active.get()).sum()

@@ -18,6 +18,8 @@ mod forwarded;
 mod listeners;
 mod packaging;
 mod patterns;
+mod proxy;
+mod proxy_beyond;
 mod reconfiguration;
 mod root;
 mod routes;
@@ -30,6 +32,7 @@ mod status;
 mod telemetry;
 mod templates;
 mod tls;
+mod upstreams;
 
 // Beyond the contract.
 mod config_files;

@@ -1,0 +1,232 @@
+//! Servers behind the server: they say the very bytes that a test wants, at the time that it wants.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::tls::Bundle;
+use crate::wait::PATIENCE;
+
+/// A server that treats each connection as its function says. Ends when it is dropped.
+#[derive(Debug)]
+pub struct Origin {
+    address: SocketAddr,
+    n_connections: Arc<AtomicUsize>,
+    ends: Arc<AtomicBool>,
+}
+
+/// One connection of an origin.
+pub struct Peer {
+    stream: Stream,
+    /// Received and not consumed yet.
+    buffer: Vec<u8>,
+    /// 1 for the first connection.
+    pub number: usize,
+}
+
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
+}
+
+impl Origin {
+    /// Starts one at a free port.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn start(serve: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
+        Self::start_with(None, serve)
+    }
+
+    /// Starts one that speaks TLS.
+    ///
+    /// # Panics
+    /// When the certificate is none.
+    #[must_use]
+    pub fn start_tls(bundle: &Bundle, serve: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
+        let pem = bundle.pem();
+        let certificates =
+            CertificateDer::pem_slice_iter(pem.as_bytes()).map(|found| found.expect("a certificate"));
+        let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).expect("a private key");
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions of TLS")
+            .with_no_client_auth()
+            .with_single_cert(certificates.collect(), key)
+            .expect("a certificate with its key");
+        Self::start_with(Some(Arc::new(config)), serve)
+    }
+
+    /// Answers every request of every connection with the same bytes.
+    #[must_use]
+    pub fn answering(response: impl Into<Vec<u8>>) -> Self {
+        let response = response.into();
+        Self::start(move |peer| while peer.read_request().is_some() && peer.write(&response) {})
+    }
+
+    /// Answers every request with this body.
+    #[must_use]
+    pub fn saying(body: &str) -> Self {
+        Self::answering(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
+    }
+
+    /// Answers every request with the request itself, head and body.
+    #[must_use]
+    pub fn echo() -> Self {
+        Self::start(|peer| {
+            while let Some(request) = peer.read_request() {
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", request.len());
+                if !peer.write(&[head.as_bytes(), &request].concat()) {
+                    return;
+                }
+            }
+        })
+    }
+
+    /// `IP:PORT`.
+    #[must_use]
+    pub fn address(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// What `proxy` has to be.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Its port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Connections that were accepted.
+    #[must_use]
+    pub fn n_connections(&self) -> usize {
+        self.n_connections.load(Ordering::SeqCst)
+    }
+
+    fn start_with(tls: Option<Arc<ServerConfig>>, serve: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("the address of a listener");
+        let (n_connections, ends) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let origin = Self { address, n_connections: Arc::clone(&n_connections), ends: Arc::clone(&ends) };
+        let serve = Arc::new(serve);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if ends.load(Ordering::SeqCst) {
+                    return;
+                }
+                let number = n_connections.fetch_add(1, Ordering::SeqCst) + 1;
+                let (tls, serve) = (tls.clone(), Arc::clone(&serve));
+                std::thread::spawn(move || {
+                    serve(&mut Peer { stream: Stream::new(stream, tls), buffer: Vec::new(), number });
+                });
+            }
+        });
+        origin
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::SeqCst);
+        // Wakes the thread that accepts; whether it still does makes no difference.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+impl Stream {
+    fn new(stream: TcpStream, tls: Option<Arc<ServerConfig>>) -> Self {
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+        stream.set_nodelay(true).expect("no delay");
+        match tls {
+            None => Self::Plain(stream),
+            Some(config) => {
+                let connection = ServerConnection::new(config).expect("a session");
+                Self::Tls(Box::new(StreamOwned::new(connection, stream)))
+            }
+        }
+    }
+}
+
+impl Peer {
+    /// Reads a request, head and body; none when the connection ends.
+    pub fn read_request(&mut self) -> Option<Vec<u8>> {
+        let end = self.read_until(b"\r\n\r\n")?;
+        let head = String::from_utf8_lossy(&self.buffer[..end]).to_ascii_lowercase();
+        let length = head.split("\r\ncontent-length: ").nth(1).and_then(|rest| rest.split("\r\n").next());
+        let length: usize = length.map_or(0, |length| length.parse().expect("a length"));
+        while self.buffer.len() < end + length {
+            self.fill()?;
+        }
+        let rest = self.buffer.split_off(end + length);
+        Some(std::mem::replace(&mut self.buffer, rest))
+    }
+
+    /// Reads the head of a request; the body stays where it is.
+    pub fn read_head(&mut self) -> Option<String> {
+        let end = self.read_until(b"\r\n\r\n")?;
+        let rest = self.buffer.split_off(end);
+        Some(String::from_utf8_lossy(&std::mem::replace(&mut self.buffer, rest)).into_owned())
+    }
+
+    /// What comes next; empty when the connection ends.
+    pub fn read(&mut self) -> Vec<u8> {
+        if self.buffer.is_empty() {
+            self.fill();
+        }
+        std::mem::take(&mut self.buffer)
+    }
+
+    /// Sends bytes; false when the connection is broken.
+    pub fn write(&mut self, bytes: &[u8]) -> bool {
+        match &mut self.stream {
+            Stream::Plain(stream) => stream.write_all(bytes).is_ok(),
+            Stream::Tls(stream) => stream.write_all(bytes).is_ok(),
+        }
+    }
+
+    /// Says that nothing more is sent.
+    pub fn finish_writing(&self) {
+        if let Stream::Plain(stream) = &self.stream {
+            let _ = stream.shutdown(Shutdown::Write);
+        }
+    }
+
+    fn read_until(&mut self, end: &[u8]) -> Option<usize> {
+        loop {
+            if let Some(at) = self.buffer.windows(end.len()).position(|window| window == end) {
+                return Some(at + end.len());
+            }
+            self.fill()?;
+        }
+    }
+
+    /// None when there is nothing more.
+    fn fill(&mut self) -> Option<()> {
+        let mut piece = [0; 65536];
+        loop {
+            let read = match &mut self.stream {
+                Stream::Plain(stream) => stream.read(&mut piece),
+                Stream::Tls(stream) => stream.read(&mut piece),
+            };
+            match read {
+                Ok(n) if n > 0 => {
+                    self.buffer.extend_from_slice(&piece[..n]);
+                    return Some(());
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                _ => return None,
+            }
+        }
+    }
+}

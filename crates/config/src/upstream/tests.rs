@@ -1,3 +1,5 @@
+//! Addresses of servers, as they are written in configurations.
+
 use super::Origin;
 
 /// `expect` is the origin as it is printed, or nothing when the text is none.

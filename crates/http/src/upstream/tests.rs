@@ -1,3 +1,5 @@
+//! Responses as servers send them, right and wrong, whole and in pieces.
+
 use super::*;
 
 /// What is passed on of a response to GET: `STATUS BODY KEPT name=value;…`, or the error.

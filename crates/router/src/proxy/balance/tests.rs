@@ -1,3 +1,5 @@
+//! Distributions over servers a to e.
+
 use super::*;
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];

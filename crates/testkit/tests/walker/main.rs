@@ -1,6 +1,7 @@
-//! Walks the option index of the contract: every option is known and takes the types that it should and no others;
-//! what belongs to a later version is refused in words that say so.
+//! Walks the option index of the contract: every option is known, takes the types that it should and no others, and
+//! has a test that proves it; what belongs to a later version is refused in words that say so.
 
+mod claims;
 mod index;
 
 use std::collections::BTreeSet;
@@ -46,7 +47,6 @@ impl World {
         let (user, group) = owner(&site);
         let names = vec![
             ("{addr}", Address::fresh().to_string()),
-            ("{server}", "127.0.0.1:80".to_owned()),
             ("{root}", site.root()),
             ("{tmp}", format!("{}/tmp", site.root())),
             ("{user}", user),
@@ -152,6 +152,31 @@ fn what_belongs_to_a_later_version_is_refused_as_such() {
         let is_clear = |problem: &String| problem.contains(&named) && problem.contains("not supported");
         assert!(problems.iter().any(is_clear), "{}: {problems:?}", row.path);
     }
+}
+
+#[test]
+fn every_option_has_a_test_and_every_test_names_options_that_exist() {
+    let claims = claims::claims();
+    let known: BTreeSet<String> = index::options().iter().map(|row| row.path.to_owned()).collect();
+    // Who proves what is inside an object has proved the object.
+    let is_claimed = |option: &str| claims.keys().any(|claim| is_or_is_in(claim, option));
+    let is_tested = |option: &String| is_claimed(option) || is_claimed(&twin(option));
+    let untested: Vec<_> = known.iter().filter(|option| !is_tested(option)).collect();
+    let unknown: Vec<_> = claims.iter().filter(|(option, _)| !known.contains(*option)).collect();
+    assert!(
+        untested.is_empty() && unknown.is_empty(),
+        "no test has these on an `Options:` line of its documentation: {untested:#?}\n\
+         these are named there and not in options.txt: {unknown:#?}"
+    );
+}
+
+/// Upstreams have the options of `proxy_options` among their own members, read by the same tables.
+fn twin(option: &str) -> String {
+    option.replace("upstreams.{N}.", "routes[].action.proxy_options.")
+}
+
+fn is_or_is_in(option: &str, outer: &str) -> bool {
+    option.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// Whatever the validator reads is in the index, so that it is walked.

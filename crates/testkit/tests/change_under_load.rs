@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 /// Changes until memory has found its size: everything that is made once has been made by then.
 const WARM_UP: usize = 100;
 
-/// What memory may grow by after that, in bytes for each process: the allocator takes 2 MiB at a time. A generation
-/// that is never freed would take more within the short form.
+/// What memory may grow by after that, in bytes for each process: the allocator takes 2 MiB at a time. In the
+/// long form that is less than 2 KiB for a change, and any generation is larger.
 const NOISE: u64 = 3 << 20;
 
 const PROCESSES: &[&str] = &["main", "controller", "router"];

@@ -183,6 +183,14 @@ fn a_buffer_is_written_when_it_is_full_and_after_a_time() {
 }
 
 #[test]
+fn a_buffer_is_written_at_the_end() {
+    let mut logged = Logged::new(json!({ "path": "{}/log", "format": "$uri", "buffer": 512, "flush": 3600 }));
+    logged.server.get("/last").expect(200);
+    logged.server.stop();
+    assert_eq!(logged.lines("log", 1), ["/last"]);
+}
+
+#[test]
 fn logs_are_reopened_when_they_were_moved() {
     let logged = Logged::new(json!({ "path": "{}/log", "format": "$uri" }));
     logged.server.get("/before").expect(200);

@@ -30,6 +30,7 @@ mod share_confined;
 mod state;
 mod status;
 mod telemetry;
+mod telemetry_grpc;
 mod templates;
 mod tls;
 mod upstreams;

@@ -19,6 +19,7 @@ use corral_ipc::message::{
 };
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::access_log::AccessLog;
@@ -102,6 +103,7 @@ impl Control {
         let readiness = Watched::new(link.as_fd().try_clone_to_owned()?, Interest::READABLE)
             .context("listen to the main process")?;
         let mut upkeep = tokio::time::interval(UPKEEP_INTERVAL);
+        let mut ending = signal(SignalKind::terminate()).context("listen for the end")?;
         loop {
             tokio::select! {
                 ready = readiness.readable() => {
@@ -110,6 +112,10 @@ impl Control {
                         return Ok(());
                     }
                     guard.clear_ready();
+                }
+                _ = ending.recv() => {
+                    self.flush_logs();
+                    return Ok(());
                 }
                 _ = upkeep.tick() => self.keep_up(),
             }
@@ -427,6 +433,13 @@ impl Control {
         self.main.send(&FromRouter::Status { ticket, status });
     }
 
+    /// What access logs have gathered must not end with the process.
+    fn flush_logs(&self) {
+        for log in self.current.iter().flat_map(|(_, generation)| &generation.access_logs) {
+            log.flush();
+        }
+    }
+
     async fn quit(&mut self) {
         let (done, mut all_done) = mpsc::channel(1);
         let done = Arc::new(done);
@@ -436,9 +449,7 @@ impl Control {
         drop(done);
         // Ends when the last loop has dropped its sender.
         let _ = all_done.recv().await;
-        for log in self.current.iter().flat_map(|(_, generation)| &generation.access_logs) {
-            log.flush();
-        }
+        self.flush_logs();
         self.quitting = true;
     }
 }

@@ -1,8 +1,8 @@
 //! Configuration files: texts in, one document out that knows where each of its values was written.
 //!
-//! A text is JSON in the dialect of the control API, or YAML. Each becomes a tree of [`node`]s, in
-//! whose strings `${env:NAME}` and `${file:PATH}` are replaced ([`substitute`]); several trees are
-//! merged member by member ([`merge`]). What comes out is a [`Manifest`]. Pure: which files there
+//! A text is JSON in the dialect of the control API, or YAML. Each becomes a tree of `node`s, in
+//! whose strings `${env:NAME}` and `${file:PATH}` are replaced (`substitute`); several trees are
+//! merged member by member (`merge`). What comes out is a [`Manifest`]. Pure: which files there
 //! are, and what they hold, is the caller's to find out; so are the environment and the files that
 //! substitutions name, behind [`World`].
 

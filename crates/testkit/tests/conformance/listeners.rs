@@ -208,7 +208,7 @@ fn the_queue_has_the_length_that_was_asked_for() {
     let path = format!("/config/listeners/{address}/backlog");
     daemon.control().put_text(&path, "77").expect_done();
     let filter = ["-Hltn", "sport", "=", &format!(":{}", address.port())];
-    let Ok(output) = std::process::Command::new("ss").args(filter).output() else { return };
+    let output = std::process::Command::new("ss").args(filter).output().expect("ss, of iproute2, runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if !text.is_empty() {
         let ours = text.lines().filter(|line| line.contains(&address.to_string()));

@@ -1,35 +1,21 @@
 //! Base64 of RFC 4648 section 4; the padding may be left out.
 
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
 /// What the text stands for; `None` when it is not Base64.
 pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
-    let unpadded = match text {
-        [rest @ .., b'=', b'='] | [rest @ .., b'='] if text.len().is_multiple_of(4) => rest,
-        other => other,
-    };
-    if unpadded.len() % 4 == 1 {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(unpadded.len() / 4 * 3 + 2);
-    for group in unpadded.chunks(4) {
-        let mut bits = 0;
-        for position in 0..4 {
-            bits = bits << 6 | group.get(position).map_or(Some(0), |byte| value(*byte))?;
-        }
-        bytes.extend_from_slice(&u32::to_be_bytes(bits)[1..group.len()]);
-    }
-    Some(bytes)
+    let engine = if text.ends_with(b"=") { PADDED } else { UNPADDED };
+    engine.decode(text).ok()
 }
 
-fn value(byte: u8) -> Option<u32> {
-    let value = match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    };
-    Some(u32::from(value))
+const PADDED: GeneralPurpose = engine(DecodePaddingMode::RequireCanonical);
+const UNPADDED: GeneralPurpose = engine(DecodePaddingMode::RequireNone);
+
+const fn engine(padding: DecodePaddingMode) -> GeneralPurpose {
+    let config = GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true);
+    GeneralPurpose::new(&STANDARD, config.with_decode_padding_mode(padding))
 }
 
 #[cfg(test)]

@@ -1,7 +1,19 @@
 //! Section 19: `/status`.
 
-use corral_testkit::{daemon, php_app, site};
-use serde_json::json;
+use corral_testkit::{Daemon, daemon, eventually, php_app, site};
+use serde_json::{Value, json};
+
+/// `/status` once the client's connection waits and its request is over for the application too: the client
+/// has its reply before either is counted.
+fn at_rest(server: &Daemon) -> Value {
+    eventually("connections and workers are idle", || {
+        let status = server.control().get("/status").json();
+        let at_rest = status["connections"]["active"] == 0
+            && status["applications"]["php"]["requests"]["active"] == 0
+            && status["applications"]["php"]["processes"]["idle"] == 2;
+        at_rest.then_some(status)
+    })
+}
 
 #[test]
 fn the_figures_have_unit_s_shape() {
@@ -9,7 +21,7 @@ fn the_figures_have_unit_s_shape() {
     let server = daemon().application(php_app(&site).processes(2)).start();
     let mut client = server.connect();
     client.get("/").expect(200);
-    let status = server.control().get("/status").json();
+    let status = at_rest(&server);
     let members: Vec<_> = status.as_object().expect("an object").keys().map(String::as_str).collect();
     assert_eq!(members[..4], ["modules", "connections", "requests", "applications"]);
     assert!(status["modules"]["php"]["version"].is_string() && status["modules"]["php"]["lib"].is_string());

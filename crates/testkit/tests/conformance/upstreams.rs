@@ -109,7 +109,10 @@ fn requests_go_on_to_the_next_server() {
     pool["fail_timeout"] = json!(100);
     let server = start(&pool);
     check_shares(&server, 20, &[('a', 18), ('!', 2)]);
-    let state = &server.control().get("/status").json()["upstreams"]["pool"]["servers"][dead.address()];
+    let state =
+        || server.control().get("/status").json()["upstreams"]["pool"]["servers"][dead.address()].clone();
+    let state =
+        eventually("the last exchange is over", || Some(state()).filter(|s| s["requests"]["active"] == 0));
     assert_eq!(state["state"], "avoided", "{state}");
     assert_eq!(state["requests"], json!({ "active": 0, "total": 2, "failed": 2 }));
 }

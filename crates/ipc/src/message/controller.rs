@@ -1,0 +1,156 @@
+//! What main and the controller tell each other.
+
+use std::fmt;
+
+use corral_config::plan::{AssetKind, Assets, Plan};
+use serde::{Deserialize, Serialize};
+
+use super::{Generation, Module, Status, Ticket};
+
+/// From the controller to main.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromController {
+    /// Put this configuration in force. Answered by `Applied` or `Refused`.
+    Apply {
+        /// Chosen by the controller, higher than any before.
+        generation: Generation,
+        /// What main may bind and start.
+        plan: Plan,
+        /// The document as compact JSON, opaque to main, for the router and the store.
+        document: Vec<u8>,
+        /// What the document names of the state directory, for the router.
+        assets: Assets,
+        /// Whether the state directory is written once the configuration is in force.
+        store: bool,
+        /// Whether a part that cannot start stops the rest.
+        demand: Demand,
+    },
+    /// The stored document is not what runs: when another takes its place, keep it under another name.
+    KeepStoredAside,
+    /// Answered by `Status`.
+    Status {
+        /// Returned with the answer.
+        ticket: Ticket,
+    },
+    /// Start a new set of processes and retire the old one. Answered by `Restarted`.
+    RestartApp {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// The application's name.
+        name: String,
+    },
+    /// Keep a certificate bundle or a JavaScript module in the state directory, or remove it.
+    /// Answered by `AssetStored`.
+    StoreAsset {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// Which folder.
+        kind: AssetKind,
+        /// Any text without NUL.
+        name: String,
+        /// The content; `None` removes it.
+        bytes: Option<Vec<u8>>,
+    },
+    /// The control API answers requests from now on.
+    Listening,
+}
+
+/// From main to the controller.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToController {
+    /// First message. Carries the control API's listening socket.
+    Start {
+        /// The stored document, or the one in force when the controller was restarted.
+        document: Option<Vec<u8>>,
+        /// What `document` is.
+        origin: Origin,
+        /// Highest generation handed out so far.
+        generation: Generation,
+        /// The host executables that were found.
+        modules: Vec<Module>,
+        /// Every certificate bundle and JavaScript module of the state directory.
+        assets: Assets,
+        /// Where the configuration comes from when that is files.
+        files: Option<ConfigFiles>,
+        /// What requests to the control API must show, if anything.
+        token: Option<ControlToken>,
+    },
+    /// The configuration files were read again: this is in force from now on, if that is possible.
+    Replace {
+        /// The document, validated already; compact JSON.
+        document: Vec<u8>,
+        /// Every certificate bundle and JavaScript module there is.
+        assets: Assets,
+    },
+    /// The configuration is in force.
+    Applied {
+        /// Which one.
+        generation: Generation,
+    },
+    /// The configuration could not be put in force; the one before still is.
+    Refused {
+        /// Which one.
+        generation: Generation,
+        /// What failed, where and why, for the person who sent it.
+        reason: String,
+    },
+    /// The answer to a question for the status.
+    Status {
+        /// As asked.
+        ticket: Ticket,
+        /// The figures, or none when the router does not answer.
+        status: Option<Status>,
+    },
+    /// The answer to `RestartApp`.
+    Restarted {
+        /// As asked.
+        ticket: Ticket,
+        /// What went wrong, if anything.
+        error: Option<String>,
+    },
+    /// The answer to `StoreAsset`.
+    AssetStored {
+        /// As asked.
+        ticket: Ticket,
+        /// What went wrong, if anything.
+        error: Option<String>,
+    },
+}
+
+/// A configuration that is kept in files and not by the control API.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigFiles {
+    /// What they are called, for messages.
+    pub names: String,
+    /// Whether the control API changes the running configuration all the same.
+    pub is_writable: bool,
+}
+
+/// What has to start for a configuration to come into force.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Demand {
+    /// All of it: for a change that somebody makes.
+    #[default]
+    Everything,
+    /// What can: when the daemon starts. The rest is tried again later.
+    WhatStarts,
+}
+
+/// The secret that requests to the control API show. Never printed.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlToken(pub String);
+
+impl fmt::Debug for ControlToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ControlToken")
+    }
+}
+
+/// Where the document in `ToController::Start` comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Origin {
+    /// The state directory or `corral run`: to be validated and applied.
+    Stored,
+    /// It is in force already: a controller took the place of one that died.
+    InForce,
+}

@@ -1,0 +1,45 @@
+//! What main and the reader of configuration files tell each other.
+
+use std::path::PathBuf;
+
+use corral_config::plan::Assets;
+use serde::{Deserialize, Serialize};
+
+use super::Module;
+
+/// From main to the reader of configuration files.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToReader {
+    /// First message: read the files, and go on doing so.
+    Start {
+        /// Files and folders, merged in this order.
+        paths: Vec<PathBuf>,
+        /// Whether to look by itself for changes.
+        watch: bool,
+        /// The host executables that were found.
+        modules: Vec<Module>,
+        /// Names of the certificate bundles in the state directory.
+        certificates: Vec<String>,
+        /// Names of the JavaScript modules in the state directory.
+        scripts: Vec<String>,
+    },
+    /// Read the files again.
+    Read,
+}
+
+/// From the reader of configuration files to main.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromReader {
+    /// What the files say is a configuration.
+    Loaded {
+        /// The document as compact JSON, opaque to main.
+        document: Vec<u8>,
+        /// The certificate bundles and JavaScript modules beside the files.
+        assets: Assets,
+    },
+    /// The files cannot be used.
+    Unusable {
+        /// Every reason, one line each: place and message.
+        problems: Vec<String>,
+    },
+}

@@ -1,0 +1,144 @@
+//! What main and the router tell each other.
+
+use std::path::PathBuf;
+
+use corral_config::address::ListenAddress;
+use corral_config::plan::{AppSpec, Assets};
+use serde::{Deserialize, Serialize};
+
+use super::{AppId, Exit, Generation, Status, Ticket, WorkerId};
+
+/// From main to the router.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToRouter {
+    /// First message.
+    Start {
+        /// Event loops to run, each with its own accept queue where the address allows.
+        n_threads: u16,
+        /// Folder for the bodies that do not fit in memory.
+        temp_dir: PathBuf,
+        /// Show requests on standard output, one coloured line each (`corral run`).
+        console: bool,
+    },
+    /// A socket for the generation that is being prepared. Carries the listening sockets: one for
+    /// each event loop, or a single one that they share. Sent again for a socket that is in use.
+    Listener {
+        /// The generation that it belongs to.
+        generation: Generation,
+        /// As configured.
+        address: ListenAddress,
+    },
+    /// An access log for the generation that is being prepared. Carries the open file. Sent for the
+    /// one in force when log files are reopened: the file takes the place of the old one at once.
+    AccessLog {
+        /// The generation that it belongs to.
+        generation: Generation,
+        /// Which of the configuration's logs.
+        log: u32,
+    },
+    /// An application's prototype is ready. Carries the bell: its memory, then one eventfd for
+    /// each event loop. Comes again for an instance whose prototype died and was replaced, after
+    /// all its workers were reported gone: the bell takes the place of the old one.
+    AppReady {
+        /// The instance.
+        app: AppId,
+    },
+    /// Build this generation beside the running one. Answered by `Prepared`.
+    Prepare {
+        /// Which one.
+        generation: Generation,
+        /// Validated already; compact JSON.
+        document: Vec<u8>,
+        /// The instance behind each application of the document.
+        applications: Vec<(AppId, AppSpec)>,
+        /// The certificate bundles and JavaScript modules that the document names.
+        assets: Assets,
+    },
+    /// Swap the prepared generation in. Answered by `Committed`.
+    Commit {
+        /// Which one.
+        generation: Generation,
+    },
+    /// Forget the prepared generation.
+    Abandon {
+        /// Which one.
+        generation: Generation,
+    },
+    /// A worker is ready for requests. Carries its channel's memory.
+    WorkerReady {
+        /// Its application.
+        app: AppId,
+        /// Its number.
+        worker: WorkerId,
+        /// Its process id, for log lines.
+        pid: u32,
+    },
+    /// A worker's process is gone; what it had not started can be given to another.
+    WorkerGone {
+        /// Its application.
+        app: AppId,
+        /// Its number.
+        worker: WorkerId,
+        /// How it ended.
+        exit: Exit,
+    },
+    /// A worker that was asked for could not be started.
+    WorkerFailed {
+        /// Its application.
+        app: AppId,
+        /// Why, for the log and the status.
+        reason: String,
+    },
+    /// Answered by `Status`.
+    Status {
+        /// Returned with the answer.
+        ticket: Ticket,
+    },
+    /// Stop accepting, finish what is in progress, exit.
+    Quit,
+}
+
+/// From the router to main.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromRouter {
+    /// Started and waiting for a configuration.
+    Ready,
+    /// The generation can be committed, or the reason why not.
+    Prepared {
+        /// Which one.
+        generation: Generation,
+        /// What failed, for the person who sent the configuration.
+        error: Option<String>,
+    },
+    /// The generation is in force.
+    Committed {
+        /// Which one.
+        generation: Generation,
+    },
+    /// One more worker is wanted.
+    StartWorker {
+        /// For this application.
+        app: AppId,
+    },
+    /// The worker broke the channel's rules or overran; end it at once.
+    KillWorker {
+        /// Its application.
+        app: AppId,
+        /// Its number.
+        worker: WorkerId,
+        /// For the log.
+        reason: String,
+    },
+    /// Nothing refers to this instance any more; its processes can go.
+    AppUnused {
+        /// The instance.
+        app: AppId,
+    },
+    /// The answer to a question for the status.
+    Status {
+        /// As asked.
+        ticket: Ticket,
+        /// The figures of the router.
+        status: Status,
+    },
+}

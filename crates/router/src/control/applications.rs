@@ -1,0 +1,165 @@
+//! Applications and their workers, as the main process announces them.
+
+use std::collections::HashSet;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Weak};
+
+use anyhow::Context;
+use corral_channel::{Bell, Lane, LaneReceiver, Shape, WorkerBell, WorkerPort};
+use corral_config::plan::AppSpec;
+use corral_ipc::message::{AppId, Exit, WorkerId};
+
+use super::{Control, only, send};
+use crate::app::{App, ChannelPort, Failure, Lease};
+use crate::event_loop::{Command, NewWorker};
+
+/// An application instance that `main` has announced.
+pub(super) struct KnownApp {
+    bell: Arc<Bell>,
+    /// Once a generation names it.
+    pub(super) app: Option<Arc<App>>,
+    lease: Weak<Lease>,
+    /// Workers that came before the first generation that names it.
+    early: Vec<(WorkerId, u32, OwnedFd)>,
+}
+
+impl Control {
+    pub(super) fn take_app(&mut self, id: AppId, fds: Vec<OwnedFd>) -> anyhow::Result<()> {
+        let mut fds = fds.into_iter();
+        let memory = fds.next().context("a bell came without its memory")?;
+        let bell = Arc::new(Bell::map(memory, fds.collect()).context("map an application's bell")?);
+        if let Some(known) = self.apps.get_mut(&id) {
+            known.bell = Arc::clone(&bell);
+            if let Some(app) = known.app.clone() {
+                self.attach(&app, &bell)?;
+            }
+            return Ok(());
+        }
+        self.apps.insert(id, KnownApp { bell, app: None, lease: Weak::new(), early: Vec::new() });
+        Ok(())
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { n_lanes: self.loops.len() as u16 }
+    }
+
+    /// A bell that nobody rings, until a prototype brings its own.
+    fn silent_bell(&self) -> anyhow::Result<Arc<Bell>> {
+        let (_, mut fds) = WorkerBell::create(self.shape().n_lanes).context("make a bell")?;
+        let memory = fds.remove(0);
+        Ok(Arc::new(Bell::map(memory, fds).context("map a bell")?))
+    }
+
+    /// Makes every event loop listen to an application's bell.
+    fn attach(&self, app: &Arc<App>, bell: &Arc<Bell>) -> anyhow::Result<()> {
+        for (lane, event_loop) in self.loops.iter().enumerate() {
+            let ring = bell.eventfd(Lane(lane as u16)).try_clone_to_owned().context("duplicate a bell")?;
+            send(event_loop, Command::AddApp { app: Arc::clone(app), bell: Arc::clone(bell), ring });
+        }
+        Ok(())
+    }
+
+    /// A claim on an application instance, which is made usable with the first one.
+    pub(super) fn lease(&mut self, id: AppId, spec: AppSpec) -> anyhow::Result<Arc<Lease>> {
+        if !self.apps.contains_key(&id) {
+            // Its prototype could not be started yet; its requests are answered with 503 until it is.
+            let bell = self.silent_bell()?;
+            self.apps.insert(id, KnownApp { bell, app: None, lease: Weak::new(), early: Vec::new() });
+        }
+        let known =
+            self.apps.get_mut(&id).with_context(|| format!("application \"{}\" is not ready", spec.name))?;
+        if let Some(lease) = known.lease.upgrade() {
+            return Ok(lease);
+        }
+        let app = App::new(id, spec, self.main.clone());
+        let lease = Arc::new(Lease(Arc::clone(&app)));
+        known.lease = Arc::downgrade(&lease);
+        known.app = Some(Arc::clone(&app));
+        let (bell, early) = (Arc::clone(&known.bell), std::mem::take(&mut known.early));
+        self.attach(&app, &bell)?;
+        // All are known before the first takes requests, or the pool would ask for those that are there.
+        let added = early.into_iter().map(|(worker, pid, memory)| self.add_worker(&app, worker, pid, memory));
+        for (worker, receivers) in added.collect::<anyhow::Result<Vec<_>>>()? {
+            self.announce_worker(&worker, receivers);
+        }
+        Ok(lease)
+    }
+
+    /// Event loops stop listening to applications that no request can reach any more.
+    pub(super) fn forget_unused(&mut self) {
+        let quiet: HashSet<AppId> = self
+            .apps
+            .iter()
+            .filter(|(_, known)| known.lease.strong_count() == 0)
+            .filter(|(_, known)| known.app.as_ref().is_some_and(|app| app.is_quiet()))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in quiet {
+            self.apps.remove(&id);
+            for event_loop in &self.loops {
+                send(event_loop, Command::RemoveApp { app: id });
+            }
+        }
+    }
+
+    pub(super) fn take_worker(
+        &mut self,
+        app: AppId,
+        worker: WorkerId,
+        pid: u32,
+        fds: Vec<OwnedFd>,
+    ) -> anyhow::Result<()> {
+        let memory = only(fds).context("take over a worker's memory")?;
+        let known = self.apps.get_mut(&app).context("a worker came for an unknown application")?;
+        match known.app.clone() {
+            Some(app) => {
+                let (worker, receivers) = self.add_worker(&app, worker, pid, memory)?;
+                self.announce_worker(&worker, receivers);
+            }
+            None => known.early.push((worker, pid, memory)),
+        }
+        Ok(())
+    }
+
+    /// Puts a worker into its pool, where it takes nothing yet.
+    fn add_worker(
+        &self,
+        app: &Arc<App>,
+        worker: WorkerId,
+        pid: u32,
+        memory: OwnedFd,
+    ) -> anyhow::Result<(Arc<NewWorker>, Vec<LaneReceiver>)> {
+        let (port, receivers) = WorkerPort::map(memory, self.shape()).context("map a worker's memory")?;
+        let index = app.add_worker(worker, pid, ChannelPort { channel: port });
+        let n_missing = AtomicUsize::new(self.loops.len());
+        Ok((Arc::new(NewWorker { app: Arc::clone(app), index, n_missing }), receivers))
+    }
+
+    /// Makes every event loop listen to a worker; the last one lets it take requests.
+    fn announce_worker(&self, worker: &Arc<NewWorker>, receivers: Vec<LaneReceiver>) {
+        for (event_loop, receiver) in self.loops.iter().zip(receivers) {
+            send(event_loop, Command::AddWorker { worker: Arc::clone(worker), receiver });
+        }
+    }
+
+    pub(super) fn drop_worker(&mut self, app: AppId, worker: WorkerId, exit: Exit) {
+        let Some(known) = self.apps.get_mut(&app) else { return };
+        known.early.retain(|(early, _, _)| *early != worker);
+        let Some(gone) = known.app.as_ref().and_then(|app| app.remove_worker(worker)) else { return };
+        let gone = Arc::new(gone);
+        for event_loop in &self.loops {
+            send(event_loop, Command::RemoveWorker { app, gone: Arc::clone(&gone), exit });
+        }
+    }
+
+    pub(super) fn worker_failed(&self, id: AppId, reason: &str) {
+        let Some(app) = self.apps.get(&id).and_then(|known| known.app.as_ref()) else { return };
+        for request in app.worker_failed(reason.to_owned()) {
+            let failure = Failure::NoWorker(reason.to_owned());
+            if let Some(event_loop) = self.loops.get(request.lane.index()) {
+                send(event_loop, Command::Fail { app: id, id: request.id, failure });
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Generations: what arrives of one, how it is built beside the one in force, and how it takes its place.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use corral_config::address::ListenAddress;
+use corral_config::plan::{AppSpec, AssetKind, Assets};
+use corral_config::settings::TelemetrySettings;
+use corral_config::{Config, Known, json, validate};
+use corral_ipc::message::{AppId, FromRouter, Generation as GenerationId};
+use tokio::sync::mpsc;
+
+use super::{Control, Pending, only, send};
+use crate::access_log::AccessLog;
+use crate::app::Lease;
+use crate::event_loop::Command;
+use crate::generation::Generation;
+use crate::proxy::{Checks, Groups, ServerError, Trust, Workshop};
+use crate::rules::Rules;
+use crate::telemetry::Telemetry;
+use crate::{script, tls};
+
+impl Control {
+    pub(super) fn pending(&mut self, id: GenerationId) -> &mut Pending {
+        let pending = self.pending.get_or_insert_default();
+        if pending.id != Some(id) {
+            *pending = Pending { id: Some(id), ..Pending::default() };
+        }
+        pending
+    }
+
+    pub(super) fn take_access_log(
+        &mut self,
+        id: GenerationId,
+        idx: usize,
+        fds: Vec<OwnedFd>,
+    ) -> anyhow::Result<()> {
+        let file = File::from(only(fds).context("take over an access log")?);
+        if let Some((current, generation)) = &self.current
+            && *current == id
+            && let Some(log) = generation.access_logs.get(idx)
+        {
+            log.replace_file(file);
+            return Ok(());
+        }
+        self.pending(id).access_logs.push(file);
+        Ok(())
+    }
+
+    /// Builds a generation from a document that the controller has validated.
+    pub(super) fn prepare(
+        &mut self,
+        id: GenerationId,
+        document: &[u8],
+        applications: Vec<(AppId, AppSpec)>,
+        assets: &Assets,
+    ) -> anyhow::Result<()> {
+        let value = json::parse(document).context("parse the configuration")?;
+        let config = validate(&value, &Known::validated_elsewhere()).map_err(|problems| {
+            let first = problems.first().map_or("unknown reason", |problem| &problem.detail);
+            anyhow::anyhow!("the router does not accept the configuration: {first}")
+        })?;
+        check_assets(&config, assets)?;
+        let leases = applications
+            .into_iter()
+            .map(|(id, spec)| self.lease(id, spec))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        check_applications(&config, &leases)?;
+        let before: Vec<_> = self.current.iter().flat_map(|(_, generation)| generation.listeners()).collect();
+        let tls = tls::contexts(&config.listeners, assets, &before)?;
+        let servers = self.servers(&config, assets)?;
+        let program = script::program(&config, assets)?;
+        let telemetry = self.telemetry(config.settings.telemetry.as_ref())?;
+        let n_lanes = self.loops.len();
+        let pending = self.pending(id);
+        let rules = Rules::new(&config.settings.http);
+        let files = std::mem::take(&mut pending.access_logs);
+        let access_logs = open_logs(&config, files, n_lanes)?;
+        let parts = Generation { config, leases, rules, access_logs, program, telemetry, tls, servers };
+        pending.generation = Some(Arc::new(parts));
+        Ok(())
+    }
+
+    /// The telemetry in force goes on when nothing about it has changed.
+    fn telemetry(&self, settings: Option<&TelemetrySettings>) -> anyhow::Result<Option<Arc<Telemetry>>> {
+        let Some(settings) = settings else { return Ok(None) };
+        let ours = self.current.as_ref().and_then(|(_, generation)| generation.telemetry.as_ref());
+        match ours.filter(|ours| ours.obeys(settings)) {
+            Some(ours) => Ok(Some(Arc::clone(ours))),
+            None => Telemetry::start(settings).map(Some),
+        }
+    }
+
+    /// The servers of upstreams and proxies; those that stay as they are keep all that is known of them.
+    fn servers(&self, config: &Config, assets: &Assets) -> Result<Groups, ServerError> {
+        let mut workshop = Workshop {
+            n_loops: self.loops.len(),
+            resolver: &self.resolver,
+            trust: Trust::new(assets),
+            previous: self.current.as_ref().map(|(_, generation)| &generation.servers),
+        };
+        workshop.groups(&config.upstreams, &config.proxies)
+    }
+
+    pub(super) async fn commit(&mut self, id: GenerationId) -> anyhow::Result<()> {
+        let pending = self.pending.take().filter(|pending| pending.id == Some(id));
+        let pending = pending.context("the main process commits what was not prepared")?;
+        let generation = pending.generation.context("the main process commits what was not prepared")?;
+        let (done, mut all_done) = mpsc::channel(1);
+        let done = Arc::new(done);
+        for (lane, event_loop) in self.loops.iter().enumerate() {
+            let sockets = sockets_of_lane(&pending.sockets, lane)?;
+            let (generation, done) = (Arc::clone(&generation), Arc::clone(&done));
+            send(event_loop, Command::Swap { generation, sockets, done });
+        }
+        drop(done);
+        // Ends when the last loop has dropped its sender.
+        let _ = all_done.recv().await;
+        self.checks = Checks::start(&generation.servers);
+        corral_ipc::log::obey(generation.config.settings.log);
+        self.current = Some((id, generation));
+        self.forget_unused();
+        self.main.send(&FromRouter::Committed { generation: id });
+        Ok(())
+    }
+}
+
+/// The logs of a configuration, whose files came before it.
+fn open_logs(config: &Config, files: Vec<File>, n_lanes: usize) -> anyhow::Result<Vec<AccessLog>> {
+    if files.len() != config.access_logs.len() {
+        bail!("{} access logs came for {}", files.len(), config.access_logs.len());
+    }
+    let logs = files.into_iter().zip(&config.access_logs);
+    Ok(logs.map(|(file, settings)| AccessLog::new(file, settings, n_lanes)).collect())
+}
+
+/// The router indexes both by the configuration's order.
+fn check_applications(config: &Config, leases: &[Arc<Lease>]) -> anyhow::Result<()> {
+    let named = config.applications.iter().map(|app| &app.name);
+    if !named.eq(leases.iter().map(|lease| &lease.0.spec.name)) {
+        bail!("the instances do not fit the applications of the configuration");
+    }
+    Ok(())
+}
+
+/// What is built from a certificate bundle or a script can rely on having it.
+fn check_assets(config: &Config, assets: &Assets) -> anyhow::Result<()> {
+    for kind in [AssetKind::Certificate, AssetKind::Script] {
+        for name in config.assets.of_kind(kind) {
+            assets.find(kind, name).with_context(|| format!("{kind:?} \"{name}\" was not sent"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Its own socket of each group, or the one that all loops share.
+fn sockets_of_lane(
+    sockets: &[(ListenAddress, Vec<OwnedFd>)],
+    lane: usize,
+) -> anyhow::Result<Vec<(ListenAddress, OwnedFd)>> {
+    sockets
+        .iter()
+        .filter_map(|(address, group)| Some((address, group.get(lane).or(group.first())?)))
+        .map(|(address, socket)| {
+            let socket = socket.try_clone().context("duplicate a listening socket")?;
+            Ok((address.clone(), socket))
+        })
+        .collect()
+}

@@ -21,7 +21,7 @@ use self::threshold::{Rank, Threshold};
 /// For whom the lines are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// `YYYY/MM/DD HH:MM:SS [level] PID#TID message` (UNIT-COMPAT 2.3).
+    /// `YYYY/MM/DD HH:MM:SS [level] PID#TID *CONNECTION message` (UNIT-COMPAT 2.3).
     File,
     /// The message alone, and only what a person at a terminal has to know.
     Console,
@@ -56,7 +56,11 @@ where
             Style::File => {
                 let time = Zoned::now().strftime("%Y/%m/%d %H:%M:%S").to_string();
                 let (pid, thread) = (std::process::id(), corral_sys::process::thread_id());
-                writeln!(writer, "{time} [{level}] {pid}#{thread} {text}")
+                write!(writer, "{time} [{level}] {pid}#{thread} ")?;
+                if let Some(connection) = corral_ipc::log::connection() {
+                    write!(writer, "*{connection} ")?;
+                }
+                writeln!(writer, "{text}")
             }
             // Nothing is written for a line of no interest.
             Style::Console => match level {
@@ -79,6 +83,9 @@ fn write_json(writer: &mut Writer<'_>, level: Rank, text: &Text) -> fmt::Result 
         "thread": corral_sys::process::thread_id(),
         "message": text.message,
     });
+    if let Some(connection) = corral_ipc::log::connection() {
+        line["connection"] = connection.get().into();
+    }
     for (name, value) in &text.fields {
         line[*name] = value.clone().into();
     }

@@ -48,6 +48,14 @@ fn file_lines_have_unit_s_format() {
     check_file(|| tracing::error!(app = "blog", n = 3, "failed"), "[error] PID failed app=blog n=3\n");
 }
 
+#[test]
+fn lines_name_their_connection() {
+    let id = corral_ipc::log::ConnectionId::new(7).expect("it is not 0");
+    let log = || corral_ipc::log::about(id, || tracing::info!("refused"));
+    check_file(log, "[info] PID *7 refused\n");
+    check_console(|| corral_ipc::log::about(id, || tracing::warn!("careful")), "warning: careful\n");
+}
+
 #[track_caller]
 fn check_console(log: impl FnOnce(), expected: &str) {
     assert_eq!(logged(Style::Console, log), expected);

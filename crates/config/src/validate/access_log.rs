@@ -38,7 +38,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<AccessLog> {
 
 fn read_log(cx: &mut Context<'_>, field: Field<'_>) -> Option<AccessLog> {
     let Some(members) = field.value.as_object() else {
-        return path(cx, field).map(AccessLog::new);
+        return bare_path(cx, field).map(AccessLog::new);
     };
     let mut draft = Draft::default();
     schema::read_object(cx, members, &[ACCESS_LOG], &mut draft);
@@ -52,6 +52,15 @@ fn read_log(cx: &mut Context<'_>, field: Field<'_>) -> Option<AccessLog> {
         condition: draft.condition,
         buffer: draft.buffer.map(|size| Buffer { size, flush }),
     })
+}
+
+/// Unit takes an empty one for a path that it cannot open.
+fn bare_path(cx: &mut Context<'_>, field: Field<'_>) -> Option<PathBuf> {
+    if field.value.as_bytes().is_some_and(|text| text.is_empty()) {
+        cx.late_problem(format!("The \"{}\" string must not be empty.", field.name));
+        return None;
+    }
+    path(cx, field)
 }
 
 #[derive(Default)]
@@ -86,12 +95,12 @@ fn format(cx: &mut Context<'_>, field: Field<'_>) -> Option<Format> {
     let mut format = Vec::new();
     for (name, value) in members {
         cx.at(name, |cx| {
-            let Value::String(text) = value else {
-                return cx.problem("In the access log format, the value must be a string.");
-            };
             if name.is_empty() {
                 return cx.problem("In the access log format, the name must not be empty.");
             }
+            let Value::String(text) = value else {
+                return cx.problem("In the access log format, the value must be a string.");
+            };
             let template = parse_template(cx, field.name, text);
             format.extend(member_name(cx, name).zip(template));
         });

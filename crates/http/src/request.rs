@@ -118,7 +118,7 @@ impl Head {
         self.phase != Phase::RequestLine || buf.get(self.next..).is_some_and(|rest| !rest.is_empty())
     }
 
-    /// The first line without its end, as received; empty when not even that was understood.
+    /// The first line without its end, as received; empty when it has not the form of a request line.
     pub fn request_line<'b>(&self, buf: &'b [u8]) -> &'b [u8] {
         self.request_line.of(buf)
     }

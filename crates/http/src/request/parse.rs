@@ -81,8 +81,11 @@ impl Head {
     ) -> Result<(), HeadError> {
         line::check_method(&line[..line.len().min(rules.max_line)])?;
         check_line_length(raw_len, rules)?;
-        self.request_line = Span::new(start, line.len());
-        let parts = line::parse(line)?;
+        let parts = line::parse(line);
+        if !matches!(parts, Err(HeadError::BadRequestLine)) {
+            self.request_line = Span::new(start, line.len());
+        }
+        let parts = parts?;
         self.method = Span::new(start, parts.method.len());
         self.version_minor = parts.version_minor;
         let target_start = start + parts.target_start;

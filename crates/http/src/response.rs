@@ -95,7 +95,7 @@ pub fn append_head<'f>(
 
 /// Appends `HTTP/1.1 NNN REASON` with its line end; the version is that of the server (RFC 9110 section 6.2).
 /// 497, a request without TLS where TLS is spoken, is a 400 on the wire (UNIT-COMPAT 7).
-pub fn append_status_line(out: &mut Vec<u8>, status: u16) {
+fn append_status_line(out: &mut Vec<u8>, status: u16) {
     if status == 497 {
         return out.extend_from_slice(b"HTTP/1.1 400 The plain HTTP request was sent to HTTPS port\r\n");
     }
@@ -123,7 +123,7 @@ pub fn append_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 }
 
 /// Appends the server's own fields and the empty line.
-pub fn append_trailer(out: &mut Vec<u8>, trailer: &Trailer<'_>) {
+fn append_trailer(out: &mut Vec<u8>, trailer: &Trailer<'_>) {
     if let Some(server) = trailer.server {
         append_field(out, b"Server", server);
     }
@@ -151,42 +151,6 @@ pub fn append_trailer(out: &mut Vec<u8>, trailer: &Trailer<'_>) {
 
 /// The interim reply to `Expect: 100-continue`.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-
-/// Whether an error page is sent with its body, or to HEAD without it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PageBody {
-    /// Head and body.
-    Sent,
-    /// The head alone, the same as with the body.
-    Omitted,
-}
-
-/// Appends a whole error reply: head, then the page. `trailer.framing` is ignored.
-pub fn append_error(out: &mut Vec<u8>, status: u16, trailer: &Trailer<'_>, body: PageBody) {
-    append_error_with(out, status, status, [], trailer, body);
-}
-
-/// The same with further fields, and a page that shows another number than the status (497 for a 400).
-pub fn append_error_with<'f>(
-    out: &mut Vec<u8>,
-    status: u16,
-    shown: u16,
-    fields: impl IntoIterator<Item = (&'f [u8], &'f [u8])>,
-    trailer: &Trailer<'_>,
-    body: PageBody,
-) {
-    let page = error_page(shown);
-    let framing = Framing::choose(status, 1, Some(page.len() as u64));
-    append_status_line(out, status);
-    append_field(out, b"Content-Type", ERROR_PAGE_TYPE);
-    for (name, value) in fields {
-        append_field(out, name, value);
-    }
-    append_trailer(out, &Trailer { framing, ..*trailer });
-    if body == PageBody::Sent && framing != Framing::NoBody {
-        out.extend_from_slice(&page);
-    }
-}
 
 /// The body of an error reply.
 pub fn error_page(status: u16) -> [u8; ERROR_PAGE_LEN] {

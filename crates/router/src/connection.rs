@@ -4,10 +4,12 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use corral_http::request::{Head, HeadError, Progress, parse_head};
+use corral_ipc::log::{self, ConnectionId};
 
 use crate::accept::{Slot, SlotSettings};
 use crate::buffers;
@@ -15,6 +17,7 @@ use crate::deadline::{Deadline, Elapsed};
 use crate::event_loop::EventLoop;
 use crate::io::Stream;
 use crate::prelude::{self, Prepared};
+use crate::rules::Rules;
 use crate::transaction;
 
 /// How long a connection lingers after the last reply for a client that still sends.
@@ -28,6 +31,8 @@ const MAX_LINGER_BYTES: usize = 1024 * 1024;
 
 /// A client's connection between and during requests. Kept small: tens of thousands of them wait.
 pub(crate) struct Connection {
+    /// What log lines call it.
+    id: ConnectionId,
     pub(crate) event_loop: Rc<EventLoop>,
     pub(crate) slot: Rc<Slot>,
     pub(crate) stream: Stream,
@@ -44,6 +49,8 @@ pub(crate) struct Work {
     /// What the client sent: a head, then whatever came along with it.
     pub(crate) input: Vec<u8>,
     pub(crate) head: Head,
+    /// When the first byte of the request came.
+    started: Option<Instant>,
 }
 
 /// What happens to the connection after a request.
@@ -67,6 +74,13 @@ pub(crate) enum HeadResult {
     Refused(Refusal),
 }
 
+impl Work {
+    /// When the request has begun.
+    pub(crate) fn started(&self, connection: &Connection) -> Instant {
+        self.started.unwrap_or_else(|| connection.now())
+    }
+}
+
 /// Why there is no request to answer.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 pub(crate) enum Refusal {
@@ -88,7 +102,7 @@ impl Connection {
         peer: Option<SocketAddr>,
     ) -> Self {
         let deadline = event_loop.deadlines.add(slot.id());
-        Self { event_loop, slot, stream, deadline, peer, is_prepared: false }
+        Self { id: next_id(), event_loop, slot, stream, deadline, peer, is_prepared: false }
     }
 
     /// Waits for the first byte of a request; false when none will come.
@@ -178,12 +192,13 @@ impl Connection {
     async fn read_head(&mut self, work: &mut Work, settings: &SlotSettings) -> HeadResult {
         let rules = &settings.generation.shared.rules;
         work.head.clear();
+        work.started = None;
+        let Self { event_loop, stream, deadline, .. } = self;
         if !work.input.is_empty()
-            && let Some(result) = parse(work, rules)
+            && let Some(result) = parse(event_loop, work, rules)
         {
             return result;
         }
-        let Self { stream, deadline, .. } = self;
         if work.input.is_empty() {
             // Being readable may be a false alarm, above all of a fresh connection: it goes on waiting.
             match at_once(pin!(stream.read(&mut work.input))).await {
@@ -191,7 +206,7 @@ impl Connection {
                 Some(Ok(0) | Err(_)) => return HeadResult::Closed,
                 Some(Ok(_)) => {}
             }
-            if let Some(result) = parse(work, rules) {
+            if let Some(result) = parse(event_loop, work, rules) {
                 return result;
             }
         }
@@ -201,7 +216,7 @@ impl Connection {
                     Ok(0) | Err(_) => return cut(work),
                     Ok(_) => {}
                 }
-                if let Some(result) = parse(work, rules) {
+                if let Some(result) = parse(event_loop, work, rules) {
                     return result;
                 }
             }
@@ -243,7 +258,10 @@ pub(crate) async fn run(mut connection: Box<Connection>) {
     while connection.wait().await {
         counters.active.add(1);
         // In a box of its own, so that a connection that waits is not as large as one that works.
-        let next = Box::pin(connection.work()).await;
+        let id = connection.id;
+        let mut working = Box::pin(connection.work());
+        let next = poll_fn(|context| log::about(id, || working.as_mut().poll(context))).await;
+        drop(working);
         counters.active.subtract(1);
         if next != Next::Keep {
             break;
@@ -251,6 +269,12 @@ pub(crate) async fn run(mut connection: Box<Connection>) {
     }
     connection.stream.say_goodbye();
     counters.closed.add(1);
+}
+
+/// Numbers count up from 1 over all event loops.
+fn next_id() -> ConnectionId {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    ConnectionId::MIN.saturating_add(LAST.fetch_add(1, Ordering::Relaxed))
 }
 
 /// What a future gives without waiting.
@@ -262,8 +286,14 @@ async fn at_once<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
     .await
 }
 
-fn parse(work: &mut Work, rules: &crate::rules::Rules) -> Option<HeadResult> {
-    match parse_head(&mut work.head, &work.input, &rules.head) {
+/// Looks at what has come of a head; with its first byte the request has begun, and counts.
+fn parse(event_loop: &EventLoop, work: &mut Work, rules: &Rules) -> Option<HeadResult> {
+    let parsed = parse_head(&mut work.head, &work.input, &rules.head);
+    if work.started.is_none() && work.head.has_begun(&work.input) {
+        work.started = Some(event_loop.deadlines.now());
+        event_loop.counters.requests.add(1);
+    }
+    match parsed {
         Ok(Progress::Complete { .. }) => Some(HeadResult::Complete),
         Ok(Progress::Partial) => None,
         Err(error) => Some(HeadResult::Refused(error.into())),
@@ -282,7 +312,7 @@ thread_local! {
 const MAX_KEPT_HEADS: usize = 64;
 
 fn take_work() -> Work {
-    Work { input: buffers::take(), head: HEADS.with_borrow_mut(Vec::pop).unwrap_or_default() }
+    Work { input: buffers::take(), head: HEADS.with_borrow_mut(Vec::pop).unwrap_or_default(), started: None }
 }
 
 fn give_work(work: Work) {

@@ -39,13 +39,13 @@ impl Console {
         let method = String::from_utf8_lossy(head.method(bytes));
         let target = String::from_utf8_lossy(head.target(bytes));
         let elapsed = tx.request.started.elapsed().as_secs_f64() * 1e3;
+        let status = tx.reply.status.unwrap_or_default();
         let time = jiff::Zoned::now().strftime("%H:%M:%S").to_string();
-        let (colour, dim, plain) =
-            if self.colours { (colour(tx.reply.status), DIM, PLAIN) } else { ("", "", "") };
+        let (colour, dim, plain) = if self.colours { (colour(status), DIM, PLAIN) } else { ("", "", "") };
         writeln!(
             line,
             "{dim}{time}{plain} {colour}{:03}{plain} {method} {} {dim}{elapsed:.1} ms {}{plain}",
-            tx.reply.status,
+            status,
             target.escape_debug(),
             size(tx.reply.n_body_bytes),
         )

@@ -8,8 +8,8 @@ use crate::buffers;
 /// A reply on its way out; what is in it stays until the request is logged.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Reply {
-    /// 0 while nothing was sent.
-    pub(crate) status: u16,
+    /// None until it is decided.
+    pub(crate) status: Option<u16>,
     /// How the body is framed, once that is decided.
     pub(crate) framing: Option<Framing>,
     /// Bytes sent after the head.

@@ -129,7 +129,7 @@ impl<'c> Transaction<'c> {
         })?;
         if let Some(rewrite) = &action.options.rewrite {
             self.rewrite(rewrite).map_err(|error| {
-                tracing::error!("{error}");
+                error.report();
                 Target::Nothing(500)
             })?;
         }

@@ -23,6 +23,9 @@ use crate::variables::{Memo, RequestVariables};
 use crate::writer::Writer;
 use crate::{application, buffers, clock, compression, forwarded, proxy, script, share};
 
+/// The type of error pages for programs (RFC 9457).
+const PROBLEM: &[u8] = b"application/problem+json";
+
 /// The client's connection is of no use any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gone;
@@ -66,9 +69,8 @@ pub(crate) struct Client {
 
 /// Answers the request whose head is complete in `work`.
 pub(crate) async fn run(connection: &mut Connection, work: &mut Work, settings: SlotSettings) -> Next {
-    connection.event_loop.counters.requests.add(1);
-    let started = connection.now();
-    let Work { input, head } = work;
+    let started = work.started(connection);
+    let Work { input, head, .. } = work;
     let mut rest = buffers::take();
     rest.extend_from_slice(&input[head.len()..]);
     input.truncate(head.len());
@@ -96,14 +98,13 @@ pub(crate) async fn run(connection: &mut Connection, work: &mut Work, settings: 
     next
 }
 
-/// Answers what is no request: an error page, as far as the client can be reached, and a log entry.
+/// Answers what is no request: an error page, unless the client has left already, and a log entry.
 pub(crate) async fn refuse(
     connection: &mut Connection,
     work: &mut Work,
     settings: &SlotSettings,
     refusal: Refusal,
 ) {
-    connection.event_loop.counters.requests.add(1);
     let status = match refusal {
         Refusal::Malformed(error) => error.status(),
         Refusal::TimedOut => 408,
@@ -111,12 +112,16 @@ pub(crate) async fn refuse(
         Refusal::PlainOnTls => 497,
     };
     tracing::info!("request refused with {status}: {refusal}");
-    let started = connection.now();
+    let started = work.started(connection);
     let request = Request { head: &work.head, bytes: &work.input, started };
     let mut transaction = Transaction::new(connection, settings, request);
     transaction.reply.close = true;
-    // Nothing follows, whether or not the client still listens.
-    let _ = transaction.send_error(status).await;
+    if matches!(refusal, Refusal::Cut) {
+        transaction.reply.status = Some(status);
+    } else {
+        // Nothing follows, whether or not the client still listens.
+        let _ = transaction.send_error(status).await;
+    }
     transaction.log();
 }
 
@@ -237,7 +242,7 @@ impl<'c> Transaction<'c> {
     /// A body that could not be read: whatever follows it cannot be told from it.
     pub(crate) async fn fail_body(&mut self, error: &BodyError) -> Result<(), Gone> {
         if matches!(error, BodyError::Gone) {
-            self.reply.status = error.status();
+            self.reply.status = Some(error.status());
             return Err(Gone);
         }
         self.refuse_body(error).await
@@ -298,7 +303,7 @@ impl<'c> Transaction<'c> {
     pub(crate) fn open(&mut self, status: u16, length: Option<u64>) -> Writer {
         let status = self.kept_status(status);
         if (200..400).contains(&status)
-            && let Err(exception) = self.change_fields()
+            && let Err(exception) = self.change_fields(status)
         {
             script::report(&exception);
             return self.open_page(500);
@@ -306,9 +311,10 @@ impl<'c> Transaction<'c> {
         compression::open(self, status, length)
     }
 
-    /// `response_headers` of the last action.
-    fn change_fields(&mut self) -> Result<(), Exception> {
+    /// `response_headers` of the last action, whose templates may ask for the status.
+    fn change_fields(&mut self, status: u16) -> Result<(), Exception> {
         let Some(action) = self.way.action else { return Ok(()) };
+        self.reply.status = Some(status);
         for HeaderChange { name, value } in &action.options.response_headers {
             let Some(template) = value else {
                 self.reply.fields.remove(name.as_bytes());
@@ -343,13 +349,13 @@ impl<'c> Transaction<'c> {
         }
         let accept = self.request.head.fields(self.request.bytes);
         let accept = accept.filter(|(name, _)| name.eq_ignore_ascii_case(b"accept")).map(|(_, value)| value);
-        let wants_json = share::prefers_json(accept);
+        let wants_json = share::prefers_json(accept, &[b"application/json", PROBLEM]);
         self.reply.fields.push(b"Vary", b"Accept");
         if !wants_json {
             self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);
             return response::error_page(status).into();
         }
-        self.reply.fields.push(b"Content-Type", b"application/problem+json");
+        self.reply.fields.push(b"Content-Type", PROBLEM);
         SmallVec::from_slice(response::problem(status).as_bytes())
     }
 
@@ -361,36 +367,32 @@ impl<'c> Transaction<'c> {
             self.reply.fields.set(TRACEPARENT, &trace.header());
         }
         let mut head = buffers::take();
-        response::append_status_line(&mut head, status);
-        for (name, value) in self.reply.fields.iter() {
-            response::append_field(&mut head, name, value);
-        }
-        clock::with_date(|date| response::append_trailer(&mut head, &self.trailer(framing, date)));
+        clock::with_date(|date| {
+            let trailer = self.trailer(framing, date);
+            response::append_head(&mut head, status, self.reply.fields.iter(), &trailer);
+        });
         Writer::new(framing, self.is_head(), head)
     }
 
     /// The head that switches the connection to another protocol, of all that is in the reply's fields.
     pub(crate) fn open_switch(&mut self) -> Writer {
-        self.reply.status = 101;
+        self.reply.status = Some(101);
         self.reply.close = true;
         let mut head = buffers::take();
-        response::append_status_line(&mut head, self.reply.status);
-        for (name, value) in self.reply.fields.iter() {
-            response::append_field(&mut head, name, value);
-        }
         clock::with_date(|date| {
             let trailer =
                 Trailer { connection: ConnectionField::Upgrade, ..self.trailer(Framing::NoBody, date) };
-            response::append_trailer(&mut head, &trailer);
+            response::append_head(&mut head, 101, self.reply.fields.iter(), &trailer);
         });
         Writer::new(Framing::NoBody, false, head)
     }
 
     /// The reply is decided: notes its status, and whether the connection can outlive it.
     fn begin_reply(&mut self, status: u16, framing: Framing) {
-        self.reply.status = status;
+        self.reply.status = Some(status);
         self.reply.framing = Some(framing);
-        self.reply.close |= framing == Framing::UntilClose;
+        // Clients take 1xx for an announcement: the end tells them that there is nothing else to come.
+        self.reply.close |= framing == Framing::UntilClose || (100..200).contains(&status);
         self.settle_connection();
     }
 

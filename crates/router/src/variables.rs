@@ -129,7 +129,7 @@ impl RequestVariables<'_> {
     }
 
     fn connection_field(&self) -> &'static [u8] {
-        if self.reply.status == 101 {
+        if self.reply.status == Some(101) {
             return b"Upgrade";
         }
         match Connection::choose(self.request.head.version_minor(), !self.reply.close) {
@@ -148,8 +148,7 @@ impl RequestVariables<'_> {
 
     fn append_reply(&self, variable: &Variable, out: &mut Vec<u8>) {
         let written = match variable {
-            Variable::Status if self.reply.status == 0 => Ok(()),
-            Variable::Status => write!(out, "{:03}", self.reply.status),
+            Variable::Status => self.reply.status.map_or(Ok(()), |status| write!(out, "{status:03}")),
             Variable::BodyBytesSent => write!(out, "{}", self.reply.n_body_bytes),
             Variable::RequestTime => {
                 let elapsed = self.memo.elapsed(self.request.started);

@@ -8,7 +8,7 @@ impl<'c> Transaction<'c> {
     /// Notes the action that stands in for this error, if there is one; then nothing else is sent. An error of that
     /// action has none, so that this comes to an end.
     pub(crate) fn finds_stand_in(&mut self, status: u16) -> bool {
-        if self.reply.status != 0 || self.way.error.is_some() {
+        if self.reply.status.is_some() || self.way.error.is_some() {
             return false;
         }
         let Some(action) = self.way.errors.and_then(|errors| errors.find(status)) else { return false };

@@ -16,6 +16,15 @@ pub(super) enum RewriteError {
     Path { text: String, cause: PathError },
 }
 
+impl RewriteError {
+    pub(super) fn report(&self) {
+        match self {
+            Self::Exception(exception) => crate::script::report(exception),
+            Self::Path { .. } => tracing::error!("{self}"),
+        }
+    }
+}
+
 impl Transaction<'_> {
     /// Puts the text of `rewrite` in the place of the path.
     pub(super) fn rewrite(&mut self, rewrite: &Template) -> Result<(), RewriteError> {

@@ -59,9 +59,9 @@ pub(super) async fn send(
     };
     let accept =
         tx.request.head.fields(tx.request.bytes).filter(|(name, _)| name.eq_ignore_ascii_case(b"accept"));
-    let wants_json = prefers_json(accept.map(|(_, value)| value));
+    let wants_json = prefers_json(accept.map(|(_, value)| value), &[JSON]);
     let (content_type, body) = if wants_json {
-        (&b"application/json"[..], page::json(tx.path(), &page))
+        (JSON, page::json(tx.path(), &page))
     } else {
         (&b"text/html; charset=utf-8"[..], page::html(tx.path(), &page))
     };
@@ -107,8 +107,11 @@ fn read(folder: &File, selection: &Selection) -> io::Result<Page> {
     Ok(Page { entries: entries.collect(), next })
 }
 
-/// Whether JSON is wanted more than HTML, which is what those get who want both or say nothing.
-pub(crate) fn prefers_json<'v>(accept: impl Iterator<Item = &'v [u8]>) -> bool {
+const JSON: &[u8] = b"application/json";
+
+/// Whether JSON by one of these names is wanted more than HTML, which is what those get who want both or say
+/// nothing.
+pub(crate) fn prefers_json<'v>(accept: impl Iterator<Item = &'v [u8]>, names: &[&[u8]]) -> bool {
     let mut weights = Weights::default();
     for range in accept.flat_map(list) {
         let mut parts = range.split(|&byte| byte == b';').map(trim);
@@ -118,7 +121,9 @@ pub(crate) fn prefers_json<'v>(accept: impl Iterator<Item = &'v [u8]>) -> bool {
             b"text/html" | b"application/xhtml+xml" => {
                 weights.html = Some(weights.html.unwrap_or(0.0).max(weight));
             }
-            b"application/json" => weights.json = Some(weight),
+            name if names.contains(&name) => {
+                weights.json = Some(weights.json.unwrap_or(0.0).max(weight));
+            }
             b"text/*" => weights.text = weight,
             b"application/*" => weights.application = weight,
             _ => {}

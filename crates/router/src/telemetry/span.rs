@@ -39,7 +39,7 @@ pub(super) fn record(
         path: variables.path.to_vec(),
         client: variables.client.address,
         tls: variables.client.tls,
-        status: variables.reply.status,
+        status: variables.reply.status.unwrap_or_default(),
         n_body_bytes: variables.reply.n_body_bytes,
     }
 }

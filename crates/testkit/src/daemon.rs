@@ -34,7 +34,7 @@ pub fn daemon() -> Builder {
 
 impl Builder {
     /// The configuration. Without `listeners` it gets one at a fresh address, which passes to
-    /// `routes` if there are any, else to the first application.
+    /// `routes` if there are any, to `routes/main` if they have names, else to the first application.
     #[must_use]
     pub fn config(mut self, config: Value) -> Self {
         self.config = config;
@@ -262,8 +262,10 @@ impl Daemon {
         if config.get("listeners").is_some() {
             return config;
         }
-        let pass = match config["applications"].as_object().and_then(|apps| apps.keys().next()) {
-            Some(app) if config.get("routes").is_none() => format!("applications/{app}"),
+        let first_app = config["applications"].as_object().and_then(|apps| apps.keys().next());
+        let pass = match (config.get("routes"), first_app) {
+            (Some(Value::Object(_)), _) => "routes/main".to_owned(),
+            (None, Some(app)) => format!("applications/{app}"),
             _ => "routes".to_owned(),
         };
         config["listeners"] = json!({ self.address.to_string(): { "pass": pass } });

@@ -94,7 +94,6 @@ fn methods_and_several_conditions() {
 fn named_routes_and_passes() {
     let server = daemon()
         .config(json!({
-            "listeners": {},
             "routes": {
                 "main": [
                     { "match": { "uri": "/inner/*" }, "action": { "pass": "routes/inner" } },
@@ -106,8 +105,6 @@ fn named_routes_and_passes() {
             }
         }))
         .start();
-    let listeners = json!({ server.address().to_string(): { "pass": "routes/main" } });
-    server.control().put("/config/listeners", &listeners).expect_done();
     check(&server, "x", "GET /", 201);
     check(&server, "x", "GET /inner/a", 202);
     // A pass does not come back.
@@ -120,12 +117,9 @@ fn named_routes_and_passes() {
 fn routes_in_a_circle_end() {
     let server = daemon()
         .config(json!({
-            "listeners": {},
-            "routes": { "a": [{ "action": { "pass": "routes/b" } }], "b": [{ "action": { "pass": "routes/a" } }] }
+            "routes": { "main": [{ "action": { "pass": "routes/b" } }], "b": [{ "action": { "pass": "routes/main" } }] }
         }))
         .start();
-    let listeners = json!({ server.address().to_string(): { "pass": "routes/a" } });
-    server.control().put("/config/listeners", &listeners).expect_done();
     check(&server, "x", "GET /", 500);
 }
 

@@ -1,5 +1,7 @@
 //! Access logs (section 18), and beyond Unit several of them and buffers.
 
+use std::time::{Duration, Instant};
+
 use corral_testkit::{Daemon, Request, Signal, Site, daemon, eventually, signal, site};
 use serde_json::{Value, json};
 
@@ -27,6 +29,12 @@ impl Logged {
         let action = json!({ "return": 200, "response_headers": { "X-R": "r" } });
         let config = json!({ "routes": [{ "action": action }], "access_log": access_log });
         self.server.control().put("/config", &self.server.with_listener(config)).expect_done();
+    }
+
+    /// Waits until so many requests have begun.
+    fn await_requests(&self, n: u64) {
+        let begun = || self.server.control().get("/status/requests/total").json() == n;
+        eventually("the requests begin", || begun().then_some(()));
     }
 
     /// Waits for so many lines.
@@ -74,6 +82,60 @@ fn what_is_no_request_is_logged_as_well() {
     client.write("GET nothing HTTP/1.1\r\n\r\n");
     client.read_response().expect(400);
     assert!(logged.lines("log", 1)[0].contains(" 400 "), "{:?}", logged.lines("log", 1));
+}
+
+/// Heads that are not understood, or not completed.
+#[test]
+fn odd_requests_are_logged_as_far_as_they_are_known() {
+    let logged =
+        Logged::new(json!({ "path": "{}/log", "format": "$request_line|$status|$body_bytes_sent|$uri" }));
+    for (n, (head, expected)) in [
+        ("GET /\n", "-|400|54|-"),
+        ("G@T / HTTP/1.1\r\n\r\n", "-|400|54|-"),
+        ("GET / HTTP/2.0\r\n\r\n", "GET / HTTP/2.0|505|54|-"),
+        ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "GET / HTTP/1.1|400|54|/"),
+        ("GE", "-|400|0|-"),
+        ("GET / HTTP/1.1", "-|400|0|-"),
+        ("GET / HTTP/1.1\nReferer: ", "GET / HTTP/1.1|400|0|/"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut client = logged.server.connect();
+        client.write(head);
+        if expected.contains("|0|") {
+            drop(client);
+        } else {
+            client.read_response();
+        }
+        assert_eq!(logged.lines("log", n + 1)[n], expected, "{head:?}");
+    }
+    // A connection without a request leaves nothing.
+    drop(logged.server.connect());
+    logged.server.get("/last").expect(200);
+    assert_eq!(logged.lines("log", 8)[7], "GET /last HTTP/1.1|200|0|/last");
+}
+
+/// The clock runs from the first byte of a request, whatever the connection has done before.
+#[test]
+fn the_time_of_a_request_begins_with_its_first_byte() {
+    let logged = Logged::new(json!({ "path": "{}/log", "format": "$request_time" }));
+    let seconds = |n: usize| logged.lines("log", n)[n - 1].parse::<f64>().expect("a number");
+    let mut client = logged.server.connect();
+    client.write("G");
+    logged.await_requests(1);
+    let begun = Instant::now();
+    let mut waiting = logged.server.connect();
+    eventually("time passes", || (begun.elapsed() >= Duration::from_millis(300)).then_some(()));
+    let least = begun.elapsed().as_secs_f64();
+    client.write("ET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.read_response().expect(200);
+    assert!(seconds(1) + 0.001 >= least, "{} {least}", seconds(1));
+    // Neither the wait before the request counts nor the request before.
+    let started = Instant::now();
+    waiting.get("/").expect(200);
+    let most = started.elapsed().as_secs_f64();
+    assert!(seconds(2) <= most, "{} {most}", seconds(2));
 }
 
 /// Options: access_log.format
@@ -143,13 +205,17 @@ fn wrong_forms_are_refused() {
     refuse(json!({ "path": "/x", "if": 1 }), "The \"if\" must be a string");
     refuse(json!({ "path": "/x", "format": "$foo" }), "Unknown variable \"foo\" in the \"format\" value.");
     refuse(
-        json!({ "path": "/x", "format": { "": "a" } }),
+        json!({ "path": "/x", "format": { "": 1 } }),
         "In the access log format, the name must not be empty.",
     );
     refuse(
         json!({ "path": "/x", "format": { "a": 1 } }),
         "In the access log format, the value must be a string.",
     );
+    // Unit takes the short form of an empty path for one that cannot be opened.
+    let reply = server.control().put("/config", &json!({ "access_log": "" }));
+    let detail = reply.expect_refused(500, "Failed to apply new configuration.");
+    assert_eq!(detail, "The \"access_log\" string must not be empty.");
     let reply = server.control().put("/config", &json!({ "access_log": "/no/such/folder/log" }));
     let detail = reply.expect_refused(500, "Failed to apply new configuration.");
     assert!(detail.contains("/no/such/folder/log") && detail.contains("No such file"), "{detail}");

@@ -3,6 +3,8 @@
 use corral_testkit::{Daemon, Request, daemon, php_app, site};
 use serde_json::{Value, json};
 
+use crate::steps::{put_step, refuse_step};
+
 fn action(action: Value) -> Daemon {
     daemon().routes(json!([{ "action": action }])).start()
 }
@@ -38,6 +40,20 @@ fn returns() {
     assert!(head.starts_with("HTTP/1.1 000 \r\n"), "{head}");
 }
 
+/// A client takes 1xx for the announcement of a reply: the end of the connection tells it that none follows.
+#[test]
+fn what_is_no_final_status_ends_the_connection() {
+    let server = action(json!({ "return": 200 }));
+    for status in [100, 101, 103, 199] {
+        put_step(&server, &json!({ "action": { "return": status } }));
+        let mut client = server.connect();
+        client.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        let reply = String::from_utf8(client.read_to_end()).expect("ASCII");
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{reply}");
+        assert!(reply.contains("\r\nConnection: close\r\n") && reply.ends_with("\r\n\r\n"), "{reply}");
+    }
+}
+
 /// Options: routes[].action.pass
 #[test]
 fn passes_to_targets() {
@@ -46,7 +62,6 @@ fn passes_to_targets() {
     let targets = json!({ "one": target("a"), "two": target("b") });
     let server = daemon()
         .config(json!({
-            "listeners": {},
             "applications": { "x": { "type": "php", "targets": targets } },
             "routes": [
                 { "match": { "uri": "/t*" }, "action": { "pass": "applications/x/$arg_to" } },
@@ -55,8 +70,6 @@ fn passes_to_targets() {
             ]
         }))
         .start();
-    let listeners = json!({ server.address().to_string(): { "pass": "routes" } });
-    server.control().put("/config/listeners", &listeners).expect_done();
     server.get("/").expect(200).expect_body("a");
     server.get("/t?to=two").expect(200).expect_body("b");
     server.get("/t?to=none").expect(404);
@@ -70,7 +83,6 @@ fn rewrites() {
     let share = format!("{}$uri", files.root());
     let server = daemon()
         .config(json!({
-            "listeners": {},
             "routes": {
                 "main": [
                     { "match": { "uri": "/old/*" }, "action": { "rewrite": "/new/../new//file.txt", "share": share } },
@@ -87,8 +99,6 @@ fn rewrites() {
             }
         }))
         .start();
-    let listeners = json!({ server.address().to_string(): { "pass": "routes/main" } });
-    server.control().put("/config/listeners", &listeners).expect_done();
     server.get("/old/x").expect(200).expect_body("found");
     server.get("/chain?q=1").expect(200).expect_field("Location", "/second/third?1");
     server.get("/chain?q=2").expect(404);
@@ -138,6 +148,9 @@ fn response_headers() {
             .expect_field("X-App", "1")
             .expect_no_field("X-New");
     }
+    put_step(&server, &json!({ "action": { "return": 207, "response_headers": { "X-A": "$status" } } }));
+    server.get("/").expect(207).expect_field("X-A", "207");
+    put_step(&server, &json!({ "action": { "return": 200, "response_headers": { "X-A": "$arg_a" } } }));
     // Nobody can smuggle a field in.
     let reply = server.get("/?a=1%0d%0aX-B:%202").expect(200).expect_no_field("X-B");
     assert_eq!(reply.field("X-A"), Some("1  X-B: 2"));
@@ -166,11 +179,7 @@ fn the_last_action_counts() {
 #[test]
 fn what_is_wrong_is_refused() {
     let server = action(json!({ "return": 200 }));
-    let refused = |action: Value, detail: &str| {
-        let reply = server.control().put("/config/routes", &json!([{ "action": action }]));
-        let found = reply.expect_refused(400, "Invalid configuration.");
-        assert!(found.contains(detail), "{action}: {found}");
-    };
+    let refused = |action: Value, detail: &str| refuse_step(&server, &json!({ "action": action }), detail);
     refused(
         json!({ "return": 1000 }),
         "The \"return\" value is out of allowed HTTP status code range 0-999.",
@@ -219,4 +228,35 @@ fn the_way_of_a_request_is_logged() {
     ] {
         server.expect_log(line);
     }
+}
+
+/// All lines about one request name its connection, in both forms of the log.
+#[test]
+fn lines_name_the_connection_that_they_are_about() {
+    let server =
+        daemon().http(json!({ "log_route": true })).routes(json!([{ "action": { "return": 204 } }])).start();
+    let mut clients = [server.connect(), server.connect()];
+    for (client, target) in clients.iter_mut().zip(["/first", "/second"]) {
+        client.get(target).expect(204);
+    }
+    let line_of = |target: &str| {
+        let line = format!("GET {target} ");
+        server.expect_log(&line);
+        server.log().lines().find(|found| found.contains(&line)).expect("it was there").to_owned()
+    };
+    let number = |target: &str| {
+        let line = line_of(target);
+        let word = line.split(' ').nth(4).and_then(|word| word.strip_prefix('*'));
+        word.and_then(|word| word.parse::<u64>().ok()).unwrap_or_else(|| panic!("no number in {line:?}"))
+    };
+    let (first, second) = (number("/first"), number("/second"));
+    assert_ne!(first, second);
+    for id in [first, second] {
+        server.expect_log(&format!("*{id} \"routes/0\" selected"));
+    }
+    let log = json!({ "format": "json" });
+    server.control().put("/config/settings/log", &log).expect_done();
+    clients[0].get("/third").expect(204);
+    let line: Value = serde_json::from_str(&line_of("/third")).expect("a line is JSON");
+    assert_eq!(line["connection"], first);
 }

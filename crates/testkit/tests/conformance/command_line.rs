@@ -25,25 +25,26 @@ fn two_answers() -> Daemon {
     daemon().routes(json!([{ "match": { "uri": "/a" }, "action": { "return": 201 } }, { "action": { "return": 404 } }])).start()
 }
 
+/// Options of `unitd` that take a value.
+const WITH_VALUE: &[&str] = &[
+    "--control",
+    "--control-mode",
+    "--control-user",
+    "--control-group",
+    "--user",
+    "--group",
+    "--pid",
+    "--log",
+    "--modulesdir",
+    "--statedir",
+    "--tmpdir",
+];
+
 #[test]
 fn help_is_on_standard_output() {
     for option in ["-h", "--help"] {
         let help = unitd(&[option]).output();
-        for name in [
-            "--version",
-            "--no-daemon",
-            "--control",
-            "--control-mode",
-            "--control-user",
-            "--control-group",
-            "--user",
-            "--group",
-            "--pid",
-            "--log",
-            "--modulesdir",
-            "--statedir",
-            "--tmpdir",
-        ] {
+        for name in ["--version", "--no-daemon"].iter().chain(WITH_VALUE) {
             assert!(help.contains(name), "{name} is not in {help}");
         }
     }
@@ -60,22 +61,7 @@ fn version_is_on_standard_error() {
 
 #[test]
 fn mistakes_end_the_start() {
-    for name in [
-        "--control",
-        "--control-mode",
-        "--control-user",
-        "--control-group",
-        "--user",
-        "--group",
-        "--pid",
-        "--log",
-        "--modulesdir",
-        "--statedir",
-        "--tmpdir",
-        "--modules",
-        "--state",
-        "--tmp",
-    ] {
+    for name in WITH_VALUE.iter().chain(&["--modules", "--state", "--tmp"]) {
         unitd(&[name]).fails(&[&format!("option \"{name}\" requires ")]);
     }
     unitd(&["--nonsense"]).fails(&["unknown option \"--nonsense\", try \"unitd -h\""]);

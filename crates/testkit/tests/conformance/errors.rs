@@ -65,6 +65,8 @@ fn error_pages_may_be_json() {
     with("text/html,application/json;q=0.9")
         .expect_field("Content-Type", "text/html")
         .expect_text("Error 404");
+    with("application/problem+json, text/html;q=0.9")
+        .expect_field("Content-Type", "application/problem+json");
     server.get("/").expect(404).expect_field("Content-Type", "text/html").expect_field("Vary", "Accept");
 }
 

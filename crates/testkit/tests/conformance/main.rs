@@ -39,4 +39,5 @@ mod upstreams;
 mod config_files;
 
 // What the tests share.
+mod steps;
 mod tool;

@@ -3,17 +3,13 @@
 use corral_testkit::{Daemon, Request, daemon};
 use serde_json::{Value, json};
 
-#[track_caller]
-fn put(server: &Daemon, conditions: &Value) {
-    let steps = json!([{ "match": conditions, "action": { "return": 200 } }]);
-    server.control().put("/config/routes", &steps).expect_done();
-}
+use crate::steps::{matching, put_step, refuse_step};
 
 /// Tests `pattern` on values of a request field.
 #[track_caller]
-fn check(server: &Daemon, pattern: Value, matching: &[&str], others: &[&str]) {
-    put(server, &json!({ "headers": { "X-A": pattern } }));
-    for (values, status) in [(matching, 200), (others, 404)] {
+fn check(server: &Daemon, pattern: Value, good: &[&str], bad: &[&str]) {
+    put_step(server, &matching(&json!({ "headers": { "X-A": pattern } })));
+    for (values, status) in [(good, 200), (bad, 404)] {
         for value in values {
             let found = server.send(&Request::get("/").field("X-A", value)).status;
             assert_eq!(found, status, "{pattern} {value:?}");
@@ -54,7 +50,7 @@ fn arrays_of_patterns() {
 fn encoded_patterns() {
     let server = daemon().routes(json!([])).start();
     let uri = |pattern: &str, target: &str, status: u16| {
-        put(&server, &json!({ "uri": pattern }));
+        put_step(&server, &matching(&json!({ "uri": pattern })));
         server.get(target).expect(status);
     };
     uri("/a%2Ab", "/a*b", 200);
@@ -65,7 +61,7 @@ fn encoded_patterns() {
     uri("~^/%41", "/%2541", 200);
     uri("~^/%41", "/A", 404);
     let query = |pattern: &str, target: &str, status: u16| {
-        put(&server, &json!({ "query": pattern }));
+        put_step(&server, &matching(&json!({ "query": pattern })));
         server.get(target).expect(status);
     };
     query("a+b", "/?a%20b", 200);
@@ -73,30 +69,23 @@ fn encoded_patterns() {
     query("a%2Bb", "/?a+b", 404);
 }
 
-#[track_caller]
-fn refused(server: &Daemon, conditions: &Value, detail: &str) {
-    let steps = json!([{ "match": conditions, "action": { "return": 200 } }]);
-    let found = server.control().put("/config/routes", &steps).expect_refused(400, "Invalid configuration.");
-    assert!(found.contains(detail), "{conditions}: {found}");
-}
-
 #[test]
 fn bad_patterns_are_refused() {
     let server = daemon().routes(json!([])).start();
     let double = "The \"match\" pattern must not contain double \"*\" markers.";
-    refused(&server, &json!({ "uri": "/**" }), double);
-    refused(&server, &json!({ "host": ["a", "!**"] }), double);
+    refuse_step(&server, &matching(&json!({ "uri": "/**" })), double);
+    refuse_step(&server, &matching(&json!({ "host": ["a", "!**"] })), double);
     for (pattern, message) in [
         ("~(", "Invalid regular expression: missing closing parenthesis"),
         ("~a)b", "Invalid regular expression: unmatched closing parenthesis at offset 1"),
         ("!~[", "Invalid regular expression: missing terminating ] for character class"),
     ] {
-        refused(&server, &json!({ "headers": { "a": pattern } }), message);
+        refuse_step(&server, &matching(&json!({ "headers": { "a": pattern } })), message);
     }
     for name in ["uri", "query"] {
         let message = format!("The \"match\" pattern for \"{name}\" is encoded but is invalid.");
-        refused(&server, &json!({ name: "/%" }), &message);
-        refused(&server, &json!({ name: "~%g0" }), &message);
+        refuse_step(&server, &matching(&json!({ name: "/%" })), &message);
+        refuse_step(&server, &matching(&json!({ name: "~%g0" })), &message);
     }
 }
 
@@ -115,8 +104,8 @@ fn bad_addresses_are_refused() {
         ("*:65536", "The \"address\" port an invalid port."),
         ("10.0.0.1:9-1", "The \"address\" port an invalid port."),
     ] {
-        refused(&server, &json!({ "source": pattern }), message);
-        refused(&server, &json!({ "destination": ["unix", format!("!{pattern}")] }), message);
+        refuse_step(&server, &matching(&json!({ "source": pattern })), message);
+        refuse_step(&server, &matching(&json!({ "destination": ["unix", format!("!{pattern}")] })), message);
     }
 }
 

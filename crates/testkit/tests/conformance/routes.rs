@@ -3,10 +3,7 @@
 use corral_testkit::{Client, Daemon, Request, Response, daemon, site};
 use serde_json::{Value, json};
 
-/// A step that answers 200 where `conditions` hold.
-fn only(conditions: &Value) -> Value {
-    json!([{ "match": conditions, "action": { "return": 200 } }])
-}
+use crate::steps::{matching, put_step, refuse_step};
 
 /// Puts `conditions` on the only step of one daemon after the other; what does not match is 404.
 struct Conditions {
@@ -21,7 +18,7 @@ impl Conditions {
     /// Each request that begins with `+` must match, each with `-` must not.
     #[track_caller]
     fn check(&self, conditions: Value, requests: &[(char, Request)]) {
-        self.server.control().put("/config/routes", &only(&conditions)).expect_done();
+        put_step(&self.server, &matching(&conditions));
         for (sign, request) in requests {
             let status = self.server.send(request).status;
             let expect = if *sign == '+' { 200 } else { 404 };
@@ -87,7 +84,7 @@ fn hosts() {
         &[host('+', "a.b.example.com"), host('-', "example.com"), host('-', "no.example.com")],
     );
     conditions.check(json!({ "host": "~^[a-z]+$" }), &[host('+', "ABC"), host('-', "a1")]);
-    conditions.server.control().put("/config/routes", &only(&json!({ "host": "!x" }))).expect_done();
+    put_step(&conditions.server, &matching(&json!({ "host": "!x" })));
     let mut client = conditions.server.connect();
     client.write("GET / HTTP/1.0\r\n\r\n");
     client.read_response().expect(200);
@@ -276,7 +273,6 @@ fn all_members_must_hold() {
 fn named_routes_and_chains() {
     let server = daemon()
         .config(json!({
-            "listeners": {},
             "routes": {
                 "main": [
                     { "match": { "uri": "/a/*" }, "action": { "pass": "routes/a%2Fb" } },
@@ -290,8 +286,6 @@ fn named_routes_and_chains() {
             }
         }))
         .start();
-    let listeners = json!({ server.address().to_string(): { "pass": "routes/main" } });
-    server.control().put("/config/listeners", &listeners).expect_done();
     named(&server, "/").expect(201);
     named(&server, "/a/x").expect(202);
     named(&server, "/a/y").expect(404);
@@ -326,22 +320,14 @@ fn chains_may_have_256_actions() {
     }
 }
 
-/// What is refused, and in which words.
-#[track_caller]
-fn refused(server: &Daemon, step: &Value, detail: &str) {
-    let reply = server.control().put("/config/routes", &json!([step]));
-    let found = reply.expect_refused(400, "Invalid configuration.");
-    assert!(found.contains(detail), "{step}: {found}");
-}
-
 #[test]
 fn what_is_wrong_is_refused() {
     let server = daemon().routes(json!([])).start();
     let conditions = |conditions: Value, detail: &str| {
-        refused(&server, &json!({ "match": conditions, "action": { "return": 200 } }), detail);
+        refuse_step(&server, &matching(&conditions), detail);
     };
-    refused(&server, &json!(1), "The \"routes\" array must contain only object values.");
-    refused(
+    refuse_step(&server, &json!(1), "The \"routes\" array must contain only object values.");
+    refuse_step(
         &server,
         &json!({ "action": {} }),
         "must have either \"pass\", \"return\", \"share\", or \"proxy\"",

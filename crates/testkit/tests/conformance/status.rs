@@ -45,3 +45,36 @@ fn every_configured_application_is_listed() {
         json!({ "processes": { "running": 0, "starting": 0, "idle": 0 }, "requests": { "active": 0 } });
     assert_eq!(server.control().get("/status/applications").json(), json!({ "php": idle }));
 }
+
+/// A request counts from its first byte on, whatever becomes of it; blank lines are none.
+#[test]
+fn requests_count_when_they_begin() {
+    let server = daemon().routes(json!([{ "action": { "return": 200 } }])).start();
+    let figures = || {
+        let status = server.control().get("/status").json();
+        (status["requests"]["total"].clone(), status["connections"].clone())
+    };
+    let expect = |total: u64, active: u64, idle: u64, closed: u64| {
+        let accepted = active + idle + closed;
+        let connections = json!({ "accepted": accepted, "active": active, "idle": idle, "closed": closed });
+        let expected = (json!(total), connections);
+        eventually(&format!("the figures are {expected:?}"), || (figures() == expected).then_some(()));
+    };
+    let mut client = server.connect();
+    expect(0, 0, 1, 0);
+    client.write("\r\nG");
+    expect(1, 1, 0, 0);
+    client.write("ET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.read_response().expect(200);
+    expect(1, 0, 1, 0);
+    client.write("nonsense\r\n\r\n");
+    client.read_response().expect(400);
+    drop(client);
+    expect(2, 0, 0, 1);
+    let mut client = server.connect();
+    client.write("GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\nConnection: close\r\n\r\n");
+    client.read_response().expect(200);
+    client.read_response().expect(200);
+    assert!(client.is_closed());
+    expect(4, 0, 0, 2);
+}

@@ -3,6 +3,8 @@
 use corral_testkit::{Daemon, Request, Response, daemon};
 use serde_json::{Value, json};
 
+use crate::steps::put_step;
+
 const REFUSED: &str = "Invalid configuration.";
 
 /// Answers with the value of a template.
@@ -137,6 +139,20 @@ fn an_exception_costs_one_request() {
     let server = answering("`${args.a.b.c}`", json!({}));
     server.get("/").expect(500);
     server.expect_log("js exception: ");
+    for (option, action) in [
+        ("location", json!({ "return": 301, "location": "`${location.x}`" })),
+        ("rewrite", json!({ "return": 200, "rewrite": "`${rewrite.x}`" })),
+        ("share", json!({ "share": "`${share.x}`" })),
+        ("pass", json!({ "pass": "`${pass.x}`" })),
+    ] {
+        put_step(&server, &json!({ "action": action }));
+        server.get("/").expect(500);
+        let about = format!("js exception: ReferenceError: {option} is not defined");
+        server.expect_log(&about);
+        let log = server.log();
+        let line = log.lines().find(|line| line.contains(&about)).expect("it was there");
+        assert!(line.contains(" [alert] "), "{line}");
+    }
     assert_eq!(value_of(&server.get("/?a=x").expect(500)), "no such field");
     let server = answering("`${(() => { throw 'x' })()}`", json!({}));
     for _ in 0..3 {

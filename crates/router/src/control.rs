@@ -20,7 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use self::applications::KnownApp;
-use crate::event_loop::{self, Command, Handle};
+use crate::event_loop::{self, Command, Countdown, Handle};
 use crate::generation::Generation;
 use crate::main_link::MainLink;
 use crate::proxy::{Checks, Resolver};
@@ -28,6 +28,9 @@ use crate::{console, temp};
 
 /// How often spare workers and missing ones are looked for.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long event loops that are busy are waited for.
+const SETTLING_TIME: Duration = Duration::from_millis(100);
 
 /// The router as the control thread sees it.
 struct Control {
@@ -98,6 +101,7 @@ impl Control {
                     guard.clear_ready();
                 }
                 _ = ending.recv() => {
+                    self.settle().await;
                     self.flush_logs();
                     return Ok(());
                 }
@@ -142,7 +146,7 @@ impl Control {
             ToRouter::WorkerReady { app, worker, pid } => self.take_worker(app, worker, pid, fds)?,
             ToRouter::WorkerGone { app, worker, exit } => self.drop_worker(app, worker, exit),
             ToRouter::WorkerFailed { app, reason } => self.worker_failed(app, &reason),
-            ToRouter::Status { ticket } => self.report(ticket),
+            ToRouter::Status { ticket } => self.report(ticket).await,
             ToRouter::Quit => self.quit().await,
         }
         Ok(())
@@ -159,7 +163,9 @@ impl Control {
         self.forget_unused();
     }
 
-    fn report(&self, ticket: Ticket) {
+    /// Sends the figures, in which everything is counted that a client knows of by now.
+    async fn report(&self, ticket: Ticket) {
+        self.settle().await;
         let sum = |figure: fn(&Handle) -> u64| self.loops.iter().map(figure).sum::<u64>();
         let accepted = sum(|event_loop| event_loop.counters.accepted.get());
         let closed = sum(|event_loop| event_loop.counters.closed.get());
@@ -188,15 +194,27 @@ impl Control {
         }
     }
 
-    async fn quit(&mut self) {
+    /// Waits until the event loops have counted and logged what clients have seen by now. One that is busy for
+    /// longer is left alone.
+    async fn settle(&self) {
+        let settled = self.tell_all(|done| Command::Settle { done });
+        let _ = tokio::time::timeout(SETTLING_TIME, settled).await;
+    }
+
+    /// Gives each event loop a command, and waits until all have obeyed.
+    async fn tell_all(&self, command: impl Fn(Countdown) -> Command) {
         let (done, mut all_done) = mpsc::channel(1);
         let done = Arc::new(done);
         for event_loop in &self.loops {
-            send(event_loop, Command::Quit { done: Arc::clone(&done) });
+            send(event_loop, command(Arc::clone(&done)));
         }
         drop(done);
         // Ends when the last loop has dropped its sender.
         let _ = all_done.recv().await;
+    }
+
+    async fn quit(&mut self) {
+        self.tell_all(|done| Command::Quit { done }).await;
         self.flush_logs();
         self.quitting = true;
     }

@@ -65,6 +65,10 @@ pub(crate) enum Command {
         sockets: Vec<(ListenAddress, OwnedFd)>,
         done: Countdown,
     },
+    /// Finish what is being done at this moment: what clients have seen of it is counted and logged then.
+    Settle {
+        done: Countdown,
+    },
     /// Stop accepting, finish what is in progress.
     Quit {
         done: Countdown,
@@ -252,6 +256,7 @@ impl EventLoop {
                     self.swap(&generation, sockets, &done);
                     drop(done);
                 }
+                Command::Settle { done } => drop(done),
                 Command::Quit { done } => {
                     self.close_slots(|_| false, &done);
                     self.wait_until_quiet().await;

@@ -123,12 +123,16 @@ fn applications_see_the_new_path_and_the_old_target() {
 fn response_headers() {
     let scripts = site().file(
         "index.php",
-        "<?php header('X-App: 1'); header('X-Gone: 1'); http_response_code((int) $_GET['s']);",
+        "<?php header('X-App: 1'); header('X-Gone: 2'); http_response_code((int) $_GET['s']);",
     );
     let headers = json!({ "X-APP": "$host", "x-gone": null, "X-New": "", "Server": "mine", "Date": "never" });
+    // Templates see the reply as the application has made it.
+    let exchange = json!({ "X-App": "$response_header_x_gone", "X-Gone": "$response_header_x_app" });
     let server = daemon()
         .routes(json!([
             { "match": { "uri": "/app" }, "action": { "pass": "applications/php", "response_headers": headers } },
+            { "match": { "uri": "/exchange" },
+              "action": { "pass": "applications/php", "response_headers": exchange } },
             { "action": { "return": 200, "response_headers": { "X-A": "$arg_a" } } }
         ]))
         .application(php_app(&scripts).script("index.php"))
@@ -148,6 +152,7 @@ fn response_headers() {
             .expect_field("X-App", "1")
             .expect_no_field("X-New");
     }
+    server.get("/exchange?s=200").expect(200).expect_field("X-App", "2").expect_field("X-Gone", "1");
     put_step(&server, &json!({ "action": { "return": 207, "response_headers": { "X-A": "$status" } } }));
     server.get("/").expect(207).expect_field("X-A", "207");
     put_step(&server, &json!({ "action": { "return": 200, "response_headers": { "X-A": "$arg_a" } } }));

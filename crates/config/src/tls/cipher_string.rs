@@ -7,8 +7,16 @@ use super::suite::CipherSuite;
 pub(super) fn select(text: &str) -> Option<Vec<CipherSuite>> {
     let mut list = List::default();
     let is_separator = |character: char| matches!(character, ':' | ',' | ';' | ' ');
-    for word in text.split(is_separator).filter(|word| !word.is_empty()) {
-        list.apply(word)?;
+    for word in text.split(is_separator) {
+        // A command may follow without a separator, as in `DEFAULT@SECLEVEL=2`.
+        let (rule, command) =
+            word.split_once('@').map_or((word, None), |(rule, command)| (rule, Some(command)));
+        if !rule.is_empty() {
+            list.apply(rule);
+        }
+        if let Some(command) = command {
+            list.command(command)?;
+        }
     }
     Some(list.selected)
 }
@@ -21,10 +29,7 @@ struct List {
 }
 
 impl List {
-    fn apply(&mut self, word: &str) -> Option<()> {
-        if let Some(command) = word.strip_prefix('@') {
-            return self.command(command);
-        }
+    fn apply(&mut self, word: &str) {
         let (operation, rule) = match word.as_bytes()[0] {
             operation @ (b'!' | b'-' | b'+') => (Some(operation), &word[1..]),
             _ => (None, word),
@@ -45,7 +50,6 @@ impl List {
                 }
             }
         }
-        Some(())
     }
 
     fn command(&mut self, command: &str) -> Option<()> {
@@ -125,6 +129,8 @@ mod tests {
         check("ALL:+AES256", "ec rc e1 r1 e2 r2");
         check("AES128:CHACHA20:@STRENGTH", "ec rc e1 r1");
         check("ALL:@SECLEVEL=2", "e2 r2 ec rc e1 r1");
+        check("DEFAULT@SECLEVEL=1", "e2 r2 ec rc e1 r1");
+        check("@SECLEVEL=2:AES128:CHACHA20@STRENGTH:!ECDSA", "rc r1");
     }
 
     #[test]
@@ -136,5 +142,6 @@ mod tests {
         }
         assert_eq!(select("@NONSENSE"), None);
         assert_eq!(select("ALL:@SECLEVEL=5"), None);
+        assert_eq!(select("ALL@NONSENSE"), None);
     }
 }

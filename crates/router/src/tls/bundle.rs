@@ -41,16 +41,18 @@ impl Bundle {
         let Self { chain, key } = self;
         let key = key.context("it contains no private key")?;
         let key = provider.key_provider.load_private_key(key).context("its private key cannot be used")?;
-        let host_names = host_names(&chain[0])?;
-        let certified = CertifiedKey::new(chain, key);
-        certified.keys_match().context("its private key does not belong to its first certificate")?;
-        Ok((Arc::new(certified), host_names))
+        let (_, leaf) = X509Certificate::from_der(&chain[0]).context("its first certificate is malformed")?;
+        // Compared here and not by rustls, which knows no certificates of version 1; clients take them.
+        if key.public_key().is_some_and(|public| *public != *leaf.public_key().raw) {
+            bail!("its private key does not belong to its first certificate");
+        }
+        let host_names = host_names(&leaf)?;
+        Ok((Arc::new(CertifiedKey::new(chain, key)), host_names))
     }
 }
 
 /// The DNS names of the certificate, in lower case; its common name if it has no alternative names at all.
-fn host_names(leaf: &CertificateDer<'_>) -> anyhow::Result<Vec<String>> {
-    let (_, leaf) = X509Certificate::from_der(leaf).context("its first certificate is malformed")?;
+fn host_names(leaf: &X509Certificate<'_>) -> anyhow::Result<Vec<String>> {
     let alternative = leaf.subject_alternative_name().context("its alternative names are malformed")?;
     let names = match alternative {
         Some(extension) => extension.value.general_names.iter().filter_map(dns_name).collect(),
@@ -63,5 +65,31 @@ fn dns_name<'n>(name: &GeneralName<'n>) -> Option<&'n str> {
     match name {
         GeneralName::DNSName(name) => Some(name),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::crypto::aws_lc_rs::default_provider;
+
+    use super::*;
+
+    /// `openssl x509 -req` makes such ones unless it is given extensions.
+    const VERSION_1: &str = include_str!("testdata/version1.pem");
+
+    #[test]
+    fn certificates_of_version_1_are_served() {
+        let bundle = Bundle::parse(VERSION_1.as_bytes()).unwrap();
+        let (_, names) = bundle.certify(&default_provider()).unwrap();
+        assert_eq!(names, ["old.example"]);
+    }
+
+    #[test]
+    fn the_key_must_be_that_of_the_certificate() {
+        let other = include_str!("testdata/other_key.pem");
+        let (certificate, _) = VERSION_1.split_once("-----BEGIN PRIVATE KEY").unwrap();
+        let bundle = Bundle::parse((certificate.to_owned() + other).as_bytes()).unwrap();
+        let error = bundle.certify(&default_provider()).unwrap_err();
+        assert_eq!(error.to_string(), "its private key does not belong to its first certificate");
     }
 }

@@ -94,6 +94,8 @@ pub enum TlsVariable {
     Protocol,
     /// The cipher suite in OpenSSL's spelling.
     Cipher,
+    /// The host name that the client asks for in its first message (SNI).
+    ServerName,
     /// `SUCCESS` when the client has shown a certificate, else `NONE`.
     ClientVerify,
     /// The subject of that certificate.
@@ -286,6 +288,7 @@ const SIMPLE: &[(&str, Variable)] = &[
     ("body_bytes_sent", Variable::BodyBytesSent),
     ("tls_protocol", Variable::Tls(TlsVariable::Protocol)),
     ("tls_cipher", Variable::Tls(TlsVariable::Cipher)),
+    ("tls_server_name", Variable::Tls(TlsVariable::ServerName)),
     ("tls_client_verify", Variable::Tls(TlsVariable::ClientVerify)),
     ("tls_client_subject", Variable::Tls(TlsVariable::ClientSubject)),
     ("tls_client_fingerprint", Variable::Tls(TlsVariable::ClientFingerprint)),

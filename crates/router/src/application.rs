@@ -9,19 +9,21 @@ use corral_http::request::Framing as BodyFraming;
 use smallvec::SmallVec;
 
 use crate::app::{Exchange, Failure, Piece, RequestBody};
-use crate::body::Stored;
-use crate::buffers;
+use crate::body::{BodyError, Stored};
 use crate::connection::Connection;
 use crate::deadline::Elapsed;
 use crate::telemetry::TRACEPARENT;
 use crate::transaction::{Gone, Request, Transaction};
 use crate::writer::Writer;
+use crate::{buffers, ip_text, websocket};
 
 /// Answers a request by an application.
 pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) -> Result<(), Gone> {
-    let rules = tx.rules();
-    let Transaction { incoming, connection, rest, .. } = tx;
-    let body = match incoming.store(connection, rest, rules).await {
+    if let Some(status) = websocket::refusal(tx.request) {
+        tx.reply.close = true;
+        return tx.send_error(status).await;
+    }
+    let body = match receive(tx).await {
         Ok(body) => body,
         Err(error) => return tx.fail_body(&error).await,
     };
@@ -37,6 +39,16 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) ->
     let answered = relay(tx, &exchange, &app.app.spec.name).await;
     drop(exchange);
     answered
+}
+
+/// The request's body. What answers in the place of an error gets none, because somebody may have had it already.
+async fn receive(tx: &mut Transaction<'_>) -> Result<Stored, BodyError> {
+    if tx.answers_error() {
+        return Ok(Stored { len: 0, inline: Vec::new(), rest: RequestBody::Complete });
+    }
+    let rules = tx.rules();
+    let Transaction { incoming, connection, rest, .. } = tx;
+    incoming.store(connection, rest, rules).await
 }
 
 fn encode(tx: &Transaction<'_>, body: &Stored, target: u16) -> Vec<u8> {
@@ -88,19 +100,7 @@ struct AddressText {
 
 impl AddressText {
     fn ip(&mut self, ip: Option<IpAddr>) -> &[u8] {
-        use std::io::Write;
-        match ip {
-            Some(IpAddr::V4(ip)) => {
-                for (position, octet) in ip.octets().into_iter().enumerate() {
-                    if position > 0 {
-                        self.text.push(b'.');
-                    }
-                    self.text.extend_from_slice(itoa::Buffer::new().format(octet).as_bytes());
-                }
-            }
-            Some(ip) => write!(self.text, "{ip}").expect("writing to memory cannot fail"),
-            None => self.text.extend_from_slice(b"unix:"),
-        }
+        ip_text::append(ip, &mut self.text);
         &self.text
     }
 

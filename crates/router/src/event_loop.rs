@@ -5,8 +5,8 @@
 //! the batch are in the rings, so that each worker is woken once.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::TcpListener as StdTcpListener;
 use std::os::fd::OwnedFd;
@@ -100,7 +100,7 @@ pub(crate) struct EventLoop {
     /// Servers that requests are proxied to.
     pub(crate) proxy_servers: LoopServers,
     apps: RefCell<BTreeMap<AppId, AttachedApp>>,
-    slots: RefCell<Vec<Rc<Slot>>>,
+    slots: RefCell<HashMap<ListenAddress, Rc<Slot>>>,
     /// The bells say that this loop sleeps.
     announced: Cell<bool>,
     /// A request waits ahead although a worker is idle.
@@ -175,7 +175,7 @@ impl EventLoop {
             deadlines: Deadlines::new(),
             proxy_servers: LoopServers::default(),
             apps: RefCell::new(BTreeMap::new()),
-            slots: RefCell::new(Vec::new()),
+            slots: RefCell::default(),
             announced: Cell::new(false),
             rescue_later: Notify::new(),
         })
@@ -320,15 +320,15 @@ impl EventLoop {
     /// Starts a listener, or gives a running one its new configuration.
     fn listen(self: &Rc<Self>, generation: &Rc<LoopGeneration>, address: ListenAddress, socket: OwnedFd) {
         let Some(listener) = generation.find_listener(&address) else { return };
-        let known = self.slots.borrow().iter().find(|slot| slot.address == address).map(Rc::clone);
+        let known = self.slots.borrow().get(&address).map(Rc::clone);
         if let Some(slot) = known {
             slot.configure(Rc::clone(generation), listener);
             return;
         }
         match acceptor(&address, socket) {
             Ok(acceptor) => {
-                let slot = Slot::new(address, Rc::clone(generation), listener);
-                self.slots.borrow_mut().push(Rc::clone(&slot));
+                let slot = Slot::new(address.clone(), Rc::clone(generation), listener);
+                self.slots.borrow_mut().insert(address, Rc::clone(&slot));
                 tokio::task::spawn_local(accept::run(Rc::clone(self), acceptor, slot));
             }
             Err(error) => tracing::error!("take over the socket of a listener: {error}"),
@@ -337,7 +337,7 @@ impl EventLoop {
 
     /// Closes listeners; `done` counts each until its socket is closed, so that its address can be bound again.
     fn close_slots(&self, keep: impl Fn(&ListenAddress) -> bool, done: &Countdown) {
-        self.slots.borrow_mut().retain(|slot| {
+        self.slots.borrow_mut().retain(|_, slot| {
             let keep = keep(&slot.address);
             if !keep {
                 slot.close(Arc::clone(done));

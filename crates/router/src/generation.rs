@@ -1,5 +1,6 @@
 //! One configuration in force: what the request path reads, and nothing that it writes.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ use crate::tls::TlsContext;
 /// A configuration with everything that it names in place. Shared by all event loops.
 pub(crate) struct Generation {
     pub(crate) config: Config,
+    /// Where each listener is in `config.listeners`.
+    pub(crate) listener_places: HashMap<ListenAddress, usize>,
     /// In the order of `config.applications`.
     pub(crate) leases: Vec<Arc<Lease>>,
     pub(crate) rules: Rules,
@@ -59,6 +62,6 @@ impl LoopGeneration {
 
     /// The index of the listener at this address.
     pub(crate) fn find_listener(&self, address: &ListenAddress) -> Option<usize> {
-        self.config.listeners.iter().position(|listener| listener.address == *address)
+        self.shared.listener_places.get(address).copied()
     }
 }

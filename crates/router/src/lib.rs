@@ -24,6 +24,7 @@ mod files;
 mod forwarded;
 mod generation;
 mod io;
+mod ip_text;
 mod main_link;
 mod prelude;
 mod proxy;
@@ -38,6 +39,7 @@ mod temp;
 mod tls;
 mod transaction;
 mod variables;
+mod websocket;
 mod writer;
 
 use corral_ipc::link::Link;

@@ -5,6 +5,7 @@
 
 mod balance;
 mod checks;
+mod complaints;
 mod connect;
 mod download;
 mod exchange;
@@ -83,8 +84,7 @@ impl Attempts<'_> {
         loop {
             let chosen = self.group.choose(&self.tried, &self.key, tx.connection.now());
             let Some(chosen) = chosen else {
-                let title = self.group.shared.title(None);
-                tracing::error!("{title}: no server is available, request \"{}\"", shown(tx));
+                self.note_absence(tx);
                 return tx.send_error(502).await;
             };
             let server = &self.group.servers[chosen];
@@ -106,12 +106,23 @@ impl Attempts<'_> {
 
     fn note_failure(&self, tx: &Transaction<'_>, server: &LoopServer, failure: &Failure) {
         let shared = &server.shared;
-        let title = self.group.shared.title(Some(shared));
-        tracing::error!("{title}: {failure}, request \"{}\"", shown(tx));
+        let now = Millis::of(tx.connection.now());
+        let title = || self.group.shared.title(Some(shared));
+        if let Some(unsaid) = shared.complaints.admit(now) {
+            tracing::error!("{}: {failure}, request \"{}\"{unsaid}", title(), shown(tx));
+        }
         server.figures().failures.add(1);
-        let is_news = shared.health.failed(&shared.passive, Millis::of(tx.connection.now()));
+        let is_news = shared.health.failed(&shared.passive, now);
         if is_news && self.group.servers.len() > 1 {
-            tracing::warn!("{title}: avoided for {:?}", shared.passive.fail_timeout);
+            tracing::warn!("{}: avoided for {:?}", title(), shared.passive.fail_timeout);
+        }
+    }
+
+    fn note_absence(&self, tx: &Transaction<'_>) {
+        let group = &self.group.shared;
+        if let Some(unsaid) = group.complaints.admit(Millis::of(tx.connection.now())) {
+            let title = group.title(None);
+            tracing::error!("{title}: no server is available, request \"{}\"{unsaid}", shown(tx));
         }
     }
 

@@ -11,8 +11,9 @@ use corral_http::request::Head;
 use corral_script::{Engine, Limits, Lookup, Module, ModuleError, Pair, Program};
 
 use crate::reply::Reply;
+use crate::tls::Peer;
 use crate::transaction::{Client, Request};
-use crate::variables::{Memo, RequestVariables};
+use crate::variables::{Link, Memo, RequestVariables};
 
 /// The modules of a configuration, loaded once to see that they can be.
 pub(crate) fn program(config: &Config, assets: &Assets) -> Result<Arc<Program>, ModuleError> {
@@ -85,6 +86,7 @@ struct Detached {
     reply: Reply,
     server: &'static str,
     memo: Memo,
+    peer: Option<Peer<'static>>,
 }
 
 impl Detached {
@@ -100,12 +102,14 @@ impl Detached {
             reply: variables.reply.clone(),
             server: variables.server,
             memo: variables.memo.clone(),
+            peer: variables.link.peer().map(|peer| peer.into_owned().into_owned()),
         }
     }
 
     fn variables(&self) -> RequestVariables<'_> {
-        let Self { head, bytes, started, client, path, reply, server, memo } = self;
+        let Self { head, bytes, started, client, path, reply, server, memo, peer } = self;
         let request = Request { head, bytes, started: *started };
-        RequestVariables { stream: None, request, client: *client, path, reply, server, memo, scripts: None }
+        let link = Link::Noted(peer.as_ref());
+        RequestVariables { link, request, client: *client, path, reply, server, memo, scripts: None }
     }
 }

@@ -3,6 +3,7 @@
 //! The request path only notes what a span is made of and puts it in a queue; when that is full, or the collector
 //! does not answer, spans are lost and requests are not.
 
+mod collector;
 mod context;
 mod export;
 mod span;
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
 
 use corral_config::settings::TelemetrySettings;
+use rustls::ClientConfig;
 use tokio::sync::mpsc;
 
 use self::context::Parent;
@@ -45,17 +47,22 @@ pub(crate) struct Trace {
 }
 
 impl Telemetry {
-    /// Starts the thread that sends, which ends when nobody holds the telemetry any more.
-    pub(crate) fn start(settings: &TelemetrySettings) -> anyhow::Result<Arc<Self>> {
+    /// Starts the thread that sends, which ends when nobody holds the telemetry any more. `trust` is whom it
+    /// believes when the collector speaks TLS.
+    pub(crate) fn start(
+        settings: &TelemetrySettings,
+        trust: Option<ClientConfig>,
+    ) -> anyhow::Result<Arc<Self>> {
         let (queue, records) = mpsc::channel(QUEUE);
         let n_lost = Arc::new(AtomicU64::new(0));
-        export::spawn(settings.clone(), records, Arc::clone(&n_lost))?;
+        export::spawn(settings.clone(), trust, records, Arc::clone(&n_lost))?;
         Ok(Arc::new(Self { settings: settings.clone(), queue, n_lost }))
     }
 
     /// Whether it does what these settings say.
     pub(crate) fn obeys(&self, settings: &TelemetrySettings) -> bool {
-        self.settings == *settings
+        // The bundle behind the name may be another one by now.
+        self.settings == *settings && settings.tls.ca.is_none()
     }
 
     /// Goes on with the client's trace, or begins one.

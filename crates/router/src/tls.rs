@@ -8,6 +8,7 @@ mod policy;
 mod session;
 mod tickets;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
@@ -22,7 +23,7 @@ use rustls::{RootCertStore, ServerConfig};
 use self::bundle::Bundle;
 use self::cache::SessionCache;
 use self::names::ServerNames;
-pub(crate) use self::peer::append_variable;
+pub(crate) use self::peer::Peer;
 pub(crate) use self::session::{Handshake, Session};
 use self::tickets::Ticketer;
 
@@ -47,13 +48,16 @@ pub(crate) fn contexts(
     assets: &Assets,
     before: &[(&Listener, Option<&Arc<TlsContext>>)],
 ) -> anyhow::Result<Vec<Option<Arc<TlsContext>>>> {
+    let mut known: HashMap<_, Vec<_>> = HashMap::new();
+    for (listener, context) in before {
+        known.entry(&listener.address).or_default().extend(*context);
+    }
     let context = |listener: &Listener| {
         let Some(settings) = &listener.tls else { return Ok(None) };
         let source = Source::new(settings, assets)?;
-        let known = before.iter().filter(|(other, _)| other.address == listener.address);
-        let mut known = known.filter_map(|(_, context)| *context);
+        let mut known = known.get(&listener.address).into_iter().flatten();
         match known.find(|context| context.source == source) {
-            Some(context) => Ok(Some(Arc::clone(context))),
+            Some(context) => Ok(Some(Arc::clone(*context))),
             None => TlsContext::new(source).map(|context| Some(Arc::new(context))),
         }
     };

@@ -16,7 +16,7 @@ use crate::reply::Reply;
 use crate::routing::{FieldChange, Target, Way, log};
 use crate::rules::Rules;
 use crate::telemetry::{self, Trace};
-use crate::variables::{Memo, RequestVariables};
+use crate::variables::{Link, Memo, RequestVariables};
 use crate::{application, buffers, forwarded, proxy, share};
 
 /// The client's connection is of no use any more.
@@ -78,7 +78,7 @@ pub(crate) async fn run(connection: &mut Connection, work: &mut Work, settings: 
     transaction.incoming = incoming;
     transaction.reply.close = !head.keep_alive();
     let answered = match refused {
-        Some(error) => transaction.refuse_body(&error).await,
+        Some(error) => transaction.answer_refused(&error).await,
         None => transaction.answer().await,
     };
     let next = transaction.finish(answered).await;
@@ -170,7 +170,7 @@ impl<'c> Transaction<'c> {
     pub(crate) fn variables(&self) -> RequestVariables<'_> {
         let Self { connection, settings, request, client, reply, memo, .. } = self;
         RequestVariables {
-            stream: Some(&connection.stream),
+            link: Link::Open(&connection.stream),
             request: *request,
             client: *client,
             path: self.path(),
@@ -187,12 +187,26 @@ impl<'c> Transaction<'c> {
         if self.rules().log_route {
             log::request(self.request.head.request_line(self.request.bytes));
         }
-        let mut target = self.follow(&settings.listener().pass);
-        loop {
+        let target = self.follow(&settings.listener().pass);
+        self.answer_target(target).await?;
+        self.answer_in_place().await
+    }
+
+    /// As `answer` for a request whose body is refused: only the actions for errors on its way matter.
+    async fn answer_refused(&mut self, error: &BodyError) -> Result<(), Gone> {
+        let settings = self.settings;
+        self.follow(&settings.listener().pass);
+        self.refuse_body(error).await?;
+        self.answer_in_place().await
+    }
+
+    /// Answers with what is to stand in for an error, if anything is.
+    async fn answer_in_place(&mut self) -> Result<(), Gone> {
+        while let Some(action) = self.take_stand_in() {
+            let target = self.follow_action(action);
             self.answer_target(target).await?;
-            let Some(action) = self.take_stand_in() else { return Ok(()) };
-            target = self.follow_action(action);
         }
+        Ok(())
     }
 
     /// Answers with what was found, or with what its fallbacks lead to. Without a reply when another action is to

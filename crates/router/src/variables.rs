@@ -1,5 +1,6 @@
 //! The values of template variables for one request (UNIT-COMPAT 14.1).
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -17,8 +18,9 @@ use corral_script::Engine;
 
 use crate::io::Stream;
 use crate::reply::Reply;
+use crate::tls::Peer;
 use crate::transaction::{Client, Request};
-use crate::{clock, script, tls};
+use crate::{clock, ip_text, script};
 
 /// Values that are worked out once for a request.
 #[derive(Debug, Default, Clone)]
@@ -64,11 +66,35 @@ pub(crate) fn random(started: Instant) -> u64 {
     RandomState::new().hash_one(started)
 }
 
+/// What variables go by that tell of the connection.
+#[derive(Clone, Copy)]
+pub(crate) enum Link<'t> {
+    Open(&'t Stream),
+    /// A copy of what was known, inside of a script.
+    Noted(Option<&'t Peer<'static>>),
+}
+
+impl<'t> Link<'t> {
+    /// The client, if it speaks TLS.
+    pub(crate) fn peer(self) -> Option<Cow<'t, Peer<'t>>> {
+        match self {
+            Self::Open(stream) => stream.tls().map(Peer::of).map(Cow::Owned),
+            Self::Noted(peer) => peer.map(Cow::Borrowed),
+        }
+    }
+
+    fn local_address(self) -> Option<SocketAddr> {
+        match self {
+            Self::Open(stream) => stream.local_address(),
+            Self::Noted(_) => None,
+        }
+    }
+}
+
 /// A request's variables; those of the reply are empty until it is known.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestVariables<'t> {
-    /// None inside of a script.
-    pub(crate) stream: Option<&'t Stream>,
+    pub(crate) link: Link<'t>,
     pub(crate) request: Request<'t>,
     pub(crate) client: Client,
     /// The path as it is after rewrites.
@@ -139,13 +165,6 @@ impl RequestVariables<'_> {
         }
     }
 
-    fn append_peer(&self, out: &mut Vec<u8>) {
-        match self.client.address {
-            Some(peer) => write!(out, "{}", peer.ip()).expect("writing to memory cannot fail"),
-            None => out.extend_from_slice(b"unix:"),
-        }
-    }
-
     fn append_reply(&self, variable: &Variable, out: &mut Vec<u8>) {
         let written = match variable {
             Variable::Status => self.reply.status.map_or(Ok(()), |status| write!(out, "{status:03}")),
@@ -169,10 +188,10 @@ impl Variables for RequestVariables<'_> {
             Variable::RequestUri => out.extend_from_slice(head.target(bytes)),
             Variable::Uri => out.extend_from_slice(self.path),
             Variable::Host => out.extend_from_slice(head.host(bytes)),
-            Variable::RemoteAddr => self.append_peer(out),
+            Variable::RemoteAddr => ip_text::append(self.client.address.map(|peer| peer.ip()), out),
             Variable::Tls(variable) => {
-                if let Some(session) = self.stream.and_then(Stream::tls) {
-                    tls::append_variable(session, *variable, out);
+                if let Some(peer) = self.link.peer() {
+                    peer.append(*variable, out);
                 }
             }
             Variable::TimeLocal => clock::append_local_time(self.memo.second(), out),
@@ -234,6 +253,6 @@ impl Facts for RequestVariables<'_> {
     }
 
     fn destination(&self) -> Option<SocketAddr> {
-        *self.memo.local.get_or_init(|| self.stream.and_then(Stream::local_address))
+        *self.memo.local.get_or_init(|| self.link.local_address())
     }
 }

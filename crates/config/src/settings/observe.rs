@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::upstream::UpstreamTls;
+
 /// `settings.log`: which lines are logged, and how they look. All processes obey it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogSettings {
@@ -46,6 +48,8 @@ pub struct TelemetrySettings {
     pub endpoint: String,
     /// How the collector is spoken to.
     pub protocol: TelemetryProtocol,
+    /// How a collector at `https://` is spoken to.
+    pub tls: UpstreamTls,
     /// Spans that are sent together.
     pub batch_size: u32,
     /// Share of the traces that begin here and are sent, from 0 to 1.

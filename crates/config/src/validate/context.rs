@@ -1,5 +1,6 @@
 //! What every check sees: where it is in the document, and where problems go.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::describe::Recorder;
@@ -19,6 +20,8 @@ pub(super) struct Context<'a> {
     n_searches: usize,
     assets: AssetNames,
     proxies: Vec<Upstream>,
+    /// Where those of each name are.
+    proxy_places: HashMap<String, Vec<usize>>,
     /// While the tables are described, not used.
     pub(super) recorder: Option<Recorder>,
 }
@@ -33,6 +36,7 @@ impl<'a> Context<'a> {
             n_searches: 0,
             assets: AssetNames::default(),
             proxies: Vec::new(),
+            proxy_places: HashMap::new(),
             recorder: None,
         }
     }
@@ -44,10 +48,13 @@ impl<'a> Context<'a> {
 
     /// The index of the group of one server that a `proxy` action stands for; equal ones are the same.
     pub(super) fn proxy(&mut self, group: Upstream) -> usize {
-        let known = self.proxies.iter().position(|known| *known == group);
+        let places = self.proxy_places.entry(group.name.clone()).or_default();
+        let known = places.iter().copied().find(|&place| self.proxies[place] == group);
         known.unwrap_or_else(|| {
+            let place = self.proxies.len();
+            places.push(place);
             self.proxies.push(group);
-            self.proxies.len() - 1
+            place
         })
     }
 

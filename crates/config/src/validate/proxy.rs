@@ -83,7 +83,8 @@ const KEEPALIVE: &[Member<KeepAlive>] = &[
     }),
 ];
 
-const TLS: &[Member<UpstreamTls>] = &[
+/// How a server at `https://` is spoken to.
+pub(super) const TLS: &[Member<UpstreamTls>] = &[
     Member::optional("verify", BOOL, |_, field, tls| tls.verify = *field.value == Value::Bool(true)),
     Member::optional("ca", STRING, |cx, field, tls| {
         tls.ca = name(cx, field);

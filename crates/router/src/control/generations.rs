@@ -70,35 +70,55 @@ impl Control {
         check_applications(&config, &leases)?;
         let before: Vec<_> = self.current.iter().flat_map(|(_, generation)| generation.listeners()).collect();
         let tls = tls::contexts(&config.listeners, assets, &before)?;
-        let servers = self.servers(&config, assets)?;
+        let mut trust = Trust::new(assets);
+        let telemetry = self.telemetry(config.settings.telemetry.as_ref(), &mut trust)?;
+        let servers = self.servers(&config, trust)?;
         let program = script::program(&config, assets)?;
-        let telemetry = self.telemetry(config.settings.telemetry.as_ref())?;
         let n_lanes = self.loops.len();
         let pending = self.pending(id);
         let rules = Rules::new(&config.settings.http);
         let files = std::mem::take(&mut pending.access_logs);
         let access_logs = open_logs(&config, files, n_lanes)?;
-        let parts = Generation { config, leases, rules, access_logs, program, telemetry, tls, servers };
+        let listeners = config.listeners.iter().enumerate();
+        let listener_places = listeners.map(|(place, listener)| (listener.address.clone(), place)).collect();
+        let parts = Generation {
+            config,
+            listener_places,
+            leases,
+            rules,
+            access_logs,
+            program,
+            telemetry,
+            tls,
+            servers,
+        };
         pending.generation = Some(Arc::new(parts));
         Ok(())
     }
 
     /// The telemetry in force goes on when nothing about it has changed.
-    fn telemetry(&self, settings: Option<&TelemetrySettings>) -> anyhow::Result<Option<Arc<Telemetry>>> {
+    fn telemetry(
+        &self,
+        settings: Option<&TelemetrySettings>,
+        trust: &mut Trust<'_>,
+    ) -> anyhow::Result<Option<Arc<Telemetry>>> {
         let Some(settings) = settings else { return Ok(None) };
         let ours = self.current.as_ref().and_then(|(_, generation)| generation.telemetry.as_ref());
-        match ours.filter(|ours| ours.obeys(settings)) {
-            Some(ours) => Ok(Some(Arc::clone(ours))),
-            None => Telemetry::start(settings).map(Some),
+        if let Some(ours) = ours.filter(|ours| ours.obeys(settings)) {
+            return Ok(Some(Arc::clone(ours)));
         }
+        let is_secured = settings.endpoint.starts_with("https://");
+        let trust = is_secured.then(|| trust.config(&settings.tls)).transpose();
+        let trust = trust.with_context(|| format!("telemetry to \"{}\"", settings.endpoint))?;
+        Telemetry::start(settings, trust.as_deref().cloned()).map(Some)
     }
 
     /// The servers of upstreams and proxies; those that stay as they are keep all that is known of them.
-    fn servers(&self, config: &Config, assets: &Assets) -> Result<Groups, ServerError> {
+    fn servers(&self, config: &Config, trust: Trust<'_>) -> Result<Groups, ServerError> {
         let mut workshop = Workshop {
             n_loops: self.loops.len(),
             resolver: &self.resolver,
-            trust: Trust::new(assets),
+            trust,
             previous: self.current.as_ref().map(|(_, generation)| &generation.servers),
         };
         workshop.groups(&config.upstreams, &config.proxies)

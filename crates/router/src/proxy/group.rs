@@ -1,6 +1,7 @@
 //! The servers of a configuration as one event loop uses them: whose turn it is, idle connections, addresses.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -49,7 +50,8 @@ pub(crate) type Tried = SmallVec<[usize; 8]>;
 /// The servers of one event loop over all generations: a server that stays keeps its connections.
 #[derive(Default)]
 pub(crate) struct LoopServers {
-    known: RefCell<Vec<Weak<LoopServer>>>,
+    /// By where the shared one is in memory, which nothing else can be as long as this one lives.
+    known: RefCell<HashMap<*const Server, Weak<LoopServer>>>,
     /// There is an idle connection again.
     pub(crate) idle: Notify,
 }
@@ -57,7 +59,7 @@ pub(crate) struct LoopServers {
 impl LoopServers {
     /// The groups of a new generation.
     pub(crate) fn groups(&self, groups: &Groups, lane: Lane) -> LoopGroups {
-        self.known.borrow_mut().retain(|server| server.strong_count() > 0);
+        self.known.borrow_mut().retain(|_, server| server.strong_count() > 0);
         let all = |groups: &[Arc<Group>]| groups.iter().map(|group| self.group(group, lane)).collect();
         LoopGroups { upstreams: all(&groups.upstreams), proxies: all(&groups.proxies) }
     }
@@ -75,7 +77,7 @@ impl LoopServers {
     /// True when idle connections are left.
     fn sweep(&self, now: Instant) -> bool {
         let known = self.known.borrow();
-        let servers = known.iter().filter_map(Weak::upgrade);
+        let servers = known.values().filter_map(Weak::upgrade);
         // All of them are swept, so that this cannot be `any`.
         servers.filter(|server| server.pool.borrow_mut().sweep(now)).count() > 0
     }
@@ -96,8 +98,8 @@ impl LoopServers {
 
     fn server(&self, server: &Arc<Server>, lane: Lane) -> Rc<LoopServer> {
         let mut known = self.known.borrow_mut();
-        let same = known.iter().filter_map(Weak::upgrade).find(|known| Arc::ptr_eq(&known.shared, server));
-        same.unwrap_or_else(|| {
+        let place = Arc::as_ptr(server);
+        known.get(&place).and_then(Weak::upgrade).unwrap_or_else(|| {
             let server = Rc::new(LoopServer {
                 shared: Arc::clone(server),
                 lane: lane.index(),
@@ -105,7 +107,7 @@ impl LoopServers {
                 addresses: server.name.as_ref().map(|name| RefCell::new(name.addresses())),
                 turn: Cell::new(0),
             });
-            known.push(Rc::downgrade(&server));
+            known.insert(place, Rc::downgrade(&server));
             server
         })
     }

@@ -21,7 +21,7 @@ pub(crate) struct Health {
 
 /// Milliseconds on a clock that all threads share and that begins with the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Millis(u64);
+pub(crate) struct Millis(pub(super) u64);
 
 impl Millis {
     /// An instant on that clock.

@@ -45,6 +45,9 @@ impl Relay<'_> {
             Ok(taken) => taken,
             Err(error) => return Ok(Relayed::Refused(error.into())),
         };
+        if tx.intercepts(head.status()) {
+            return Ok(self.complete(head, is_head, is_last && !download.has_excess()));
+        }
         let mut writer = open(tx, head, input);
         let failure = if is_last {
             writer.finish(tx, piece).await?;
@@ -55,11 +58,13 @@ impl Relay<'_> {
         };
         Ok(match failure {
             Some(failure) => Relayed::Cut(failure),
-            None => {
-                let stays = head.keep_alive(is_head) && !download.has_excess();
-                Relayed::Complete { reusable: stays && self.upload.is_sent() }
-            }
+            None => self.complete(head, is_head, !download.has_excess()),
         })
+    }
+
+    /// `is_clean` when nothing but the whole response was received.
+    fn complete(&self, head: &ResponseHead, is_head: bool, is_clean: bool) -> Relayed {
+        Relayed::Complete { reusable: is_clean && head.keep_alive(is_head) && self.upload.is_sent() }
     }
 
     /// Passes on what follows, piece by piece; why it broke off, if it did.

@@ -1,7 +1,6 @@
 //! The head of a request as a server gets it.
 
 use std::io::Write;
-use std::net::IpAddr;
 
 use corral_config::upstream::Host;
 use corral_http::path::append_encoded_path;
@@ -10,6 +9,7 @@ use corral_http::upstream::{is_hop_by_hop, is_named};
 use corral_http::{list, response};
 
 use super::server::Server;
+use crate::ip_text;
 use crate::telemetry::TRACEPARENT;
 use crate::transaction::Transaction;
 
@@ -69,11 +69,15 @@ fn append_fields(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
     let forwarded = !server.options.hide_client;
     for (name, value) in tx.request_fields() {
         let traced = tx.trace.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
-        let is_ours = is_hop_by_hop(name) || (forwarded && is_forwarded(name)) || traced;
-        if is_ours || (names_fields && is_named(name, head.values(bytes, Name::Connection))) {
+        if is_hop_by_hop(name) || traced {
             continue;
         }
-        append_line(name, value, out);
+        let is_told = forwarded && is_forwarded(name);
+        let is_dropped = is_told || (names_fields && is_named(name, head.values(bytes, Name::Connection)));
+        // What the configuration says is no matter of the client's.
+        if !is_dropped || tx.changes_field(name) {
+            append_line(name, value, out);
+        }
     }
     if let Some(trace) = &tx.trace {
         append_line(TRACEPARENT, &trace.header(), out);
@@ -118,39 +122,32 @@ fn is_forwarded(name: &[u8]) -> bool {
 }
 
 /// Who asks, how and for what. The peer is added to a list that others have begun; what a trusted proxy has said
-/// about protocol and host is kept.
+/// about protocol and host is kept. What `request_headers` says of one of these fields is the last word.
 fn append_forwarded(tx: &Transaction<'_>, out: &mut Vec<u8>) {
     let (head, bytes) = (tx.request.head, tx.request.bytes);
     let is_trusted = tx.peer_is_trusted();
     let said = |wanted: &'static [u8]| {
         head.fields(bytes).filter(move |(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value)
     };
-    out.extend_from_slice(FORWARDED_FOR);
-    out.extend_from_slice(b": ");
-    for value in said(FORWARDED_FOR) {
-        out.extend_from_slice(value);
-        out.extend_from_slice(b", ");
+    if !tx.changes_field(FORWARDED_FOR) {
+        out.extend_from_slice(FORWARDED_FOR);
+        out.extend_from_slice(b": ");
+        for value in said(FORWARDED_FOR) {
+            out.extend_from_slice(value);
+            out.extend_from_slice(b", ");
+        }
+        ip_text::append(tx.connection.peer.map(|peer| peer.ip().to_canonical()), out);
+        out.extend_from_slice(b"\r\n");
     }
-    append_peer(tx.connection.peer.map(|peer| peer.ip()), out);
-    out.extend_from_slice(b"\r\n");
-    let protocol: &[u8] = if tx.client.tls { b"https" } else { b"http" };
     let kept = |wanted| said(wanted).next().filter(|_| is_trusted);
-    append_line(FORWARDED_PROTO, kept(FORWARDED_PROTO).unwrap_or(protocol), out);
-    if let Some(host) = kept(FORWARDED_HOST).or_else(|| head.value(bytes, Name::Host)) {
+    if !tx.changes_field(FORWARDED_PROTO) {
+        let protocol: &[u8] = if tx.client.tls { b"https" } else { b"http" };
+        append_line(FORWARDED_PROTO, kept(FORWARDED_PROTO).unwrap_or(protocol), out);
+    }
+    let host = kept(FORWARDED_HOST).or_else(|| head.value(bytes, Name::Host));
+    if let Some(host) = host.filter(|_| !tx.changes_field(FORWARDED_HOST)) {
         append_line(FORWARDED_HOST, host, out);
     }
-}
-
-fn append_peer(peer: Option<IpAddr>, out: &mut Vec<u8>) {
-    match peer {
-        Some(IpAddr::V6(ip)) => match ip.to_ipv4_mapped() {
-            Some(ip) => write!(out, "{ip}"),
-            None => write!(out, "{ip}"),
-        },
-        Some(ip) => write!(out, "{ip}"),
-        None => write!(out, "unix:"),
-    }
-    .expect("writing to memory cannot fail");
 }
 
 /// What the client wants to switch to, unless that is HTTP/2: requests on such a connection would pass by the

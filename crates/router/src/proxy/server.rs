@@ -1,11 +1,13 @@
 //! The servers that a configuration names, as all event loops share them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use corral_config::upstream::{HealthCheck, Origin, PassiveHealth, ProxyOptions, Upstream};
 use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
 
+use super::complaints::Complaints;
 use super::health::{Health, Millis};
 use super::resolve::{Name, Resolver};
 use super::tls::{TlsTarget, Trust};
@@ -25,6 +27,7 @@ pub(crate) struct Group {
     pub(crate) upstream: Upstream,
     /// In the order of `upstream.servers`.
     pub(crate) servers: Vec<Arc<Server>>,
+    pub(crate) complaints: Complaints,
 }
 
 /// One server: where it is, how it is spoken to, and how it does.
@@ -40,6 +43,7 @@ pub(crate) struct Server {
     /// For `https://`.
     pub(crate) tls: Option<TlsTarget>,
     pub(crate) health: Health,
+    pub(crate) complaints: Complaints,
     /// One for each event loop.
     pub(crate) figures: Box<[Figures]>,
 }
@@ -80,27 +84,25 @@ impl Workshop<'_> {
         upstreams: &[Upstream],
         proxies: &[Upstream],
     ) -> Result<Groups, ServerError> {
-        let upstreams = upstreams.iter().map(|upstream| self.group(upstream, |known| &known.upstreams));
+        let known = |kind: fn(&Groups) -> &Vec<Arc<Group>>| self.previous.map(kind).map(index);
+        let (known_upstreams, known_proxies) =
+            (known(|known| &known.upstreams), known(|known| &known.proxies));
+        let upstreams = upstreams.iter().map(|upstream| self.group(upstream, known_upstreams.as_ref()));
         let upstreams = upstreams.collect::<Result<_, _>>()?;
-        let proxies = proxies.iter().map(|proxy| self.group(proxy, |known| &known.proxies));
+        let proxies = proxies.iter().map(|proxy| self.group(proxy, known_proxies.as_ref()));
         Ok(Groups { upstreams, proxies: proxies.collect::<Result<_, _>>()? })
     }
 
-    fn group(
-        &mut self,
-        upstream: &Upstream,
-        kind: fn(&Groups) -> &Vec<Arc<Group>>,
-    ) -> Result<Arc<Group>, ServerError> {
-        let known =
-            self.previous.into_iter().flat_map(kind).find(|known| known.upstream.name == upstream.name);
+    fn group(&mut self, upstream: &Upstream, known: Option<&Index<'_>>) -> Result<Arc<Group>, ServerError> {
         let servers = upstream.servers.iter().map(|server| {
-            match known.and_then(|known| known.same(upstream, &server.origin)) {
-                Some(server) => Ok(server),
+            let known = known.and_then(|known| known.get(&(upstream.name.as_str(), &server.origin)));
+            match known.into_iter().flatten().find(|known| known.suits(upstream)) {
+                Some(server) => Ok(Arc::clone(server)),
                 None => self.server(upstream, &server.origin),
             }
         });
         let servers = servers.collect::<Result<_, _>>()?;
-        Ok(Arc::new(Group { upstream: upstream.clone(), servers }))
+        Ok(Arc::new(Group { upstream: upstream.clone(), servers, complaints: Complaints::default() }))
     }
 
     fn server(&mut self, upstream: &Upstream, origin: &Origin) -> Result<Arc<Server>, ServerError> {
@@ -117,6 +119,7 @@ impl Workshop<'_> {
             name: self.resolver.name(&origin.host),
             tls,
             health: Health::default(),
+            complaints: Complaints::default(),
             figures: (0..self.n_loops).map(|_| Figures::default()).collect(),
         }))
     }
@@ -145,22 +148,31 @@ impl Group {
             None => format!("upstream \"{name}\""),
         }
     }
+}
 
-    /// The server of this group that is exactly what `upstream` asks for at this origin.
-    fn same(&self, upstream: &Upstream, origin: &Origin) -> Option<Arc<Server>> {
-        let same = |server: &&Arc<Server>| {
-            server.origin == *origin
-                && server.options == upstream.options
-                && server.passive == upstream.passive
-                && server.check == upstream.health
-                // The bundle behind the name may be another one by now.
-                && server.options.tls.ca.is_none()
-        };
-        self.servers.iter().find(same).cloned()
+/// Servers by the name of their group and where they are.
+type Index<'g> = HashMap<(&'g str, &'g Origin), Vec<&'g Arc<Server>>>;
+
+fn index(groups: &Vec<Arc<Group>>) -> Index<'_> {
+    let mut index = Index::new();
+    for group in groups {
+        for server in &group.servers {
+            index.entry((group.upstream.name.as_str(), &server.origin)).or_default().push(server);
+        }
     }
+    index
 }
 
 impl Server {
+    /// Whether it is exactly what `upstream` asks for.
+    fn suits(&self, upstream: &Upstream) -> bool {
+        self.options == upstream.options
+            && self.passive == upstream.passive
+            && self.check == upstream.health
+            // The bundle behind the name may be another one by now.
+            && self.options.tls.ca.is_none()
+    }
+
     fn status(&self, now: Millis) -> ServerStatus {
         let sum = |figure: fn(&Figures) -> u64| self.figures.iter().map(figure).sum();
         ServerStatus {

@@ -56,7 +56,8 @@ impl<'a> Trust<'a> {
         Ok(TlsTarget { name: server_name(origin, tls)?, config: self.config(tls)? })
     }
 
-    fn config(&mut self, tls: &UpstreamTls) -> Result<Arc<ClientConfig>, TlsError> {
+    /// Whom a server has to convince.
+    pub(crate) fn config(&mut self, tls: &UpstreamTls) -> Result<Arc<ClientConfig>, TlsError> {
         let key = (tls.verify, tls.ca.clone());
         if let Some(config) = self.made.get(&key) {
             return Ok(Arc::clone(config));

@@ -40,7 +40,11 @@ impl Upload {
             is_cut: false,
             is_complete: tx.incoming.is_done(),
         };
-        if head.framing() == Framing::Chunked {
+        // What answers in the place of an error gets none, because somebody may have had it already.
+        if tx.answers_error() {
+            upload.length = upload.length.map(|_| 0);
+            upload.is_complete = true;
+        } else if head.framing() == Framing::Chunked {
             let rules = tx.rules();
             let Transaction { incoming, connection, rest, .. } = tx;
             let stored = incoming.store(connection, rest, rules).await?;

@@ -37,10 +37,13 @@ impl<'c> Transaction<'c> {
     /// The request's fields with the changes of `request_headers`: a new value stands in the place of all fields of
     /// its name, behind the others.
     pub(crate) fn request_fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let changes = &self.field_changes;
-        let is_changed =
-            move |name: &[u8]| changes.iter().any(|change| change.name.eq_ignore_ascii_case(name));
-        let kept = self.request.head.fields(self.request.bytes).filter(move |(name, _)| !is_changed(name));
-        kept.chain(changes.iter().filter_map(|change| Some((change.name, change.value.as_deref()?))))
+        let kept = self.request.head.fields(self.request.bytes).filter(|(name, _)| !self.changes_field(name));
+        let changes = self.field_changes.iter();
+        kept.chain(changes.filter_map(|change| Some((change.name, change.value.as_deref()?))))
+    }
+
+    /// Whether the configuration has its own word on the fields of this name.
+    pub(crate) fn changes_field(&self, name: &[u8]) -> bool {
+        self.field_changes.iter().any(|change| change.name.eq_ignore_ascii_case(name))
     }
 }

@@ -5,17 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use corral_config::settings::{TelemetryProtocol, TelemetrySettings};
-use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _};
-use opentelemetry_sdk::Resource;
+use corral_config::settings::TelemetrySettings;
+use opentelemetry_otlp::SpanExporter;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
+use rustls::ClientConfig;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
 
+use super::collector;
 use super::span::Record;
 
 /// For one batch.
-const TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a span may wait for others.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -23,9 +24,11 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Between two words about what was lost.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Starts the thread; it ends when the queue has no senders and is empty.
+/// Starts the thread; it ends when the queue has no senders and is empty. `trust` is whom it believes when the
+/// collector speaks TLS.
 pub(super) fn spawn(
     settings: TelemetrySettings,
+    trust: Option<ClientConfig>,
     records: Receiver<Record>,
     n_lost: Arc<AtomicU64>,
 ) -> anyhow::Result<()> {
@@ -35,9 +38,17 @@ pub(super) fn spawn(
         .context("start the telemetry's runtime")?;
     // Some parts of the exporters want a runtime from the beginning.
     let guard = runtime.enter();
-    let exporter = exporter(&settings)
-        .with_context(|| format!("prepare the telemetry for \"{}\"", settings.endpoint))?;
+    let exporter = collector::exporter(&settings, trust);
     drop(guard);
+    let exporter = match exporter {
+        Ok(exporter) => exporter,
+        Err(error) => {
+            // It waits for its threads otherwise, which is not permitted here.
+            runtime.shutdown_background();
+            return Err(error)
+                .with_context(|| format!("prepare the telemetry for \"{}\"", settings.endpoint));
+        }
+    };
     let batch_size = settings.batch_size as usize;
     let mut sender = Sender { exporter, settings, n_lost, last_word: None };
     std::thread::Builder::new()
@@ -45,25 +56,6 @@ pub(super) fn spawn(
         .spawn(move || runtime.block_on(sender.run(records, batch_size)))
         .context("start the telemetry's thread")?;
     Ok(())
-}
-
-fn exporter(settings: &TelemetrySettings) -> anyhow::Result<SpanExporter> {
-    let builder = SpanExporter::builder();
-    let endpoint = settings.endpoint.as_str();
-    let mut exporter = match settings.protocol {
-        TelemetryProtocol::Http => builder
-            .with_http()
-            .with_protocol(Protocol::HttpBinary)
-            .with_endpoint(endpoint)
-            .with_timeout(TIMEOUT)
-            .build()?,
-        TelemetryProtocol::Grpc => {
-            builder.with_tonic().with_endpoint(endpoint).with_timeout(TIMEOUT).build()?
-        }
-    };
-    let resource = Resource::builder_empty().with_service_name(settings.service_name.clone());
-    exporter.set_resource(&resource.build());
-    Ok(exporter)
 }
 
 struct Sender {

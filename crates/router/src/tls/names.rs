@@ -1,5 +1,6 @@
 //! Which certificate a client gets: by the host name that it asks for.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -44,9 +45,20 @@ impl<T: Clone> ServerNames<T> {
 
 impl ResolvesServerCert for ServerNames {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        WANTED.set(hello.server_name().map(Box::from));
         // With a single bundle the name makes no difference, as it has no other to choose.
         self.find(hello.server_name())
     }
+}
+
+thread_local! {
+    /// What the last client has asked for: sessions without buffers of their own do not tell it otherwise.
+    static WANTED: Cell<Option<Box<str>>> = const { Cell::new(None) };
+}
+
+/// The host name that the client has asked for whose message was processed just now, if it was one that names one.
+pub(super) fn take_wanted() -> Option<Box<str>> {
+    WANTED.take()
 }
 
 impl<T> fmt::Debug for ServerNames<T> {

@@ -1,41 +1,73 @@
 //! What the variables tell about a TLS connection and the client's certificate.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use aws_lc_rs::digest;
 use corral_config::template::TlsVariable;
 use corral_config::tls::CipherSuite;
 use rustls::ProtocolVersion;
+use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::Session;
 
-/// Appends the value of a variable; nothing where there is none.
-pub(crate) fn append_variable(session: &Session, variable: TlsVariable, out: &mut Vec<u8>) {
-    let connection = session.connection();
-    let certificate = connection.peer_certificates().and_then(|chain| chain.first());
-    match variable {
-        TlsVariable::Protocol => out.extend_from_slice(match connection.protocol_version() {
-            Some(ProtocolVersion::TLSv1_2) => b"TLSv1.2",
-            Some(ProtocolVersion::TLSv1_3) => b"TLSv1.3",
-            _ => b"",
-        }),
-        TlsVariable::Cipher => {
-            let suite = connection.negotiated_cipher_suite();
-            let name = suite.and_then(|suite| CipherSuite::name_of(suite.suite().into()));
-            out.extend_from_slice(name.unwrap_or_default().as_bytes());
+/// What is known of a client that speaks TLS.
+#[derive(Debug, Clone)]
+pub(crate) struct Peer<'s> {
+    protocol: Option<ProtocolVersion>,
+    cipher: &'static str,
+    server_name: Cow<'s, str>,
+    certificate: Option<CertificateDer<'s>>,
+}
+
+impl<'s> Peer<'s> {
+    /// The client at the other end of a session.
+    pub(crate) fn of(session: &'s Session) -> Self {
+        let connection = session.connection();
+        let suite = connection.negotiated_cipher_suite();
+        let certificate = connection.peer_certificates().and_then(|chain| chain.first());
+        Self {
+            protocol: connection.protocol_version(),
+            cipher: suite.and_then(|suite| CipherSuite::name_of(suite.suite().into())).unwrap_or_default(),
+            server_name: session.server_name().into(),
+            certificate: certificate.map(|certificate| CertificateDer::from(&certificate[..])),
         }
-        TlsVariable::ClientVerify => {
-            out.extend_from_slice(if certificate.is_some() { b"SUCCESS" } else { b"NONE" });
+    }
+
+    /// A copy that outlives the session.
+    pub(crate) fn into_owned(self) -> Peer<'static> {
+        let Self { protocol, cipher, server_name, certificate } = self;
+        Peer {
+            protocol,
+            cipher,
+            server_name: server_name.into_owned().into(),
+            certificate: certificate.map(CertificateDer::into_owned),
         }
-        TlsVariable::ClientSubject => {
-            if let Some(certificate) = certificate {
-                append_subject(certificate, out);
+    }
+
+    /// Appends the value of a variable; nothing where there is none.
+    pub(crate) fn append(&self, variable: TlsVariable, out: &mut Vec<u8>) {
+        match variable {
+            TlsVariable::Protocol => out.extend_from_slice(match self.protocol {
+                Some(ProtocolVersion::TLSv1_2) => b"TLSv1.2",
+                Some(ProtocolVersion::TLSv1_3) => b"TLSv1.3",
+                _ => b"",
+            }),
+            TlsVariable::Cipher => out.extend_from_slice(self.cipher.as_bytes()),
+            TlsVariable::ServerName => out.extend_from_slice(self.server_name.as_bytes()),
+            TlsVariable::ClientVerify => {
+                out.extend_from_slice(if self.certificate.is_some() { b"SUCCESS" } else { b"NONE" });
             }
-        }
-        TlsVariable::ClientFingerprint => {
-            if let Some(certificate) = certificate {
-                append_fingerprint(certificate, out);
+            TlsVariable::ClientSubject => {
+                if let Some(certificate) = &self.certificate {
+                    append_subject(certificate, out);
+                }
+            }
+            TlsVariable::ClientFingerprint => {
+                if let Some(certificate) = &self.certificate {
+                    append_fingerprint(certificate, out);
+                }
             }
         }
     }

@@ -10,6 +10,7 @@ use rustls::ServerConfig;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
 
+use super::names;
 use crate::buffers;
 use crate::io::Socket;
 
@@ -28,6 +29,8 @@ const RECORD_ROOM: usize = RECORD_CONTENT + 512;
 /// A TLS session.
 pub(crate) struct Session {
     connection: UnbufferedServerConnection,
+    /// The host name that the client has asked for.
+    server_name: Box<str>,
     /// Received and not decrypted: less than a record.
     incoming: Vec<u8>,
     outgoing: Outgoing,
@@ -62,13 +65,24 @@ impl Session {
     /// A session that begins with what was `received` already.
     pub(crate) fn new(config: Arc<ServerConfig>, received: Vec<u8>) -> Result<Self, rustls::Error> {
         let connection = UnbufferedServerConnection::new(config)?;
-        let outgoing = Outgoing::default();
-        Ok(Self { connection, incoming: received, outgoing, is_read: false, is_broken: false })
+        Ok(Self {
+            connection,
+            server_name: Box::default(),
+            incoming: received,
+            outgoing: Outgoing::default(),
+            is_read: false,
+            is_broken: false,
+        })
     }
 
     /// Whether the client has said that it sends nothing more.
     pub(crate) fn is_read(&self) -> bool {
         self.is_read
+    }
+
+    /// The host name that the client has asked for; empty when it has not.
+    pub(crate) fn server_name(&self) -> &str {
+        &self.server_name
     }
 
     /// What was agreed on.
@@ -79,7 +93,11 @@ impl Session {
     /// Agrees with the client on everything. What it sends at once behind that is appended to `out`.
     pub(crate) async fn handshake(&mut self, socket: &mut Socket, out: &mut Vec<u8>) -> Handshake {
         loop {
-            if let Err(error) = self.process(socket, out) {
+            let processed = self.process(socket, out);
+            if let Some(name) = names::take_wanted() {
+                self.server_name = name;
+            }
+            if let Err(error) = processed {
                 return Handshake::Failed(error);
             }
             if !self.connection.is_handshaking() {

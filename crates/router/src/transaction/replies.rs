@@ -110,8 +110,10 @@ impl Transaction<'_> {
     /// A complete error page, which is not compressed; nothing of another reply's body comes after it.
     pub(crate) fn open_page(&mut self, status: u16) -> Writer {
         let page = self.prepare_page(status);
-        if status == 406 {
-            self.reply.fields.push(b"Vary", b"Accept-Encoding");
+        match status {
+            406 => self.reply.fields.push(b"Vary", b"Accept-Encoding"),
+            426 => self.reply.fields.push(b"Sec-WebSocket-Version", b"13"),
+            _ => {}
         }
         let mut writer = self.write_head(status, Some(page.len() as u64));
         writer.hold(self, &page);

@@ -1,6 +1,6 @@
 //! Beyond Unit: `errors`, `request_headers` and error pages as JSON.
 
-use corral_testkit::{Request, daemon, php_app, site};
+use corral_testkit::{Origin, Request, daemon, php_app, site};
 use serde_json::json;
 
 /// Options: routes[].action.errors.{status}, routes[].action.errors.intercept
@@ -38,6 +38,61 @@ fn errors_have_actions() {
     server.get("/kept?s=404").expect(404).expect_body("not here");
     server.get("/kept?s=500").expect(500).expect_body("from the script");
     server.get("/kept?s=200").expect(200).expect_body("from the script");
+}
+
+/// Options: routes[].action.errors.intercept
+#[test]
+fn errors_of_other_servers_have_actions_too() {
+    let origin = Origin::answering("HTTP/1.1 404 Not Found\r\nX-Up: 1\r\nContent-Length: 6\r\n\r\ntheirs");
+    let files = site().file("404.html", "ours");
+    let page = json!({ "share": files.path("404.html") });
+    let proxy = |errors| json!({ "proxy": origin.url(), "errors": errors });
+    let server = daemon()
+        .config(json!({
+            "settings": { "listen_threads": 1 },
+            "routes": [
+                { "match": { "uri": "/theirs" }, "action": proxy(json!({ "404": page })) },
+                { "action": proxy(json!({ "intercept": true, "404": page })) }
+            ]
+        }))
+        .start();
+    for _ in 0..3 {
+        server.get("/").expect(404).expect_body("ours").expect_no_field("X-Up");
+        let mut client = server.connect();
+        client.send(&Request::post("/").body("abc")).expect(404).expect_body("ours");
+        client.get("/theirs").expect(404).expect_body("theirs").expect_field("X-Up", "1");
+    }
+    assert_eq!(origin.n_connections(), 1, "a response that is dropped leaves its connection of use");
+}
+
+/// Who answers in the place of an error sees the request without its body, whoever has read how much of it.
+#[test]
+fn what_stands_in_gets_no_body() {
+    let script = "<?php if ($_SERVER['REQUEST_URI'] === '/fails') { http_response_code(500); exit; }
+        echo $_SERVER['REQUEST_METHOD'], ' ', $_SERVER['CONTENT_LENGTH'], ' ', strlen(file_get_contents('php://input'));";
+    let scripts = site().file("index.php", script).file("file.txt", "x");
+    let echo = Origin::echo();
+    let errors = json!({ "intercept": true, "500": { "proxy": echo.url() }, "4xx": { "pass": "applications/php" },
+        "502": { "pass": "applications/php" } });
+    let server = daemon()
+        .http(json!({ "max_body_size": 1000 }))
+        .routes(json!([
+            { "match": { "uri": "/file" }, "action": { "share": scripts.path("file.txt"), "errors": errors } },
+            { "match": { "uri": "/gone" }, "action": { "proxy": "http://127.0.0.1:1", "errors": errors } },
+            { "action": { "pass": "applications/php", "errors": errors } }
+        ]))
+        .application(php_app(&scripts).script("index.php"))
+        .start();
+    let mut client = server.connect();
+    for (target, status) in [("/file", 405), ("/gone", 502)] {
+        client.send(&Request::post(target).body("hello")).expect(status).expect_body("POST 0 0");
+    }
+    let text = client.send(&Request::post("/fails").body("hello")).expect(500).text();
+    assert!(text.contains("Content-Length: 0\r\n") && text.ends_with("\r\n\r\n"), "{text}");
+    client.get("/file").expect(200);
+    // One that is too large is not read by anybody.
+    let large = Request::post("/").body("x".repeat(1001));
+    server.send(&large).expect(413).expect_body("POST 0 0").expect_field("Connection", "close");
 }
 
 /// Options: routes[].action.request_headers.{name}

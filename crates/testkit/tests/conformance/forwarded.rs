@@ -59,6 +59,7 @@ fn the_last_address_of_a_trusted_peer_counts() {
     check(&daemon, &[("X-Forwarded-For", "192.0.2.1:8080")], "192.0.2.1");
     check(&daemon, &[("X-Forwarded-For", "2001:db8::1")], "2001:db8::1");
     check(&daemon, &[("X-Forwarded-For", "[2001:db8::1]:443")], "2001:db8::1");
+    check(&daemon, &[("X-Forwarded-For", "::11.22.33.44")], "::11.22.33.44");
     for nonsense in ["unknown", "0.0.0.0", "::", "192.0.2.1, x", "unix:/x"] {
         check(&daemon, &[("X-Forwarded-For", nonsense)], "");
     }

@@ -226,6 +226,29 @@ fn servers_learn_who_the_client_is() {
     assert!(text.contains("X-Forwarded-Proto: https\r\n"), "a trusted proxy is: {text}");
 }
 
+/// Options: …action.request_headers.{name}
+#[test]
+fn what_the_configuration_says_of_a_field_is_the_last_word() {
+    let origin = Origin::echo();
+    let headers = json!({ "X-Forwarded-For": "$remote_addr", "x-forwarded-proto": null, "X-User": "nobody" });
+    let server =
+        daemon().routes(json!([{ "action": { "proxy": origin.url(), "request_headers": headers } }])).start();
+    // A client that names a field in Connection has it removed, but not the one of this server.
+    let request = Request::get("/")
+        .field("Connection", "X-User, X-Own")
+        .field("X-User", "root")
+        .field("X-Own", "1")
+        .field("X-Forwarded-For", "192.0.2.1")
+        .field("X-Forwarded-Proto", "https");
+    let text = server.send(&request).expect(200).text();
+    assert!(text.contains("X-User: nobody\r\n") && !text.contains("X-Own"), "{text}");
+    assert!(text.contains("X-Forwarded-For: 127.") && !text.contains("192.0.2.1"), "{text}");
+    assert!(
+        !text.to_lowercase().contains("x-forwarded-proto") && text.contains("X-Forwarded-Host: "),
+        "{text}"
+    );
+}
+
 /// A connection that is switched to another protocol, of a server that shouts back.
 fn tunnel(options: Value) -> (Daemon, Origin, Client) {
     let origin = Origin::start(|peer| {

@@ -88,3 +88,17 @@ fn a_collector_that_is_not_there_hurts_nobody() {
         server.expect_log("spans lost");
     }
 }
+
+/// What only the exporters notice is an error of the change, and nothing more.
+#[test]
+fn an_endpoint_that_is_no_url_is_refused() {
+    let server = daemon().routes(json!([{ "action": { "return": 204 } }])).start();
+    for protocol in ["http", "grpc"] {
+        let telemetry = json!({ "endpoint": "http://[::1/v1/traces", "protocol": protocol });
+        let reply = server.control().put("/config/settings", &json!({ "telemetry": telemetry }));
+        let detail = reply.expect_refused(500, "Failed to apply new configuration.");
+        assert!(detail.contains("prepare the telemetry for \"http://[::1/v1/traces\""), "{detail}");
+        server.get("/").expect(204);
+    }
+    assert!(!server.log().contains("[alert]"), "{}", server.log());
+}

@@ -36,6 +36,7 @@ impl Setup {
                 { "match": { "uri": "/files/*" }, "action": { "share": format!("{}$uri", self.daemon.path("tmp").display()) } },
                 { "match": { "scheme": "https", "uri": "/scheme" }, "action": { "return": 204 } },
                 { "match": { "uri": "/tls" }, "action": { "return": 301, "location": VARIABLES } },
+                { "match": { "uri": "/script" }, "action": { "return": 301, "location": SCRIPT } },
                 { "action": { "return": 200 } }
             ],
             "access_log": { "path": self.daemon.path("tmp/access"), "format": "$status $request_line" }
@@ -71,8 +72,11 @@ impl Setup {
     }
 }
 
-const VARIABLES: &str =
-    "/$tls_protocol/$tls_cipher/$tls_client_verify/$tls_client_subject/$tls_client_fingerprint";
+const VARIABLES: &str = "/$tls_protocol/$tls_cipher/$tls_server_name/$tls_client_verify/$tls_client_subject/$tls_client_fingerprint";
+
+/// The same in JavaScript.
+const SCRIPT: &str = "`/${['protocol', 'cipher', 'server_name', 'client_verify', 'client_subject', \
+                      'client_fingerprint'].map(name => vars['tls_' + name]).join('/')}`";
 
 #[track_caller]
 fn upload(daemon: &Daemon, name: &str, pem: &str) -> ControlReply {
@@ -320,7 +324,7 @@ fn other_changes_keep_the_sessions() {
     let setup = Setup::start(&["a=localhost"], json!({ "certificate": "a", "session": session }));
     let client = setup.client();
     setup.connect(&client, "localhost").get("/").expect(200);
-    setup.daemon.control().put("/config/routes/3/action/return", &json!(204)).expect_done();
+    setup.daemon.control().put("/config/routes/4/action/return", &json!(204)).expect_done();
     let mut again = setup.connect(&client, "localhost");
     assert!(again.is_resumed());
     again.get("/").expect(204);
@@ -367,13 +371,19 @@ fn clients_show_certificates() {
     assert!(setup.is_served(&setup.client()));
     assert!(!setup.is_served(&with(&stranger)));
     let told = |client: &TlsClient| {
-        let reply = setup.connect(client, "localhost").get("/tls").expect(301);
-        reply.field("Location").unwrap().to_owned()
+        let mut connection = setup.connect(client, "localhost");
+        let told = connection.get("/tls").expect(301).field("Location").unwrap().to_owned();
+        // Scripts see the same, also when the connection has seen others before.
+        connection.get("/script").expect(301).expect_field("Location", &told);
+        told
     };
     let known = told(&with(&alice));
-    assert!(known.starts_with("/TLSv1.3/TLS_AES_256_GCM_SHA384/SUCCESS/CN=Alice/"), "{known}");
+    assert!(known.starts_with("/TLSv1.3/TLS_AES_256_GCM_SHA384/localhost/SUCCESS/CN=Alice/"), "{known}");
     assert_eq!(known.rsplit('/').next().unwrap().len(), 64);
-    assert!(told(&setup.client()).contains("/NONE//"));
+    assert!(told(&setup.client()).contains("/localhost/NONE//"));
+    assert!(told(&setup.client().without_name()).contains("384//NONE//"));
+    let plain = daemon().routes(json!([{ "action": { "return": 301, "location": SCRIPT } }])).start();
+    plain.get("/").expect_field("Location", "//////");
 }
 
 #[test]

@@ -212,3 +212,21 @@ fn servers_that_stay_keep_their_connections() {
     server.get("/").expect(200);
     assert_eq!(a.n_connections(), 1);
 }
+
+/// One line a second for each server, with the number of those that were not written.
+#[test]
+fn a_server_that_is_down_does_not_flood_the_log() {
+    let server = start(&json!({ "servers": { "127.0.0.1:1": {} } }));
+    let mut client = server.connect();
+    let n_lines = || server.log().matches("connect: Connection refused").count();
+    let mut n_requests = 0;
+    eventually("a later line counts the others", || {
+        n_requests += 1;
+        client.get("/").expect(502);
+        server.log().contains(" more before)").then_some(())
+    });
+    assert!(n_requests > 2 * n_lines(), "{} lines for {n_requests} requests", n_lines());
+    let status = server.control().get("/status").json();
+    let failed = &status["upstreams"]["pool"]["servers"]["127.0.0.1:1"]["requests"]["failed"];
+    assert_eq!(*failed, json!(n_requests), "all of them are counted");
+}

@@ -1,9 +1,11 @@
 //! `settings.log` and `settings.telemetry` (UNIT-COMPAT 17; its bounds are FreeUnit's).
 
 use super::super::context::Context;
-use super::super::schema::{self, Field, INTEGER, Member, NUMBER, STRING};
+use super::super::proxy::TLS;
+use super::super::schema::{self, Field, INTEGER, Member, NUMBER, OBJECT, STRING};
 use super::super::strings::name;
 use crate::settings::{LogFormat, LogLevel, LogSettings, TelemetryProtocol, TelemetrySettings};
+use crate::upstream::UpstreamTls;
 
 pub(super) const LOG: &[Member<LogSettings>] = &[
     Member::optional("level", STRING, |cx, field, log| {
@@ -45,6 +47,7 @@ pub(super) fn telemetry(cx: &mut Context<'_>, field: Field<'_>) -> Option<Teleme
     Some(TelemetrySettings {
         endpoint: draft.endpoint?,
         protocol: draft.protocol?,
+        tls: draft.tls,
         batch_size: draft.batch_size.unwrap_or(128),
         sampling_ratio: draft.sampling_ratio.unwrap_or(1.0),
         service_name: draft.service_name.unwrap_or_else(|| "Corral".to_owned()),
@@ -55,6 +58,7 @@ pub(super) fn telemetry(cx: &mut Context<'_>, field: Field<'_>) -> Option<Teleme
 struct Draft {
     endpoint: Option<String>,
     protocol: Option<TelemetryProtocol>,
+    tls: UpstreamTls,
     batch_size: Option<u32>,
     sampling_ratio: Option<f64>,
     service_name: Option<String>,
@@ -63,6 +67,9 @@ struct Draft {
 const TELEMETRY: &[Member<Draft>] = &[
     Member::required("endpoint", STRING, |cx, field, draft| draft.endpoint = endpoint(cx, field)),
     Member::required("protocol", STRING, |cx, field, draft| draft.protocol = protocol(cx, field)),
+    Member::optional("tls", OBJECT, |cx, field, draft| {
+        schema::read_nested(cx, field, &[TLS], &mut draft.tls);
+    }),
     Member::optional("batch_size", INTEGER, |cx, field, draft| draft.batch_size = batch_size(cx, field)),
     Member::optional("sampling_ratio", NUMBER, |cx, field, draft| draft.sampling_ratio = ratio(cx, field)),
     Member::optional("service_name", STRING, |cx, field, draft| draft.service_name = name(cx, field)),

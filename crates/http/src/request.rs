@@ -23,7 +23,7 @@ use crate::chars;
 pub struct HeadRules {
     /// Most bytes of a head, blank lines before it included.
     pub max_head: usize,
-    /// Most bytes of one line of it.
+    /// Most bytes of the request line, and of what stands behind the colon of a field.
     pub max_line: usize,
     /// Drops fields whose names hold anything but letters, digits and `-`.
     pub discard_unsafe_fields: bool,
@@ -33,7 +33,8 @@ pub struct HeadRules {
 
 impl HeadRules {
     /// The rules that follow from `large_header_buffer_size` and `large_header_buffers`: Unit has a first
-    /// buffer of 2048 bytes and these behind it, and a line has to fit into one of them.
+    /// buffer of 2048 bytes and these behind it, and a request line or a field without its name has to fit into
+    /// one of them.
     pub fn from_buffers(buffer_size: usize, n_buffers: usize) -> HeadRules {
         const FIRST_BUFFER: usize = 2048;
         HeadRules {

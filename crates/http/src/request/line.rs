@@ -94,4 +94,4 @@ fn is_blank(b: u8) -> bool {
 }
 
 /// As in Unit.
-const MAX_NAME: usize = 255;
+pub(super) const MAX_NAME: usize = 255;

@@ -65,11 +65,12 @@ impl Head {
 
     /// Refuses early what cannot become a request: TLS records and the like need no time-out.
     fn check_unfinished_line(&self, raw: &[u8], rules: &HeadRules) -> Result<(), HeadError> {
-        if self.phase == Phase::RequestLine {
-            let line = raw.strip_suffix(b"\r").unwrap_or(raw);
-            line::check_method(&line[..line.len().min(rules.max_line)])?;
+        if self.phase != Phase::RequestLine {
+            return check_length(raw.len(), longest_field(rules));
         }
-        check_line_length(raw.len(), rules)
+        let line = raw.strip_suffix(b"\r").unwrap_or(raw);
+        line::check_method(&line[..line.len().min(rules.max_line)])?;
+        check_length(raw.len(), rules.max_line)
     }
 
     fn take_request_line(
@@ -80,7 +81,7 @@ impl Head {
         rules: &HeadRules,
     ) -> Result<(), HeadError> {
         line::check_method(&line[..line.len().min(rules.max_line)])?;
-        check_line_length(raw_len, rules)?;
+        check_length(raw_len, rules.max_line)?;
         let parts = line::parse(line);
         if !matches!(parts, Err(HeadError::BadRequestLine)) {
             self.request_line = Span::new(start, line.len());
@@ -110,9 +111,10 @@ impl Head {
         line: &[u8],
         rules: &HeadRules,
     ) -> Result<(), HeadError> {
-        check_line_length(raw_len, rules)?;
+        check_length(raw_len, longest_field(rules))?;
         let (name_len, class) = line::field_name(line)?;
         let after_colon = &line[name_len + 1..];
+        check_length(after_colon.len(), rules.max_line)?;
         let value = trim(after_colon);
         if !chars::is_field_value(value) {
             return Err(HeadError::ControlInValue);
@@ -154,8 +156,13 @@ impl Head {
     }
 }
 
-fn check_line_length(len: usize, rules: &HeadRules) -> Result<(), HeadError> {
-    if len > rules.max_line { Err(HeadError::LineTooLong) } else { Ok(()) }
+fn check_length(len: usize, limit: usize) -> Result<(), HeadError> {
+    if len > limit { Err(HeadError::LineTooLong) } else { Ok(()) }
+}
+
+/// What no field is longer than: the longest name, its colon, what may stand behind it and a carriage return.
+fn longest_field(rules: &HeadRules) -> usize {
+    rules.max_line.saturating_add(line::MAX_NAME + 2)
 }
 
 /// Bytes left when the blanks at the start are taken off.

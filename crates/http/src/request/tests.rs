@@ -327,6 +327,15 @@ fn limits_are_exact() {
     check(&text[..36], 100, line, None);
     check(b"\n\n\n\n\n\n\n\n", 8, 100, Some(HeadError::TooLarge));
     check(b"", 0, 0, Some(HeadError::TooLarge));
+    // Of a field it is what stands behind the colon that counts, however long its name.
+    for name in ["A", "Name-Of-Twenty-Bytes"] {
+        let text = format!("GET / HTTP/1.1\r\n{name}: 0123456789012345678\r\n\r\n");
+        check(text.as_bytes(), 100, 20, None);
+        check(text.as_bytes(), 100, 19, Some(HeadError::LineTooLong));
+    }
+    let endless = [b"GET / HTTP/1.1\r\nA: ", &[b'x'; 500][..]].concat();
+    check(&endless[..16 + 20 + 257], 1000, 20, None);
+    check(&endless[..16 + 20 + 258], 1000, 20, Some(HeadError::LineTooLong));
 }
 
 #[test]

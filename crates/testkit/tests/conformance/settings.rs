@@ -96,6 +96,18 @@ fn heads_have_a_limit() {
     server.send(&with_field_of(3000)).expect(200);
     server.send(&with_field_of(20_000)).expect(431).expect_field("Connection", "close");
     server.send(&Request::get(&format!("/{}", "a".repeat(20_000)))).expect(431);
+    for size in [4096, 16_384] {
+        let server = with(json!({ "large_header_buffer_size": size }));
+        for (length, status) in [(size - 1, 200), (size, 431)] {
+            server.send(&Request::get("/").field("Host", &"a".repeat(length))).expect(status);
+        }
+    }
+    for n in [1, 2, 8] {
+        let server = with(json!({ "large_header_buffers": n }));
+        let add = |request: Request, n: usize| request.field(&format!("X-{n}"), &"a".repeat(8000));
+        server.send(&(0..n).fold(Request::get("/"), add)).expect(200);
+        server.send(&(0..=n).fold(Request::get("/"), add)).expect(431);
+    }
     let server = with(json!({ "large_header_buffers": 0 }));
     server.send(&with_field_of(1500)).expect(200);
     server.send(&with_field_of(3000)).expect(431);

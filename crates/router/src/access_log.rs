@@ -2,6 +2,7 @@
 
 mod entry;
 mod gather;
+mod losses;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,6 +15,7 @@ use corral_config::template::Variables;
 use parking_lot::RwLock;
 
 use self::gather::Gatherer;
+use self::losses::Losses;
 use crate::{buffers, script};
 
 /// An open log; its file is in append mode, so that entries of several event loops do not mix.
@@ -23,6 +25,7 @@ pub(crate) struct AccessLog {
     format: Format,
     condition: Option<Condition>,
     gatherer: Option<Gatherer>,
+    losses: Losses,
 }
 
 impl AccessLog {
@@ -33,6 +36,7 @@ impl AccessLog {
             format: format.clone(),
             condition: condition.clone(),
             gatherer: buffer.map(|buffer| Gatherer::new(buffer, n_lanes)),
+            losses: Losses::default(),
         }
     }
 
@@ -69,7 +73,7 @@ impl AccessLog {
             Some(gatherer) => gatherer.add(lane, entry, |entries| self.append(entries)),
             None => self.append(entry),
         };
-        report(written);
+        self.losses.note(written);
     }
 
     fn append(&self, entries: &[u8]) -> io::Result<()> {
@@ -86,7 +90,7 @@ impl AccessLog {
     /// Writes all that has been gathered.
     pub(crate) fn flush(&self) {
         if let Some(gatherer) = &self.gatherer {
-            report(gatherer.drain(|entries| self.append(entries)));
+            self.losses.note(gatherer.drain(|entries| self.append(entries)));
         }
     }
 }
@@ -94,11 +98,5 @@ impl AccessLog {
 impl Drop for AccessLog {
     fn drop(&mut self) {
         self.flush();
-    }
-}
-
-fn report(written: io::Result<()>) {
-    if let Err(error) = written {
-        tracing::error!("write to the access log: {error}");
     }
 }

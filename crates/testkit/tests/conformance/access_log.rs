@@ -230,6 +230,18 @@ fn several_logs_are_written_beside_each_other() {
     assert_eq!(logged.lines("json", 1), ["{\"uri\":\"/x\"}"]);
 }
 
+/// A full disk costs entries, but neither a request nor a line of the server's log for each of them.
+#[test]
+fn a_log_that_cannot_be_written_is_told_of_once() {
+    let logged = Logged::new(json!("/dev/full"));
+    for _ in 0..5 {
+        logged.server.get("/").expect(200);
+    }
+    logged.server.expect_log("[error] ");
+    logged.server.control().get("/status");
+    assert_eq!(logged.server.log().matches("write to the access log: No space left").count(), 1);
+}
+
 /// Options: access_log.buffer, access_log.flush
 #[test]
 fn a_buffer_is_written_when_it_is_full_and_after_a_time() {

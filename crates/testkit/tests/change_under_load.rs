@@ -3,6 +3,7 @@
 //! `CORRAL_CHANGES=2000` makes it the long form; `make changes` runs it so.
 
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use corral_testkit::{
     Address, Authority, Client, Daemon, Load, Request, Site, TlsClient, daemon, eventually, open_descriptors,
@@ -16,6 +17,9 @@ const WARM_UP: usize = 100;
 /// What memory may grow by after that, in bytes for each process: the allocator takes 2 MiB at a time. In the
 /// long form that is less than 2 KiB for a change, and any generation is larger.
 const NOISE: u64 = 3 << 20;
+
+/// Twice as long as anything that is about to be closed stays open.
+const SETTLED: Duration = Duration::from_secs(3);
 
 const PROCESSES: &[&str] = &["main", "controller", "router"];
 
@@ -172,15 +176,16 @@ impl Changing {
             let names = ["\"php\" prototype", "\"php\" worker"];
             names.iter().all(|name| self.server.named(name).len() == 1).then_some(())
         });
-        let mut last = self.usage_now();
-        let mut n_same = 0;
-        // Connections of the load are closed one after another: wait until the counts stay as they are.
+        let (mut last, mut since) = (self.usage_now(), Instant::now());
+        // Connections of the load are closed one after another, and those to the upstream when they were idle
+        // for a second: wait until the counts stay as they are.
         eventually("descriptors settle", || {
             let now = self.usage_now();
-            let is_same = now.0.iter().zip(&last.0).all(|(now, last)| now.n_open == last.n_open);
-            n_same = if is_same { n_same + 1 } else { 0 };
+            if now.0.iter().zip(&last.0).any(|(now, last)| now.n_open != last.n_open) {
+                since = Instant::now();
+            }
             last = now;
-            (n_same >= 50).then_some(())
+            (since.elapsed() >= SETTLED).then_some(())
         });
         last
     }

@@ -1,5 +1,6 @@
 //! Files to a fresh daemon: bundles, scripts, configurations, and programs to run.
 
+use std::collections::HashSet;
 use std::env;
 use std::fs;
 use std::io;
@@ -32,7 +33,8 @@ impl Files {
     }
 }
 
-/// Everything below a folder, which may be missing.
+/// Everything below a folder, which may be missing. A file that is reached in two ways counts once: where
+/// Kubernetes mounts files, each is a link into a hidden folder beside it.
 pub(crate) fn collect(folder: &Path) -> anyhow::Result<Files> {
     let mut paths = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -43,13 +45,25 @@ pub(crate) fn collect(folder: &Path) -> anyhow::Result<Files> {
         };
         for entry in entries {
             let path = entry.with_context(|| format!("read the folder {}", folder.display()))?.path();
-            // A link to a folder may lead in circles; `find` does not follow it either.
-            if path.is_dir() && !path.is_symlink() { folders.push(path) } else { paths.push(path) }
+            match (path.is_dir(), path.is_symlink()) {
+                (true, false) => folders.push(path),
+                // It may lead in circles; `find` does not follow it either.
+                (true, true) => {}
+                (false, _) => paths.push(path),
+            }
         }
     }
     paths.sort();
     let mut files = Files::default();
+    let mut seen = HashSet::new();
     for path in paths {
+        let Ok(place) = path.canonicalize() else {
+            files.others.push(path); // a link that leads nowhere
+            continue;
+        };
+        if !seen.insert(place) {
+            continue;
+        }
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("pem") => files.certificates.push(path),
             Some("js") => files.scripts.push(path),
@@ -141,6 +155,8 @@ pub(crate) fn welcome(daemon: &Daemon) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     #[test]
@@ -159,6 +175,15 @@ mod tests {
         assert_eq!(files.programs, paths(&["run.sh"]));
         assert_eq!(files.others, paths(&["README"]));
         assert!(files.any());
+        let mounted = folder.path().join("mounted");
+        fs::create_dir_all(mounted.join("..2026")).unwrap();
+        fs::write(mounted.join("..2026/a.pem"), "").unwrap();
+        symlink("..2026", mounted.join("..data")).unwrap();
+        symlink("..data/a.pem", mounted.join("a.pem")).unwrap();
+        symlink("nowhere.json", mounted.join("b.json")).unwrap();
+        let files = collect(&mounted).unwrap();
+        assert_eq!(files.certificates, [mounted.join("..2026/a.pem")]);
+        assert_eq!((files.configurations.len(), files.others), (0, vec![mounted.join("b.json")]));
         assert!(!collect(&folder.path().join("missing")).unwrap().any());
     }
 }

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod fault;
+pub mod fuzz;
 mod json;
 mod manifest;
 mod merge;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use corral_config::Known;
 use corral_config::plan::AssetKind;
+use corral_config::{Config, Known};
 use corral_supervisor::modules;
 
 use crate::cli::CheckOptions;
@@ -15,7 +15,7 @@ pub(crate) fn command(options: &CheckOptions) -> anyhow::Result<ExitCode> {
     let folder = options.modulesdir.clone().map_or_else(daemon::own_folder, Ok)?;
     let found = files::read(&options.paths, &Seen::default());
     match found.and_then(|configuration| validate(configuration, modules_in(&folder))) {
-        Ok(()) => {
+        Ok(_) => {
             println!("{}: the configuration is valid", names(&options.paths));
             Ok(ExitCode::SUCCESS)
         }
@@ -34,7 +34,7 @@ fn names(paths: &[PathBuf]) -> String {
 }
 
 /// The modules of this machine. Without any, a file for another machine is checked: any module will do.
-fn modules_in(folder: &Path) -> Known {
+pub(crate) fn modules_in(folder: &Path) -> Known {
     let found = modules::detect(folder, None).unwrap_or_default().modules;
     if found.is_empty() {
         return Known::validated_elsewhere();
@@ -43,7 +43,7 @@ fn modules_in(folder: &Path) -> Known {
 }
 
 /// Certificates and modules that do not lie beside the files may have been uploaded.
-fn validate(mut configuration: Configuration, known: Known) -> Result<(), Problems> {
+pub(crate) fn validate(mut configuration: Configuration, known: Known) -> Result<Config, Problems> {
     let Configuration { assets, has_folder, .. } = &configuration;
     let scripts = files::names(assets, AssetKind::Script);
     let mut known = known.with_scripts(scripts, corral_controller::check_expression);
@@ -55,5 +55,5 @@ fn validate(mut configuration: Configuration, known: Known) -> Result<(), Proble
     if !has_folder.certificates {
         known = known.with_any_certificates();
     }
-    configuration.manifest.validate(&known).map(drop).map_err(|faults| files::lines(&faults))
+    configuration.manifest.validate(&known).map_err(|faults| files::lines(&faults))
 }

@@ -21,7 +21,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve a folder, without any configuration
+    /// Serve a folder without any configuration, or what configuration files say
     Run(RunOptions),
 
     /// Run the server; `corral daemon -h` lists its options, which are those of NGINX Unit's unitd
@@ -122,8 +122,14 @@ pub(crate) enum Role {
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
     /// Folder of the site
-    #[arg(default_value = ".")]
+    #[arg(default_value = ".", conflicts_with = "config")]
     pub(crate) path: PathBuf,
+    /// Serve what this JSON, YAML or folder of such files says; several are merged
+    #[arg(long, value_name = "FILE|FOLDER", conflicts_with_all = ["listen", "workers", "php_ini"])]
+    pub(crate) config: Vec<PathBuf>,
+    /// Read the files of --config again when they change, not only on SIGHUP
+    #[arg(long, requires = "config")]
+    pub(crate) watch: bool,
     /// Where to listen: a port of this machine, ADDRESS:PORT, *:PORT or unix:PATH
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     pub(crate) listen: String,

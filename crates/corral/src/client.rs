@@ -1,6 +1,7 @@
 //! Asks the control API of a running daemon: one request on one connection.
 
 mod address;
+mod remote;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -64,7 +65,7 @@ impl Daemon {
     /// Sends a request and reads the answer.
     pub(crate) fn ask(&self, ask: Ask<'_>) -> anyhow::Result<Answer> {
         let address = &self.address;
-        if let Address::Ssh(remote) = address {
+        if let Address::Remote(remote) = address {
             let answer = remote.exchange(ask)?;
             return parse(&answer).with_context(|| format!("understand the answer of \"{address}\""));
         }

@@ -143,7 +143,7 @@ fn daemon_options(flavour: &Flavour, given: Given, arguments: &[OsString]) -> an
 }
 
 /// Only a daemon that can change users has one; another would warn about it.
-fn default_user(flavour: &Flavour) -> Option<String> {
+pub(crate) fn default_user(flavour: &Flavour) -> Option<String> {
     user::can_change_user().then(|| flavour.user()).flatten()
 }
 

@@ -1,5 +1,7 @@
 //! `corral run`: serves a folder without any configuration.
 
+mod files;
+
 use std::fmt::Write;
 use std::io::Write as _;
 use std::num::NonZeroU32;
@@ -21,6 +23,9 @@ use crate::site::document::{Choices, document};
 use crate::site::{self, Site};
 
 pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
+    if !options.config.is_empty() {
+        return files::command(&options.config, options.watch);
+    }
     let listen = listen_address(&options.listen)?;
     let site = site::inspect(&options.path)?;
     let owner = Owner::of(&site.root)?;
@@ -31,7 +36,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let document = document(&site, &choices).to_string();
     check(&document, &modules)?;
 
-    let folder = private_folder(&owner)?;
+    let folder = private_folder(owner.credentials.as_ref())?;
     let control = folder.path().join("control.sock");
     introduce(&site, &modules, n_workers, &owner, &control)?;
     log::init(Style::Console);
@@ -120,11 +125,11 @@ fn check(document: &str, modules: &[Module]) -> anyhow::Result<()> {
 }
 
 /// A folder for the control socket and request bodies; removed when it is dropped.
-fn private_folder(owner: &Owner) -> anyhow::Result<tempfile::TempDir> {
+fn private_folder(owner: Option<&Credentials>) -> anyhow::Result<tempfile::TempDir> {
     let place = std::env::temp_dir();
     let folder = tempfile::Builder::new().prefix("corral-").tempdir_in(&place);
     let folder = folder.with_context(|| format!("create a folder in {}", place.display()))?;
-    if let Some(credentials) = &owner.credentials {
+    if let Some(credentials) = owner {
         chown(folder.path(), Some(credentials.uid), Some(credentials.gid))
             .with_context(|| format!("give {} away", folder.path().display()))?;
     }

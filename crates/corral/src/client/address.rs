@@ -5,12 +5,11 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
-use std::process::{Command, Stdio};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use corral_config::address::ListenAddress;
 
-use super::Ask;
+use super::remote::{Remote, docker, ssh};
 
 /// The place of a control API.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,29 +21,25 @@ pub(crate) enum Address {
         host: String,
         port: u16,
     },
-    Ssh(Ssh),
-}
-
-/// A socket file of another machine, asked by `curl` over `ssh`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ssh {
-    /// `HOST` or `USER@HOST`.
-    destination: String,
-    port: Option<u16>,
-    socket: String,
+    Remote(Remote),
 }
 
 impl Address {
     /// `unix:PATH`, a plain path, `unix:@NAME`, `ADDRESS:PORT`, `http://HOST:PORT` or
-    /// `ssh://[USER@]HOST[:PORT]/PATH`.
+    /// `ssh://[USER@]HOST[:PORT]/PATH`, or `docker://CONTAINER[/PATH]`.
     pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
         if let Some(rest) = text.strip_prefix("http://") {
             return http(rest).with_context(|| format!("\"{text}\" is not of the form http://HOST:PORT"));
         }
         if let Some(rest) = text.strip_prefix("ssh://") {
             return ssh(rest)
-                .map(Self::Ssh)
+                .map(Self::Remote)
                 .with_context(|| format!("\"{text}\" is not of the form ssh://USER@HOST:PORT/PATH"));
+        }
+        if let Some(rest) = text.strip_prefix("docker://") {
+            return docker(rest)
+                .map(Self::Remote)
+                .with_context(|| format!("\"{text}\" is not of the form docker://CONTAINER/PATH"));
         }
         let full = if text.starts_with(['/', '.']) { format!("unix:{text}") } else { text.to_owned() };
         let address = ListenAddress::parse(full.as_bytes()).with_context(|| {
@@ -61,7 +56,7 @@ impl Address {
             }
             Self::Socket(ListenAddress::Inet(address)) => Box::new(TcpStream::connect(address)?),
             Self::Http { host, port } => Box::new(TcpStream::connect((host.as_str(), *port))?),
-            Self::Ssh(_) => return Err(io::ErrorKind::Unsupported.into()),
+            Self::Remote(_) => return Err(io::ErrorKind::Unsupported.into()),
         })
     }
 }
@@ -80,69 +75,12 @@ fn http(rest: &str) -> Option<Address> {
     (!host.is_empty()).then_some(Address::Http { host, port })
 }
 
-fn ssh(rest: &str) -> Option<Ssh> {
-    let (authority, path) = rest.split_once('/')?;
-    let (destination, port) = match authority.rsplit_once(':') {
-        Some((destination, port)) => (destination, Some(port.parse().ok()?)),
-        None => (authority, None),
-    };
-    // Nothing that ssh or a shell could take for something else than a name.
-    let is_plain = |text: &str| {
-        !text.is_empty()
-            && !text.starts_with('-')
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"@._-/".contains(&byte))
-    };
-    (is_plain(destination) && is_plain(path)).then(|| Ssh {
-        destination: destination.to_owned(),
-        port,
-        socket: format!("/{path}"),
-    })
-}
-
-impl Ssh {
-    /// Has the other machine's `curl` send the request; the answer comes with its head.
-    pub(super) fn exchange(&self, ask: Ask<'_>) -> anyhow::Result<Vec<u8>> {
-        let Ask { method, path, body, if_match } = ask;
-        let mut ssh = Command::new("ssh");
-        if let Some(port) = self.port {
-            ssh.arg("-p").arg(port.to_string());
-        }
-        ssh.arg(&self.destination).arg("--");
-        ssh.args(["curl", "--silent", "--show-error", "--include", "--globoff", "--header", "Expect:"]);
-        ssh.args(["--unix-socket", &self.socket, "--request", method]);
-        if let Some(version) = if_match {
-            ssh.args(["--header", &quoted(&format!("If-Match: {version}"))]);
-        }
-        if body.is_some() {
-            ssh.args(["--data-binary", "@-"]);
-        }
-        ssh.arg(quoted(&format!("http://localhost{path}")));
-        let mut child = ssh.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("start ssh")?;
-        let mut stdin = child.stdin.take().expect("it was asked for");
-        stdin.write_all(body.unwrap_or_default()).context("send the request through ssh")?;
-        drop(stdin);
-        let output = child.wait_with_output().context("wait for ssh")?;
-        if !output.status.success() {
-            bail!("ssh to {} ended with {}", self.destination, output.status);
-        }
-        Ok(output.stdout)
-    }
-}
-
-/// For the shell of the other machine.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket(address) => address.fmt(f),
             Self::Http { host, port } => write!(f, "http://{host}:{port}"),
-            Self::Ssh(Ssh { destination, port: Some(port), socket }) => {
-                write!(f, "ssh://{destination}:{port}{socket}")
-            }
-            Self::Ssh(Ssh { destination, port: None, socket }) => write!(f, "ssh://{destination}{socket}"),
+            Self::Remote(remote) => remote.fmt(f),
         }
     }
 }
@@ -180,6 +118,10 @@ mod tests {
         check("ssh://example.org", None);
         check("ssh://-oProxyCommand=x/run/c.sock", None);
         check("ssh://a/x;rm", None);
+        check("docker://web/run/c.sock", Some("docker://web/run/c.sock"));
+        check("docker://web", Some("docker://web/var/run/control.unit.sock"));
+        check("docker://", None);
+        check("docker://--privileged/x", None);
         check("localhost", None);
     }
 }

@@ -1,6 +1,10 @@
 //! Daemons of this machine, found by the titles of their main processes.
 
 use std::fs;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use corral_sys::signal::{self, Pid, Signal};
 
 /// One daemon.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,6 +28,17 @@ pub(super) fn running() -> Vec<Instance> {
         .collect();
     found.sort_by_key(|instance| instance.pid);
     found
+}
+
+/// Tells the main process of a daemon to end.
+pub(super) fn end(pid: u32) -> anyhow::Result<ExitCode> {
+    if running().iter().all(|instance| instance.pid != pid) {
+        bail!("process {pid} is no daemon; `unitctl instances` lists them");
+    }
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).context("this is no process id")?;
+    signal::kill(raw, Signal::TERM).with_context(|| format!("tell process {pid} to end"))?;
+    println!("process {pid} was told to end");
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reads `corral: main vVERSION [ARGUMENTS]`, and `unit: main …` likewise.

@@ -26,6 +26,7 @@ usage: unitc [OPTION | METHOD | FILE]... URI
   INSERT           adds the data at the beginning of an array
   EDIT             opens the value in $VISUAL or $EDITOR
   ssh://[USER@]HOST[:PORT]/PATH   control socket of another machine
+  docker://CONTAINER[/PATH]       control socket of a container; DOCKER may name another program, as podman
   http://HOST:PORT[/URI]          control socket of another machine, over TCP
   -f, --format F   output as JSON or YAML
   -q, --quiet      no output
@@ -83,7 +84,9 @@ fn parse(arguments: &[OsString]) -> anyhow::Result<Given> {
                 given.yaml = format.eq_ignore_ascii_case("yaml");
             }
             text if is_method(text) => given.method = Some(text.to_ascii_uppercase()),
-            text if text.starts_with("ssh://") => given.address = Some(Address::parse(text)?),
+            text if text.starts_with("ssh://") || text.starts_with("docker://") => {
+                given.address = Some(Address::parse(text)?);
+            }
             text if text.starts_with("http://") => {
                 given.address = Some(Address::parse(text)?);
                 let path =
@@ -197,5 +200,6 @@ mod tests {
         assert!(given("/config -f").is_err());
         assert!(given("/config -f yaml").unwrap().yaml);
         assert!(given("ssh://root@example.org/run/c.sock /config").unwrap().address.is_some());
+        assert!(given("docker://web /config").unwrap().address.is_some());
     }
 }

@@ -37,10 +37,12 @@ struct Unitctl {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the daemons of this machine
+    /// List the daemons of this machine, or end one
     Instances {
         #[command(flatten)]
         output: Output,
+        #[command(subcommand)]
+        command: Option<Instances>,
     },
     /// List applications, or restart one
     #[command(alias = "app")]
@@ -86,6 +88,17 @@ enum Command {
 }
 
 #[derive(Debug, Subcommand)]
+enum Instances {
+    /// Not here: start a daemon with `corral daemon`, a container with docker
+    New {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// End the daemon with this process id
+    Kill { pid: u32 },
+}
+
+#[derive(Debug, Subcommand)]
 enum Apps {
     /// Show the applications of the configuration
     List {
@@ -112,7 +125,12 @@ pub(crate) fn command(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
             clap_complete::generate(*shell, &mut Unitctl::command(), "unitctl", &mut std::io::stdout());
             return Ok(ExitCode::SUCCESS);
         }
-        Command::Instances { output } => {
+        Command::Instances { command: Some(Instances::Kill { pid }), .. } => return instances::end(*pid),
+        Command::Instances { command: Some(Instances::New { .. }), .. } => bail!(
+            "`unitctl instances new` starts Unit in a container, which is not done here; start a daemon with \
+             `corral daemon`, or a container with `docker run` and an image of packaging/docker"
+        ),
+        Command::Instances { output, command: None } => {
             let all = instances::running()
                 .into_iter()
                 .map(|one| json!({ "pid": one.pid, "version": one.version, "control_socket": one.control }));

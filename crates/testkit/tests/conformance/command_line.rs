@@ -246,6 +246,37 @@ fn unitctl_s_usual_commands() {
     Tool::called("unitctl", &["-s", "unix:/nonexistent/control", "status"]).fails(&["/nonexistent/control"]);
 }
 
+/// What asks the container is a stand-in that asks the socket itself.
+#[test]
+fn unitc_asks_containers() {
+    let server = two_answers();
+    let site = site().file(
+        "docker",
+        "#!/bin/sh\n[ \"$1 $2 $3 $4\" = 'exec -i web curl' ] || exit 9\nshift 3\nexec \"$@\"\n",
+    );
+    let docker = site.path("docker");
+    fs::set_permissions(&docker, fs::Permissions::from_mode(0o755)).expect("make it a program");
+    let place = format!("docker://web{}", server.control_socket().display());
+    let unitc = |arguments: &[&str]| Tool::called("unitc", arguments).environment("DOCKER", text(&docker));
+    assert_eq!(unitc(&[&place, "/config/routes/0/action/return"]).output(), "201\n");
+    unitc(&[&place, "/config/routes/0/action/return"]).input("202").output();
+    server.get("/a").expect(202);
+    let other = place.replace("web", "other");
+    unitc(&[&other, "/config"]).fails(&["docker", "other"]);
+    unitc(&["docker://--privileged/x", "/config"]).fails(&["docker://CONTAINER/PATH"]);
+}
+
+#[test]
+fn unitctl_ends_daemons_and_no_other_processes() {
+    let mut server = two_answers();
+    let kill = |pid: u32| Tool::called("unitctl", &["instances", "kill", &pid.to_string()]);
+    kill(std::process::id()).fails(&["is no daemon"]);
+    kill(server.pid()).output();
+    assert!(server.wait_for_end().success());
+    let new = ["instances", "new", "127.0.0.1:8001", "/srv/app", "unit:wasm"];
+    Tool::called("unitctl", &new).fails(&["corral daemon", "docker run"]);
+}
+
 #[test]
 fn uploads_are_listed_shown_replaced_and_removed() {
     let server = two_answers();

@@ -1,0 +1,62 @@
+//! `corral run --config`: serves what configuration files say, in the foreground and without a state directory.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::bail;
+use corral_config::Config;
+use corral_config::address::ListenAddress;
+use corral_supervisor::{ControlOptions, DaemonOptions, FilesOptions, ModuleSource};
+use corral_sys::user::Credentials;
+
+use crate::files::{self, Seen};
+use crate::log::{self, Style};
+use crate::{check, daemon};
+
+pub(super) fn command(paths: &[PathBuf], watch: bool) -> anyhow::Result<ExitCode> {
+    let modules = daemon::own_folder()?;
+    let found = files::read(paths, &Seen::default());
+    let config = match found.and_then(|found| check::validate(found, check::modules_in(&modules))) {
+        Ok(config) => config,
+        Err(problems) => bail!("this configuration cannot be served:\n{}", problems.join("\n")),
+    };
+    let user = daemon::default_user(&daemon::Flavour::corral());
+    let credentials = user.as_deref().map(|user| Credentials::resolve(user, None)).transpose()?;
+    let folder = super::private_folder(credentials.as_ref())?;
+    let control = folder.path().join("control.sock");
+    introduce(&config, &control)?;
+    log::init(Style::Console);
+    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    corral_supervisor::run(DaemonOptions {
+        control: ControlOptions {
+            address: ListenAddress::Unix(control),
+            mode: 0o600,
+            user: None,
+            group: None,
+            token: None,
+        },
+        state_dir: None,
+        modules: ModuleSource::Folder(modules),
+        pid_file: None,
+        log: None,
+        temp_dir: folder.path().to_owned(),
+        user,
+        group: None,
+        foreground: true,
+        files: Some(FilesOptions { paths: paths.to_vec(), watch, is_writable: false }),
+        console: None,
+        internal_arguments: vec!["--console".to_owned()],
+        title: format!("corral: main v{} [run --config {}]", env!("CARGO_PKG_VERSION"), names.join(" ")),
+    })
+}
+
+fn introduce(config: &Config, control: &Path) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    for listener in &config.listeners {
+        let url = super::url(&listener.address);
+        let url = if listener.tls.is_some() { url.replacen("http:", "https:", 1) } else { url };
+        writeln!(stdout, "listening: {url}")?;
+    }
+    writeln!(stdout, "control socket: unix:{}", control.display())
+}

@@ -28,7 +28,7 @@ pub(crate) enum BundleError {
     #[error("the private key is encrypted; keys must not be protected by a password")]
     Encrypted,
     /// There must be one.
-    #[error("there is no private key")]
+    #[error("there is no private key; certificates of authorities alone are uploaded with \"?ca=true\"")]
     NoKey,
     /// There must not be another.
     #[error("there is more than one private key")]
@@ -44,8 +44,15 @@ pub(crate) enum BundleError {
     Certificate(usize),
 }
 
+/// Whether a bundle is to be shown to clients, or only says whom to trust.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PrivateKey {
+    Required,
+    Optional,
+}
+
 /// The information object of a bundle.
-pub(crate) fn inspect(text: &[u8]) -> Result<Value, BundleError> {
+pub(crate) fn inspect(text: &[u8], private_key: PrivateKey) -> Result<Value, BundleError> {
     let blocks = pem::blocks(text)?;
     if blocks.is_empty() {
         return Err(BundleError::Empty);
@@ -64,11 +71,17 @@ pub(crate) fn inspect(text: &[u8]) -> Result<Value, BundleError> {
             label => return Err(BundleError::Foreign(label.to_owned())),
         }
     }
-    let key = key.ok_or(BundleError::NoKey)?;
+    if key.is_none() && private_key == PrivateKey::Required {
+        return Err(BundleError::NoKey);
+    }
     if chain.is_empty() {
         return Err(BundleError::NoCertificate);
     }
-    Ok(object([("key", Value::from(key.as_str())), ("chain", Value::Array(chain))]))
+    let chain = Value::Array(chain);
+    Ok(match key {
+        Some(key) => object([("key", Value::from(key.as_str())), ("chain", chain)]),
+        None => object([("chain", chain)]),
+    })
 }
 
 /// The object of one certificate, the `number`th of its chain.

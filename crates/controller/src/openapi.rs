@@ -101,6 +101,11 @@ fn options(endpoint: &Endpoint, operation: &Operation) -> Vec<Value> {
         let text = "Take the place of one with this name, even while it is in use.";
         options.push(parameter("replace", "query", "boolean", text));
     }
+    if operation.body == Body::Certificate {
+        let text =
+            "The body may be without a private key: certificates of authorities, for \"client\" and \"ca\".";
+        options.push(parameter("ca", "query", "boolean", text));
+    }
     if endpoint.resource == Resource::Config {
         if is_change {
             options.push(parameter(

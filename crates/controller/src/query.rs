@@ -7,6 +7,8 @@ pub(crate) struct Query {
     pub(crate) dry_run: bool,
     /// A certificate bundle or script may take the place of another.
     pub(crate) replace: bool,
+    /// A certificate bundle may be without a private key, as those of authorities are.
+    pub(crate) ca: bool,
 }
 
 impl Query {
@@ -21,6 +23,7 @@ impl Query {
             let flag = match name {
                 "dry_run" => &mut query.dry_run,
                 "replace" => &mut query.replace,
+                "ca" => &mut query.ca,
                 _ => continue,
             };
             *flag = match value {
@@ -39,7 +42,7 @@ mod tests {
 
     #[track_caller]
     fn check(target: &str, dry_run: bool, replace: bool) {
-        assert_eq!(Query::parse(target), Ok(Query { dry_run, replace }));
+        assert_eq!(Query::parse(target), Ok(Query { dry_run, replace, ca: false }));
     }
 
     #[test]
@@ -51,6 +54,7 @@ mod tests {
         check("/config?x=1&dry_run=1&replace=true#dry_run=false", true, true);
         check("/config?dry_run=false&replace=0&&y", false, false);
         check("/config#?dry_run=true", false, false);
+        assert_eq!(Query::parse("/?ca=true"), Ok(Query { ca: true, ..Query::default() }));
         assert!(Query::parse("/config?dry_run=yes").unwrap_err().contains("\"dry_run\""));
         assert!(Query::parse("/config?replace=").is_err());
     }

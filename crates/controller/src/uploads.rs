@@ -6,6 +6,7 @@ use corral_config::plan::{AssetKind, Assets};
 use hyper::{Method, StatusCode};
 
 use crate::api::{self, Call};
+use crate::bundle::PrivateKey;
 use crate::query::Query;
 use crate::reply::Reply;
 use crate::state::{ChangeError, Controller};
@@ -25,7 +26,7 @@ impl Uploads {
         let mut uploads = Self::default();
         for kind in [AssetKind::Certificate, AssetKind::Script] {
             for asset in stored.of_kind(kind) {
-                match inspect(kind, &asset.name, &asset.bytes) {
+                match inspect(kind, &asset.name, &asset.bytes, PrivateKey::Optional) {
                     Ok(info) => uploads.set(kind, &asset.name, Some((asset.bytes.clone(), info))),
                     Err(error) => tracing::error!("stored {kind:?} \"{}\" is skipped: {error}", asset.name),
                 }
@@ -75,9 +76,9 @@ impl Uploads {
 }
 
 /// What is told about a content, or why it cannot be used.
-fn inspect(kind: AssetKind, name: &str, bytes: &[u8]) -> Result<Value, String> {
+fn inspect(kind: AssetKind, name: &str, bytes: &[u8], key: PrivateKey) -> Result<Value, String> {
     match kind {
-        AssetKind::Certificate => bundle::inspect(bytes).map_err(|error| error.to_string()),
+        AssetKind::Certificate => bundle::inspect(bytes, key).map_err(|error| error.to_string()),
         AssetKind::Script => {
             scripts::check_module(name, bytes).map(|()| Value::String(Bytes::from(bytes.to_vec())))
         }
@@ -148,7 +149,8 @@ impl Controller {
         if exists && !query.replace {
             return Err(UploadError::Exists);
         }
-        let info = inspect(kind, name, bytes).map_err(UploadError::Invalid)?;
+        let key = if query.ca { PrivateKey::Optional } else { PrivateKey::Required };
+        let info = inspect(kind, name, bytes, key).map_err(UploadError::Invalid)?;
         if query.dry_run {
             return Ok(Done::Checked);
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use corral_config::plan::AssetKind;
 use serde_json::Value;
 
@@ -22,23 +22,29 @@ pub(crate) fn command(command: &AssetCommand, kind: AssetKind, daemon: &Daemon) 
         }
         AssetCommand::Show { name } => daemon.get(&target(kind, name))?.into_body()?,
         AssetCommand::Delete { name } => daemon.delete(&target(kind, name))?.into_body()?,
-        AssetCommand::Put { name, file, replace } => upload(daemon, kind, name, file, *replace)?,
+        AssetCommand::Put { ca: true, .. } if kind == AssetKind::Script => {
+            bail!("--ca is about certificates")
+        }
+        AssetCommand::Put { name, file, replace, ca } => {
+            upload(daemon, kind, name, file, &[("replace", *replace), ("ca", *ca)])?
+        }
     };
     print(&body)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Without `replace` the daemon refuses a name that is taken.
+/// Without `replace` the daemon refuses a name that is taken, without `ca` a bundle that has no private key.
 fn upload(
     daemon: &Daemon,
     kind: AssetKind,
     name: &str,
     file: &Path,
-    replace: bool,
+    options: &[(&str, bool)],
 ) -> anyhow::Result<Vec<u8>> {
     let content = client::read_input(file)?;
-    let query = if replace { "?replace=true" } else { "" };
-    daemon.put(&format!("{}{query}", target(kind, name)), &content)?.into_body()
+    let options = options.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| format!("{name}=true"));
+    let query = options.collect::<Vec<_>>().join("&");
+    daemon.put(&format!("{}?{query}", target(kind, name)), &content)?.into_body()
 }
 
 /// The name, and the end of a certificate.

@@ -215,6 +215,9 @@ pub(crate) enum AssetCommand {
         /// Take the place of what has the name, even while it is used
         #[arg(long)]
         replace: bool,
+        /// The file holds certificates of authorities, without a private key
+        #[arg(long)]
+        ca: bool,
     },
     /// Remove one
     Delete { name: String },

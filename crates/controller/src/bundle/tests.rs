@@ -2,7 +2,7 @@
 
 use corral_config::json;
 
-use super::{BundleError, date, inspect};
+use super::{BundleError, PrivateKey, date};
 
 const RSA_CERT: &str = include_str!("testdata/rsa.crt");
 const RSA_KEY: &str = include_str!("testdata/rsa.key");
@@ -14,6 +14,21 @@ const ED_KEY: &str = include_str!("testdata/ed.key");
 const PARAMETERS: &str = include_str!("testdata/params.pem");
 const ENCRYPTED_PKCS1: &str = include_str!("testdata/enc1.key");
 const ENCRYPTED_PKCS8: &str = include_str!("testdata/enc8.key");
+
+fn inspect(text: &[u8]) -> Result<json::Value, BundleError> {
+    super::inspect(text, PrivateKey::Required)
+}
+
+#[test]
+fn authorities_need_no_key_when_they_are_told_apart() {
+    let inspect = |text: &str| super::inspect(text.as_bytes(), PrivateKey::Optional);
+    let info = inspect(RSA_CERT).unwrap();
+    let members: Vec<_> = info.as_object().unwrap().keys().map(ToString::to_string).collect();
+    assert_eq!(members, ["chain"]);
+    assert!(inspect(&[RSA_CERT, RSA_KEY].concat()).unwrap().member("key").is_some());
+    assert_eq!(inspect(RSA_KEY), Err(BundleError::NoCertificate));
+    assert_eq!(inspect(&[RSA_CERT, RSA_KEY, EC_KEY].concat()), Err(BundleError::SeveralKeys));
+}
 
 #[test]
 fn a_bundle_is_described_from_leaf_to_root() {

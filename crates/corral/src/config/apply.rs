@@ -24,7 +24,7 @@ pub(super) fn command(daemon: &Daemon, paths: &[PathBuf]) -> anyhow::Result<Vec<
 fn upload(daemon: &Daemon, assets: &Assets) -> anyhow::Result<()> {
     for kind in [AssetKind::Certificate, AssetKind::Script] {
         for asset in assets.of_kind(kind) {
-            let target = format!("{}?replace=true", asset::target(kind, &asset.name));
+            let target = format!("{}?replace=true&ca=true", asset::target(kind, &asset.name));
             let answer = daemon.put(&target, &asset.bytes)?;
             answer.into_body().map_err(|error| anyhow!("upload \"{}\": {error:#}", asset.name))?;
         }

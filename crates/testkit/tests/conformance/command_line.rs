@@ -284,6 +284,7 @@ fn uploads_are_listed_shown_replaced_and_removed() {
     let site = site()
         .file("one.pem", authority.server("one", &["www.example.org"]).pem())
         .file("two.pem", authority.server("two", &["www.example.org"]).pem())
+        .file("ca.pem", authority.bundle().certificate)
         .file("bad.pem", "no certificate")
         .file("half.js", "export default { half")
         .file("good.js", "export default { hello() { return 'hello' } }");
@@ -297,6 +298,8 @@ fn uploads_are_listed_shown_replaced_and_removed() {
     assert!(certificate(&["show", "www/a"]).output().contains("\"two\""));
     certificate(&["put", "b", &file("bad.pem")]).fails(&["Invalid certificate"]);
     certificate(&["put", "b", "/nonexistent.pem"]).fails(&["/nonexistent.pem"]);
+    certificate(&["put", "ca", &file("ca.pem")]).fails(&["no private key"]);
+    certificate(&["put", "ca", &file("ca.pem"), "--ca"]).output();
     certificate(&["delete", "www/a"]).output();
     certificate(&["show", "www/a"]).fails(&["Certificate doesn't exist"]);
     let module = |arguments: &[&str]| corral(&server, &[&["js-module"], arguments].concat());
@@ -304,6 +307,7 @@ fn uploads_are_listed_shown_replaced_and_removed() {
     assert_eq!(module(&["list"]).output(), "greet\n");
     assert!(module(&["show", "greet"]).output().contains("hello"));
     module(&["put", "half", &file("half.js")]).fails(&["Invalid JS module"]);
+    module(&["put", "other", &file("good.js"), "--ca"]).fails(&["--ca"]);
     module(&["delete", "greet"]).output();
 }
 

@@ -248,6 +248,31 @@ fn a_bundle_in_use_stays() {
     check(&server, "DELETE", "/certificates/a", "", 200, &json!({ "success": "Certificate deleted." }));
 }
 
+/// Options: listeners.{addr}.tls.client.ca
+#[test]
+fn authorities_are_uploaded_without_a_key_on_demand() {
+    let server = server();
+    let authority = include_str!("../../../controller/src/bundle/testdata/ec.crt");
+    check(&server, "PUT", "/certificates/ca", authority, 400, &error("Invalid certificate."));
+    check(&server, "PUT", "/certificates/ca?ca=true", authority, 200, &json!({}));
+    let about = server.control().get("/certificates/ca").json();
+    assert_eq!((about.get("key"), about["chain"].as_array().map(Vec::len)), (None, Some(1)), "{about}");
+    let tls = format!("/config/listeners/{}/tls", server.address());
+    let detail = server.control().put(&tls, &json!({ "certificate": "ca" }));
+    let detail = detail.expect_refused(500, "Failed to apply new configuration.");
+    assert!(detail.contains("no private key"), "{detail}");
+    check(&server, "PUT", "/certificates/a", CERTIFICATE, 200, &json!({}));
+    server.control().put(&tls, &json!({ "certificate": "a", "client": { "ca": "ca" } })).expect_done();
+    check(
+        &server,
+        "DELETE",
+        "/certificates/ca",
+        "",
+        400,
+        &error("Certificate is used in the configuration."),
+    );
+}
+
 /// Options: settings.js_module
 #[test]
 fn modules_are_kept_shown_guarded_and_checked() {

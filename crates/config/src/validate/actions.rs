@@ -25,6 +25,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Action> {
             cx.problem(
                 "The \"action\" object must have either \"pass\", \"return\", \"share\", or \"proxy\" option set.",
             );
+            schema::report_misspelt(cx, members, &KINDS.map(|(name, _)| name));
             None
         }
         (Some(_), Some(_)) => {
@@ -60,8 +61,8 @@ pub(super) fn destination(cx: &mut Context<'_>, field: Field<'_>) -> Option<Dest
 
 type ReadKind = fn(&mut Context<'_>, &Object) -> Option<ActionKind>;
 
-const KINDS: &[(&str, ReadKind)] =
-    &[("pass", read_pass), ("return", read_return), ("share", share::read), ("proxy", read_proxy)];
+const KINDS: [(&str, ReadKind); 4] =
+    [("pass", read_pass), ("return", read_return), ("share", share::read), ("proxy", read_proxy)];
 
 /// Options that every kind of action has. They are read behind those of the kind.
 pub(super) const fn common<T>() -> [Member<T>; 4] {

@@ -29,6 +29,7 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
     };
     let Some(app_type) = members.get(b"type".as_slice()) else {
         cx.problem("Application must have the \"type\" property set.");
+        schema::report_misspelt(cx, members, &["type"]);
         return None;
     };
     let Value::String(app_type) = app_type else {

@@ -141,11 +141,14 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The candidate that `written` probably means: at most a third of it differs.
-fn nearest(written: &str, candidates: impl Iterator<Item = impl AsRef<str>>) -> Option<String> {
+/// The candidate that `written` probably means: at most a third of it differs, whatever the case of letters.
+pub(super) fn nearest(written: &str, candidates: impl Iterator<Item = impl AsRef<str>>) -> Option<String> {
     let limit = (written.chars().count() / 3).max(1);
+    let written = written.to_lowercase();
     candidates
-        .map(|candidate| (strsim::damerau_levenshtein(written, candidate.as_ref()), candidate))
+        .map(|candidate| {
+            (strsim::damerau_levenshtein(&written, &candidate.as_ref().to_lowercase()), candidate)
+        })
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate.as_ref().to_owned())

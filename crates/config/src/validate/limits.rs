@@ -37,8 +37,9 @@ pub(super) const PROCESSES: &[Member<Processes>] = &[
 ];
 
 pub(super) const LIMITS: &[Member<Limits>] = &[
+    // Unit takes any number.
     Member::optional("timeout", INTEGER, |cx, field, limits| {
-        let timeout = seconds(cx, field, 0..=MAX_SECONDS);
+        let timeout = seconds(cx, field, 0..=i64::MAX).map(|timeout| timeout.min(LONGEST_TIMEOUT));
         limits.timeout = timeout.filter(|timeout| !timeout.is_zero());
     }),
     Member::optional("requests", INTEGER, |cx, field, limits| limits.requests = limit(cx, field)),
@@ -48,5 +49,8 @@ pub(super) const LIMITS: &[Member<Limits>] = &[
         integer(cx, field, 0..=i64::MAX);
     }),
 ];
+
+/// Nobody waits for longer.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(MAX_SECONDS.unsigned_abs());
 
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);

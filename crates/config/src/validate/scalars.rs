@@ -38,8 +38,8 @@ pub(super) fn count(cx: &mut Context<'_>, field: Field<'_>) -> Option<NonZeroU32
 
 /// A count from 0, where 0 means that there is no limit.
 pub(super) fn limit(cx: &mut Context<'_>, field: Field<'_>) -> Option<NonZeroU32> {
-    let number = integer(cx, field, 0..=INT_MAX)?;
-    u32::try_from(number).ok().and_then(NonZeroU32::new)
+    let number = integer(cx, field, 0..=i64::MAX)?;
+    NonZeroU32::new(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// Whole seconds inside `range`.

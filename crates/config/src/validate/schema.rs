@@ -1,6 +1,6 @@
 //! Objects by table: which members there are, of which types, which are required, who reads them.
 
-use super::context::Context;
+use super::context::{Context, nearest};
 use super::describe;
 use crate::json::{Kind, Object, Value};
 
@@ -117,6 +117,17 @@ pub(super) fn read_object<T>(cx: &mut Context<'_>, members: &Object, tables: &[&
                 cx.problem_with_suggestion(detail, &name.to_string_lossy(), rows().map(|row| row.name));
             }
         });
+    }
+}
+
+/// Reports members that probably mean one of `wanted`, in an object that has none of them.
+pub(super) fn report_misspelt(cx: &mut Context<'_>, members: &Object, wanted: &[&str]) {
+    for name in members.keys() {
+        let text = name.to_string_lossy();
+        if nearest(&text, wanted.iter()).is_some() {
+            let detail = format!("Unknown parameter \"{name}\".");
+            cx.at(name, |cx| cx.problem_with_suggestion(detail, &text, wanted.iter()));
+        }
     }
 }
 

@@ -72,6 +72,7 @@ fn limits_are_checked() {
     let bench = Bench::new();
     bench.check_right("limits", json!({}));
     bench.check_right("limits", json!({ "timeout": 0, "requests": 0, "shm": 104_857_600 }));
+    bench.check_right("limits", json!({ "timeout": 99_999_999_999_u64, "requests": 99_999_999_999_u64 }));
     for name in ["timeout", "requests", "shm"] {
         let detail = format!("The \"{name}\" number must not be negative.");
         bench.check_wrong("limits", json!({ name: -1 }), &detail);

@@ -302,6 +302,31 @@ fn a_refusal_names_every_problem_and_its_place() {
     assert_eq!(got["errors"][1]["location"]["path"], "/routes/0/action/return");
 }
 
+/// Unit's words come first; what was probably meant follows.
+#[test]
+fn a_name_that_is_missing_is_found_by_its_misspelling() {
+    let server = server();
+    for (path, value, place, meant) in [
+        ("/config/routes/0/action", json!({ "retrun": 200 }), "/routes/0/action/retrun", "return"),
+        ("/config/routes/0/action", json!({ "Shares": "/a" }), "/routes/0/action/Shares", "share"),
+        (
+            "/config/applications",
+            json!({ "a": { "typ": "php", "root": "/" } }),
+            "/applications/a/typ",
+            "type",
+        ),
+    ] {
+        let reply = server.control().put(path, &value);
+        let got = reply.json();
+        reply.0.expect(400);
+        assert!(got["detail"].as_str().is_some_and(|detail| !detail.contains("Unknown")), "{got}");
+        assert_eq!(
+            (&got["errors"][1]["location"]["path"], &got["errors"][1]["suggestion"]),
+            (&json!(place), &json!(meant))
+        );
+    }
+}
+
 #[test]
 fn a_failure_to_apply_says_why() {
     let server = server();

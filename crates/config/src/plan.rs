@@ -91,13 +91,18 @@ pub struct Limits {
 pub enum RuntimeSpec {
     /// `type: "php"`.
     Php(PhpSpec),
+    /// Nothing that can be started, and why: part of a stored document that is used as far as it goes.
+    Unusable(String),
 }
 
 impl RuntimeSpec {
     /// Names of the targets in the order of the document; a request names one by its index.
     pub fn target_names(&self) -> impl Iterator<Item = &str> {
-        let Self::Php(php) = self;
-        php.targets.iter().map(|target| target.name.as_str())
+        let targets = match self {
+            Self::Php(php) => &php.targets[..],
+            Self::Unusable(_) => &[],
+        };
+        targets.iter().map(|target| target.name.as_str())
     }
 }
 

@@ -46,8 +46,8 @@ pub struct Known {
     certificates: Option<Vec<String>>,
     /// Names; `None` means that any exists.
     scripts: Option<Vec<String>>,
-    /// Whether an application may name a module that is not there.
-    missing_modules: bool,
+    /// Whether it is enough that most of the document can be used.
+    is_lenient: bool,
     /// `None` means that all scripts are right.
     check_script: Option<ScriptCheck>,
     /// The kernel can open files in restricted ways (openat2).
@@ -79,7 +79,7 @@ impl Known {
             scripts,
             check_script: None,
             confinement: true,
-            missing_modules: false,
+            is_lenient: false,
         }
     }
 
@@ -118,11 +118,11 @@ impl Known {
         self
     }
 
-    /// Accepts applications whose module is not there, for a start that does without them: the path in
-    /// their specification is empty.
+    /// Accepts what a daemon can do without when it starts: applications that have problems, whose
+    /// specification then says why they cannot be started, and listeners whose certificate bundle is missing.
     #[must_use]
-    pub fn with_missing_modules(mut self) -> Self {
-        self.missing_modules = true;
+    pub fn lenient(mut self) -> Self {
+        self.is_lenient = true;
         self
     }
 
@@ -136,7 +136,7 @@ impl Known {
             scripts: None,
             check_script: None,
             confinement: true,
-            missing_modules: false,
+            is_lenient: false,
         }
     }
 }

@@ -13,6 +13,7 @@ mod conditions;
 mod endpoints;
 mod files;
 mod main_link;
+mod mend;
 mod openapi;
 mod pem;
 mod query;

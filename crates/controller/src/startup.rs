@@ -7,6 +7,7 @@ use corral_config::{Known, KnownModule, Problem};
 use corral_ipc::message::{ConfigFiles, Demand, FromController, Generation, Module, Origin};
 
 use crate::main_link::MainLink;
+use crate::mend;
 use crate::state::{Change, ChangeError, Controller, InForce, Storing, default_document};
 use crate::uploads::Uploads;
 
@@ -67,24 +68,35 @@ impl Controller {
                 return false;
             }
         };
-        let rest = match self.put_in_force(document.clone()).await {
+        let problems = match self.put_in_force(document.clone()).await {
             Ok(()) => return true,
-            Err(ChangeError::Invalid(problems)) => {
-                log_problems("the previous configuration is invalid", &problems);
-                without_listeners(document, &problems)
-            }
+            Err(ChangeError::Invalid(problems)) => problems,
             Err(error) => {
                 log_not_applied(&error);
-                without_tls(document)
+                return false;
             }
         };
-        let Some(rest) = rest else { return false };
+        log_problems("the previous configuration is invalid", &problems);
+        let Some(rest) = self.mended(document, problems) else { return false };
         self.distrust_stored().await;
-        match self.put_in_force(rest).await {
-            Ok(()) => return true,
-            Err(error) => log_not_applied(&error),
+        let result = self.put_in_force(rest).await;
+        if let Err(error) = &result {
+            log_not_applied(error);
         }
-        false
+        result.is_ok()
+    }
+
+    /// The document without what is wrong with it, unless nothing that listens is left.
+    fn mended(&self, mut document: Value, mut problems: Vec<Problem>) -> Option<Value> {
+        let assets = &self.uploads().assets;
+        for _ in 0..MOST_ROUNDS {
+            mend::mend(&mut document, &problems)?;
+            match self.validate(&document, assets, Demand::WhatStarts) {
+                Ok(config) => return (!config.listeners.is_empty()).then_some(document),
+                Err(others) => problems = others,
+            }
+        }
+        None
     }
 
     async fn put_in_force(&self, document: Value) -> Result<(), ChangeError> {
@@ -110,36 +122,8 @@ impl Controller {
     }
 }
 
-/// The document without the listeners that have problems, when nothing else has: a closed listener
-/// exposes nothing, while a step left out of a route may.
-fn without_listeners(mut document: Value, problems: &[Problem]) -> Option<Value> {
-    let Value::Object(root) = &mut document else { return None };
-    let Some(Value::Object(listeners)) = root.get_mut(b"listeners".as_slice()) else { return None };
-    for problem in problems {
-        let name = problem.pointer.strip_prefix("/listeners/")?.split('/').next()?;
-        let name = name.replace("~1", "/").replace("~0", "~");
-        if listeners.shift_remove(name.as_bytes()).is_some() {
-            tracing::error!("the listener \"{name}\" is left out");
-        }
-    }
-    Some(document)
-}
-
-/// The document without the listeners that use certificates, when there are such: one that the router
-/// refuses must not take the others down.
-fn without_tls(mut document: Value) -> Option<Value> {
-    let Value::Object(root) = &mut document else { return None };
-    let Some(Value::Object(listeners)) = root.get_mut(b"listeners".as_slice()) else { return None };
-    let n_before = listeners.len();
-    listeners.retain(|name, listener| {
-        let keep = listener.member("tls").is_none();
-        if !keep {
-            tracing::error!("the listener \"{name}\" is left out");
-        }
-        keep
-    });
-    (listeners.len() < n_before).then_some(document)
-}
+/// What was mended may be missing elsewhere, and so on.
+const MOST_ROUNDS: usize = 8;
 
 fn log_problems(what: &str, problems: &[Problem]) {
     for problem in problems {

@@ -161,7 +161,7 @@ impl Controller {
         let known = known.with_scripts(names(&assets.scripts), scripts::check_expression);
         match demand {
             Demand::Everything => validate(document, &known),
-            Demand::WhatStarts => validate(document, &known.with_missing_modules()),
+            Demand::WhatStarts => validate(document, &known.lenient()),
         }
     }
 
@@ -186,8 +186,15 @@ impl Controller {
         let mut document = in_force.document.clone();
         edit(&mut document).map_err(ChangeError::Edit)?;
         let uploads = self.uploads();
-        let config =
-            self.validate(&document, &uploads.assets, change.demand).map_err(ChangeError::Invalid)?;
+        let config = match self.validate(&document, &uploads.assets, change.demand) {
+            Err(problems)
+                if problems.iter().all(|problem| is_old(problem, &document, &in_force.document)) =>
+            {
+                self.validate(&document, &uploads.assets, Demand::WhatStarts)
+            }
+            result => result,
+        };
+        let config = config.map_err(ChangeError::Invalid)?;
         if change.dry_run {
             return Ok(Changed::Valid);
         }
@@ -256,6 +263,22 @@ impl Changing<'_> {
         corral_ipc::log::obey(config.settings.log);
         Ok(())
     }
+}
+
+/// Whether the problem is one that what is in force has as well, since the daemon started with it: what could not
+/// be used then does not keep the rest from being changed.
+fn is_old(problem: &Problem, document: &Value, in_force: &Value) -> bool {
+    let mut segments = problem.pointer.split('/').skip(1);
+    let (part, name, member) = (segments.next(), segments.next(), segments.next());
+    let (Some(part), Some(name)) = (part, name) else { return false };
+    // Other problems of a listener may come from elsewhere.
+    let is_about_itself = part == "applications" || (part == "listeners" && member == Some("tls"));
+    let name = name.replace("~1", "/").replace("~0", "~");
+    let value = |document: &'_ Value| {
+        let members = document.member(part).and_then(Value::as_object)?;
+        members.get(name.as_bytes()).map(Value::compact)
+    };
+    is_about_itself && value(document).is_some() && value(document) == value(in_force)
 }
 
 /// The document that is in force when no other is.

@@ -1,6 +1,6 @@
 //! The PHP runtime: one request at a time.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_worker::{Exchange, Runtime, Served};
@@ -25,7 +25,7 @@ impl PhpRuntime {
     /// # Errors
     /// When PHP does not start or a root or script is missing.
     pub(crate) fn load(spec: &AppSpec) -> anyhow::Result<Box<dyn Runtime>> {
-        let RuntimeSpec::Php(php) = &spec.runtime;
+        let RuntimeSpec::Php(php) = &spec.runtime else { bail!("this is no application of PHP") };
         let module = Module::start(php)?;
         let open = |target| {
             let name = &spec.name;

@@ -137,9 +137,9 @@ impl Control {
             ToRouter::AccessLog { generation, log } => self.take_access_log(generation, log as usize, fds)?,
             ToRouter::AppReady { app } => self.take_app(app, fds)?,
             ToRouter::Prepare { generation, document, applications, assets } => {
-                let error = self.prepare(generation, &document, applications, &assets).err();
-                let error = error.map(|error| format!("{error:#}"));
-                self.main.send(&FromRouter::Prepared { generation, error });
+                let outcome = self.prepare(generation, &document, applications, &assets);
+                let outcome = outcome.map_err(|error| format!("{error:#}"));
+                self.main.send(&FromRouter::Prepared { generation, outcome });
             }
             ToRouter::Commit { generation } => self.commit(generation).await?,
             ToRouter::Abandon { .. } => self.pending = None,

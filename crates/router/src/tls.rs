@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
+use corral_config::address::ListenAddress;
 use corral_config::listener::Listener;
 use corral_config::plan::{Asset, Assets};
 use corral_config::tls::{ClientAuth, TlsSettings, Verify};
@@ -41,13 +42,21 @@ struct Source {
     bundles: Vec<Asset>,
 }
 
-/// The TLS of all listeners, in their order. Those that are as before keep what `before` has for them, and
-/// with it the sessions that they remember.
+/// The TLS of all listeners.
+pub(crate) struct Contexts {
+    /// In the order of the listeners.
+    pub(crate) each: Vec<Option<Arc<TlsContext>>>,
+    /// Listeners that cannot have theirs.
+    pub(crate) failed: Vec<(ListenAddress, anyhow::Error)>,
+}
+
+/// The TLS of all listeners. Those that are as before keep what `before` has for them, and with it the sessions
+/// that they remember.
 pub(crate) fn contexts(
     listeners: &[Listener],
     assets: &Assets,
     before: &[(&Listener, Option<&Arc<TlsContext>>)],
-) -> anyhow::Result<Vec<Option<Arc<TlsContext>>>> {
+) -> Contexts {
     let mut known: HashMap<_, Vec<_>> = HashMap::new();
     for (listener, context) in before {
         known.entry(&listener.address).or_default().extend(*context);
@@ -61,9 +70,15 @@ pub(crate) fn contexts(
             None => TlsContext::new(source).map(|context| Some(Arc::new(context))),
         }
     };
-    let with_address =
-        |listener: &Listener| context(listener).with_context(|| format!("listener \"{}\"", listener.address));
-    listeners.iter().map(with_address).collect()
+    let mut failed = Vec::new();
+    let each = listeners.iter().map(|listener| {
+        context(listener).unwrap_or_else(|error| {
+            let error = error.context(format!("listener \"{}\"", listener.address));
+            failed.push((listener.address.clone(), error));
+            None
+        })
+    });
+    Contexts { each: each.collect(), failed }
 }
 
 impl Source {

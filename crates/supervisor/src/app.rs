@@ -15,6 +15,8 @@ use crate::peer::Peer;
 /// Where the prototype is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
+    /// Not started, as it keeps no idle workers: its first request starts it.
+    Dormant,
     /// Started, loading; killed at the deadline.
     Loading { deadline: Instant },
     /// It forks workers.
@@ -47,9 +49,10 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(spec: AppSpec, now: Instant) -> Self {
+        let phase = if spec.processes.spare == 0 { Phase::Dormant } else { Phase::Down };
         Self {
             spec,
-            phase: Phase::Down,
+            phase,
             prototype: None,
             bell: Vec::new(),
             workers: BTreeMap::new(),
@@ -88,7 +91,7 @@ impl App {
 
     /// Whether everything that was asked for so far has been forked.
     pub(crate) fn is_up(&self) -> bool {
-        self.phase == Phase::Ready && self.forking.is_none() && self.n_wanted == 0
+        matches!(self.phase, Phase::Ready | Phase::Dormant) && self.forking.is_none() && self.n_wanted == 0
     }
 
     /// Whether it can still serve: it is not being taken down.
@@ -178,7 +181,7 @@ impl App {
         match self.phase {
             Phase::Loading { deadline } | Phase::Stopping { deadline } => Some(deadline),
             Phase::Down => self.backoff.restart_at(),
-            Phase::Ready => None,
+            Phase::Ready | Phase::Dormant => None,
         }
     }
 }

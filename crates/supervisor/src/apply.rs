@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use corral_config::plan::{AppSpec, Assets, Plan};
-use corral_ipc::message::{AppId, Demand, Generation, Ticket};
+use corral_ipc::message::{AppId, Demand, FailedListener, Generation, Ticket};
 
 use crate::access_log::AccessLog;
 use crate::listeners::{BindError, Bound};
@@ -77,9 +77,22 @@ pub(crate) struct Build {
     pub(crate) listeners: Vec<Rc<Bound>>,
     /// Listeners that could not be bound.
     pub(crate) unbound: Vec<BindError>,
+    /// Listeners that the router cannot serve. Until it has answered, those of the configuration before.
+    pub(crate) unserved: Vec<FailedListener>,
     pub(crate) apps: Vec<(AppId, AppSpec)>,
     /// In the order of the plan.
     pub(crate) access_logs: Vec<Rc<AccessLog>>,
+}
+
+impl Build {
+    /// Gives up the sockets of listeners that the router does not serve.
+    fn do_without(&mut self, failed: Vec<FailedListener>) {
+        self.listeners.retain(|bound| {
+            let address = bound.address().to_string();
+            failed.iter().all(|failed| failed.address != address)
+        });
+        self.unserved = failed;
+    }
 }
 
 /// A build that is not in force yet.
@@ -110,7 +123,7 @@ pub(crate) enum Event {
     RouterReady,
     AppUp(AppId),
     AppFailed(AppId, String),
-    Prepared(Result<(), String>),
+    Prepared(Result<Vec<FailedListener>, String>),
     Committed,
     RouterDied,
 }
@@ -166,8 +179,15 @@ impl Apply {
                 waiting.remove(&app);
                 self.prepare_if_complete()
             }
-            (Step::Preparing, Event::Prepared(Ok(()))) => {
+            (Step::Preparing, Event::Prepared(Ok(failed))) => {
+                // What was wrong before does not keep others from being changed.
+                let is_known = |failed: &&FailedListener| self.build.unserved.contains(failed);
+                let tolerates = self.purpose.tolerates_failures();
+                if let Some(new) = failed.iter().find(|failed| !tolerates && !is_known(failed)) {
+                    return Action::Fail(new.reason.clone());
+                }
                 self.step = Step::Committing;
+                self.build.do_without(failed);
                 Action::Commit
             }
             (Step::Preparing, Event::Prepared(Err(reason))) => Action::Fail(reason),
@@ -218,6 +238,7 @@ mod tests {
             assets: Assets::default(),
             listeners: vec![],
             unbound: vec![],
+            unserved: vec![],
             apps: apps.iter().map(|id| (AppId(*id), spec("a=/a"))).collect(),
             access_logs: vec![],
         };
@@ -238,7 +259,8 @@ mod tests {
                 "r" => Event::RouterReady,
                 "+" => Event::AppUp(number()),
                 "-" => Event::AppFailed(number(), "app".into()),
-                "p" => Event::Prepared(Ok(())),
+                "p" => Event::Prepared(Ok(vec![])),
+                "l" => Event::Prepared(Ok(vec![unserved(&event[1..])])),
                 "P" => Event::Prepared(Err("router".into())),
                 "c" => Event::Committed,
                 _ => Event::RouterDied,
@@ -278,6 +300,19 @@ mod tests {
         check(apply(change(), &[], &[]), "x", "fail:the");
         check(apply(change(), &[1], &[1]), "r x", "start fail:the");
         check(apply(change(), &[], &[]), "r p x", "start prepare commit fail:the");
+    }
+
+    fn unserved(address: &str) -> FailedListener {
+        FailedListener { address: address.to_owned(), reason: format!("listener {address}") }
+    }
+
+    #[test]
+    fn a_listener_that_cannot_be_served_fails_a_change_unless_it_could_not_before() {
+        check(apply(change(), &[], &[]), "r la c", "start prepare fail:listener");
+        let mut before = apply(change(), &[], &[]);
+        before.build.unserved = vec![unserved("a"), unserved("b")];
+        check(before, "r la c", "start prepare commit finish");
+        check(apply(Purpose::Restore, &[], &[]), "r la c", "start prepare commit finish");
     }
 
     #[test]

@@ -166,6 +166,11 @@ impl Launcher {
         launched.map_err(|error| with_directory(error, spec))
     }
 
+    /// Whether there is somebody that the application can run as.
+    pub(crate) fn check_user(&self, spec: &AppSpec) -> Result<(), LaunchError> {
+        self.credentials(spec).map(drop)
+    }
+
     /// What an application runs as; `None` when the daemon's own user is meant and cannot change.
     fn credentials(&self, spec: &AppSpec) -> Result<Option<Credentials>, LaunchError> {
         let Some(default) = &self.unprivileged else {

@@ -9,18 +9,41 @@ use super::scalars::count;
 use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{member_name, name, path};
 use crate::json::{Bytes, Value};
-use crate::plan::{AppSpec, Limits, Processes};
+use crate::plan::{AppSpec, Limits, Processes, RuntimeSpec};
 use crate::{Known, KnownModule};
 
 /// Reads all applications; those that are wrong are left out.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<AppSpec> {
+    let read = if cx.known.is_lenient { read_or_excuse } else { read_application };
     let members = field.value.as_object().into_iter().flatten();
-    members.filter_map(|(name, value)| cx.at(name, |cx| read_application(cx, name, value))).collect()
+    members.filter_map(|(name, value)| cx.at(name, |cx| read(cx, name, value))).collect()
+}
+
+/// An application that is wrong becomes one that cannot be started, and the first problem the reason why.
+fn read_or_excuse(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<AppSpec> {
+    let n_before = cx.n_problems();
+    let spec = read_application(cx, name, value);
+    let text = name.to_str().filter(|text| is_name(text));
+    match (text, cx.take_problems(n_before).into_iter().next()) {
+        (Some(name), Some(problem)) => {
+            let runtime = RuntimeSpec::Unusable(problem.to_string());
+            Some(specification(name.to_owned(), PathBuf::new(), AppDraft::default(), runtime))
+        }
+        (None, Some(problem)) => {
+            cx.problem(problem.detail);
+            None
+        }
+        (_, None) => spec,
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.contains('\0')
 }
 
 fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<AppSpec> {
     let text = member_name(cx, name)?;
-    if text.is_empty() || text.contains('\0') {
+    if !is_name(&text) {
         cx.problem("The application name must not be empty and must not contain null character.");
     }
     let Some(members) = value.as_object() else {
@@ -39,9 +62,13 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
     let module = cx.at(b"type", |cx| find_module(cx, app_type))?;
     let mut draft = AppDraft::default();
     schema::read_object(cx, members, &[COMMON, php::PHP], &mut draft);
-    let runtime = php::finish(cx, members, draft.php)?;
-    Some(AppSpec {
-        name: text,
+    let runtime = php::finish(cx, members, std::mem::take(&mut draft.php))?;
+    Some(specification(text, module, draft, runtime))
+}
+
+fn specification(name: String, module: PathBuf, draft: AppDraft, runtime: RuntimeSpec) -> AppSpec {
+    AppSpec {
+        name,
         module,
         user: draft.user,
         group: draft.group,
@@ -52,7 +79,7 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
         processes: draft.processes.unwrap_or_else(limits::one_process),
         limits: draft.limits,
         runtime,
-    })
+    }
 }
 
 /// What the members of an application say so far. A language's rows fill its own part.
@@ -146,9 +173,6 @@ fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
         None => None,
         Some(modules) => best_module(modules, language, version).map(|module| module.path.clone()),
     };
-    if found.is_none() && cx.known.missing_modules {
-        return Some(PathBuf::new());
-    }
     if found.is_none() {
         cx.problem_with_suggestion(
             format!("The module to run \"{text}\" is not found among the available application modules."),

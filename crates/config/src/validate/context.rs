@@ -58,6 +58,15 @@ impl<'a> Context<'a> {
         })
     }
 
+    /// As `certificate`, for a listener that may do without for now.
+    pub(super) fn listener_certificate(&mut self, name: &str) {
+        if self.known.is_lenient {
+            self.assets.certificates.insert(name.to_owned());
+        } else {
+            self.certificate(name);
+        }
+    }
+
     /// Notes that the document names this certificate bundle; reports it when there is none.
     pub(super) fn certificate(&mut self, name: &str) {
         let known = self.known.certificates.as_deref();
@@ -81,6 +90,16 @@ impl<'a> Context<'a> {
     /// What is wrong with a JavaScript expression, if anything.
     pub(super) fn check_script(&self, source: &str) -> Result<(), String> {
         self.known.check_script.map_or(Ok(()), |check| check(source))
+    }
+
+    /// How many problems there are so far.
+    pub(super) fn n_problems(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// Takes back the problems behind the first `n_kept`.
+    pub(super) fn take_problems(&mut self, n_kept: usize) -> Vec<Problem> {
+        self.problems.split_off(n_kept)
     }
 
     /// JSON pointer of the value at hand.

@@ -183,7 +183,7 @@ fn a_document_that_was_validated_elsewhere_needs_no_modules() {
     let document = parse(br#"{"applications": {"a": {"type": "php 7", "root": "/www"}}}"#).unwrap();
     let config = validate(&document, &Known::validated_elsewhere()).unwrap();
     assert_eq!(config.applications[0].module.as_os_str(), "");
-    let RuntimeSpec::Php(php) = &config.applications[0].runtime;
+    let RuntimeSpec::Php(php) = &config.applications[0].runtime else { panic!("{config:?}") };
     assert_eq!(php.targets[0].root.to_str(), Some("/www"));
 }
 

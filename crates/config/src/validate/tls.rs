@@ -57,7 +57,7 @@ fn bundle(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
         return None;
     }
     let name = strings::text(cx, field)?;
-    cx.certificate(&name);
+    cx.listener_certificate(&name);
     Some(name)
 }
 

@@ -251,7 +251,7 @@ mod tests {
         let app = &config.applications[0];
         assert_eq!((app.user.as_deref(), app.group.as_deref()), (Some("alice"), Some("users")));
         assert_eq!((app.processes.max.get(), app.processes.spare), (4, 4));
-        let corral_config::plan::RuntimeSpec::Php(php) = &app.runtime;
+        let corral_config::plan::RuntimeSpec::Php(php) = &app.runtime else { panic!("{app:?}") };
         assert_eq!(php.admin, [("memory_limit".to_owned(), "256M".to_owned())]);
         assert!(config.settings.http.chunked_transform);
     }

@@ -127,7 +127,7 @@ fn broken_peers_are_refused() {
 
 #[test]
 fn a_length_without_bytes_allocates_nothing() {
-    // `Prepared { error: Some(string of 2^40 bytes) }`, cut off.
+    // `Prepared { outcome: Err(string of 2^40 bytes) }`, cut off.
     check_refused(&[INLINE, 1, 1, 1, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20], &[]);
 }
 

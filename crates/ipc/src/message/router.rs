@@ -6,7 +6,7 @@ use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, Assets};
 use serde::{Deserialize, Serialize};
 
-use super::{AppId, Exit, Generation, Status, Ticket, WorkerId};
+use super::{AppId, Exit, FailedListener, Generation, Status, Ticket, WorkerId};
 
 /// From main to the router.
 #[derive(Debug, Serialize, Deserialize)]
@@ -107,8 +107,9 @@ pub enum FromRouter {
     Prepared {
         /// Which one.
         generation: Generation,
-        /// What failed, for the person who sent the configuration.
-        error: Option<String>,
+        /// The listeners that cannot serve and will not, whose sockets were closed; or what failed, for the
+        /// person who sent the configuration.
+        outcome: Result<Vec<FailedListener>, String>,
     },
     /// The generation is in force.
     Committed {

@@ -17,7 +17,7 @@ pub struct Status {
     pub requests: u64,
     /// By application, in the order of the configuration.
     pub applications: Vec<AppStatus>,
-    /// Listeners that could not be bound when the daemon started; known to main alone.
+    /// Listeners that could not be bound or cannot serve; known to main alone.
     pub failed_listeners: Vec<FailedListener>,
     /// By upstream, in the order of the configuration.
     pub upstreams: Vec<UpstreamStatus>,
@@ -63,7 +63,7 @@ pub enum ServerState {
 pub struct FailedListener {
     /// As configured.
     pub address: String,
-    /// Why it could not be bound the last time.
+    /// Why it could not the last time.
     pub reason: String,
 }
 

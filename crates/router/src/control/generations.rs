@@ -9,7 +9,7 @@ use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, AssetKind, Assets};
 use corral_config::settings::TelemetrySettings;
 use corral_config::{Config, Known, json, validate};
-use corral_ipc::message::{AppId, FromRouter, Generation as GenerationId};
+use corral_ipc::message::{AppId, FailedListener, FromRouter, Generation as GenerationId};
 use tokio::sync::mpsc;
 
 use super::{Control, Pending, only, send};
@@ -20,6 +20,7 @@ use crate::generation::Generation;
 use crate::proxy::{Checks, Groups, ServerError, Trust, Workshop};
 use crate::rules::Rules;
 use crate::telemetry::Telemetry;
+use crate::tls::Contexts;
 use crate::{script, tls};
 
 impl Control {
@@ -49,33 +50,35 @@ impl Control {
         Ok(())
     }
 
-    /// Builds a generation from a document that the controller has validated.
+    /// Builds a generation from a document that the controller has validated. Returns the listeners that cannot
+    /// serve: their sockets are closed, as without its TLS a listener must not answer anybody.
     pub(super) fn prepare(
         &mut self,
         id: GenerationId,
         document: &[u8],
         applications: Vec<(AppId, AppSpec)>,
         assets: &Assets,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Vec<FailedListener>> {
         let value = json::parse(document).context("parse the configuration")?;
-        let config = validate(&value, &Known::validated_elsewhere()).map_err(|problems| {
+        let config = validate(&value, &Known::validated_elsewhere().lenient()).map_err(|problems| {
             let first = problems.first().map_or("unknown reason", |problem| &problem.detail);
             anyhow::anyhow!("the router does not accept the configuration: {first}")
         })?;
-        check_assets(&config, assets)?;
+        check_scripts(&config, assets)?;
         let leases = applications
             .into_iter()
             .map(|(id, spec)| self.lease(id, spec))
             .collect::<anyhow::Result<Vec<_>>>()?;
         check_applications(&config, &leases)?;
         let before: Vec<_> = self.current.iter().flat_map(|(_, generation)| generation.listeners()).collect();
-        let tls = tls::contexts(&config.listeners, assets, &before)?;
+        let Contexts { each: tls, failed } = tls::contexts(&config.listeners, assets, &before);
         let mut trust = Trust::new(assets);
         let telemetry = self.telemetry(config.settings.telemetry.as_ref(), &mut trust)?;
         let servers = self.servers(&config, trust)?;
         let program = script::program(&config, assets)?;
         let n_lanes = self.loops.len();
         let pending = self.pending(id);
+        pending.sockets.retain(|(address, _)| failed.iter().all(|(other, _)| other != address));
         let rules = Rules::new(&config.settings.http);
         let files = std::mem::take(&mut pending.access_logs);
         let access_logs = open_logs(&config, files, n_lanes)?;
@@ -93,7 +96,11 @@ impl Control {
             servers,
         };
         pending.generation = Some(Arc::new(parts));
-        Ok(())
+        let describe = |(address, error): (ListenAddress, anyhow::Error)| FailedListener {
+            address: address.to_string(),
+            reason: format!("{error:#}"),
+        };
+        Ok(failed.into_iter().map(describe).collect())
     }
 
     /// The telemetry in force goes on when nothing about it has changed.
@@ -165,12 +172,11 @@ fn check_applications(config: &Config, leases: &[Arc<Lease>]) -> anyhow::Result<
     Ok(())
 }
 
-/// What is built from a certificate bundle or a script can rely on having it.
-fn check_assets(config: &Config, assets: &Assets) -> anyhow::Result<()> {
-    for kind in [AssetKind::Certificate, AssetKind::Script] {
-        for name in config.assets.of_kind(kind) {
-            assets.find(kind, name).with_context(|| format!("{kind:?} \"{name}\" was not sent"))?;
-        }
+/// What is built from a script can rely on having it. Without a certificate bundle only its listener fails.
+fn check_scripts(config: &Config, assets: &Assets) -> anyhow::Result<()> {
+    let kind = AssetKind::Script;
+    for name in config.assets.of_kind(kind) {
+        assets.find(kind, name).with_context(|| format!("{kind:?} \"{name}\" was not sent"))?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use corral_config::plan::AppSpec;
+use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::{AppId, Exit, FromPrototype, ToPrototype, ToRouter, WorkerId};
 use corral_sys::signal::{Pid, Signal};
 
@@ -16,18 +16,31 @@ use crate::backoff::Backoff;
 const LONGEST_STOP: Duration = Duration::from_secs(10);
 
 impl Supervisor {
-    /// Starts a new instance with as many workers as it always keeps.
+    /// Starts a new instance with as many workers as it always keeps. One that keeps none waits for its
+    /// first request.
     pub(super) fn start_app(&mut self, id: AppId, spec: AppSpec) {
         let mut app = App::new(spec, Instant::now());
         app.want_spare();
+        let is_dormant = app.phase == Phase::Dormant;
         self.apps.insert(id, app);
-        self.start_prototype(id);
+        if is_dormant {
+            self.advance(Event::AppUp(id));
+        } else {
+            self.start_prototype(id);
+        }
     }
 
-    fn start_prototype(&mut self, id: AppId) {
+    pub(super) fn start_prototype(&mut self, id: AppId) {
         let Some(app) = self.apps.get_mut(&id) else {
             return;
         };
+        app.phase = Phase::Down;
+        if let RuntimeSpec::Unusable(reason) = &app.spec.runtime {
+            let reason = reason.clone();
+            // Not tried again: it takes another configuration.
+            app.backoff = Backoff::new(Instant::now());
+            return self.app_failed(id, &reason);
+        }
         if !self.parts.modules.iter().any(|module| module.path == app.spec.module) {
             // Not tried again: modules are looked for only once.
             app.backoff = Backoff::new(Instant::now());
@@ -200,7 +213,7 @@ impl Supervisor {
         for (id, phase) in due {
             match phase {
                 Phase::Down if self.stop.is_none() => self.start_prototype(id),
-                Phase::Down | Phase::Ready => {}
+                Phase::Down | Phase::Ready | Phase::Dormant => {}
                 Phase::Loading { .. } => {
                     self.kill_prototype(id);
                     self.app_failed(id, "it did not finish loading in time");

@@ -66,18 +66,18 @@ impl Supervisor {
     fn build(&mut self, purpose: &Purpose, content: Content) -> Result<(Build, Vec<AppId>), String> {
         let Content { plan, document, assets } = content;
         let is_tolerant = purpose.tolerates_failures();
-        if !is_tolerant {
-            self.check_modules(&plan)?;
-        }
-        self.fit_router(&plan);
-        let (listeners, unbound) = self.bind_listeners(&plan, purpose)?;
-        let access_logs = self.access_logs(&plan, is_tolerant).map_err(|error| error.to_string())?;
         let running = self.in_force.as_ref().map_or(&[][..], |build| &build.apps);
         let replace = match purpose {
             Purpose::RestartApp { name, .. } => Some(name.as_str()),
             Purpose::Change { .. } | Purpose::Restore | Purpose::Rebind => None,
         };
         let placements = changes::place_apps(running, &plan.applications, replace);
+        if !is_tolerant {
+            self.check_new_apps(&placements, &plan)?;
+        }
+        self.fit_router(&plan);
+        let (listeners, unbound) = self.bind_listeners(&plan, purpose)?;
+        let access_logs = self.access_logs(&plan, is_tolerant).map_err(|error| error.to_string())?;
         let mut new_apps = Vec::new();
         let mut apps = Vec::new();
         for (placement, spec) in placements.into_iter().zip(&plan.applications) {
@@ -91,7 +91,10 @@ impl Supervisor {
             apps.push((id, spec.clone()));
         }
         let generation = self.ids.next_generation();
-        Ok((Build { generation, plan, document, assets, listeners, unbound, apps, access_logs }, new_apps))
+        let unserved = self.in_force.as_ref().map(|build| build.unserved.clone()).unwrap_or_default();
+        let build =
+            Build { generation, plan, document, assets, listeners, unbound, unserved, apps, access_logs };
+        Ok((build, new_apps))
     }
 
     /// Binds what is new. A listener that could not be bound before does not keep others from being
@@ -113,19 +116,24 @@ impl Supervisor {
         Ok((listeners, failed))
     }
 
-    /// The controller may only name executables that main itself has found.
-    fn check_modules(&self, plan: &Plan) -> Result<(), String> {
-        match plan
-            .applications
-            .iter()
-            .find(|spec| !self.parts.modules.iter().any(|module| module.path == spec.module))
-        {
-            None => Ok(()),
-            Some(spec) => {
-                let (name, path) = (&spec.name, spec.module.display());
-                Err(format!("application \"{name}\": \"{path}\" is not among the modules found at start"))
+    /// What is known about new applications before anything is started, which for some is much later: the
+    /// controller may only name executables that main itself has found, and users must exist.
+    fn check_new_apps(&self, placements: &[Placement], plan: &Plan) -> Result<(), String> {
+        let new = placements.iter().zip(&plan.applications);
+        for (_, spec) in new.filter(|(placement, _)| **placement == Placement::Start) {
+            let name = &spec.name;
+            if !self.parts.modules.iter().any(|module| module.path == spec.module) {
+                let path = spec.module.display();
+                return Err(format!(
+                    "application \"{name}\": \"{path}\" is not among the modules found at start"
+                ));
             }
+            self.parts
+                .launcher
+                .check_user(spec)
+                .map_err(|error| format!("application \"{name}\": {:#}", anyhow::Error::new(error)))?;
         }
+        Ok(())
     }
 
     /// The same path keeps its open file.
@@ -207,6 +215,7 @@ impl Supervisor {
         match app.phase {
             // Announced when it has loaded.
             Phase::Loading { .. } | Phase::Down | Phase::Stopping { .. } => {}
+            Phase::Dormant => self.advance(Event::AppUp(id)),
             Phase::Ready => {
                 self.announce_app(id);
                 self.fork_next(id);
@@ -244,6 +253,10 @@ impl Supervisor {
             && self.parts.files.is_none()
         {
             self.persist(&apply.build.document);
+        }
+        let known = self.in_force.as_ref().map_or(&[][..], |build| &build.unserved);
+        for failed in apply.build.unserved.iter().filter(|failed| !known.contains(failed)) {
+            tracing::error!(target: "alert", "{}; it does not listen", failed.reason);
         }
         listeners::adjust(&apply.build.plan.listeners, &apply.build.listeners);
         let used: HashSet<_> = apply.build.apps.iter().map(|(id, _)| *id).collect();

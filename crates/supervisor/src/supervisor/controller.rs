@@ -115,11 +115,10 @@ impl Supervisor {
     /// What only main knows: what could not be bound or started.
     pub(super) fn complete_status(&self, status: &mut Status) {
         let Some(build) = &self.in_force else { return };
-        status.failed_listeners = build
-            .unbound
-            .iter()
-            .map(|error| FailedListener { address: error.address().to_string(), reason: error.to_string() })
-            .collect();
+        let unbound = build.unbound.iter();
+        let unbound = unbound
+            .map(|error| FailedListener { address: error.address().to_string(), reason: error.to_string() });
+        status.failed_listeners = unbound.chain(build.unserved.iter().cloned()).collect();
         for figures in &mut status.applications {
             let instance = build.apps.iter().find(|(_, spec)| spec.name == figures.name);
             let failure = instance.and_then(|(id, _)| self.apps.get(id)?.failure());

@@ -7,6 +7,7 @@ use corral_ipc::message::{AppId, FromRouter, Ticket, ToController, ToPrototype, 
 use corral_sys::signal::Signal;
 
 use super::Supervisor;
+use crate::app::Phase;
 use crate::apply::{Build, Event, Job};
 
 /// Most event loops of a router: more than this many eventfds would not fit one message.
@@ -85,9 +86,9 @@ impl Supervisor {
                 self.router.is_ready = true;
                 self.advance(Event::RouterReady);
             }
-            FromRouter::Prepared { generation, error } => {
+            FromRouter::Prepared { generation, outcome } => {
                 if self.apply.as_ref().is_some_and(|apply| apply.is_about(generation)) {
-                    self.advance(Event::Prepared(error.map_or(Ok(()), Err)));
+                    self.advance(Event::Prepared(outcome));
                 }
             }
             FromRouter::Committed { generation } => {
@@ -118,7 +119,9 @@ impl Supervisor {
             let reason = "the application is being stopped".to_owned();
             return self.tell_router(&ToRouter::WorkerFailed { app: id, reason });
         };
+        let is_dormant = app.phase == Phase::Dormant;
         match app.want_one_more() {
+            Ok(()) if is_dormant => self.start_prototype(id),
             Ok(()) => self.fork_next(id),
             Err(reason) => self.tell_router(&ToRouter::WorkerFailed { app: id, reason }),
         }

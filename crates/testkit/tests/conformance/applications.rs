@@ -1,7 +1,7 @@
 //! What applications of all languages have in common (section 20). How processes come and go is in `lifecycle`,
 //! what scripts see of it in `php`.
 
-use corral_testkit::{Daemon, Site, daemon, php_app, site};
+use corral_testkit::{Daemon, Site, daemon, eventually, php_app, site};
 use serde_json::{Value, json};
 
 const REFUSED: &str = "Invalid configuration.";
@@ -62,6 +62,45 @@ fn numbers_of_processes_are_checked() {
     check(json!({ "idle_timeout": -1 }), "The \"idle_timeout\" number must not be negative.");
     check(json!({ "idle_timeout": 2_147_484 }), "The \"idle_timeout\" number must not exceed 2147483.");
     check(json!({ "min": 1 }), "Unknown parameter \"min\".");
+}
+
+/// An application that keeps no idle workers is not started, and so not tested, before its first request.
+///
+/// Options: applications.{N}.processes.spare
+#[test]
+fn without_spare_processes_nothing_is_started_before_it_is_needed() {
+    let site = site();
+    let app = json!({ "type": "php", "root": site.path("later"), "processes": { "max": 2, "spare": 0 } });
+    let server = daemon().config(json!({ "applications": { "app": app } })).start();
+    let figures = || server.control().get("/status/applications/app").json();
+    assert_eq!(figures()["processes"], json!({ "running": 0, "starting": 0, "idle": 0 }));
+    assert_eq!(figures().get("last_error"), None);
+    server.expect_processes("\"app\" prototype", 0);
+    server.get("/").expect(503);
+    let figures = figures();
+    assert!(figures["last_error"].as_str().is_some_and(|error| error.contains("later")), "{figures}");
+    site.write("later/index.php", "<?php echo 'here';");
+    eventually("it is tried again", || (server.get("/").status == 200).then_some(()));
+    server.get("/").expect(200).expect_body("here");
+}
+
+/// Each costs nothing before it is used.
+#[test]
+fn there_may_be_many_applications() {
+    let site = site().file("index.php", "<?php echo 'x';");
+    let app = json!({ "type": "php", "root": site.root(), "processes": { "spare": 0 } });
+    let apps: serde_json::Map<_, _> = (0..999).map(|n| (format!("app-{n}"), app.clone())).collect();
+    let config =
+        json!({ "applications": apps, "routes": [{ "action": { "pass": "applications/app-998" } }] });
+    let server = daemon().config(config).start();
+    server.get("/").expect(200).expect_body("x");
+    assert_eq!(server.processes().iter().filter(|process| process.name.contains("app-")).count(), 2);
+    let long = "x".repeat(1024 * 1024);
+    server
+        .control()
+        .put("/config/applications", &json!({ long.as_str(): app, "app-998": app }))
+        .expect_done();
+    server.get("/").expect(200).expect_body("x");
 }
 
 /// Unit takes negative limits, with undefined results; nobody can depend on that.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use corral_testkit::{Daemon, daemon, eventually, site};
+use corral_testkit::{Address, Authority, Client, Daemon, TlsClient, daemon, eventually, site};
 use serde_json::{Value, json};
 
 fn mode(server: &Daemon, name: &str) -> u32 {
@@ -102,7 +102,7 @@ fn a_port_that_is_taken_is_tried_again_while_the_rest_runs() {
     server.control().put("/config/routes/0/action/return", &json!(201)).expect_done();
     drop(stranger);
     eventually("the listener is bound", || {
-        corral_testkit::Client::try_connect(taken).ok().map(|mut client| client.get("/").expect(201))
+        Client::try_connect(taken).ok().map(|mut client| client.get("/").expect(201))
     });
     eventually("the status is clean", || {
         server.control().get("/status").json().get("listeners").is_none().then_some(())
@@ -132,6 +132,98 @@ fn an_application_that_cannot_start_is_503_until_it_can() {
     assert_eq!(status["applications"]["php"].get("last_error"), None, "{status}");
 }
 
+/// A listener that cannot have its TLS must cost no other, and answer nobody itself.
+#[test]
+fn a_certificate_that_cannot_be_used_costs_only_its_listener() {
+    let authority = Authority::new("Test");
+    let (good, other) = (authority.server("good", &["localhost"]), authority.server("other", &["localhost"]));
+    let mut server = daemon().routes(json!([{ "action": { "return": 200 } }])).start();
+    let control = server.control();
+    control.put_text("/certificates/good", &good.pem()).0.expect(200);
+    control.put_text("/certificates/mixed", &format!("{}{}", good.certificate, other.key)).0.expect(200);
+    let mut config = control.get("/config").json();
+    let addresses = [Address::fresh(), Address::fresh(), Address::fresh()];
+    for (address, certificate) in addresses.iter().zip(["good", "mixed", "missing"]) {
+        config["listeners"][address.to_string()] =
+            json!({ "pass": "routes", "tls": { "certificate": certificate } });
+    }
+    restart_with(&mut server, &config.to_string());
+    let control = server.control();
+    let client = TlsClient::new(&authority);
+    let get = |address: Address| Client::try_connect_tls(address.socket(), &client, "localhost");
+    server.get("/").expect(200);
+    get(addresses[0]).expect("it has its certificate").get("/").expect(200);
+    let status = control.get("/status/listeners").json();
+    for (address, reason) in addresses[1..].iter().zip(["does not belong to its first", "is missing"]) {
+        assert!(Client::try_connect(address.socket()).is_err(), "{address} answers nobody");
+        let told = status[address.to_string()]["last_error"].as_str().unwrap_or_default();
+        assert!(told.contains(reason), "{status}");
+    }
+    assert_eq!(control.get("/config").json(), config);
+    // What is broken does not keep others from being changed, but nothing more may break.
+    control.put("/config/routes/0/action/return", &json!(201)).expect_done();
+    get(addresses[0]).expect("it has its certificate").get("/").expect(201);
+    let listener = format!("/config/listeners/{}/tls/certificate", addresses[0]);
+    control.put(&listener, &json!("mixed")).expect_refused(500, "Failed to apply new configuration.");
+    // Each comes up with the certificate that it waits for.
+    control.put_text("/certificates/missing", &good.pem()).0.expect(200);
+    get(addresses[2]).expect("it has its certificate").get("/").expect(201);
+    control.put_text("/certificates/mixed?replace=true", &other.pem()).0.expect(200);
+    get(addresses[1]).expect("it has its certificate").get("/").expect(201);
+    assert_eq!(control.get("/status").json().get("listeners"), None);
+}
+
+#[test]
+fn what_is_wrong_in_a_stored_document_costs_as_little_as_possible() {
+    let site = site().file("index.php", "<?php echo 'here';");
+    let mut server = daemon().start_unconfigured();
+    let good = json!({ "type": "php", "root": site.root(), "script": "index.php" });
+    let mut config = server.with_listener(json!({
+        "nonsense": 1,
+        "settings": { "http": { "idle_timeout": "long", "log_route": true } },
+        "routes": {
+            "main": [
+                { "match": { "uri": "/good" }, "action": { "pass": "applications/good" } },
+                { "match": { "uri": "/snake" }, "action": { "pass": "applications/snake" } },
+                { "match": { "uri": "/typo" }, "action": { "pass": "applications/typo" } },
+                { "match": { "uri": "/closed" }, "action": { "pass": "routes/broken" } },
+            ],
+            "broken": [{ "match": { "source": "10.0.0.0/99" }, "action": { "return": 403 } }, { "action": { "return": 200 } }]
+        },
+        "applications": {
+            "good": good,
+            "snake": { "type": "python 3.11", "module": "wsgi", "path": "/srv" },
+            "typo": { "type": "php", "rot": "/srv" },
+        }
+    }));
+    config["listeners"] = json!({
+        server.address().to_string(): { "pass": "routes/main" },
+        "nowhere:80": { "pass": "routes/main" },
+    });
+    restart_with(&mut server, &config.to_string());
+    server.get("/good").expect(200).expect_body("here");
+    for path in ["/snake", "/typo", "/closed"] {
+        server.get(path).expect(503);
+    }
+    let status = server.control().get("/status/applications").json();
+    let reason = |app: &str| status[app]["last_error"].as_str().unwrap_or_default();
+    assert!(reason("snake").contains("\"python\""), "{status}");
+    assert!(reason("typo").contains("Unknown parameter \"rot\""), "{status}");
+    let now = server.control().get("/config").json();
+    assert_eq!(now["settings"], json!({ "http": { "log_route": true } }));
+    assert_eq!(now["applications"], config["applications"]);
+    assert_eq!(now["listeners"].as_object().map(serde_json::Map::len), Some(1));
+    // What could not be used does not count when other parts are changed, as long as it stays as it is.
+    server.control().put("/config/settings/http/log_route", &json!(false)).expect_done();
+    assert_eq!(copies(&server), [config.to_string()], "nothing of it is lost");
+    let refused = server.control().put("/config/applications/typo/rot", &json!("/other"));
+    refused.expect_refused(400, "Invalid configuration.");
+    server.get("/good").expect(200);
+    server.get("/snake").expect(503);
+    server.control().put("/config/applications/typo", &good).expect_done();
+    server.get("/typo").expect(200).expect_body("here");
+}
+
 #[test]
 fn a_log_that_cannot_be_opened_does_not_stop_the_rest() {
     let mut server = daemon().routes(json!([{ "action": { "return": 200 } }])).start();
@@ -151,7 +243,7 @@ fn a_dead_unix_socket_is_replaced() {
     let address = format!("unix:{}", path.display());
     let config = json!({ "listeners": { address: { "pass": "routes" } }, "routes": [{ "action": { "return": 200 } }] });
     server.control().put("/config", &config).expect_done();
-    corral_testkit::Client::try_connect_unix(&path).expect("it listens").get("/").expect(200);
+    Client::try_connect_unix(&path).expect("it listens").get("/").expect(200);
     server.control().delete("/config").expect_done();
     assert!(!path.exists());
 }

@@ -13,7 +13,7 @@ fn application(members: &str) -> AppSpec {
 
 #[track_caller]
 fn php(spec: AppSpec) -> PhpSpec {
-    let RuntimeSpec::Php(php) = spec.runtime;
+    let RuntimeSpec::Php(php) = spec.runtime else { panic!("{spec:?}") };
     php
 }
 

@@ -159,6 +159,7 @@ impl ResponseHead {
         self.len = len;
         self.status = parsed.code.filter(|&status| status >= 100).ok_or(ResponseError::BadStatus)?;
         self.version_minor = parsed.version.unwrap_or_default();
+        self.fields.reserve(parsed.headers.len());
         for header in &*parsed.headers {
             self.take_field(buf, header.name.as_bytes(), header.value)?;
         }

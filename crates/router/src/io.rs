@@ -75,8 +75,11 @@ impl Stream {
     /// Waits until the client is gone, or has at least said that it sends nothing more; where that is
     /// `usual`, because the client has announced it, until the connection is broken. Cancel safe.
     pub(crate) async fn gone(&self, usual: bool) {
-        if !usual && (self.is_read() || self.socket.is_finished().await) {
-            return;
+        if !usual {
+            // Cheaper to wait for than the end alone, and nearly always neither comes.
+            if self.is_read() || self.readable().await.is_err() || self.socket.is_finished().await {
+                return;
+            }
         }
         // What the client has sent on is for later.
         self.socket.broken().await;

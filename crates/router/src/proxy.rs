@@ -29,7 +29,7 @@ use corral_config::upstream::Balance;
 
 pub(crate) use self::checks::Checks;
 use self::connect::connect;
-use self::exchange::{Answer, Broken, Exchange};
+use self::exchange::{Answer, Broken, Exchange, Request};
 use self::failure::{Failure, Retry};
 use self::group::Tried;
 pub(crate) use self::group::{LoopGroup, LoopGroups, LoopServer, LoopServers};
@@ -47,11 +47,12 @@ use crate::transaction::{Gone, Transaction};
 
 /// Answers a request by a server of a group.
 pub(crate) async fn answer(tx: &mut Transaction<'_>, group: &LoopGroup) -> Result<(), Gone> {
-    let mut key = buffers::take();
-    if let Balance::Hash(template) = &group.shared.upstream.balance
-        && let Err(exception) = template.render(&mut tx.variables(), &mut key)
-    {
-        return tx.fail_script(&exception).await;
+    let mut key = Vec::new();
+    if let Balance::Hash(template) = &group.shared.upstream.balance {
+        key = buffers::take();
+        if let Err(exception) = template.render(&mut tx.variables(), &mut key) {
+            return tx.fail_script(&exception).await;
+        }
     }
     let upload = match Upload::begin(tx).await {
         Ok(upload) => upload,
@@ -147,7 +148,8 @@ impl Attempts<'_> {
             let is_kept = kept.is_some();
             let line = match kept {
                 Some(line) => line,
-                None => match open(tx, server).await {
+                // In a box of its own, so that a request on a kept connection is not as large.
+                None => match Box::pin(open(tx, server)).await {
                     Ok(line) => line,
                     Err(failure) => return Ok(Outcome::Failed(failure)),
                 },
@@ -174,10 +176,8 @@ impl Attempts<'_> {
         let mut head = buffers::take();
         request::append_head(tx, &server.shared, self.upload.length(), &mut head);
         let upload = &mut self.upload;
-        let exchange = Exchange { line: &mut line, upload, timeouts, request: &head, n_sent: 0 };
-        let exchanged = exchange.run(tx).await;
-        buffers::give(head);
-        let mut answer = match exchanged {
+        let exchange = Exchange { line: &mut line, upload, timeouts, request: Request::new(head) };
+        let mut answer = match exchange.run(tx).await {
             Ok(answer) => answer,
             Err(Broken::Server(failure)) => return Ok(Outcome::Failed(failure)),
             Err(Broken::Body(error)) => return Ok(Outcome::Body(error)),
@@ -201,7 +201,7 @@ impl Attempts<'_> {
             if request::wanted_upgrade(tx).is_none() {
                 return Ok(Outcome::Failed(Failure::Switched));
             }
-            tunnel::run(tx, &mut line, answer, timeouts.tunnel).await?;
+            Box::pin(tunnel::run(tx, &mut line, answer, timeouts.tunnel)).await?;
             return Ok(Outcome::Answered);
         }
         let mut relay = Relay { line: &mut line, upload: &mut self.upload, timeouts };

@@ -64,9 +64,7 @@ pub(crate) struct Client {
 pub(crate) async fn run(connection: &mut Connection, work: &mut Work, settings: SlotSettings) -> Next {
     let started = work.started(connection);
     let Work { input, head, .. } = work;
-    let mut rest = buffers::take();
-    rest.extend_from_slice(&input[head.len()..]);
-    input.truncate(head.len());
+    let rest = split_rest(input, head.len());
     let rules = &settings.generation.shared.rules;
     let (incoming, refused) = match Incoming::new(head.framing(), head.expects_continue(), rules) {
         Ok(incoming) => (incoming, None),
@@ -87,8 +85,24 @@ pub(crate) async fn run(connection: &mut Connection, work: &mut Work, settings: 
         buffers::give(path);
     }
     drop(transaction);
-    buffers::give(std::mem::replace(input, rest));
+    if rest.is_empty() {
+        input.clear();
+        buffers::give(rest);
+    } else {
+        buffers::give(std::mem::replace(input, rest));
+    }
     next
+}
+
+/// Takes what follows the head out of the input; most often that is nothing, and costs nothing.
+fn split_rest(input: &mut Vec<u8>, head_len: usize) -> Vec<u8> {
+    if input.len() == head_len {
+        return Vec::new();
+    }
+    let mut rest = buffers::take();
+    rest.extend_from_slice(&input[head_len..]);
+    input.truncate(head_len);
+    rest
 }
 
 /// Answers what is no request: an error page, unless the client has left already, and a log entry.

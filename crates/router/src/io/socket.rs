@@ -1,6 +1,7 @@
 //! Sockets of both kinds behind one face.
 
 use std::fs::File;
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 
@@ -41,12 +42,14 @@ impl Wanted {
 }
 
 impl Socket {
-    /// Waits until there is something to read, or the client has closed. Cancel safe.
+    /// Waits until there is something to read, or the client has closed. Cancel safe. For one task at a time,
+    /// which is why the socket need not keep a list of them.
     pub(crate) async fn readable(&self) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.readable().await,
-            Self::Unix(stream) => stream.readable().await,
-        }
+        poll_fn(|context| match self {
+            Self::Tcp(stream) => stream.poll_read_ready(context),
+            Self::Unix(stream) => stream.poll_read_ready(context),
+        })
+        .await
     }
 
     /// Appends what there is to read; 0 at the end. Cancel safe.
@@ -98,12 +101,13 @@ impl Socket {
         };
     }
 
-    /// Waits until there is room to write. Cancel safe.
+    /// Waits until there is room to write. Cancel safe. For one task at a time, as `readable`.
     pub(crate) async fn writable(&self) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.writable().await,
-            Self::Unix(stream) => stream.writable().await,
-        }
+        poll_fn(|context| match self {
+            Self::Tcp(stream) => stream.poll_write_ready(context),
+            Self::Unix(stream) => stream.poll_write_ready(context),
+        })
+        .await
     }
 
     /// Writes as much of the pieces as there is room for.

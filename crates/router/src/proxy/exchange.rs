@@ -71,9 +71,43 @@ pub(crate) struct Exchange<'e> {
     pub(crate) line: &'e mut Line,
     pub(crate) upload: &'e mut Upload,
     pub(crate) timeouts: &'e Timeouts,
-    /// The request's head.
-    pub(crate) request: &'e [u8],
-    pub(crate) n_sent: usize,
+    /// The request's head, as far as it was not sent.
+    pub(crate) request: Request,
+}
+
+/// A head on its way out, whose buffer is given back as soon as it is gone.
+pub(crate) struct Request {
+    bytes: Vec<u8>,
+    n_sent: usize,
+}
+
+impl Request {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes, n_sent: 0 }
+    }
+
+    fn pending(&self) -> &[u8] {
+        &self.bytes[self.n_sent..]
+    }
+
+    fn advance(&mut self, n: usize) {
+        self.n_sent += n;
+        if self.pending().is_empty() {
+            self.abandon();
+        }
+    }
+
+    /// Nothing more of it is sent.
+    fn abandon(&mut self) {
+        self.n_sent = 0;
+        buffers::give(std::mem::take(&mut self.bytes));
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        self.abandon();
+    }
 }
 
 impl Exchange<'_> {
@@ -85,7 +119,7 @@ impl Exchange<'_> {
             if let Err(error) = self.send() {
                 // The server may have answered before it closed.
                 self.upload.abandon();
-                self.n_sent = self.request.len();
+                self.request.abandon();
                 send_error = Some(error);
             }
             if let Some(body) = read_client_now(tx, self.upload) {
@@ -111,20 +145,20 @@ impl Exchange<'_> {
 
     /// Sends as much as there is room for.
     fn send(&mut self) -> io::Result<()> {
-        while self.n_sent < self.request.len() {
-            let head = &self.request[self.n_sent..];
+        while !self.request.pending().is_empty() {
+            let head = self.request.pending();
             let pieces = [IoSlice::new(head), IoSlice::new(self.upload.pending())];
             let pieces = if self.upload.pending().is_empty() { &pieces[..1] } else { &pieces[..] };
             let Some(n) = write_now(self.line, pieces)? else { return Ok(()) };
             let n_head = n.min(head.len());
-            self.n_sent += n_head;
+            self.request.advance(n_head);
             self.upload.advance(n - n_head)?;
         }
         send_body(self.line, self.upload)
     }
 
     fn is_blocked(&self) -> bool {
-        self.n_sent < self.request.len() || !self.upload.pending().is_empty()
+        !self.request.pending().is_empty() || !self.upload.pending().is_empty()
     }
 
     async fn next_event(&mut self, tx: &mut Transaction<'_>, input: &mut Vec<u8>) -> Event {
@@ -191,9 +225,13 @@ pub(crate) async fn next_event(
         Event::Gone
     };
     let server = async {
-        if wants_room && line.ready(Wanted { bytes: true, room: true }).await.is_ok_and(|ready| !ready.bytes)
-        {
-            return Event::Room;
+        // A buffer is taken when there is something to put into it: many requests wait at a time.
+        if wants_room {
+            if line.ready(Wanted { bytes: true, room: true }).await.is_ok_and(|ready| !ready.bytes) {
+                return Event::Room;
+            }
+        } else if let Err(error) = line.readable().await {
+            return Event::Received(Err(error));
         }
         if input.capacity() == 0 {
             *input = buffers::take();

@@ -43,6 +43,14 @@ impl Line {
         }
     }
 
+    /// Waits until `read` has something to do. Cancel safe.
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        if self.tls.as_ref().is_some_and(|session| session.wants_room()) {
+            return Ok(());
+        }
+        self.socket.readable().await
+    }
+
     /// Waits until it is ready for something that is wanted. Cancel safe.
     pub(crate) async fn ready(&self, mut wanted: Wanted) -> io::Result<Wanted> {
         wanted.room |= self.tls.as_ref().is_some_and(|session| session.wants_room());

@@ -54,7 +54,8 @@ impl Relay<'_> {
             None
         } else {
             writer.send(tx, piece).await?;
-            self.pass_on(tx, writer, &mut download, input).await?
+            // In a box of its own: a short response, which came with its head, needs none of it.
+            Box::pin(self.pass_on(tx, writer, &mut download, input)).await?
         };
         Ok(match failure {
             Some(failure) => Relayed::Cut(failure),

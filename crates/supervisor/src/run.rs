@@ -95,6 +95,12 @@ fn prepare(options: &DaemonOptions, unprivileged: Option<Unprivileged>) -> anyho
     if let Err(error) = process::raise_descriptor_limit() {
         tracing::warn!("raise the limit of open descriptors: {error}");
     }
+    if unprivileged.is_none() && options.console.is_none() {
+        tracing::warn!(
+            "not started as root: everything runs as the user who started it, and applications cannot have \
+             users of their own"
+        );
+    }
     let credentials = unprivileged.as_ref().map(|user| user.credentials.clone());
     let launcher = Launcher::new(unprivileged, options.internal_arguments.clone());
     let launcher = launcher.context("prepare to start processes")?;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use corral_testkit::{Authority, Daemon, daemon, eventually, php_app, site};
+use corral_testkit::{Authority, Daemon, PATIENCE, daemon, eventually, php_app, site, within};
 use serde_json::json;
 
 use crate::tool::{Tool, text};
@@ -104,6 +104,39 @@ fn a_daemon_goes_to_the_background_and_makes_its_folders() {
     assert_eq!(modes, (0o660, 0o600, 0o755));
     assert!(number.ends_with('\n') && answer.success, "{answer:#?}");
     assert!(!pid.exists() && !control.exists(), "nothing is left");
+}
+
+#[test]
+fn a_daemon_without_root_says_what_it_cannot_do() {
+    use std::os::unix::process::CommandExt;
+    if !rustix::process::geteuid().is_root() {
+        return; // every other test is one of this
+    }
+    let site = site().writable_folder("run");
+    let [control, pid, log, state] =
+        ["run/control", "run/pid", "run/log", "run/state"].map(|name| site.path(name));
+    let control = format!("unix:{}", control.display());
+    let options = [
+        ("--control", &*control),
+        ("--pid", text(&pid)),
+        ("--log", text(&log)),
+        ("--statedir", text(&state)),
+    ];
+    let mut command = std::process::Command::new(&corral_testkit::executables().corral);
+    command.args(["daemon", "--no-daemon"]).args(options.iter().flat_map(|(name, value)| [*name, *value]));
+    let mut child = command.uid(65_534).gid(65_534).spawn().expect("corral starts");
+    let refused = within(PATIENCE, || {
+        let app = r#"{"applications": {"a": {"type": "php", "root": "/", "user": "root"}}}"#;
+        let ended = Tool::new(&["config", "set", "--control", &control]).input(app).run();
+        ended.stderr.contains("Failed to apply").then_some(ended)
+    });
+    corral_testkit::signal(child.id(), corral_testkit::Signal::TERM);
+    child.wait().expect("it is our child");
+    let log = fs::read_to_string(&log).unwrap_or_default();
+    let refused = refused.unwrap_or_else(|| panic!("the API does not answer\n{log}"));
+    assert!(refused.stderr.contains("start the daemon as root"), "{refused:?}");
+    let warning = log.lines().find(|line| line.contains("[warn]")).unwrap_or_default();
+    assert!(warning.contains("not started as root"), "{log}");
 }
 
 #[test]

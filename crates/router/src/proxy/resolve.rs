@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use corral_config::upstream::Host;
 use hickory_resolver::TokioResolver;
+use hickory_resolver::net::NetError;
 use tokio::sync::watch;
 
 /// A look-up holds for at least and at most this long, whatever its records say: the first for the sake of the
@@ -59,7 +60,7 @@ impl Resolver {
         }
         let name = Arc::new(Name { host: host.clone(), known: watch::Sender::new(Known::default()) });
         names.insert(host.clone(), Arc::downgrade(&name));
-        tokio::spawn(keep_up(Arc::downgrade(&name)));
+        tokio::spawn(keep_up(Arc::downgrade(&name), system));
         Some(name)
     }
 }
@@ -72,9 +73,7 @@ impl Name {
         Addresses { known, current: Arc::default() }
     }
 
-    async fn look_up(&self) -> Result<(Vec<IpAddr>, Duration), hickory_resolver::net::NetError> {
-        // A new one each time: the system's files may have changed, and its cache has nothing that would hold.
-        let resolver = TokioResolver::builder_tokio()?.build()?;
+    async fn look_up(&self, resolver: &TokioResolver) -> Result<(Vec<IpAddr>, Duration), NetError> {
         let found = resolver.lookup_ip(format!("{}.", self.host)).await;
         // A name without dots may be completed by the system's search list.
         let found = match found {
@@ -86,8 +85,11 @@ impl Name {
     }
 
     /// Looks the name up; how long that holds, or what went wrong.
-    async fn refresh(&self) -> Result<Duration, String> {
-        let found = self.look_up().await.map_err(|error| error.to_string());
+    async fn refresh(&self, resolver: Result<TokioResolver, NetError>) -> Result<Duration, String> {
+        let found = match &resolver {
+            Ok(resolver) => self.look_up(resolver).await.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
         let (mut addresses, ttl) = match found {
             Ok((addresses, _)) if addresses.is_empty() => {
                 self.known.send_modify(|known| known.tried = true);
@@ -110,12 +112,18 @@ impl Name {
     }
 }
 
-/// Looks a name up until nobody needs it any more.
-async fn keep_up(name: Weak<Name>) {
+/// What asks the name servers that the system is set up with.
+fn system() -> Result<TokioResolver, NetError> {
+    TokioResolver::builder_tokio()?.build()
+}
+
+/// Looks a name up until nobody needs it any more, each time with a new resolver: the system's files may have
+/// changed, and its cache has nothing that would hold.
+async fn keep_up(name: Weak<Name>, resolver: impl Fn() -> Result<TokioResolver, NetError>) {
     let mut retry = FIRST_RETRY;
     loop {
         let Some(name) = name.upgrade() else { return };
-        let pause = match name.refresh().await {
+        let pause = match name.refresh(resolver()).await {
             Ok(ttl) => {
                 retry = FIRST_RETRY;
                 ttl
@@ -147,3 +155,6 @@ impl Addresses {
         let _ = self.known.wait_for(|known| known.tried).await;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -79,6 +79,16 @@ impl BindError {
     }
 }
 
+impl BindError {
+    /// Logs what the system has refused in Unit's words, which people look for (UNIT-COMPAT 6.1).
+    fn alert(&self) {
+        if let Self::System { address, source } = self {
+            let number = source.raw_os_error().unwrap_or_default();
+            tracing::error!(target: "alert", "bind(\"{address}\") failed ({number}: {})", reason(source));
+        }
+    }
+}
+
 /// The system's words without the number that the standard library adds.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
@@ -123,7 +133,10 @@ pub(crate) fn bind_all(
         match bound {
             Ok(bound) => all.push(bound),
             Err(error) if tolerate(&error) => failed.push(error),
-            Err(error) => return Err(error),
+            Err(error) => {
+                error.alert();
+                return Err(error);
+            }
         }
     }
     Ok((all, failed))

@@ -102,8 +102,13 @@ impl Session {
             }
             if !self.connection.is_handshaking() {
                 // What is left to be said goes with the first reply, unless the client waits for it.
-                let said = if out.is_empty() { self.flush_all(socket).await } else { Ok(()) };
-                return said.map_or_else(Handshake::Failed, |()| Handshake::Done);
+                if !out.is_empty() {
+                    return Handshake::Done;
+                }
+                if self.outgoing.bytes.is_empty() {
+                    socket.acknowledge();
+                }
+                return self.flush_all(socket).await.map_or_else(Handshake::Failed, |()| Handshake::Done);
             }
             match self.fill(socket, 0).await {
                 Ok(0) => return Handshake::Failed(io::ErrorKind::UnexpectedEof.into()),

@@ -10,6 +10,7 @@ mod accept;
 mod access_log;
 mod app;
 mod application;
+mod authorities;
 mod body;
 mod buffers;
 mod clock;

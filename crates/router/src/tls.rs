@@ -27,6 +27,7 @@ use self::names::ServerNames;
 pub(crate) use self::peer::Peer;
 pub(crate) use self::session::{Handshake, Session};
 use self::tickets::Ticketer;
+use crate::authorities::{Authorities, Clients};
 
 /// TLS of one listener.
 pub(crate) struct TlsContext {
@@ -129,21 +130,25 @@ fn verifier(
     provider: Arc<CryptoProvider>,
 ) -> anyhow::Result<Arc<dyn ClientCertVerifier>> {
     let mut roots = RootCertStore::empty();
+    let mut trusted = Vec::new();
     for asset in authorities {
         let bundle =
             Bundle::parse(&asset.bytes).with_context(|| format!("certificate \"{}\"", asset.name))?;
         for certificate in bundle.chain {
-            roots.add(certificate).map_err(|error| {
+            roots.add(certificate.clone()).map_err(|error| {
                 anyhow!("certificate \"{}\" cannot be used as an authority: {error}", asset.name)
             })?;
+            trusted.push(certificate);
         }
     }
+    let authorities = Authorities::new(trusted, provider.signature_verification_algorithms);
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
     let builder = match client.verify {
         Verify::Required => builder,
         Verify::Optional => builder.allow_unauthenticated(),
     };
-    builder.build().context("build the verification of client certificates")
+    let usual = builder.build().context("build the verification of client certificates")?;
+    Ok(Arc::new(Clients { usual, authorities }))
 }
 
 /// How sessions are resumed: with tickets if they are on, else from the server's memory.

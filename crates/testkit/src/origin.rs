@@ -5,6 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -55,12 +56,14 @@ impl Origin {
             CertificateDer::pem_slice_iter(pem.as_bytes()).map(|found| found.expect("a certificate"));
         let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).expect("a private key");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let key = provider.key_provider.load_private_key(key).expect("a valid key");
+        // It is for the client to say what is wrong with it.
+        let certified = CertifiedKey::new(certificates.collect(), key);
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("versions of TLS")
             .with_no_client_auth()
-            .with_single_cert(certificates.collect(), key)
-            .expect("a certificate with its key");
+            .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
         Self::start_with(Some(Arc::new(config)), serve)
     }
 

@@ -1,5 +1,6 @@
 //! TLS for tests: an authority that signs whatever is asked for, and what a client needs to know.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rcgen::{
@@ -7,6 +8,7 @@ use rcgen::{
     KeyUsagePurpose,
 };
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -24,6 +26,19 @@ pub struct Bundle {
 }
 
 impl Bundle {
+    /// One of `tests/fixtures/version1`, which `openssl x509` has made and rcgen cannot make: an `authority.pem`,
+    /// `signed.pem` by it for `origin.example`, and `forged.pem` by another of the same name.
+    ///
+    /// # Panics
+    /// When there is no such file.
+    #[must_use]
+    pub fn of_version_1(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/version1");
+        let pem = std::fs::read_to_string(folder.join(name)).expect("a fixture");
+        let (certificate, key) = pem.split_at(pem.find("-----BEGIN PRIVATE KEY").expect("a key"));
+        Self { certificate: certificate.to_owned(), key: key.to_owned() }
+    }
+
     /// As it is uploaded.
     #[must_use]
     pub fn pem(&self) -> String {
@@ -162,9 +177,10 @@ impl TlsClient {
                 let certificate = CertificateDer::from_pem_slice(bundle.certificate.as_bytes());
                 let key = PrivateKeyDer::from_pem_slice(bundle.key.as_bytes());
                 let chain = vec![certificate.expect("rcgen writes PEM")];
-                builder
-                    .with_client_auth_cert(chain, key.expect("rcgen writes PEM"))
-                    .expect("a valid identity")
+                let key = self.provider.key_provider.load_private_key(key.expect("rcgen writes PEM"));
+                // It is for the server to say what is wrong with it.
+                let identity = CertifiedKey::new(chain, key.expect("a valid key"));
+                builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity)))
             }
             None => builder.with_no_client_auth(),
         };

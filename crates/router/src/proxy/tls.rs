@@ -9,12 +9,14 @@ use corral_config::address::ListenAddress;
 use corral_config::plan::Assets;
 use corral_config::upstream::{Host, Origin, UpstreamTls};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 pub(crate) use self::session::Session;
+use crate::authorities::{Authorities, Servers};
 
 /// How a server is spoken to and who it has to be.
 pub(crate) struct TlsTarget {
@@ -44,6 +46,8 @@ pub(crate) enum TlsError {
     NoRoots,
     #[error(transparent)]
     Protocol(#[from] rustls::Error),
+    #[error(transparent)]
+    Verifier(#[from] VerifierBuilderError),
 }
 
 impl<'a> Trust<'a> {
@@ -65,10 +69,12 @@ impl<'a> Trust<'a> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let builder = builder.with_safe_default_protocol_versions()?;
-        let builder = if tls.verify {
-            builder.with_root_certificates(self.roots(tls.ca.as_deref())?)
-        } else {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+        let builder = match (tls.verify, &tls.ca) {
+            (false, _) => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider))),
+            (true, None) => builder.with_root_certificates(system_roots()?),
+            (true, Some(bundle)) => {
+                builder.dangerous().with_custom_certificate_verifier(self.verifier(bundle, provider)?)
+            }
         };
         let mut config = builder.with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -77,12 +83,18 @@ impl<'a> Trust<'a> {
         Ok(config)
     }
 
-    fn roots(&self, bundle: Option<&str>) -> Result<Arc<RootCertStore>, TlsError> {
-        let Some(name) = bundle else { return system_roots() };
+    /// Believes what the certificates of a bundle vouch for.
+    fn verifier(&self, name: &str, provider: Arc<CryptoProvider>) -> Result<Arc<Servers>, TlsError> {
         let asset = self.assets.certificate(name).ok_or_else(|| TlsError::NoBundle(name.to_owned()))?;
+        let trusted: Vec<_> = CertificateDer::pem_slice_iter(&asset.bytes).flatten().collect();
         let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(CertificateDer::pem_slice_iter(&asset.bytes).flatten());
-        if roots.is_empty() { Err(TlsError::EmptyBundle(name.to_owned())) } else { Ok(Arc::new(roots)) }
+        roots.add_parsable_certificates(trusted.iter().cloned());
+        if roots.is_empty() {
+            return Err(TlsError::EmptyBundle(name.to_owned()));
+        }
+        let authorities = Authorities::new(trusted, provider.signature_verification_algorithms);
+        let usual = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()?;
+        Ok(Arc::new(Servers { usual, authorities }))
     }
 }
 

@@ -1,6 +1,7 @@
 //! TLS (UNIT-COMPAT 7), and certificates of clients.
 
 use corral_testkit::{Address, Authority, Bundle, Client, ControlReply, Daemon, Request, TlsClient, daemon};
+use rustls::version::{TLS12, TLS13};
 use rustls_pki_types::CertificateDer;
 use serde_json::{Value, json};
 
@@ -217,7 +218,7 @@ fn a_key_of_another_certificate_is_found_when_it_is_applied() {
 #[test]
 fn commands_limit_what_is_spoken() {
     let setup = Setup::start(&["a=localhost"], json!({ "certificate": "a" }));
-    let (tls12, tls13) = ([&rustls::version::TLS12], [&rustls::version::TLS13]);
+    let (tls12, tls13) = ([&TLS12], [&TLS13]);
     let served = |commands: Value, client: &TlsClient| {
         setup.put(json!({ "certificate": "a", "conf_commands": commands })).expect_done();
         setup.is_served(client)
@@ -279,7 +280,7 @@ fn sessions_are_resumed_when_they_are_kept_somewhere() {
         (json!({ "tickets": ["AAAA".repeat(26) + "AAA=", key] }), true),
     ] {
         setup.put(json!({ "certificate": "a", "session": session })).expect_done();
-        for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        for version in [&TLS12, &TLS13] {
             let client = setup.client().versions(&[version]);
             assert_eq!(resumes(&setup, &client), expect, "{session} {version:?}");
         }
@@ -384,6 +385,30 @@ fn clients_show_certificates() {
     assert!(told(&setup.client().without_name()).contains("384//NONE//"));
     let plain = daemon().routes(json!([{ "action": { "return": 301, "location": SCRIPT } }])).start();
     plain.get("/").expect_field("Location", "//////");
+}
+
+/// `openssl x509 -req` makes certificates of version 1 unless it is told otherwise, and `openssl req -x509`
+/// authorities that are used as they are.
+#[test]
+fn clients_show_what_openssl_makes() {
+    let setup = Setup::start(&["a=localhost"], json!({ "certificate": "a" }));
+    let fixture = Bundle::of_version_1;
+    upload(&setup.daemon, "old", &fixture("authority.pem").pem()).0.expect(200);
+    let itself = Authority::new("Itself").bundle();
+    upload(&setup.daemon, "itself", &itself.pem()).0.expect(200);
+    let with = |bundle: &Bundle| setup.client().identity(bundle);
+    setup.put(json!({ "certificate": "a", "client": { "ca": ["old", "itself"] } })).expect_done();
+    for versions in [&[&TLS12][..], &[&TLS13]] {
+        assert!(setup.is_served(&with(&fixture("signed.pem")).versions(versions)), "{versions:?}");
+        assert!(setup.is_served(&with(&itself).versions(versions)), "{versions:?}");
+        // Another authority of the same name has signed it.
+        assert!(!setup.is_served(&with(&fixture("forged.pem")).versions(versions)), "{versions:?}");
+        // It is shown without its key.
+        let stolen = Bundle { certificate: fixture("signed.pem").certificate, ..itself.clone() };
+        assert!(!setup.is_served(&with(&stolen).versions(versions)), "{versions:?}");
+    }
+    setup.put(json!({ "certificate": "a", "client": { "ca": "itself" } })).expect_done();
+    assert!(!setup.is_served(&with(&fixture("signed.pem"))));
 }
 
 #[test]

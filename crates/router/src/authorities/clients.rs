@@ -1,0 +1,75 @@
+//! Certificates of clients.
+
+use std::sync::Arc;
+
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+
+use super::Authorities;
+
+/// Verifies clients.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    /// Decides, as long as it does not refuse.
+    pub(crate) usual: Arc<dyn ClientCertVerifier>,
+    pub(crate) authorities: Authorities,
+}
+
+impl ClientCertVerifier for Clients {
+    fn offer_client_auth(&self) -> bool {
+        self.usual.offer_client_auth()
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        self.usual.client_auth_mandatory()
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.usual.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.usual.verify_client_cert(end_entity, intermediates, now).or_else(|error| {
+            if self.authorities.vouch_for(end_entity, now) {
+                Ok(ClientCertVerified::assertion())
+            } else {
+                Err(error)
+            }
+        })
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.usual.verify_tls12_signature(message, certificate, signed).or_else(|error| {
+            let verified = self.authorities.verify_tls12(message, certificate, signed);
+            verified.map(|()| HandshakeSignatureValid::assertion()).map_err(|_| error)
+        })
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.usual.verify_tls13_signature(message, certificate, signed).or_else(|error| {
+            let verified = self.authorities.verify_tls13(message, certificate, signed);
+            verified.map(|()| HandshakeSignatureValid::assertion()).map_err(|_| error)
+        })
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.usual.supported_verify_schemes()
+    }
+}

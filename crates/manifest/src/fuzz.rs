@@ -38,8 +38,9 @@ fn check_places(faults: &[Fault], sources: &[Source]) {
     assert!(!faults.is_empty(), "a refusal without a reason");
     for Fault { place, .. } in faults {
         let source = place.file.parse::<usize>().ok().and_then(|idx| sources.get(idx));
-        let n_lines =
-            source.map_or(1, |source| source.text.iter().filter(|&&byte| byte == b'\n').count() + 1);
+        // YAML takes a carriage return alone for the end of a line too.
+        let ends_line = |byte: &&u8| matches!(**byte, b'\n' | b'\r');
+        let n_lines = source.map_or(1, |source| source.text.iter().filter(ends_line).count() + 1);
         assert!((1..=n_lines).contains(&place.line) && place.column > 0, "{place} is outside");
     }
 }

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from .servers import Corral, Nginx, Server, ServerFailed, Setup, free_port, put
-from .workloads import N_HOSTS, N_ROUTES, route
+from .workloads import FULL, N_HOSTS, N_ROUTES, route
 
 # Curve or length of the key, as `openssl req` wants it.
 KEYS = {
@@ -67,18 +67,22 @@ class NginxRoutes(_Routes, Nginx):
 
 
 class _Tls(Server):
-    """A port for each kind of certificate."""
+    """Two ports for each kind of certificate: with sessions that can be resumed, and without, because `wrk` resumes
+    them wherever it can."""
 
     scenario = "tls"
 
     def __init__(self, setup: Setup, folder: Path):
         super().__init__(setup, folder)
         self.ports = {kind: free_port() for kind in KEYS}
+        self.full_ports = {kind: free_port() for kind in KEYS}
 
     def url(self, work: str) -> str:
         folder, _, file = work.rpartition("/")
         kind = folder.removeprefix("tls-") or next(iter(KEYS))
-        return f"https://127.0.0.1:{self.ports[kind]}/{file}"
+        is_full = kind.endswith(FULL)
+        ports = self.full_ports if is_full else self.ports
+        return f"https://127.0.0.1:{ports[kind.removesuffix(FULL)]}/{file}"
 
 
 class CorralTls(_Tls, Corral):
@@ -90,21 +94,28 @@ class CorralTls(_Tls, Corral):
         super().configure(control)
 
     def configuration(self) -> dict:
-        def listener(kind: str) -> dict:
-            return {"pass": "routes", "tls": {"certificate": kind, "session": {"tickets": True}}}
+        def listeners(ports: dict[str, int], has_tickets: bool) -> dict:
+            session = {"tickets": has_tickets}
+            return {
+                f"127.0.0.1:{port}": {"pass": "routes", "tls": {"certificate": kind, "session": session}}
+                for kind, port in ports.items()
+            }
 
         return {
-            "listeners": {f"127.0.0.1:{port}": listener(kind) for kind, port in self.ports.items()},
+            "listeners": listeners(self.ports, True) | listeners(self.full_ports, False),
             "routes": [{"action": {"share": f"{self.setup.site}$uri"}}],
         }
 
 
 class NginxTls(_Tls, Nginx):
     def launch(self) -> None:
-        blocks = "\n".join(self._server(kind, port) for kind, port in self.ports.items())
+        blocks = "\n".join(
+            [self._server(kind, port, f"ssl_session_cache shared:{kind}:10m;") for kind, port in self.ports.items()]
+            + [self._server(kind, port, "ssl_session_tickets off;") for kind, port in self.full_ports.items()]
+        )
         self.spawn(self.executable, "-p", self.folder, "-e", self.folder / "error.log", "-c", self.configuration("", blocks))
 
-    def _server(self, kind: str, port: int) -> str:
+    def _server(self, kind: str, port: int, session: str) -> str:
         bundle = _bundle(self.folder, kind)
         return f"""server {{
 listen 127.0.0.1:{port} ssl backlog=4096;
@@ -112,7 +123,7 @@ root {self.setup.site};
 ssl_certificate {bundle};
 ssl_certificate_key {bundle};
 ssl_protocols TLSv1.2 TLSv1.3;
-ssl_session_cache shared:{kind}:10m;
+{session}
 }}"""
 
 

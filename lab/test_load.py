@@ -82,7 +82,7 @@ class Points(unittest.TestCase):
 
     def test_each_work_has_its_scenario(self):
         scenarios = {p.work: p.scenario for p in all_points()}
-        for work, scenario in [("1k.txt", "site"), ("routes-regex/last", "routes"), ("tls-rsa/1k.txt", "tls"),
+        for work, scenario in [("1k.txt", "site"), ("routes-regex/last", "routes"), ("tls-rsa-full/1k.txt", "tls"),
                                ("proxy/100k.txt", "proxy")]:  # fmt: skip
             self.assertEqual(scenarios[work], scenario)
 

@@ -8,6 +8,8 @@ CLOSE = "close"
 # A connection for each request over TLS: with a handshake of its own, or with a session that is resumed.
 HANDSHAKE = "handshake"
 RESUMED = "resumed"
+# What a folder ends with where no session can be resumed.
+FULL = "-full"
 
 SCRIPTS = {
     "hello.php": "<?php\necho 'Hello, World!';\n",
@@ -65,7 +67,10 @@ def routing_points() -> list[Point]:
 
 
 def tls_points() -> list[Point]:
-    return [Point(f"tls-{key}/1k.txt", 100, mode) for key in ("ecdsa", "rsa") for mode in (KEEP_ALIVE, HANDSHAKE, RESUMED)]
+    modes = {KEEP_ALIVE: "", HANDSHAKE: FULL, RESUMED: ""}
+    return [
+        Point(f"tls-{key}{suffix}/1k.txt", 100, mode) for key in ("ecdsa", "rsa") for mode, suffix in modes.items()
+    ]
 
 
 def proxy_points() -> list[Point]:

@@ -1,7 +1,7 @@
 //! Addresses that no other test uses.
 
-use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::{fmt, io};
 
 /// An address of this test process alone.
 ///
@@ -33,6 +33,37 @@ impl Address {
     pub fn port(self) -> u16 {
         self.0.port()
     }
+}
+
+/// A port that no address of this machine uses, for listeners on all addresses.
+///
+/// The system would choose one of those that it gives to outgoing connections as well, and any connection of
+/// a test that runs beside could take it. This one is from below them, and found by trying.
+///
+/// # Panics
+///
+/// When there is none.
+#[must_use]
+pub fn port_of_all_addresses() -> u16 {
+    const LOWEST: u16 = 10_000;
+    let span = usize::from(lowest_outgoing_port().saturating_sub(LOWEST));
+    let start = std::process::id() as usize * 7;
+    let candidates = (0..span).map(|n| LOWEST + ((start + n) % span) as u16);
+    let is_free = |port: &u16| {
+        let any = [(Ipv4Addr::UNSPECIFIED.into(), *port), (IpAddr::from(Ipv6Addr::UNSPECIFIED), *port)];
+        any.iter().all(|address| match TcpListener::bind(address) {
+            Ok(_) => true,
+            Err(error) => error.kind() != io::ErrorKind::AddrInUse,
+        })
+    };
+    candidates.into_iter().find(is_free).expect("a port is free")
+}
+
+fn lowest_outgoing_port() -> u16 {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+    let range = range.expect("Linux tells which ports it gives away");
+    let first = range.split_whitespace().next().and_then(|port| port.parse().ok());
+    first.expect("a range begins with a port")
 }
 
 impl fmt::Display for Address {

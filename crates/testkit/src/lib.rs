@@ -32,7 +32,7 @@ mod site;
 mod tls;
 mod wait;
 
-pub use address::Address;
+pub use address::{Address, port_of_all_addresses};
 pub use app::{PhpApp, php_app};
 pub use browser::{Browser, Part};
 pub use client::{Client, Request};

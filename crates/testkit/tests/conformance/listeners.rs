@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use corral_testkit::{Address, Client, Daemon, Request, daemon, eventually};
+use corral_testkit::{Address, Client, Daemon, Request, daemon, eventually, port_of_all_addresses};
 use serde_json::{Value, json};
 
 /// A daemon whose route answers 200 everywhere, and listeners at these addresses.
@@ -43,7 +43,7 @@ fn ipv4_addresses_answer() {
 
 #[test]
 fn a_star_is_every_ipv4_address_and_no_ipv6() {
-    let port = Address::fresh().port();
+    let port = port_of_all_addresses();
     let _daemon = start(&[&format!("*:{port}")]);
     check_answers(([127, 0, 0, 1], port).into());
     check_answers(([127, 8, 8, 8], port).into());
@@ -52,7 +52,7 @@ fn a_star_is_every_ipv4_address_and_no_ipv6() {
 
 #[test]
 fn ipv6_addresses_are_ipv6_only() {
-    let port = Address::fresh().port();
+    let port = port_of_all_addresses();
     let daemon = start(&[]);
     let six = daemon.control().put("/config", &config(&[&format!("[::]:{port}")]));
     if six.0.status != 200 {
@@ -144,7 +144,7 @@ fn what_cannot_be_bound_is_named_with_its_reason() {
 
 #[test]
 fn a_star_and_an_address_are_exchanged_in_one_change() {
-    let port = Address::fresh().port();
+    let port = port_of_all_addresses();
     let (star, one) = (format!("*:{port}"), format!("127.0.0.1:{port}"));
     let daemon = start(&[&star]);
     for listeners in [&one, &star, &one] {
@@ -157,7 +157,7 @@ fn a_star_and_an_address_are_exchanged_in_one_change() {
 
 #[test]
 fn a_star_and_an_address_do_not_stand_side_by_side() {
-    let port = Address::fresh().port();
+    let port = port_of_all_addresses();
     let (star, one) = (format!("*:{port}"), format!("127.0.0.1:{port}"));
     let daemon = start(&[&one]);
     let detail = check_fails(&daemon, &[&star, &one]);

@@ -1,6 +1,6 @@
 //! Section 25: what a change keeps, replaces and closes.
 
-use corral_testkit::{Address, Client, daemon, eventually, php_app, site};
+use corral_testkit::{Client, daemon, eventually, php_app, port_of_all_addresses, site};
 use serde_json::json;
 
 #[test]
@@ -56,7 +56,7 @@ fn an_application_keeps_its_processes_unless_its_text_changes() {
 #[test]
 fn any_and_one_address_are_exchanged_in_one_change() {
     let server = daemon().routes(json!([{ "action": { "return": 200 } }])).start();
-    let port = Address::fresh().port();
+    let port = port_of_all_addresses();
     for host in ["127.0.0.1", "127.0.0.2", "127.0.0.1"] {
         let listeners = json!({ format!("{host}:{port}"): { "pass": "routes" } });
         server.control().put("/config/listeners", &listeners).expect_done();

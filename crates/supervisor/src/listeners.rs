@@ -77,11 +77,9 @@ impl BindError {
             Self::System { address, .. } | Self::Overlap { address, .. } => address,
         }
     }
-}
 
-impl BindError {
     /// Logs what the system has refused in Unit's words, which people look for (UNIT-COMPAT 6.1).
-    fn alert(&self) {
+    pub(crate) fn alert(&self) {
         if let Self::System { address, source } = self {
             let number = source.raw_os_error().unwrap_or_default();
             tracing::error!(target: "alert", "bind(\"{address}\") failed ({number}: {})", reason(source));
@@ -133,10 +131,7 @@ pub(crate) fn bind_all(
         match bound {
             Ok(bound) => all.push(bound),
             Err(error) if tolerate(&error) => failed.push(error),
-            Err(error) => {
-                error.alert();
-                return Err(error);
-            }
+            Err(error) => return Err(error),
         }
     }
     Ok((all, failed))

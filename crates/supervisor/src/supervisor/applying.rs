@@ -106,7 +106,13 @@ impl Supervisor {
         let (listeners, failed) = listeners::bind_all(&plan.listeners, ours, self.n_threads, |error| {
             purpose.tolerates_failures() || is_known(error)
         })
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| {
+            // Who sits before the console is told in one line of its own.
+            if self.parts.console.is_none() {
+                error.alert();
+            }
+            error.to_string()
+        })?;
         if *purpose == Purpose::Rebind && failed.len() >= unbound.len() {
             return Err("no listener can be bound that could not be bound before".to_owned());
         }

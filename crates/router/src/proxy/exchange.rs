@@ -17,8 +17,8 @@ use crate::connection::Connection;
 use crate::io::Wanted;
 use crate::transaction::{Gone, Transaction};
 
-/// Room for one read from a server.
-pub(crate) const READ_STEP: usize = 64 * 1024;
+/// Room for a read from a server that follows others into the same buffer.
+const LEAST_ROOM: usize = 16 * 1024;
 
 /// Longest head of a response, as in Unit.
 const MAX_HEAD: usize = 64 * 1024;
@@ -234,9 +234,9 @@ pub(crate) async fn next_event(
             return Event::Received(Err(error));
         }
         if input.capacity() == 0 {
-            *input = buffers::take();
+            *input = buffers::take_large();
         }
-        input.reserve(READ_STEP);
+        input.reserve(LEAST_ROOM);
         Event::Received(line.read(input).await)
     };
     let event = async {

@@ -39,6 +39,7 @@ fn main() -> ExitCode {
             "unitd" | "unitd-debug" => daemon::command(&Flavour::unit(), name, rest),
             "unitc" => unit::unitc::command(rest),
             "unitctl" => unit::unitctl::command(rest),
+            _ if is_start_command(rest) => daemon(rest),
             _ => run(Cli::parse_from(&arguments)),
         },
         None => run(Cli::parse_from(&arguments)),
@@ -54,12 +55,23 @@ fn file_name(name: &OsString) -> &str {
     Path::new(name).file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
+/// Options alone are a start command of `unitd` in which the name was changed.
+fn is_start_command(arguments: &[OsString]) -> bool {
+    let is_ours = |option: &str| matches!(option, "--help" | "--version");
+    arguments
+        .first()
+        .and_then(|option| option.to_str())
+        .is_some_and(|option| option.starts_with("--") && !is_ours(option))
+}
+
+fn daemon(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
+    daemon::command(&Flavour::corral(), &OsString::from("corral daemon"), arguments)
+}
+
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Run(options) => serve::command(&options),
-        Command::Daemon { arguments } => {
-            daemon::command(&Flavour::corral(), &OsString::from("corral daemon"), &arguments)
-        }
+        Command::Daemon { arguments } => daemon(&arguments),
         Command::Config { command, control } => config::command(&command, &control.daemon()?),
         Command::Check(options) => check::command(&options),
         Command::Status { watch, control } => status::command(&control.daemon()?, watch),

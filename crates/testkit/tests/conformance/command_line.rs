@@ -71,6 +71,15 @@ fn mistakes_end_the_start() {
     unitd(&["--control-mode", "rw"]).fails(&["--control-mode"]);
 }
 
+/// Whoever only changes the name in a start command has options and no subcommand.
+#[test]
+fn options_alone_start_the_daemon() {
+    let corral = |arguments: &[&str]| Tool::called("corral", arguments);
+    corral(&["--no-daemon", "--nonsense"])
+        .fails(&["unknown option \"--nonsense\", try \"corral daemon -h\""]);
+    assert!(corral(&["--help"]).output().contains("Usage: corral <COMMAND>"));
+}
+
 #[test]
 fn a_daemon_goes_to_the_background_and_makes_its_folders() {
     let site = site();

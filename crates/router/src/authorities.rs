@@ -45,7 +45,8 @@ impl Authorities {
         self.trusted.iter().filter_map(|trusted| X509Certificate::from_der(trusted).ok()).any(
             |(_, issuer)| {
                 let key = SubjectPublicKeyInfoDer::from(issuer.public_key().raw);
-                issuer.subject().as_raw() == certificate.issuer().as_raw()
+                may_sign(&issuer)
+                    && issuer.subject().as_raw() == certificate.issuer().as_raw()
                     && RawPublicKeyEntity::try_from(&key).is_ok_and(|key| {
                         let verify = |algorithm| key.verify_signature(algorithm, content, signature);
                         self.algorithms.all.iter().any(|algorithm| verify(*algorithm).is_ok())
@@ -82,6 +83,20 @@ impl Authorities {
         let key = key_of_version_1(certificate)?;
         rustls::crypto::verify_tls13_signature_with_raw_key(message, &key, signed, &self.algorithms).map(drop)
     }
+}
+
+/// Whether a certificate is one of an authority. Those of version 1 cannot say what they are for.
+fn may_sign(certificate: &X509Certificate<'_>) -> bool {
+    let is_authority = match certificate.basic_constraints() {
+        Ok(Some(constraints)) => constraints.value.ca,
+        Ok(None) => certificate.version() == X509Version::V1,
+        Err(_) => false,
+    };
+    let may_sign = match certificate.key_usage() {
+        Ok(usage) => usage.is_none_or(|usage| usage.value.key_cert_sign()),
+        Err(_) => false,
+    };
+    is_authority && may_sign
 }
 
 /// The key of a certificate of version 1; all others are for rustls alone.

@@ -409,6 +409,11 @@ fn clients_show_what_openssl_makes() {
     }
     setup.put(json!({ "certificate": "a", "client": { "ca": "itself" } })).expect_done();
     assert!(!setup.is_served(&with(&fixture("signed.pem"))));
+    // Being trusted is not being an authority.
+    upload(&setup.daemon, "leaf", &fixture("no_authority.pem").pem()).0.expect(200);
+    setup.put(json!({ "certificate": "a", "client": { "ca": "leaf" } })).expect_done();
+    assert!(setup.is_served(&with(&fixture("no_authority.pem"))));
+    assert!(!setup.is_served(&with(&fixture("signed_by_no_authority.pem"))));
 }
 
 #[test]

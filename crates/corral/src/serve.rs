@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::io::Write as _;
 use std::num::NonZeroU32;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -41,13 +41,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     introduce(&site, &modules, n_workers, &owner, &control)?;
     log::init(Style::Console);
     corral_supervisor::run(DaemonOptions {
-        control: ControlOptions {
-            address: ListenAddress::Unix(control),
-            mode: 0o600,
-            user: None,
-            group: None,
-            token: None,
-        },
+        control: own_control(control),
         state_dir: None,
         modules: ModuleSource::Known(modules),
         pid_file: None,
@@ -61,6 +55,11 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
         internal_arguments: vec!["--console".to_owned()],
         title: format!("corral: main v{} [run {}]", env!("CARGO_PKG_VERSION"), site.root.display()),
     })
+}
+
+/// The control API on a socket for the user alone who has started it.
+fn own_control(socket: PathBuf) -> ControlOptions {
+    ControlOptions { address: ListenAddress::Unix(socket), mode: 0o600, user: None, group: None, token: None }
 }
 
 /// A port alone means this machine only.

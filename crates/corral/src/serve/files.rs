@@ -6,8 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use corral_config::Config;
-use corral_config::address::ListenAddress;
-use corral_supervisor::{ControlOptions, DaemonOptions, FilesOptions, ModuleSource};
+use corral_supervisor::{DaemonOptions, FilesOptions, ModuleSource};
 use corral_sys::user::Credentials;
 
 use crate::files::{self, Seen};
@@ -29,13 +28,7 @@ pub(super) fn command(paths: &[PathBuf], watch: bool) -> anyhow::Result<ExitCode
     log::init(Style::Console);
     let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
     corral_supervisor::run(DaemonOptions {
-        control: ControlOptions {
-            address: ListenAddress::Unix(control),
-            mode: 0o600,
-            user: None,
-            group: None,
-            token: None,
-        },
+        control: super::own_control(control),
         state_dir: None,
         modules: ModuleSource::Folder(modules),
         pid_file: None,

@@ -3,10 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener as StdTcpListener};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener as StdUnixListener;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use corral_config::address::ListenAddress;
@@ -26,8 +28,14 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 /// No accept queue is longer: who connects after the listener was closed must not keep it open.
 const LONGEST_QUEUE: usize = 65_536;
 
-/// A listening socket in an event loop.
-pub(crate) enum Acceptor {
+/// The sockets of one listener in one event loop: one, unless they were bound for more loops than there are.
+pub(crate) struct Acceptor {
+    sockets: Vec<Listening>,
+    /// Whose turn it is.
+    next: Cell<usize>,
+}
+
+enum Listening {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
@@ -36,7 +44,8 @@ pub(crate) enum Acceptor {
 pub(crate) struct Slot {
     pub(crate) address: ListenAddress,
     settings: RefCell<SlotSettings>,
-    closed: Cell<bool>,
+    /// Closed, and for how long connections may wait for a request all the same.
+    closed: Cell<Option<Duration>>,
     closing: Notify,
     /// Held until the listening socket is closed, by which the address is free again.
     released: Cell<Option<Countdown>>,
@@ -64,7 +73,7 @@ impl Slot {
     /// `listener` is its index in the generation.
     pub(crate) fn new(address: ListenAddress, generation: Rc<LoopGeneration>, listener: usize) -> Rc<Self> {
         let settings = RefCell::new(SlotSettings { generation, listener });
-        let (closed, closing, released) = (Cell::new(false), Notify::new(), Cell::new(None));
+        let (closed, closing, released) = (Cell::new(None), Notify::new(), Cell::new(None));
         Rc::new(Self { address, settings, closed, closing, released })
     }
 
@@ -77,14 +86,20 @@ impl Slot {
         self.settings.borrow().clone()
     }
 
-    /// No more connections; those that are open end after the request in progress.
-    pub(crate) fn close(&self, released: Countdown) {
+    /// No more connections; those that are open end after the request in progress, or the next one if it comes
+    /// in time.
+    pub(crate) fn close(&self, keep_idle: Duration, released: Countdown) {
         self.released.set(Some(released));
-        self.closed.set(true);
+        self.closed.set(Some(keep_idle));
         self.closing.notify_one();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
+        self.closed.get().is_some()
+    }
+
+    /// For how long a connection may wait for a request, if the listener is closed.
+    pub(crate) fn keep_idle(&self) -> Option<Duration> {
         self.closed.get()
     }
 
@@ -132,35 +147,64 @@ fn is_transient(error: &io::Error) -> bool {
 }
 
 impl Acceptor {
-    async fn accept(&self) -> io::Result<(Socket, Option<SocketAddr>)> {
-        match self {
-            Self::Tcp(listener) => {
-                let (stream, peer) = listener.accept().await?;
-                Ok((Socket::Tcp(stream), Some(peer)))
-            }
-            Self::Unix(listener) => {
-                let (stream, _) = listener.accept().await?;
-                Ok((Socket::Unix(stream), None))
+    /// Takes over the sockets of an address.
+    ///
+    /// # Errors
+    /// When one cannot be watched.
+    pub(crate) fn new(address: &ListenAddress, sockets: Vec<OwnedFd>) -> io::Result<Self> {
+        let is_inet = matches!(address, ListenAddress::Inet(_));
+        let sockets = sockets.into_iter().map(|socket| Listening::new(is_inet, socket));
+        Ok(Self { sockets: sockets.collect::<io::Result<_>>()?, next: Cell::new(0) })
+    }
+
+    /// Looks at the sockets in turns, so that no queue waits for another to become empty.
+    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(Socket, Option<SocketAddr>)>> {
+        let n_sockets = self.sockets.len();
+        for _ in 0..n_sockets {
+            let idx = self.next.get() % n_sockets;
+            self.next.set(idx + 1);
+            if let Poll::Ready(accepted) = self.sockets[idx].poll_accept(context) {
+                return Poll::Ready(accepted);
             }
         }
+        Poll::Pending
+    }
+
+    async fn accept(&self) -> io::Result<(Socket, Option<SocketAddr>)> {
+        poll_fn(|context| self.poll_accept(context)).await
     }
 
     /// A connection that waits already, if there is one.
     async fn accept_now(&self) -> Option<(Socket, Option<SocketAddr>)> {
-        poll_fn(|context| {
-            let accepted = match self {
-                Self::Tcp(listener) => {
-                    listener.poll_accept(context).map_ok(|(stream, peer)| (Socket::Tcp(stream), Some(peer)))
-                }
-                Self::Unix(listener) => {
-                    listener.poll_accept(context).map_ok(|(stream, _)| (Socket::Unix(stream), None))
-                }
-            };
-            match accepted {
-                Poll::Ready(Ok(connection)) => Poll::Ready(Some(connection)),
-                Poll::Ready(Err(_)) | Poll::Pending => Poll::Ready(None),
-            }
+        poll_fn(|context| match self.poll_accept(context) {
+            Poll::Ready(Ok(connection)) => Poll::Ready(Some(connection)),
+            Poll::Ready(Err(_)) | Poll::Pending => Poll::Ready(None),
         })
         .await
+    }
+}
+
+impl Listening {
+    fn new(is_inet: bool, socket: OwnedFd) -> io::Result<Self> {
+        Ok(if is_inet {
+            let listener = StdTcpListener::from(socket);
+            listener.set_nonblocking(true)?;
+            Self::Tcp(TcpListener::from_std(listener)?)
+        } else {
+            let listener = StdUnixListener::from(socket);
+            listener.set_nonblocking(true)?;
+            Self::Unix(UnixListener::from_std(listener)?)
+        })
+    }
+
+    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(Socket, Option<SocketAddr>)>> {
+        match self {
+            Self::Tcp(listener) => {
+                listener.poll_accept(context).map_ok(|(stream, peer)| (Socket::Tcp(stream), Some(peer)))
+            }
+            Self::Unix(listener) => {
+                listener.poll_accept(context).map_ok(|(stream, _)| (Socket::Unix(stream), None))
+            }
+        }
     }
 }

@@ -110,11 +110,13 @@ impl Connection {
         if self.stream.is_read() {
             return false;
         }
-        let limit = match (self.slot.is_closed(), self.is_prepared) {
-            (false, _) => self.slot.settings().generation.shared.rules.idle_timeout,
+        let idle_timeout = self.slot.settings().generation.shared.rules.idle_timeout;
+        let limit = match (self.slot.keep_idle(), self.is_prepared) {
+            (None, _) => idle_timeout,
             // It was waiting to be accepted when the listener was removed.
-            (true, false) => LAST_CALL,
-            (true, true) => return false,
+            (Some(_), false) => LAST_CALL,
+            (Some(Duration::ZERO), true) => return false,
+            (Some(limit), true) => limit.min(idle_timeout),
         };
         matches!(self.deadline.limit_idle(limit, pin!(self.stream.readable())).await, Ok(Ok(())))
     }

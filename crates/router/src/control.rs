@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use corral_channel::Lane;
 use corral_config::address::ListenAddress;
 use corral_ipc::link::Link;
-use corral_ipc::message::{AppId, FromRouter, Generation as GenerationId, Status, Ticket, ToRouter};
+use corral_ipc::message::{AppId, FromRouter, Generation as GenerationId, Status, ToRouter};
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
 use tokio::signal::unix::{SignalKind, signal};
@@ -42,7 +42,8 @@ struct Control {
     /// Health checks of the current generation.
     checks: Checks,
     resolver: Resolver,
-    quitting: bool,
+    /// Ends when the event loops have finished what they had begun.
+    finishing: Option<mpsc::Receiver<()>>,
 }
 
 /// What has arrived of a generation that is not in force.
@@ -78,7 +79,7 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
         current: None,
         checks: Checks::default(),
         resolver: Resolver::default(),
-        quitting: false,
+        finishing: None,
     };
     control.main.send(&FromRouter::Ready);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -105,6 +106,12 @@ impl Control {
                     self.flush_logs();
                     return Ok(());
                 }
+                () = finished(&mut self.finishing) => {
+                    self.flush_logs();
+                    let status = self.figures();
+                    self.main.send(&FromRouter::Finished { status });
+                    return Ok(());
+                }
                 _ = upkeep.tick() => self.keep_up(),
             }
         }
@@ -121,9 +128,6 @@ impl Control {
             };
             if let Err(error) = self.on_message(message, fds).await {
                 tracing::error!("{error:#}");
-            }
-            if self.quitting {
-                return Ok(false);
             }
         }
     }
@@ -146,8 +150,12 @@ impl Control {
             ToRouter::WorkerReady { app, worker, pid } => self.take_worker(app, worker, pid, fds)?,
             ToRouter::WorkerGone { app, worker, exit } => self.drop_worker(app, worker, exit),
             ToRouter::WorkerFailed { app, reason } => self.worker_failed(app, &reason),
-            ToRouter::Status { ticket } => self.report(ticket).await,
-            ToRouter::Quit => self.quit().await,
+            ToRouter::Status { ticket } => {
+                self.settle().await;
+                let status = self.figures();
+                self.main.send(&FromRouter::Status { ticket, status });
+            }
+            ToRouter::Finish { keep_idle } => self.finish(keep_idle),
         }
         Ok(())
     }
@@ -163,15 +171,14 @@ impl Control {
         self.forget_unused();
     }
 
-    /// Sends the figures, in which everything is counted that a client knows of by now.
-    async fn report(&self, ticket: Ticket) {
-        self.settle().await;
+    /// The figures of the status; everything is counted that a client knows of if the loops have settled.
+    fn figures(&self) -> Status {
         let sum = |figure: fn(&Handle) -> u64| self.loops.iter().map(figure).sum::<u64>();
         let accepted = sum(|event_loop| event_loop.counters.accepted.get());
         let closed = sum(|event_loop| event_loop.counters.closed.get());
         let active = sum(|event_loop| event_loop.counters.active.get());
         let leases = self.current.as_ref().map_or(&[][..], |(_, generation)| &generation.leases);
-        let status = Status {
+        Status {
             accepted,
             active,
             idle: accepted.saturating_sub(closed).saturating_sub(active),
@@ -183,8 +190,7 @@ impl Control {
                 .current
                 .as_ref()
                 .map_or_else(Vec::new, |(_, generation)| generation.servers.status()),
-        };
-        self.main.send(&FromRouter::Status { ticket, status });
+        }
     }
 
     /// What access logs have gathered must not end with the process.
@@ -203,20 +209,30 @@ impl Control {
 
     /// Gives each event loop a command, and waits until all have obeyed.
     async fn tell_all(&self, command: impl Fn(Countdown) -> Command) {
-        let (done, mut all_done) = mpsc::channel(1);
+        // Ends when the last loop has dropped its sender.
+        let _ = self.begin_all(command).recv().await;
+    }
+
+    fn begin_all(&self, command: impl Fn(Countdown) -> Command) -> mpsc::Receiver<()> {
+        let (done, all_done) = mpsc::channel(1);
         let done = Arc::new(done);
         for event_loop in &self.loops {
             send(event_loop, command(Arc::clone(&done)));
         }
-        drop(done);
-        // Ends when the last loop has dropped its sender.
-        let _ = all_done.recv().await;
+        all_done
     }
 
-    async fn quit(&mut self) {
-        self.tell_all(|done| Command::Quit { done }).await;
-        self.flush_logs();
-        self.quitting = true;
+    /// Told twice, it hurries.
+    fn finish(&mut self, keep_idle: Duration) {
+        self.finishing = Some(self.begin_all(|done| Command::Finish { keep_idle, done }));
+    }
+}
+
+/// Waits for the end of what was begun; for ever if nothing is to end.
+async fn finished(finishing: &mut Option<mpsc::Receiver<()>>) {
+    match finishing {
+        Some(all_done) => drop(all_done.recv().await),
+        None => std::future::pending().await,
     }
 }
 

@@ -80,12 +80,15 @@ impl Deadlines {
         Deadline { all: Rc::clone(self), key }
     }
 
-    /// Ends the wait of those connections of a group that wait for a request.
-    pub(crate) fn expire_idle(&self, group: usize) {
+    /// Ends the wait of those connections of a group that wait for a request, after `limit` at the latest.
+    pub(crate) fn expire_idle(&self, group: usize, limit: Duration) {
+        let at = self.after(limit);
         for (_, entry) in &mut *self.entries.borrow_mut() {
             if entry.is_idle && entry.group == group {
-                entry.at = 0;
-                entry.wake();
+                entry.at = entry.at.min(at);
+                if limit.is_zero() {
+                    entry.wake();
+                }
             }
         }
     }
@@ -110,6 +113,10 @@ impl Deadlines {
                 entry.wake();
             }
         }
+    }
+
+    fn after(&self, limit: Duration) -> Tick {
+        self.tick(self.now.get()).saturating_add(limit.as_millis() as Tick)
     }
 
     fn tick(&self, instant: Instant) -> Tick {
@@ -144,7 +151,7 @@ impl Deadline {
     }
 
     fn set(&self, limit: Duration, is_idle: bool) {
-        let at = self.all.tick(self.all.now.get()).saturating_add(limit.as_millis() as Tick);
+        let at = self.all.after(limit);
         let entry = &mut self.all.entries.borrow_mut()[self.key];
         entry.at = at;
         entry.is_idle = is_idle;
@@ -230,8 +237,21 @@ mod tests {
 
     #[test]
     fn idle_connections_end_with_their_group() {
-        check(Duration::from_secs(5), |all| all.expire_idle(7), true);
-        check(Duration::from_secs(5), |all| all.expire_idle(8), false);
+        check(Duration::from_secs(5), |all| all.expire_idle(7, Duration::ZERO), true);
+        check(Duration::from_secs(5), |all| all.expire_idle(8, Duration::ZERO), false);
+    }
+
+    #[test]
+    fn or_are_given_less_time_but_never_more() {
+        let leave = |seconds| {
+            move |all: &Rc<Deadlines>| {
+                all.expire_idle(7, Duration::from_secs(seconds));
+                all.now.set(all.start + Duration::from_secs(3));
+            }
+        };
+        check(Duration::from_secs(5), leave(2), true);
+        check(Duration::from_secs(5), leave(4), false);
+        check(Duration::from_secs(2), leave(60), true);
     }
 
     #[test]

@@ -8,9 +8,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::net::TcpListener as StdTcpListener;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixListener as StdUnixListener;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,15 +60,16 @@ pub(crate) enum Command {
     /// A new generation and the sockets of its listeners.
     Swap {
         generation: Arc<Generation>,
-        sockets: Vec<(ListenAddress, OwnedFd)>,
+        sockets: Vec<(ListenAddress, Vec<OwnedFd>)>,
         done: Countdown,
     },
     /// Finish what is being done at this moment: what clients have seen of it is counted and logged then.
     Settle {
         done: Countdown,
     },
-    /// Stop accepting, finish what is in progress.
-    Quit {
+    /// Stop accepting, finish what is in progress. Connections may wait for a request for as long as is said.
+    Finish {
+        keep_idle: Duration,
         done: Countdown,
     },
 }
@@ -257,11 +256,7 @@ impl EventLoop {
                     drop(done);
                 }
                 Command::Settle { done } => drop(done),
-                Command::Quit { done } => {
-                    self.close_slots(|_| false, &done);
-                    self.wait_until_quiet().await;
-                    drop(done);
-                }
+                Command::Finish { keep_idle, done } => self.finish(keep_idle, done),
             }
         }
     }
@@ -299,7 +294,7 @@ impl EventLoop {
     fn swap(
         self: &Rc<Self>,
         generation: &Arc<Generation>,
-        sockets: Vec<(ListenAddress, OwnedFd)>,
+        sockets: Vec<(ListenAddress, Vec<OwnedFd>)>,
         done: &Countdown,
     ) {
         let apps = self.apps.borrow();
@@ -311,21 +306,26 @@ impl EventLoop {
         drop(apps);
         let servers = self.proxy_servers.groups(&generation.servers, self.lane);
         let generation = Rc::new(LoopGeneration::new(Arc::clone(generation), loop_apps, servers));
-        self.close_slots(|address| generation.find_listener(address).is_some(), done);
-        for (address, socket) in sockets {
-            self.listen(&generation, address, socket);
+        self.close_slots(|address| generation.find_listener(address).is_some(), Duration::ZERO, done);
+        for (address, sockets) in sockets {
+            self.listen(&generation, address, sockets);
         }
     }
 
     /// Starts a listener, or gives a running one its new configuration.
-    fn listen(self: &Rc<Self>, generation: &Rc<LoopGeneration>, address: ListenAddress, socket: OwnedFd) {
+    fn listen(
+        self: &Rc<Self>,
+        generation: &Rc<LoopGeneration>,
+        address: ListenAddress,
+        sockets: Vec<OwnedFd>,
+    ) {
         let Some(listener) = generation.find_listener(&address) else { return };
         let known = self.slots.borrow().get(&address).map(Rc::clone);
         if let Some(slot) = known {
             slot.configure(Rc::clone(generation), listener);
             return;
         }
-        match acceptor(&address, socket) {
+        match Acceptor::new(&address, sockets) {
             Ok(acceptor) => {
                 let slot = Slot::new(address.clone(), Rc::clone(generation), listener);
                 self.slots.borrow_mut().insert(address, Rc::clone(&slot));
@@ -336,19 +336,31 @@ impl EventLoop {
     }
 
     /// Closes listeners; `done` counts each until its socket is closed, so that its address can be bound again.
-    fn close_slots(&self, keep: impl Fn(&ListenAddress) -> bool, done: &Countdown) {
+    fn close_slots(&self, keep: impl Fn(&ListenAddress) -> bool, keep_idle: Duration, done: &Countdown) {
         self.slots.borrow_mut().retain(|_, slot| {
             let keep = keep(&slot.address);
             if !keep {
-                slot.close(Arc::clone(done));
-                self.deadlines.expire_idle(slot.id());
+                slot.close(keep_idle, Arc::clone(done));
+                self.deadlines.expire_idle(slot.id(), keep_idle);
             }
             keep
         });
     }
 
-    async fn wait_until_quiet(&self) {
-        while self.counters.active.get() > 0 {
+    fn finish(self: &Rc<Self>, keep_idle: Duration, done: Countdown) {
+        self.close_slots(|_| false, keep_idle, &done);
+        let event_loop = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            event_loop.wait_until_quiet(keep_idle).await;
+            drop(done);
+        });
+    }
+
+    /// Connections without a request are waited for only if they were given time for one.
+    async fn wait_until_quiet(&self, keep_idle: Duration) {
+        let Counters { accepted, closed, active, .. } = &*self.counters;
+        let has_idle = || !keep_idle.is_zero() && accepted.get() > closed.get();
+        while active.get() > 0 || has_idle() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -371,19 +383,4 @@ fn drain_after_workers(apps: &BTreeMap<AppId, AttachedApp>, now: Instant) -> boo
     }
     std::thread::yield_now();
     drain(apps, now)
-}
-
-fn acceptor(address: &ListenAddress, socket: OwnedFd) -> io::Result<Acceptor> {
-    Ok(match address {
-        ListenAddress::Inet(_) => {
-            let listener = StdTcpListener::from(socket);
-            listener.set_nonblocking(true)?;
-            Acceptor::Tcp(tokio::net::TcpListener::from_std(listener)?)
-        }
-        ListenAddress::Unix(_) | ListenAddress::Abstract(_) => {
-            let listener = StdUnixListener::from(socket);
-            listener.set_nonblocking(true)?;
-            Acceptor::Unix(tokio::net::UnixListener::from_std(listener)?)
-        }
-    })
 }

@@ -11,6 +11,7 @@ use corral_sys::signal::Pid;
 
 use crate::backoff::Backoff;
 use crate::peer::Peer;
+use crate::routers::RouterId;
 
 /// Where the prototype is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub(crate) enum Phase {
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) spec: AppSpec,
+    /// The only one that gives it work.
+    pub(crate) router: RouterId,
     pub(crate) phase: Phase,
     /// The prototype, while it runs.
     pub(crate) prototype: Option<Peer>,
@@ -48,10 +51,11 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(spec: AppSpec, now: Instant) -> Self {
+    pub(crate) fn new(spec: AppSpec, router: RouterId, now: Instant) -> Self {
         let phase = if spec.processes.spare == 0 { Phase::Dormant } else { Phase::Down };
         Self {
             spec,
+            router,
             phase,
             prototype: None,
             bell: Vec::new(),
@@ -197,7 +201,7 @@ mod tests {
 
     /// An application with two spare workers and at most two, loaded.
     fn ready() -> App {
-        let mut app = App::new(spec("a=/a"), Instant::now());
+        let mut app = App::new(spec("a=/a"), RouterId::default(), Instant::now());
         app.want_spare();
         app.phase = Phase::Ready;
         app
@@ -222,7 +226,7 @@ mod tests {
 
     #[test]
     fn nothing_is_forked_before_it_is_loaded() {
-        let mut app = App::new(spec("a=/a"), Instant::now());
+        let mut app = App::new(spec("a=/a"), RouterId::default(), Instant::now());
         app.want_spare();
         assert_eq!(fork(&mut app, 1), None);
         assert!(!app.is_up());
@@ -266,7 +270,7 @@ mod tests {
 
     #[test]
     fn the_usual_workers_follow_a_failure() {
-        let mut app = App::new(spec("a=/a"), Instant::now());
+        let mut app = App::new(spec("a=/a"), RouterId::default(), Instant::now());
         app.loaded(vec![]);
         assert!(app.is_up());
         app.failed("broken".into());

@@ -9,6 +9,7 @@ use corral_ipc::message::{AppId, Demand, FailedListener, Generation, Ticket};
 
 use crate::access_log::AccessLog;
 use crate::listeners::{BindError, Bound};
+use crate::routers::RouterId;
 
 /// Who wants a configuration in force, and what happens when it is or cannot be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,6 +103,8 @@ pub(crate) struct Apply {
     pub(crate) build: Build,
     /// Instances that only this build uses: stopped if it fails.
     pub(crate) new_apps: Vec<AppId>,
+    /// Who is to have it in force.
+    pub(crate) router: RouterId,
     step: Step,
 }
 
@@ -146,8 +149,8 @@ pub(crate) enum Action {
 }
 
 impl Apply {
-    pub(crate) fn new(purpose: Purpose, build: Build, new_apps: Vec<AppId>) -> Self {
-        Self { purpose, build, new_apps, step: Step::Router }
+    pub(crate) fn new(purpose: Purpose, build: Build, new_apps: Vec<AppId>, router: RouterId) -> Self {
+        Self { purpose, build, new_apps, router, step: Step::Router }
     }
 
     /// Whether the router has been told about the generation.
@@ -242,7 +245,7 @@ mod tests {
             apps: apps.iter().map(|id| (AppId(*id), spec("a=/a"))).collect(),
             access_logs: vec![],
         };
-        Apply::new(purpose, build, new_apps.iter().copied().map(AppId).collect())
+        Apply::new(purpose, build, new_apps.iter().copied().map(AppId).collect(), RouterId::default())
     }
 
     fn change() -> Purpose {

@@ -21,6 +21,8 @@ mod options;
 mod output;
 mod peer;
 mod pid_file;
+mod role;
+mod routers;
 mod run;
 mod store;
 mod supervisor;

@@ -16,6 +16,8 @@ use crate::changes;
 pub(crate) struct Bound {
     address: ListenAddress,
     sockets: Vec<OwnedFd>,
+    /// Those from here on take no connections yet.
+    n_open: Cell<usize>,
     backlog: Cell<Option<u32>>,
 }
 
@@ -26,6 +28,39 @@ impl Bound {
 
     pub(crate) fn sockets(&self) -> &[OwnedFd] {
         &self.sockets
+    }
+
+    /// The same listener with at least this many sockets, for more event loops. Fewer are never needed: closing
+    /// one would reset the connections that wait in its queue.
+    fn with_sockets(self: Rc<Self>, n_sockets: u16) -> Result<Rc<Self>, BindError> {
+        let n_missing = usize::from(n_sockets).saturating_sub(self.sockets.len());
+        let ListenAddress::Inet(_) = self.address else { return Ok(self) };
+        if n_missing == 0 {
+            return Ok(self);
+        }
+        let sockets = self.sockets.iter().map(OwnedFd::try_clone).collect::<io::Result<Vec<_>>>();
+        let sockets = sockets.and_then(|mut sockets| {
+            sockets.extend(listen::join(&self.sockets[0], n_missing)?);
+            Ok(sockets)
+        });
+        let address = self.address.clone();
+        match sockets {
+            Ok(sockets) => {
+                let (n_open, backlog) = (self.n_open.clone(), self.backlog.clone());
+                Ok(Rc::new(Self { address, sockets, n_open, backlog }))
+            }
+            Err(source) => Err(BindError::System { address, source }),
+        }
+    }
+
+    /// Lets all sockets take connections.
+    pub(crate) fn open(&self) {
+        for socket in &self.sockets[self.n_open.get()..] {
+            if let Err(error) = listen::set_backlog(socket, self.backlog.get()) {
+                tracing::warn!("listener \"{}\": open a further accept queue: {error}", self.address);
+            }
+        }
+        self.n_open.set(self.sockets.len());
     }
 
     /// Gives the accept queues another length.
@@ -112,8 +147,8 @@ fn advice(address: &ListenAddress, error: &io::Error) -> &'static str {
 }
 
 /// The sockets of a new configuration in its order: those of `ours` where the address is the same,
-/// new ones otherwise, and the failures that are tolerated. Inet addresses get `n_sockets` each. When
-/// another one fails, none is left behind.
+/// new ones otherwise, and the failures that are tolerated. Inet addresses get `n_sockets` each, those
+/// that are added to known ones take connections when it is opened. When another one fails, none is left behind.
 pub(crate) fn bind_all(
     wanted: &[ListenerPlan],
     ours: &[Rc<Bound>],
@@ -125,9 +160,11 @@ pub(crate) fn bind_all(
     let mut failed = Vec::new();
     for (position, listener) in wanted.iter().enumerate() {
         let same = |bound: &&Rc<Bound>| bound.address == listener.address;
-        let known = ours.iter().find(same).or_else(|| all.iter().find(same)).cloned();
-        let bind = || bind(listener, &our_addresses, n_sockets).map(Rc::new);
-        let bound = check_overlap(&wanted[..position], listener).and_then(|()| known.map_or_else(bind, Ok));
+        let known = all.iter().find(same).or_else(|| ours.iter().find(same)).cloned();
+        let bound = check_overlap(&wanted[..position], listener).and_then(|()| match known {
+            Some(bound) => bound.with_sockets(n_sockets),
+            None => bind(listener, &our_addresses, n_sockets).map(Rc::new),
+        });
         match bound {
             Ok(bound) => all.push(bound),
             Err(error) if tolerate(&error) => failed.push(error),
@@ -161,7 +198,10 @@ fn bind(listener: &ListenerPlan, ours: &[ListenAddress], n_sockets: u16) -> Resu
     };
     let address = listener.address.clone();
     match sockets {
-        Ok(sockets) => Ok(Bound { address, sockets, backlog: Cell::new(backlog) }),
+        Ok(sockets) => {
+            let n_open = Cell::new(sockets.len());
+            Ok(Bound { address, sockets, n_open, backlog: Cell::new(backlog) })
+        }
         Err(source) => Err(BindError::System { address, source }),
     }
 }
@@ -235,6 +275,22 @@ mod tests {
             error.starts_with("listener \"127.0.0.1:80\"") && error.contains("\"*:80\" of the same"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn further_sockets_share_the_port_and_none_is_taken_away() {
+        let mut free = plan("127.0.0.1:0");
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        free.address = ListenAddress::Inet(socket.local_addr().unwrap());
+        drop(socket);
+        let wanted = std::slice::from_ref(&free);
+        let one = bind_strictly(wanted, &[], 1).unwrap();
+        let three = bind_strictly(wanted, &one, 3).unwrap();
+        assert_eq!((three[0].sockets.len(), three[0].n_open.get()), (3, 1));
+        three[0].open();
+        assert_eq!(three[0].n_open.get(), 3);
+        let two = bind_strictly(wanted, &three, 2).unwrap();
+        assert!(Rc::ptr_eq(&three[0], &two[0]), "what waits in the third queue is accepted as well");
     }
 
     #[test]

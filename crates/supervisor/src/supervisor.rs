@@ -6,7 +6,9 @@ mod controller;
 mod deaths;
 mod files;
 mod router;
+mod status;
 mod stopping;
+mod takeover;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -16,11 +18,12 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use corral_config::plan::Assets;
-use corral_ipc::message::{AppId, ControlToken, Generation, Module, Ticket, WorkerId};
+use corral_ipc::message::{AppId, ControlToken, Generation, Module, Status, WorkerId};
 use corral_sys::poll::{self, Interest, Readiness};
 use corral_sys::signal::{self, Signal, SignalFd};
 
 use self::files::Loaded;
+use self::status::Question;
 use self::stopping::Stop;
 use crate::app::App;
 use crate::apply::{Apply, Build, Job};
@@ -32,6 +35,8 @@ use crate::log_file::LogFile;
 use crate::options::{Console, FilesOptions};
 use crate::output::{Drained, Output};
 use crate::peer::Peer;
+use crate::role::Role;
+use crate::routers::{RouterId, Routers};
 use crate::store::Store;
 
 /// What a supervisor is made of.
@@ -61,15 +66,11 @@ pub(crate) struct Supervisor {
     /// Every certificate bundle and JavaScript module that there is.
     assets: Assets,
     controller: Role,
-    router: Role,
+    routers: Routers,
     /// Of configuration files, if the configuration comes from any.
     reader: Role,
     /// What configuration files said last.
     loaded: Option<Loaded>,
-    /// Event loops of the router.
-    n_threads: u16,
-    /// Routers that were replaced and have not ended yet.
-    retired: Vec<Peer>,
     apps: BTreeMap<AppId, App>,
     outputs: Vec<Output>,
     in_force: Option<Build>,
@@ -78,28 +79,15 @@ pub(crate) struct Supervisor {
     unused: Vec<AppId>,
     apply: Option<Apply>,
     jobs: VecDeque<Job>,
-    /// Questions that the router has not answered yet.
-    status_tickets: Vec<Ticket>,
+    /// Those about the status that are not answered yet.
+    questions: Vec<Question>,
+    /// What routers that have ended had counted.
+    ended_routers: Status,
     /// Highest number that the controller has used.
     controller_generation: Generation,
     ids: Ids,
     stop: Option<Stop>,
     exit_code: ExitCode,
-}
-
-/// The controller, the router or the reader: one process at a time, started again when it dies.
-struct Role {
-    name: &'static str,
-    peer: Option<Peer>,
-    /// It has said that it works.
-    is_ready: bool,
-    backoff: Backoff,
-}
-
-impl Role {
-    fn new(name: &'static str, now: Instant) -> Self {
-        Self { name, peer: None, is_ready: false, backoff: Backoff::new(now) }
-    }
 }
 
 /// Numbers that are never used twice.
@@ -132,7 +120,7 @@ impl Ids {
 enum Source {
     Signals,
     Controller,
-    Router,
+    Router(RouterId),
     Reader,
     Prototype(AppId),
     /// By its place among the outputs.
@@ -152,18 +140,17 @@ impl Supervisor {
             rebinding: Backoff::new(now),
             assets: Assets::default(),
             controller: Role::new("controller", now),
-            router: Role::new("router", now),
+            routers: Routers::new(takeover::threads_for(None), now),
             reader: Role::new("reader", now),
             loaded: None,
-            n_threads: 0,
-            retired: Vec::new(),
             apps: BTreeMap::new(),
             outputs: Vec::new(),
             in_force: None,
             unused: Vec::new(),
             apply: None,
             jobs: VecDeque::new(),
-            status_tickets: Vec::new(),
+            questions: Vec::new(),
+            ended_routers: Status::default(),
             controller_generation: Generation(0),
             ids: Ids::default(),
             stop: None,
@@ -174,7 +161,6 @@ impl Supervisor {
     /// Works until everything has been stopped.
     pub(crate) fn run(mut self) -> anyhow::Result<ExitCode> {
         self.read_stored();
-        self.n_threads = self.usual_threads();
         self.start_router();
         match &self.parts.files {
             // The controller is started with what they say.
@@ -219,12 +205,11 @@ impl Supervisor {
         if is_open(&self.controller.peer) {
             sources.push(Source::Controller);
         }
-        if is_open(&self.router.peer) {
-            sources.push(Source::Router);
-        }
         if is_open(&self.reader.peer) {
             sources.push(Source::Reader);
         }
+        let routers = self.routers.iter().filter(|router| is_open(&router.role.peer));
+        sources.extend(routers.map(|router| Source::Router(router.id)));
         let prototypes = self.apps.iter().filter(|(_, app)| is_open(&app.prototype));
         sources.extend(prototypes.map(|(id, _)| Source::Prototype(*id)));
         sources.extend((0..self.outputs.len()).map(Source::Output));
@@ -247,7 +232,7 @@ impl Supervisor {
     fn peer(&self, source: Source) -> Option<&Peer> {
         match source {
             Source::Controller => self.controller.peer.as_ref(),
-            Source::Router => self.router.peer.as_ref(),
+            Source::Router(id) => self.routers.find(id)?.role.peer.as_ref(),
             Source::Reader => self.reader.peer.as_ref(),
             Source::Prototype(id) => self.apps.get(&id)?.prototype.as_ref(),
             Source::Signals | Source::Output(_) => None,
@@ -257,7 +242,7 @@ impl Supervisor {
     fn peer_mut(&mut self, source: Source) -> Option<&mut Peer> {
         match source {
             Source::Controller => self.controller.peer.as_mut(),
-            Source::Router => self.router.peer.as_mut(),
+            Source::Router(id) => self.routers.peer_mut(id),
             Source::Reader => self.reader.peer.as_mut(),
             Source::Prototype(id) => self.apps.get_mut(&id)?.prototype.as_mut(),
             Source::Signals | Source::Output(_) => None,
@@ -273,7 +258,7 @@ impl Supervisor {
     fn read(&mut self, source: Source) {
         match source {
             Source::Signals => self.on_signals(),
-            Source::Controller | Source::Router | Source::Reader | Source::Prototype(_) => {
+            Source::Controller | Source::Router(_) | Source::Reader | Source::Prototype(_) => {
                 self.read_messages(source, MESSAGES_PER_TURN);
             }
             // At the end of the turn: taking out one that has ended moves the others.
@@ -286,7 +271,7 @@ impl Supervisor {
         for _ in 0..limit {
             let is_read = match source {
                 Source::Controller => self.read_controller(),
-                Source::Router => self.read_router(),
+                Source::Router(id) => self.read_router(id),
                 Source::Reader => self.read_reader(),
                 Source::Prototype(id) => self.read_prototype(id),
                 Source::Signals | Source::Output(_) => false,
@@ -332,7 +317,7 @@ impl Supervisor {
         let peers = self.own_peers().filter_map(Peer::deadline);
         let apps = self.apps.values().filter_map(App::next_deadline);
         let controller = self.may_start_controller().then_some(&self.controller);
-        let roles = [Some(&self.router), Some(&self.reader), controller];
+        let roles = [Some(&self.routers.in_charge.role), Some(&self.reader), controller];
         let roles = roles.into_iter().flatten().filter(|role| role.peer.is_none() && self.stop.is_none());
         let roles = roles.filter_map(|role| role.backoff.restart_at());
         let stop = self.stop.as_ref().and_then(Stop::deadline);
@@ -349,7 +334,8 @@ impl Supervisor {
             self.stop_on_time(now);
             return;
         }
-        if self.router.peer.is_none() && self.router.backoff.is_due(now) {
+        let router = &self.routers.in_charge.role;
+        if router.peer.is_none() && router.backoff.is_due(now) {
             self.start_router();
         }
         if self.reader.peer.is_none() && self.reader.backoff.is_due(now) {
@@ -367,13 +353,13 @@ impl Supervisor {
 
     /// Rebinding is a job of its own, for a time at which nothing else goes on.
     fn may_rebind(&self) -> bool {
-        self.stop.is_none() && self.apply.is_none() && self.jobs.is_empty() && self.router.is_ready
+        let is_quiet = self.apply.is_none() && self.jobs.is_empty();
+        self.stop.is_none() && is_quiet && self.routers.in_charge.role.is_ready
     }
 
     /// The processes of this executable.
     fn own_peers(&self) -> impl Iterator<Item = &Peer> {
-        let roles = [&self.controller.peer, &self.router.peer, &self.reader.peer];
-        roles.into_iter().flatten().chain(&self.retired)
+        [&self.controller.peer, &self.reader.peer].into_iter().flatten().chain(self.routers.peers())
     }
 
     /// A new controller is told what is in force, so nothing may be half-way.

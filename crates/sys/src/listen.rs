@@ -45,6 +45,16 @@ pub fn inet(options: &Inet) -> io::Result<Vec<OwnedFd>> {
     Ok(sockets)
 }
 
+/// Binds further sockets to the address of a listening one. They take connections from their first
+/// [`set_backlog`] on; until then they can be closed without resetting anybody.
+///
+/// # Errors
+/// Those of socket(2) and bind(2).
+pub fn join(socket: &OwnedFd, n_sockets: usize) -> io::Result<Vec<OwnedFd>> {
+    let address = local_address(socket)?;
+    (0..n_sockets).map(|_| inet_socket(address, Share::Yes)).collect()
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Share {
     Yes,

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use corral_config::plan::Assets;
 
@@ -62,7 +63,7 @@ fn the_end_is_none_and_nothing_is_would_block() {
 #[test]
 fn an_end_with_unread_messages_is_an_end() {
     let (main, router) = pair();
-    main.send(&ToRouter::Quit, &[]).unwrap();
+    main.send(&ToRouter::Finish { keep_idle: Duration::ZERO }, &[]).unwrap();
     drop(router);
     assert!(main.recv::<FromRouter>().unwrap().is_none());
 }

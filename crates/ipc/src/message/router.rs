@@ -1,6 +1,7 @@
 //! What main and the router tell each other.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, Assets};
@@ -94,8 +95,11 @@ pub enum ToRouter {
         /// Returned with the answer.
         ticket: Ticket,
     },
-    /// Stop accepting, finish what is in progress, exit.
-    Quit,
+    /// Stop accepting, finish what is in progress, exit. Answered by `Finished`.
+    Finish {
+        /// Connections that wait for a request may do so for this long.
+        keep_idle: Duration,
+    },
 }
 
 /// From the router to main.
@@ -140,6 +144,11 @@ pub enum FromRouter {
         /// As asked.
         ticket: Ticket,
         /// The figures of the router.
+        status: Status,
+    },
+    /// Everything is finished; the router exits.
+    Finished {
+        /// What it has counted.
         status: Status,
     },
 }

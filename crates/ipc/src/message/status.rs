@@ -23,6 +23,17 @@ pub struct Status {
     pub upstreams: Vec<UpstreamStatus>,
 }
 
+impl Status {
+    /// Adds the connections and requests of another router.
+    pub fn count(&mut self, other: &Self) {
+        self.accepted += other.accepted;
+        self.active += other.active;
+        self.idle += other.idle;
+        self.closed += other.closed;
+        self.requests += other.requests;
+    }
+}
+
 /// The servers of one upstream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpstreamStatus {

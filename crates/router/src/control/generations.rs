@@ -138,7 +138,7 @@ impl Control {
         let (done, mut all_done) = mpsc::channel(1);
         let done = Arc::new(done);
         for (lane, event_loop) in self.loops.iter().enumerate() {
-            let sockets = sockets_of_lane(&pending.sockets, lane)?;
+            let sockets = sockets_of_lane(&pending.sockets, lane, self.loops.len())?;
             let (generation, done) = (Arc::clone(&generation), Arc::clone(&done));
             send(event_loop, Command::Swap { generation, sockets, done });
         }
@@ -181,17 +181,16 @@ fn check_scripts(config: &Config, assets: &Assets) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Its own socket of each group, or the one that all loops share.
+/// Its share of each group, or the one socket that all loops share.
 fn sockets_of_lane(
     sockets: &[(ListenAddress, Vec<OwnedFd>)],
     lane: usize,
-) -> anyhow::Result<Vec<(ListenAddress, OwnedFd)>> {
-    sockets
-        .iter()
-        .filter_map(|(address, group)| Some((address, group.get(lane).or(group.first())?)))
-        .map(|(address, socket)| {
-            let socket = socket.try_clone().context("duplicate a listening socket")?;
-            Ok((address.clone(), socket))
-        })
-        .collect()
+    n_lanes: usize,
+) -> anyhow::Result<Vec<(ListenAddress, Vec<OwnedFd>)>> {
+    let share = |(address, group): &(ListenAddress, Vec<OwnedFd>)| {
+        let first = if group.len() < n_lanes { lane % group.len().max(1) } else { lane };
+        let own = group.iter().skip(first).step_by(n_lanes).map(OwnedFd::try_clone);
+        Ok((address.clone(), own.collect::<Result<_, _>>().context("duplicate a listening socket")?))
+    };
+    sockets.iter().map(share).collect()
 }

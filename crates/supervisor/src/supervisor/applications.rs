@@ -19,7 +19,7 @@ impl Supervisor {
     /// Starts a new instance with as many workers as it always keeps. One that keeps none waits for its
     /// first request.
     pub(super) fn start_app(&mut self, id: AppId, spec: AppSpec) {
-        let mut app = App::new(spec, Instant::now());
+        let mut app = App::new(spec, self.routers.newest().id, Instant::now());
         app.want_spare();
         let is_dormant = app.phase == Phase::Dormant;
         self.apps.insert(id, app);
@@ -48,7 +48,8 @@ impl Supervisor {
         }
         match self.parts.launcher.start_prototype(&app.spec) {
             Ok((mut peer, output)) => {
-                let start = ToPrototype::Start { spec: app.spec.clone(), n_lanes: self.n_threads };
+                let n_lanes = self.routers.find(app.router).map_or(1, |router| router.n_threads);
+                let start = ToPrototype::Start { spec: app.spec.clone(), n_lanes };
                 peer.send(&start, &[]);
                 app.started(peer, Instant::now());
                 self.outputs.push(output);
@@ -89,8 +90,8 @@ impl Supervisor {
 
     /// Tells the router about an instance whose prototype is ready.
     pub(super) fn announce_app(&mut self, id: AppId) {
-        if let (Some(app), Some(router)) = (self.apps.get(&id), &mut self.router.peer)
-            && app.phase == Phase::Ready
+        if let Some(app) = self.apps.get(&id).filter(|app| app.phase == Phase::Ready)
+            && let Some(router) = self.routers.peer_mut(app.router)
         {
             let bell: Vec<_> = app.bell.iter().map(AsFd::as_fd).collect();
             router.send(&ToRouter::AppReady { app: id }, &bell);
@@ -125,7 +126,7 @@ impl Supervisor {
             return self.fork_next(id);
         }
         tracing::info!("\"{}\" application started, process {pid}", app.spec.name);
-        if let Some(router) = &mut self.router.peer {
+        if let Some(router) = self.routers.peer_mut(app.router) {
             let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
             router.send(&ToRouter::WorkerReady { app: id, worker, pid }, &fds);
         }
@@ -139,7 +140,7 @@ impl Supervisor {
         if app.settle_fork(worker) {
             tracing::error!("\"{}\" application: fork a worker: {reason}", app.spec.name);
             let name = app.spec.name.clone();
-            self.tell_router(&ToRouter::WorkerFailed { app: id, reason: reason.to_owned() });
+            self.tell_router_of(id, &ToRouter::WorkerFailed { app: id, reason: reason.to_owned() });
             self.advance(Event::AppFailed(id, format!("application \"{name}\": fork a worker: {reason}")));
         }
         self.fork_next(id);
@@ -165,7 +166,7 @@ impl Supervisor {
                 tracing::error!(target: "alert", "app process {pid} exited on signal {number} (\"{name}\")");
             }
         }
-        self.tell_router(&ToRouter::WorkerGone { app: id, worker, exit });
+        self.tell_router_of(id, &ToRouter::WorkerGone { app: id, worker, exit });
         // Another one may have waited for the place.
         self.fork_next(id);
     }
@@ -186,7 +187,7 @@ impl Supervisor {
             tracing::error!("{reason}");
         }
         for _ in 0..app.failed(reason.clone()) {
-            self.tell_router(&ToRouter::WorkerFailed { app: id, reason: reason.clone() });
+            self.tell_router_of(id, &ToRouter::WorkerFailed { app: id, reason: reason.clone() });
         }
         self.advance(Event::AppFailed(id, reason));
     }
@@ -204,6 +205,12 @@ impl Supervisor {
             prototype.send(&ToPrototype::Stop, &[]);
             app.phase = Phase::Stopping { deadline: Instant::now() + LONGEST_STOP };
         }
+    }
+
+    /// Ends those instances of which this is true.
+    pub(super) fn stop_apps(&mut self, is_it: impl Fn(AppId, &App) -> bool) {
+        let ids: Vec<_> = self.apps.iter().filter(|(id, app)| is_it(**id, app)).map(|(id, _)| *id).collect();
+        ids.into_iter().for_each(|id| self.stop_app(id));
     }
 
     /// Kills what hangs, starts again what has waited long enough.

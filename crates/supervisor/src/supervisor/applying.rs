@@ -53,12 +53,17 @@ impl Supervisor {
         };
         match self.build(&purpose, content) {
             Ok((build, new_apps)) => {
-                self.apply = Some(Apply::new(purpose, build, new_apps));
-                if self.router.is_ready {
+                let router = self.routers.newest();
+                let is_ready = router.role.is_ready;
+                self.apply = Some(Apply::new(purpose, build, new_apps, router.id));
+                if is_ready {
                     self.advance(Event::RouterReady);
                 }
             }
-            Err(reason) => self.answer(&purpose, Err(reason)),
+            Err(reason) => {
+                self.dismiss_successor();
+                self.answer(&purpose, Err(reason));
+            }
         }
     }
 
@@ -66,7 +71,10 @@ impl Supervisor {
     fn build(&mut self, purpose: &Purpose, content: Content) -> Result<(Build, Vec<AppId>), String> {
         let Content { plan, document, assets } = content;
         let is_tolerant = purpose.tolerates_failures();
+        self.fit_router(&plan)?;
         let running = self.in_force.as_ref().map_or(&[][..], |build| &build.apps);
+        // Workers answer the event loops of one router only.
+        let running = if self.routers.successor.is_some() { &[] } else { running };
         let replace = match purpose {
             Purpose::RestartApp { name, .. } => Some(name.as_str()),
             Purpose::Change { .. } | Purpose::Restore | Purpose::Rebind => None,
@@ -75,7 +83,6 @@ impl Supervisor {
         if !is_tolerant {
             self.check_new_apps(&placements, &plan)?;
         }
-        self.fit_router(&plan);
         let (listeners, unbound) = self.bind_listeners(&plan, purpose)?;
         let access_logs = self.access_logs(&plan, is_tolerant).map_err(|error| error.to_string())?;
         let mut new_apps = Vec::new();
@@ -103,7 +110,8 @@ impl Supervisor {
         let (ours, unbound) =
             self.in_force.as_ref().map_or((&[][..], &[][..]), |build| (&build.listeners, &build.unbound));
         let is_known = |error: &BindError| unbound.iter().any(|other| other.address() == error.address());
-        let (listeners, failed) = listeners::bind_all(&plan.listeners, ours, self.n_threads, |error| {
+        let n_threads = self.routers.newest().n_threads;
+        let (listeners, failed) = listeners::bind_all(&plan.listeners, ours, n_threads, |error| {
             purpose.tolerates_failures() || is_known(error)
         })
         .map_err(|error| {
@@ -180,9 +188,9 @@ impl Supervisor {
             Action::StartApps => self.start_apps(),
             Action::Prepare => self.prepare(),
             Action::Commit => {
-                let generation = self.apply.as_ref().map(|apply| apply.build.generation);
-                if let Some(generation) = generation {
-                    self.tell_router(&ToRouter::Commit { generation });
+                if let Some(Apply { build, router, .. }) = &self.apply {
+                    build.listeners.iter().for_each(|bound| bound.open());
+                    self.tell_router(*router, &ToRouter::Commit { generation: build.generation });
                 }
             }
             Action::Finish => self.finish(),
@@ -230,9 +238,8 @@ impl Supervisor {
     }
 
     fn prepare(&mut self) {
-        let (Some(apply), Some(router)) = (&self.apply, &mut self.router.peer) else {
-            return;
-        };
+        let Some(apply) = &self.apply else { return };
+        let Some(router) = self.routers.peer_mut(apply.router) else { return };
         let build = &apply.build;
         let generation = build.generation;
         for listener in &build.listeners {
@@ -270,6 +277,7 @@ impl Supervisor {
             std::mem::take(&mut self.unused).into_iter().filter(|id| !used.contains(id)).collect();
         corral_ipc::log::obey(apply.build.plan.log);
         self.in_force = Some(apply.build);
+        self.take_over();
         unused.into_iter().for_each(|id| self.stop_app(id));
         self.stored = None;
         self.plan_rebinding();
@@ -313,8 +321,9 @@ impl Supervisor {
             return;
         };
         if apply.is_with_router() {
-            self.tell_router(&ToRouter::Abandon { generation: apply.build.generation });
+            self.tell_router(apply.router, &ToRouter::Abandon { generation: apply.build.generation });
         }
+        self.dismiss_successor();
         for id in apply.new_apps {
             self.stop_app(id);
         }
@@ -340,7 +349,8 @@ impl Supervisor {
             Purpose::Restore => {
                 if let Err(reason) = result {
                     tracing::error!(target: "alert", "restore the configuration of the router: {reason}");
-                    self.router.peer.iter().for_each(|peer| peer.kill(corral_sys::signal::Signal::TERM));
+                    let peer = &self.routers.in_charge.role.peer;
+                    peer.iter().for_each(|peer| peer.kill(corral_sys::signal::Signal::TERM));
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use corral_config::plan::AssetKind;
-use corral_ipc::message::{Demand, FailedListener, FromController, Origin, Status, ToController, ToRouter};
+use corral_ipc::message::{Demand, FromController, Origin, ToController};
 
 use super::Supervisor;
 use crate::apply::{Content, Job, Purpose};
@@ -112,32 +112,6 @@ impl Supervisor {
         Ok(())
     }
 
-    /// What only main knows: what could not be bound or started.
-    pub(super) fn complete_status(&self, status: &mut Status) {
-        let Some(build) = &self.in_force else { return };
-        let unbound = build.unbound.iter();
-        let unbound = unbound
-            .map(|error| FailedListener { address: error.address().to_string(), reason: error.to_string() });
-        status.failed_listeners = unbound.chain(build.unserved.iter().cloned()).collect();
-        for figures in &mut status.applications {
-            let instance = build.apps.iter().find(|(_, spec)| spec.name == figures.name);
-            let failure = instance.and_then(|(id, _)| self.apps.get(id)?.failure());
-            if figures.last_error.is_none() {
-                figures.last_error = failure.map(ToOwned::to_owned);
-            }
-        }
-    }
-
-    fn ask_status(&mut self, ticket: corral_ipc::message::Ticket) {
-        match &mut self.router.peer {
-            Some(peer) if self.router.is_ready => {
-                peer.send(&ToRouter::Status { ticket }, &[]);
-                self.status_tickets.push(ticket);
-            }
-            _ => self.tell_controller(&ToController::Status { ticket, status: None }),
-        }
-    }
-
     fn on_listening(&mut self) {
         self.controller.is_ready = true;
         if let Some(starter) = self.parts.starter.take() {
@@ -150,7 +124,7 @@ impl Supervisor {
         self.controller.peer = None;
         self.controller.is_ready = false;
         self.jobs.retain(|job| matches!(job, Job::Restore | Job::Rebind));
-        self.status_tickets.clear();
+        self.questions.clear();
         self.controller.backoff.failed(Instant::now());
     }
 }

@@ -13,12 +13,14 @@ impl Supervisor {
     pub(super) fn on_death(&mut self, pid: Pid, ended: Ended) {
         let is_it = |source| self.peer(source).is_some_and(|peer| peer.pid() == pid);
         let prototype = self.apps.keys().copied().map(Source::Prototype).find(|source| is_it(*source));
-        let source = [Source::Controller, Source::Router, Source::Reader]
+        let routers = self.routers.iter().map(|router| Source::Router(router.id));
+        let source = [Source::Controller, Source::Reader]
             .into_iter()
+            .chain(routers)
             .find(|source| is_it(*source))
             .or(prototype);
         let Some(source) = source else {
-            return self.on_other_death(pid);
+            return; // a worker whose prototype died, or a process that an application left behind
         };
         // Its last words are still in the socket. It writes no more, so they are bounded.
         self.read_messages(source, usize::MAX);
@@ -27,9 +29,9 @@ impl Supervisor {
                 self.log_death("controller", pid, ended);
                 self.forget_controller();
             }
-            Source::Router => {
+            Source::Router(id) => {
                 self.log_death("router", pid, ended);
-                self.forget_router();
+                self.forget_router(id);
             }
             Source::Reader => {
                 self.log_death("reader", pid, ended);
@@ -38,12 +40,6 @@ impl Supervisor {
             Source::Prototype(id) => self.prototype_died(id, pid, ended),
             Source::Signals | Source::Output(_) => {}
         }
-    }
-
-    /// A router that was replaced, a worker whose prototype died, or a process that an application
-    /// left behind.
-    fn on_other_death(&mut self, pid: Pid) {
-        self.retired.retain(|peer| peer.pid() != pid);
     }
 
     fn log_death(&self, name: &str, pid: Pid, ended: Ended) {
@@ -72,7 +68,7 @@ impl Supervisor {
         let is_expected = app.is_stopping() || app.has_failed();
         let name = format!("prototype of \"{}\"", app.spec.name);
         let orphans = app.prototype_died(Instant::now());
-        let is_stopping = app.is_stopping();
+        let (is_stopping, router) = (app.is_stopping(), app.router);
         self.log_death(&name, pid, ended);
         if is_stopping {
             self.apps.remove(&id);
@@ -82,7 +78,7 @@ impl Supervisor {
             // that is not our child's any more has ended, or never was what the prototype said.
             let _ = pid.is_some_and(|pid| signal::kill_child(pid, Signal::KILL));
             let exit = Exit::Signal(Signal::KILL.as_raw());
-            self.tell_router(&ToRouter::WorkerGone { app: id, worker, exit });
+            self.tell_router(router, &ToRouter::WorkerGone { app: id, worker, exit });
         }
         if was_loading && !is_expected {
             let how = match ended {

@@ -2,90 +2,49 @@
 
 use std::time::Instant;
 
-use corral_config::plan::Plan;
-use corral_ipc::message::{AppId, FromRouter, Ticket, ToController, ToPrototype, ToRouter, WorkerId};
-use corral_sys::signal::Signal;
+use corral_ipc::message::{AppId, FromRouter, ToPrototype, ToRouter, WorkerId};
 
-use super::Supervisor;
+use super::{Parts, Supervisor};
 use crate::app::Phase;
 use crate::apply::{Build, Event, Job};
-
-/// Most event loops of a router: more than this many eventfds would not fit one message.
-const MAX_THREADS: u32 = 128;
+use crate::launch::LaunchError;
+use crate::output::Output;
+use crate::peer::Peer;
+use crate::routers::{Router, RouterId};
 
 impl Supervisor {
-    /// Event loops when the configuration names no number: one for each processor.
-    pub(super) fn usual_threads(&self) -> u16 {
-        let n_processors = std::thread::available_parallelism().map_or(1, |n| n.get());
-        u16::try_from(n_processors.min(MAX_THREADS as usize)).unwrap_or(1)
-    }
-
+    /// Starts the router in charge.
     pub(super) fn start_router(&mut self) {
-        self.router.is_ready = false;
-        let on_terminal = self.parts.console.is_some();
-        match self.parts.launcher.start_own(self.router.name, on_terminal) {
-            Ok((mut peer, output)) => {
-                let start = ToRouter::Start {
-                    n_threads: self.n_threads,
-                    temp_dir: self.parts.temp_dir.clone(),
-                    console: on_terminal,
-                };
-                peer.send(&start, &[]);
-                self.router.backoff.started(Instant::now());
-                self.router.peer = Some(peer);
-                self.outputs.push(output);
-            }
+        let started = start(&mut self.routers.in_charge, &self.parts);
+        match started {
+            Ok(output) => self.outputs.push(output),
             Err(error) => {
-                self.router.backoff.failed(Instant::now());
+                self.routers.in_charge.role.backoff.failed(Instant::now());
                 tracing::error!(target: "alert", "start the router: {:#}", anyhow::Error::new(error));
             }
         }
     }
 
-    /// Gives the router the number of event loops that a plan asks for. That takes a new process, so
-    /// it happens only while no configuration could notice.
-    pub(super) fn fit_router(&mut self, plan: &Plan) {
-        let n_threads = plan.listen_threads.map_or_else(
-            || self.usual_threads(),
-            |n| u16::try_from(n.get().min(MAX_THREADS)).unwrap_or(u16::MAX),
-        );
-        if n_threads == self.n_threads {
-            return;
-        }
-        let is_idle = |plan: &Plan| plan.listeners.is_empty() && plan.applications.is_empty();
-        if self.in_force.as_ref().is_some_and(|build| !is_idle(&build.plan)) {
-            tracing::info!(
-                target: "notice",
-                "the router keeps its {} event loops; \"listen_threads\" takes effect when the daemon starts",
-                self.n_threads
-            );
-            return;
-        }
-        self.n_threads = n_threads;
-        self.answer_status_without_router();
-        if let Some(peer) = self.router.peer.take() {
-            peer.kill(Signal::TERM);
-            self.retired.push(peer);
-        }
-        self.start_router();
-    }
-
-    pub(super) fn tell_router(&mut self, message: &ToRouter) {
-        if let Some(peer) = &mut self.router.peer {
+    pub(super) fn tell_router(&mut self, id: RouterId, message: &ToRouter) {
+        if let Some(peer) = self.routers.peer_mut(id) {
             peer.send(message, &[]);
         }
     }
 
+    /// Tells the router that an instance works for.
+    pub(super) fn tell_router_of(&mut self, app: AppId, message: &ToRouter) {
+        if let Some(router) = self.apps.get(&app).map(|app| app.router) {
+            self.tell_router(router, message);
+        }
+    }
+
     /// Handles one message; false when there is none.
-    pub(super) fn read_router(&mut self) -> bool {
-        let Some((message, _)) = self.router.peer.as_mut().and_then(|peer| peer.next_message()) else {
+    pub(super) fn read_router(&mut self, id: RouterId) -> bool {
+        let Some((message, _)) = self.routers.peer_mut(id).and_then(Peer::next_message) else {
             return false;
         };
         match message {
-            FromRouter::Ready => {
-                self.router.is_ready = true;
-                self.advance(Event::RouterReady);
-            }
+            FromRouter::Ready => self.router_ready(id),
             FromRouter::Prepared { generation, outcome } => {
                 if self.apply.as_ref().is_some_and(|apply| apply.is_about(generation)) {
                     self.advance(Event::Prepared(outcome));
@@ -96,34 +55,34 @@ impl Supervisor {
                     self.advance(Event::Committed);
                 }
             }
-            FromRouter::StartWorker { app } => self.start_worker(app),
+            FromRouter::StartWorker { app } => self.start_worker(id, app),
             FromRouter::KillWorker { app, worker, reason } => self.kill_worker(app, worker, &reason),
             FromRouter::AppUnused { app } => self.app_unused(app),
-            FromRouter::Status { ticket, mut status } => {
-                if self.take_ticket(ticket) {
-                    self.complete_status(&mut status);
-                    self.tell_controller(&ToController::Status { ticket, status: Some(status) });
-                }
-            }
+            FromRouter::Status { ticket, status } => self.take_status(id, ticket, status),
+            FromRouter::Finished { status } => self.keep_totals(&status),
         }
         true
     }
 
-    fn take_ticket(&mut self, ticket: Ticket) -> bool {
-        let place = self.status_tickets.iter().position(|other| *other == ticket);
-        place.map(|place| self.status_tickets.remove(place)).is_some()
+    fn router_ready(&mut self, id: RouterId) {
+        if let Some(router) = self.routers.find_mut(id) {
+            router.role.is_ready = true;
+        }
+        if self.routers.newest().id == id {
+            self.advance(Event::RouterReady);
+        }
     }
 
-    fn start_worker(&mut self, id: AppId) {
+    fn start_worker(&mut self, router: RouterId, id: AppId) {
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.is_stopping()) else {
             let reason = "the application is being stopped".to_owned();
-            return self.tell_router(&ToRouter::WorkerFailed { app: id, reason });
+            return self.tell_router(router, &ToRouter::WorkerFailed { app: id, reason });
         };
         let is_dormant = app.phase == Phase::Dormant;
         match app.want_one_more() {
             Ok(()) if is_dormant => self.start_prototype(id),
             Ok(()) => self.fork_next(id),
-            Err(reason) => self.tell_router(&ToRouter::WorkerFailed { app: id, reason }),
+            Err(reason) => self.tell_router(router, &ToRouter::WorkerFailed { app: id, reason }),
         }
     }
 
@@ -149,16 +108,32 @@ impl Supervisor {
         }
     }
 
-    /// The router died: the next one gets workers of its own, as these wait for a ring that nobody
+    /// A router has ended, as it was told to or not.
+    pub(super) fn forget_router(&mut self, id: RouterId) {
+        if id == self.routers.in_charge.id {
+            self.routers.in_charge.role.peer = None;
+            self.routers.in_charge.role.is_ready = false;
+            self.routers.in_charge.role.backoff.failed(Instant::now());
+            self.take_back_workers();
+            if self.in_force.is_some() {
+                self.jobs.push_front(Job::Restore);
+            }
+        } else {
+            self.routers.remove(id);
+            self.stop_apps_of(id);
+        }
+        self.forget_questions_to(id);
+        if self.apply.as_ref().is_some_and(|apply| apply.router == id) {
+            self.advance(Event::RouterDied);
+        }
+    }
+
+    /// The router in charge died: the next one gets workers of its own, as these wait for a ring that nobody
     /// fills any more.
-    pub(super) fn forget_router(&mut self) {
-        self.router.peer = None;
-        self.router.is_ready = false;
-        self.answer_status_without_router();
-        self.router.backoff.failed(Instant::now());
-        self.advance(Event::RouterDied);
+    fn take_back_workers(&mut self) {
+        let id = self.routers.in_charge.id;
         self.unused.clear();
-        for app in self.apps.values_mut() {
+        for app in self.apps.values_mut().filter(|app| app.router == id) {
             for worker in app.forget_workers() {
                 if let Some(prototype) = &mut app.prototype {
                     prototype.send(&ToPrototype::Kill { worker }, &[]);
@@ -167,17 +142,28 @@ impl Supervisor {
         }
         if let Some(build) = &self.in_force {
             let keep: Vec<_> = build.apps.iter().map(|(id, _)| *id).collect();
-            let unused: Vec<_> = self.apps.keys().copied().filter(|id| !keep.contains(id)).collect();
-            for id in unused {
-                self.stop_app(id);
-            }
-            self.jobs.push_front(Job::Restore);
+            self.stop_apps(|other, app| app.router == id && !keep.contains(&other));
         }
     }
 
-    fn answer_status_without_router(&mut self) {
-        for ticket in std::mem::take(&mut self.status_tickets) {
-            self.tell_controller(&ToController::Status { ticket, status: None });
-        }
+    /// A router is gone for good: nobody gives work to its instances any more.
+    pub(super) fn stop_apps_of(&mut self, id: RouterId) {
+        self.stop_apps(|_, app| app.router == id);
     }
+}
+
+/// Starts the process of a router.
+pub(super) fn start(router: &mut Router, parts: &Parts) -> Result<Output, LaunchError> {
+    let on_terminal = parts.console.is_some();
+    let (mut peer, output) = parts.launcher.start_own(router.role.name, on_terminal)?;
+    let start = ToRouter::Start {
+        n_threads: router.n_threads,
+        temp_dir: parts.temp_dir.clone(),
+        console: on_terminal,
+    };
+    peer.send(&start, &[]);
+    router.role.is_ready = false;
+    router.role.backoff.started(Instant::now());
+    router.role.peer = Some(peer);
+    Ok(output)
 }

@@ -51,11 +51,14 @@ impl Supervisor {
     }
 
     fn drain(&mut self) {
-        if self.router.peer.is_none() {
+        if self.routers.in_charge.role.peer.is_none() {
             return self.end_all();
         }
         tracing::info!(target: "notice", "stopping when the requests in progress are done");
-        self.tell_router(&ToRouter::Quit);
+        let all: Vec<_> = self.routers.iter().map(|router| router.id).collect();
+        for router in all {
+            self.tell_router(router, &ToRouter::Finish { keep_idle: Duration::ZERO });
+        }
         self.stop = Some(Stop::Draining { deadline: Instant::now() + LONGEST_DRAIN });
     }
 
@@ -86,7 +89,7 @@ impl Supervisor {
 
     pub(super) fn stop_on_time(&mut self, now: Instant) {
         match self.stop {
-            Some(Stop::Draining { deadline }) if deadline <= now || self.router.peer.is_none() => {
+            Some(Stop::Draining { deadline }) if deadline <= now || self.routers.peers().next().is_none() => {
                 self.end_all();
             }
             Some(Stop::Ending { deadline }) if deadline <= now => self.kill_all(),
@@ -150,7 +153,7 @@ impl Supervisor {
                     continue;
                 }
             }
-            if let Some(router) = &mut self.router.peer {
+            if let Some(router) = &mut self.routers.in_charge.role.peer {
                 let message = ToRouter::AccessLog { generation: build.generation, log: idx };
                 router.send(&message, &[log.as_fd()]);
             }

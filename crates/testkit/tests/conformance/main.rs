@@ -30,6 +30,7 @@ mod share_beyond;
 mod share_confined;
 mod state;
 mod status;
+mod takeover;
 mod telemetry;
 mod telemetry_grpc;
 mod telemetry_tls;

@@ -1,0 +1,97 @@
+//! The routers that run: the one in charge, the one that is to take over from it, and those that finish what
+//! they had begun when another took over. Knows no messages.
+
+use std::time::Instant;
+
+use crate::peer::Peer;
+use crate::role::Role;
+
+/// A router and those that are started in its place when it dies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RouterId(u32);
+
+/// One router.
+pub(crate) struct Router {
+    pub(crate) id: RouterId,
+    /// Its event loops. Workers have a lane for each, which is why they belong to one router.
+    pub(crate) n_threads: u16,
+    pub(crate) role: Role,
+}
+
+impl Router {
+    fn new(id: u32, n_threads: u16, now: Instant) -> Self {
+        Self { id: RouterId(id), n_threads, role: Role::new("router", now) }
+    }
+}
+
+/// All of them.
+pub(crate) struct Routers {
+    /// Has the configuration in force; started again when it dies.
+    pub(crate) in_charge: Router,
+    /// The configuration that is being applied is for this one, which takes over with it.
+    pub(crate) successor: Option<Router>,
+    /// Accept nothing any more.
+    retired: Vec<Router>,
+    last_id: u32,
+}
+
+impl Routers {
+    pub(crate) fn new(n_threads: u16, now: Instant) -> Self {
+        Self { in_charge: Router::new(0, n_threads, now), successor: None, retired: Vec::new(), last_id: 0 }
+    }
+
+    /// One with this many event loops, not started yet.
+    pub(crate) fn successor_with(&mut self, n_threads: u16) -> &mut Router {
+        self.last_id += 1;
+        self.successor.insert(Router::new(self.last_id, n_threads, Instant::now()))
+    }
+
+    /// The one that configurations are prepared for.
+    pub(crate) fn newest(&self) -> &Router {
+        self.successor.as_ref().unwrap_or(&self.in_charge)
+    }
+
+    /// Puts the successor in charge. One that has died and was replaced is not started again.
+    pub(crate) fn take_over(&mut self) {
+        let Some(successor) = self.successor.take() else { return };
+        let replaced = std::mem::replace(&mut self.in_charge, successor);
+        self.retired.extend(Some(replaced).filter(|router| router.role.peer.is_some()));
+    }
+
+    /// The successor is not wanted any more.
+    pub(crate) fn dismiss_successor(&mut self) {
+        self.retired.extend(self.successor.take());
+    }
+
+    /// A successor or a retired one has ended.
+    pub(crate) fn remove(&mut self, id: RouterId) {
+        self.successor = self.successor.take().filter(|router| router.id != id);
+        self.retired.retain(|router| router.id != id);
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Router> {
+        [&self.in_charge].into_iter().chain(&self.successor).chain(&self.retired)
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Router> {
+        [&mut self.in_charge].into_iter().chain(&mut self.successor).chain(&mut self.retired)
+    }
+
+    pub(crate) fn find(&self, id: RouterId) -> Option<&Router> {
+        self.iter().find(|router| router.id == id)
+    }
+
+    pub(crate) fn find_mut(&mut self, id: RouterId) -> Option<&mut Router> {
+        self.iter_mut().find(|router| router.id == id)
+    }
+
+    /// The process of one, if it runs.
+    pub(crate) fn peer_mut(&mut self, id: RouterId) -> Option<&mut Peer> {
+        self.find_mut(id)?.role.peer.as_mut()
+    }
+
+    /// The running processes.
+    pub(crate) fn peers(&self) -> impl Iterator<Item = &Peer> {
+        self.iter().filter_map(|router| router.role.peer.as_ref())
+    }
+}

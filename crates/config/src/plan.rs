@@ -2,14 +2,18 @@
 //! that crosses process boundaries. Patterns, routes and templates stay with the router.
 
 mod assets;
+mod isolation;
 
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::assets::{Asset, AssetKind, AssetNames, Assets};
+pub use self::isolation::{
+    Automount, Cgroup, CgroupLimits, FilesystemAccess, IdRange, Isolation, Namespaces, SeccompProfile,
+};
 use crate::address::ListenAddress;
 use crate::settings::LogSettings;
 
@@ -58,6 +62,8 @@ pub struct AppSpec {
     pub stdout: Option<PathBuf>,
     /// File for standard error; `None` means the log.
     pub stderr: Option<PathBuf>,
+    /// How it is set apart.
+    pub isolation: Isolation,
     /// How many workers run.
     pub processes: Processes,
     /// Limits on a request and on a worker's life.
@@ -103,6 +109,15 @@ impl RuntimeSpec {
             Self::Unusable(_) => &[],
         };
         targets.iter().map(|target| target.name.as_str())
+    }
+
+    /// Files and folders that the application consists of.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let (targets, ini_file) = match self {
+            Self::Php(php) => (&php.targets[..], php.ini_file.as_deref()),
+            Self::Unusable(_) => (&[][..], None),
+        };
+        targets.iter().map(|target| target.root.as_path()).chain(ini_file)
     }
 }
 

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use super::context::Context;
+use super::isolation;
 use super::limits::{self, LIMITS, PROCESSES};
 use super::php::{self, PhpDraft};
 use super::scalars::count;
 use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{member_name, name, path};
 use crate::json::{Bytes, Value};
-use crate::plan::{AppSpec, Limits, Processes, RuntimeSpec};
+use crate::plan::{AppSpec, Isolation, Limits, Processes, RuntimeSpec};
 use crate::{Known, KnownModule};
 
 /// Reads all applications; those that are wrong are left out.
@@ -76,6 +77,7 @@ fn specification(name: String, module: PathBuf, draft: AppDraft, runtime: Runtim
         environment: draft.environment,
         stdout: draft.stdout,
         stderr: draft.stderr,
+        isolation: draft.isolation,
         processes: draft.processes.unwrap_or_else(limits::one_process),
         limits: draft.limits,
         runtime,
@@ -91,6 +93,7 @@ pub(super) struct AppDraft {
     environment: Vec<(String, String)>,
     stdout: Option<PathBuf>,
     stderr: Option<PathBuf>,
+    isolation: Isolation,
     processes: Option<Processes>,
     limits: Limits,
     pub(super) php: PhpDraft,
@@ -112,7 +115,9 @@ const COMMON: &[Member<AppDraft>] = &[
     Member::optional("environment", OBJECT, |cx, field, draft| {
         draft.environment = read_environment(cx, field);
     }),
-    Member::not_yet("isolation"),
+    Member::optional("isolation", OBJECT, |cx, field, draft| {
+        draft.isolation = isolation::read(cx, field);
+    }),
     Member::optional("stdout", STRING, |cx, field, draft| draft.stdout = path(cx, field)),
     Member::optional("stderr", STRING, |cx, field, draft| draft.stderr = path(cx, field)),
 ];

@@ -86,8 +86,7 @@ struct Property {
 /// Takes the place of reading an object: notes its members, and visits each of them once.
 pub(super) fn record<T>(cx: &mut Context<'_>, members: &Object, tables: &[&[Member<T>]], draft: &mut T) {
     let pointer = cx.pointer().to_owned();
-    let rows =
-        || tables.iter().copied().flatten().filter(|row| row.read.is_some() && row.types != schema::ANY);
+    let rows = || tables.iter().copied().flatten().filter(|row| row.types != schema::ANY);
     let Some(recorder) = &mut cx.recorder else { return };
     let node = recorder.root.at(&pointer);
     node.n_visits += 1;
@@ -102,7 +101,7 @@ pub(super) fn record<T>(cx: &mut Context<'_>, members: &Object, tables: &[&[Memb
         if pointer.split('/').filter(|segment| *segment == row.name).count() > 0 && row.name != "name" {
             continue;
         }
-        let Some(read) = row.read else { continue };
+        let read = row.read;
         let given = members.get(row.name.as_bytes()).cloned();
         for value in given.map_or_else(|| probes(row.name, row.types.or(row.beyond)), |value| vec![value]) {
             cx.at(row.name.as_bytes(), |cx| read(cx, Field { name: row.name, value: &value }, draft));

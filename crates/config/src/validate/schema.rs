@@ -49,7 +49,7 @@ pub(super) struct Member<T> {
     /// Further types that Unit does not know, and that its words for wrong types do not name.
     pub(super) beyond: Types,
     presence: Presence,
-    pub(super) read: Option<Read<T>>,
+    pub(super) read: Read<T>,
 }
 
 /// Reads a value of an accepted type into the draft, or reports what is wrong with it.
@@ -70,11 +70,11 @@ enum Presence {
 
 impl<T> Member<T> {
     pub(super) const fn optional(name: &'static str, types: Types, read: Read<T>) -> Self {
-        Self { name, types, beyond: Types(0), presence: Presence::Optional, read: Some(read) }
+        Self { name, types, beyond: Types(0), presence: Presence::Optional, read }
     }
 
     pub(super) const fn required(name: &'static str, types: Types, read: Read<T>) -> Self {
-        Self { name, types, beyond: Types(0), presence: Presence::Required, read: Some(read) }
+        Self { name, types, beyond: Types(0), presence: Presence::Required, read }
     }
 
     /// As it is, and of these types too.
@@ -84,17 +84,11 @@ impl<T> Member<T> {
 
     /// A member that `read_some` reads with another table.
     pub(super) const fn elsewhere(name: &'static str) -> Self {
-        Self { name, types: ANY, beyond: Types(0), presence: Presence::Optional, read: Some(|_, _, _| {}) }
+        Self { name, types: ANY, beyond: Types(0), presence: Presence::Optional, read: |_, _, _| {} }
     }
 
     pub(super) fn is_required(&self) -> bool {
         self.presence == Presence::Required
-    }
-
-    /// A member of the contract that this version does not know how to obey: refused, because
-    /// ignoring it would change what the configuration means.
-    pub(super) const fn not_yet(name: &'static str) -> Self {
-        Self { name, types: NULL, beyond: Types(0), presence: Presence::Optional, read: None }
     }
 }
 
@@ -151,13 +145,8 @@ pub(super) fn read_some<T>(cx: &mut Context<'_>, members: &Object, table: &[Memb
 }
 
 fn read_member<T>(cx: &mut Context<'_>, row: &Member<T>, value: &Value, draft: &mut T) {
-    let Some(read) = row.read else {
-        let name = row.name;
-        cx.problem(format!("The \"{name}\" option is not supported by this version of Corral yet."));
-        return;
-    };
     if row.types.or(row.beyond).contains(type_of(value)) {
-        read(cx, Field { name: row.name, value }, draft);
+        (row.read)(cx, Field { name: row.name, value }, draft);
     } else {
         cx.problem(wrong_type(row.name, row.types, value));
     }

@@ -2,6 +2,7 @@
 
 mod applications;
 mod arbitrary;
+mod isolation;
 mod listeners;
 mod observe;
 mod problems;

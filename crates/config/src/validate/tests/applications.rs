@@ -199,8 +199,6 @@ fn paths_and_names_are_checked() {
         let null = format!("The \"{name}\" string must not contain null character.");
         check_member(name, r#""a\u0000""#, (&pointer, &null));
     }
-    let isolation = "The \"isolation\" option is not supported by this version of Corral yet.";
-    check_member("isolation", r#"{"rootfs": "/x"}"#, ("/isolation", isolation));
 }
 
 #[test]

@@ -1,0 +1,69 @@
+//! `cgroup`: the control group of an application, and bounds on what it uses.
+
+use std::ffi::OsStr;
+use std::num::NonZeroU64;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use super::super::context::Context;
+use super::super::scalars::integer;
+use super::super::schema::{self, Field, INTEGER, Member, NUMBER, STRING};
+use crate::json::Bytes;
+use crate::plan::{Cgroup, CgroupLimits};
+
+/// Reads `cgroup`.
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Cgroup> {
+    let mut draft = Draft::default();
+    schema::read_nested(cx, field, &[CGROUP], &mut draft);
+    Some(Cgroup { path: draft.path?, limits: draft.limits })
+}
+
+#[derive(Default)]
+struct Draft {
+    path: Option<PathBuf>,
+    limits: CgroupLimits,
+}
+
+const CGROUP: &[Member<Draft>] = &[
+    Member::required("path", STRING, |cx, field, draft| draft.path = cgroup_path(cx, field)),
+    Member::optional("memory", INTEGER, |cx, field, draft| draft.limits.memory = amount(cx, field)),
+    Member::optional("cpu", NUMBER, |cx, field, draft| draft.limits.cpu = processors(cx, field)),
+    Member::optional("pids", INTEGER, |cx, field, draft| draft.limits.pids = amount(cx, field)),
+];
+
+fn cgroup_path(cx: &mut Context<'_>, field: Field<'_>) -> Option<PathBuf> {
+    let text: &Bytes = field.value.as_bytes()?;
+    let path = Path::new(OsStr::from_bytes(text));
+    let leads_somewhere = path.components().any(|component| matches!(component, Component::Normal(_)));
+    if !leads_somewhere || text.contains(&0) || text.windows(2).any(|pair| pair == b"..") {
+        cx.problem(format!("The cgroup path \"{text}\" is invalid."));
+        return None;
+    }
+    if text.len() > MAX_PATH || path.components().any(|component| component.as_os_str().len() > MAX_NAME) {
+        cx.problem(format!("The cgroup path \"{text}\" is too long."));
+        return None;
+    }
+    Some(path.to_owned())
+}
+
+fn amount(cx: &mut Context<'_>, field: Field<'_>) -> Option<NonZeroU64> {
+    let number = integer(cx, field, 1..=i64::MAX)?;
+    u64::try_from(number).ok().and_then(NonZeroU64::new)
+}
+
+/// Thousandths; less than a hundredth is nothing that the kernel takes.
+fn processors(cx: &mut Context<'_>, field: Field<'_>) -> Option<NonZeroU64> {
+    let number = field.value.as_number()?.as_f64();
+    if !(0.01..=MAX_PROCESSORS).contains(&number) {
+        cx.problem(format!("The \"{}\" number must be between 0.01 and {MAX_PROCESSORS}.", field.name));
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range was checked")]
+    NonZeroU64::new((number * 1000.0).round() as u64)
+}
+
+const MAX_PROCESSORS: f64 = 65536.0;
+
+/// Of a path and of each of its names, with room for what comes before and behind it.
+const MAX_PATH: usize = 3072;
+const MAX_NAME: usize = 255;

@@ -85,6 +85,7 @@ fn describe(path: &Path, user: Option<&Credentials>) -> anyhow::Result<Module> {
         working_directory: Some(c"/"),
         credentials: user,
         no_new_privileges: true,
+        isolation: None,
         fds: &[(null.as_fd(), 0), (writer.as_fd(), 1), (null.as_fd(), 2)],
     }
     .spawn()?;
@@ -105,13 +106,15 @@ fn describe(path: &Path, user: Option<&Credentials>) -> anyhow::Result<Module> {
 /// Loading a large interpreter from a cold disk takes seconds, not more.
 const LONGEST_DESCRIPTION: Duration = Duration::from_secs(30);
 
+const LONGEST_ANSWER: usize = 1 << 16;
+
 fn variable(name: &OsStr, value: &OsStr) -> Option<CString> {
     CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()).ok()
 }
 
 fn read_until_end(pipe: OwnedFd, deadline: Instant) -> anyhow::Result<Vec<u8>> {
     let mut pipe = File::from(pipe);
-    let mut answer = vec![0; 4096];
+    let mut answer = vec![0; LONGEST_ANSWER];
     let mut len = 0;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -130,13 +133,20 @@ fn read_until_end(pipe: OwnedFd, deadline: Instant) -> anyhow::Result<Vec<u8>> {
     Ok(answer)
 }
 
-/// `php 8.2.35` on the first line.
+/// `php 8.2.35` on the first line, then the paths of the files and folders that it consists of.
 fn parse_description(path: &Path, answer: &[u8]) -> anyhow::Result<Module> {
     let text = String::from_utf8_lossy(answer);
-    let line = text.lines().next().unwrap_or_default();
+    let mut lines = text.lines();
+    let line = lines.next().unwrap_or_default();
     match line.split_ascii_whitespace().collect::<Vec<_>>()[..] {
         [language, version] => {
-            Ok(Module { language: language.into(), version: version.into(), path: path.to_owned() })
+            let dependencies = lines.filter(|line| line.starts_with('/')).map(PathBuf::from).collect();
+            Ok(Module {
+                language: language.into(),
+                version: version.into(),
+                path: path.to_owned(),
+                dependencies,
+            })
         }
         _ => bail!("`describe` answered {line:?} in place of a language and a version"),
     }

@@ -50,6 +50,51 @@ pub fn open_read_confined(
     }
 }
 
+/// What is mounted over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PointKind {
+    /// A folder.
+    Folder,
+    /// Anything else.
+    File,
+}
+
+/// Makes an empty file or folder below `root`, and the folders above it, unless they are there. `root` is `/` for
+/// every link on the way.
+///
+/// # Errors
+/// When something of another kind is there, or nothing may be made.
+pub fn make_mount_point(root: BorrowedFd<'_>, path: &Path, kind: PointKind) -> io::Result<()> {
+    let mut folder = root.try_clone_to_owned()?;
+    let mut so_far = std::path::PathBuf::new();
+    let n_names = path.components().count();
+    for (idx, name) in path.components().enumerate() {
+        so_far.push(name);
+        let is_file = kind == PointKind::File && idx + 1 == n_names;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let flags = if is_file { flags } else { flags | OFlags::DIRECTORY };
+        let look = || rustix::fs::openat2(root, &so_far, flags, Mode::empty(), ResolveFlags::IN_ROOT);
+        folder = match look() {
+            Err(Errno::NOENT) => {
+                make(folder.as_fd(), name.as_os_str(), is_file)?;
+                look()?
+            }
+            found => found?,
+        };
+    }
+    Ok(())
+}
+
+fn make(folder: BorrowedFd<'_>, name: &std::ffi::OsStr, is_file: bool) -> io::Result<()> {
+    if is_file {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(0o644))?;
+    } else {
+        rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o755))?;
+    }
+    Ok(())
+}
+
 /// Whether this kernel (and what filters its system calls) has openat2.
 #[must_use]
 pub fn can_confine() -> bool {

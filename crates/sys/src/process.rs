@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 
@@ -63,7 +63,7 @@ pub fn set_title(title: &str) -> io::Result<()> {
     let short = CString::new(short.chars().take(15).filter(|c| *c != '\0').collect::<String>())
         .expect("NULs were taken out");
     rustix::thread::set_name(&short)?;
-    if is_single_threaded()? {
+    if is_single_threaded() {
         overwrite_arguments(title.as_bytes());
     }
     Ok(())
@@ -109,11 +109,38 @@ fn argument_area() -> Option<(*mut u8, usize)> {
     (len > 0).then_some((start.cast(), len))
 }
 
-/// Whether this process has one thread. Needs `/proc`.
-pub fn is_single_threaded() -> io::Result<bool> {
+/// Whether this process has one thread.
+pub fn is_single_threaded() -> bool {
     // Each thread is a folder here, and a folder has a link for itself, one for its `.` and one for
     // the `..` of each folder in it.
-    Ok(std::fs::metadata("/proc/self/task")?.nlink() == 3)
+    let tasks = std::fs::metadata("/proc/self/task").map(|tasks| tasks.nlink());
+    tasks.map_or_else(|_| is_single_threaded_to_libc(), |n_links| n_links == 3)
+}
+
+unsafe extern "C" {
+    /// glibc's own answer: not 0 until the first thread is started through it.
+    static __libc_single_threaded: libc::c_char;
+}
+
+/// What the C library knows of threads, for a process without `/proc`.
+fn is_single_threaded_to_libc() -> bool {
+    // SAFETY: glibc defines it as one byte, which it writes only while this is the only thread.
+    unsafe { (&raw const __libc_single_threaded).read_volatile() != 0 }
+}
+
+/// A descriptor for a child, by which others find it whatever namespace they are in.
+///
+/// # Errors
+/// When it was collected already, or the system forbids such descriptors.
+pub fn pidfd(child: Pid) -> io::Result<OwnedFd> {
+    Ok(rustix::process::pidfd_open(child, rustix::process::PidfdFlags::empty())?)
+}
+
+/// The number that the process behind a pidfd has for this one; nothing if it has none, or is gone.
+pub fn pid_behind(pidfd: &OwnedFd) -> Option<Pid> {
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
+    let number = info.lines().find_map(|line| line.strip_prefix("Pid:"))?;
+    number.trim().parse().ok().filter(|pid| *pid > 0).and_then(Pid::from_raw)
 }
 
 /// Makes this process the parent of descendants whose own parent has died.
@@ -208,7 +235,8 @@ mod tests {
 
     #[test]
     fn the_harness_has_threads() {
-        assert!(!is_single_threaded().unwrap());
+        assert!(!is_single_threaded());
+        assert!(!is_single_threaded_to_libc());
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Starting processes: fork and exec with everything a child of ours needs set in between, and the
 //! plain fork of a prototype.
 
+mod step;
+
+use std::convert::Infallible;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,6 +12,8 @@ use std::ptr;
 
 use rustix::process::{Gid, Pid};
 
+pub use self::step::Step;
+use crate::isolation::Isolation;
 use crate::signal;
 use crate::user::{self, Credentials};
 
@@ -28,42 +33,15 @@ pub struct Program<'a> {
     pub credentials: Option<&'a Credentials>,
     /// Whether programs that the child starts can never gain privileges (`no_new_privs`).
     pub no_new_privileges: bool,
+    /// What it has for itself; in a user namespace, `credentials` are numbers of that.
+    pub isolation: Option<&'a Isolation>,
     /// Descriptors with the numbers that they have in the child. Others are closed.
     pub fds: &'a [(BorrowedFd<'a>, RawFd)],
 }
 
-/// What a child was doing when starting it failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Step {
-    /// Before there was a child.
-    Fork = 1,
-    /// Placing the descriptors.
-    Descriptors = 2,
-    /// Changing user and groups.
-    Credentials = 3,
-    /// Changing to the working directory.
-    WorkingDirectory = 4,
-    /// Running the program.
-    Execute = 5,
-}
-
-impl Step {
-    fn from_wire(byte: u8) -> Self {
-        let steps = [Self::Descriptors, Self::Credentials, Self::WorkingDirectory, Self::Execute];
-        steps.into_iter().find(|step| *step as u8 == byte).unwrap_or(Self::Fork)
-    }
-}
-
 /// Why a program was not started.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", match step {
-    Step::Fork => "create a process",
-    Step::Descriptors => "hand descriptors to the new process",
-    Step::Credentials => "change to the user of the new process",
-    Step::WorkingDirectory => "change to the working directory",
-    Step::Execute => "run the executable",
-})]
+#[error("{step}")]
 pub struct SpawnError {
     /// What failed.
     pub step: Step,
@@ -78,16 +56,29 @@ impl Program<'_> {
     /// The calling process may have several threads; the child calls only what is allowed between
     /// fork and exec then.
     pub fn spawn(&self) -> Result<Pid, SpawnError> {
-        let prepared = Prepared::new(self).map_err(|source| SpawnError { step: Step::Fork, source })?;
-        let (report_reader, report_writer) = report_pipe()?;
+        let prepared = Prepared::new(self).map_err(failed_to(Step::Fork))?;
+        let (report_reader, report_writer) = child_pipe().map_err(failed_to(Step::Fork))?;
+        let (go_reader, go_writer) = child_pipe().map_err(failed_to(Step::Fork))?;
+        let flags = self.isolation.map_or(0, |isolation| isolation.namespaces.clone_flags());
         // SAFETY: the child runs `Prepared::run` alone, which neither allocates nor takes locks nor
         // unwinds, and never returns.
-        let pid = match unsafe { libc::fork() } {
-            -1 => return Err(SpawnError { step: Step::Fork, source: io::Error::last_os_error() }),
-            0 => prepared.run(report_writer.as_fd()),
+        let pid = match unsafe { fork_into(flags) } {
+            -1 => {
+                let step = if flags == 0 { Step::Fork } else { Step::Namespaces };
+                return Err(failed_to(step)(io::Error::last_os_error()));
+            }
+            0 => {
+                drop(go_writer);
+                prepared.run(report_writer.as_fd(), go_reader.as_fd())
+            }
             pid => Pid::from_raw(pid).expect("fork returns a positive number to the parent"),
         };
         drop(report_writer);
+        if let Err(error) = self.let_go(pid, go_writer) {
+            let _ = signal::kill(pid, signal::Signal::KILL);
+            let _ = signal::wait_for(pid);
+            return Err(error);
+        }
         match read_report(report_reader) {
             None => Ok(pid),
             Some(error) => {
@@ -96,24 +87,53 @@ impl Program<'_> {
             }
         }
     }
+
+    /// Gives the child what only its parent can, and lets it go on.
+    fn let_go(&self, child: Pid, go: OwnedFd) -> Result<(), SpawnError> {
+        if let Some(maps) = self.isolation.and_then(|isolation| isolation.maps.as_ref()) {
+            maps.write(child).map_err(|(step, source)| SpawnError { step, source })?;
+        }
+        // A child that has ended says why in its report.
+        let _ = rustix::io::write(go, b"!");
+        Ok(())
+    }
+}
+
+fn failed_to(step: Step) -> impl FnOnce(io::Error) -> SpawnError {
+    move |source| SpawnError { step, source }
+}
+
+/// `fork`, or with flags for namespaces clone(2), which returns in the child on a copy of this stack
+/// too, but does not tell the C library.
+///
+/// # Safety
+/// The child may only call what is async-signal-safe.
+unsafe fn fork_into(flags: libc::c_int) -> libc::pid_t {
+    if flags == 0 {
+        // SAFETY: the caller promises the only thing that fork(2) asks of the child of several threads.
+        return unsafe { libc::fork() };
+    }
+    let flags = libc::c_long::from(flags | libc::SIGCHLD);
+    // SAFETY: without CLONE_VM nothing is shared, and without a stack the child goes on on its copy of
+    // this one. The other arguments belong to flags that are not there, so their order, which depends
+    // on the machine, does not matter.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+    libc::pid_t::try_from(pid).expect("the kernel returns a process id")
 }
 
 /// A pipe that closes itself when the program is run, both ends above the numbers that children use.
-fn report_pipe() -> Result<(OwnedFd, OwnedFd), SpawnError> {
-    let pipe = || -> io::Result<_> {
-        let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        Ok((reader, out_of_the_way(writer.as_fd())?))
-    };
-    pipe().map_err(|source| SpawnError { step: Step::Fork, source })
+fn child_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    Ok((out_of_the_way(reader.as_fd())?, out_of_the_way(writer.as_fd())?))
 }
 
-/// Five bytes from the child: the step that failed and the error number.
+/// From the child: the step that failed and the error number.
 fn read_report(reader: OwnedFd) -> Option<SpawnError> {
-    let mut report = [0; 5];
+    let mut report = [0; step::WIRE_LEN + 4];
     File::from(reader).read_exact(&mut report).ok()?;
-    let [step, errno @ ..] = report;
-    let source = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
-    Some(SpawnError { step: Step::from_wire(step), source })
+    let (step, errno) = report.split_first_chunk()?;
+    let source = io::Error::from_raw_os_error(i32::from_ne_bytes(errno.try_into().ok()?));
+    Some(SpawnError { step: Step::from_wire(*step), source })
 }
 
 /// Lowest number for descriptors that must survive while others are put in their places.
@@ -152,37 +172,50 @@ impl<'a> Prepared<'a> {
     }
 
     /// The child's side. Everything here is async-signal-safe: system calls on prepared memory.
-    fn run(&self, report: BorrowedFd<'_>) -> ! {
-        let (step, error) = self.try_run();
-        let [a, b, c, d] = error.raw_os_error().unwrap_or(libc::EINVAL).to_ne_bytes();
-        let _ = rustix::io::write(report, &[step as u8, a, b, c, d]);
+    fn run(&self, report: BorrowedFd<'_>, go: BorrowedFd<'_>) -> ! {
+        let (step, error) = match self.try_run(go) {
+            Ok(never) => match never {},
+            Err(failure) => failure,
+        };
+        let errno = error.raw_os_error().unwrap_or(libc::EINVAL).to_ne_bytes();
+        let mut text = [0; step::WIRE_LEN + 4];
+        text[..step::WIRE_LEN].copy_from_slice(&step.to_wire());
+        text[step::WIRE_LEN..].copy_from_slice(&errno);
+        let _ = rustix::io::write(report, &text);
         // SAFETY: ends the process at once, without running exit handlers of the parent's program.
         unsafe { libc::_exit(127) }
     }
 
-    fn try_run(&self) -> (Step, io::Error) {
+    fn try_run(&self, go: BorrowedFd<'_>) -> Result<Infallible, (Step, io::Error)> {
+        let failed = |step| move |error| (step, error);
         signal::reset_all();
         // Its own group: the terminal's Ctrl-C is for the main process, which stops the others.
         let _ = rustix::process::setpgid(None, None);
-        if let Err(error) = self.place_descriptors() {
-            return (Step::Descriptors, error);
+        // In a user namespace nothing is permitted before the parent has said who is who.
+        rustix::io::read(go, &mut [0; 1]).map_err(|errno| (Step::Fork, errno.into()))?;
+        // Before low numbers are taken for the program's descriptors.
+        if let Some(isolation) = self.program.isolation {
+            isolation.enter()?;
         }
-        if let Some(credentials) = self.program.credentials
-            && let Err(error) = user::assume(credentials.uid, credentials.gid, &self.groups)
-        {
-            return (Step::Credentials, error);
+        self.place_descriptors().map_err(failed(Step::Descriptors))?;
+        self.assume_credentials().map_err(failed(Step::Credentials))?;
+        if let Some(directory) = self.program.working_directory {
+            let changed = rustix::process::chdir(directory);
+            changed.map_err(|errno| (Step::WorkingDirectory, errno.into()))?;
         }
-        if self.program.no_new_privileges
-            && let Err(errno) = rustix::thread::set_no_new_privs(true)
-        {
-            return (Step::Credentials, errno.into());
+        Err((Step::Execute, self.execute()))
+    }
+
+    fn assume_credentials(&self) -> io::Result<()> {
+        if let Some(credentials) = self.program.credentials {
+            let maps = self.program.isolation.and_then(|isolation| isolation.maps.as_ref());
+            let groups = maps.is_none_or(|maps| maps.may_set_groups).then_some(&self.groups[..]);
+            user::assume(credentials.uid, credentials.gid, groups)?;
         }
-        if let Some(directory) = self.program.working_directory
-            && let Err(errno) = rustix::process::chdir(directory)
-        {
-            return (Step::WorkingDirectory, errno.into());
+        if self.program.no_new_privileges {
+            rustix::thread::set_no_new_privs(true)?;
         }
-        (Step::Execute, self.execute())
+        Ok(())
     }
 
     fn place_descriptors(&self) -> io::Result<()> {
@@ -224,7 +257,7 @@ pub enum Fork {
 /// Copies this process. Refuses in a process with several threads, whose locks the child could
 /// find taken for ever.
 pub fn fork() -> io::Result<Fork> {
-    if !crate::process::is_single_threaded()? {
+    if !crate::process::is_single_threaded() {
         return Err(io::Error::other("a process with several threads cannot be forked"));
     }
     // SAFETY: this is the only thread, so the copy is complete: no lock is held by a thread that

@@ -211,10 +211,13 @@ pub fn can_change_user() -> bool {
     rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
-/// Takes on credentials for good. Async-signal-safe; for a process with one thread.
-pub(crate) fn assume(uid: u32, gid: u32, groups: &[Gid]) -> io::Result<()> {
+/// Takes on credentials for good; without `groups`, the supplementary ones stay. Async-signal-safe; for
+/// a process with one thread.
+pub(crate) fn assume(uid: u32, gid: u32, groups: Option<&[Gid]>) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-    rustix::thread::set_thread_groups(groups)?;
+    if let Some(groups) = groups {
+        rustix::thread::set_thread_groups(groups)?;
+    }
     rustix::thread::set_thread_res_gid(gid, gid, gid)?;
     rustix::thread::set_thread_res_uid(uid, uid, uid)?;
     Ok(())

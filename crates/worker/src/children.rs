@@ -111,6 +111,7 @@ mod tests {
             working_directory: None,
             credentials: None,
             no_new_privileges: false,
+            isolation: None,
             fds: &[(null.as_fd(), 0)],
         };
         program.spawn().unwrap()
@@ -165,6 +166,7 @@ mod tests {
             working_directory: None,
             credentials: None,
             no_new_privileges: false,
+            isolation: None,
             fds: &[(ready, 5)],
         };
         program.spawn().unwrap()

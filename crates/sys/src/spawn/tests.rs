@@ -49,6 +49,7 @@ impl Run {
             working_directory: self.directory.as_deref(),
             credentials: self.credentials.as_ref(),
             no_new_privileges: self.no_new_privileges,
+            isolation: None,
             fds: &[(writer.as_fd(), 1), (writer.as_fd(), 2), (writer.as_fd(), 7)],
         };
         let pid = program.spawn()?;

@@ -1,0 +1,108 @@
+//! What a child was doing when starting it failed, on its way to the parent.
+
+use std::fmt;
+
+/// What a child was doing when starting it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Before there was a child.
+    Fork,
+    /// Making namespaces with it.
+    Namespaces,
+    /// Writing the map of users of its namespace.
+    UserMap,
+    /// Writing the map of groups of its namespace.
+    GroupMap,
+    /// Joining its control group.
+    Cgroup,
+    /// Making that the root of all that it sees of control groups.
+    CgroupNamespace,
+    /// Keeping its mounts for itself.
+    Propagation,
+    /// Finding its root.
+    Root,
+    /// The mount with this index.
+    Mount(u16),
+    /// Changing the root.
+    ChangeRoot,
+    /// Placing the descriptors.
+    Descriptors,
+    /// Changing user and groups.
+    Credentials,
+    /// Changing to the working directory.
+    WorkingDirectory,
+    /// Running the program.
+    Execute,
+}
+
+/// Bytes of a step on its way.
+pub(super) const WIRE_LEN: usize = 3;
+
+/// By their numbers. `Mount` comes with its index.
+const STEPS: [Step; 14] = [
+    Step::Fork,
+    Step::Namespaces,
+    Step::UserMap,
+    Step::GroupMap,
+    Step::Cgroup,
+    Step::CgroupNamespace,
+    Step::Propagation,
+    Step::Root,
+    Step::Mount(0),
+    Step::ChangeRoot,
+    Step::Descriptors,
+    Step::Credentials,
+    Step::WorkingDirectory,
+    Step::Execute,
+];
+
+impl Step {
+    /// Async-signal-safe.
+    pub(super) fn to_wire(self) -> [u8; WIRE_LEN] {
+        let idx = if let Self::Mount(idx) = self { idx } else { 0 };
+        let kind = if let Self::Mount(_) = self { Self::Mount(0) } else { self };
+        let number = (0_u8..).zip(STEPS).find(|(_, step)| *step == kind).map_or(0, |(number, _)| number);
+        let [a, b] = idx.to_ne_bytes();
+        [number, a, b]
+    }
+
+    pub(super) fn from_wire([number, a, b]: [u8; WIRE_LEN]) -> Self {
+        match STEPS.get(usize::from(number)) {
+            Some(Self::Mount(_)) => Self::Mount(u16::from_ne_bytes([a, b])),
+            step => step.copied().unwrap_or(Self::Fork),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fork => "create a process",
+            Self::Namespaces => "create a process in namespaces of its own",
+            Self::UserMap => "map the users of the new namespace",
+            Self::GroupMap => "map the groups of the new namespace",
+            Self::Cgroup => "move the new process to its control group",
+            Self::CgroupNamespace => "create a namespace of control groups",
+            Self::Propagation => "keep the mounts of the new process for itself",
+            Self::Root => "open the new root",
+            Self::Mount(_) => "mount below the new root",
+            Self::ChangeRoot => "change the root",
+            Self::Descriptors => "hand descriptors to the new process",
+            Self::Credentials => "change to the user of the new process",
+            Self::WorkingDirectory => "change to the working directory",
+            Self::Execute => "run the executable",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_arrive_as_they_were_sent() {
+        for step in STEPS.into_iter().chain([Step::Mount(7), Step::Mount(u16::MAX)]) {
+            assert_eq!(Step::from_wire(step.to_wire()), step);
+        }
+    }
+}

@@ -32,18 +32,17 @@ fn build() -> Result<(), String> {
     let folders = php.include_folders()?;
     compile(&folders);
     let (folder, library) = php.embed_library()?;
-    println!("cargo::rustc-env=CORRAL_PHP_LIBRARY={}", real_name(&folder, &library)?);
+    println!("cargo::rustc-env=CORRAL_PHP_LIBRARY={}", real_path(&folder, &library)?);
     println!("cargo::rustc-link-search=native={}", folder.display());
     println!("cargo::rustc-link-lib=dylib={library}");
     Ok(())
 }
 
 /// The file behind the symbolic links, by which a PHP of another version is recognised.
-fn real_name(folder: &Path, library: &str) -> Result<String, String> {
+fn real_path(folder: &Path, library: &str) -> Result<String, String> {
     let path = folder.join(format!("lib{library}.so"));
     let real = path.canonicalize().map_err(|error| format!("cannot find {}: {error}", path.display()))?;
-    let name = real.file_name().and_then(|name| name.to_str());
-    name.map(str::to_owned).ok_or_else(|| format!("{} has a strange name", real.display()))
+    real.to_str().map(str::to_owned).ok_or_else(|| format!("{} has a strange name", real.display()))
 }
 
 fn compile(include_folders: &[PathBuf]) {

@@ -154,6 +154,7 @@ fn start_message(
         language: "php".to_owned(),
         version: version.to_owned(),
         path: path.into(),
+        dependencies: vec![],
     };
     ToController::Start {
         document: document.map(|text| text.as_bytes().to_vec()),

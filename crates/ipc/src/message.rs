@@ -42,6 +42,8 @@ pub struct Module {
     pub version: String,
     /// Its path.
     pub path: PathBuf,
+    /// Files and folders that it consists of besides: libraries, extensions, settings.
+    pub dependencies: Vec<PathBuf>,
 }
 
 /// How a process ended.

@@ -80,6 +80,15 @@ const char *corral_php_version(void)
     return PHP_VERSION;
 }
 
+const char *corral_php_folder(size_t idx)
+{
+    static const char *const folders[] = {
+        PHP_EXTENSION_DIR, PHP_CONFIG_FILE_PATH, PHP_CONFIG_FILE_SCAN_DIR,
+    };
+
+    return idx < sizeof(folders) / sizeof(folders[0]) ? folders[idx] : NULL;
+}
+
 const char *corral_php_library(void)
 {
     Dl_info info;

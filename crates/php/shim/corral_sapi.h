@@ -120,6 +120,10 @@ typedef struct {
 /* The release of the PHP that the shim was compiled against, such as "8.2.29". Static. */
 const char *corral_php_version(void);
 
+/* Folders that PHP was told at its own compilation: of extensions, of php.ini, and of further settings, where an
+ * empty one may be; NULL behind the last. Static. */
+const char *corral_php_folder(size_t idx);
+
 /* The file from which PHP was loaded, or NULL when the loader does not know. Static. */
 const char *corral_php_library(void);
 

@@ -121,6 +121,7 @@ const _: () = assert!(std::mem::offset_of!(Request, fields) == 240);
 
 unsafe extern "C" {
     pub(crate) fn corral_php_version() -> *const c_char;
+    pub(crate) fn corral_php_folder(idx: usize) -> *const c_char;
     pub(crate) fn corral_php_library() -> *const c_char;
     pub(crate) fn corral_module_start(options: *const Options) -> c_int;
     pub(crate) fn corral_module_stop();

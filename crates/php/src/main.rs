@@ -5,6 +5,7 @@
 
 mod callbacks;
 mod ffi;
+mod files;
 mod module;
 mod path;
 mod request;
@@ -14,6 +15,14 @@ mod site;
 
 use std::process::ExitCode;
 
+use corral_worker::Language;
+
 fn main() -> ExitCode {
-    corral_worker::host_main("php", module::version(), runtime::PhpRuntime::load)
+    corral_worker::host_main(&Language {
+        name: "php",
+        version: module::version(),
+        files: files::of_php,
+        scratch: files::scratch,
+        load: runtime::PhpRuntime::load,
+    })
 }

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, CString, OsStr};
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::ptr::{self, NonNull};
 
@@ -119,14 +120,22 @@ fn ensure_compiled_for_it() -> anyhow::Result<()> {
     }
     // SAFETY: the loader's own NUL-terminated string, which stays while the library is loaded.
     let path = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(library) }.to_bytes()));
+    let built_for = Path::new(env!("CORRAL_PHP_LIBRARY"));
     let file = path.canonicalize().ok().and_then(|path| path.file_name().map(OsStr::to_owned));
-    let built_for = env!("CORRAL_PHP_LIBRARY");
+    let is_it = file.is_none_or(|file| built_for.ends_with(file));
     ensure!(
-        file.is_none_or(|file| file == built_for),
-        "the system loaded the PHP library \"{}\", but this program was built for {built_for}",
-        path.display()
+        // In a rootfs the file itself is mounted where a link leads to it outside.
+        is_it || is_same_file(path, built_for),
+        "the system loaded the PHP library \"{}\", but this program was built for {}",
+        path.display(),
+        built_for.file_name().unwrap_or_default().display()
     );
     Ok(())
+}
+
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    let identity = |path: &Path| path.metadata().map(|file| (file.dev(), file.ino())).ok();
+    identity(a).is_some_and(|found| identity(b) == Some(found))
 }
 
 /// A string in PHP's own form. Must not outlive the [`Module`] that made it.

@@ -10,6 +10,7 @@ use corral_ipc::message::WorkerId;
 use corral_sys::signal::Pid;
 
 use crate::backoff::Backoff;
+use crate::launch::Membership;
 use crate::peer::Peer;
 use crate::routers::RouterId;
 
@@ -48,6 +49,8 @@ pub(crate) struct App {
     n_wanted: u32,
     /// Why the last prototype could not load, until one can.
     failure: Option<String>,
+    /// Of the control group that its processes are in.
+    membership: Option<Membership>,
 }
 
 impl App {
@@ -64,12 +67,14 @@ impl App {
             forking: None,
             n_wanted: 0,
             failure: None,
+            membership: None,
         }
     }
 
     /// A prototype was started.
-    pub(crate) fn started(&mut self, prototype: Peer, now: Instant) {
+    pub(crate) fn started(&mut self, prototype: Peer, membership: Option<Membership>, now: Instant) {
         self.prototype = Some(prototype);
+        self.membership = membership;
         self.phase = Phase::Loading { deadline: now + LONGEST_LOADING };
         self.backoff.started(now);
     }

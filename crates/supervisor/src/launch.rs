@@ -1,5 +1,10 @@
 //! Starts children: the controller, the router and prototypes, each with a link and a log pipe.
 
+mod cgroup;
+mod isolation;
+mod maps;
+mod rootfs;
+
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io;
@@ -9,10 +14,17 @@ use std::path::PathBuf;
 
 use corral_config::plan::AppSpec;
 use corral_ipc::link::Link;
+use corral_sys::isolation::Isolation;
+use corral_sys::landlock::{self, LandlockError};
 use corral_sys::process::LINK_DESCRIPTOR;
-use corral_sys::spawn::{Program, SpawnError, Step};
-use corral_sys::user::{Credentials, UserError};
+use corral_sys::spawn::{Program, SpawnError};
+use corral_sys::user::{self, Credentials, UserError};
 
+pub(crate) use self::cgroup::Membership;
+use self::cgroup::{CgroupError, Cgroups};
+use self::isolation::Advised;
+use self::maps::MapError;
+use self::rootfs::RootError;
 use crate::output::{Output, Speaker};
 use crate::peer::Peer;
 
@@ -28,6 +40,16 @@ pub(crate) struct Launcher {
     unprivileged: Option<Unprivileged>,
     environment: Vec<(OsString, OsString)>,
     null: File,
+    cgroups: Cgroups,
+}
+
+/// An application's prototype that was started.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) peer: Peer,
+    pub(crate) output: Output,
+    /// Of its control group, for as long as any process of it runs.
+    pub(crate) membership: Option<Membership>,
 }
 
 /// The daemon's user, by name for messages and because an application may name only its group.
@@ -52,8 +74,8 @@ pub(crate) enum LaunchError {
     User(#[source] UserError),
     /// The daemon is not root and the application names another user.
     #[error(
-        "cannot run as another user, because the daemon itself may not change users; \
-         remove \"user\" and \"group\", or start the daemon as root"
+        "cannot run as another user, because the daemon itself may not change users; remove \"user\" and \
+         \"group\", start the daemon as root, or give the application a \"credential\" namespace"
     )]
     MayNotChangeUser,
     /// A path or variable holds a NUL byte.
@@ -66,12 +88,38 @@ pub(crate) enum LaunchError {
         #[source]
         source: io::Error,
     },
+    /// Users or groups of its namespace cannot be what the document says.
+    #[error("map users and groups")]
+    Maps(#[source] MapError),
+    /// It cannot have its control group.
+    #[error("prepare the control group")]
+    Cgroup(#[source] CgroupError),
+    /// The kernel cannot restrict it to its `filesystem`.
+    #[error("restrict the application to its \"filesystem\"")]
+    Files(#[source] LandlockError),
+    /// Its root cannot be made ready.
+    #[error(transparent)]
+    Root(RootError),
+    /// It cannot be set apart.
+    #[error("{what}")]
+    Isolation {
+        what: String,
+        #[source]
+        source: Advised,
+    },
     /// The process could not be made.
     #[error(transparent)]
     Spawn(SpawnError),
     /// Its link or pipe could not be made.
     #[error("create the socket pair and pipe of a new process")]
     Plumbing(#[source] io::Error),
+}
+
+/// Whom this process may start others as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rights {
+    AnyUser,
+    OwnUser,
 }
 
 /// One process to start.
@@ -83,6 +131,7 @@ struct Launch<'a> {
     working_directory: Option<CString>,
     credentials: Option<&'a Credentials>,
     no_new_privileges: bool,
+    isolation: Option<&'a Isolation>,
     stdout: Stdout<'a>,
     speaker: Speaker,
 }
@@ -107,6 +156,7 @@ impl Launcher {
             unprivileged,
             environment: std::env::vars_os().collect(),
             null: File::options().read(true).write(true).open("/dev/null")?,
+            cgroups: Cgroups::default(),
         })
     }
 
@@ -138,13 +188,19 @@ impl Launcher {
             working_directory: None,
             credentials,
             no_new_privileges: true,
+            isolation: None,
             stdout: if terminal { Stdout::Terminal(stdout.as_fd()) } else { Stdout::Log },
             speaker: Speaker::Own,
         })
     }
 
-    /// Starts the prototype of an application, as the application's user.
-    pub(crate) fn start_prototype(&self, spec: &AppSpec) -> Result<(Peer, Output), LaunchError> {
+    /// Starts the prototype of an application, as the application's user and set apart as it says.
+    /// `dependencies` are the files that its language consists of.
+    pub(crate) fn start_prototype(
+        &self,
+        spec: &AppSpec,
+        dependencies: &[PathBuf],
+    ) -> Result<Started, LaunchError> {
         let executable = File::open(&spec.module)
             .map_err(|source| LaunchError::Executable { path: spec.module.clone(), source })?;
         let title = format!("corral: \"{}\" prototype", spec.name);
@@ -152,6 +208,11 @@ impl Launcher {
         let directory = spec.working_directory.as_ref();
         let directory = directory.map(|path| c_string(path.clone(), "\"working_directory\"")).transpose()?;
         let credentials = self.credentials(spec)?;
+        let mut isolation =
+            isolation::prepare(&spec.isolation, credentials.as_ref(), self.rights(), dependencies)?;
+        let cgroup = spec.isolation.cgroup.as_ref().map(|cgroup| self.cgroups.prepare(cgroup));
+        let (membership, cgroup) = cgroup.transpose().map_err(LaunchError::Cgroup)?.unzip();
+        isolation.cgroup = cgroup;
         let launched = self.launch(Launch {
             name: &name,
             executable: executable.as_fd(),
@@ -159,22 +220,44 @@ impl Launcher {
             environment: self.environment_with(&spec.environment)?,
             working_directory: directory,
             credentials: credentials.as_ref(),
-            no_new_privileges: false,
+            no_new_privileges: spec.isolation.no_new_privs,
+            isolation: Some(&isolation),
             stdout: Stdout::Log,
             speaker: Speaker::App(spec.name.clone()),
         });
-        launched.map_err(|error| with_directory(error, spec))
+        let (peer, output) = launched.map_err(|error| match error {
+            LaunchError::Spawn(error) => isolation::explain(error, spec, &isolation, self.rights()),
+            error => error,
+        })?;
+        Ok(Started { peer, output, membership })
     }
 
-    /// Whether there is somebody that the application can run as.
-    pub(crate) fn check_user(&self, spec: &AppSpec) -> Result<(), LaunchError> {
-        self.credentials(spec).map(drop)
+    /// Whether the application can be started, as far as that is known before: there is somebody that it can
+    /// run as, a folder that can be its root, and a kernel that can set it apart.
+    pub(crate) fn check(&self, spec: &AppSpec) -> Result<(), LaunchError> {
+        let credentials = self.credentials(spec)?;
+        isolation::id_maps(&spec.isolation, credentials.as_ref(), self.rights())
+            .map_err(LaunchError::Maps)?;
+        rootfs::check(&spec.isolation).map_err(LaunchError::Root)?;
+        spec.isolation.cgroup.as_ref().map_or(Ok(()), Cgroups::check).map_err(LaunchError::Cgroup)?;
+        if spec.isolation.filesystem.is_some() && !landlock::is_supported() {
+            return Err(LaunchError::Files(LandlockError::Unsupported));
+        }
+        Ok(())
+    }
+
+    fn rights(&self) -> Rights {
+        if self.unprivileged.is_some() { Rights::AnyUser } else { Rights::OwnUser }
     }
 
     /// What an application runs as; `None` when the daemon's own user is meant and cannot change.
     fn credentials(&self, spec: &AppSpec) -> Result<Option<Credentials>, LaunchError> {
         let Some(default) = &self.unprivileged else {
-            return own_credentials_suffice(spec).map(|()| None);
+            return if spec.isolation.namespaces.credential {
+                credentials_of_namespace(spec).map(Some)
+            } else {
+                own_credentials_suffice(spec).map(|()| None)
+            };
         };
         match (&spec.user, &spec.group) {
             (None, None) => Ok(Some(default.credentials.clone())),
@@ -208,6 +291,7 @@ impl Launcher {
             working_directory: launch.working_directory.as_deref(),
             credentials: launch.credentials,
             no_new_privileges: launch.no_new_privileges,
+            isolation: launch.isolation,
             fds: &[
                 (self.null.as_fd(), 0),
                 (stdout, 1),
@@ -223,27 +307,30 @@ impl Launcher {
 
 /// For a daemon that may not change users: an application may name the user that it is anyway.
 fn own_credentials_suffice(spec: &AppSpec) -> Result<(), LaunchError> {
-    let own_user = corral_sys::user::effective_uid();
-    let own_group = corral_sys::user::effective_gid();
-    let own_name = corral_sys::user::user_by_uid(own_user).map(|user| user.name).ok();
-    let user = spec.user.as_deref().or(own_name.as_deref());
     if spec.user.is_none() && spec.group.is_none() {
         return Ok(());
     }
-    let number = own_user.to_string();
-    let wanted = Credentials::resolve(user.unwrap_or(&number), spec.group.as_deref());
-    let wanted = wanted.map_err(LaunchError::User)?;
-    let same_group = spec.group.is_none() || wanted.gid == own_group;
-    if wanted.uid == own_user && same_group { Ok(()) } else { Err(LaunchError::MayNotChangeUser) }
+    let wanted = named_credentials(spec)?;
+    let same_group = spec.group.is_none() || wanted.gid == user::effective_gid();
+    let is_own = wanted.uid == user::effective_uid() && same_group;
+    if is_own { Ok(()) } else { Err(LaunchError::MayNotChangeUser) }
 }
 
-fn with_directory(error: LaunchError, spec: &AppSpec) -> LaunchError {
-    match (error, &spec.working_directory) {
-        (LaunchError::Spawn(SpawnError { step: Step::WorkingDirectory, source }), Some(path)) => {
-            LaunchError::WorkingDirectory { path: path.clone(), source }
-        }
-        (error, _) => error,
+/// For the same daemon: in a user namespace it can be called by any number, and is itself outside.
+fn credentials_of_namespace(spec: &AppSpec) -> Result<Credentials, LaunchError> {
+    let own = Credentials { uid: user::effective_uid(), gid: user::effective_gid(), groups: vec![] };
+    if spec.user.is_none() && spec.group.is_none() {
+        return Ok(own);
     }
+    named_credentials(spec).map(|wanted| Credentials { groups: vec![], ..wanted })
+}
+
+/// Whom the document names, this process's user where it names only a group.
+fn named_credentials(spec: &AppSpec) -> Result<Credentials, LaunchError> {
+    let own_user = user::effective_uid();
+    let own_name = user::user_by_uid(own_user).map_or_else(|_| own_user.to_string(), |user| user.name);
+    let user = spec.user.as_deref().unwrap_or(&own_name);
+    Credentials::resolve(user, spec.group.as_deref()).map_err(LaunchError::User)
 }
 
 fn variable(mut name: OsString, value: OsString) -> Result<CString, LaunchError> {
@@ -297,7 +384,7 @@ mod tests {
 
     #[track_caller]
     fn check_failure(spec: &AppSpec, expected: &str) {
-        assert_eq!(launcher().start_prototype(spec).unwrap_err().to_string(), expected);
+        assert_eq!(launcher().start_prototype(spec, &[]).unwrap_err().to_string(), expected);
     }
 
     #[test]
@@ -314,7 +401,7 @@ mod tests {
     fn a_child_has_its_link_and_pipe() {
         let sh = AppSpec { module: "/bin/sh".into(), ..spec("a=/a") };
         // `sh prototype` looks for a script of that name, says that there is none, and ends.
-        let (mut peer, mut output) = launcher().start_prototype(&sh).unwrap();
+        let Started { mut peer, mut output, .. } = launcher().start_prototype(&sh, &[]).unwrap();
         assert!(corral_sys::signal::wait_for(peer.pid()).is_ok());
         assert!(peer.next_message::<u8>().is_none());
         assert!(!peer.is_open());

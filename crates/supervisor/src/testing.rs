@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use corral_config::plan::{AppSpec, Limits, PhpSpec, PhpTarget, Processes, RuntimeSpec};
+use corral_config::plan::{AppSpec, Isolation, Limits, PhpSpec, PhpTarget, Processes, RuntimeSpec};
 
 /// An application with two workers from `name=root`.
 pub(crate) fn spec(text: &str) -> AppSpec {
@@ -21,6 +21,7 @@ pub(crate) fn spec(text: &str) -> AppSpec {
         environment: vec![],
         stdout: None,
         stderr: None,
+        isolation: Isolation::default(),
         processes: Processes {
             max: NonZeroU32::new(2).unwrap(),
             spare: 2,

@@ -1,7 +1,7 @@
 //! The command line of a host executable.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -15,33 +15,54 @@ use crate::log::complain;
 use crate::prototype::{Ended, Prototype};
 use crate::runtime::Runtime;
 use crate::worker;
+use crate::{confine, dependencies};
+
+/// What a host executable knows.
+#[derive(Debug, Clone, Copy)]
+pub struct Language {
+    /// As in the `type` of an application.
+    pub name: &'static str,
+    /// Of the interpreter.
+    pub version: &'static str,
+    /// Files and folders that it opens by itself, besides its shared libraries.
+    pub files: fn() -> Vec<PathBuf>,
+    /// Folders that it writes to while it loads an application, and not later.
+    pub scratch: fn(&AppSpec) -> Vec<PathBuf>,
+    /// Loads an application into it.
+    pub load: Load,
+}
 
 /// Loads an application into an interpreter.
 pub type Load = fn(&AppSpec) -> anyhow::Result<Box<dyn Runtime>>;
 
-/// What `main` of a host does: `describe` prints the language and its version, `prototype` serves an
-/// application for the daemon at the other end of descriptor 3. The process must have one thread.
-pub fn host_main(language: &str, version: &str, load: Load) -> ExitCode {
+/// What `main` of a host does: `describe` prints the language and its version, then the files that it
+/// consists of, one in each line; `prototype` serves an application for the daemon at the other end of
+/// descriptor 3. The process must have one thread.
+pub fn host_main(language: &Language) -> ExitCode {
     let argument = std::env::args().nth(1);
     match argument.as_deref() {
         Some("describe") => {
-            println!("{language} {version}");
+            println!("{} {}", language.name, language.version);
+            for path in dependencies::of(language) {
+                println!("{}", path.display());
+            }
             ExitCode::SUCCESS
         }
-        Some("prototype") => prototype(load).unwrap_or_else(|error| {
+        Some("prototype") => prototype(language).unwrap_or_else(|error| {
             complain(format_args!("{error:#}"));
             ExitCode::FAILURE
         }),
         _ => {
             complain(format_args!(
-                "corral starts this program; by hand it only knows: corral-{language} describe"
+                "corral starts this program; by hand it only knows: corral-{} describe",
+                language.name
             ));
             ExitCode::from(2)
         }
     }
 }
 
-fn prototype(load: Load) -> anyhow::Result<ExitCode> {
+fn prototype(language: &Language) -> anyhow::Result<ExitCode> {
     let link = Link::inherited().context("find the socket to the daemon")?;
     let Some((first, _)) = link.recv::<ToPrototype>().context("wait for the daemon")? else {
         return Ok(ExitCode::SUCCESS);
@@ -49,7 +70,7 @@ fn prototype(load: Load) -> anyhow::Result<ExitCode> {
     let ToPrototype::Start { spec, n_lanes } = first else {
         bail!("the daemon's first message is {first:?}, not Start");
     };
-    let mut runtime = match prepare(&spec, load) {
+    let mut runtime = match prepare(&spec, language) {
         Ok(runtime) => runtime,
         Err(error) => return report(&link, &error),
     };
@@ -60,11 +81,14 @@ fn prototype(load: Load) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn prepare(spec: &AppSpec, load: Load) -> anyhow::Result<Box<dyn Runtime>> {
+fn prepare(spec: &AppSpec, language: &Language) -> anyhow::Result<Box<dyn Runtime>> {
     // A title that could not be set costs nothing but a nicer `ps`.
     let _ = process::set_title(&format!("corral: \"{}\" prototype", spec.name));
     redirect_output(spec).context("open the application's output")?;
-    load(spec)
+    confine::before_loading(spec, language)?;
+    let runtime = (language.load)(spec)?;
+    confine::after_loading(spec, language)?;
+    Ok(runtime)
 }
 
 fn report(link: &Link, error: &anyhow::Error) -> anyhow::Result<ExitCode> {

@@ -1,12 +1,14 @@
 //! A worker's loop over its channel, the prototype that forks it, and the Runtime trait.
 //!
-//! A language's host executable is [`host_main`] with a function that loads the interpreter. The
+//! A language's host executable is [`host_main`] with a [`Language`], which can load the interpreter. The
 //! prototype loads once, then forks at main's word; each child answers requests from its own
 //! channel, one at a time, until it is told to leave. Nothing here knows a language.
 
 #![forbid(unsafe_code)]
 
 mod children;
+mod confine;
+mod dependencies;
 mod exchange;
 mod host;
 mod inbox;
@@ -15,6 +17,6 @@ mod prototype;
 mod runtime;
 mod worker;
 
-pub use host::{Load, host_main};
+pub use host::{Language, Load, host_main};
 pub use log::complain;
 pub use runtime::{ClientGone, Exchange, Runtime, Served};

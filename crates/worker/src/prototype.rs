@@ -7,6 +7,7 @@ use std::time::Instant;
 use corral_channel::{WorkerBell, WorkerEnd};
 use corral_ipc::link::Link;
 use corral_ipc::message::{FromPrototype, ToPrototype, WorkerId};
+use corral_sys::process;
 use corral_sys::signal::{self, Signal, SignalFd};
 use corral_sys::spawn::{self, Fork};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -88,7 +89,7 @@ impl Prototype {
             }
         }
         for (worker, exit) in self.children.reap() {
-            self.tell(&FromPrototype::Exited { worker, exit }, None);
+            self.tell(&FromPrototype::Exited { worker, exit }, &[]);
         }
         Ok(())
     }
@@ -120,12 +121,15 @@ impl Prototype {
             Ok(Forked::Child(place)) => return Some(place),
             Ok(Forked::Parent { pid, memory }) => {
                 self.children.add(pid, worker);
-                let pid = pid.as_raw_nonzero().get().unsigned_abs();
-                self.tell(&FromPrototype::Forked { worker, pid }, Some(&memory));
+                let number = pid.as_raw_nonzero().get().unsigned_abs();
+                // Main may not know that number, if this process has a namespace of its own.
+                let descriptors: Vec<_> =
+                    [Some(memory), process::pidfd(pid).ok()].into_iter().flatten().collect();
+                self.tell(&FromPrototype::Forked { worker, pid: number }, &descriptors);
             }
             Err(error) => {
                 let reason = format!("fork a worker: {error}");
-                self.tell(&FromPrototype::ForkFailed { worker, reason }, None);
+                self.tell(&FromPrototype::ForkFailed { worker, reason }, &[]);
             }
         }
         None
@@ -147,9 +151,9 @@ impl Prototype {
     }
 
     /// Main that is gone needs no answer: the next `take_messages` notices it.
-    fn tell(&self, message: &FromPrototype, memory: Option<&OwnedFd>) {
+    fn tell(&self, message: &FromPrototype, descriptors: &[OwnedFd]) {
         let Some(link) = &self.link else { return };
-        let descriptors: Vec<_> = memory.map(AsFd::as_fd).into_iter().collect();
+        let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
         if let Err(error) = link.send(message, &descriptors)
             && error.kind() != io::ErrorKind::BrokenPipe
         {

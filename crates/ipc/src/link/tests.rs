@@ -15,8 +15,12 @@ fn pair() -> (Link, Link) {
 }
 
 fn start(document: Vec<u8>) -> ToController {
-    let module =
-        Module { language: "php".into(), version: "8.2.29".into(), path: PathBuf::from("/x/corral-php") };
+    let module = Module {
+        language: "php".into(),
+        version: "8.2.29".into(),
+        path: PathBuf::from("/x/corral-php"),
+        dependencies: vec![],
+    };
     ToController::Start {
         document: Some(document),
         origin: Origin::Stored,

@@ -43,11 +43,11 @@ pub enum FromPrototype {
         /// What is wrong, where, and what to do.
         reason: String,
     },
-    /// A worker runs. Carries its channel's memory.
+    /// A worker runs. Carries its channel's memory, and its pidfd if there is one.
     Forked {
         /// Its number.
         worker: WorkerId,
-        /// Its process id.
+        /// Its process id as the prototype sees it, which may have a namespace of its own.
         pid: u32,
     },
     /// A worker could not be forked.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use corral_channel::message::{self, RequestHead};
 use corral_channel::{Bell, Flags, FrameHead, Kind, Lane, LaneReceiver, RequestId, Shape, Slot, WorkerPort};
-use corral_config::plan::{AppSpec, Limits, PhpSpec, PhpTarget, Processes, RuntimeSpec};
+use corral_config::plan::{AppSpec, Isolation, Limits, PhpSpec, PhpTarget, Processes, RuntimeSpec};
 use corral_ipc::link::Link;
 use corral_ipc::message::{Exit, FromPrototype, ToPrototype, WorkerId};
 use corral_sys::spawn::Program;
@@ -144,6 +144,7 @@ impl App {
             environment: vec![],
             stdout: None,
             stderr: self.stderr.clone(),
+            isolation: Isolation::default(),
             processes: Processes {
                 max: std::num::NonZeroU32::MIN,
                 spare: 1,
@@ -171,6 +172,7 @@ fn spawn(app: &App, link: &Link, log: &File) -> rustix::process::Pid {
         working_directory: None,
         credentials: None,
         no_new_privileges: false,
+        isolation: None,
         fds: &[(null.as_fd(), 0), (log.as_fd(), 1), (log.as_fd(), 2), (link.as_fd(), 3)],
     };
     program.spawn().unwrap()
@@ -217,7 +219,7 @@ impl Host {
             panic!("the prototype says {message:?}");
         };
         assert_eq!(worker, number);
-        let (port, mut lanes) = WorkerPort::map(descriptors.pop().unwrap(), SHAPE).unwrap();
+        let (port, mut lanes) = WorkerPort::map(descriptors.swap_remove(0), SHAPE).unwrap();
         Worker { number, pid, port, lane: lanes.pop().unwrap(), n_requests: 0 }
     }
 

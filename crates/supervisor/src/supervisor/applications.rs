@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::{AppId, Exit, FromPrototype, ToPrototype, ToRouter, WorkerId};
+use corral_sys::process;
 use corral_sys::signal::{Pid, Signal};
 
 use super::Supervisor;
 use crate::app::{App, Phase};
 use crate::apply::Event;
 use crate::backoff::Backoff;
+use crate::launch::Started;
 
 /// A prototype that was told to end has this long to end its workers.
 const LONGEST_STOP: Duration = Duration::from_secs(10);
@@ -41,17 +43,17 @@ impl Supervisor {
             app.backoff = Backoff::new(Instant::now());
             return self.app_failed(id, &reason);
         }
-        if !self.parts.modules.iter().any(|module| module.path == app.spec.module) {
+        let Some(module) = self.parts.modules.iter().find(|module| module.path == app.spec.module) else {
             // Not tried again: modules are looked for only once.
             app.backoff = Backoff::new(Instant::now());
             return self.app_failed(id, "the module that runs it was not found when the daemon started");
-        }
-        match self.parts.launcher.start_prototype(&app.spec) {
-            Ok((mut peer, output)) => {
+        };
+        match self.parts.launcher.start_prototype(&app.spec, &module.dependencies) {
+            Ok(Started { mut peer, output, membership }) => {
                 let n_lanes = self.routers.find(app.router).map_or(1, |router| router.n_threads);
                 let start = ToPrototype::Start { spec: app.spec.clone(), n_lanes };
                 peer.send(&start, &[]);
-                app.started(peer, Instant::now());
+                app.started(peer, membership, Instant::now());
                 self.outputs.push(output);
             }
             Err(error) => {
@@ -119,6 +121,11 @@ impl Supervisor {
         if app.is_stopping() {
             return; // the prototype ends it with the others
         }
+        // In a namespace of its own the prototype has other numbers than main.
+        let pid = fds
+            .get(1)
+            .and_then(process::pid_behind)
+            .map_or(pid, |pid| pid.as_raw_nonzero().get().unsigned_abs());
         if !app.forked(worker, i32::try_from(pid).ok().and_then(Pid::from_raw)) {
             if let Some(prototype) = &mut app.prototype {
                 prototype.send(&ToPrototype::Kill { worker }, &[]);
@@ -127,7 +134,7 @@ impl Supervisor {
         }
         tracing::info!("\"{}\" application started, process {pid}", app.spec.name);
         if let Some(router) = self.routers.peer_mut(app.router) {
-            let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+            let fds: Vec<_> = fds.iter().take(1).map(AsFd::as_fd).collect();
             router.send(&ToRouter::WorkerReady { app: id, worker, pid }, &fds);
         }
         self.fork_next(id);

@@ -131,7 +131,7 @@ impl Supervisor {
     }
 
     /// What is known about new applications before anything is started, which for some is much later: the
-    /// controller may only name executables that main itself has found, and users must exist.
+    /// controller may only name executables that main itself has found, and users and roots must exist.
     fn check_new_apps(&self, placements: &[Placement], plan: &Plan) -> Result<(), String> {
         let new = placements.iter().zip(&plan.applications);
         for (_, spec) in new.filter(|(placement, _)| **placement == Placement::Start) {
@@ -144,7 +144,7 @@ impl Supervisor {
             }
             self.parts
                 .launcher
-                .check_user(spec)
+                .check(spec)
                 .map_err(|error| format!("application \"{name}\": {:#}", anyhow::Error::new(error)))?;
         }
         Ok(())

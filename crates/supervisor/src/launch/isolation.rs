@@ -1,0 +1,150 @@
+//! From what a document says of an application's isolation to what its first process is started with.
+
+use std::io;
+use std::path::PathBuf;
+
+use corral_config::plan::{AppSpec, Isolation as Wanted};
+use corral_sys::isolation::{IdMaps, Isolation, Namespaces};
+use corral_sys::spawn::{SpawnError, Step};
+use corral_sys::user::Credentials;
+
+use super::maps::{self, MapError};
+use super::rootfs;
+use super::{LaunchError, Rights};
+
+/// What the kernel said, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}; {advice}")]
+pub(crate) struct Advised {
+    error: io::Error,
+    advice: &'static str,
+}
+
+/// Makes everything ready that can be made ready outside of the process.
+pub(super) fn prepare(
+    wanted: &Wanted,
+    credentials: Option<&Credentials>,
+    rights: Rights,
+    dependencies: &[PathBuf],
+) -> Result<Isolation, LaunchError> {
+    let layout = rootfs::prepare(wanted, dependencies).map_err(LaunchError::Root)?;
+    let names = wanted.namespaces;
+    Ok(Isolation {
+        namespaces: Namespaces {
+            user: names.credential,
+            pid: names.pid,
+            network: names.network,
+            mount: names.mount || rootfs::needs_mounts(wanted),
+            uts: names.uname,
+            cgroup: names.cgroup,
+        },
+        maps: id_maps(wanted, credentials, rights).map_err(LaunchError::Maps)?,
+        cgroup: None,
+        mounts: layout.mounts,
+        root: layout.root,
+    })
+}
+
+/// The maps of its user namespace, if it gets one.
+pub(super) fn id_maps(
+    wanted: &Wanted,
+    credentials: Option<&Credentials>,
+    rights: Rights,
+) -> Result<Option<IdMaps>, MapError> {
+    let Some(credentials) = credentials.filter(|_| wanted.namespaces.credential) else {
+        return Ok(None);
+    };
+    match rights {
+        Rights::AnyUser => maps::privileged(wanted, credentials).map(Some),
+        Rights::OwnUser => maps::unprivileged(wanted, credentials).map(Some),
+    }
+}
+
+/// Says of a failure which option it comes from, and what to do.
+pub(super) fn explain(
+    error: SpawnError,
+    spec: &AppSpec,
+    isolation: &Isolation,
+    rights: Rights,
+) -> LaunchError {
+    let SpawnError { step, source } = error;
+    if step == Step::WorkingDirectory
+        && let Some(path) = &spec.working_directory
+    {
+        return LaunchError::WorkingDirectory { path: path.clone(), source };
+    }
+    let what = match step {
+        Step::Namespaces => {
+            let names: Vec<_> = names(spec).iter().map(|name| format!("\"{name}\"")).collect();
+            format!("create the namespaces {}", names.join(", "))
+        }
+        Step::Mount(idx) => match isolation.mounts.get(usize::from(idx)) {
+            Some(mount) => format!("mount \"/{}\"", mount.target.to_string_lossy()),
+            None => step.to_string(),
+        },
+        Step::Root | Step::ChangeRoot => match &spec.isolation.rootfs {
+            Some(path) => format!("{step} to {}", path.display()),
+            None => step.to_string(),
+        },
+        step => step.to_string(),
+    };
+    match advice(step, &source, &spec.isolation, rights) {
+        Some(advice) => LaunchError::Isolation { what, source: Advised { error: source, advice } },
+        None => LaunchError::Spawn(SpawnError { step, source }),
+    }
+}
+
+/// The namespaces that are made, those among them that others need.
+fn names(spec: &AppSpec) -> Vec<&'static str> {
+    let mut names: Vec<_> = spec.isolation.namespaces.names().collect();
+    if rootfs::needs_mounts(&spec.isolation) && !names.contains(&"mount") {
+        names.push("mount");
+    }
+    names
+}
+
+fn advice(step: Step, error: &io::Error, wanted: &Wanted, rights: Rights) -> Option<&'static str> {
+    let is = |kind| error.kind() == kind;
+    let has_users = wanted.namespaces.credential;
+    Some(match step {
+        Step::Namespaces if error.raw_os_error() == Some(NO_SPACE) => {
+            "the limits of namespaces in /proc/sys/user are reached, or 0"
+        }
+        Step::Namespaces if is(io::ErrorKind::InvalidInput) => "this kernel lacks one of them",
+        Step::Namespaces if has_users => {
+            "this system forbids user namespaces: look at kernel.unprivileged_userns_clone, \
+             kernel.apparmor_restrict_unprivileged_userns and the seccomp profile of the container"
+        }
+        Step::Namespaces if rights == Rights::OwnUser => {
+            "start the daemon as root, or set \"credential\": true, too"
+        }
+        Step::Namespaces => "the daemon lacks the capability CAP_SYS_ADMIN; set \"credential\": true, too",
+        Step::UserMap | Step::GroupMap => {
+            "the daemon may map only numbers that exist in its own namespace, and needs CAP_SETUID and CAP_SETGID"
+        }
+        Step::Cgroup => "the daemon may not move processes there, or the group has others below it",
+        Step::CgroupNamespace => {
+            "the daemon lacks the capability CAP_SYS_ADMIN; set \"credential\": true, too"
+        }
+        Step::Mount(_) if is(io::ErrorKind::Unsupported) => "this needs Linux 5.12",
+        Step::Mount(_) if is(io::ErrorKind::PermissionDenied) => {
+            "the system forbids the mount, as containers do that hide parts of /proc; or others may not pass the \
+             folders on the way to it; switch it off in \"automount\""
+        }
+        Step::Mount(_) => "switch it off in \"automount\", or make room for it in the rootfs",
+        Step::Propagation => "the daemon lacks the capability CAP_SYS_ADMIN",
+        Step::Root => "everybody must be able to pass the folders on the way to it",
+        Step::ChangeRoot => "the daemon lacks the capability CAP_SYS_CHROOT; set \"credential\": true, too",
+        Step::Credentials if has_users => "the user or a group is not in \"uidmap\" or \"gidmap\"",
+        Step::Execute if wanted.rootfs.is_some() && is(io::ErrorKind::NotFound) => {
+            "the rootfs lacks the loader of shared libraries: set \"language_deps\": true in \"automount\", or copy \
+             them there"
+        }
+        Step::Fork | Step::Descriptors | Step::Credentials | Step::WorkingDirectory | Step::Execute => {
+            return None;
+        }
+    })
+}
+
+/// `ENOSPC`, which the kernel means differently here than `io::ErrorKind` does.
+const NO_SPACE: i32 = 28;

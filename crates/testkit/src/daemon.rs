@@ -1,6 +1,8 @@
 //! A real daemon in temporary folders, stopped when dropped.
 
 use std::fs::{self, File};
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -18,18 +20,22 @@ use crate::response::Response;
 use crate::site::{readable_temp_dir, set_mode};
 use crate::wait::{PATIENCE, eventually, within};
 
+/// A user that no system has.
+const UNPRIVILEGED: u32 = 47_001;
+
 /// A daemon in the making.
 #[derive(Debug)]
 pub struct Builder {
     config: Value,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
+    uid: Option<u32>,
 }
 
 /// Starts with an empty configuration.
 #[must_use]
 pub fn daemon() -> Builder {
-    Builder { config: json!({}), arguments: Vec::new(), environment: Vec::new() }
+    Builder { config: json!({}), arguments: Vec::new(), environment: Vec::new(), uid: None }
 }
 
 impl Builder {
@@ -76,6 +82,13 @@ impl Builder {
         self
     }
 
+    /// Runs as a user without privileges. A test that is not run by root does so anyway.
+    #[must_use]
+    pub fn unprivileged(mut self) -> Self {
+        self.uid = rustix::process::geteuid().is_root().then_some(UNPRIVILEGED);
+        self
+    }
+
     /// Starts it and puts the configuration in force.
     #[must_use]
     #[track_caller]
@@ -96,12 +109,18 @@ impl Builder {
         }
         // The router runs as another user and keeps its temporary files here.
         set_mode(&dir.path().join("tmp"), 0o777);
+        if let Some(uid) = self.uid {
+            for name in ["", "state", "run"] {
+                chown(dir.path().join(name), Some(uid), Some(uid)).expect("root may do that");
+            }
+        }
         let mut daemon = Daemon {
             dir,
             address: Address::fresh(),
             child: None,
             arguments: self.arguments.clone(),
             environment: self.environment.clone(),
+            uid: self.uid,
         };
         daemon.launch();
         daemon
@@ -116,6 +135,7 @@ pub struct Daemon {
     child: Option<Child>,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
+    uid: Option<u32>,
 }
 
 impl Daemon {
@@ -284,6 +304,9 @@ impl Daemon {
         }
         command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(output.try_clone().expect("duplicate the output")).stderr(output);
+        if let Some(uid) = self.uid {
+            command.uid(uid).gid(uid);
+        }
         self.child = Some(command.spawn().expect("corral starts"));
         self.await_control_api();
     }

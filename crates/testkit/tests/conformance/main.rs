@@ -16,6 +16,8 @@ mod engine_replies;
 mod engine_requests;
 mod errors;
 mod forwarded;
+mod isolation;
+mod isolation_beyond;
 mod listeners;
 mod packaging;
 mod patterns;

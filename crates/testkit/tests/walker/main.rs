@@ -44,13 +44,16 @@ impl World {
             server.control().send(&Request::new("PUT", path).body(body)).0.expect(200);
         }
         site.write("tmp/php.ini", "");
-        let (user, group) = owner(&site);
+        let (uid, gid) = owner(&site);
+        let (user, group) = (name_in("/etc/passwd", uid), name_in("/etc/group", gid));
         let names = vec![
             ("{addr}", Address::fresh().to_string()),
             ("{root}", site.root()),
             ("{tmp}", format!("{}/tmp", site.root())),
             ("{user}", user),
             ("{group}", group),
+            ("{uid}", uid.to_string()),
+            ("{gid}", gid.to_string()),
             ("{N}", "n".to_owned()),
             ("{name}", "X-Name".to_owned()),
             ("{cmd}", "MinProtocol".to_owned()),
@@ -78,16 +81,17 @@ impl World {
     }
 }
 
-/// The names of the user and the group that a test runs as.
-fn owner(site: &Site) -> (String, String) {
+/// The user and the group that a test runs as.
+fn owner(site: &Site) -> (u32, u32) {
     use std::os::unix::fs::MetadataExt;
     let owner = fs::metadata(site.path("")).expect("it is there");
-    let name = |file: &str, id: u32| {
-        let text = fs::read_to_string(file).expect("the system has users");
-        let line = text.lines().find(|line| line.split(':').nth(2) == Some(&id.to_string()));
-        line.and_then(|line| line.split(':').next()).expect("the test's user has a name").to_owned()
-    };
-    (name("/etc/passwd", owner.uid()), name("/etc/group", owner.gid()))
+    (owner.uid(), owner.gid())
+}
+
+fn name_in(file: &str, id: u32) -> String {
+    let text = fs::read_to_string(file).expect("the system has users");
+    let line = text.lines().find(|line| line.split(':').nth(2) == Some(&id.to_string()));
+    line.and_then(|line| line.split(':').next()).expect("the test's user has a name").to_owned()
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -90,14 +91,13 @@ impl Cgroups {
     fn prepare_at(&self, path: &Path, limits: CgroupLimits) -> Result<(Membership, OwnedFd), CgroupError> {
         let membership = Membership { path: path.to_owned(), made: Rc::clone(&self.made) };
         let first_kept = self.make(path)?;
-        for (controller, _) in settings(limits).iter().filter(|(_, settings)| !settings.is_empty()) {
-            hand_down(controller, &first_kept, path)?;
-        }
         let is_ours = self.made.borrow().contains(path);
-        for (_, settings) in settings(limits) {
-            for (name, value) in settings {
-                write(&path.join(name), &value)?;
-            }
+        for (controller, file, value) in settings(limits) {
+            hand_down(controller, &first_kept, path)?;
+            write(&path.join(file), &value)?;
+        }
+        if limits.memory.is_some() {
+            forbid_swap(path)?;
         }
         if is_ours {
             remove_limits(path, limits)?;
@@ -108,8 +108,7 @@ impl Cgroups {
         Ok((membership, file.into()))
     }
 
-    /// Makes all folders that are not there; returns the lowest above `path` that was, or that this process made
-    /// before.
+    /// Makes all folders that are not there; returns the lowest above `path` that was.
     fn make(&self, path: &Path) -> Result<PathBuf, CgroupError> {
         let missing: Vec<_> = path.ancestors().take_while(|group| !group.exists()).collect();
         let above = missing.last().copied().unwrap_or(path).parent().unwrap_or(path).to_owned();
@@ -122,29 +121,34 @@ impl Cgroups {
     }
 }
 
-/// Files and their values by controller.
-fn settings(limits: CgroupLimits) -> [(&'static str, Vec<(&'static str, String)>); 3] {
-    let memory = limits.memory.map(|bytes| ("memory.max", bytes.to_string()));
+/// Controllers, their files and what is written to them.
+fn settings(limits: CgroupLimits) -> impl Iterator<Item = (&'static str, &'static str, String)> {
+    let memory = limits.memory.map(|bytes| ("memory", "memory.max", bytes.to_string()));
     // Thousandths of a processor, in periods of 100 ms: microseconds.
-    let cpu = limits.cpu.map(|cpu| ("cpu.max", format!("{} 100000", cpu.get().saturating_mul(100))));
-    let pids = limits.pids.map(|pids| ("pids.max", pids.to_string()));
-    [("memory", memory), ("cpu", cpu), ("pids", pids)]
-        .map(|(controller, setting)| (controller, setting.into_iter().collect()))
+    let quota = |cpu: NonZeroU64| format!("{} 100000", cpu.get().saturating_mul(100));
+    let cpu = limits.cpu.map(|cpu| ("cpu", "cpu.max", quota(cpu)));
+    let pids = limits.pids.map(|pids| ("pids", "pids.max", pids.to_string()));
+    [memory, cpu, pids].into_iter().flatten()
 }
 
 /// What a configuration before this one may have set in a group of ours.
 fn remove_limits(path: &Path, limits: CgroupLimits) -> Result<(), CgroupError> {
     let without = [
         ("memory.max", limits.memory.is_none()),
+        ("memory.swap.max", limits.memory.is_none()),
         ("cpu.max", limits.cpu.is_none()),
         ("pids.max", limits.pids.is_none()),
     ];
     for (name, _) in without.iter().filter(|(name, is_unset)| *is_unset && path.join(name).exists()) {
         write(&path.join(name), "max")?;
     }
-    // Memory that is only moved out of the way would not count.
+    Ok(())
+}
+
+/// Memory that is only moved out of the way would not count. Kernels without swap space have no such file.
+fn forbid_swap(path: &Path) -> Result<(), CgroupError> {
     let swap = path.join("memory.swap.max");
-    if swap.exists() { write(&swap, if limits.memory.is_some() { "0" } else { "max" }) } else { Ok(()) }
+    if swap.exists() { write(&swap, "0") } else { Ok(()) }
 }
 
 /// Makes a controller available in `path`, from the groups between it and `above`, which is included.
@@ -228,8 +232,6 @@ impl Hierarchy {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU64;
-
     use super::*;
 
     const MOUNTS: &str = "23 28 0:21 / /proc rw - proc proc rw\n\
@@ -266,6 +268,7 @@ mod tests {
         let path = above.path().join("app");
         fs::create_dir(&path).unwrap();
         fs::write(path.join("cgroup.procs"), "").unwrap();
+        fs::write(path.join("memory.swap.max"), "max").unwrap();
         let cgroups = Cgroups::default();
         let (membership, _) = cgroups.prepare_at(&path, limits()).unwrap();
         let read = |name: &str| fs::read_to_string(path.join(name)).unwrap();
@@ -273,6 +276,7 @@ mod tests {
             [read("memory.max"), read("cpu.max"), read("pids.max")],
             ["1048576", "150000 100000", "7"]
         );
+        assert_eq!(read("memory.swap.max"), "0");
         drop(membership);
         assert!(path.exists(), "it was there before");
     }

@@ -83,7 +83,7 @@ pub(super) fn explain(
             None => step.to_string(),
         },
         Step::Root | Step::ChangeRoot => match &spec.isolation.rootfs {
-            Some(path) => format!("{step} to {}", path.display()),
+            Some(path) => format!("{step} ({})", path.display()),
             None => step.to_string(),
         },
         step => step.to_string(),

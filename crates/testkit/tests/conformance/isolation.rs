@@ -117,6 +117,7 @@ fn users_of_a_namespace_are_others_outside() {
     let worker = server.processes().into_iter().find(|process| process.pid == workers[0]).expect("it runs");
     assert_eq!(worker.uid, 4001, "and nobody outside");
     assert_eq!(ask(&server, "@file_get_contents('/etc/shadow')"), json!(false));
+    assert_eq!(ask(&server, &format!("@posix_kill({}, 0)", server.pid())), json!(false));
     assert_eq!(ask(&server, "fileowner('/etc/shadow')"), json!(65534), "outside's root has no name inside");
 }
 
@@ -131,6 +132,8 @@ fn a_namespace_of_users_needs_no_maps() {
         let app = app_of(&site, isolation).with("user", json!("nobody")).with("group", json!("daemon"));
         let server = daemon().application(app).start();
         assert_eq!(ask(&server, "posix_getuid()"), 65534);
+        let rights = "preg_match('/CapEff:\\s*0+$/m', file_get_contents('/proc/self/status'))";
+        assert_eq!(ask(&server, rights), 1, "what its first process was made with is gone");
         assert_eq!(ask(&server, "file('/proc/self/uid_map')[0] != file('/proc/1/uid_map')[0]"), true);
     }
     let site = eval();
@@ -358,6 +361,50 @@ fn root_needs_no_namespace_for_a_rootfs() {
     let server = daemon().application(app_in_root(&site, bare).processes(2)).start();
     assert_eq!(ask(&server, "[file_exists('/proc'), file_put_contents('/tmp/x', 'x')]"), json!([false, 1]));
     assert!(site.path("tmp/x").exists(), "no memory takes its place");
+}
+
+/// Copies the libraries of the PHP module to a root, with the links that lead to them.
+fn copy_libraries(site: &Site) {
+    let module = corral_testkit::executables().dir.join("corral-php");
+    let listed =
+        std::process::Command::new("ldd").arg(module).output().expect("ldd belongs to the C library");
+    let listed = String::from_utf8(listed.stdout).expect("ldd prints text");
+    for path in listed.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new) {
+        let real = path.canonicalize().expect("the loader found it");
+        let place =
+            |path: &Path| site.path(path.strip_prefix("/").expect("it is absolute").to_str().expect("text"));
+        for path in [path, &real] {
+            std::fs::create_dir_all(place(path).parent().expect("it is in a folder"))
+                .expect("make the folder");
+        }
+        std::fs::copy(&real, place(&real)).expect("copy the library");
+        if path != real && !place(path).exists() {
+            std::os::unix::fs::symlink(&real, place(path)).expect("make a link");
+        }
+    }
+}
+
+/// A root that has all by itself: nothing is mounted, not even `/proc`.
+///
+/// Options: applications.{N}.isolation.rootfs, applications.{N}.isolation.automount.language_deps,
+/// applications.{N}.isolation.automount.procfs, applications.{N}.isolation.automount.tmpfs
+#[test]
+fn without_mounts_the_root_is_only_changed() {
+    let site = root();
+    copy_libraries(&site);
+    let automount = json!({ "language_deps": false, "procfs": false, "tmpfs": false });
+    with_and_without_privileges(|daemon| {
+        for mount in [false, true] {
+            let namespaces = json!({ "credential": true, "mount": mount });
+            let isolation = json!({ "automount": automount, "namespaces": namespaces });
+            let server = daemon().application(app_in_root(&site, isolation).processes(2)).start();
+            assert_eq!(
+                ask(&server, "file_exists('/proc') || file_exists('/usr/bin')"),
+                json!(false),
+                "{mount}"
+            );
+        }
+    });
 }
 
 /// Options: applications.{N}.isolation.rootfs, applications.{N}.isolation.automount.language_deps

@@ -3,7 +3,7 @@
 use corral_testkit::{Daemon, daemon, eventually};
 use serde_json::{Value, json};
 
-use crate::isolation::{EPERM, app_of, ask, cgroup_root, eval};
+use crate::isolation::{EPERM, EVAL, app_of, ask, cgroup_root, eval};
 
 const ENOSYS: i32 = 38;
 
@@ -148,6 +148,31 @@ fn what_is_listed_has_to_be_there() {
     );
     assert_eq!(detail, expected);
     assert_eq!(ask(&server, "1"), 1);
+}
+
+/// Options: applications.{N}.isolation
+#[test]
+fn all_of_it_works_together() {
+    if !has_landlock() {
+        return;
+    }
+    for daemon in [daemon(), daemon().unprivileged()] {
+        let root = corral_testkit::site().file("srv/www/index.php", EVAL).file("etc/secret", "x");
+        let root = root.writable_folder("").writable_folder("etc").writable_folder("srv/var");
+        let namespaces = json!({ "credential": true, "pid": true, "network": true, "mount": true, "uname": true,
+                                 "cgroup": true });
+        let app = json!({ "type": "php", "root": "/srv/www", "processes": 2, "isolation": {
+            "namespaces": namespaces, "rootfs": root.root(), "new_privs": false, "seccomp": "default",
+            "filesystem": { "read": ["/proc"], "write": ["/srv/var", "/tmp"] } } });
+        let server = daemon.config(json!({ "applications": { "app": app } })).start();
+        assert_eq!(ask(&server, "[posix_getppid(), count(file('/proc/net/dev'))]"), json!([1, 3]));
+        assert_eq!(ask(&server, "[@file_get_contents('/etc/secret'), @scandir('/')]"), json!([false, false]));
+        let write = "[file_put_contents('/srv/var/x', 'x'), file_put_contents('/tmp/x', 'x'), \
+                     @file_put_contents('/srv/www/x', 'x')]";
+        assert_eq!(ask(&server, write), json!([1, 1, false]));
+        assert_eq!(root.read("srv/var/x"), "x");
+        server.expect_processes("\"app\" worker", 2);
+    }
 }
 
 /// Whether the kernel lets these tests use a controller; says so when not.

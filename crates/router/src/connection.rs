@@ -1,6 +1,8 @@
 //! One client connection: waits for requests without holding buffers, reads their heads, answers them in order.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
+use std::mem;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -43,7 +45,7 @@ pub(crate) struct Connection {
     is_prepared: bool,
 }
 
-/// What a connection needs while it is busy.
+/// What a connection needs while it is busy. In a box that others use after it, so that it is never moved.
 #[derive(Default)]
 pub(crate) struct Work {
     /// What the client sent: a head, then whatever came along with it.
@@ -261,7 +263,7 @@ pub(crate) async fn run(mut connection: Box<Connection>) {
         counters.active.add(1);
         // In a box of its own, so that a connection that waits is not as large as one that works.
         let id = connection.id;
-        let mut working = Box::pin(connection.work());
+        let mut working = Box::into_pin(Box::write(Box::new_uninit(), connection.work()));
         let next = poll_fn(|context| log::about(id, || working.as_mut().poll(context))).await;
         drop(working);
         counters.active.subtract(1);
@@ -307,21 +309,24 @@ fn cut(work: &Work) -> HeadResult {
 }
 
 thread_local! {
-    static HEADS: std::cell::RefCell<Vec<Head>> = const { std::cell::RefCell::new(Vec::new()) };
+    #[expect(clippy::vec_box, reason = "what is kept goes to the next request without being moved")]
+    static KEPT: RefCell<Vec<Box<Work>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Parsed heads that are kept for the next requests.
-const MAX_KEPT_HEADS: usize = 64;
+/// What is kept for the next requests.
+const MAX_KEPT: usize = 64;
 
-fn take_work() -> Work {
-    Work { input: buffers::take(), head: HEADS.with_borrow_mut(Vec::pop).unwrap_or_default(), started: None }
+fn take_work() -> Box<Work> {
+    let mut work = KEPT.with_borrow_mut(Vec::pop).unwrap_or_default();
+    work.input = buffers::take();
+    work
 }
 
-fn give_work(work: Work) {
-    buffers::give(work.input);
-    HEADS.with_borrow_mut(|heads| {
-        if heads.len() < MAX_KEPT_HEADS {
-            heads.push(work.head);
+fn give_work(mut work: Box<Work>) {
+    buffers::give(mem::take(&mut work.input));
+    KEPT.with_borrow_mut(|kept| {
+        if kept.len() < MAX_KEPT {
+            kept.push(work);
         }
     });
 }

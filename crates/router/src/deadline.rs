@@ -24,6 +24,8 @@ pub(crate) struct Deadlines {
     start: Instant,
     /// Refreshed each time the loop wakes up: exact enough, and free to read.
     now: Cell<Instant>,
+    /// The same, counted.
+    tick: Cell<Tick>,
     entries: RefCell<Slab<Entry>>,
     /// There is one again.
     first: Notify,
@@ -53,6 +55,7 @@ impl Deadlines {
         Rc::new(Self {
             start: now,
             now: Cell::new(now),
+            tick: Cell::new(0),
             entries: RefCell::new(Slab::new()),
             first: Notify::new(),
         })
@@ -65,7 +68,12 @@ impl Deadlines {
 
     /// Reads the clock; called each time the loop wakes up.
     pub(crate) fn refresh(&self) {
-        self.now.set(Instant::now());
+        self.set_now(Instant::now());
+    }
+
+    fn set_now(&self, now: Instant) {
+        self.now.set(now);
+        self.tick.set(ticks(now.duration_since(self.start)));
     }
 
     /// A deadline that is not set, in a group of connections.
@@ -107,7 +115,7 @@ impl Deadlines {
     /// Wakes those whose deadline has passed.
     fn sweep(&self) {
         self.refresh();
-        let now = self.tick(self.now.get());
+        let now = self.tick.get();
         for (_, entry) in &mut *self.entries.borrow_mut() {
             if entry.at <= now {
                 entry.wake();
@@ -116,12 +124,12 @@ impl Deadlines {
     }
 
     fn after(&self, limit: Duration) -> Tick {
-        self.tick(self.now.get()).saturating_add(limit.as_millis() as Tick)
+        self.tick.get().saturating_add(ticks(limit))
     }
+}
 
-    fn tick(&self, instant: Instant) -> Tick {
-        instant.duration_since(self.start).as_millis() as Tick
-    }
+fn ticks(span: Duration) -> Tick {
+    span.as_millis() as Tick
 }
 
 impl Entry {
@@ -166,7 +174,7 @@ impl Deadline {
     fn check<T>(&self, waker: &Waker) -> Poll<Result<T, Elapsed>> {
         let mut entries = self.all.entries.borrow_mut();
         let entry = &mut entries[self.key];
-        if entry.at <= self.all.tick(self.all.now.get()) {
+        if entry.at <= self.all.tick.get() {
             return Poll::Ready(Err(Elapsed));
         }
         if !entry.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
@@ -227,12 +235,12 @@ mod tests {
 
     #[test]
     fn a_deadline_that_has_passed_ends_the_wait() {
-        check(Duration::from_secs(5), |all| all.now.set(all.start + Duration::from_secs(6)), true);
+        check(Duration::from_secs(5), |all| all.set_now(all.start + Duration::from_secs(6)), true);
     }
 
     #[test]
     fn one_that_has_not_passed_does_not() {
-        check(Duration::from_secs(5), |all| all.now.set(all.start + Duration::from_secs(4)), false);
+        check(Duration::from_secs(5), |all| all.set_now(all.start + Duration::from_secs(4)), false);
     }
 
     #[test]
@@ -246,7 +254,7 @@ mod tests {
         let leave = |seconds| {
             move |all: &Rc<Deadlines>| {
                 all.expire_idle(7, Duration::from_secs(seconds));
-                all.now.set(all.start + Duration::from_secs(3));
+                all.set_now(all.start + Duration::from_secs(3));
             }
         };
         check(Duration::from_secs(5), leave(2), true);

@@ -61,6 +61,25 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>], wait: 
     Ok(())
 }
 
+/// Appends what a stream has for its reader to the room that is left in `buffer`, which must be some; 0 at the end.
+///
+/// # Errors
+/// Those of recv(2); `WouldBlock` when there is nothing yet.
+pub fn receive(socket: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    let (n, _) = rustix::io::retry_on_intr(|| {
+        rustix::net::recv(&socket, rustix::buffer::spare_capacity(buffer), RecvFlags::empty())
+    })?;
+    Ok(n)
+}
+
+/// Sends as much as there is room for.
+///
+/// # Errors
+/// Those of send(2); `WouldBlock` when there is no room.
+pub fn send_some(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    Ok(rustix::io::retry_on_intr(|| rustix::net::send(&socket, bytes, SendFlags::NOSIGNAL))?)
+}
+
 /// Sends bytes of a stream that are to be joined with what follows at once (`MSG_MORE`).
 ///
 /// # Errors
@@ -147,6 +166,24 @@ mod tests {
         let fds = vec![a.as_fd(); MAX_DESCRIPTORS + 1];
         let error = send(a.as_fd(), b"x", &fds, Wait::Block).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_stream_fills_the_room_that_is_left() {
+        let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
+        b.set_nonblocking(true).unwrap();
+        assert_eq!(send_some(&a, b"abcdef").unwrap(), 6);
+        let mut buffer = Vec::with_capacity(4);
+        buffer.push(b'>');
+        let room = buffer.capacity() - 1;
+        assert_eq!(receive(&b, &mut buffer).unwrap(), room.min(6));
+        buffer.reserve(8);
+        assert_eq!(receive(&b, &mut buffer).unwrap(), 6 - room.min(6));
+        assert_eq!(buffer, b">abcdef");
+        assert_eq!(receive(&b, &mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        drop(a);
+        assert_eq!(receive(&b, &mut buffer).unwrap(), 0);
+        assert_eq!(send_some(&b, b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[test]

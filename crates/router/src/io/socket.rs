@@ -4,11 +4,16 @@ use std::fs::File;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::task::{Context, Poll, ready};
 
 use corral_sys::file::sendfile;
-use corral_sys::socket::send_more;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest, Ready};
+use corral_sys::socket::{receive, send_more, send_some};
+use tokio::io::{AsyncWriteExt, Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
+
+/// Room that is made in a full buffer before something is read into it.
+const LEAST_ROOM: usize = 64;
 
 /// A socket of a client or a server.
 pub(crate) enum Socket {
@@ -45,18 +50,57 @@ impl Socket {
     /// Waits until there is something to read, or the client has closed. Cancel safe. For one task at a time,
     /// which is why the socket need not keep a list of them.
     pub(crate) async fn readable(&self) -> io::Result<()> {
-        poll_fn(|context| match self {
+        poll_fn(|context| self.poll_readable(context)).await
+    }
+
+    pub(crate) fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
             Self::Tcp(stream) => stream.poll_read_ready(context),
             Self::Unix(stream) => stream.poll_read_ready(context),
-        })
-        .await
+        }
     }
 
     /// Appends what there is to read; 0 at the end. Cancel safe.
     pub(crate) async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        poll_fn(|context| {
+            loop {
+                ready!(self.poll_readable(context))?;
+                match self.receive(buffer) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    received => return Poll::Ready(received),
+                }
+            }
+        })
+        .await
+    }
+
+    /// Appends what there is to read, without waiting; 0 at the end.
+    pub(crate) fn receive(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        if buffer.len() == buffer.capacity() {
+            buffer.reserve(LEAST_ROOM);
+        }
+        let room = buffer.capacity() - buffer.len();
+        let mut received = 0;
+        let tried = self.try_io(Interest::READABLE, |socket| {
+            received = receive(socket, buffer)?;
+            // All that there was did not fill the room: nothing is left, and nobody need find that out by trying.
+            if (1..room).contains(&received) { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        });
+        match tried {
+            Err(error) if received == 0 => Err(error),
+            _ => Ok(received),
+        }
+    }
+
+    /// Does something that the socket seems to be ready for; it is not any more when the answer is `WouldBlock`.
+    fn try_io<T>(
+        &self,
+        interest: Interest,
+        act: impl FnOnce(BorrowedFd<'_>) -> io::Result<T>,
+    ) -> io::Result<T> {
         match self {
-            Self::Tcp(stream) => stream.read_buf(buffer).await,
-            Self::Unix(stream) => stream.read_buf(buffer).await,
+            Self::Tcp(stream) => stream.try_io(interest, || act(stream.as_fd())),
+            Self::Unix(stream) => stream.try_io(interest, || act(stream.as_fd())),
         }
     }
 
@@ -122,7 +166,7 @@ impl Socket {
     /// Writes as much of the pieces as there is room for.
     pub(crate) fn try_write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         match (self, pieces) {
-            (Self::Tcp(stream), [piece]) => stream.try_write(piece),
+            (_, [piece]) => self.try_io(Interest::WRITABLE, |socket| send_some(socket, piece)),
             (Self::Tcp(stream), pieces) => stream.try_write_vectored(pieces),
             (Self::Unix(stream), pieces) => stream.try_write_vectored(pieces),
         }
@@ -130,23 +174,13 @@ impl Socket {
 
     /// Writes as much of a head as there is room for, and lets the kernel join it with what follows.
     pub(crate) fn try_write_more(&self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.try_io(Interest::WRITABLE, || send_more(stream, bytes)),
-            Self::Unix(stream) => stream.try_io(Interest::WRITABLE, || send_more(stream, bytes)),
-        }
+        self.try_io(Interest::WRITABLE, |socket| send_more(socket, bytes))
     }
 
     /// Sends a piece of a file; returns how much of it.
     pub(crate) fn try_send_file(&self, file: &File, offset: u64, len: usize) -> io::Result<usize> {
         let mut offset = offset;
-        match self {
-            Self::Tcp(stream) => {
-                stream.try_io(Interest::WRITABLE, || sendfile(stream, file, &mut offset, len))
-            }
-            Self::Unix(stream) => {
-                stream.try_io(Interest::WRITABLE, || sendfile(stream, file, &mut offset, len))
-            }
-        }
+        self.try_io(Interest::WRITABLE, |socket| sendfile(socket, file, &mut offset, len))
     }
 
     /// Says that nothing more will be written.

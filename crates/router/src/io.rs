@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use rustls::ServerConfig;
 
@@ -51,6 +52,10 @@ impl Stream {
     /// Waits until there is something to read, or the client has closed. Cancel safe.
     pub(crate) async fn readable(&self) -> io::Result<()> {
         self.socket.readable().await
+    }
+
+    pub(crate) fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.socket.poll_readable(context)
     }
 
     /// Appends what there is to read; 0 at the end. Cancel safe.

@@ -1,7 +1,9 @@
 //! One request on one connection to a server, up to the head of the response.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use corral_config::upstream::Timeouts;
@@ -14,7 +16,7 @@ use super::upload::Upload;
 use crate::body::BodyError;
 use crate::buffers;
 use crate::connection::Connection;
-use crate::io::Wanted;
+use crate::io::{Stream, Wanted};
 use crate::transaction::{Gone, Transaction};
 
 /// Room for a read from a server that follows others into the same buffer.
@@ -216,37 +218,68 @@ pub(crate) async fn next_event(
     let closes = tx.reply.close;
     let Transaction { connection, rest, .. } = tx;
     let Connection { stream, deadline, .. } = &mut **connection;
-    let client = async {
-        if is_starving {
-            rest.reserve(crate::body::READ_STEP);
-            return Event::Client(stream.read(rest).await);
-        }
-        stream.gone(closes).await;
-        Event::Gone
-    };
-    let server = async {
-        // A buffer is taken when there is something to put into it: many requests wait at a time.
-        if wants_room {
-            if line.ready(Wanted { bytes: true, room: true }).await.is_ok_and(|ready| !ready.bytes) {
-                return Event::Room;
-            }
-        } else if let Err(error) = line.readable().await {
-            return Event::Received(Err(error));
-        }
-        if input.capacity() == 0 {
-            *input = buffers::take_large();
-        }
-        input.reserve(LEAST_ROOM);
-        Event::Received(line.read(input).await)
-    };
     let event = async {
-        tokio::select! {
-            biased;
-            event = server => event,
-            event = client => event,
+        if !wants_room
+            && !is_starving
+            && !closes
+            && let Some(event) = response_first(line, stream, input).await
+        {
+            return event;
         }
+        let client = async {
+            if is_starving {
+                rest.reserve(crate::body::READ_STEP);
+                return Event::Client(stream.read(rest).await);
+            }
+            stream.gone(closes).await;
+            Event::Gone
+        };
+        let server = async {
+            if wants_room {
+                if line.ready(Wanted { bytes: true, room: true }).await.is_ok_and(|ready| !ready.bytes) {
+                    return Event::Room;
+                }
+            } else if let Err(error) = line.readable().await {
+                return Event::Received(Err(error));
+            }
+            Event::Received(line.read(make_room(input)).await)
+        };
+        // In a box of its own, because few requests need it.
+        Box::pin(async {
+            tokio::select! {
+                biased;
+                event = server => event,
+                event = client => event,
+            }
+        })
+        .await
     };
     deadline.limit(limit, pin!(event)).await.unwrap_or(Event::Elapsed)
+}
+
+/// What nearly always happens first, and is cheap to wait for; none when the client has done something before, or
+/// there is more to look at.
+async fn response_first(line: &Line, stream: &Stream, input: &mut Vec<u8>) -> Option<Event> {
+    let socket = line.plain().filter(|_| !stream.is_read())?;
+    poll_fn(|context| {
+        while let Poll::Ready(ready) = socket.poll_readable(context) {
+            match ready.and_then(|()| socket.receive(make_room(input))) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                received => return Poll::Ready(Some(Event::Received(received))),
+            }
+        }
+        stream.poll_readable(context).map(|_| None)
+    })
+    .await
+}
+
+/// A buffer is taken when there is something to put into it: many requests wait at a time.
+fn make_room(input: &mut Vec<u8>) -> &mut Vec<u8> {
+    if input.capacity() == 0 {
+        *input = buffers::take_large();
+    }
+    input.reserve(LEAST_ROOM);
+    input
 }
 
 /// Takes what came along with the request's head before anybody waits for more.

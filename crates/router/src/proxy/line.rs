@@ -18,6 +18,11 @@ impl Line {
         Self { socket, tls, n_requests: 0 }
     }
 
+    /// The socket, if nothing is on top of it.
+    pub(crate) fn plain(&self) -> Option<&Socket> {
+        self.tls.is_none().then_some(&self.socket)
+    }
+
     /// Counts a request that is sent on it.
     pub(crate) fn begin_request(&mut self) {
         self.n_requests = self.n_requests.saturating_add(1);

@@ -95,7 +95,7 @@ pub fn append_head<'f>(
 
 /// Appends `HTTP/1.1 NNN REASON` with its line end; the version is that of the server (RFC 9110 section 6.2).
 /// 497, a request without TLS where TLS is spoken, is a 400 on the wire (UNIT-COMPAT 7).
-fn append_status_line(out: &mut Vec<u8>, status: u16) {
+pub fn append_status_line(out: &mut Vec<u8>, status: u16) {
     if status == 497 {
         return out.extend_from_slice(b"HTTP/1.1 400 The plain HTTP request was sent to HTTPS port\r\n");
     }
@@ -122,8 +122,17 @@ pub fn append_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(CRLF);
 }
 
+/// Appends one field that was checked when it was received: it is among those of a parsed head.
+pub fn append_checked_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.reserve(name.len() + value.len() + FIELD_OVERHEAD);
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(CRLF);
+}
+
 /// Appends the server's own fields and the empty line.
-fn append_trailer(out: &mut Vec<u8>, trailer: &Trailer<'_>) {
+pub fn append_trailer(out: &mut Vec<u8>, trailer: &Trailer<'_>) {
     if let Some(server) = trailer.server {
         append_field(out, b"Server", server);
     }
@@ -177,6 +186,9 @@ const ERROR_PAGE: &[u8; 54] = b"<!DOCTYPE html><title>Error NNN</title><p>Error 
 const TITLE_AT: usize = 28;
 const TEXT_AT: usize = 48;
 const CRLF: &[u8] = b"\r\n";
+
+/// Bytes of a field's line beside its name and its value.
+pub const FIELD_OVERHEAD: usize = 4;
 
 /// Always three digits: `return` takes 0 to 999, and 0 is sent as `000`.
 fn status_digits(status: u16) -> [u8; 3] {

@@ -1,6 +1,6 @@
 //! What has become of a reply so far, and the fields that it gets.
 
-use corral_http::response::Framing;
+use corral_http::response::{self, FIELD_OVERHEAD, Framing};
 use smallvec::SmallVec;
 
 use crate::buffers;
@@ -24,14 +24,14 @@ pub(crate) struct Reply {
     pub(crate) fields: Fields,
 }
 
-/// Fields in their order, in one buffer.
+/// Fields in their order, as the lines that are sent.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Fields {
     text: Vec<u8>,
     spans: SmallVec<[Span; 12]>,
 }
 
-/// Where a field is in the text: its name, and right behind it its value.
+/// Where a field's line is in the text: its name, a colon and a blank, its value, and the end of the line.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     start: u32,
@@ -40,15 +40,27 @@ struct Span {
 }
 
 impl Fields {
+    /// No field can break out of its line, see `response::append_field`.
     pub(crate) fn push(&mut self, name: &[u8], value: &[u8]) {
         let span = self.write(name, value);
-        self.spans.push(span);
+        self.spans.extend(span);
+    }
+
+    /// As `push` for a field of a head that was parsed.
+    pub(crate) fn push_checked(&mut self, name: &[u8], value: &[u8]) {
+        let start = self.text().len();
+        response::append_checked_field(self.text(), name, value);
+        self.spans.push(Span {
+            start: len_of(start),
+            name_len: len_of(name.len()),
+            value_len: len_of(value.len()),
+        });
     }
 
     /// Replaces the value of the first field of this name, or adds one.
     pub(crate) fn set(&mut self, name: &[u8], value: &[u8]) {
         let position = self.position(name);
-        let span = self.write(name, value);
+        let Some(span) = self.write(name, value) else { return };
         match position {
             Some(position) => self.spans[position] = span,
             None => self.spans.push(span),
@@ -68,7 +80,14 @@ impl Fields {
         Some(self.field(self.spans[position]).1)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    /// Appends all of them to a head.
+    pub(crate) fn append_to(&self, head: &mut Vec<u8>) {
+        for span in &self.spans {
+            head.extend_from_slice(&self.text[span.start as usize..][..span.len()]);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.spans.iter().map(|span| self.field(*span))
     }
 
@@ -84,24 +103,39 @@ impl Fields {
     fn field(&self, span: Span) -> (&[u8], &[u8]) {
         let text = &self.text[span.start as usize..];
         let (name, rest) = text.split_at(span.name_len as usize);
-        (name, &rest[..span.value_len as usize])
+        (name, &rest[SEPARATOR.len()..][..span.value_len as usize])
     }
 
-    fn write(&mut self, name: &[u8], value: &[u8]) -> Span {
+    /// None for what is no field.
+    fn write(&mut self, name: &[u8], value: &[u8]) -> Option<Span> {
+        let start = self.text().len();
+        response::append_field(self.text(), name, value);
+        let span =
+            Span { start: len_of(start), name_len: len_of(name.len()), value_len: len_of(value.len()) };
+        (self.text.len() > start).then_some(span)
+    }
+
+    fn text(&mut self) -> &mut Vec<u8> {
         if self.text.capacity() == 0 {
             self.text = buffers::take();
         }
-        let span = Span { start: len_of(&self.text), name_len: len_of(name), value_len: len_of(value) };
-        self.text.extend_from_slice(name);
-        self.text.extend_from_slice(value);
-        span
+        &mut self.text
+    }
+}
+
+impl Span {
+    fn len(&self) -> usize {
+        self.name_len as usize + self.value_len as usize + FIELD_OVERHEAD
     }
 }
 
 /// Heads are limited to far less than 4 GiB on every way in.
-fn len_of(text: &[u8]) -> u32 {
-    u32::try_from(text.len()).expect("a reply's head is shorter than 4 GiB")
+fn len_of(len: usize) -> u32 {
+    u32::try_from(len).expect("a reply's head is shorter than 4 GiB")
 }
+
+/// What stands between name and value.
+const SEPARATOR: &[u8] = b": ";
 
 impl Drop for Fields {
     fn drop(&mut self) {
@@ -119,6 +153,19 @@ mod tests {
 
     fn show(text: &[u8]) -> &str {
         std::str::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn fields_are_sent_as_lines_that_they_cannot_break_out_of() {
+        let mut fields = Fields::default();
+        fields.push_checked(b"A", b"1");
+        fields.push(b"B", b"2\r\nC: 3");
+        fields.push(b"D:", b"4");
+        fields.push(b"E", b"");
+        fields.set(b"a", b"5\n");
+        let mut head = Vec::new();
+        fields.append_to(&mut head);
+        assert_eq!(show(&head), "a: 5 \r\nB: 2  C: 3\r\nE: \r\n");
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl Relay<'_> {
 
 fn open(tx: &mut Transaction<'_>, head: &ResponseHead, input: &[u8]) -> Writer {
     for (name, value) in head.fields(input) {
-        tx.reply.fields.push(name, value);
+        tx.reply.fields.push_checked(name, value);
     }
     let length = match head.body(tx.is_head()) {
         Body::Absent => head.content_length(),

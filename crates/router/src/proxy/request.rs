@@ -76,23 +76,15 @@ fn append_fields(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
         let is_dropped = is_told || (names_fields && is_named(name, head.values(bytes, Name::Connection)));
         // What the configuration says is no matter of the client's.
         if !is_dropped || tx.changes_field(name) {
-            append_line(name, value, out);
+            response::append_checked_field(out, name, value);
         }
     }
     if let Some(trace) = &tx.trace {
-        append_line(TRACEPARENT, &trace.header(), out);
+        response::append_checked_field(out, TRACEPARENT, &trace.header());
     }
     if forwarded {
         append_forwarded(tx, out);
     }
-}
-
-/// Name and value come from a head that was checked.
-fn append_line(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(name);
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
 }
 
 /// HTTP/1.1 demands a Host, which clients of HTTP/1.0 may not send.
@@ -142,11 +134,11 @@ fn append_forwarded(tx: &Transaction<'_>, out: &mut Vec<u8>) {
     let kept = |wanted| said(wanted).next().filter(|_| is_trusted);
     if !tx.changes_field(FORWARDED_PROTO) {
         let protocol: &[u8] = if tx.client.tls { b"https" } else { b"http" };
-        append_line(FORWARDED_PROTO, kept(FORWARDED_PROTO).unwrap_or(protocol), out);
+        response::append_checked_field(out, FORWARDED_PROTO, kept(FORWARDED_PROTO).unwrap_or(protocol));
     }
     let host = kept(FORWARDED_HOST).or_else(|| head.value(bytes, Name::Host));
     if let Some(host) = host.filter(|_| !tx.changes_field(FORWARDED_HOST)) {
-        append_line(FORWARDED_HOST, host, out);
+        response::append_checked_field(out, FORWARDED_HOST, host);
     }
 }
 

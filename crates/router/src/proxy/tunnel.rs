@@ -27,7 +27,7 @@ pub(crate) async fn run(
 ) -> Result<(), Gone> {
     let Answer { head, input } = answer;
     for (name, value) in head.fields(input) {
-        tx.reply.fields.push(name, value);
+        tx.reply.fields.push_checked(name, value);
     }
     if let Some(protocol) = head.upgrade(input) {
         tx.reply.fields.push(b"Upgrade", protocol);

@@ -149,7 +149,7 @@ impl Transaction<'_> {
         let mut head = buffers::take();
         clock::with_date(|date| {
             let trailer = self.trailer(framing, date);
-            response::append_head(&mut head, status, self.reply.fields.iter(), &trailer);
+            self.append_head(status, &trailer, &mut head);
         });
         Writer::new(framing, self.is_head(), head)
     }
@@ -162,9 +162,15 @@ impl Transaction<'_> {
         clock::with_date(|date| {
             let trailer =
                 Trailer { connection: ConnectionField::Upgrade, ..self.trailer(Framing::NoBody, date) };
-            response::append_head(&mut head, 101, self.reply.fields.iter(), &trailer);
+            self.append_head(101, &trailer, &mut head);
         });
         Writer::new(Framing::NoBody, false, head)
+    }
+
+    fn append_head(&self, status: u16, trailer: &Trailer<'_>, head: &mut Vec<u8>) {
+        response::append_status_line(head, status);
+        self.reply.fields.append_to(head);
+        response::append_trailer(head, trailer);
     }
 
     /// The reply is decided: notes its status, and whether the connection can outlive it.

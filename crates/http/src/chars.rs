@@ -6,6 +6,8 @@ pub(crate) const TOKEN: u8 = 1;
 pub(crate) const SAFE_NAME: u8 = 2;
 /// `A`–`Z`, `_`, `-`: what a method may hold.
 pub(crate) const METHOD: u8 = 4;
+/// What RFC 3986 section 3.2.2 permits in a host with its port, and bytes beyond ASCII, which old clients send.
+pub(crate) const HOST: u8 = 8;
 
 /// The classes that each byte belongs to.
 pub(crate) const CLASS: [u8; 256] = classes();
@@ -13,6 +15,11 @@ pub(crate) const CLASS: [u8; 256] = classes();
 /// Whether `bytes` is a token of RFC 9110 section 5.6.2 (at least one byte, all of them `tchar`).
 pub fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|&b| CLASS[b as usize] & TOKEN != 0)
+}
+
+/// Whether nothing is among `bytes` that no host and port has.
+pub(crate) fn is_host(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&b| CLASS[b as usize] & HOST != 0)
 }
 
 /// Whether `bytes` may be sent or received as a field value: no control character but the tab.
@@ -83,7 +90,7 @@ const fn classes() -> [u8; 256] {
     let mut table = [0; 256];
     let mut b = 0;
     while b < 256 {
-        table[b] = class(b as u8);
+        table[b] = class(b as u8) | host_class(b as u8);
         b += 1;
     }
     table
@@ -96,6 +103,14 @@ const fn class(b: u8) -> u8 {
         b'_' => TOKEN | METHOD,
         b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'.' | b'^' | b'`' | b'|' | b'~' => TOKEN,
         _ => 0,
+    }
+}
+
+const fn host_class(b: u8) -> u8 {
+    match b {
+        0..=b' ' | 0x7f => 0,
+        b'/' | b'\\' | b'?' | b'#' | b'@' | b'"' | b'<' | b'>' | b'^' | b'`' | b'{' | b'|' | b'}' => 0,
+        _ => HOST,
     }
 }
 

@@ -244,16 +244,23 @@ enum Kind {
 
 impl Kind {
     fn of(name: &[u8]) -> Kind {
-        let (kind, text): (Kind, &[u8]) = match name.len() {
-            6 => (Kind::Dropped, b"server"),
-            7 if name[0] | 0x20 == b'u' => (Kind::Upgrade, b"upgrade"),
+        match name {
+            // As nearly everybody writes them, which is quicker to find out.
+            b"Server" => return Kind::Dropped,
+            b"Connection" => return Kind::Connection,
+            b"Content-Length" => return Kind::ContentLength,
+            _ => {}
+        }
+        let (kind, text): (Kind, &[u8]) = match (name.len(), name.first().map_or(0, |first| first | 0x20)) {
+            (6, b's') => (Kind::Dropped, b"server"),
+            (7, b'u') => (Kind::Upgrade, b"upgrade"),
             // Trailer fields are not passed on, so neither is their announcement.
-            7 => (Kind::Dropped, b"trailer"),
-            10 if name[0] | 0x20 == b'c' => (Kind::Connection, b"connection"),
-            10 => (Kind::KeepAlive, b"keep-alive"),
-            14 => (Kind::ContentLength, b"content-length"),
-            16 => (Kind::Dropped, b"proxy-connection"),
-            17 => (Kind::TransferEncoding, b"transfer-encoding"),
+            (7, b't') => (Kind::Dropped, b"trailer"),
+            (10, b'c') => (Kind::Connection, b"connection"),
+            (10, b'k') => (Kind::KeepAlive, b"keep-alive"),
+            (14, b'c') => (Kind::ContentLength, b"content-length"),
+            (16, b'p') => (Kind::Dropped, b"proxy-connection"),
+            (17, b't') => (Kind::TransferEncoding, b"transfer-encoding"),
             _ => return Kind::Passed,
         };
         if name.eq_ignore_ascii_case(text) { kind } else { Kind::Passed }

@@ -2,6 +2,7 @@
 
 use super::Span;
 use super::error::HeadError;
+use crate::chars;
 
 /// The normalised host of one request.
 #[derive(Debug, Default, Clone)]
@@ -24,7 +25,7 @@ impl Host {
 
     /// Takes the field's value, which stands at `at`.
     pub(super) fn set(&mut self, value: &[u8], at: Span) -> Result<(), HeadError> {
-        if value.iter().any(|&b| !is_host_byte(b)) || memchr::memmem::find(value, b"..").is_some() {
+        if !chars::is_host(value) || value.windows(2).any(|pair| pair == b"..") {
             return Err(HeadError::BadHost);
         }
         let host = without_port(value)?;
@@ -48,26 +49,4 @@ fn without_port(value: &[u8]) -> Result<&[u8], HeadError> {
         None | Some(b':') => Ok(&value[..=close]),
         Some(_) => Err(HeadError::BadHost),
     }
-}
-
-/// What RFC 3986 section 3.2.2 permits in a host, and bytes beyond ASCII, which old clients send.
-fn is_host_byte(b: u8) -> bool {
-    !matches!(
-        b,
-        0..=b' '
-            | 0x7f
-            | b'/'
-            | b'\\'
-            | b'?'
-            | b'#'
-            | b'@'
-            | b'"'
-            | b'<'
-            | b'>'
-            | b'^'
-            | b'`'
-            | b'{'
-            | b'|'
-            | b'}'
-    )
 }

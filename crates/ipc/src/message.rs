@@ -5,6 +5,7 @@ mod prototype;
 mod reader;
 mod router;
 mod status;
+mod upgrade;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ pub use self::prototype::{FromPrototype, ToPrototype};
 pub use self::reader::{FromReader, ToReader};
 pub use self::router::{FromRouter, ToRouter};
 pub use self::status::{AppStatus, FailedListener, ServerState, ServerStatus, Status, UpstreamStatus};
+pub use self::upgrade::{FromSuccessor, ToSuccessor};
 
 /// One configuration that was handed out; grows with each. The controller numbers what it sends to
 /// main, and main what it sends to the router, as it also prepares generations by itself.

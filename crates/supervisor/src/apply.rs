@@ -47,6 +47,8 @@ pub(crate) enum Job {
     Restore,
     /// Try to bind the listeners again that could not be bound.
     Rebind,
+    /// Have another main process take over.
+    Upgrade,
 }
 
 /// What a build is made from.

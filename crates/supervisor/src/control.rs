@@ -12,12 +12,14 @@ use corral_sys::listen::{self, Inet};
 use corral_sys::user;
 
 use crate::options::ControlOptions;
+use crate::socket_file::SocketFile;
 
 /// The listening socket; a socket file is removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct ControlSocket {
     address: ListenAddress,
     socket: OwnedFd,
+    file: SocketFile,
 }
 
 impl ControlSocket {
@@ -39,19 +41,27 @@ impl ControlSocket {
             ListenAddress::Inet(address) => bind_inet(*address),
         };
         let socket = socket.with_context(|| format!("bind the control socket \"{address}\""))?;
-        Ok(Self { address, socket })
+        let file = SocketFile::of(&address);
+        Ok(Self { address, socket, file })
+    }
+
+    /// Listens already, for the process that this one takes over from.
+    pub(crate) fn handed_over(address: ListenAddress, socket: OwnedFd) -> Self {
+        let file = SocketFile::of(&address);
+        file.set_ours(false);
+        Self { address, socket, file }
+    }
+
+    pub(crate) fn address(&self) -> &ListenAddress {
+        &self.address
     }
 
     pub(crate) fn socket(&self) -> &OwnedFd {
         &self.socket
     }
-}
 
-impl Drop for ControlSocket {
-    fn drop(&mut self) {
-        if let ListenAddress::Unix(path) = &self.address {
-            let _ = fs::remove_file(path);
-        }
+    pub(crate) fn file(&self) -> &SocketFile {
+        &self.file
     }
 }
 

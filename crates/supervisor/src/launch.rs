@@ -27,10 +27,14 @@ use self::maps::MapError;
 use self::rootfs::RootError;
 use crate::output::{Output, Speaker};
 use crate::peer::Peer;
+use crate::predecessor;
 
 /// What is the same for all children.
 #[derive(Debug)]
 pub(crate) struct Launcher {
+    /// Where this executable was found, and what it was started with: for a successor.
+    path: PathBuf,
+    arguments: Vec<OsString>,
     /// This very executable, which is the controller and the router too.
     own_executable: File,
     /// Arguments behind `internal controller` and `internal router`.
@@ -151,10 +155,12 @@ impl Launcher {
         internal_arguments: Vec<String>,
     ) -> io::Result<Self> {
         Ok(Self {
+            path: std::env::current_exe()?,
+            arguments: std::env::args_os().collect(),
             own_executable: File::open("/proc/self/exe")?,
             internal_arguments,
             unprivileged,
-            environment: std::env::vars_os().collect(),
+            environment: std::env::vars_os().filter(|(name, _)| name != predecessor::MARK).collect(),
             null: File::options().read(true).write(true).open("/dev/null")?,
             cgroups: Cgroups::default(),
         })
@@ -163,6 +169,32 @@ impl Launcher {
     /// Starts the controller or the router.
     pub(crate) fn start_own(&self, role: &str, terminal: bool) -> Result<(Peer, Output), LaunchError> {
         self.start_role(role, terminal, self.unprivileged.as_ref().map(|user| &user.credentials))
+    }
+
+    /// Starts the executable that is where this one was, as this one was started, to take over from it.
+    pub(crate) fn start_successor(&self) -> Result<Peer, LaunchError> {
+        let executable = File::open(&self.path)
+            .map_err(|source| LaunchError::Executable { path: self.path.clone(), source })?;
+        let (ours, theirs) = Link::pair().map_err(LaunchError::Plumbing)?;
+        let arguments = self.arguments.iter().map(|text| c_string(text.clone(), "an argument"));
+        let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+        let theirs = OwnedFd::from(theirs);
+        let program = Program {
+            executable: executable.as_fd(),
+            argv: &arguments.collect::<Result<Vec<_>, _>>()?,
+            environment: &self.environment_with(&[(predecessor::MARK.to_owned(), "1".to_owned())])?,
+            working_directory: None,
+            credentials: None,
+            no_new_privileges: false,
+            fds: &[
+                (stdin.as_fd(), 0),
+                (stdout.as_fd(), 1),
+                (stderr.as_fd(), 2),
+                (theirs.as_fd(), LINK_DESCRIPTOR),
+            ],
+        };
+        let pid = program.spawn().map_err(LaunchError::Spawn)?;
+        Ok(Peer::new("successor".to_owned(), pid, ours))
     }
 
     /// Starts the reader of configuration files, which are often for this process's user alone.

@@ -21,9 +21,11 @@ mod options;
 mod output;
 mod peer;
 mod pid_file;
+mod predecessor;
 mod role;
 mod routers;
 mod run;
+mod socket_file;
 mod store;
 mod supervisor;
 #[cfg(test)]

@@ -10,8 +10,9 @@ use corral_config::plan::ListenerPlan;
 use corral_sys::listen::{self, Inet};
 
 use crate::changes;
+use crate::socket_file::SocketFile;
 
-/// The listening sockets of one address; closed when dropped, a socket file with them.
+/// The listening sockets of one address; closed when dropped, and a socket file goes with them.
 #[derive(Debug)]
 pub(crate) struct Bound {
     address: ListenAddress,
@@ -19,9 +20,22 @@ pub(crate) struct Bound {
     /// Those from here on take no connections yet.
     n_open: Cell<usize>,
     backlog: Cell<Option<u32>>,
+    file: SocketFile,
 }
 
 impl Bound {
+    /// Listens already, for the process that this one takes over from.
+    pub(crate) fn handed_over(address: ListenAddress, sockets: Vec<OwnedFd>) -> Self {
+        let file = SocketFile::of(&address);
+        file.set_ours(false);
+        let n_open = Cell::new(sockets.len());
+        Self { address, sockets, n_open, backlog: Cell::new(None), file }
+    }
+
+    pub(crate) fn file(&self) -> &SocketFile {
+        &self.file
+    }
+
     pub(crate) fn address(&self) -> &ListenAddress {
         &self.address
     }
@@ -47,7 +61,8 @@ impl Bound {
         match sockets {
             Ok(sockets) => {
                 let (n_open, backlog) = (self.n_open.clone(), self.backlog.clone());
-                Ok(Rc::new(Self { address, sockets, n_open, backlog }))
+                let file = SocketFile::of(&address);
+                Ok(Rc::new(Self { address, sockets, n_open, backlog, file }))
             }
             Err(source) => Err(BindError::System { address, source }),
         }
@@ -81,15 +96,6 @@ pub(crate) fn adjust(wanted: &[ListenerPlan], bound: &[Rc<Bound>]) {
     for bound in bound {
         if let Some(listener) = wanted.iter().find(|listener| listener.address == bound.address) {
             bound.set_backlog(listener.backlog);
-        }
-    }
-}
-
-impl Drop for Bound {
-    fn drop(&mut self) {
-        if let ListenAddress::Unix(path) = &self.address {
-            // Somebody else may have removed it.
-            let _ = std::fs::remove_file(path);
         }
     }
 }
@@ -200,7 +206,8 @@ fn bind(listener: &ListenerPlan, ours: &[ListenAddress], n_sockets: u16) -> Resu
     match sockets {
         Ok(sockets) => {
             let n_open = Cell::new(sockets.len());
-            Ok(Bound { address, sockets, n_open, backlog: Cell::new(backlog) })
+            let file = SocketFile::of(&address);
+            Ok(Bound { address, sockets, n_open, backlog: Cell::new(backlog), file })
         }
         Err(source) => Err(BindError::System { address, source }),
     }

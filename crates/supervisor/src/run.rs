@@ -14,6 +14,7 @@ use crate::log_file::{self, LogFile};
 use crate::modules;
 use crate::options::{DaemonOptions, ModuleSource};
 use crate::pid_file::PidFile;
+use crate::predecessor::Predecessor;
 use crate::store::Store;
 use crate::supervisor::{Parts, Supervisor};
 
@@ -28,20 +29,29 @@ pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
     let unprivileged = unprivileged_user(&options)?;
     check_temp_dir(&options)?;
     let store = open_store(&options)?;
-    let control = ControlSocket::bind(&options.control)?;
-    if options.foreground {
+    let mut predecessor = Predecessor::meet()?;
+    let handed_over = predecessor.as_mut().and_then(|predecessor| predecessor.control.take());
+    let control = match handed_over.filter(|(address, _)| *address == options.control.address) {
+        Some((address, socket)) => ControlSocket::handed_over(address, socket),
+        None => ControlSocket::bind(&options.control)?,
+    };
+    let mut outset = Outset { unprivileged, store, control, log: None, starter: None, predecessor };
+    if options.foreground || outset.predecessor.is_some() {
         redirect_to(log.as_ref())?;
-        return supervise(options, unprivileged, store, control, log.map(|(log, _)| log), None);
+        outset.log = log.map(|(log, _)| log);
+        return supervise(options, outset);
     }
     match background::enter().context("go to the background")? {
         Side::Foreground(code) => {
             // The daemon has the socket now, and removes its file.
-            std::mem::forget(control);
+            outset.control.file().set_ours(false);
             Ok(code)
         }
         Side::Background(starter) => {
             redirect_to(log.as_ref())?;
-            supervise(options, unprivileged, store, control, log.map(|(log, _)| log), Some(starter))
+            outset.log = log.map(|(log, _)| log);
+            outset.starter = Some(starter);
+            supervise(options, outset)
         }
     }
 }
@@ -50,16 +60,20 @@ fn redirect_to(log: Option<&(LogFile, Option<std::fs::File>)>) -> anyhow::Result
     log.and_then(|(_, file)| file.as_ref()).map_or(Ok(()), log_file::redirect)
 }
 
-/// Starts everything and stays until the end. What `starter` waits for is told here.
-fn supervise(
-    options: DaemonOptions,
+/// What there is before anything is started.
+struct Outset {
     unprivileged: Option<Unprivileged>,
     store: Option<Store>,
     control: ControlSocket,
     log: Option<LogFile>,
     starter: Option<Starter>,
-) -> anyhow::Result<ExitCode> {
-    let prepared = prepare(&options, unprivileged);
+    predecessor: Option<Predecessor>,
+}
+
+/// Starts everything and stays until the end. What the starter waits for is told here.
+fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode> {
+    let Outset { unprivileged, store, control, log, starter, mut predecessor } = outset;
+    let prepared = prepare(&options, unprivileged, predecessor.as_mut());
     let (launcher, signals, pid_file, modules) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => {
@@ -81,15 +95,19 @@ fn supervise(
         files: options.files,
         console: options.console,
         token: options.control.token,
+        pid_file,
+        predecessor,
     });
-    let code = supervisor.run();
-    drop(pid_file);
-    code
+    supervisor.run()
 }
 
 type Prepared = (Launcher, SignalFd, Option<PidFile>, Vec<corral_ipc::message::Module>);
 
-fn prepare(options: &DaemonOptions, unprivileged: Option<Unprivileged>) -> anyhow::Result<Prepared> {
+fn prepare(
+    options: &DaemonOptions,
+    unprivileged: Option<Unprivileged>,
+    predecessor: Option<&mut Predecessor>,
+) -> anyhow::Result<Prepared> {
     let signals = SignalFd::new(&SIGNALS).context("take over signals")?;
     process::become_subreaper().context("become the parent of orphans")?;
     if let Err(error) = process::raise_descriptor_limit() {
@@ -105,7 +123,13 @@ fn prepare(options: &DaemonOptions, unprivileged: Option<Unprivileged>) -> anyho
     let launcher = Launcher::new(unprivileged, options.internal_arguments.clone());
     let launcher = launcher.context("prepare to start processes")?;
     let modules = find_modules(&options.modules, credentials.as_ref());
-    let pid_file = write_pid_file(options)?;
+    let pid_file = match predecessor {
+        Some(predecessor) => {
+            predecessor.pid_file.clone_from(&options.pid_file);
+            None
+        }
+        None => write_pid_file(options)?,
+    };
     // Without a title `ps` shows the command, which is right as well.
     let _ = process::set_title(&options.title);
     Ok((launcher, signals, pid_file, modules))
@@ -133,8 +157,8 @@ fn write_pid_file(options: &DaemonOptions) -> anyhow::Result<Option<PidFile>> {
     }
 }
 
-const SIGNALS: [Signal; 6] =
-    [Signal::TERM, Signal::INT, Signal::QUIT, Signal::USR1, Signal::HUP, Signal::CHILD];
+const SIGNALS: [Signal; 7] =
+    [Signal::TERM, Signal::INT, Signal::QUIT, Signal::USR1, Signal::USR2, Signal::HUP, Signal::CHILD];
 
 fn find_modules(source: &ModuleSource, user: Option<&Credentials>) -> Vec<corral_ipc::message::Module> {
     let folder = match source {

@@ -9,6 +9,7 @@ mod router;
 mod status;
 mod stopping;
 mod takeover;
+mod upgrading;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -25,6 +26,7 @@ use corral_sys::signal::{self, Signal, SignalFd};
 use self::files::Loaded;
 use self::status::Question;
 use self::stopping::Stop;
+use self::upgrading::Upgrade;
 use crate::app::App;
 use crate::apply::{Apply, Build, Job};
 use crate::background::Starter;
@@ -35,6 +37,8 @@ use crate::log_file::LogFile;
 use crate::options::{Console, FilesOptions};
 use crate::output::{Drained, Output};
 use crate::peer::Peer;
+use crate::pid_file::PidFile;
+use crate::predecessor::Predecessor;
 use crate::role::Role;
 use crate::routers::{RouterId, Routers};
 use crate::store::Store;
@@ -52,6 +56,8 @@ pub(crate) struct Parts {
     pub(crate) files: Option<FilesOptions>,
     pub(crate) console: Option<Console>,
     pub(crate) token: Option<ControlToken>,
+    pub(crate) pid_file: Option<PidFile>,
+    pub(crate) predecessor: Option<Predecessor>,
 }
 
 /// The state of the main process.
@@ -86,6 +92,7 @@ pub(crate) struct Supervisor {
     /// Highest number that the controller has used.
     controller_generation: Generation,
     ids: Ids,
+    upgrade: Option<Upgrade>,
     stop: Option<Stop>,
     exit_code: ExitCode,
 }
@@ -122,6 +129,7 @@ enum Source {
     Controller,
     Router(RouterId),
     Reader,
+    Successor,
     Prototype(AppId),
     /// By its place among the outputs.
     Output(usize),
@@ -153,6 +161,7 @@ impl Supervisor {
             ended_routers: Status::default(),
             controller_generation: Generation(0),
             ids: Ids::default(),
+            upgrade: None,
             stop: None,
             exit_code: ExitCode::SUCCESS,
         }
@@ -208,6 +217,9 @@ impl Supervisor {
         if is_open(&self.reader.peer) {
             sources.push(Source::Reader);
         }
+        if self.upgrade.as_ref().is_some_and(|upgrade| upgrade.successor.is_open()) {
+            sources.push(Source::Successor);
+        }
         let routers = self.routers.iter().filter(|router| is_open(&router.role.peer));
         sources.extend(routers.map(|router| Source::Router(router.id)));
         let prototypes = self.apps.iter().filter(|(_, app)| is_open(&app.prototype));
@@ -234,6 +246,7 @@ impl Supervisor {
             Source::Controller => self.controller.peer.as_ref(),
             Source::Router(id) => self.routers.find(id)?.role.peer.as_ref(),
             Source::Reader => self.reader.peer.as_ref(),
+            Source::Successor => self.upgrade.as_ref().map(|upgrade| &upgrade.successor),
             Source::Prototype(id) => self.apps.get(&id)?.prototype.as_ref(),
             Source::Signals | Source::Output(_) => None,
         }
@@ -244,6 +257,7 @@ impl Supervisor {
             Source::Controller => self.controller.peer.as_mut(),
             Source::Router(id) => self.routers.peer_mut(id),
             Source::Reader => self.reader.peer.as_mut(),
+            Source::Successor => self.upgrade.as_mut().map(|upgrade| &mut upgrade.successor),
             Source::Prototype(id) => self.apps.get_mut(&id)?.prototype.as_mut(),
             Source::Signals | Source::Output(_) => None,
         }
@@ -258,11 +272,9 @@ impl Supervisor {
     fn read(&mut self, source: Source) {
         match source {
             Source::Signals => self.on_signals(),
-            Source::Controller | Source::Router(_) | Source::Reader | Source::Prototype(_) => {
-                self.read_messages(source, MESSAGES_PER_TURN);
-            }
             // At the end of the turn: taking out one that has ended moves the others.
             Source::Output(_) => {}
+            _ => self.read_messages(source, MESSAGES_PER_TURN),
         }
     }
 
@@ -273,6 +285,7 @@ impl Supervisor {
                 Source::Controller => self.read_controller(),
                 Source::Router(id) => self.read_router(id),
                 Source::Reader => self.read_reader(),
+                Source::Successor => self.read_successor(),
                 Source::Prototype(id) => self.read_prototype(id),
                 Source::Signals | Source::Output(_) => false,
             };
@@ -307,6 +320,7 @@ impl Supervisor {
                 }
             }
             _ if number == Signal::USR1.as_raw() => self.reopen_logs(),
+            _ if number == Signal::USR2.as_raw() => self.on_upgrade_signal(),
             _ if number == Signal::HUP.as_raw() => self.on_hangup(),
             _ => self.on_stop_signal(number),
         }
@@ -359,11 +373,12 @@ impl Supervisor {
 
     /// The processes of this executable.
     fn own_peers(&self) -> impl Iterator<Item = &Peer> {
-        [&self.controller.peer, &self.reader.peer].into_iter().flatten().chain(self.routers.peers())
+        let roles = [&self.controller.peer, &self.reader.peer].into_iter().flatten();
+        roles.chain(self.routers.peers()).chain(self.unready_successor())
     }
 
     /// A new controller is told what is in force, so nothing may be half-way.
     fn may_start_controller(&self) -> bool {
-        self.apply.is_none()
+        self.apply.is_none() && self.upgrade.is_none()
     }
 }

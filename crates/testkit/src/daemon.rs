@@ -30,12 +30,13 @@ pub struct Builder {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     uid: Option<u32>,
+    executable: Option<PathBuf>,
 }
 
 /// Starts with an empty configuration.
 #[must_use]
 pub fn daemon() -> Builder {
-    Builder { config: json!({}), arguments: Vec::new(), environment: Vec::new(), uid: None }
+    Builder { config: json!({}), arguments: Vec::new(), environment: Vec::new(), uid: None, executable: None }
 }
 
 impl Builder {
@@ -89,6 +90,13 @@ impl Builder {
         self
     }
 
+    /// Runs this executable in place of the usual one.
+    #[must_use]
+    pub fn executable(mut self, path: &Path) -> Self {
+        self.executable = Some(path.to_owned());
+        self
+    }
+
     /// Starts it and puts the configuration in force.
     #[must_use]
     #[track_caller]
@@ -118,9 +126,11 @@ impl Builder {
             dir,
             address: Address::fresh(),
             child: None,
+            successor: None,
             arguments: self.arguments.clone(),
             environment: self.environment.clone(),
             uid: self.uid,
+            executable: self.executable.clone(),
         };
         daemon.launch();
         daemon
@@ -133,9 +143,13 @@ pub struct Daemon {
     dir: TempDir,
     address: Address,
     child: Option<Child>,
+    /// The main process that took over from `child`.
+    successor: Option<u32>,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     uid: Option<u32>,
+    /// In place of the executable that tests use.
+    executable: Option<PathBuf>,
 }
 
 impl Daemon {
@@ -201,7 +215,7 @@ impl Daemon {
     /// The main process.
     #[must_use]
     pub fn pid(&self) -> u32 {
-        self.child.as_ref().expect("it runs").id()
+        self.successor.unwrap_or_else(|| self.child.as_ref().expect("it runs").id())
     }
 
     /// All its processes but main.
@@ -240,6 +254,24 @@ impl Daemon {
         );
         signal(pid, Signal::KILL);
         eventually("the killed process is gone", || (!is_alive(pid)).then_some(()));
+    }
+
+    /// Has a new main process take over and waits until it serves. Returns the old one, which may still be
+    /// finishing.
+    #[track_caller]
+    pub fn upgrade(&mut self) -> u32 {
+        let old = self.pid();
+        assert_eq!(self.pid_in_file(), Some(old));
+        signal(old, Signal::USR2);
+        let new = within(PATIENCE, || self.pid_in_file().filter(|pid| *pid != old));
+        self.successor = Some(new.unwrap_or_else(|| panic!("nobody took over\n{}", self.log())));
+        old
+    }
+
+    /// What the pid file says.
+    #[must_use]
+    pub fn pid_in_file(&self) -> Option<u32> {
+        fs::read_to_string(self.path("run/pid")).ok()?.trim().parse().ok()
     }
 
     /// Asks it to stop, waits for the end, and fails if a process of it is left.
@@ -295,7 +327,8 @@ impl Daemon {
     fn launch(&mut self) {
         let output =
             File::options().create(true).append(true).open(self.path("output")).expect("open the output");
-        let mut command = Command::new(&executables().corral);
+        let executable = self.executable.as_ref().unwrap_or(&executables().corral);
+        let mut command = Command::new(executable);
         command.args(["daemon", "--no-daemon", "--control"]).arg(prefixed("unix:", &self.control_socket()));
         for (option, name) in
             [("--statedir", "state"), ("--tmpdir", "tmp"), ("--pid", "run/pid"), ("--log", "log")]
@@ -328,6 +361,16 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("--- log of the daemon\n{}---", self.log());
+        }
+        if let Some(successor) = self.successor.filter(|pid| is_alive(*pid)) {
+            let processes = descendants(successor);
+            signal(successor, Signal::TERM);
+            let _ = within(Duration::from_secs(10), || (!is_alive(successor)).then_some(()));
+            for pid in
+                processes.iter().map(|process| process.pid).chain([successor]).filter(|pid| is_alive(*pid))
+            {
+                signal(pid, Signal::KILL);
+            }
         }
         let Some(mut child) = self.child.take() else { return };
         let processes = descendants(child.id());

@@ -24,6 +24,7 @@ impl Supervisor {
     pub(super) fn begin_next_job(&mut self) {
         while self.apply.is_none()
             && self.stop.is_none()
+            && self.upgrade.is_none()
             && let Some(job) = self.jobs.pop_front()
         {
             self.begin(job);
@@ -46,6 +47,7 @@ impl Supervisor {
                 Some(build) => (Purpose::Restore, Content::of(build)),
                 None => return,
             },
+            Job::Upgrade => return self.begin_upgrade(),
             Job::Rebind => match &self.in_force {
                 Some(build) => (Purpose::Rebind, Content::of(build)),
                 None => return,
@@ -107,8 +109,10 @@ impl Supervisor {
     /// Binds what is new. A listener that could not be bound before does not keep others from being
     /// changed.
     fn bind_listeners(&mut self, plan: &Plan, purpose: &Purpose) -> Result<Listeners, String> {
+        let handed_over =
+            self.parts.predecessor.as_ref().map_or(&[][..], |predecessor| &predecessor.listeners);
         let (ours, unbound) =
-            self.in_force.as_ref().map_or((&[][..], &[][..]), |build| (&build.listeners, &build.unbound));
+            self.in_force.as_ref().map_or((handed_over, &[][..]), |build| (&build.listeners, &build.unbound));
         let is_known = |error: &BindError| unbound.iter().any(|other| other.address() == error.address());
         let n_threads = self.routers.newest().n_threads;
         let (listeners, failed) = listeners::bind_all(&plan.listeners, ours, n_threads, |error| {
@@ -363,7 +367,8 @@ impl Supervisor {
                 self.announce_to_console();
             }
             Err(reason) => {
-                if self.parts.console.is_some() && self.in_force.is_none() {
+                let is_first = self.in_force.is_none();
+                if is_first && (self.parts.console.is_some() || self.parts.predecessor.is_some()) {
                     return self.give_up(&reason);
                 }
                 tracing::error!("failed to apply new conf: {reason}");

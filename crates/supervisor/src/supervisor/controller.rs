@@ -83,8 +83,12 @@ impl Supervisor {
         match message {
             FromController::Apply { generation, plan, document, assets, store, demand } => {
                 self.controller_generation = self.controller_generation.max(generation);
-                // A person at a terminal has asked for this one document.
-                let demand = if self.parts.console.is_some() { Demand::Everything } else { demand };
+                let demand = match &self.parts.predecessor {
+                    // A person at a terminal has asked for this one document.
+                    _ if self.parts.console.is_some() => Demand::Everything,
+                    Some(predecessor) => predecessor.demand,
+                    None => demand,
+                };
                 let purpose = Purpose::Change { generation, store, demand };
                 self.jobs.push_back(Job::Change { purpose, content: Content { plan, document, assets } });
             }
@@ -114,6 +118,7 @@ impl Supervisor {
 
     fn on_listening(&mut self) {
         self.controller.is_ready = true;
+        self.relieve_predecessor();
         if let Some(starter) = self.parts.starter.take() {
             starter.ready();
         }

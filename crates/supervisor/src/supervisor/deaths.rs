@@ -14,7 +14,7 @@ impl Supervisor {
         let is_it = |source| self.peer(source).is_some_and(|peer| peer.pid() == pid);
         let prototype = self.apps.keys().copied().map(Source::Prototype).find(|source| is_it(*source));
         let routers = self.routers.iter().map(|router| Source::Router(router.id));
-        let source = [Source::Controller, Source::Reader]
+        let source = [Source::Controller, Source::Reader, Source::Successor]
             .into_iter()
             .chain(routers)
             .find(|source| is_it(*source))
@@ -36,6 +36,10 @@ impl Supervisor {
             Source::Reader => {
                 self.log_death("reader", pid, ended);
                 self.forget_reader();
+            }
+            Source::Successor => {
+                self.log_death("successor", pid, ended);
+                self.forget_successor();
             }
             Source::Prototype(id) => self.prototype_died(id, pid, ended),
             Source::Signals | Source::Output(_) => {}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use corral_ipc::message::ToRouter;
 use corral_sys::process;
-use corral_sys::signal::{self, Signal};
+use corral_sys::signal::{self, Pid, Signal};
 
 use super::Supervisor;
 use crate::access_log::AccessLog;
@@ -55,10 +55,7 @@ impl Supervisor {
             return self.end_all();
         }
         tracing::info!(target: "notice", "stopping when the requests in progress are done");
-        let all: Vec<_> = self.routers.iter().map(|router| router.id).collect();
-        for router in all {
-            self.tell_router(router, &ToRouter::Finish { keep_idle: Duration::ZERO });
-        }
+        self.finish_routers(Duration::ZERO);
         self.stop = Some(Stop::Draining { deadline: Instant::now() + LONGEST_DRAIN });
     }
 
@@ -80,11 +77,17 @@ impl Supervisor {
 
     /// Kills every child, those among them that applications left behind.
     fn kill_children(&self) {
-        for child in process::children() {
+        for child in self.children() {
             signal::kill_child(child, Signal::KILL);
         }
         let prototypes = self.apps.values().filter_map(|app| app.prototype.as_ref());
         self.own_peers().chain(prototypes).for_each(|peer| peer.kill(Signal::KILL));
+    }
+
+    /// All but a main process that serves in place of this one.
+    fn children(&self) -> impl Iterator<Item = Pid> {
+        let successor = self.serving_successor();
+        process::children().into_iter().filter(move |child| Some(*child) != successor)
     }
 
     pub(super) fn stop_on_time(&mut self, now: Instant) {
@@ -106,7 +109,7 @@ impl Supervisor {
     /// Whether nothing is left to wait for.
     pub(super) fn is_over(&self) -> bool {
         let is_ending = matches!(self.stop, Some(Stop::Ending { .. } | Stop::Killed));
-        is_ending && self.has_no_own_children() && process::children().is_empty()
+        is_ending && self.has_no_own_children() && self.children().next().is_none()
     }
 
     /// `corral run` is told when its site is served.

@@ -15,7 +15,7 @@ use crate::apply::Job;
 const MAX_THREADS: u32 = 128;
 
 /// Clients may use an open connection again for this long; they are asked to open another one then.
-const LAST_REQUESTS: Duration = Duration::from_secs(5);
+pub(super) const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
 /// Event loops that a plan asks for, or one for each processor.
 pub(super) fn threads_for(plan: Option<&Plan>) -> u16 {

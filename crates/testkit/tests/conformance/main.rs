@@ -38,6 +38,7 @@ mod telemetry_grpc;
 mod telemetry_tls;
 mod templates;
 mod tls;
+mod upgrade;
 mod upstreams;
 
 // Beyond the contract.

@@ -67,7 +67,10 @@ fn what_was_begun_is_finished_and_idle_connections_may_ask_once_more() {
     idle.get("/").expect(200).expect_no_field("Connection");
     silent.get("/").expect(200);
     busy.write(Request::get("/slow.php").encode());
-    let before = server.control().get("/status").json();
+    let before = eventually("the slow request runs", || {
+        let status = server.control().get("/status").json();
+        (status["applications"]["php"]["requests"]["active"] == 1).then_some(status)
+    });
     set_threads(&server, 2);
     assert!(server.named("router").contains(&old), "it has not finished");
     let while_finishing = server.control().get("/status").json();

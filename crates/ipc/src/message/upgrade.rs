@@ -1,0 +1,34 @@
+//! What two main processes tell each other while one takes over from the other. The two can be of different
+//! versions: variants may be added at the end, and none may change.
+
+use corral_config::address::ListenAddress;
+use serde::{Deserialize, Serialize};
+
+use super::Demand;
+
+/// From the process that has been serving to the one that is to.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToSuccessor {
+    /// The control API's. Carries the listening socket.
+    Control {
+        /// As given at the start.
+        address: ListenAddress,
+    },
+    /// One of the configuration in force. Carries the listening sockets.
+    Listener {
+        /// As configured.
+        address: ListenAddress,
+    },
+    /// Everything was sent: start, and say when the stored configuration is in force.
+    Begin {
+        /// What has to work then: what works now.
+        demand: Demand,
+    },
+}
+
+/// From the process that takes over. One that cannot ends without a word.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromSuccessor {
+    /// Clients are served, sockets' files and the pid file have a new owner.
+    Serving,
+}

@@ -1,0 +1,38 @@
+//! The file of a Unix socket, which somebody has to remove in the end.
+
+use std::cell::Cell;
+use std::path::PathBuf;
+
+use corral_config::address::ListenAddress;
+
+/// Removes the file when dropped, unless another main process uses the socket.
+#[derive(Debug)]
+pub(crate) struct SocketFile {
+    path: Option<PathBuf>,
+    is_ours: Cell<bool>,
+}
+
+impl SocketFile {
+    /// Of a socket that was bound here; other addresses have no file.
+    pub(crate) fn of(address: &ListenAddress) -> Self {
+        let path = match address {
+            ListenAddress::Unix(path) => Some(path.clone()),
+            ListenAddress::Inet(_) | ListenAddress::Abstract(_) => None,
+        };
+        Self { path, is_ours: Cell::new(true) }
+    }
+
+    /// Decides who removes it: this process or another one.
+    pub(crate) fn set_ours(&self, is_ours: bool) {
+        self.is_ours.set(is_ours);
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if let Some(path) = self.path.as_ref().filter(|_| self.is_ours.get()) {
+            // Somebody else may have removed it.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Upgrading: a new main process, of an executable that may have been replaced, takes over the sockets and puts
+//! the stored configuration in force; then this one finishes what it has begun.
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use corral_ipc::message::{Demand, FromSuccessor, ToRouter, ToSuccessor};
+use corral_sys::signal::{Pid, Signal};
+
+use super::Supervisor;
+use super::stopping::Stop;
+use super::takeover::LAST_REQUESTS;
+use crate::apply::{Build, Job};
+use crate::peer::Peer;
+use crate::pid_file::PidFile;
+
+/// Longest wait for requests in progress after a successor serves: downloads and WebSockets may take long, and
+/// cost no more than memory.
+const LONGEST_FINISH: Duration = Duration::from_secs(60 * 60);
+
+/// A main process that is to take over, or has.
+pub(super) struct Upgrade {
+    pub(super) successor: Peer,
+    is_serving: bool,
+}
+
+impl Supervisor {
+    /// SIGUSR2.
+    pub(super) fn on_upgrade_signal(&mut self) {
+        if self.stop.is_some() || self.upgrade.is_some() || self.parts.console.is_some() {
+            let reason =
+                if self.parts.console.is_some() { "\"corral run\" has no successor" } else { "not now" };
+            tracing::info!(target: "notice", "signal USR2 received, ignored: {reason}");
+            return;
+        }
+        self.jobs.push_back(Job::Upgrade);
+    }
+
+    /// Nothing is being applied, and nothing will be until it is over: there must be one configuration.
+    pub(super) fn begin_upgrade(&mut self) {
+        let mut successor = match self.parts.launcher.start_successor() {
+            Ok(successor) => successor,
+            Err(error) => {
+                let error = anyhow::Error::new(error);
+                return tracing::error!(target: "alert", "upgrade: {error:#}; this process goes on");
+            }
+        };
+        let pid = successor.pid().as_raw_nonzero();
+        tracing::info!(target: "notice", "signal USR2 received, process {pid} is to take over");
+        let control = &self.parts.control;
+        let address = control.address().clone();
+        successor.send(&ToSuccessor::Control { address }, &[control.socket().as_fd()]);
+        for listener in self.in_force.iter().flat_map(|build| &build.listeners) {
+            let sockets: Vec<_> = listener.sockets().iter().map(AsFd::as_fd).collect();
+            successor.send(&ToSuccessor::Listener { address: listener.address().clone() }, &sockets);
+        }
+        successor.send(&ToSuccessor::Begin { demand: self.what_works() }, &[]);
+        self.upgrade = Some(Upgrade { successor, is_serving: false });
+        // It would change a configuration that the successor has read already.
+        self.controller.peer.iter().for_each(|peer| peer.kill(Signal::TERM));
+    }
+
+    /// What fails already must not keep a server from being upgraded.
+    fn what_works(&self) -> Demand {
+        let has_failed = |build: &Build| {
+            let apps = build.apps.iter().filter_map(|(id, _)| self.apps.get(id));
+            !build.unbound.is_empty()
+                || !build.unserved.is_empty()
+                || apps.into_iter().any(|app| app.has_failed())
+        };
+        if self.in_force.as_ref().is_some_and(has_failed) { Demand::WhatStarts } else { Demand::Everything }
+    }
+
+    /// Handles one message; false when there is none.
+    pub(super) fn read_successor(&mut self) -> bool {
+        let Some(upgrade) = &mut self.upgrade else { return false };
+        match upgrade.successor.next_message() {
+            Some((FromSuccessor::Serving, _)) => {
+                upgrade.is_serving = true;
+                let pid = upgrade.successor.pid().as_raw_nonzero();
+                tracing::info!(target: "notice", "process {pid} serves; finishing the requests in progress");
+                self.finish_for_successor();
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn finish_for_successor(&mut self) {
+        self.parts.control.file().set_ours(false);
+        for listener in self.in_force.iter().flat_map(|build| &build.listeners) {
+            listener.file().set_ours(false);
+        }
+        self.parts.pid_file.take().into_iter().for_each(std::mem::forget);
+        self.jobs.clear();
+        self.finish_routers(LAST_REQUESTS);
+        self.stop = Some(Stop::Draining { deadline: Instant::now() + LONGEST_FINISH });
+    }
+
+    /// Tells every router to end when it has finished.
+    pub(super) fn finish_routers(&mut self, keep_idle: Duration) {
+        let all: Vec<_> = self.routers.iter().map(|router| router.id).collect();
+        for router in all {
+            self.tell_router(router, &ToRouter::Finish { keep_idle });
+        }
+    }
+
+    /// The successor has ended: if it never served, this process goes on as before.
+    pub(super) fn forget_successor(&mut self) {
+        if self.upgrade.take().is_some_and(|upgrade| !upgrade.is_serving) {
+            tracing::error!(target: "alert", "upgrade: the new process could not take over; this process goes on");
+        }
+    }
+
+    /// One that serves is not this process's to end.
+    pub(super) fn unready_successor(&self) -> Option<&Peer> {
+        self.upgrade.as_ref().filter(|upgrade| !upgrade.is_serving).map(|upgrade| &upgrade.successor)
+    }
+
+    pub(super) fn serving_successor(&self) -> Option<Pid> {
+        self.upgrade.as_ref().filter(|upgrade| upgrade.is_serving).map(|upgrade| upgrade.successor.pid())
+    }
+
+    /// This process serves what its predecessor did: takes over the rest as well.
+    pub(super) fn relieve_predecessor(&mut self) {
+        let Some(mut predecessor) = self.parts.predecessor.take() else { return };
+        if self.stored.is_some() && self.in_force.is_none() {
+            return self.give_up("the stored configuration cannot be put in force");
+        }
+        self.parts.control.file().set_ours(true);
+        for listener in self.in_force.iter().flat_map(|build| &build.listeners) {
+            listener.file().set_ours(true);
+        }
+        self.parts.pid_file = predecessor.pid_file.take().and_then(|path| {
+            PidFile::write(path).inspect_err(|error| tracing::error!(target: "alert", "{error:#}")).ok()
+        });
+        predecessor.relieve();
+    }
+}

@@ -1,0 +1,151 @@
+//! SIGUSR2: another main process takes over while the old one finishes.
+
+use std::fs;
+use std::path::Path;
+
+use corral_testkit::{
+    Client, Daemon, Load, Request, Signal, Site, daemon, eventually, executables, is_alive, php_app, signal,
+    site,
+};
+use serde_json::json;
+
+const SLOW: &str = "<?php usleep(1500000); echo 'done';";
+
+fn php_site() -> Site {
+    site().file("index.php", "<?php echo 'x';").file("slow.php", SLOW).file("a.txt", "x")
+}
+
+fn wait_for_end(old: u32) {
+    eventually("the old process ends", || (!is_alive(old)).then_some(()));
+}
+
+#[test]
+fn no_request_is_lost_by_upgrades() {
+    let site = php_site();
+    let share = json!({
+        "share": format!("{}$uri", site.root()), "types": ["text/*"],
+        "fallback": { "pass": "applications/php" },
+    });
+    let app = json!({ "type": "php", "root": site.root(), "processes": 2 });
+    let config = json!({ "routes": [{ "action": share }], "applications": { "php": app } });
+    let mut server = daemon().config(config).start();
+    let address = server.address().socket();
+    let loads = [Load::start(address, "/", 12), Load::start(address, "/a.txt", 12)];
+    for _ in 0..2 {
+        let old = server.upgrade();
+        loads.iter().for_each(|load| load.await_more(50));
+        wait_for_end(old);
+        loads.iter().for_each(|load| load.await_more(50));
+    }
+    for tally in loads.map(Load::stop) {
+        assert!(tally.failures.is_empty(), "{} good, but {:?}", tally.n_good, tally.failures);
+    }
+    server.expect_processes("router", 1);
+    server.expect_processes("\"php\" worker", 2);
+    assert_eq!(server.control().get("/config").json()["applications"]["php"]["processes"], 2);
+}
+
+#[test]
+fn what_was_begun_is_finished_by_the_old_process() {
+    let site = php_site();
+    let mut server = daemon().application(php_app(&site)).start();
+    let [mut idle, mut busy] = [(); 2].map(|()| server.connect());
+    idle.get("/").expect(200).expect_no_field("Connection");
+    busy.write(Request::get("/slow.php").encode());
+    eventually("the slow request runs", || {
+        let status = server.control().get("/status").json();
+        (status["applications"]["php"]["requests"]["active"] == 1).then_some(())
+    });
+    let old = server.upgrade();
+    assert!(is_alive(old), "it has not finished");
+    idle.get("/").expect(200).expect_text("x").expect_field("Connection", "close");
+    busy.read_response().expect(200).expect_text("done").expect_field("Connection", "close");
+    wait_for_end(old);
+    server.get("/").expect(200).expect_text("x");
+}
+
+#[test]
+fn socket_files_and_the_pid_file_stay_with_the_one_that_serves() {
+    let site = php_site();
+    let mut server = daemon().start_unconfigured();
+    let path = server.path("run/site.sock");
+    server
+        .control()
+        .put(
+            "/config",
+            &json!({
+                "listeners": { format!("unix:{}", path.display()): { "pass": "applications/php" } },
+                "applications": { "php": { "type": "php", "root": site.root() } },
+            }),
+        )
+        .expect_done();
+    let old = server.upgrade();
+    wait_for_end(old);
+    Client::try_connect_unix(&path).expect("it listens").get("/").expect(200).expect_text("x");
+    server.control().put("/config/listeners", &json!({})).expect_done();
+    assert!(!path.exists(), "the new owner removes it");
+    assert_eq!(server.pid_in_file(), Some(server.pid()));
+    signal(server.pid(), Signal::TERM);
+    wait_for_end(server.pid());
+    assert!(!server.control_socket().exists() && server.pid_in_file().is_none(), "nothing is left behind");
+}
+
+/// Everything goes on, and the next attempt may be a better one.
+#[track_caller]
+fn expect_unchanged(server: &Daemon, pid: u32, client: &mut Client) {
+    server.expect_log("could not take over");
+    assert_eq!(server.pid_in_file(), Some(pid));
+    client.get("/").expect(200).expect_text("x").expect_no_field("Connection");
+    eventually("the control API answers again", || {
+        server.control().try_send(&Request::get("/config")).ok().map(drop)
+    });
+    server.get("/").expect(200).expect_text("x");
+    server.expect_processes("router", 1);
+    server.expect_processes("main", 0);
+}
+
+#[test]
+fn an_executable_that_cannot_take_over_changes_nothing() {
+    let site = php_site();
+    let folder = tempfile::tempdir().expect("a folder");
+    let executable = folder.path().join("corral");
+    place(&executables().corral, &executable);
+    let modules = executables().corral.parent().expect("it is in a folder").display().to_string();
+    let mut server = daemon()
+        .executable(&executable)
+        .argument("--modulesdir")
+        .argument(&modules)
+        .application(php_app(&site))
+        .start();
+    let mut client = server.connect();
+    client.get("/").expect(200);
+    place(Path::new("/bin/false"), &executable);
+    let pid = server.pid();
+    signal(pid, Signal::USR2);
+    expect_unchanged(&server, pid, &mut client);
+    place(&executables().corral, &executable);
+    let old = server.upgrade();
+    wait_for_end(old);
+    server.get("/").expect(200).expect_text("x");
+}
+
+/// Replaces an executable as a package manager does.
+fn place(source: &Path, target: &Path) {
+    let new = target.with_extension("new");
+    fs::copy(source, &new).expect("copy the executable");
+    fs::rename(new, target).expect("replace the executable");
+}
+
+#[test]
+fn a_configuration_that_does_not_work_any_more_changes_nothing() {
+    let (good, gone) = (php_site(), php_site());
+    let server = daemon().application(php_app(&good)).start();
+    let lost = json!({ "type": "php", "root": gone.root() });
+    server.control().put("/config/applications/lost", &lost).expect_done();
+    let mut client = server.connect();
+    client.get("/").expect(200);
+    drop(gone);
+    signal(server.pid(), Signal::USR2);
+    server.expect_log("application \"lost\"");
+    expect_unchanged(&server, server.pid(), &mut client);
+}

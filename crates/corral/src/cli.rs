@@ -75,6 +75,13 @@ pub(crate) enum Command {
         control: Control,
     },
 
+    /// Have the executable that is installed now take over from a running daemon; no request is lost
+    Upgrade {
+        /// File that holds the process id of the daemon
+        #[arg(long, value_name = "FILE", default_value = daemon::PID_FILE)]
+        pid: PathBuf,
+    },
+
     /// Ask the control API as Unit's `unitc` does; `corral unitc --help` says more
     #[command(disable_help_flag = true)]
     Unitc {

@@ -19,6 +19,9 @@ use crate::log::{self, Style};
 /// Where the daemon is found when nobody says otherwise.
 pub(crate) const DEFAULT_CONTROL: &str = "unix:/run/corral/control.sock";
 
+/// The same for its process id.
+pub(crate) const PID_FILE: &str = "/run/corral/corral.pid";
+
 /// Under which name the daemon was called, and what belongs to it.
 #[derive(Debug)]
 pub(crate) struct Flavour {
@@ -40,7 +43,7 @@ impl Flavour {
         Self {
             version: concat!("corral version: ", env!("CARGO_PKG_VERSION")),
             control: DEFAULT_CONTROL,
-            pid_file: "/run/corral/corral.pid",
+            pid_file: PID_FILE,
             log: "/var/log/corral.log",
             state_dir: "/var/lib/corral",
             users: &["corral", "nobody"],

@@ -18,6 +18,7 @@ mod serve;
 mod site;
 mod status;
 mod unit;
+mod upgrade;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -82,6 +83,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             asset::command(&command, AssetKind::Script, &control.daemon()?)
         }
         Command::Restart { application, control } => asset::restart(&application, &control.daemon()?),
+        Command::Upgrade { pid } => upgrade::command(&pid),
         Command::Unitc { arguments } => unit::unitc::command(&arguments),
         Command::Unitctl { arguments } => unit::unitctl::command(&arguments),
         Command::Entrypoint { command } => entrypoint::command(&command),

@@ -263,9 +263,16 @@ impl Daemon {
         let old = self.pid();
         assert_eq!(self.pid_in_file(), Some(old));
         signal(old, Signal::USR2);
+        self.adopt_successor();
+        old
+    }
+
+    /// Waits until somebody else serves in place of the main process, and knows that one from then on.
+    #[track_caller]
+    pub fn adopt_successor(&mut self) {
+        let old = self.pid();
         let new = within(PATIENCE, || self.pid_in_file().filter(|pid| *pid != old));
         self.successor = Some(new.unwrap_or_else(|| panic!("nobody took over\n{}", self.log())));
-        old
     }
 
     /// What the pid file says.

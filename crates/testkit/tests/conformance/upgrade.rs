@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use corral_testkit::{
-    Client, Daemon, Load, Request, Signal, Site, daemon, eventually, executables, is_alive, php_app, signal,
-    site,
+    Address, Client, Daemon, Load, Request, Run, Signal, Site, daemon, eventually, executables, is_alive,
+    php_app, signal, site,
 };
 use serde_json::json;
 
@@ -148,4 +148,45 @@ fn a_configuration_that_does_not_work_any_more_changes_nothing() {
     signal(server.pid(), Signal::USR2);
     server.expect_log("application \"lost\"");
     expect_unchanged(&server, server.pid(), &mut client);
+}
+
+#[test]
+fn configuration_files_are_read_by_the_new_process() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("site.json");
+    let address = Address::fresh();
+    let say = |text: &str| {
+        let action = json!({ "return": 200, "response_headers": { "X-Text": text } });
+        let listeners = json!({ address.to_string(): { "pass": "routes" } });
+        let config = json!({ "listeners": listeners, "routes": [{ "action": action }] });
+        fs::write(&file, config.to_string()).expect("write the configuration");
+    };
+    say("first");
+    let path = file.display().to_string();
+    let mut server = daemon().argument("--config").argument(&path).start_unconfigured();
+    let get = || Client::connect(address.socket()).get("/").expect(200);
+    get().expect_field("X-Text", "first");
+    say("second");
+    let old = server.upgrade();
+    wait_for_end(old);
+    get().expect_field("X-Text", "second");
+}
+
+#[test]
+fn the_command_says_how_it_went() {
+    let site = php_site();
+    let mut server = daemon().application(php_app(&site)).start();
+    let old = server.pid();
+    let pid_file = server.path("run/pid").display().to_string();
+    let done = Run::to_end(&["upgrade", "--pid", &pid_file]).expect_success();
+    server.adopt_successor();
+    let new = server.pid();
+    assert_eq!(done.stdout, format!("process {new} serves; process {old} finishes what it has begun\n"));
+    wait_for_end(old);
+    server.get("/").expect(200).expect_text("x");
+    drop(site);
+    let failed = Run::to_end(&["upgrade", "--pid", &pid_file]);
+    assert!(!failed.status.success() && failed.stderr.contains("could not take over"), "{}", failed.stderr);
+    let missing = Run::to_end(&["upgrade", "--pid", "/no/such/file"]);
+    assert!(!missing.status.success() && missing.stderr.contains("/no/such/file"), "{}", missing.stderr);
 }

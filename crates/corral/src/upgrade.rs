@@ -1,0 +1,70 @@
+//! `corral upgrade`: has a new main process take over from a running daemon, and says how it went.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use corral_sys::signal::{self, Pid, Signal};
+
+/// A daemon that has seen the signal has a successor by then.
+const LONGEST_BEGINNING: Duration = Duration::from_secs(5);
+
+const INTERVAL: Duration = Duration::from_millis(20);
+
+pub(crate) fn command(pid_file: &Path) -> anyhow::Result<ExitCode> {
+    let daemon = Daemon { pid_file: pid_file.to_owned(), pid: read_pid(pid_file)? };
+    let old = daemon.pid.as_raw_nonzero();
+    let context = || format!("tell process {old}, which \"{}\" names, to upgrade", pid_file.display());
+    signal::kill(daemon.pid, Signal::USR2).with_context(context)?;
+    let new = daemon.wait_for_successor()?;
+    println!("process {} serves; process {old} finishes what it has begun", new.as_raw_nonzero());
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Daemon {
+    pid_file: PathBuf,
+    pid: Pid,
+}
+
+impl Daemon {
+    /// A successor that serves has written its number into the file; one that cannot has ended.
+    fn wait_for_successor(&self) -> anyhow::Result<Pid> {
+        let started = Instant::now();
+        let mut seen = false;
+        loop {
+            if let Ok(pid) = read_pid(&self.pid_file)
+                && pid != self.pid
+            {
+                return Ok(pid);
+            }
+            let has_successor = self.has_successor();
+            if seen && !has_successor {
+                bail!("the new process could not take over, the old one goes on; the daemon's log says why");
+            }
+            seen |= has_successor;
+            if !seen && started.elapsed() > LONGEST_BEGINNING {
+                bail!("process {} has not begun; the daemon's log says why", self.pid.as_raw_nonzero());
+            }
+            std::thread::sleep(INTERVAL);
+        }
+    }
+
+    /// Whether a child of the daemon is a main process, or is about to become one.
+    fn has_successor(&self) -> bool {
+        let pid = self.pid.as_raw_nonzero();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        children.split_ascii_whitespace().any(|child| {
+            let name = fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default();
+            name.starts_with("main ") || name.trim_end() == "corral"
+        })
+    }
+}
+
+fn read_pid(path: &Path) -> anyhow::Result<Pid> {
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("read the pid file \"{}\" of the daemon (--pid FILE)", path.display()))?;
+    let pid = text.trim().parse().ok().and_then(Pid::from_raw);
+    pid.with_context(|| format!("\"{}\" holds no process id", path.display()))
+}

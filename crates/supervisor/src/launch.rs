@@ -27,7 +27,7 @@ use self::maps::MapError;
 use self::rootfs::RootError;
 use crate::output::{Output, Speaker};
 use crate::peer::Peer;
-use crate::predecessor;
+use crate::{predecessor, service_manager};
 
 /// What is the same for all children.
 #[derive(Debug)]
@@ -182,10 +182,11 @@ impl Launcher {
         let program = Program {
             executable: executable.as_fd(),
             argv: &arguments.collect::<Result<Vec<_>, _>>()?,
-            environment: &self.environment_with(&[(predecessor::MARK.to_owned(), "1".to_owned())])?,
+            environment: &self.successor_environment()?,
             working_directory: None,
             credentials: None,
             no_new_privileges: false,
+            isolation: None,
             fds: &[
                 (stdin.as_fd(), 0),
                 (stdout.as_fd(), 1),
@@ -302,11 +303,21 @@ impl Launcher {
 
     /// This process's environment, with `overrides` in place of variables of the same name.
     fn environment_with(&self, overrides: &[(String, String)]) -> Result<Vec<CString>, LaunchError> {
-        let is_kept = |name: &OsString| overrides.iter().all(|(other, _)| name != other.as_str());
+        let is_kept = |name: &OsString| {
+            let is_for_main = service_manager::VARIABLES.iter().any(|other| name == other);
+            !is_for_main && overrides.iter().all(|(other, _)| name != other.as_str())
+        };
         let inherited = self.environment.iter().filter(|(name, _)| is_kept(name));
         let inherited = inherited.map(|(name, value)| variable(name.clone(), value.clone()));
         let own = overrides.iter().map(|(name, value)| variable(name.into(), value.into()));
         inherited.chain(own).collect()
+    }
+
+    /// This process's, whose number the successor does not have.
+    fn successor_environment(&self) -> Result<Vec<CString>, LaunchError> {
+        let inherited = self.environment.iter().filter(|(name, _)| name != "WATCHDOG_PID").cloned();
+        let mark = (predecessor::MARK.into(), "1".into());
+        inherited.chain([mark]).map(|(name, value)| variable(name, value)).collect()
     }
 
     fn launch(&self, launch: Launch<'_>) -> Result<(Peer, Output), LaunchError> {

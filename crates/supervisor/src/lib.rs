@@ -25,6 +25,7 @@ mod predecessor;
 mod role;
 mod routers;
 mod run;
+mod service_manager;
 mod socket_file;
 mod store;
 mod supervisor;

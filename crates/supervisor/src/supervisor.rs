@@ -41,6 +41,7 @@ use crate::pid_file::PidFile;
 use crate::predecessor::Predecessor;
 use crate::role::Role;
 use crate::routers::{RouterId, Routers};
+use crate::service_manager::ServiceManager;
 use crate::store::Store;
 
 /// What a supervisor is made of.
@@ -93,6 +94,7 @@ pub(crate) struct Supervisor {
     controller_generation: Generation,
     ids: Ids,
     upgrade: Option<Upgrade>,
+    service_manager: ServiceManager,
     stop: Option<Stop>,
     exit_code: ExitCode,
 }
@@ -162,6 +164,7 @@ impl Supervisor {
             controller_generation: Generation(0),
             ids: Ids::default(),
             upgrade: None,
+            service_manager: ServiceManager::new(now),
             stop: None,
             exit_code: ExitCode::SUCCESS,
         }
@@ -336,7 +339,8 @@ impl Supervisor {
         let roles = roles.filter_map(|role| role.backoff.restart_at());
         let stop = self.stop.as_ref().and_then(Stop::deadline);
         let rebinding = if self.may_rebind() { self.rebinding.restart_at() } else { None };
-        peers.chain(apps).chain(roles).chain(stop).chain(rebinding).min()
+        let sign = self.service_manager.next_sign();
+        peers.chain(apps).chain(roles).chain(stop).chain(rebinding).chain(sign).min()
     }
 
     fn on_time(&mut self, now: Instant) {
@@ -344,6 +348,7 @@ impl Supervisor {
             peer.kill(Signal::KILL);
         }
         self.apps_on_time(now);
+        self.service_manager.on_time(now);
         if self.stop.is_some() {
             self.stop_on_time(now);
             return;

@@ -119,6 +119,7 @@ impl Supervisor {
     fn on_listening(&mut self) {
         self.controller.is_ready = true;
         self.relieve_predecessor();
+        self.service_manager.ready();
         if let Some(starter) = self.parts.starter.take() {
             starter.ready();
         }

@@ -55,11 +55,15 @@ impl Supervisor {
             return self.end_all();
         }
         tracing::info!(target: "notice", "stopping when the requests in progress are done");
+        self.service_manager.stopping();
         self.finish_routers(Duration::ZERO);
         self.stop = Some(Stop::Draining { deadline: Instant::now() + LONGEST_DRAIN });
     }
 
     fn end_all(&mut self) {
+        if self.stop.is_none() {
+            self.service_manager.stopping();
+        }
         self.stop = Some(Stop::Ending { deadline: Instant::now() + LONGEST_END });
         self.jobs.clear();
         // Closes the listeners and removes socket files: who connected now would not be served.

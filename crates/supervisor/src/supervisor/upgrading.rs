@@ -79,6 +79,7 @@ impl Supervisor {
                 upgrade.is_serving = true;
                 let pid = upgrade.successor.pid().as_raw_nonzero();
                 tracing::info!(target: "notice", "process {pid} serves; finishing the requests in progress");
+                self.service_manager.replaced_by(upgrade.successor.pid());
                 self.finish_for_successor();
                 true
             }

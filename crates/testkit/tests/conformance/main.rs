@@ -26,6 +26,7 @@ mod proxy_beyond;
 mod reconfiguration;
 mod root;
 mod routes;
+mod service_manager;
 mod settings;
 mod share;
 mod share_beyond;

@@ -5,12 +5,13 @@ export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 PHP_CONFIG ?= $(firstword $(shell command -v php-config8.2 php-config))
 FUZZ_SECONDS ?= 30
 CHANGES ?= 2000
+CHAOS_SECONDS ?= 60
 LAB = python3 -m lab
 
 # corral-php is built where PHP's headers are; everything else needs no PHP.
 packages = -p corral $(if $(PHP_CONFIG),-p corral-php)
 
-.PHONY: help setup build run test changes bench bench-quick fuzz
+.PHONY: help setup build run test changes chaos bench bench-quick fuzz
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +34,10 @@ test: ## Run every check that CI runs
 changes: build ## Change the configuration CHANGES times (2000) under load, and look for what is lost or left behind
 	CORRAL_BIN_DIR=$(CURDIR)/target/release CORRAL_CHANGES=$(CHANGES) \
 	    cargo test --release -p corral-testkit --test change_under_load -- --nocapture
+
+chaos: build ## Break things on purpose under load, CHAOS_SECONDS (60) for each kind, and account for every request
+	CORRAL_BIN_DIR=$(CURDIR)/target/release CORRAL_CHAOS_SECONDS=$(CHAOS_SECONDS) \
+	    cargo test --release -p corral-testkit --test chaos -- --nocapture --test-threads 1
 
 bench: bench-build ## Compare with nginx + php-fpm and Apache (an hour); LAB_ARGS="--rounds 5"
 	$(LAB) $(LAB_ARGS)

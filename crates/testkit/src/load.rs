@@ -86,6 +86,9 @@ impl Load {
     }
 }
 
+/// A client that has seen so many does not go on: the server is gone.
+const MOST_FAILURES: usize = 1000;
+
 fn run_client(
     connect: &dyn Fn() -> io::Result<Client>,
     target: &str,
@@ -95,7 +98,7 @@ fn run_client(
     let mut failures = Vec::new();
     let mut connection = None;
     let mut n_left = n_requests;
-    while !shared.stop.load(Ordering::Relaxed) && failures.len() < 20 {
+    while !shared.stop.load(Ordering::Relaxed) && failures.len() < MOST_FAILURES {
         match one_request(connect, target, &mut connection) {
             Ok(()) => {
                 shared.n_good.fetch_add(1, Ordering::Relaxed);

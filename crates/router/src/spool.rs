@@ -1,5 +1,9 @@
 //! A response that its client has not read yet: in memory first, then in an unlinked temporary file.
+//!
+//! All responses of an event loop together have a bound as well, so that many clients that do not read cost files
+//! and not memory.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
@@ -7,17 +11,27 @@ use std::os::unix::fs::FileExt;
 
 use crate::{buffers, temp};
 
-/// Bytes kept in memory before the rest goes to a file.
+/// Bytes of one response that are kept in memory before the rest goes to a file.
 const MAX_IN_MEMORY: u64 = 256 * 1024;
 
-/// Bytes read back from the file at a time.
-const READ_STEP: u64 = 64 * 1024;
+/// Bytes of all responses of an event loop that are kept in memory.
+const MAX_IN_LOOP: u64 = 8 * 1024 * 1024;
+
+/// Bytes read back from the file at a time. A client that reads nothing holds as many.
+const READ_STEP: u64 = 16 * 1024;
+
+thread_local! {
+    /// What all responses of this event loop have in memory.
+    static IN_LOOP: Cell<u64> = const { Cell::new(0) };
+}
 
 /// Pieces in the order in which they came.
 #[derive(Debug, Default)]
 pub(crate) struct Spool {
     memory: VecDeque<Vec<u8>>,
     n_in_memory: u64,
+    /// What their buffers take.
+    reserved: u64,
     /// What came after the pieces in memory.
     file: Option<Tail>,
 }
@@ -32,7 +46,7 @@ struct Tail {
 impl Spool {
     /// Stores a piece behind the others.
     pub(crate) fn push(&mut self, piece: Vec<u8>) -> io::Result<()> {
-        if self.file.is_none() && self.n_in_memory + (piece.len() as u64) <= MAX_IN_MEMORY {
+        if self.file.is_none() && self.reserve(piece.capacity() as u64) {
             self.n_in_memory += piece.len() as u64;
             self.memory.push_back(piece);
             return Ok(());
@@ -52,6 +66,7 @@ impl Spool {
     pub(crate) fn pop(&mut self) -> io::Result<Option<Vec<u8>>> {
         if let Some(piece) = self.memory.pop_front() {
             self.n_in_memory -= piece.len() as u64;
+            self.release(piece.capacity() as u64);
             return Ok(Some(piece));
         }
         let Some(tail) = &mut self.file else { return Ok(None) };
@@ -66,6 +81,20 @@ impl Spool {
         Ok(Some(piece))
     }
 
+    fn reserve(&mut self, size: u64) -> bool {
+        let fits = self.reserved + size <= MAX_IN_MEMORY && IN_LOOP.get() + size <= MAX_IN_LOOP;
+        if fits {
+            self.reserved += size;
+            IN_LOOP.set(IN_LOOP.get() + size);
+        }
+        fits
+    }
+
+    fn release(&mut self, size: u64) {
+        self.reserved -= size;
+        IN_LOOP.set(IN_LOOP.get() - size);
+    }
+
     /// Bytes stored.
     pub(crate) fn len(&self) -> u64 {
         self.n_in_memory + self.file.as_ref().map_or(0, |tail| tail.written - tail.read)
@@ -73,6 +102,12 @@ impl Spool {
 
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
+    }
+}
+
+impl Drop for Spool {
+    fn drop(&mut self) {
+        self.release(self.reserved);
     }
 }
 
@@ -107,6 +142,19 @@ mod tests {
     #[test]
     fn large_ones_come_back_from_the_file_in_order() {
         check(&[200_000, 100_000, 1, 70_000, 300_000]);
+    }
+
+    #[test]
+    fn many_responses_share_what_there_is_in_memory() {
+        let mut spools: Vec<Spool> = (0..100).map(|_| Spool::default()).collect();
+        for spool in &mut spools {
+            spool.push(vec![1; 200_000]).expect("store a piece");
+        }
+        let n_in_memory = spools.iter().filter(|spool| spool.file.is_none()).count() as u64;
+        assert_eq!(n_in_memory, MAX_IN_LOOP / 200_000);
+        spools.clear();
+        assert_eq!(IN_LOOP.get(), 0);
+        check(&[200_000]);
     }
 
     #[test]

@@ -90,6 +90,18 @@ pub struct Limits {
     pub timeout: Option<Duration>,
     /// A worker leaves after this many requests and is replaced.
     pub requests: Option<NonZeroU32>,
+    /// Thousandths of `requests` by which a worker may leave earlier, so that not all leave at once.
+    pub requests_jitter: u32,
+    /// A worker that runs one request for longer is killed.
+    pub kill_after: Option<Duration>,
+    /// A request that runs for longer is logged.
+    pub slow: Option<Duration>,
+    /// Most requests that wait while all workers are busy.
+    pub queue: Option<u32>,
+    /// Longest wait for a worker.
+    pub queue_timeout: Option<Duration>,
+    /// Most requests in the hands of workers.
+    pub concurrency: Option<NonZeroU32>,
 }
 
 /// The part of an application's specification that depends on its language.

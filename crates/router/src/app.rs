@@ -2,6 +2,9 @@
 
 mod exchange;
 mod failure;
+mod overload;
+mod overlong;
+mod patience;
 mod pool;
 mod port;
 mod request_body;
@@ -13,7 +16,7 @@ use std::time::Instant;
 
 use corral_channel::{Lane, RequestId, Sleeper};
 use corral_config::plan::AppSpec;
-use corral_ipc::message::{AppId, AppStatus, FromRouter, WorkerId};
+use corral_ipc::message::{AppId, AppStatus, Exit, FromRouter, WorkerId};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -21,7 +24,9 @@ use crate::main_link::MainLink;
 
 pub(crate) use exchange::{Exchange, LoopApp, Piece};
 pub(crate) use failure::Failure;
-use pool::{Cancelled, Pool};
+use overload::Overload;
+pub(crate) use patience::Patience;
+use pool::{Bounds, Cancelled, Condemned, Ended, Pool, Removed};
 pub(crate) use pool::{RESCUE, Request};
 pub(crate) use port::ChannelPort;
 pub(crate) use request_body::RequestBody;
@@ -38,26 +43,29 @@ pub(crate) struct App {
     /// No generation refers to this instance any more.
     retired: AtomicBool,
     last_error: Mutex<Option<String>>,
+    overload: Overload,
 }
 
 impl App {
     pub(crate) fn new(id: AppId, spec: AppSpec, main: MainLink) -> Arc<Self> {
         let n_processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let pool = Mutex::new(Pool::new(spec.processes.clone(), n_processors, Instant::now()));
+        let bounds = Bounds::new(&spec.limits, &spec.processes);
+        let pool = Mutex::new(Pool::new(spec.processes.clone(), bounds, n_processors, Instant::now()));
         let (retired, last_error) = (AtomicBool::new(false), Mutex::new(None));
-        Arc::new(Self { id, spec, pool, main, retired, last_error })
+        Arc::new(Self { id, spec, pool, main, retired, last_error, overload: Overload::default() })
     }
 
-    /// Hands a request to a worker, or queues it.
-    pub(crate) fn submit(&self, request: Request, now: Instant) {
+    /// Hands a request to a worker, or queues it; gives it back when too many wait.
+    pub(crate) fn submit(&self, request: Request, now: Instant) -> Result<(), Request> {
         let want_worker = {
             let mut pool = self.pool.lock();
-            pool.submit(request, now);
+            pool.submit(request, now)?;
             pool.want_worker()
         };
         if want_worker {
             self.start_worker();
         }
+        Ok(())
     }
 
     /// A worker reported the end of a request. Returns the request's buffer for another use, or nothing
@@ -71,13 +79,17 @@ impl App {
         now: Instant,
     ) -> Option<Vec<u8>> {
         let mut pool = self.pool.lock();
-        let buffer = pool.done(worker, lane, id, run_time, now).ok();
+        let ended = pool.done(worker, lane, id, run_time, now).ok();
         let unused = self.retired.load(Ordering::Relaxed) && pool.n_active() == 0;
         drop(pool);
         if unused {
             self.main.send(&FromRouter::AppUnused { app: self.id });
         }
-        buffer
+        let Ended { payload, slow } = ended?;
+        if let Some(slow) = slow {
+            self.report(&slow);
+        }
+        Some(payload)
     }
 
     /// The worker takes no more requests; another may be needed in its place.
@@ -161,8 +173,8 @@ impl App {
             let mut pool = self.pool.lock();
             let removed = pool.remove_worker(id, Instant::now())?;
             let note = removed.port.channel.note();
-            let gone = Gone { index: removed.index, pid: removed.pid, note, started: removed.started };
-            (gone, pool.want_worker())
+            let Removed { index, pid, started, condemned, .. } = removed;
+            (Gone { index, pid, note, started, condemned }, pool.want_worker())
         };
         self.wake_workers();
         if want_worker {
@@ -185,6 +197,7 @@ impl App {
 
     /// Regular upkeep: spare workers retire, missing ones are asked for.
     pub(crate) fn tick(&self, now: Instant) {
+        self.overload.report(&self.spec.name);
         let want_worker = {
             let mut pool = self.pool.lock();
             pool.retire_idle(now);
@@ -194,6 +207,11 @@ impl App {
         if want_worker {
             self.start_worker();
         }
+    }
+
+    /// A request gets no answer because there are too many.
+    pub(crate) fn count_refused(&self) {
+        self.overload.count();
     }
 
     pub(crate) fn status(&self) -> AppStatus {
@@ -234,6 +252,20 @@ pub(crate) struct Gone {
     pub(crate) note: Vec<u8>,
     /// Requests that it took with it.
     pub(crate) started: Vec<(Lane, RequestId)>,
+    /// Why it was to be killed.
+    pub(crate) condemned: Option<Condemned>,
+}
+
+impl Gone {
+    /// What became of a request that it took with it.
+    fn failure(&self, request: (Lane, RequestId), exit: Exit) -> Failure {
+        match self.condemned {
+            Some(Condemned { request: condemned, elapsed }) if condemned == request => {
+                Failure::Killed { pid: self.pid, elapsed }
+            }
+            _ => Failure::WorkerGone { pid: self.pid, exit, note: self.note.clone() },
+        }
+    }
 }
 
 /// A generation's claim on an application instance. When the last one is gone, so are all requests

@@ -8,7 +8,7 @@ use corral_config::address::ListenAddress;
 use corral_http::request::Framing as BodyFraming;
 use smallvec::SmallVec;
 
-use crate::app::{Exchange, Failure, Piece, RequestBody};
+use crate::app::{App, Exchange, Failure, Piece, RequestBody};
 use crate::body::{BodyError, Stored};
 use crate::connection::Connection;
 use crate::deadline::Elapsed;
@@ -36,7 +36,7 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) ->
         return tx.send_error(431).await;
     }
     let exchange = app.begin(payload, body.rest, tx.connection.now());
-    let answered = relay(tx, &exchange, &app.app.spec.name).await;
+    let answered = relay(tx, &exchange, &app.app).await;
     drop(exchange);
     answered
 }
@@ -122,16 +122,18 @@ impl AddressText {
 }
 
 /// Passes the answer on.
-async fn relay(tx: &mut Transaction<'_>, exchange: &Exchange, app: &str) -> Result<(), Gone> {
+async fn relay(tx: &mut Transaction<'_>, exchange: &Exchange, app: &App) -> Result<(), Gone> {
     let payload = match next_piece(tx, exchange).await? {
         Ok(Piece::Head(payload)) => payload,
         Ok(Piece::Data(_) | Piece::End) => return fail(tx, app, &Failure::NoResponse).await,
         Err(failure) => return fail(tx, app, &failure).await,
     };
     let relayed = match message::decode_response(&payload) {
-        Ok((view, body_start)) => relay_response(tx, exchange, &view, &payload[body_start..], app).await,
+        Ok((view, body_start)) => {
+            relay_response(tx, exchange, &view, &payload[body_start..], &app.spec.name).await
+        }
         Err(error) => {
-            tracing::error!("\"{app}\": the response is malformed: {error}");
+            tracing::error!("\"{}\": the response is malformed: {error}", app.spec.name);
             tx.send_error(503).await
         }
     };
@@ -208,23 +210,34 @@ async fn next_piece(tx: &Transaction<'_>, exchange: &Exchange) -> Result<Result<
             () = stream.broken() => Err(Gone),
         }
     };
-    let Some(limit) = exchange.timeout() else { return waiting.await };
     let mut waiting = pin!(waiting);
+    let mut patience = exchange.patience();
     loop {
-        match deadline.limit(limit, waiting.as_mut()).await {
+        let Some(step) = patience.step() else { return waiting.await };
+        match deadline.limit(step, waiting.as_mut()).await {
             Ok(result) => return result,
-            // The limit is for the application; a request in the queue has not met it yet.
-            Err(Elapsed) if exchange.is_queued() => {}
-            Err(Elapsed) => return Ok(Err(Failure::TimedOut(limit))),
+            Err(Elapsed) => {
+                if let Some(failure) = patience.end_step(exchange.is_queued()) {
+                    return Ok(Err(failure));
+                }
+            }
         }
     }
 }
 
-async fn fail(tx: &mut Transaction<'_>, app: &str, failure: &Failure) -> Result<(), Gone> {
-    let target = String::from_utf8_lossy(tx.request.head.target(tx.request.bytes));
-    tracing::error!("\"{app}\": {failure}, request \"{}\"", target.escape_debug());
-    tx.send_error(503).await
+async fn fail(tx: &mut Transaction<'_>, app: &App, failure: &Failure) -> Result<(), Gone> {
+    if failure.is_overload() {
+        app.count_refused();
+        tx.reply.retry_after = Some(RETRY_AFTER);
+    } else {
+        let target = String::from_utf8_lossy(tx.request.head.target(tx.request.bytes));
+        tracing::error!("\"{}\": {failure}, request \"{}\"", app.spec.name, target.escape_debug());
+    }
+    tx.send_error(failure.status()).await
 }
+
+/// Seconds after which a client may try again that has found too many others waiting.
+const RETRY_AFTER: &[u8] = b"1";
 
 /// Takes the fields over, but for those that the server makes itself; returns the announced length.
 fn take_fields(tx: &mut Transaction<'_>, view: &ResponseView<'_>) -> Option<u64> {

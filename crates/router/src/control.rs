@@ -18,8 +18,10 @@ use corral_sys::watched::Watched;
 use tokio::io::Interest;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
 
 use self::applications::KnownApp;
+use crate::app::App;
 use crate::event_loop::{self, Command, Countdown, Handle};
 use crate::generation::Generation;
 use crate::main_link::MainLink;
@@ -28,6 +30,9 @@ use crate::{console, temp};
 
 /// How often spare workers and missing ones are looked for.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often running requests are looked at, where their time has a limit.
+const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How long event loops that are busy are waited for.
 const SETTLING_TIME: Duration = Duration::from_millis(100);
@@ -91,6 +96,8 @@ impl Control {
         let readiness = Watched::new(link.as_fd().try_clone_to_owned()?, Interest::READABLE)
             .context("listen to the main process")?;
         let mut upkeep = tokio::time::interval(UPKEEP_INTERVAL);
+        let mut watch = tokio::time::interval(WATCH_INTERVAL);
+        watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut ending = signal(SignalKind::terminate()).context("listen for the end")?;
         loop {
             tokio::select! {
@@ -113,6 +120,7 @@ impl Control {
                     return Ok(());
                 }
                 _ = upkeep.tick() => self.keep_up(),
+                _ = watch.tick(), if self.apps().any(|app| app.is_watched()) => self.watch(),
             }
         }
     }
@@ -160,11 +168,18 @@ impl Control {
         Ok(())
     }
 
+    fn apps(&self) -> impl Iterator<Item = &Arc<App>> {
+        self.apps.values().filter_map(|known| known.app.as_ref())
+    }
+
+    fn watch(&self) {
+        let now = Instant::now();
+        self.apps().filter(|app| app.is_watched()).for_each(|app| app.watch(now));
+    }
+
     fn keep_up(&mut self) {
         let now = Instant::now();
-        for app in self.apps.values().filter_map(|known| known.app.as_ref()) {
-            app.tick(now);
-        }
+        self.apps().for_each(|app| app.tick(now));
         for log in self.current.iter().flat_map(|(_, generation)| &generation.access_logs) {
             log.tick(now);
         }

@@ -20,6 +20,8 @@ pub(crate) struct Reply {
     pub(crate) linger: bool,
     /// The content coding is decided: the reply is not compressed on its way out.
     pub(crate) coding_is_settled: bool,
+    /// There is too much to do: the client may try again in so many seconds, whatever is sent as an error page.
+    pub(crate) retry_after: Option<&'static [u8]>,
     /// All fields but those that the server adds.
     pub(crate) fields: Fields,
 }

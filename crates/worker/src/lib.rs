@@ -12,6 +12,7 @@ mod dependencies;
 mod exchange;
 mod host;
 mod inbox;
+mod lifespan;
 mod log;
 mod prototype;
 mod runtime;

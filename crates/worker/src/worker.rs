@@ -1,6 +1,5 @@
 //! The worker's loop: one request after the other, until it is told to leave or has had its share.
 
-use std::num::NonZeroU32;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -11,6 +10,7 @@ use corral_sys::process;
 
 use crate::exchange::{After, Running};
 use crate::inbox::{Inbox, Next, Patience, Received};
+use crate::lifespan;
 use crate::log::complain;
 use crate::prototype::Place;
 use crate::runtime::{Runtime, Served};
@@ -20,11 +20,8 @@ pub(crate) fn run(place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -> Ex
     // A title that could not be set costs nothing but a nicer `ps`.
     let _ = process::set_title(&format!("corral: \"{}\" worker", spec.name));
     runtime.forked();
-    let mut worker = Worker {
-        inbox: Inbox::new(place),
-        out: Vec::new(),
-        n_left: spec.limits.requests.map(NonZeroU32::get),
-    };
+    let mut worker =
+        Worker { inbox: Inbox::new(place), out: Vec::new(), n_left: lifespan::draw(&spec.limits) };
     while let Next::Serve(received) = worker.inbox.next() {
         if worker.serve(received, runtime) == After::Nothing {
             break;

@@ -1,10 +1,11 @@
-//! `processes` and `limits` of an application (UNIT-COMPAT 20.1 and 20.2).
+//! `processes` and `limits` of an application (UNIT-COMPAT 20.1 and 20.2, and what Corral adds).
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, count, integer, limit, seconds};
-use super::schema::{INTEGER, Member};
+use super::schema::{Field, INTEGER, Member, NUMBER};
 use crate::plan::{Limits, Processes};
 
 /// What applies when `processes` is not there.
@@ -43,12 +44,44 @@ pub(super) const LIMITS: &[Member<Limits>] = &[
         limits.timeout = timeout.filter(|timeout| !timeout.is_zero());
     }),
     Member::optional("requests", INTEGER, |cx, field, limits| limits.requests = limit(cx, field)),
+    // From here on beyond Unit.
+    Member::optional("requests_jitter", NUMBER, |cx, field, limits| {
+        limits.requests_jitter = share(cx, field).unwrap_or_default();
+    }),
+    Member::optional("kill_after", INTEGER, |cx, field, limits| limits.kill_after = time(cx, field)),
+    Member::optional("slow", INTEGER, |cx, field, limits| limits.slow = time(cx, field)),
+    Member::optional("queue", INTEGER, |cx, field, limits| {
+        let queue = integer(cx, field, 0..=INT_MAX).and_then(|queue| u32::try_from(queue).ok());
+        limits.queue = queue;
+    }),
+    Member::optional("queue_timeout", INTEGER, |cx, field, limits| limits.queue_timeout = time(cx, field)),
+    Member::optional("concurrency", INTEGER, |cx, field, limits| {
+        limits.concurrency = integer(cx, field, 0..=INT_MAX)
+            .and_then(|concurrency| u32::try_from(concurrency).ok())
+            .and_then(NonZeroU32::new);
+    }),
     // Unit's bound on the memory that a worker shares with the router. The channel's memory has a
     // fixed, smaller size, so a right value is accepted and changes nothing.
     Member::optional("shm", INTEGER, |cx, field, _| {
         integer(cx, field, 0..=i64::MAX);
     }),
 ];
+
+/// Seconds, of which 0 means that there is no limit.
+fn time(cx: &mut Context<'_>, field: Field<'_>) -> Option<Duration> {
+    seconds(cx, field, 0..=MAX_SECONDS).filter(|time| !time.is_zero())
+}
+
+/// A share of 1, in thousandths.
+fn share(cx: &mut Context<'_>, field: Field<'_>) -> Option<u32> {
+    let number = field.value.as_number()?.as_f64();
+    if !(0.0..=1.0).contains(&number) {
+        cx.problem(format!("The \"{}\" number must be between 0 and 1.", field.name));
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range was checked")]
+    Some((number * 1000.0).round() as u32)
+}
 
 /// Nobody waits for longer.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(MAX_SECONDS.unsigned_abs());

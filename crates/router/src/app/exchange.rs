@@ -8,13 +8,13 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use corral_channel::{Bell, Flags, FrameHead, Kind, Lane, LaneReceiver, MAX_INLINE_BODY, RequestId};
 use corral_ipc::message::Exit;
 use slab::Slab;
 
-use super::{App, Failure, Gone, Request, RequestBody, WasRunning};
+use super::{App, Failure, Gone, Patience, Request, RequestBody, WasRunning};
 use crate::buffers;
 use crate::spool::Spool;
 
@@ -109,7 +109,10 @@ impl LoopApp {
         entry.insert(Rc::clone(&shared));
         drop(entries);
         self.touched.set(true);
-        self.app.submit(Request { lane: self.lane, id, payload }, now);
+        if let Err(refused) = self.app.submit(Request { lane: self.lane, id, payload }, now) {
+            buffers::give(refused.payload);
+            self.fail(id, Failure::QueueFull);
+        }
         Exchange { app: Rc::clone(self), shared }
     }
 
@@ -130,7 +133,7 @@ impl LoopApp {
         }
         for &(lane, id) in &gone.started {
             if lane == self.lane {
-                self.fail(id, Failure::WorkerGone { pid: gone.pid, exit, note: gone.note.clone() });
+                self.fail(id, gone.failure((lane, id), exit));
             }
         }
     }
@@ -351,9 +354,9 @@ impl Exchange {
         piece
     }
 
-    /// For how long the application may be silent.
-    pub(crate) fn timeout(&self) -> Option<Duration> {
-        self.app.app.spec.limits.timeout
+    /// For how long the next piece is waited for.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience::new(&self.app.app.spec.limits, self.shared.state.borrow().worker.is_none())
     }
 
     /// Whether no worker has begun to run the request.

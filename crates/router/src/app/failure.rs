@@ -15,10 +15,31 @@ pub(crate) enum Failure {
     NoWorker(String),
     #[error("the application gave no response")]
     NoResponse,
+    #[error("the worker {pid} was ended after it ran the request for {:.1} s (limits.kill_after)", .elapsed.as_secs_f64())]
+    Killed { pid: u32, elapsed: Duration },
+    #[error("too many requests wait for a worker (limits.queue)")]
+    QueueFull,
+    #[error("no worker was free for {} s (limits.queue_timeout)", .0.as_secs())]
+    QueueTimedOut(Duration),
     #[error("the application was silent for {} s (limits.timeout)", .0.as_secs())]
     TimedOut(Duration),
     #[error("store the response: {0}")]
     Store(Arc<io::Error>),
+}
+
+impl Failure {
+    /// What the client gets.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::Killed { .. } => 504,
+            _ => 503,
+        }
+    }
+
+    /// Whether the application has too much to do, so that trying again later may help.
+    pub(crate) fn is_overload(&self) -> bool {
+        matches!(self, Self::QueueFull | Self::QueueTimedOut(_))
+    }
 }
 
 fn describe(exit: &Exit) -> String {

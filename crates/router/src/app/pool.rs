@@ -10,7 +10,9 @@
 //! the scripts are so short that waiting for one costs less than waking another. If a script turns out
 //! to be longer after all, `rescue` gives what waits behind it to the idle worker.
 
+mod bounds;
 mod run_time;
+mod watch;
 mod worker;
 
 use std::collections::VecDeque;
@@ -21,7 +23,9 @@ use corral_config::plan::Processes;
 use corral_ipc::message::WorkerId;
 use slab::Slab;
 
+pub(crate) use self::bounds::Bounds;
 use self::run_time::RunTime;
+pub(crate) use self::watch::{Condemned, Overlong, Verdict};
 use self::worker::{Held, Worker};
 
 /// How long a request may wait behind another one before a worker that finishes earlier takes it over.
@@ -50,6 +54,8 @@ pub(crate) trait Port {
     fn is_started(&self, slot: Slot, request: &Request) -> bool;
     /// Tells the worker to leave once it has finished what it runs.
     fn quit(&mut self);
+    /// What the worker says that it runs.
+    fn note(&self) -> Vec<u8>;
 }
 
 /// A request as it waits for a worker: encoded, and addressed to the event loop that asked.
@@ -81,6 +87,7 @@ pub(crate) struct Pool<P> {
     n_held: usize,
     n_starting: u32,
     processes: Processes,
+    bounds: Bounds,
     /// Processors that workers can run on.
     n_processors: usize,
     run_time: RunTime,
@@ -112,7 +119,7 @@ pub(crate) struct Figures {
 }
 
 impl<P: Port> Pool<P> {
-    pub(crate) fn new(processes: Processes, n_processors: usize, now: Instant) -> Self {
+    pub(crate) fn new(processes: Processes, bounds: Bounds, n_processors: usize, now: Instant) -> Self {
         Self {
             workers: Slab::new(),
             idle: Vec::new(),
@@ -123,17 +130,23 @@ impl<P: Port> Pool<P> {
             n_held: 0,
             n_starting: 0,
             processes,
+            bounds,
             n_processors,
             run_time: RunTime::default(),
             now,
         }
     }
 
-    /// Takes a request in; it is handed over at once when a worker has a hand free.
-    pub(crate) fn submit(&mut self, request: Request, now: Instant) {
+    /// Takes a request in; it is handed over at once when a worker has a hand free. Gives it back when too many
+    /// wait already.
+    pub(crate) fn submit(&mut self, request: Request, now: Instant) -> Result<(), Request> {
         self.now = now;
+        if self.n_active() >= self.bounds.active {
+            return Err(request);
+        }
         self.queue.push_back(request);
         self.dispatch();
+        Ok(())
     }
 
     /// A request has ended after it ran for `run_time` microseconds: its worker's hand is free.
@@ -144,7 +157,7 @@ impl<P: Port> Pool<P> {
         id: RequestId,
         run_time: u32,
         now: Instant,
-    ) -> Result<Vec<u8>, NotHeld> {
+    ) -> Result<Ended, NotHeld> {
         self.now = now;
         self.run_time.note(run_time);
         let entry = self.workers.get_mut(worker).ok_or(NotHeld)?;
@@ -152,10 +165,14 @@ impl<P: Port> Pool<P> {
         let held = entry.release(position);
         entry.slow = false;
         self.n_held -= 1;
-        if !entry.leaving {
+        let slow = self.bounds.was_slow(entry, &held, run_time);
+        if entry.leaving {
+            // Its place among those in progress may be what another one waits for.
+            self.dispatch();
+        } else {
             self.refill(worker);
         }
-        Ok(held.request.payload)
+        Ok(Ended { payload: held.request.payload, slow })
     }
 
     /// Gives a request that has waited ahead for too long to an idle worker.
@@ -213,7 +230,8 @@ impl<P: Port> Pool<P> {
             }
         }
         self.dispatch();
-        Some(Removed { index, pid: worker.pid, port: worker.port, started })
+        let Worker { pid, port, condemned, .. } = worker;
+        Some(Removed { index, pid, port, started, condemned })
     }
 
     /// A worker that was asked for will not come. Returns the requests that nobody can serve now.
@@ -236,10 +254,11 @@ impl<P: Port> Pool<P> {
         else {
             return Cancelled::Unknown;
         };
-        match self.take_from(index, position) {
-            Some(_) => Cancelled::Forgotten,
-            None => Cancelled::Running(index),
+        if self.take_from(index, position).is_none() {
+            return Cancelled::Running(index);
         }
+        self.dispatch();
+        Cancelled::Forgotten
     }
 
     /// Whether no worker has begun to run the request.
@@ -259,7 +278,7 @@ impl<P: Port> Pool<P> {
         let running = self.n_running();
         let max = self.processes.max.get();
         let room = running + self.n_starting < max && self.n_starting < self.processes.spare.max(1);
-        let needed = self.n_active() > (running + self.n_starting) as usize
+        let needed = self.n_active().min(self.bounds.in_progress) > (running + self.n_starting) as usize
             || (self.idle.len() as u32) + self.n_starting < self.processes.spare.min(max);
         let want = room && needed;
         if want {
@@ -413,7 +432,7 @@ impl<P: Port> Pool<P> {
     }
 
     fn dispatch(&mut self) {
-        while !self.queue.is_empty() {
+        while !self.queue.is_empty() && self.n_held < self.bounds.in_progress {
             let Some(worker) = self.next_hand() else { return };
             let request = self.queue.pop_front().expect("the queue was just seen to hold one");
             if let Err(request) = self.hand_over(worker, request) {
@@ -454,7 +473,7 @@ impl<P: Port> Pool<P> {
         entry.next_slot = (entry.next_slot + 1) % N_SLOTS;
         self.touched.push(worker);
         let (lane, id) = (request.lane, request.id);
-        entry.held.push(Held { slot, request, since: self.now });
+        entry.held.push(Held::new(slot, request, self.now));
         entry.epoch = entry.epoch.wrapping_add(1);
         self.n_held += 1;
         if entry.held.len() == 1 {
@@ -496,6 +515,17 @@ pub(crate) struct Removed<P> {
     pub(crate) port: P,
     /// Requests that it had begun.
     pub(crate) started: Vec<(Lane, RequestId)>,
+    /// Why it was to be killed.
+    pub(crate) condemned: Option<Condemned>,
+}
+
+/// A request that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Its buffer.
+    pub(crate) payload: Vec<u8>,
+    /// It took long, and nobody has said so yet.
+    pub(crate) slow: Option<Overlong>,
 }
 
 #[cfg(test)]

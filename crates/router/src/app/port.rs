@@ -27,4 +27,8 @@ impl Port for ChannelPort {
         // A worker without room for three words is stuck or hostile, and is ended by other means.
         let _ = self.channel.quit();
     }
+
+    fn note(&self) -> Vec<u8> {
+        self.channel.note()
+    }
 }

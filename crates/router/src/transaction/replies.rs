@@ -146,6 +146,9 @@ impl Transaction<'_> {
         if let Some(trace) = &self.trace {
             self.reply.fields.set(TRACEPARENT, &trace.header());
         }
+        if let Some(seconds) = self.reply.retry_after {
+            self.reply.fields.set(b"Retry-After", seconds);
+        }
         let mut head = buffers::take();
         clock::with_date(|date| {
             let trailer = self.trailer(framing, date);

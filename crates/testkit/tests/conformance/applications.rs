@@ -118,6 +118,38 @@ fn limits_are_checked() {
     }
 }
 
+/// Options: applications.{N}.limits.requests_jitter, applications.{N}.limits.kill_after, applications.{N}.limits.slow,
+/// applications.{N}.limits.queue, applications.{N}.limits.queue_timeout, applications.{N}.limits.concurrency
+#[test]
+fn limits_beyond_unit_are_checked() {
+    let bench = Bench::new();
+    for name in ["kill_after", "slow", "queue_timeout"] {
+        bench.check_right("limits", json!({ name: 0 }));
+        bench.check_right("limits", json!({ name: 2_147_483 }));
+        let detail = format!("The \"{name}\" number must not exceed 2147483.");
+        bench.check_wrong("limits", json!({ name: 2_147_484 }), &detail);
+    }
+    for name in ["queue", "concurrency"] {
+        bench.check_right("limits", json!({ name: 0 }));
+        bench.check_right("limits", json!({ name: 2_147_483_647 }));
+        let detail = format!("The \"{name}\" number must not exceed 2147483647.");
+        bench.check_wrong("limits", json!({ name: 2_147_483_648_u32 }), &detail);
+    }
+    for name in ["kill_after", "slow", "queue", "queue_timeout", "concurrency"] {
+        let detail = format!("The \"{name}\" number must not be negative.");
+        bench.check_wrong("limits", json!({ name: -1 }), &detail);
+        let detail = format!("The \"{name}\" value must be an integer number, but not a fractional number.");
+        bench.check_wrong("limits", json!({ name: 0.5 }), &detail);
+    }
+    for right in [json!(0), json!(0.25), json!(1)] {
+        bench.check_right("limits", json!({ "requests": 10, "requests_jitter": right }));
+    }
+    let detail = "The \"requests_jitter\" number must be between 0 and 1.";
+    for wrong in [json!(-0.1), json!(1.1), json!(50)] {
+        bench.check_wrong("limits", json!({ "requests_jitter": wrong }), detail);
+    }
+}
+
 /// Options: applications.{N}.environment.{VAR}
 #[test]
 fn names_and_values_of_the_environment_are_checked() {

@@ -3,5 +3,6 @@
 mod body;
 mod environment;
 mod errors;
+mod limits;
 mod output;
 mod scripts;

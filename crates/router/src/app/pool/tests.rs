@@ -5,7 +5,11 @@ use std::collections::HashSet;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
+use corral_config::plan::Limits;
+
 use super::*;
+
+mod limits;
 
 const N_PROCESSORS: usize = 1;
 
@@ -44,6 +48,10 @@ impl Port for FakePort {
     fn quit(&mut self) {
         self.0.borrow_mut().quit = true;
     }
+
+    fn note(&self) -> Vec<u8> {
+        b"a script".to_vec()
+    }
 }
 
 /// A pool with its workers' memories, driven by words: `submit 1`, `start 0 1` (worker, request),
@@ -57,14 +65,19 @@ struct Scene {
 
 impl Scene {
     fn new(n_workers: u32, max: u32, spare: u32) -> Self {
+        Self::bounded(n_workers, max, spare, &Limits::default())
+    }
+
+    fn bounded(n_workers: u32, max: u32, spare: u32, limits: &Limits) -> Self {
         let now = Instant::now();
         let processes = Processes {
             max: NonZeroU32::new(max).expect("tests ask for at least one"),
             spare,
             idle_timeout: Duration::from_secs(1),
         };
-        let mut scene =
-            Self { pool: Pool::new(processes, N_PROCESSORS, now), ports: Vec::new(), now, log: Vec::new() };
+        let bounds = Bounds::new(limits, &processes);
+        let pool = Pool::new(processes, bounds, N_PROCESSORS, now);
+        let mut scene = Self { pool, ports: Vec::new(), now, log: Vec::new() };
         for worker in 0..n_workers {
             scene.add(worker);
         }
@@ -91,7 +104,9 @@ impl Scene {
         match words[0] {
             "submit" => {
                 let request = Request { lane, id: RequestId(number(1)), payload: Vec::new() };
-                self.pool.submit(request, self.now);
+                if self.pool.submit(request, self.now).is_err() {
+                    self.log.push(format!("refused {}", number(1)));
+                }
             }
             "start" => {
                 self.ports[number(1) as usize].0.borrow_mut().started.insert(number(2));
@@ -120,6 +135,11 @@ impl Scene {
             }
             "full" => self.ports[number(1) as usize].0.borrow_mut().full = true,
             "add" => self.add(self.ports.len() as u32),
+            "watch" => {
+                for Overlong { verdict, pid, .. } in self.pool.watch(self.now) {
+                    self.log.push(format!("{verdict:?} {pid}"));
+                }
+            }
             "retire" => self.pool.retire_idle(self.now),
             "+20ms" => self.now += Duration::from_millis(20),
             "+2s" => self.now += Duration::from_secs(2),

@@ -6,7 +6,7 @@ use corral_channel::{Lane, RequestId, Slot};
 use corral_ipc::message::WorkerId;
 use smallvec::SmallVec;
 
-use super::Request;
+use super::{Condemned, Request};
 
 /// A request in a worker's hands.
 #[derive(Debug)]
@@ -14,6 +14,16 @@ pub(super) struct Held {
     pub(super) slot: Slot,
     pub(super) request: Request,
     pub(super) since: Instant,
+    /// When it was first seen to run.
+    pub(super) running_since: Option<Instant>,
+    /// Somebody was told that it takes long.
+    pub(super) reported: bool,
+}
+
+impl Held {
+    pub(super) fn new(slot: Slot, request: Request, since: Instant) -> Self {
+        Self { slot, request, since, running_since: None, reported: false }
+    }
 }
 
 /// A worker process.
@@ -28,6 +38,8 @@ pub(super) struct Worker<P> {
     pub(super) leaving: bool,
     /// It kept a request waiting for too long: it gets nothing ahead until it has ended what it runs.
     pub(super) slow: bool,
+    /// It is to be killed, and this is why.
+    pub(super) condemned: Option<Condemned>,
     pub(super) idle_since: Instant,
     /// Counts the changes of `held`: tells whether an entry of the pool's `open` is still true.
     pub(super) epoch: u32,
@@ -43,6 +55,7 @@ impl<P> Worker<P> {
             held: SmallVec::new(),
             leaving: false,
             slow: false,
+            condemned: None,
             idle_since: now,
             epoch: 0,
             next_slot: 0,

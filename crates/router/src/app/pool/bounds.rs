@@ -1,0 +1,47 @@
+//! What the configuration says about how many requests an application has at once, and for how long each runs.
+
+use std::time::Duration;
+
+use corral_config::plan::{Limits, Processes};
+
+use super::Port;
+use super::watch::{Overlong, Verdict};
+use super::worker::{Held, Worker};
+
+/// Bounds on the requests of a pool.
+#[derive(Debug, Clone)]
+pub(crate) struct Bounds {
+    /// Most requests in the hands of workers.
+    pub(super) in_progress: usize,
+    /// Most requests that are in the hands of workers or wait.
+    pub(super) active: usize,
+    pub(super) slow: Option<Duration>,
+    pub(super) kill_after: Option<Duration>,
+}
+
+impl Bounds {
+    /// Requests wait only when all workers that there may be are busy, so the bound on those that wait is
+    /// counted from there: otherwise none could wait for the first worker of an application that keeps none.
+    pub(crate) fn new(limits: &Limits, processes: &Processes) -> Self {
+        let in_progress = limits.concurrency.map_or(usize::MAX, |concurrency| concurrency.get() as usize);
+        let n_places = in_progress.min(processes.max.get() as usize);
+        let active = limits.queue.map_or(usize::MAX, |queue| n_places.saturating_add(queue as usize));
+        Self { in_progress, active, slow: limits.slow, kill_after: limits.kill_after }
+    }
+
+    /// What to report of a request that has ended after so many microseconds.
+    pub(super) fn was_slow<P: Port>(
+        &self,
+        worker: &Worker<P>,
+        held: &Held,
+        run_time: u32,
+    ) -> Option<Overlong> {
+        let elapsed = Duration::from_micros(run_time.into());
+        if held.reported || elapsed < self.slow? {
+            return None;
+        }
+        // Once it has begun another one, it speaks of that.
+        let note = if worker.held.is_empty() { worker.port.note() } else { Vec::new() };
+        Some(Overlong::new(Verdict::WasSlow, worker, held, elapsed, note))
+    }
+}

@@ -1,0 +1,190 @@
+//! `limits` beyond Unit: how long requests run and wait, how many there are, and how long workers live.
+
+use corral_testkit::{Client, Daemon, Request, Site, daemon, eventually, php_app, site};
+use serde_json::{Value, json};
+
+/// Runs until the test says that it may end.
+const HELD: &str =
+    "while (!file_exists(__DIR__ . '/release')) { usleep(1000); clearstatcache(); } echo 'held';";
+
+fn with_limits(n_workers: u32, limits: Value, files: &[(&str, &str)]) -> (Site, Daemon) {
+    let first = site().file("ok.php", "<?php echo getmypid();");
+    let site = files.iter().fold(first, |site, (name, code)| site.file(name, format!("<?php {code}")));
+    let app = php_app(&site).processes(n_workers).with("limits", limits);
+    let server = daemon().application(app).start();
+    (site, server)
+}
+
+fn ask(server: &Daemon, target: &str) -> Client {
+    let mut client = server.connect();
+    client.write(format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"));
+    client
+}
+
+/// Waits until as many requests run or wait.
+fn expect_active(server: &Daemon, n: u64) {
+    eventually("the requests have arrived", || {
+        let figures = server.control().get("/status/applications/php").json();
+        (figures["requests"]["active"] == n).then_some(())
+    });
+}
+
+/// Options: applications.{N}.limits.kill_after
+#[test]
+fn a_worker_that_runs_a_request_for_too_long_is_killed() {
+    let (_site, server) = with_limits(1, json!({ "kill_after": 1 }), &[("stuck.php", "sleep(60);")]);
+    let before = server.get("/ok.php").expect(200).text();
+    let mut stuck = ask(&server, "/stuck.php?a=b");
+    expect_active(&server, 1);
+    let mut behind = ask(&server, "/ok.php");
+    stuck.read_response().expect(504);
+    let after = behind.read_response().expect(200).text();
+    assert_ne!(before, after, "another worker serves what waited");
+    server.expect_log(&format!("process {before} has run GET \"/stuck.php?a=b\" for 1."));
+    server.expect_log("stuck.php (limits.kill_after)");
+    let left = server.expect_processes("\"php\" worker", 1);
+    assert_eq!(left, [after.parse::<u32>().expect("a number")]);
+}
+
+/// Options: applications.{N}.limits.kill_after
+#[test]
+fn a_response_that_was_begun_is_cut_when_its_worker_is_killed() {
+    let (_site, server) =
+        with_limits(1, json!({ "kill_after": 1 }), &[("stuck.php", "echo 'x'; flush(); sleep(60);")]);
+    let result = server.connect().try_send(&Request::get("/stuck.php"));
+    assert!(
+        result.is_err(),
+        "an incomplete response must not look complete: {}",
+        result.expect("a response")
+    );
+    eventually("another worker serves", || (server.get("/ok.php").status == 200).then_some(()));
+}
+
+/// The client has what it wanted long ago; the worker is missed nevertheless.
+#[test]
+fn a_worker_is_killed_although_nobody_waits_for_its_answer() {
+    let code = "echo getmypid(); fastcgi_finish_request(); sleep(60);";
+    let (_site, server) = with_limits(1, json!({ "kill_after": 1 }), &[("later.php", code)]);
+    let pid = server.get("/later.php").expect(200).text();
+    assert_ne!(server.get("/ok.php").expect(200).text(), pid);
+    server.expect_log("later.php (limits.kill_after)");
+}
+
+/// `timeout` alone lets the script go on.
+#[test]
+fn the_client_may_be_answered_before_the_worker_is_killed() {
+    let limits = json!({ "timeout": 1, "kill_after": 2 });
+    let (_site, server) = with_limits(1, limits, &[("stuck.php", "sleep(60);")]);
+    server.get("/stuck.php").expect(503);
+    server.get("/ok.php").expect(200);
+    server.expect_log("stuck.php (limits.kill_after)");
+}
+
+#[test]
+fn each_request_has_its_own_time() {
+    let (_site, server) = with_limits(1, json!({ "kill_after": 1 }), &[("part.php", "usleep(400000);")]);
+    let before = server.get("/ok.php").expect(200).text();
+    for _ in 0..4 {
+        server.get("/part.php").expect(200);
+    }
+    server.get("/ok.php").expect(200).expect_body(&before);
+}
+
+/// Options: applications.{N}.limits.slow
+#[test]
+fn a_slow_request_is_logged_once() {
+    let (_site, server) = with_limits(1, json!({ "slow": 1 }), &[("slow.php", "usleep(1600000); echo 'x';")]);
+    server.get("/ok.php").expect(200);
+    server.get("/slow.php?a=b").expect(200).expect_body("x");
+    server.expect_log("GET \"/slow.php?a=b\" for 1.");
+    server.get("/ok.php").expect(200);
+    let log = server.log();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("(limits.slow)")).collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let says_all =
+        lines[0].contains("\"php\": slow: process ") && lines[0].contains("slow.php (limits.slow)");
+    assert!(says_all, "{lines:?}");
+}
+
+/// Options: applications.{N}.limits.queue
+#[test]
+fn more_than_may_wait_are_refused_at_once() {
+    let (site, server) = with_limits(1, json!({ "queue": 1 }), &[("held.php", HELD)]);
+    let mut first = ask(&server, "/held.php");
+    expect_active(&server, 1);
+    let mut second = ask(&server, "/held.php");
+    expect_active(&server, 2);
+    server.get("/ok.php").expect(503).expect_field("Retry-After", "1");
+    server.expect_log("1 requests found no worker in time");
+    site.write("release", "");
+    first.read_response().expect(200).expect_body("held");
+    second.read_response().expect(200).expect_body("held");
+    server.get("/ok.php").expect(200);
+}
+
+/// The first worker is started for the request that may not wait.
+///
+/// Options: applications.{N}.limits.queue
+#[test]
+fn without_a_queue_an_application_still_starts() {
+    let site = site().file("index.php", "<?php echo 'x';");
+    let app = php_app(&site)
+        .with("processes", json!({ "max": 2, "spare": 0 }))
+        .with("limits", json!({ "queue": 0 }));
+    daemon().application(app).start().get("/").expect(200).expect_body("x");
+}
+
+/// Options: applications.{N}.limits.queue_timeout
+#[test]
+fn a_request_waits_for_a_worker_only_so_long() {
+    let (site, server) = with_limits(1, json!({ "queue_timeout": 1 }), &[("held.php", HELD)]);
+    let mut first = ask(&server, "/held.php");
+    expect_active(&server, 1);
+    server.get("/ok.php").expect(503).expect_field("Retry-After", "1");
+    expect_active(&server, 1);
+    site.write("release", "");
+    first.read_response().expect(200).expect_body("held");
+    server.get("/ok.php").expect(200);
+}
+
+/// Options: applications.{N}.limits.concurrency
+#[test]
+fn no_more_requests_are_in_progress_than_is_said() {
+    let (site, server) = with_limits(2, json!({ "concurrency": 1 }), &[("held.php", HELD)]);
+    server.expect_processes("\"php\" worker", 2);
+    let mut first = ask(&server, "/held.php");
+    expect_active(&server, 1);
+    let mut second = ask(&server, "/ok.php");
+    expect_active(&server, 2);
+    let figures = server.control().get("/status/applications/php").json();
+    assert_eq!(figures["processes"]["idle"], 1, "{figures}");
+    site.write("release", "");
+    first.read_response().expect(200).expect_body("held");
+    second.read_response().expect(200);
+}
+
+/// Options: applications.{N}.limits.concurrency
+#[test]
+fn the_queue_begins_where_concurrency_ends() {
+    let limits = json!({ "concurrency": 1, "queue": 0 });
+    let (site, server) = with_limits(2, limits, &[("held.php", HELD)]);
+    let mut first = ask(&server, "/held.php");
+    expect_active(&server, 1);
+    server.get("/ok.php").expect(503).expect_field("Retry-After", "1");
+    site.write("release", "");
+    first.read_response().expect(200);
+    server.get("/ok.php").expect(200);
+}
+
+/// Options: applications.{N}.limits.requests_jitter
+#[test]
+fn workers_are_replaced_after_numbers_that_differ() {
+    let (_site, server) = with_limits(1, json!({ "requests": 20, "requests_jitter": 0.5 }), &[]);
+    let mut client = server.connect();
+    let pids: Vec<String> = (0..200).map(|_| client.get("/ok.php").expect(200).text()).collect();
+    let lives: Vec<usize> = pids.chunk_by(|one, next| one == next).map(<[String]>::len).collect();
+    // The last one is still alive.
+    let ended = &lives[..lives.len() - 1];
+    assert!(ended.iter().all(|life| (10..=20).contains(life)), "{lives:?}");
+    assert!(ended.iter().any(|life| *life != ended[0]), "{lives:?}");
+}

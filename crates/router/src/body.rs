@@ -11,6 +11,7 @@ use corral_http::request::Framing;
 use corral_http::response::CONTINUE;
 
 use crate::app::RequestBody;
+use crate::buffers;
 use crate::connection::Connection;
 use crate::deadline::Elapsed;
 use crate::rules::Rules;
@@ -22,11 +23,16 @@ const MAX_DISCARDED: u64 = 256 * 1024;
 /// Room for one read of a body.
 pub(crate) const READ_STEP: usize = 32 * 1024;
 
+/// The same for a client that has not sent as much at a time yet: many slow ones must not hold large buffers.
+const SMALL_STEP: usize = 2 * 1024;
+
 /// A request's body on its way in. The bytes that came along with the head are at the start of the input.
 pub(crate) struct Incoming {
     framing: Decoding,
     /// The client waits for `100 Continue`.
     expects_continue: bool,
+    /// The last read has filled its room.
+    is_fast: bool,
 }
 
 enum Decoding {
@@ -80,12 +86,12 @@ impl Incoming {
             Framing::Length(len) => Decoding::Length(len),
             Framing::Chunked => Decoding::Chunked(Decoder::new(rules.max_body_size)),
         };
-        Ok(Self { framing, expects_continue })
+        Ok(Self { framing, expects_continue, is_fast: false })
     }
 
     /// No body, or none that will be read.
     pub(crate) fn none() -> Self {
-        Self { framing: Decoding::Done, expects_continue: false }
+        Self { framing: Decoding::Done, expects_continue: false, is_fast: false }
     }
 
     /// Whether what is left can be read and forgotten. A client that waits for `100 Continue` has sent
@@ -181,9 +187,16 @@ impl Incoming {
     ) -> Result<(), BodyError> {
         self.invite(connection, input)?;
         let Connection { stream, deadline, .. } = connection;
-        input.reserve(READ_STEP);
+        if !self.is_fast && input.is_empty() && input.capacity() >= READ_STEP {
+            buffers::give(std::mem::replace(input, buffers::take()));
+        }
+        input.reserve(if self.is_fast { READ_STEP } else { SMALL_STEP });
+        let room = input.capacity() - input.len();
         match deadline.limit(rules.body_read_timeout, pin!(stream.read(input))).await {
-            Ok(Ok(n)) if n > 0 => Ok(()),
+            Ok(Ok(n)) if n > 0 => {
+                self.is_fast = n >= room;
+                Ok(())
+            }
             Ok(_) => Err(BodyError::Gone),
             Err(Elapsed) => Err(BodyError::TimedOut),
         }

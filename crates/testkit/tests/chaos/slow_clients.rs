@@ -24,7 +24,7 @@ struct Budget {
 const READERS: Budget = Budget { all: 48 << 20, each: 128 << 10 };
 
 /// Of clients that do not finish their request.
-const WRITERS: Budget = Budget { all: 1 << 20, each: 48 << 10 };
+const WRITERS: Budget = Budget { all: 1 << 20, each: 12 << 10 };
 
 fn start() -> (Daemon, Site, Origin) {
     let large = format!("<?php for ($i = 0; $i < {LARGE} / 65536; $i++) {{ echo str_repeat('x', 65536); }}");

@@ -339,8 +339,8 @@ impl Supervisor {
         let roles = roles.filter_map(|role| role.backoff.restart_at());
         let stop = self.stop.as_ref().and_then(Stop::deadline);
         let rebinding = if self.may_rebind() { self.rebinding.restart_at() } else { None };
-        let sign = self.service_manager.next_sign();
-        peers.chain(apps).chain(roles).chain(stop).chain(rebinding).chain(sign).min()
+        let others = [stop, rebinding, self.service_manager.next_sign(), self.upgrade_deadline()];
+        peers.chain(apps).chain(roles).chain(others.into_iter().flatten()).min()
     }
 
     fn on_time(&mut self, now: Instant) {
@@ -349,6 +349,7 @@ impl Supervisor {
         }
         self.apps_on_time(now);
         self.service_manager.on_time(now);
+        self.upgrade_on_time(now);
         if self.stop.is_some() {
             self.stop_on_time(now);
             return;

@@ -18,9 +18,15 @@ use crate::pid_file::PidFile;
 /// cost no more than memory.
 const LONGEST_FINISH: Duration = Duration::from_secs(60 * 60);
 
+/// A successor that does not serve by then hangs: the control API waits for it. Applications may take two minutes
+/// to load.
+const LONGEST_START: Duration = Duration::from_secs(3 * 60);
+
 /// A main process that is to take over, or has.
 pub(super) struct Upgrade {
     pub(super) successor: Peer,
+    /// When it is killed, unless it serves.
+    deadline: Instant,
     is_serving: bool,
 }
 
@@ -55,7 +61,8 @@ impl Supervisor {
             successor.send(&ToSuccessor::Listener { address: listener.address().clone() }, &sockets);
         }
         successor.send(&ToSuccessor::Begin { demand: self.what_works() }, &[]);
-        self.upgrade = Some(Upgrade { successor, is_serving: false });
+        let deadline = Instant::now() + LONGEST_START;
+        self.upgrade = Some(Upgrade { successor, deadline, is_serving: false });
         // It would change a configuration that the successor has read already.
         self.controller.peer.iter().for_each(|peer| peer.kill(Signal::TERM));
     }
@@ -116,6 +123,16 @@ impl Supervisor {
     /// One that serves is not this process's to end.
     pub(super) fn unready_successor(&self) -> Option<&Peer> {
         self.upgrade.as_ref().filter(|upgrade| !upgrade.is_serving).map(|upgrade| &upgrade.successor)
+    }
+
+    pub(super) fn upgrade_deadline(&self) -> Option<Instant> {
+        self.upgrade.as_ref().filter(|upgrade| !upgrade.is_serving).map(|upgrade| upgrade.deadline)
+    }
+
+    pub(super) fn upgrade_on_time(&self, now: Instant) {
+        if self.upgrade_deadline().is_some_and(|at| at <= now) {
+            self.unready_successor().into_iter().for_each(|successor| successor.kill(Signal::KILL));
+        }
     }
 
     pub(super) fn serving_successor(&self) -> Option<Pid> {

@@ -26,8 +26,8 @@ pub(crate) use exchange::{Exchange, LoopApp, Piece};
 pub(crate) use failure::Failure;
 use overload::Overload;
 pub(crate) use patience::Patience;
-use pool::{Bounds, Cancelled, Condemned, Ended, Pool, Removed};
-pub(crate) use pool::{RESCUE, Request};
+use pool::{Bounds, Broken, Cancelled, Condemned, Ended, Pool, Removed};
+pub(crate) use pool::{RESCUE, Request, WorkerKey};
 pub(crate) use port::ChannelPort;
 pub(crate) use request_body::RequestBody;
 
@@ -72,7 +72,7 @@ impl App {
     /// when the worker does not hold such a request.
     pub(crate) fn done(
         &self,
-        worker: usize,
+        worker: WorkerKey,
         lane: Lane,
         id: RequestId,
         run_time: u32,
@@ -93,7 +93,7 @@ impl App {
     }
 
     /// The worker takes no more requests; another may be needed in its place.
-    pub(crate) fn leaving(&self, worker: usize, now: Instant) {
+    pub(crate) fn leaving(&self, worker: WorkerKey, now: Instant) {
         let want_worker = {
             let mut pool = self.pool.lock();
             pool.leaving(worker, now);
@@ -125,7 +125,11 @@ impl App {
     }
 
     /// Does something with the sending half of a worker's channel.
-    pub(crate) fn with_port<T>(&self, worker: usize, act: impl FnOnce(&mut ChannelPort) -> T) -> Option<T> {
+    pub(crate) fn with_port<T>(
+        &self,
+        worker: WorkerKey,
+        act: impl FnOnce(&mut ChannelPort) -> T,
+    ) -> Option<T> {
         self.pool.lock().port_mut(worker).map(act)
     }
 
@@ -140,22 +144,30 @@ impl App {
     pub(crate) fn wake_workers(&self) -> bool {
         let mut sleepers: SmallVec<[Sleeper; 8]> = SmallVec::new();
         let mut pool = self.pool.lock();
+        let broken = pool.replace_broken();
         pool.take_touched(|port| sleepers.extend(port.channel.claim_sleeper()));
         let may_need_rescue = pool.may_need_rescue();
+        let want_worker = !broken.is_empty() && pool.want_worker();
         drop(pool);
         for sleeper in sleepers {
             sleeper.wake();
         }
+        for Broken { worker, reason } in broken {
+            self.main.send(&FromRouter::KillWorker { app: self.id, worker, reason });
+        }
+        if want_worker {
+            self.start_worker();
+        }
         may_need_rescue
     }
 
-    pub(crate) fn add_worker(&self, id: WorkerId, pid: u32, port: ChannelPort) -> usize {
+    pub(crate) fn add_worker(&self, id: WorkerId, pid: u32, port: ChannelPort) -> WorkerKey {
         *self.last_error.lock() = None;
         self.pool.lock().add_worker(id, pid, port, Instant::now())
     }
 
     /// Lets an added worker take requests; every event loop listens to it by now.
-    pub(crate) fn enable_worker(&self, worker: usize) {
+    pub(crate) fn enable_worker(&self, worker: WorkerKey) {
         let want_worker = {
             let mut pool = self.pool.lock();
             pool.enable_worker(worker);
@@ -189,10 +201,10 @@ impl App {
         self.pool.lock().worker_failed()
     }
 
-    /// Asks `main` to end a worker that broke the rules of the channel.
-    pub(crate) fn kill_worker(&self, worker: usize, reason: String) {
-        let Some(worker) = self.pool.lock().worker_id(worker) else { return };
-        self.main.send(&FromRouter::KillWorker { app: self.id, worker, reason });
+    /// A worker broke the rules of the channel: has `main` end it.
+    pub(crate) fn give_up(&self, worker: WorkerKey, violation: &str) {
+        self.pool.lock().give_up(worker, &violation);
+        self.wake_workers();
     }
 
     /// Regular upkeep: spare workers retire, missing ones are asked for.

@@ -9,6 +9,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +23,7 @@ use tokio::io::Interest;
 use tokio::sync::{Notify, mpsc};
 
 use crate::accept::{self, Acceptor, Slot};
-use crate::app::{App, Failure, Gone, LoopApp, RESCUE};
+use crate::app::{App, Failure, Gone, LoopApp, RESCUE, WorkerKey};
 use crate::counters::Counters;
 use crate::deadline::Deadlines;
 use crate::generation::{Generation, LoopGeneration};
@@ -77,7 +78,7 @@ pub(crate) enum Command {
 /// A worker that takes requests as soon as every loop listens to it.
 pub(crate) struct NewWorker {
     pub(crate) app: Arc<App>,
-    pub(crate) index: usize,
+    pub(crate) key: WorkerKey,
     /// Loops that do not listen yet.
     pub(crate) n_missing: AtomicUsize,
 }
@@ -118,10 +119,14 @@ pub(crate) fn spawn(lane: Lane) -> io::Result<Handle> {
     let counters = Arc::new(Counters::default());
     let theirs = Arc::clone(&counters);
     let runtime_result = std::thread::Builder::new().name(format!("loop {}", lane.0)).spawn(move || {
-        if let Err(error) = run(lane, theirs, inbox) {
-            tracing::error!("event loop {}: {error}", lane.0);
-            std::process::abort();
+        let ended = panic::catch_unwind(AssertUnwindSafe(|| run(lane, theirs, inbox)));
+        match ended {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => tracing::error!("event loop {}: {error}", lane.0),
+            // The others cannot do without it, but main can start another router.
+            Err(_) => tracing::error!("event loop {} has panicked", lane.0),
         }
+        std::process::abort();
     });
     runtime_result?;
     Ok(Handle { commands, counters })
@@ -278,9 +283,9 @@ impl EventLoop {
     }
 
     fn add_worker(&self, worker: &NewWorker, receiver: LaneReceiver) {
-        self.with_app(worker.app.id, |app| app.add_receiver(worker.index, receiver));
+        self.with_app(worker.app.id, |app| app.add_receiver(worker.key, receiver));
         if worker.n_missing.fetch_sub(1, Ordering::AcqRel) == 1 {
-            worker.app.enable_worker(worker.index);
+            worker.app.enable_worker(worker.key);
         }
     }
 

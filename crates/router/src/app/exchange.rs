@@ -14,7 +14,7 @@ use corral_channel::{Bell, Flags, FrameHead, Kind, Lane, LaneReceiver, MAX_INLIN
 use corral_ipc::message::Exit;
 use slab::Slab;
 
-use super::{App, Failure, Gone, Patience, Request, RequestBody, WasRunning};
+use super::{App, Failure, Gone, Patience, Request, RequestBody, WasRunning, WorkerKey};
 use crate::buffers;
 use crate::spool::Spool;
 
@@ -34,7 +34,7 @@ pub(crate) struct LoopApp {
     /// Replaced when a new prototype takes the place of one that died.
     bell: RefCell<Arc<Bell>>,
     /// By worker index; `None` where the worker is gone.
-    receivers: RefCell<Vec<Option<LaneReceiver>>>,
+    receivers: RefCell<Vec<Option<(WorkerKey, LaneReceiver)>>>,
     entries: RefCell<Slab<Rc<Shared>>>,
     next_stamp: Cell<u32>,
     /// Something was put into rings since the workers were last woken.
@@ -71,7 +71,7 @@ struct State {
     failure: Option<Failure>,
     body: RequestBody,
     /// Which worker answers; known from its first frame.
-    worker: Option<usize>,
+    worker: Option<WorkerKey>,
     /// Response bytes that were stored and not yet acknowledged to the worker.
     uncredited: u32,
     /// Nobody waits any more: whatever comes is dropped.
@@ -117,12 +117,12 @@ impl LoopApp {
     }
 
     /// Listens to a new worker.
-    pub(crate) fn add_receiver(&self, worker: usize, receiver: LaneReceiver) {
+    pub(crate) fn add_receiver(&self, worker: WorkerKey, receiver: LaneReceiver) {
         let mut receivers = self.receivers.borrow_mut();
-        if receivers.len() <= worker {
-            receivers.resize_with(worker + 1, || None);
+        if receivers.len() <= worker.index {
+            receivers.resize_with(worker.index + 1, || None);
         }
-        receivers[worker] = Some(receiver);
+        receivers[worker.index] = Some((worker, receiver));
     }
 
     /// A worker's process is gone: takes what it still said, then fails what it left behind.
@@ -157,7 +157,7 @@ impl LoopApp {
     /// Publishes that this loop is about to sleep. True when it must not, because a frame came meanwhile.
     pub(crate) fn announce_sleep(&self) -> bool {
         self.bell.borrow().announce_sleep(self.lane);
-        self.receivers.borrow().iter().flatten().any(LaneReceiver::has_frames)
+        self.receivers.borrow().iter().flatten().any(|(_, receiver)| receiver.has_frames())
     }
 
     pub(crate) fn cancel_sleep(&self) {
@@ -180,18 +180,26 @@ impl LoopApp {
     pub(crate) fn drain(&self, now: Instant) -> bool {
         self.woke.set(false);
         let mut receivers = self.receivers.borrow_mut();
-        for (worker, slot) in receivers.iter_mut().enumerate() {
-            let Some(receiver) = slot.as_mut().filter(|receiver| receiver.has_frames()) else { continue };
+        for slot in receivers.iter_mut() {
+            let Some((worker, receiver)) = slot.as_mut().filter(|(_, receiver)| receiver.has_frames()) else {
+                continue;
+            };
+            let worker = *worker;
             if let Err(violation) = self.drain_worker(worker, receiver, now) {
                 // Nothing that it says is worth hearing; its requests are failed when it is gone.
                 *slot = None;
-                self.app.kill_worker(worker, violation);
+                self.app.give_up(worker, &violation);
             }
         }
         self.woke.get()
     }
 
-    fn drain_worker(&self, worker: usize, receiver: &mut LaneReceiver, now: Instant) -> Result<(), String> {
+    fn drain_worker(
+        &self,
+        worker: WorkerKey,
+        receiver: &mut LaneReceiver,
+        now: Instant,
+    ) -> Result<(), String> {
         let mut payload = buffers::take();
         while let Some(head) = receiver.recv(&mut payload).map_err(|corrupt| corrupt.to_string())? {
             self.on_frame(worker, &head, &mut payload, now)?;
@@ -203,7 +211,7 @@ impl LoopApp {
 
     fn on_frame(
         &self,
-        worker: usize,
+        worker: WorkerKey,
         head: &FrameHead,
         payload: &mut Vec<u8>,
         now: Instant,
@@ -221,7 +229,7 @@ impl LoopApp {
         Ok(())
     }
 
-    fn on_done(&self, worker: usize, head: &FrameHead, now: Instant) -> Result<(), String> {
+    fn on_done(&self, worker: WorkerKey, head: &FrameHead, now: Instant) -> Result<(), String> {
         self.touched.set(true);
         let id = head.request;
         let Some(buffer) = self.app.done(worker, self.lane, id, head.aux, now) else {
@@ -237,7 +245,7 @@ impl LoopApp {
         Ok(())
     }
 
-    fn on_answer(&self, worker: usize, shared: &Rc<Shared>, head: &FrameHead, payload: &mut Vec<u8>) {
+    fn on_answer(&self, worker: WorkerKey, shared: &Rc<Shared>, head: &FrameHead, payload: &mut Vec<u8>) {
         let mut state = shared.state.borrow_mut();
         state.worker = Some(worker);
         match head.kind {
@@ -263,7 +271,7 @@ impl LoopApp {
     }
 
     /// Lets the worker send more once what it sent is stored, unless too much is.
-    fn credit(&self, worker: usize, id: RequestId, state: &mut State) {
+    fn credit(&self, worker: WorkerKey, id: RequestId, state: &mut State) {
         if state.ended || state.uncredited < CREDIT_STEP || state.spool.len() > MAX_SPOOLED {
             return;
         }
@@ -274,7 +282,7 @@ impl LoopApp {
     }
 
     /// Sends as much of the request's body as the worker has asked for.
-    fn send_body(&self, worker: usize, id: RequestId, state: &mut State, mut window: u32) {
+    fn send_body(&self, worker: WorkerKey, id: RequestId, state: &mut State, mut window: u32) {
         self.touched.set(true);
         let mut piece = buffers::take();
         while window > 0 {

@@ -11,6 +11,7 @@
 //! to be longer after all, `rescue` gives what waits behind it to the idle worker.
 
 mod bounds;
+mod broken;
 mod run_time;
 mod watch;
 mod worker;
@@ -18,14 +19,16 @@ mod worker;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use corral_channel::{Lane, N_SLOTS, RequestId, Slot};
+use corral_channel::{Lane, RequestId, SendError, Slot};
 use corral_config::plan::Processes;
 use corral_ipc::message::WorkerId;
 use slab::Slab;
 
 pub(crate) use self::bounds::Bounds;
+pub(crate) use self::broken::Broken;
 use self::run_time::RunTime;
 pub(crate) use self::watch::{Condemned, Overlong, Verdict};
+pub(crate) use self::worker::WorkerKey;
 use self::worker::{Held, Worker};
 
 /// How long a request may wait behind another one before a worker that finishes earlier takes it over.
@@ -46,8 +49,8 @@ const MAX_AHEAD: u128 = 7;
 
 /// The sending half of one worker's channel.
 pub(crate) trait Port {
-    /// Hands a request over; false when the ring has no room.
-    fn submit(&mut self, slot: Slot, request: &Request) -> bool;
+    /// Hands a request over.
+    fn submit(&mut self, slot: Slot, request: &Request) -> Result<(), SendError>;
     /// Takes a request back that was not started; false when it was.
     fn take_back(&self, slot: Slot, request: &Request) -> bool;
     /// Whether the worker has begun to run the request.
@@ -84,6 +87,8 @@ pub(crate) struct Pool<P> {
     queue: VecDeque<Request>,
     /// Workers that got a request or an order since the last wake-up call.
     touched: Vec<usize>,
+    /// Workers that broke the rules of the channel and that nobody was told of.
+    broken: Vec<Broken>,
     n_held: usize,
     n_starting: u32,
     processes: Processes,
@@ -104,7 +109,7 @@ pub(crate) enum Cancelled {
     /// No worker had started it; it is gone.
     Forgotten,
     /// This worker runs it and may be told.
-    Running(usize),
+    Running(WorkerKey),
     /// It is not known here: it ended in the meantime.
     Unknown,
 }
@@ -127,6 +132,7 @@ impl<P: Port> Pool<P> {
             ahead: VecDeque::new(),
             queue: VecDeque::new(),
             touched: Vec::new(),
+            broken: Vec::new(),
             n_held: 0,
             n_starting: 0,
             processes,
@@ -152,7 +158,7 @@ impl<P: Port> Pool<P> {
     /// A request has ended after it ran for `run_time` microseconds: its worker's hand is free.
     pub(crate) fn done(
         &mut self,
-        worker: usize,
+        worker: WorkerKey,
         lane: Lane,
         id: RequestId,
         run_time: u32,
@@ -160,17 +166,18 @@ impl<P: Port> Pool<P> {
     ) -> Result<Ended, NotHeld> {
         self.now = now;
         self.run_time.note(run_time);
-        let entry = self.workers.get_mut(worker).ok_or(NotHeld)?;
+        let entry = self.find(worker).ok_or(NotHeld)?;
         let position = entry.position(lane, id).ok_or(NotHeld)?;
         let held = entry.release(position);
         entry.slow = false;
+        let is_leaving = entry.leaving;
         self.n_held -= 1;
-        let slow = self.bounds.was_slow(entry, &held, run_time);
-        if entry.leaving {
+        let slow = self.bounds.was_slow(&self.workers[worker.index], &held, run_time);
+        if is_leaving {
             // Its place among those in progress may be what another one waits for.
             self.dispatch();
         } else {
-            self.refill(worker);
+            self.refill(worker.index);
         }
         Ok(Ended { payload: held.request.payload, slow })
     }
@@ -191,26 +198,28 @@ impl<P: Port> Pool<P> {
     }
 
     /// The worker leaves after what it runs now: what waits in its hands goes to others.
-    pub(crate) fn leaving(&mut self, worker: usize, now: Instant) {
+    pub(crate) fn leaving(&mut self, worker: WorkerKey, now: Instant) {
         self.now = now;
-        let Some(entry) = self.workers.get_mut(worker) else { return };
+        let Some(entry) = self.find(worker) else { return };
         entry.leaving = true;
         entry.epoch = entry.epoch.wrapping_add(1);
-        self.idle.retain(|&idle| idle != worker);
-        self.take_back_all(worker);
+        self.idle.retain(|&idle| idle != worker.index);
+        self.take_back_all(worker.index);
         self.dispatch();
     }
 
-    /// A worker that `main` started; returns its index, the name of its lanes in the event loops.
-    pub(crate) fn add_worker(&mut self, id: WorkerId, pid: u32, port: P, now: Instant) -> usize {
+    /// A worker that `main` started; its index is the name of its lanes in the event loops.
+    pub(crate) fn add_worker(&mut self, id: WorkerId, pid: u32, port: P, now: Instant) -> WorkerKey {
         self.now = now;
         self.n_starting = self.n_starting.saturating_sub(1);
-        self.workers.insert(Worker::new(id, pid, port, now))
+        WorkerKey { index: self.workers.insert(Worker::new(id, pid, port, now)), id }
     }
 
-    /// Lets an added worker take requests, once every event loop listens to it.
-    pub(crate) fn enable_worker(&mut self, worker: usize) {
-        self.refill(worker);
+    /// Lets an added worker take requests, once every event loop listens to it. It may be gone by then.
+    pub(crate) fn enable_worker(&mut self, worker: WorkerKey) {
+        if self.find(worker).is_some_and(|worker| !worker.leaving) {
+            self.refill(worker.index);
+        }
     }
 
     /// A worker's process is gone. What it had not started goes to others; the rest is returned, to be
@@ -223,10 +232,10 @@ impl<P: Port> Pool<P> {
         self.n_held -= worker.held.len();
         let mut started = Vec::new();
         for held in worker.held.drain(..).rev() {
-            if worker.port.is_started(held.slot, &held.request) {
-                started.push((held.request.lane, held.request.id));
-            } else {
+            if worker.port.take_back(held.slot, &held.request) {
                 self.queue.push_front(held.request);
+            } else {
+                started.push((held.request.lane, held.request.id));
             }
         }
         self.dispatch();
@@ -255,7 +264,7 @@ impl<P: Port> Pool<P> {
             return Cancelled::Unknown;
         };
         if self.take_from(index, position).is_none() {
-            return Cancelled::Running(index);
+            return Cancelled::Running(WorkerKey { index, id: self.workers[index].id });
         }
         self.dispatch();
         Cancelled::Forgotten
@@ -322,10 +331,10 @@ impl<P: Port> Pool<P> {
     }
 
     /// The port of a worker, which counts as touched.
-    pub(crate) fn port_mut(&mut self, worker: usize) -> Option<&mut P> {
-        let entry = self.workers.get_mut(worker)?;
-        self.touched.push(worker);
-        Some(&mut entry.port)
+    pub(crate) fn port_mut(&mut self, worker: WorkerKey) -> Option<&mut P> {
+        self.find(worker)?;
+        self.touched.push(worker.index);
+        Some(&mut self.workers[worker.index].port)
     }
 
     /// Ports that got something since this was last asked: their workers may have to be woken.
@@ -337,8 +346,9 @@ impl<P: Port> Pool<P> {
         }
     }
 
-    pub(crate) fn worker_id(&self, worker: usize) -> Option<WorkerId> {
-        Some(self.workers.get(worker)?.id)
+    /// What is said about a worker may come late: another one can have its index by then.
+    fn find(&mut self, worker: WorkerKey) -> Option<&mut Worker<P>> {
+        self.workers.get_mut(worker.index).filter(|entry| entry.id == worker.id)
     }
 
     fn n_running(&self) -> u32 {
@@ -405,6 +415,9 @@ impl<P: Port> Pool<P> {
         let entry = &mut self.workers[worker];
         let held = &entry.held[position];
         if !entry.port.take_back(held.slot, &held.request) {
+            if !entry.port.is_started(held.slot, &held.request) {
+                self.give_up_at(worker, &"a request is neither started nor waiting");
+            }
             return None;
         }
         let held = entry.release(position);
@@ -437,7 +450,6 @@ impl<P: Port> Pool<P> {
             let request = self.queue.pop_front().expect("the queue was just seen to hold one");
             if let Err(request) = self.hand_over(worker, request) {
                 self.queue.push_front(request);
-                return;
             }
         }
     }
@@ -464,13 +476,15 @@ impl<P: Port> Pool<P> {
 
     fn hand_over(&mut self, worker: usize, request: Request) -> Result<(), Request> {
         let entry = &mut self.workers[worker];
-        let slot = Slot::new(entry.next_slot).expect("the number was wrapped below");
-        if !entry.port.submit(slot, &request) {
+        let slot = entry.free_slot();
+        if let Err(error) = entry.port.submit(slot, &request) {
             // A ring without room: the worker does not even read. It comes back when it has ended something.
             self.forget_hand(worker);
+            if let SendError::Corrupt(violation) = error {
+                self.give_up_at(worker, &violation);
+            }
             return Err(request);
         }
-        entry.next_slot = (entry.next_slot + 1) % N_SLOTS;
         self.touched.push(worker);
         let (lane, id) = (request.lane, request.id);
         entry.held.push(Held::new(slot, request, self.now));

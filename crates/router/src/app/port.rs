@@ -1,6 +1,6 @@
 //! The pool's port over a real channel.
 
-use corral_channel::{Slot, WorkerPort};
+use corral_channel::{SendError, Slot, WorkerPort};
 
 use super::pool::{Port, Request};
 
@@ -11,8 +11,8 @@ pub(crate) struct ChannelPort {
 }
 
 impl Port for ChannelPort {
-    fn submit(&mut self, slot: Slot, request: &Request) -> bool {
-        self.channel.submit(slot, request.id, request.lane, &[&request.payload]).is_ok()
+    fn submit(&mut self, slot: Slot, request: &Request) -> Result<(), SendError> {
+        self.channel.submit(slot, request.id, request.lane, &[&request.payload])
     }
 
     fn take_back(&self, slot: Slot, request: &Request) -> bool {

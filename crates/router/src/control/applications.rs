@@ -131,9 +131,9 @@ impl Control {
         memory: OwnedFd,
     ) -> anyhow::Result<(Arc<NewWorker>, Vec<LaneReceiver>)> {
         let (port, receivers) = WorkerPort::map(memory, self.shape()).context("map a worker's memory")?;
-        let index = app.add_worker(worker, pid, ChannelPort { channel: port });
+        let key = app.add_worker(worker, pid, ChannelPort { channel: port });
         let n_missing = AtomicUsize::new(self.loops.len());
-        Ok((Arc::new(NewWorker { app: Arc::clone(app), index, n_missing }), receivers))
+        Ok((Arc::new(NewWorker { app: Arc::clone(app), key, n_missing }), receivers))
     }
 
     /// Makes every event loop listen to a worker; the last one lets it take requests.

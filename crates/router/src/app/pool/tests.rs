@@ -1,10 +1,11 @@
 //! Scripts for the pool: one line each, with ports that only remember.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
+use corral_channel::{Corrupt, N_SLOTS};
 use corral_config::plan::Limits;
 
 use super::*;
@@ -20,29 +21,46 @@ const LONG: u32 = 10_000;
 #[derive(Debug, Default)]
 struct Memory {
     submitted: Vec<u32>,
+    /// The last request in each slot.
+    slots: HashMap<usize, u32>,
     started: HashSet<u32>,
     quit: bool,
     full: bool,
+    /// A worker has written over its positions.
+    corrupt: bool,
+}
+
+impl Memory {
+    fn is_in(&self, slot: Slot, request: &Request) -> bool {
+        self.slots.get(&slot.index()) == Some(&request.id.0)
+    }
 }
 
 #[derive(Debug, Clone, Default)]
 struct FakePort(Rc<RefCell<Memory>>);
 
 impl Port for FakePort {
-    fn submit(&mut self, _slot: Slot, request: &Request) -> bool {
+    fn submit(&mut self, slot: Slot, request: &Request) -> Result<(), SendError> {
         let mut memory = self.0.borrow_mut();
-        if !memory.full {
-            memory.submitted.push(request.id.0);
+        if memory.full {
+            return Err(SendError::Full);
         }
-        !memory.full
+        if memory.corrupt {
+            return Err(SendError::Corrupt(Corrupt::Kind { kind: 0 }));
+        }
+        memory.submitted.push(request.id.0);
+        memory.slots.insert(slot.index(), request.id.0);
+        Ok(())
     }
 
-    fn take_back(&self, _slot: Slot, request: &Request) -> bool {
-        !self.0.borrow().started.contains(&request.id.0)
+    fn take_back(&self, slot: Slot, request: &Request) -> bool {
+        let memory = self.0.borrow();
+        memory.is_in(slot, request) && !memory.started.contains(&request.id.0)
     }
 
-    fn is_started(&self, _slot: Slot, request: &Request) -> bool {
-        self.0.borrow().started.contains(&request.id.0)
+    fn is_started(&self, slot: Slot, request: &Request) -> bool {
+        let memory = self.0.borrow();
+        memory.is_in(slot, request) && memory.started.contains(&request.id.0)
     }
 
     fn quit(&mut self) {
@@ -55,10 +73,11 @@ impl Port for FakePort {
 }
 
 /// A pool with its workers' memories, driven by words: `submit 1`, `start 0 1` (worker, request),
-/// `done 0 1`, `leave 0`, `die 0`, `cancel 1`, `full 0`, `+10ms`.
+/// `done 0 1`, `leave 0`, `die 0`, `cancel 1`, `full 0`, `corrupt 0`, `scribble 0`, `+10ms`.
 struct Scene {
     pool: Pool<FakePort>,
     ports: Vec<FakePort>,
+    keys: Vec<WorkerKey>,
     now: Instant,
     log: Vec<String>,
 }
@@ -77,7 +96,7 @@ impl Scene {
         };
         let bounds = Bounds::new(limits, &processes);
         let pool = Pool::new(processes, bounds, N_PROCESSORS, now);
-        let mut scene = Self { pool, ports: Vec::new(), now, log: Vec::new() };
+        let mut scene = Self { pool, ports: Vec::new(), keys: Vec::new(), now, log: Vec::new() };
         for worker in 0..n_workers {
             scene.add(worker);
         }
@@ -86,9 +105,10 @@ impl Scene {
 
     fn add(&mut self, worker: u32) {
         let port = FakePort::default();
-        let index = self.pool.add_worker(WorkerId(worker), 100 + worker, port.clone(), self.now);
+        let key = self.pool.add_worker(WorkerId(worker), 100 + worker, port.clone(), self.now);
         self.ports.push(port);
-        self.pool.enable_worker(index);
+        self.keys.push(key);
+        self.pool.enable_worker(key);
     }
 
     fn play(&mut self, script: &str) {
@@ -112,17 +132,18 @@ impl Scene {
                 self.ports[number(1) as usize].0.borrow_mut().started.insert(number(2));
             }
             "done" => {
-                let done = self.pool.done(number(1) as usize, lane, RequestId(number(2)), LONG, self.now);
+                let done =
+                    self.pool.done(self.keys[number(1) as usize], lane, RequestId(number(2)), LONG, self.now);
                 if done.is_err() {
                     self.log.push(format!("not held {}", number(2)));
                 }
             }
             "done_fast" => {
                 let id = RequestId(number(2));
-                self.pool.done(number(1) as usize, lane, id, 10, self.now).expect("it was held");
+                self.pool.done(self.keys[number(1) as usize], lane, id, 10, self.now).expect("it was held");
             }
             "rescue" => self.pool.rescue(self.now),
-            "leave" => self.pool.leaving(number(1) as usize, self.now),
+            "leave" => self.pool.leaving(self.keys[number(1) as usize], self.now),
             "die" => {
                 let removed = self.pool.remove_worker(WorkerId(number(1)), self.now).expect("it was there");
                 for (_, id) in removed.started {
@@ -130,10 +151,20 @@ impl Scene {
                 }
             }
             "cancel" => {
-                let cancelled = self.pool.cancel(lane, RequestId(number(1)));
-                self.log.push(format!("{cancelled:?}"));
+                self.log.push(match self.pool.cancel(lane, RequestId(number(1))) {
+                    Cancelled::Running(worker) => format!("Running({})", worker.id.0),
+                    cancelled => format!("{cancelled:?}"),
+                });
             }
             "full" => self.ports[number(1) as usize].0.borrow_mut().full = true,
+            "corrupt" => self.ports[number(1) as usize].0.borrow_mut().corrupt = true,
+            "scribble" => self.ports[number(1) as usize].0.borrow_mut().slots.clear(),
+            "broken" => {
+                let broken = self.pool.replace_broken();
+                self.log.extend(broken.iter().map(|it| format!("broken {}", it.worker.0)));
+            }
+            "enable" => self.pool.enable_worker(self.keys[number(1) as usize]),
+            "give_up" => self.pool.give_up(self.keys[number(1) as usize], &"a violation"),
             "add" => self.add(self.ports.len() as u32),
             "watch" => {
                 for Overlong { verdict, pid, .. } in self.pool.watch(self.now) {
@@ -296,4 +327,45 @@ fn when_no_worker_can_be_started_the_waiting_requests_come_back() {
     assert!(scene.pool.want_worker());
     assert_eq!(scene.pool.worker_failed().len(), 2);
     assert_eq!(scene.pool.n_active(), 0);
+}
+
+#[test]
+fn a_running_request_keeps_its_slot_however_much_is_taken_over_from_behind_it() {
+    let mut scene = Scene::new(2, 2, 2);
+    scene.play("submit 1; start 1 1; submit 1000");
+    let mut running = 1000;
+    for n in 1..N_SLOTS as u32 * 2 {
+        let (next, ahead) = (2 * n, 2 * n + 1);
+        scene.play(&format!(
+            "start 0 {running}; submit {next}; submit {ahead}; done 0 {running}; start 0 {next}; done 0 {next}"
+        ));
+        running = ahead;
+    }
+    assert!(scene.ports[1].0.borrow().submitted.len() > N_SLOTS, "they went by the worker that is busy");
+    scene.log.clear();
+    scene.play("cancel 1; broken; die 1");
+    assert_eq!(scene.log, ["Running(1)", "lost 1"], "it had been started, and must not run twice");
+}
+
+#[test]
+fn a_worker_with_damaged_positions_gets_nothing_and_is_reported_once() {
+    check(2, "corrupt 1; submit 1; submit 2; broken; broken", "0: 1 2 | 1: | broken 1");
+    check(
+        1,
+        "submit 1; start 0 1; corrupt 0; submit 2; broken; die 0; add",
+        "0: 1 | 1: 2 | broken 0 | lost 1",
+    );
+}
+
+#[test]
+fn a_worker_with_damaged_slots_costs_what_it_held() {
+    let script = "submit 1; submit 2; scribble 1; cancel 1; broken; submit 3; die 1";
+    check(2, script, "0: 2 3 | 1: 1 | Running(1) | broken 1 | lost 1");
+}
+
+#[test]
+fn what_comes_late_about_a_worker_that_is_gone_is_not_about_the_one_in_its_place() {
+    check(1, "die 0; enable 0; leave 0; give_up 0; broken; add; submit 1", "0: | 1: 1");
+    check(1, "die 0; add; enable 0; leave 0; give_up 0; broken; submit 1; submit 2", "0: | 1: 1 2");
+    check(1, "die 0; add; submit 1; start 1 1; done 0 1; done 1 1", "0: | 1: 1 | not held 1");
 }

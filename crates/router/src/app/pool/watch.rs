@@ -7,7 +7,7 @@ use corral_channel::{Lane, RequestId};
 use corral_ipc::message::WorkerId;
 
 use super::worker::{Held, Worker};
-use super::{Pool, Port};
+use super::{Pool, Port, WorkerKey};
 
 /// A request that runs for longer than is right.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl<P: Port> Pool<P> {
             let is_over = |limit: Option<Duration>| limit.is_some_and(|limit| elapsed >= limit);
             let verdict = if is_over(bounds.kill_after) {
                 worker.condemned = Some(Condemned { request: (held.request.lane, held.request.id), elapsed });
-                condemned.push(index);
+                condemned.push(WorkerKey { index, id: worker.id });
                 Verdict::Kill
             } else if is_over(bounds.slow) && !held.reported {
                 Verdict::IsSlow

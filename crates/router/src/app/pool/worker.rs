@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use corral_channel::{Lane, RequestId, Slot};
+use corral_channel::{Lane, N_SLOTS, RequestId, Slot};
 use corral_ipc::message::WorkerId;
 use smallvec::SmallVec;
 
@@ -26,6 +26,13 @@ impl Held {
     }
 }
 
+/// Which worker: its place among the others, which another one takes when it is gone, and its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WorkerKey {
+    pub(crate) index: usize,
+    pub(crate) id: WorkerId,
+}
+
 /// A worker process.
 #[derive(Debug)]
 pub(super) struct Worker<P> {
@@ -36,6 +43,8 @@ pub(super) struct Worker<P> {
     pub(super) held: SmallVec<[Held; 2]>,
     /// No more requests for this one: it was told to quit, or said that it leaves.
     pub(super) leaving: bool,
+    /// It broke the rules of the channel and is to be killed for that.
+    pub(super) broken: bool,
     /// It kept a request waiting for too long: it gets nothing ahead until it has ended what it runs.
     pub(super) slow: bool,
     /// It is to be killed, and this is why.
@@ -43,7 +52,7 @@ pub(super) struct Worker<P> {
     pub(super) idle_since: Instant,
     /// Counts the changes of `held`: tells whether an entry of the pool's `open` is still true.
     pub(super) epoch: u32,
-    pub(super) next_slot: usize,
+    next_slot: usize,
 }
 
 impl<P> Worker<P> {
@@ -54,6 +63,7 @@ impl<P> Worker<P> {
             port,
             held: SmallVec::new(),
             leaving: false,
+            broken: false,
             slow: false,
             condemned: None,
             idle_since: now,
@@ -69,6 +79,19 @@ impl<P> Worker<P> {
     /// Whether it is busy and may take one more ahead.
     pub(super) fn is_open(&self, max_held: usize) -> bool {
         !self.leaving && !self.slow && (1..max_held).contains(&self.held.len())
+    }
+
+    /// A slot that holds no request. The oldest one comes first: requests that were taken back again and again
+    /// must not come round to the slot of the one that runs meanwhile.
+    pub(super) fn free_slot(&mut self) -> Slot {
+        loop {
+            let slot = Slot::new(self.next_slot).expect("the number is wrapped below");
+            self.next_slot = (self.next_slot + 1) % N_SLOTS;
+            // It holds far fewer requests than there are slots.
+            if self.held.iter().all(|held| held.slot != slot) {
+                return slot;
+            }
+        }
     }
 
     pub(super) fn release(&mut self, position: usize) -> Held {

@@ -82,7 +82,8 @@ fn the_one_that_was_too_slow_is_known_when_its_worker_is_gone() {
 fn a_slow_request_that_nobody_has_seen_is_reported_at_its_end() {
     let mut scene = Scene::bounded(1, 1, 1, &times(1, 9));
     scene.play("submit 1; start 0 1");
-    let ended = scene.pool.done(0, Lane(0), RequestId(1), 1_500_000, scene.now).expect("it was held");
+    let ended =
+        scene.pool.done(scene.keys[0], Lane(0), RequestId(1), 1_500_000, scene.now).expect("it was held");
     let slow = ended.slow.expect("it was slow");
     assert_eq!((slow.verdict, slow.note), (Verdict::WasSlow, b"a script".to_vec()));
 }
@@ -91,7 +92,8 @@ fn a_slow_request_that_nobody_has_seen_is_reported_at_its_end() {
 fn a_slow_request_is_not_reported_twice() {
     let mut scene = Scene::bounded(1, 1, 1, &times(1, 9));
     scene.play("submit 1; start 0 1; watch; +2s; watch");
-    let ended = scene.pool.done(0, Lane(0), RequestId(1), 3_000_000, scene.now).expect("it was held");
+    let ended =
+        scene.pool.done(scene.keys[0], Lane(0), RequestId(1), 3_000_000, scene.now).expect("it was held");
     assert!(ended.slow.is_none());
     assert_eq!(scene.summary(), "0: 1 | IsSlow 100");
 }

@@ -1,0 +1,48 @@
+//! Workers that break the rules of the channel: they get nothing more, and somebody is told to end them.
+
+use std::fmt;
+
+use corral_ipc::message::WorkerId;
+
+use super::{Pool, Port, WorkerKey};
+
+/// A worker that is to be killed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub(crate) worker: WorkerId,
+    pub(crate) reason: String,
+}
+
+impl<P: Port> Pool<P> {
+    /// Takes the worker out; says so once, however much else it breaks. What it holds and has not started stays
+    /// there until `replace_broken`, as whoever finds the damage may be walking over it.
+    pub(crate) fn give_up(&mut self, worker: WorkerKey, reason: &dyn fmt::Display) {
+        if self.find(worker).is_some() {
+            self.give_up_at(worker.index, reason);
+        }
+    }
+
+    pub(super) fn give_up_at(&mut self, worker: usize, reason: &dyn fmt::Display) {
+        let Some(entry) = self.workers.get_mut(worker).filter(|entry| !entry.broken) else { return };
+        entry.broken = true;
+        entry.leaving = true;
+        entry.epoch = entry.epoch.wrapping_add(1);
+        let reason = format!("process {} breaks the rules of the channel: {reason}", entry.pid);
+        self.broken.push(Broken { worker: entry.id, reason });
+        self.idle.retain(|&idle| idle != worker);
+    }
+
+    /// Gives what broken workers have not started to others; returns those that nobody was told of.
+    pub(crate) fn replace_broken(&mut self) -> Vec<Broken> {
+        let broken = std::mem::take(&mut self.broken);
+        for Broken { worker, .. } in &broken {
+            if let Some(index) = self.index_of(*worker) {
+                self.take_back_all(index);
+            }
+        }
+        if !broken.is_empty() {
+            self.dispatch();
+        }
+        broken
+    }
+}

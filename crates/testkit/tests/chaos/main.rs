@@ -3,6 +3,7 @@
 //!
 //! `CORRAL_CHAOS_SECONDS=60` is the long form of each case; `make chaos` runs it.
 
+mod hostile;
 mod site;
 mod slow_clients;
 

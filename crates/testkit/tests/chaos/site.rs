@@ -24,8 +24,19 @@ impl Busy {
     pub(crate) fn start() -> Self {
         // Long enough that some worker is always at it when one is killed.
         let site = site().file("index.php", "<?php usleep(2000); echo 'x';").file("a.txt", "x");
-        let origin = Origin::saying("x");
         let app = json!({ "type": "php", "root": site.root(), "processes": N_WORKERS });
+        Self::with_application(site, &app)
+    }
+
+    /// With bounds of the application's own.
+    pub(crate) fn start_with_limits(limits: &Value) -> Self {
+        let site = site().file("index.php", "<?php usleep(2000); echo 'x';").file("a.txt", "x");
+        let app = json!({ "type": "php", "root": site.root(), "processes": N_WORKERS, "limits": limits });
+        Self::with_application(site, &app)
+    }
+
+    fn with_application(site: Site, app: &Value) -> Self {
+        let origin = Origin::saying("x");
         let config = json!({ "routes": routes(&site, &origin, 0), "applications": { "php": app } });
         let server = daemon().config(config).start();
         server.expect_processes(WORKER, N_WORKERS);
@@ -46,6 +57,13 @@ impl Busy {
 
     pub(crate) fn restart_application(&self) {
         self.server.control().get("/control/applications/php/restart").0.expect(200);
+    }
+
+    /// Ends the clients; what is returned beside the daemon is what it serves.
+    pub(crate) fn idle(self) -> (Daemon, (Site, Origin)) {
+        let Self { server, php, files, proxied, site, origin } = self;
+        let _ = [php, files, proxied].map(Load::stop);
+        (server, (site, origin))
     }
 
     /// What clients of PHP, files and the proxied server have seen.

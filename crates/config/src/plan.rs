@@ -4,7 +4,7 @@
 mod assets;
 mod isolation;
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -102,6 +102,25 @@ pub struct Limits {
     pub queue_timeout: Option<Duration>,
     /// Most requests in the hands of workers.
     pub concurrency: Option<NonZeroU32>,
+    /// Of each worker.
+    pub memory: MemoryBounds,
+}
+
+/// Bounds in bytes on the memory that a worker has for itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryBounds {
+    /// A worker that uses more leaves after its request and is replaced.
+    pub soft: Option<NonZeroU64>,
+    /// A worker that uses more is killed.
+    pub hard: Option<NonZeroU64>,
+}
+
+impl MemoryBounds {
+    /// Whether there is any.
+    #[must_use]
+    pub fn is_some(&self) -> bool {
+        self.soft.is_some() || self.hard.is_some()
+    }
 }
 
 /// The part of an application's specification that depends on its language.

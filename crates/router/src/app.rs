@@ -2,8 +2,8 @@
 
 mod exchange;
 mod failure;
+mod findings;
 mod overload;
-mod overlong;
 mod patience;
 mod pool;
 mod port;
@@ -26,7 +26,7 @@ pub(crate) use exchange::{Exchange, LoopApp, Piece};
 pub(crate) use failure::Failure;
 use overload::Overload;
 pub(crate) use patience::Patience;
-use pool::{Bounds, Broken, Cancelled, Condemned, Ended, Pool, Removed};
+use pool::{Bounds, Broken, Cancelled, Condemned, Ended, Excess, Pool, Removed};
 pub(crate) use pool::{RESCUE, Request, WorkerKey};
 pub(crate) use port::ChannelPort;
 pub(crate) use request_body::RequestBody;
@@ -272,9 +272,10 @@ impl Gone {
     /// What became of a request that it took with it.
     fn failure(&self, request: (Lane, RequestId), exit: Exit) -> Failure {
         match self.condemned {
-            Some(Condemned { request: condemned, elapsed }) if condemned == request => {
-                Failure::Killed { pid: self.pid, elapsed }
-            }
+            Some(Condemned { request: Some(condemned), excess }) if condemned == request => match excess {
+                Excess::Time(elapsed) => Failure::Killed { pid: self.pid, elapsed },
+                Excess::Memory(used) => Failure::Outgrown { pid: self.pid, used },
+            },
             _ => Failure::WorkerGone { pid: self.pid, exit, note: self.note.clone() },
         }
     }

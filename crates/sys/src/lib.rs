@@ -17,6 +17,7 @@ pub mod seccomp;
 pub mod signal;
 pub mod socket;
 pub mod spawn;
+pub mod usage;
 pub mod user;
 #[cfg(feature = "tokio")]
 pub mod watched;

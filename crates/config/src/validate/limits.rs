@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::context::Context;
-use super::scalars::{INT_MAX, MAX_SECONDS, count, integer, limit, seconds};
-use super::schema::{Field, INTEGER, Member, NUMBER};
-use crate::plan::{Limits, Processes};
+use super::scalars::{INT_MAX, MAX_SECONDS, amount, count, integer, limit, seconds};
+use super::schema::{self, Field, INTEGER, Member, NUMBER, OBJECT};
+use crate::plan::{Limits, MemoryBounds, Processes};
 
 /// What applies when `processes` is not there.
 pub(super) fn one_process() -> Processes {
@@ -60,12 +60,33 @@ pub(super) const LIMITS: &[Member<Limits>] = &[
             .and_then(|concurrency| u32::try_from(concurrency).ok())
             .and_then(NonZeroU32::new);
     }),
+    Member::optional("memory", INTEGER.or(OBJECT), |cx, field, limits| limits.memory = memory(cx, field)),
     // Unit's bound on the memory that a worker shares with the router. The channel's memory has a
     // fixed, smaller size, so a right value is accepted and changes nothing.
     Member::optional("shm", INTEGER, |cx, field, _| {
         integer(cx, field, 0..=i64::MAX);
     }),
 ];
+
+const MEMORY: &[Member<MemoryBounds>] = &[
+    Member::optional("soft", INTEGER, |cx, field, bounds| bounds.soft = amount(cx, field)),
+    Member::optional("hard", INTEGER, |cx, field, bounds| bounds.hard = amount(cx, field)),
+];
+
+/// A number alone is the bound that costs no request.
+fn memory(cx: &mut Context<'_>, field: Field<'_>) -> MemoryBounds {
+    let Some(members) = field.value.as_object() else {
+        return MemoryBounds { soft: amount(cx, field), hard: None };
+    };
+    let mut bounds = MemoryBounds::default();
+    schema::read_object(cx, members, &[MEMORY], &mut bounds);
+    if let (Some(soft), Some(hard)) = (bounds.soft, bounds.hard)
+        && soft > hard
+    {
+        cx.at(b"soft", |cx| cx.problem("The \"soft\" number must be less than or equal to \"hard\"."));
+    }
+    bounds
+}
 
 /// Seconds, of which 0 means that there is no limit.
 fn time(cx: &mut Context<'_>, field: Field<'_>) -> Option<Duration> {

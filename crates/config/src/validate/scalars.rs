@@ -1,6 +1,6 @@
 //! Checks of single numbers and booleans that many options share.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -34,6 +34,12 @@ pub(super) fn integer(cx: &mut Context<'_>, field: Field<'_>, range: RangeInclus
 pub(super) fn count(cx: &mut Context<'_>, field: Field<'_>) -> Option<NonZeroU32> {
     let number = integer(cx, field, 1..=INT_MAX)?;
     u32::try_from(number).ok().and_then(NonZeroU32::new)
+}
+
+/// An amount from 1, such as of bytes.
+pub(super) fn amount(cx: &mut Context<'_>, field: Field<'_>) -> Option<NonZeroU64> {
+    let number = integer(cx, field, 1..=i64::MAX)?;
+    u64::try_from(number).ok().and_then(NonZeroU64::new)
 }
 
 /// A count from 0, where 0 means that there is no limit.

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use corral_ipc::message::Exit;
 
+use super::findings::Mebibytes;
+
 /// Why no (complete) answer comes.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Failure {
@@ -17,6 +19,8 @@ pub(crate) enum Failure {
     NoResponse,
     #[error("the worker {pid} was ended after it ran the request for {:.1} s (limits.kill_after)", .elapsed.as_secs_f64())]
     Killed { pid: u32, elapsed: Duration },
+    #[error("the worker {pid} was ended as it used {} (limits.memory.hard)", Mebibytes(*.used))]
+    Outgrown { pid: u32, used: u64 },
     #[error("too many requests wait for a worker (limits.queue)")]
     QueueFull,
     #[error("no worker was free for {} s (limits.queue_timeout)", .0.as_secs())]

@@ -27,7 +27,7 @@ use slab::Slab;
 pub(crate) use self::bounds::Bounds;
 pub(crate) use self::broken::Broken;
 use self::run_time::RunTime;
-pub(crate) use self::watch::{Condemned, Overlong, Verdict};
+pub(crate) use self::watch::{Condemned, Excess, Finding, Verdict};
 pub(crate) use self::worker::WorkerKey;
 use self::worker::{Held, Worker};
 
@@ -264,7 +264,7 @@ impl<P: Port> Pool<P> {
             return Cancelled::Unknown;
         };
         if self.take_from(index, position).is_none() {
-            return Cancelled::Running(WorkerKey { index, id: self.workers[index].id });
+            return Cancelled::Running(self.key_at(index));
         }
         self.dispatch();
         Cancelled::Forgotten
@@ -300,15 +300,18 @@ impl<P: Port> Pool<P> {
     pub(crate) fn retire_idle(&mut self, now: Instant) {
         while self.idle.len() > self.processes.spare as usize {
             let index = self.idle[0];
-            let worker = &mut self.workers[index];
-            if now.duration_since(worker.idle_since) < self.processes.idle_timeout {
+            if now.duration_since(self.workers[index].idle_since) < self.processes.idle_timeout {
                 return;
             }
-            worker.leaving = true;
-            worker.port.quit();
-            self.touched.push(index);
-            self.idle.remove(0);
+            self.dismiss(index, now);
         }
+    }
+
+    /// Tells a worker to quit after what it runs now.
+    fn dismiss(&mut self, worker: usize, now: Instant) {
+        self.leaving(self.key_at(worker), now);
+        self.workers[worker].port.quit();
+        self.touched.push(worker);
     }
 
     /// No more spare workers: from now on only as many as the requests that are left need.
@@ -349,6 +352,10 @@ impl<P: Port> Pool<P> {
     /// What is said about a worker may come late: another one can have its index by then.
     fn find(&mut self, worker: WorkerKey) -> Option<&mut Worker<P>> {
         self.workers.get_mut(worker.index).filter(|entry| entry.id == worker.id)
+    }
+
+    fn key_at(&self, index: usize) -> WorkerKey {
+        WorkerKey { index, id: self.workers[index].id }
     }
 
     fn n_running(&self) -> u32 {
@@ -539,7 +546,7 @@ pub(crate) struct Ended {
     /// Its buffer.
     pub(crate) payload: Vec<u8>,
     /// It took long, and nobody has said so yet.
-    pub(crate) slow: Option<Overlong>,
+    pub(crate) slow: Option<Finding>,
 }
 
 #[cfg(test)]

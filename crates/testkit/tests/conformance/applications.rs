@@ -103,6 +103,31 @@ fn there_may_be_many_applications() {
     server.get("/").expect(200).expect_body("x");
 }
 
+/// Options: applications.{N}.limits.memory, applications.{N}.limits.memory.soft, applications.{N}.limits.memory.hard
+#[test]
+fn bounds_on_memory_are_checked() {
+    let bench = Bench::new();
+    for right in
+        [json!(1), json!({}), json!({ "soft": 1, "hard": 1 }), json!({ "hard": 99_999_999_999_999_u64 })]
+    {
+        bench.check_right("limits", json!({ "memory": right }));
+    }
+    let check = |memory, detail| bench.check_wrong("limits", json!({ "memory": memory }), detail);
+    check(json!(0), "The \"memory\" number must be equal to or greater than 1.");
+    check(json!({ "soft": 0 }), "The \"soft\" number must be equal to or greater than 1.");
+    check(json!({ "hard": -1 }), "The \"hard\" number must be equal to or greater than 1.");
+    check(
+        json!({ "hard": 1.5 }),
+        "The \"hard\" value must be an integer number, but not a fractional number.",
+    );
+    check(
+        json!("64M"),
+        "The \"memory\" value must be either an integer number or an object, but not a string.",
+    );
+    check(json!({ "soft": 2, "hard": 1 }), "The \"soft\" number must be less than or equal to \"hard\".");
+    check(json!({ "max": 1 }), "Unknown parameter \"max\".");
+}
+
 /// Unit takes negative limits, with undefined results; nobody can depend on that.
 ///
 /// Options: applications.{N}.limits.timeout, applications.{N}.limits.requests, applications.{N}.limits.shm

@@ -1,6 +1,6 @@
 //! `limits` beyond Unit: how long requests run and wait, how many there are, and how long workers live.
 
-use corral_testkit::{Client, Daemon, Request, Site, daemon, eventually, php_app, site};
+use corral_testkit::{Client, Daemon, Load, Request, Site, daemon, eventually, php_app, site};
 use serde_json::{Value, json};
 
 /// Runs until the test says that it may end.
@@ -187,4 +187,54 @@ fn workers_are_replaced_after_numbers_that_differ() {
     let ended = &lives[..lives.len() - 1];
     assert!(ended.iter().all(|life| (10..=20).contains(life)), "{lives:?}");
     assert!(ended.iter().any(|life| *life != ended[0]), "{lives:?}");
+}
+
+/// Keeps what it is told to in the process, where the end of a request does not free it.
+const HOARDER: &str = "$n = (int) $_GET['mib'];
+$hoard = str_repeat('x', $n << 20);
+if (isset($_GET['release'])) { while (!file_exists(__DIR__ . '/release')) { usleep(1000); clearstatcache(); } }
+echo getmypid(), ' ', strlen($hoard);";
+
+fn hoarder(n_workers: u32, memory: &Value) -> (Site, Daemon) {
+    let first = site().file("ok.php", "<?php echo getmypid();");
+    let site = first.file("hoard.php", format!("<?php {HOARDER}"));
+    let app = php_app(&site)
+        .processes(n_workers)
+        .admin("memory_limit", "-1")
+        .with("limits", json!({ "memory": memory }));
+    let server = daemon().application(app).start();
+    (site, server)
+}
+
+/// Options: applications.{N}.limits.memory, applications.{N}.limits.memory.soft
+#[test]
+fn a_worker_above_the_soft_bound_is_replaced_after_its_request() {
+    let (site, server) = hoarder(1, &json!(96 << 20));
+    let before = server.get("/ok.php").expect(200).text();
+    let mut large = ask(&server, "/hoard.php?mib=128&release");
+    server.expect_log("\"php\": replacing a worker: process ");
+    server.expect_log("running GET \"/hoard.php?mib=128&release\", script ");
+    server.expect_log("hoard.php (limits.memory.soft)");
+    let after = server.get("/ok.php").expect(200).text();
+    assert_ne!(before, after, "another worker is there before the first has ended its request");
+    site.write("release", "");
+    large.read_response().expect(200).expect_body(format!("{before} {}", 128 << 20));
+    server.expect_processes("\"php\" worker", 1);
+    server.get("/hoard.php?mib=32").expect(200).expect_body(format!("{after} {}", 32 << 20));
+    assert_eq!(server.log().matches("limits.memory.soft").count(), 1);
+}
+
+/// Options: applications.{N}.limits.memory.hard
+#[test]
+fn a_worker_above_the_hard_bound_is_killed() {
+    let (_site, server) = hoarder(2, &json!({ "hard": 96 << 20 }));
+    let others = Load::start(server.address().socket(), "/ok.php", 1);
+    others.await_more(1);
+    ask(&server, "/hoard.php?mib=128&release").read_response().expect(503);
+    others.await_more(1);
+    assert_eq!(others.stop().failures, Vec::<String>::new(), "requests of other workers are not affected");
+    server.expect_log("\"php\" application: killing a worker: process ");
+    server.expect_log("hoard.php (limits.memory.hard)");
+    server.expect_processes("\"php\" worker", 2);
+    server.get("/hoard.php?mib=32").expect(200);
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::super::context::Context;
-use super::super::scalars::integer;
+use super::super::scalars::amount;
 use super::super::schema::{self, Field, INTEGER, Member, NUMBER, STRING};
 use crate::json::Bytes;
 use crate::plan::{Cgroup, CgroupLimits};
@@ -44,11 +44,6 @@ fn cgroup_path(cx: &mut Context<'_>, field: Field<'_>) -> Option<PathBuf> {
         return None;
     }
     Some(path.to_owned())
-}
-
-fn amount(cx: &mut Context<'_>, field: Field<'_>) -> Option<NonZeroU64> {
-    let number = integer(cx, field, 1..=i64::MAX)?;
-    u64::try_from(number).ok().and_then(NonZeroU64::new)
 }
 
 /// Thousandths; less than a hundredth is nothing that the kernel takes.

@@ -81,6 +81,18 @@ fn processes_have_two_forms() {
 }
 
 #[test]
+fn memory_has_two_forms() {
+    let bounds = |memory: &str| {
+        let bounds = application(&format!(r#", "limits": {{"memory": {memory}}}"#)).limits.memory;
+        [bounds.soft, bounds.hard].map(|bound| bound.map(std::num::NonZero::get))
+    };
+    assert_eq!(bounds("1000"), [Some(1000), None]);
+    assert_eq!(bounds("{}"), [None, None]);
+    assert_eq!(bounds(r#"{"soft": 1, "hard": 99999999999999}"#), [Some(1), Some(99_999_999_999_999)]);
+    assert_eq!(bounds(r#"{"hard": 5}"#), [None, Some(5)]);
+}
+
+#[test]
 fn php_options_are_read() {
     let spec = application(
         r#", "script": "index.php", "index": "i.php", "options": {"file": "/ini", "sapi_name": "fpm-fcgi",

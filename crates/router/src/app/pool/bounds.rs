@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use corral_config::plan::{Limits, Processes};
+use corral_config::plan::{Limits, MemoryBounds, Processes};
 
 use super::Port;
-use super::watch::{Overlong, Verdict};
+use super::watch::{Finding, Verdict};
 use super::worker::{Held, Worker};
 
 /// Bounds on the requests of a pool.
@@ -17,6 +17,7 @@ pub(crate) struct Bounds {
     pub(super) active: usize,
     pub(super) slow: Option<Duration>,
     pub(super) kill_after: Option<Duration>,
+    pub(super) memory: MemoryBounds,
 }
 
 impl Bounds {
@@ -26,7 +27,7 @@ impl Bounds {
         let in_progress = limits.concurrency.map_or(usize::MAX, |concurrency| concurrency.get() as usize);
         let n_places = in_progress.min(processes.max.get() as usize);
         let active = limits.queue.map_or(usize::MAX, |queue| n_places.saturating_add(queue as usize));
-        Self { in_progress, active, slow: limits.slow, kill_after: limits.kill_after }
+        Self { in_progress, active, slow: limits.slow, kill_after: limits.kill_after, memory: limits.memory }
     }
 
     /// What to report of a request that has ended after so many microseconds.
@@ -35,13 +36,13 @@ impl Bounds {
         worker: &Worker<P>,
         held: &Held,
         run_time: u32,
-    ) -> Option<Overlong> {
+    ) -> Option<Finding> {
         let elapsed = Duration::from_micros(run_time.into());
         if held.reported || elapsed < self.slow? {
             return None;
         }
         // Once it has begun another one, it speaks of that.
         let note = if worker.held.is_empty() { worker.port.note() } else { Vec::new() };
-        Some(Overlong::new(Verdict::WasSlow, worker, held, elapsed, note))
+        Some(Finding::new(Verdict::WasSlow(elapsed), worker, Some(held), note))
     }
 }

@@ -73,7 +73,8 @@ impl Port for FakePort {
 }
 
 /// A pool with its workers' memories, driven by words: `submit 1`, `start 0 1` (worker, request),
-/// `done 0 1`, `leave 0`, `die 0`, `cancel 1`, `full 0`, `corrupt 0`, `scribble 0`, `+10ms`.
+/// `done 0 1`, `weigh 0 5` (worker, bytes), `leave 0`, `die 0`, `cancel 1`, `full 0`, `corrupt 0`, `scribble 0`,
+/// `+10ms`.
 struct Scene {
     pool: Pool<FakePort>,
     ports: Vec<FakePort>,
@@ -167,7 +168,13 @@ impl Scene {
             "give_up" => self.pool.give_up(self.keys[number(1) as usize], &"a violation"),
             "add" => self.add(self.ports.len() as u32),
             "watch" => {
-                for Overlong { verdict, pid, .. } in self.pool.watch(self.now) {
+                for Finding { verdict, pid, .. } in self.pool.watch(self.now) {
+                    self.log.push(format!("{verdict:?} {pid}"));
+                }
+            }
+            "weigh" => {
+                let used = [(WorkerId(number(1)), u64::from(number(2)))];
+                for Finding { verdict, pid, .. } in self.pool.weigh(&used, self.now) {
                     self.log.push(format!("{verdict:?} {pid}"));
                 }
             }

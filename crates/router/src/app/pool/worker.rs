@@ -94,6 +94,11 @@ impl<P> Worker<P> {
         }
     }
 
+    /// Whether it was ever given a request.
+    pub(super) fn was_used(&self) -> bool {
+        self.epoch != 0
+    }
+
     pub(super) fn release(&mut self, position: usize) -> Held {
         self.epoch = self.epoch.wrapping_add(1);
         self.held.remove(position)

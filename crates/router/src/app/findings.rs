@@ -1,0 +1,126 @@
+//! What is said and done about workers that run a request for too long or use too much memory.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use corral_channel::message;
+use corral_ipc::message::{FromRouter, WorkerId};
+use corral_sys::usage;
+
+use super::App;
+use super::pool::{Excess, Finding, Verdict};
+
+/// More of a request's target helps nobody, and messages to `main` are bounded.
+const MAX_TARGET: usize = 512;
+
+impl App {
+    /// Whether `watch` has anything to do.
+    pub(crate) fn is_watched(&self) -> bool {
+        let limits = &self.spec.limits;
+        limits.slow.is_some() || limits.kill_after.is_some() || limits.memory.is_some()
+    }
+
+    /// Reports what is slow, and has workers replaced or killed that have had too much of something.
+    pub(crate) fn watch(&self, now: Instant) {
+        let used = self.measure_memory();
+        let (found, want_worker) = {
+            let mut pool = self.pool.lock();
+            let mut found = pool.watch(now);
+            found.extend(pool.weigh(&used, now));
+            let want_worker = !found.is_empty() && pool.want_worker();
+            (found, want_worker)
+        };
+        if found.is_empty() {
+            return;
+        }
+        self.wake_workers();
+        found.iter().for_each(|finding| self.report(finding));
+        if want_worker {
+            self.start_worker();
+        }
+    }
+
+    /// Asks the system outside of the lock: event loops need that.
+    fn measure_memory(&self) -> Vec<(WorkerId, u64)> {
+        if !self.spec.limits.memory.is_some() {
+            return Vec::new();
+        }
+        let growing = self.pool.lock().growing();
+        let measure = |(worker, pid)| Some((worker, usage::anonymous_memory(pid)?));
+        growing.into_iter().filter_map(measure).collect()
+    }
+
+    pub(super) fn report(&self, finding: &Finding) {
+        let (name, worker) = (&self.spec.name, finding.worker);
+        match finding.verdict {
+            Verdict::Kill(excess) => {
+                let option = match excess {
+                    Excess::Time(_) => "limits.kill_after",
+                    Excess::Memory(_) => "limits.memory.hard",
+                };
+                let reason = format!("{finding} ({option})");
+                self.main.send(&FromRouter::KillWorker { app: self.id, worker, reason });
+            }
+            Verdict::Replace(_) => {
+                tracing::info!("\"{name}\": replacing a worker: {finding} (limits.memory.soft)");
+            }
+            Verdict::IsSlow(_) | Verdict::WasSlow(_) => {
+                tracing::warn!("\"{name}\": slow: {finding} (limits.slow)");
+            }
+        }
+    }
+}
+
+/// `process 123 has run GET "/a?b" for 1.2 s, script /srv/a.php`, or
+/// `process 123 uses 64.5 MiB, running GET "/a?b", script /srv/a.php`
+impl fmt::Display for Finding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "process {} ", self.pid)?;
+        match self.verdict {
+            Verdict::WasSlow(elapsed) => self.write_time(out, "ran", elapsed)?,
+            Verdict::IsSlow(elapsed) | Verdict::Kill(Excess::Time(elapsed)) => {
+                self.write_time(out, "has run", elapsed)?;
+            }
+            Verdict::Replace(used) | Verdict::Kill(Excess::Memory(used)) => self.write_memory(out, used)?,
+        }
+        match &self.note[..] {
+            [] => Ok(()),
+            note => write!(out, ", script {}", String::from_utf8_lossy(note).escape_debug()),
+        }
+    }
+}
+
+impl Finding {
+    fn write_time(&self, out: &mut fmt::Formatter<'_>, verb: &str, elapsed: Duration) -> fmt::Result {
+        write!(out, "{verb} ")?;
+        self.write_request(out)?;
+        write!(out, " for {:.1} s", elapsed.as_secs_f64())
+    }
+
+    fn write_memory(&self, out: &mut fmt::Formatter<'_>, used: u64) -> fmt::Result {
+        write!(out, "uses {}", Mebibytes(used))?;
+        if self.payload.is_empty() {
+            return Ok(());
+        }
+        write!(out, ", running ")?;
+        self.write_request(out)
+    }
+
+    fn write_request(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // It was encoded here.
+        let Ok(view) = message::decode_request(&self.payload) else { return out.write_str("a request") };
+        let target = view.head.target;
+        let target = &target[..target.len().min(MAX_TARGET)];
+        write!(out, "{} \"{}\"", view.head.method.escape_ascii(), target.escape_ascii())
+    }
+}
+
+/// Bytes, as people read them.
+pub(super) struct Mebibytes(pub(super) u64);
+
+impl fmt::Display for Mebibytes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = self.0.saturating_mul(10) >> 20;
+        write!(out, "{}.{} MiB", tenths / 10, tenths % 10)
+    }
+}

@@ -1,0 +1,54 @@
+//! What other processes use and do, as `/proc` tells everybody.
+
+use std::io::Read;
+
+/// The bytes of memory that a process has in RAM for itself: what belongs to no file and is not shared
+/// memory. Pages that it still shares with the process that forked it count. Nothing if it is gone or hidden.
+pub fn anonymous_memory(pid: u32) -> Option<u64> {
+    let pages = anonymous_pages(&read(pid, "statm")?)?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// `size resident shared …`, in pages.
+fn anonymous_pages(statm: &str) -> Option<u64> {
+    let mut numbers = statm.split(' ').map(|number| number.parse::<u64>().ok());
+    let (resident, shared) = (numbers.nth(1)??, numbers.next()??);
+    // They are not read at one moment.
+    Some(resident.saturating_sub(shared))
+}
+
+/// These files are short, and come in one piece.
+fn read(pid: u32, name: &str) -> Option<String> {
+    let mut text = String::with_capacity(512);
+    std::fs::File::open(format!("/proc/{pid}/{name}")).ok()?.read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shared_does_not_count() {
+        assert_eq!(anonymous_pages("5000 300 120 7 0 80 0\n"), Some(180));
+        assert_eq!(anonymous_pages("5000 300 301 7 0 80 0\n"), Some(0));
+        assert_eq!(anonymous_pages("5000 300"), None);
+        assert_eq!(anonymous_pages(""), None);
+    }
+
+    #[test]
+    fn memory_counts_when_it_is_used() {
+        const SIZE: usize = 64 << 20;
+        let before = anonymous_memory(std::process::id()).expect("this process is there");
+        let memory = vec![1u8; SIZE];
+        let after = anonymous_memory(std::process::id()).expect("this process is there");
+        assert!(std::hint::black_box(&memory).iter().all(|byte| *byte == 1));
+        // The kernel counts in batches for each processor.
+        assert!(after > before + SIZE as u64 / 2, "{before} {after}");
+    }
+
+    #[test]
+    fn nobody_uses_nothing() {
+        assert_eq!(anonymous_memory(u32::MAX), None);
+    }
+}

@@ -29,10 +29,24 @@ pub(crate) enum Style {
 
 /// Sends what is traced in this process to standard error from now on.
 pub(crate) fn init(style: Style) {
-    let lines = layer().with_writer(io::stderr).event_format(Lines(style));
+    let lines = layer().with_writer(|| Stderr).event_format(Lines(style));
     let subscriber = tracing_subscriber::registry().with(Threshold).with(lines);
     // Called once in a process; a second call changes nothing.
     let _ = tracing::subscriber::set_global_default(subscriber);
+}
+
+/// Where all lines go; on a full disk they are lost without a word.
+struct Stderr;
+
+impl io::Write for Stderr {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        corral_ipc::log::write_line(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 struct Lines(Style);

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod lines;
 pub mod link;
 pub mod log;
 pub mod message;

@@ -5,9 +5,12 @@
 //! who formats its lines.
 
 use std::cell::Cell;
+use std::io;
 use std::num::NonZeroU64;
 
 use corral_config::settings::LogSettings;
+
+use crate::lines::Lines;
 
 /// Target of the event; its fields are `level` and `format`, by number.
 pub const SETTINGS: &str = "corral::log::settings";
@@ -16,6 +19,14 @@ pub const SETTINGS: &str = "corral::log::settings";
 pub fn obey(settings: LogSettings) {
     let (level, format) = (settings.level as u64, settings.format as u64);
     tracing::error!(target: SETTINGS, level, format);
+}
+
+static STDERR: Lines = Lines::new();
+
+/// Writes a line, with its end, to standard error, where the log is. One that cannot be written is lost: there is no
+/// other place to say so.
+pub fn write_line(line: &[u8]) {
+    let _ = STDERR.write(io::stderr().lock(), line);
 }
 
 /// The number of a connection, as it stands in log lines.

@@ -5,13 +5,14 @@ mod gather;
 mod losses;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::time::Instant;
 
 use corral_channel::Lane;
 use corral_config::access_log::{AccessLog as Settings, Format};
 use corral_config::condition::Condition;
 use corral_config::template::Variables;
+use corral_ipc::lines::Lines;
 use parking_lot::RwLock;
 
 use self::gather::Gatherer;
@@ -22,6 +23,7 @@ use crate::{buffers, script};
 pub(crate) struct AccessLog {
     /// Exchanged when log files are reopened.
     file: RwLock<File>,
+    lines: Lines,
     format: Format,
     condition: Option<Condition>,
     gatherer: Option<Gatherer>,
@@ -33,6 +35,7 @@ impl AccessLog {
         let Settings { path: _, format, condition, buffer } = settings;
         Self {
             file: RwLock::new(file),
+            lines: Lines::new(),
             format: format.clone(),
             condition: condition.clone(),
             gatherer: buffer.map(|buffer| Gatherer::new(buffer, n_lanes)),
@@ -77,7 +80,7 @@ impl AccessLog {
     }
 
     fn append(&self, entries: &[u8]) -> io::Result<()> {
-        (&*self.file.read()).write_all(entries)
+        self.lines.write(&*self.file.read(), entries)
     }
 
     /// Writes what has been gathered for long enough. Called from time to time.

@@ -1,7 +1,7 @@
 //! What children print: a pipe from each, read line by line into the log.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Whose lines these are.
@@ -93,10 +93,7 @@ fn split_lines(rest: &mut Vec<u8>, bytes: &[u8], mut line: impl FnMut(&[u8])) {
 
 fn log(speaker: &Speaker, line: &[u8]) {
     match speaker {
-        Speaker::Own => {
-            // A log that cannot be written has no other place to say so.
-            let _ = io::stderr().write_all(&[line, b"\n"].concat());
-        }
+        Speaker::Own => corral_ipc::log::write_line(&[line, b"\n"].concat()),
         Speaker::App(name) => {
             let line = String::from_utf8_lossy(line);
             tracing::info!(target: "app", "\"{name}\": {}", line.trim_end());

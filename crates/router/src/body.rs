@@ -65,9 +65,17 @@ impl BodyError {
             Self::Chunk(error) => error.status(),
             Self::TimedOut => 408,
             Self::Gone => 400,
+            Self::Store(error) if is_passing(error) => 503,
             Self::Store(_) => 500,
         }
     }
+}
+
+/// Whether the same may work when something has been freed, on the disk or elsewhere.
+fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{OutOfMemory, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let kinds = [OutOfMemory, QuotaExceeded, ReadOnlyFilesystem, StorageFull];
+    kinds.contains(&error.kind()) || corral_sys::file::are_descriptors_lacking(error)
 }
 
 /// A body that was read: its length, its first piece, and the rest.

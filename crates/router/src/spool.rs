@@ -1,7 +1,8 @@
 //! A response that its client has not read yet: in memory first, then in an unlinked temporary file.
 //!
 //! All responses of an event loop together have a bound as well, so that many clients that do not read cost files
-//! and not memory.
+//! and not memory. Where no file can be written, what has come stays in memory and the worker has to wait: it has the
+//! right to send little more.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -10,6 +11,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::{buffers, temp};
+
+mod failures;
 
 /// Bytes of one response that are kept in memory before the rest goes to a file.
 const MAX_IN_MEMORY: u64 = 256 * 1024;
@@ -34,6 +37,9 @@ pub(crate) struct Spool {
     reserved: u64,
     /// What came after the pieces in memory.
     file: Option<Tail>,
+    /// What came after those in the file and could not be written.
+    stuck: VecDeque<Vec<u8>>,
+    n_stuck: u64,
 }
 
 #[derive(Debug)]
@@ -45,21 +51,37 @@ struct Tail {
 
 impl Spool {
     /// Stores a piece behind the others.
-    pub(crate) fn push(&mut self, piece: Vec<u8>) -> io::Result<()> {
-        if self.file.is_none() && self.reserve(piece.capacity() as u64) {
+    pub(crate) fn push(&mut self, piece: Vec<u8>) {
+        let is_stuck = self.is_stuck();
+        if !is_stuck && self.file.is_none() && self.reserve(piece.capacity() as u64) {
             self.n_in_memory += piece.len() as u64;
             self.memory.push_back(piece);
-            return Ok(());
+            return;
         }
-        if self.file.is_none() {
-            self.file = Some(Tail { file: temp::file()?, read: 0, written: 0 });
+        let written = if is_stuck { None } else { Some(self.write(&piece)) };
+        if let Some(Ok(())) = written {
+            return buffers::give(piece);
         }
-        if let Some(tail) = &mut self.file {
-            tail.file.write_all_at(&piece, tail.written)?;
-            tail.written += piece.len() as u64;
+        if let Some(Err(error)) = written {
+            failures::report(&error);
         }
-        buffers::give(piece);
+        self.n_stuck += piece.len() as u64;
+        self.stuck.push_back(piece);
+    }
+
+    fn write(&mut self, piece: &[u8]) -> io::Result<()> {
+        let tail = match &mut self.file {
+            Some(tail) => tail,
+            none => none.insert(Tail { file: temp::file()?, read: 0, written: 0 }),
+        };
+        tail.file.write_all_at(piece, tail.written)?;
+        tail.written += piece.len() as u64;
         Ok(())
+    }
+
+    /// Whether more of it should not be asked for before its client has read.
+    pub(crate) fn is_stuck(&self) -> bool {
+        !self.stuck.is_empty()
     }
 
     /// Takes the oldest piece.
@@ -69,7 +91,10 @@ impl Spool {
             self.release(piece.capacity() as u64);
             return Ok(Some(piece));
         }
-        let Some(tail) = &mut self.file else { return Ok(None) };
+        let Some(tail) = self.file.as_mut().filter(|tail| tail.read < tail.written) else {
+            self.file = None;
+            return Ok(self.stuck.pop_front().inspect(|piece| self.n_stuck -= piece.len() as u64));
+        };
         let len = READ_STEP.min(tail.written - tail.read);
         let mut piece = buffers::take();
         piece.resize(len as usize, 0);
@@ -97,7 +122,7 @@ impl Spool {
 
     /// Bytes stored.
     pub(crate) fn len(&self) -> u64 {
-        self.n_in_memory + self.file.as_ref().map_or(0, |tail| tail.written - tail.read)
+        self.n_in_memory + self.n_stuck + self.file.as_ref().map_or(0, |tail| tail.written - tail.read)
     }
 
     pub(crate) fn clear(&mut self) {
@@ -115,6 +140,29 @@ impl Drop for Spool {
 mod tests {
     use super::*;
 
+    /// A file that takes nothing, as on a full disk.
+    fn full() -> Tail {
+        let file = File::open("/dev/null").expect("it is there");
+        Tail { file, read: 0, written: 0 }
+    }
+
+    #[test]
+    fn without_room_for_a_file_the_order_stays_and_more_is_not_asked_for() {
+        let mut spool = Spool::default();
+        spool.push(vec![0; MAX_IN_MEMORY as usize]);
+        spool.file = Some(full());
+        spool.push(vec![1; 1000]);
+        assert!(spool.is_stuck());
+        spool.push(vec![2; 10]);
+        assert_eq!(spool.len(), MAX_IN_MEMORY + 1010);
+        for expected in [MAX_IN_MEMORY as usize, 1000, 10] {
+            assert_eq!(spool.pop().expect("read").map(|piece| piece.len()), Some(expected));
+        }
+        assert!(!spool.is_stuck() && spool.file.is_none() && spool.len() == 0);
+        spool.push(vec![3; 300_000]);
+        assert!(!spool.is_stuck(), "it is tried again");
+    }
+
     /// Pushes pieces of these sizes, then pops everything and compares.
     #[track_caller]
     fn check(sizes: &[usize]) {
@@ -123,7 +171,7 @@ mod tests {
         for (number, &size) in sizes.iter().enumerate() {
             let piece = vec![number as u8; size];
             expected.extend_from_slice(&piece);
-            spool.push(piece).expect("store a piece");
+            spool.push(piece);
         }
         assert_eq!(spool.len(), expected.len() as u64);
         let mut got = Vec::new();
@@ -148,7 +196,7 @@ mod tests {
     fn many_responses_share_what_there_is_in_memory() {
         let mut spools: Vec<Spool> = (0..100).map(|_| Spool::default()).collect();
         for spool in &mut spools {
-            spool.push(vec![1; 200_000]).expect("store a piece");
+            spool.push(vec![1; 200_000]);
         }
         let n_in_memory = spools.iter().filter(|spool| spool.file.is_none()).count() as u64;
         assert_eq!(n_in_memory, MAX_IN_LOOP / 200_000);
@@ -165,9 +213,9 @@ mod tests {
     #[test]
     fn after_the_file_is_read_memory_is_used_again() {
         let mut spool = Spool::default();
-        spool.push(vec![1; 300_000]).expect("store");
+        spool.push(vec![1; 300_000]);
         while spool.pop().expect("read").is_some() {}
-        spool.push(vec![2; 10]).expect("store");
+        spool.push(vec![2; 10]);
         assert!(spool.file.is_none());
         assert_eq!(spool.pop().expect("read"), Some(vec![2; 10]));
     }

@@ -254,10 +254,14 @@ impl<'c> Transaction<'c> {
     }
 
     async fn refuse_body(&mut self, error: &BodyError) -> Result<(), Gone> {
-        tracing::info!("request refused with {}: {error}", error.status());
+        let status = error.status();
+        match error {
+            BodyError::Store(_) => tracing::error!("request refused with {status}: {error}"),
+            _ => tracing::info!("request refused with {status}: {error}"),
+        }
         self.reply.close = true;
         self.reply.linger = true;
-        self.send_error(error.status()).await
+        self.send_error(status).await
     }
 
     /// A body that could not be read: whatever follows it cannot be told from it.

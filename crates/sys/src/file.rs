@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
 
 /// Sends up to `count` bytes of `file` from `offset` to a socket, and moves `offset` on.
 ///
@@ -45,7 +46,7 @@ pub fn temp_file(directory: impl AsRef<Path>) -> io::Result<File> {
     match rustix::fs::openat(CWD, directory, flags, Mode::RUSR | Mode::WUSR) {
         Ok(fd) => Ok(fd.into()),
         // Not every filesystem can (overlayfs before 6.1, NFS): a name that lives for a moment.
-        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR) => named_temp_file(directory),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR) => named_temp_file(directory),
         Err(errno) => Err(errno.into()),
     }
 }
@@ -64,6 +65,13 @@ fn named_temp_file(directory: &Path) -> io::Result<File> {
         }
     }
     Err(io::Error::from(io::ErrorKind::AlreadyExists))
+}
+
+/// Whether this process or the system has no descriptor left.
+#[must_use]
+pub fn are_descriptors_lacking(error: &io::Error) -> bool {
+    let number = error.raw_os_error();
+    [Errno::MFILE, Errno::NFILE].iter().any(|lacking| number == Some(lacking.raw_os_error()))
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
-use corral_channel::{Bell, Flags, FrameHead, Kind, Lane, LaneReceiver, MAX_INLINE_BODY, RequestId};
+use corral_channel::{
+    Bell, Flags, FrameHead, INITIAL_CREDIT, Kind, Lane, LaneReceiver, MAX_INLINE_BODY, RequestId,
+};
 use corral_ipc::message::Exit;
 use slab::Slab;
 
@@ -74,6 +76,8 @@ struct State {
     worker: Option<WorkerKey>,
     /// Response bytes that were stored and not yet acknowledged to the worker.
     uncredited: u32,
+    /// Response bytes that the worker may still send, or more.
+    allowed: u64,
     /// Nobody waits any more: whatever comes is dropped.
     abandoned: bool,
 }
@@ -217,7 +221,7 @@ impl LoopApp {
         now: Instant,
     ) -> Result<(), String> {
         if let Some(shared) = self.lookup(head.request) {
-            self.on_answer(worker, &shared, head, payload);
+            self.on_answer(worker, &shared, head, payload)?;
         }
         if head.flags.contains(Flags::LAST) {
             self.touched.set(true);
@@ -245,7 +249,13 @@ impl LoopApp {
         Ok(())
     }
 
-    fn on_answer(&self, worker: WorkerKey, shared: &Rc<Shared>, head: &FrameHead, payload: &mut Vec<u8>) {
+    fn on_answer(
+        &self,
+        worker: WorkerKey,
+        shared: &Rc<Shared>,
+        head: &FrameHead,
+        payload: &mut Vec<u8>,
+    ) -> Result<(), String> {
         let mut state = shared.state.borrow_mut();
         state.worker = Some(worker);
         match head.kind {
@@ -253,7 +263,10 @@ impl LoopApp {
                 state.uncredited = state.uncredited.saturating_add(payload.len() as u32);
                 state.head = Some(std::mem::replace(payload, buffers::take()));
             }
-            Kind::Response | Kind::Data => state.store(std::mem::replace(payload, buffers::take())),
+            Kind::Response | Kind::Data => {
+                state.take(payload.len())?;
+                state.store(std::mem::replace(payload, buffers::take()));
+            }
             Kind::Failed => state.failure = Some(Failure::NoResponse),
             Kind::BodyCredit => self.send_body(worker, shared.id, &mut state, head.aux),
             _ => {}
@@ -261,6 +274,7 @@ impl LoopApp {
         state.ended |= head.flags.contains(Flags::END);
         self.credit(worker, shared.id, &mut state);
         self.wake(&mut state);
+        Ok(())
     }
 
     fn wake(&self, state: &mut State) {
@@ -272,10 +286,12 @@ impl LoopApp {
 
     /// Lets the worker send more once what it sent is stored, unless too much is.
     fn credit(&self, worker: WorkerKey, id: RequestId, state: &mut State) {
-        if state.ended || state.uncredited < CREDIT_STEP || state.spool.len() > MAX_SPOOLED {
+        let is_full = state.spool.len() > MAX_SPOOLED || state.spool.is_stuck();
+        if state.ended || state.uncredited < CREDIT_STEP || is_full {
             return;
         }
         let bytes = std::mem::take(&mut state.uncredited);
+        state.allowed += u64::from(bytes);
         self.touched.set(true);
         // Without room for the word the worker is stuck; it is ended by its time-out.
         let _ = self.app.with_port(worker, |port| port.channel.credit(id, self.lane, bytes));
@@ -400,6 +416,7 @@ impl State {
             body,
             worker: None,
             uncredited: 0,
+            allowed: u64::from(INITIAL_CREDIT),
             abandoned: false,
         }
     }
@@ -422,9 +439,14 @@ impl State {
         if self.abandoned {
             return buffers::give(data);
         }
-        if let Err(error) = self.spool.push(data) {
-            self.failure = Some(Failure::Store(Arc::new(error)));
-        }
+        self.spool.push(data);
+    }
+
+    /// More of the response has come. A worker that sends more than it may would fill memory and disks.
+    fn take(&mut self, len: usize) -> Result<(), String> {
+        let left = self.allowed.checked_sub(len as u64);
+        self.allowed = left.ok_or("the worker sends more of a response than it may")?;
+        Ok(())
     }
 }
 

@@ -114,7 +114,10 @@ fn read(controller: &Controller, call: &Call<'_>, path: &[Bytes]) -> Reply {
 
 fn changed(result: Result<Changed, ChangeError>) -> Reply {
     match result {
-        Ok(Changed::Applied { tag }) => Reply::success("Reconfiguration done.").tagged(&tag),
+        Ok(Changed::Applied { tag, not_stored }) => {
+            let reply = Reply::success("Reconfiguration done.").tagged(&tag);
+            not_stored.into_iter().fold(reply, |reply, reason| reply.with_warning(&reason.to_string()))
+        }
         Ok(Changed::Valid) => Reply::success("The configuration is valid; nothing has been changed."),
         Err(error) => not_changed(&error),
     }

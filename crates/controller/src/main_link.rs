@@ -25,6 +25,11 @@ pub(crate) enum MainError {
     Link(#[source] io::Error),
 }
 
+/// Why a configuration that is in force will not be there after the next start.
+#[derive(Debug, thiserror::Error)]
+#[error("it is in force, but not stored, and would be lost with a restart; storing is tried again: {0}")]
+pub(crate) struct NotStored(String);
+
 /// The asking side; clones share one link.
 #[derive(Clone)]
 pub(crate) struct MainLink {
@@ -56,7 +61,7 @@ struct Shared {
 /// Who waits for which answer. An asker that went away leaves its entry until the answer comes.
 #[derive(Default)]
 struct Waiting {
-    generations: HashMap<Generation, oneshot::Sender<Result<(), String>>>,
+    generations: HashMap<Generation, oneshot::Sender<Result<Option<NotStored>, String>>>,
     statuses: HashMap<Ticket, oneshot::Sender<Option<Status>>>,
     restarts: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
     assets: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
@@ -89,7 +94,7 @@ impl MainLink {
         &self,
         generation: Generation,
         message: &FromController,
-    ) -> Result<(), MainError> {
+    ) -> Result<Option<NotStored>, MainError> {
         let (answer, answered) = oneshot::channel();
         self.shared.waiting().generations.insert(generation, answer);
         self.ask(message, answered).await?.map_err(MainError::Refused)
@@ -167,7 +172,9 @@ impl Shared {
 impl Waiting {
     fn answer(&mut self, message: ToController) {
         match message {
-            ToController::Applied { generation } => deliver(self.generations.remove(&generation), Ok(())),
+            ToController::Applied { generation, not_stored } => {
+                deliver(self.generations.remove(&generation), Ok(not_stored.map(NotStored)));
+            }
             ToController::Refused { generation, reason } => {
                 deliver(self.generations.remove(&generation), Err(reason));
             }

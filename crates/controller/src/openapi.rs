@@ -145,7 +145,7 @@ fn success_schema() -> Value {
     object([
         ("type", Value::from("object")),
         ("required", Value::Array(vec![Value::from("success")])),
-        ("properties", object([("success", text)])),
+        ("properties", object([("success", text.clone()), ("warning", text)])),
     ])
 }
 

@@ -96,6 +96,11 @@ impl Reply {
         Self::error_with_detail(StatusCode::INTERNAL_SERVER_ERROR, NOT_APPLIED, reason)
     }
 
+    /// It was done, but not all is well.
+    pub(crate) fn with_warning(self, text: &str) -> Self {
+        self.with("warning", Value::from(text))
+    }
+
     fn with(mut self, name: &str, value: Value) -> Self {
         if let Value::Object(members) = &mut self.body {
             members.insert(Bytes::from(name), value);

@@ -10,7 +10,7 @@ use corral_ipc::message::{ConfigFiles, Demand, FromController, Generation, Modul
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::conditions::{self, Conditions};
-use crate::main_link::{MainError, MainLink};
+use crate::main_link::{MainError, MainLink, NotStored};
 use crate::scripts;
 use crate::uploads::Uploads;
 
@@ -95,7 +95,7 @@ pub(crate) struct Change<'a> {
 #[derive(Debug)]
 pub(crate) enum Changed {
     /// It is in force, under this entity tag.
-    Applied { tag: String },
+    Applied { tag: String, not_stored: Option<NotStored> },
     /// It could be; nothing was done.
     Valid,
 }
@@ -198,11 +198,12 @@ impl Controller {
         if change.dry_run {
             return Ok(Changed::Valid);
         }
-        changing.apply(&document, &config, &uploads.assets, change.storing, change.demand).await?;
+        let not_stored =
+            changing.apply(&document, &config, &uploads.assets, change.storing, change.demand).await?;
         let in_force = InForce::new(document, config.assets);
         let tag = in_force.tag.clone();
         self.set_in_force(in_force);
-        Ok(Changed::Applied { tag })
+        Ok(Changed::Applied { tag, not_stored })
     }
 
     /// Puts a whole document and its assets in force. What is stored stays. As `change`, it must run
@@ -238,7 +239,8 @@ impl Changing<'_> {
         // What was missing when the daemon started may still be missing.
         let config = self.controller.validate(&in_force.document, &uploads.assets, Demand::WhatStarts);
         let config = config.map_err(ChangeError::Invalid)?;
-        self.apply(&in_force.document, &config, &uploads.assets, Storing::Keep, Demand::Everything).await
+        self.apply(&in_force.document, &config, &uploads.assets, Storing::Keep, Demand::Everything).await?;
+        Ok(())
     }
 
     async fn apply(
@@ -248,7 +250,7 @@ impl Changing<'_> {
         assets: &Assets,
         storing: Storing,
         demand: Demand,
-    ) -> Result<(), ChangeError> {
+    ) -> Result<Option<NotStored>, ChangeError> {
         self.generation.0 += 1;
         let generation = *self.generation;
         let message = FromController::Apply {
@@ -259,9 +261,10 @@ impl Changing<'_> {
             store: storing == Storing::Store,
             demand,
         };
-        self.controller.main().apply(generation, &message).await.map_err(ChangeError::NotApplied)?;
+        let applied = self.controller.main().apply(generation, &message).await;
+        let not_stored = applied.map_err(ChangeError::NotApplied)?;
         corral_ipc::log::obey(config.settings.log);
-        Ok(())
+        Ok(not_stored)
     }
 }
 

@@ -27,6 +27,11 @@ pub(crate) fn value(status: &Status, modules: &[Module]) -> Value {
         members.insert(Bytes::from("listeners"), failed_listeners(status));
     }
     if let Value::Object(members) = &mut value
+        && let Some(reason) = &status.not_stored
+    {
+        members.insert(Bytes::from("config"), object([("last_error", Value::from(reason.as_str()))]));
+    }
+    if let Value::Object(members) = &mut value
         && !status.upstreams.is_empty()
     {
         let upstreams =

@@ -205,6 +205,7 @@ impl Control {
                 .current
                 .as_ref()
                 .map_or_else(Vec::new, |(_, generation)| generation.servers.status()),
+            not_stored: None,
         }
     }
 

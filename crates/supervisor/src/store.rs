@@ -115,9 +115,12 @@ fn replace_file(directory: &Path, path: &Path, content: &[u8]) -> io::Result<()>
     let temporary = path.with_extension("new");
     let options = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).clone();
     let mut file = options.open(&temporary)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
+    let written = file.write_all(content).and_then(|()| file.sync_all());
+    if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
+        // It takes room where there may be none.
+        let _ = fs::remove_file(&temporary);
+        return Err(error);
+    }
     // The name is safe only when the directory is.
     File::open(directory)?.sync_all()
 }

@@ -8,6 +8,7 @@ mod files;
 mod router;
 mod status;
 mod stopping;
+mod storing;
 mod takeover;
 mod upgrading;
 
@@ -26,6 +27,7 @@ use corral_sys::signal::{self, Signal, SignalFd};
 use self::files::Loaded;
 use self::status::Question;
 use self::stopping::Stop;
+use self::storing::Unstored;
 use self::upgrading::Upgrade;
 use crate::app::App;
 use crate::apply::{Apply, Build, Job};
@@ -68,6 +70,7 @@ pub(crate) struct Supervisor {
     stored: Option<Vec<u8>>,
     /// The stored document is not the one that runs, and must not be lost.
     keep_stored_aside: bool,
+    unstored: Option<Unstored>,
     /// When listeners that could not be bound are tried again.
     rebinding: Backoff,
     /// Every certificate bundle and JavaScript module that there is.
@@ -147,6 +150,7 @@ impl Supervisor {
             parts,
             stored: None,
             keep_stored_aside: false,
+            unstored: None,
             rebinding: Backoff::new(now),
             assets: Assets::default(),
             controller: Role::new("controller", now),
@@ -339,7 +343,8 @@ impl Supervisor {
         let roles = roles.filter_map(|role| role.backoff.restart_at());
         let stop = self.stop.as_ref().and_then(Stop::deadline);
         let rebinding = if self.may_rebind() { self.rebinding.restart_at() } else { None };
-        let others = [stop, rebinding, self.service_manager.next_sign(), self.upgrade_deadline()];
+        let (sign, upgrade) = (self.service_manager.next_sign(), self.upgrade_deadline());
+        let others = [stop, rebinding, sign, upgrade, self.storing_deadline()];
         peers.chain(apps).chain(roles).chain(others.into_iter().flatten()).min()
     }
 
@@ -350,6 +355,7 @@ impl Supervisor {
         self.apps_on_time(now);
         self.service_manager.on_time(now);
         self.upgrade_on_time(now);
+        self.store_on_time(now);
         if self.stop.is_some() {
             self.stop_on_time(now);
             return;

@@ -29,6 +29,7 @@ mod processes;
 mod response;
 mod run;
 mod site;
+mod small_disk;
 mod tls;
 mod wait;
 
@@ -46,5 +47,6 @@ pub use processes::{Process, Signal, descendants, is_alive, open_descriptors, pr
 pub use response::Response;
 pub use run::{Run, RunOutcome};
 pub use site::{Site, site};
+pub use small_disk::SmallDisk;
 pub use tls::{Authority, Bundle, TlsClient};
 pub use wait::{PATIENCE, eventually, within};

@@ -51,6 +51,7 @@ fn figures() -> Status {
         applications,
         failed_listeners,
         upstreams,
+        not_stored: None,
     }
 }
 

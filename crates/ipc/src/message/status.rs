@@ -21,6 +21,8 @@ pub struct Status {
     pub failed_listeners: Vec<FailedListener>,
     /// By upstream, in the order of the configuration.
     pub upstreams: Vec<UpstreamStatus>,
+    /// Why the configuration in force is not the stored one, if it should be; known to main alone.
+    pub not_stored: Option<String>,
 }
 
 impl Status {

@@ -298,28 +298,6 @@ impl Supervisor {
         }
     }
 
-    fn persist(&mut self, document: &[u8]) {
-        let Some(store) = &self.parts.store else { return };
-        if self.keep_stored_aside {
-            match store.set_aside() {
-                Ok(None) => {}
-                Ok(Some(path)) => {
-                    tracing::warn!("the stored configuration is kept as \"{}\"", path.display());
-                }
-                // Losing it is worse than not storing the new one, which is in force all the same.
-                Err(error) => {
-                    let error = anyhow::Error::new(error);
-                    return tracing::error!(target: "alert", "failed to store current configuration: {error:#}");
-                }
-            }
-            self.keep_stored_aside = false;
-        }
-        if let Err(error) = store.write(document) {
-            let error = anyhow::Error::new(error);
-            tracing::error!(target: "alert", "failed to store current configuration: {error:#}");
-        }
-    }
-
     fn fail(&mut self, reason: String) {
         let Some(apply) = self.apply.take() else {
             return;
@@ -363,7 +341,8 @@ impl Supervisor {
     fn answer_change(&mut self, generation: Generation, result: Result<(), String>) {
         match result {
             Ok(()) => {
-                self.tell_controller(&ToController::Applied { generation });
+                let not_stored = self.why_not_stored();
+                self.tell_controller(&ToController::Applied { generation, not_stored });
                 self.announce_to_console();
             }
             Err(reason) => {

@@ -71,8 +71,9 @@ impl Supervisor {
         }
     }
 
-    /// What only main knows: what could not be bound or started.
+    /// What only main knows: what could not be bound, started or stored.
     fn complete_status(&self, status: &mut Status) {
+        status.not_stored = self.why_not_stored();
         let Some(build) = &self.in_force else { return };
         let unbound = build.unbound.iter();
         let unbound = unbound

@@ -44,6 +44,13 @@ impl Supervisor {
 
     /// Nothing is being applied, and nothing will be until it is over: there must be one configuration.
     pub(super) fn begin_upgrade(&mut self) {
+        if let Err(reason) = self.store_again() {
+            // The successor would put the one before in force.
+            return tracing::error!(
+                target: "alert",
+                "upgrade: the current configuration is not stored: {reason}; this process goes on"
+            );
+        }
         let mut successor = match self.parts.launcher.start_successor() {
             Ok(successor) => successor,
             Err(error) => {

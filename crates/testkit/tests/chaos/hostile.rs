@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
-use corral_testkit::{Daemon, eventually, is_alive, open_descriptors};
+use corral_testkit::{Daemon, daemon, eventually, is_alive, open_descriptors};
 use rustix::net::SendFlags;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 use serde_json::json;
@@ -112,7 +112,7 @@ fn workers_that_scribble_over_their_channels_hurt_nobody_else() {
     if !is_root() {
         return;
     }
-    let busy = Busy::start_with_limits(&json!({ "timeout": 1, "kill_after": 2 }));
+    let busy = Busy::start_with(daemon(), &json!({ "limits": { "timeout": 1, "kill_after": 2 } }));
     let router = busy.server.expect_processes("router", 1)[0];
     let n_seeds = 18;
     for seed in 0..n_seeds {
@@ -135,7 +135,7 @@ fn broken_workers_leave_no_descriptors() {
     if !is_root() {
         return;
     }
-    let busy = Busy::start_with_limits(&json!({ "timeout": 1, "kill_after": 2 }));
+    let busy = Busy::start_with(daemon(), &json!({ "limits": { "timeout": 1, "kill_after": 2 } }));
     busy.loads().into_iter().for_each(|load| load.await_more(50));
     let (server, _served) = busy.idle();
     await_no_connections(&server);
@@ -212,7 +212,7 @@ fn main_refuses_garbage_of_the_router_and_the_controller() {
         send_garbage(&link_of(process), seed);
         eventually("it is ended", || (!is_alive(process)).then_some(()));
         busy.server.expect_processes(name, 1);
-        busy.loads().into_iter().for_each(|load| load.await_more(20));
+        busy.await_more();
     }
     assert_eq!(busy.server.log().matches("sent a broken message").count(), 4, "{}", busy.server.log());
 }

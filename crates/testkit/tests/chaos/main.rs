@@ -3,6 +3,7 @@
 //!
 //! `CORRAL_CHAOS_SECONDS=60` is the long form of each case; `make chaos` runs it.
 
+mod disk;
 mod hostile;
 mod site;
 mod slow_clients;
@@ -54,7 +55,7 @@ fn killed_workers_cost_what_they_ran() {
 fn changes_restarts_and_upgrades_lose_nothing_while_workers_are_killed() {
     let mut busy = Busy::start();
     let n_killed = kill_workers(&mut busy, |busy, n| match n % 16 {
-        4 => busy.change_routes(n),
+        4 => drop(busy.change_routes(n)),
         8 => busy.restart_application(),
         // One at a time: the process before it is still finishing.
         12 if n == 12 => drop(busy.server.upgrade()),
@@ -87,7 +88,7 @@ fn a_killed_router_costs_what_it_held_and_refuses_nobody() {
     for _ in 0..n_kills {
         let router = busy.server.expect_processes("router", 1)[0];
         busy.server.kill(router);
-        busy.loads().into_iter().for_each(|load| load.await_more(20));
+        busy.await_more();
     }
     let tallies = busy.stop();
     for tally in tallies {

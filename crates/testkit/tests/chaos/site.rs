@@ -1,6 +1,6 @@
 //! A daemon that serves three kinds of things, and clients that ask for them all the time.
 
-use corral_testkit::{Daemon, Load, Origin, Site, Tally, daemon, site};
+use corral_testkit::{Builder, ControlReply, Daemon, Load, Origin, Site, Tally, daemon, site};
 use serde_json::{Value, json};
 
 pub(crate) const WORKER: &str = "\"php\" worker";
@@ -22,28 +22,29 @@ pub(crate) struct Busy {
 
 impl Busy {
     pub(crate) fn start() -> Self {
+        Self::start_with(daemon(), &json!({}))
+    }
+
+    /// Such a daemon, with further options of the application.
+    pub(crate) fn start_with(daemon: Builder, options: &Value) -> Self {
         // Long enough that some worker is always at it when one is killed.
-        let site = site().file("index.php", "<?php usleep(2000); echo 'x';").file("a.txt", "x");
-        let app = json!({ "type": "php", "root": site.root(), "processes": N_WORKERS });
-        Self::with_application(site, &app)
-    }
-
-    /// With bounds of the application's own.
-    pub(crate) fn start_with_limits(limits: &Value) -> Self {
-        let site = site().file("index.php", "<?php usleep(2000); echo 'x';").file("a.txt", "x");
-        let app = json!({ "type": "php", "root": site.root(), "processes": N_WORKERS, "limits": limits });
-        Self::with_application(site, &app)
-    }
-
-    fn with_application(site: Site, app: &Value) -> Self {
+        let site = site()
+            .file("index.php", "<?php usleep(2000); echo 'x';")
+            .file("length.php", "<?php echo strlen(file_get_contents('php://input'));")
+            .file("long.php", "<?php for ($i = 0; $i < 500; $i++) echo str_repeat('x', 100000);")
+            .file("a.txt", "x");
         let origin = Origin::saying("x");
+        let mut app = json!({ "type": "php", "root": site.root(), "processes": N_WORKERS });
+        for (name, value) in options.as_object().into_iter().flatten() {
+            app[name] = value.clone();
+        }
         let config = json!({ "routes": routes(&site, &origin, 0), "applications": { "php": app } });
-        let server = daemon().config(config).start();
+        let server = daemon.config(config).start();
         server.expect_processes(WORKER, N_WORKERS);
         let load = |target: &str| Load::start(server.address().socket(), target, N_CLIENTS);
         let [php, files, proxied] = ["/", "/a.txt", "/proxied"].map(load);
         let busy = Self { server, php, files, proxied, site, origin };
-        busy.loads().into_iter().for_each(|load| load.await_more(20));
+        busy.await_more();
         busy
     }
 
@@ -51,8 +52,13 @@ impl Busy {
         [&self.php, &self.files, &self.proxied]
     }
 
-    pub(crate) fn change_routes(&self, n: usize) {
-        self.server.control().put("/config/routes", &routes(&self.site, &self.origin, n)).expect_done();
+    pub(crate) fn change_routes(&self, n: usize) -> ControlReply {
+        self.server.control().put("/config/routes", &routes(&self.site, &self.origin, n)).expect_done()
+    }
+
+    /// Waits until each kind of client has had more good answers.
+    pub(crate) fn await_more(&self) {
+        self.loads().into_iter().for_each(|load| load.await_more(20));
     }
 
     pub(crate) fn restart_application(&self) {
@@ -74,7 +80,7 @@ impl Busy {
     /// Fails if anything was lost that no worker had; returns what clients of PHP have seen, and the log.
     #[track_caller]
     pub(crate) fn stop_and_expect_others_unharmed(self) -> (Tally, String) {
-        self.loads().into_iter().for_each(|load| load.await_more(20));
+        self.await_more();
         let Self { server, php, files, proxied, .. } = self;
         let [php, files, proxied] = [php, files, proxied].map(Load::stop);
         for tally in [&files, &proxied] {

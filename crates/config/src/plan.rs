@@ -81,6 +81,18 @@ pub struct Processes {
     pub spare: u32,
     /// An idle worker above `spare` leaves after this long.
     pub idle_timeout: Duration,
+    /// When one more is started.
+    pub growth: Growth,
+}
+
+/// When an application gets one more worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Growth {
+    /// As soon as there are more requests than workers.
+    ByRequests,
+    /// When requests wait for too long. `spare` counts workers that are busy, too; it and `max` are those of the largest
+    /// machine, and whoever asks for workers derives its own.
+    ByWaiting,
 }
 
 /// Bounds on requests and workers.

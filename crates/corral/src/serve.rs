@@ -30,7 +30,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let site = site::inspect(&options.path)?;
     let owner = Owner::of(&site.root)?;
     let modules = if site.needs_php() { find_php(&owner)? } else { Vec::new() };
-    let n_workers = options.workers.map_or_else(usual_workers, NonZeroU32::get);
+    let n_workers = options.workers;
     let choices =
         Choices { listen: &listen.to_string(), n_workers, php_ini: &options.php_ini, owner: owner.names() };
     let document = document(&site, &choices).to_string();
@@ -100,12 +100,6 @@ fn find_php(owner: &Owner) -> anyhow::Result<Vec<Module>> {
     }
 }
 
-/// PHP waits for databases and files: twice the processors keep them busy without eating the memory.
-fn usual_workers() -> u32 {
-    let n_processors = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    u32::try_from(n_processors.saturating_mul(2).clamp(2, 16)).expect("at most 16")
-}
-
 /// The document is made here, so a fault in it comes from a path or setting that it cannot hold.
 fn check(document: &str, modules: &[Module]) -> anyhow::Result<()> {
     let known = modules.iter().map(|module| KnownModule {
@@ -138,14 +132,15 @@ fn private_folder(owner: Option<&Credentials>) -> anyhow::Result<tempfile::TempD
 fn introduce(
     site: &Site,
     modules: &[Module],
-    n_workers: u32,
+    n_workers: Option<NonZeroU32>,
     owner: &Owner,
     control: &Path,
 ) -> std::io::Result<()> {
     let mut text = format!("{site}");
     let php = modules.iter().find(|module| module.language == "php");
+    let workers = n_workers.map_or_else(|| "workers as needed".to_owned(), |n| format!("{n} workers"));
     // Writing to a string cannot fail.
-    let _ = php.map(|php| write!(text, "; PHP {}, {n_workers} workers", php.version));
+    let _ = php.map(|php| write!(text, "; PHP {}, {workers}", php.version));
     let _ = owner.names().map(|(user, _)| write!(text, ", as user {user}"));
     text.push('\n');
     if owner.is_root {
@@ -247,11 +242,6 @@ mod tests {
         set(&inner, 0o755);
         set(folder.path(), 0o700);
         assert!(!everybody_can_read(&inner));
-    }
-
-    #[test]
-    fn the_number_of_workers_is_sensible() {
-        assert!((2..=16).contains(&usual_workers()));
     }
 
     #[test]

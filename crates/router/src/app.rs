@@ -3,6 +3,7 @@
 mod exchange;
 mod failure;
 mod findings;
+mod growth;
 mod overload;
 mod patience;
 mod pool;
@@ -15,10 +16,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use corral_channel::{Lane, RequestId, Sleeper};
-use corral_config::plan::AppSpec;
+use corral_config::plan::{AppSpec, Growth};
 use corral_ipc::message::{AppId, AppStatus, Exit, FromRouter, WorkerId};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
+use tokio::sync::Notify;
 
 use crate::main_link::MainLink;
 
@@ -44,15 +46,24 @@ pub(crate) struct App {
     retired: AtomicBool,
     last_error: Mutex<Option<String>>,
     overload: Overload,
+    /// Requests wait, and `growth` has to look after them.
+    waiting: Arc<Notify>,
 }
 
 impl App {
+    /// To be called on the control thread, in its runtime.
     pub(crate) fn new(id: AppId, spec: AppSpec, main: MainLink) -> Arc<Self> {
         let n_processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let bounds = Bounds::new(&spec.limits, &spec.processes);
-        let pool = Mutex::new(Pool::new(spec.processes.clone(), bounds, n_processors, Instant::now()));
+        let processes = growth::bounds(&spec, n_processors);
+        let bounds = Bounds::new(&spec.limits, &processes);
+        let pool = Mutex::new(Pool::new(processes, bounds, n_processors, Instant::now()));
         let (retired, last_error) = (AtomicBool::new(false), Mutex::new(None));
-        Arc::new(Self { id, spec, pool, main, retired, last_error, overload: Overload::default() })
+        let (overload, waiting) = (Overload::default(), Arc::new(Notify::new()));
+        let app = Arc::new(Self { id, spec, pool, main, retired, last_error, overload, waiting });
+        if app.spec.processes.growth == Growth::ByWaiting {
+            tokio::spawn(growth::keep_looking(Arc::downgrade(&app), Arc::clone(&app.waiting)));
+        }
+        app
     }
 
     /// Hands a request to a worker, or queues it; gives it back when too many wait.
@@ -146,11 +157,14 @@ impl App {
         let mut pool = self.pool.lock();
         let broken = pool.replace_broken();
         pool.take_touched(|port| sleepers.extend(port.channel.claim_sleeper()));
-        let may_need_rescue = pool.may_need_rescue();
+        let (may_need_rescue, needs_look) = (pool.may_need_rescue(), pool.needs_look());
         let want_worker = !broken.is_empty() && pool.want_worker();
         drop(pool);
         for sleeper in sleepers {
             sleeper.wake();
+        }
+        if needs_look {
+            self.waiting.notify_one();
         }
         for Broken { worker, reason } in broken {
             self.main.send(&FromRouter::KillWorker { app: self.id, worker, reason });
@@ -245,6 +259,12 @@ impl App {
 
     fn start_worker(&self) {
         self.main.send(&FromRouter::StartWorker { app: self.id });
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        self.waiting.notify_one();
     }
 }
 

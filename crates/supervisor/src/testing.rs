@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use corral_config::plan::{AppSpec, Isolation, Limits, PhpSpec, PhpTarget, Processes, RuntimeSpec};
+use corral_config::plan::{AppSpec, Growth, Isolation, Limits, PhpSpec, PhpTarget, Processes, RuntimeSpec};
 
 /// An application with two workers from `name=root`.
 pub(crate) fn spec(text: &str) -> AppSpec {
@@ -26,6 +26,7 @@ pub(crate) fn spec(text: &str) -> AppSpec {
             max: NonZeroU32::new(2).unwrap(),
             spare: 2,
             idle_timeout: Duration::from_secs(15),
+            growth: Growth::ByRequests,
         },
         limits: Limits::default(),
         runtime: RuntimeSpec::Php(php),

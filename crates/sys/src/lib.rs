@@ -9,6 +9,7 @@ pub mod isolation;
 pub mod landlock;
 pub mod linkage;
 pub mod listen;
+pub mod machine;
 pub mod memory;
 pub mod poll;
 pub mod process;

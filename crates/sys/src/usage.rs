@@ -17,6 +17,18 @@ fn anonymous_pages(statm: &str) -> Option<u64> {
     Some(resident.saturating_sub(shared))
 }
 
+/// Whether a process waits for something: its first thread, which does not want a processor then. False if it
+/// is gone or hidden.
+pub fn is_asleep(pid: u32) -> bool {
+    read(pid, "stat").is_some_and(|stat| is_state_asleep(&stat))
+}
+
+/// `pid (name) state …`; the name may hold anything.
+fn is_state_asleep(stat: &str) -> bool {
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    matches!(state, Some('S' | 'D'))
+}
+
 /// These files are short, and come in one piece.
 fn read(pid: u32, name: &str) -> Option<String> {
     let mut text = String::with_capacity(512);
@@ -45,6 +57,15 @@ mod tests {
         assert!(std::hint::black_box(&memory).iter().all(|byte| *byte == 1));
         // The kernel counts in batches for each processor.
         assert!(after > before + SIZE as u64 / 2, "{before} {after}");
+    }
+
+    #[test]
+    fn who_waits_is_asleep() {
+        assert!(is_state_asleep("1 (a) S 1"));
+        assert!(is_state_asleep("1 (a) R b) D 1"));
+        assert!(!is_state_asleep("1 (S) S) R 1"));
+        assert!(!is_state_asleep(""));
+        assert!(!is_asleep(u32::MAX));
     }
 
     #[test]

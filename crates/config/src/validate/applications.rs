@@ -101,9 +101,10 @@ pub(super) struct AppDraft {
 
 const COMMON: &[Member<AppDraft>] = &[
     Member::optional("type", STRING, |_, _, _| {}),
-    Member::optional("processes", INTEGER.or(OBJECT), |cx, field, draft| {
+    Member::<AppDraft>::optional("processes", INTEGER.or(OBJECT), |cx, field, draft| {
         draft.processes = read_processes(cx, field);
-    }),
+    })
+    .or_beyond_unit(STRING),
     Member::optional("limits", OBJECT, |cx, field, draft| {
         schema::read_nested(cx, field, &[LIMITS], &mut draft.limits);
     }),
@@ -123,8 +124,14 @@ const COMMON: &[Member<AppDraft>] = &[
 ];
 
 fn read_processes(cx: &mut Context<'_>, field: Field<'_>) -> Option<Processes> {
-    let Some(members) = field.value.as_object() else {
-        return count(cx, field).map(limits::static_processes);
+    let members = match field.value {
+        Value::Object(members) => members,
+        Value::String(text) if **text == *b"auto" => return Some(limits::automatic_processes()),
+        Value::String(_) => {
+            cx.problem("The \"processes\" string must be \"auto\".");
+            return None;
+        }
+        _ => return count(cx, field).map(limits::static_processes),
     };
     let mut processes = limits::dynamic_processes();
     schema::read_object(cx, members, &[PROCESSES], &mut processes);

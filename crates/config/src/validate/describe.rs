@@ -195,7 +195,7 @@ mod tests {
         check("routes.[].action.return", r#""integer""#);
         check("routes.[].action.share", r#"["string","array"]"#);
         check("routes.[].action.fallback.share", r#"["string","array"]"#);
-        check("applications.*.processes", r#"["integer","object"]"#);
+        check("applications.*.processes", r#"["integer","string","object"]"#);
         check("applications.*.processes.max", r#""integer""#);
         check("applications.*.targets.*.root", r#""string""#);
         check("settings.http.static.mime_types", r#""object""#);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, amount, count, integer, limit, seconds};
 use super::schema::{self, Field, INTEGER, Member, NUMBER, OBJECT};
-use crate::plan::{Limits, MemoryBounds, Processes};
+use crate::plan::{Growth, Limits, MemoryBounds, Processes};
 
 /// What applies when `processes` is not there.
 pub(super) fn one_process() -> Processes {
@@ -15,12 +15,20 @@ pub(super) fn one_process() -> Processes {
 
 /// Always this many.
 pub(super) fn static_processes(number: NonZeroU32) -> Processes {
-    Processes { max: number, spare: number.get(), idle_timeout: IDLE_TIMEOUT }
+    let growth = Growth::ByRequests;
+    Processes { max: number, spare: number.get(), idle_timeout: IDLE_TIMEOUT, growth }
 }
 
 /// The defaults of the object form: one process, started on demand.
 pub(super) fn dynamic_processes() -> Processes {
-    Processes { max: NonZeroU32::MIN, spare: 0, idle_timeout: IDLE_TIMEOUT }
+    let growth = Growth::ByRequests;
+    Processes { max: NonZeroU32::MIN, spare: 0, idle_timeout: IDLE_TIMEOUT, growth }
+}
+
+/// `"auto"`: as many as the work needs. One is started, and so tested, before there are requests.
+pub(super) fn automatic_processes() -> Processes {
+    let growth = Growth::ByWaiting;
+    Processes { max: MOST_AUTOMATIC, spare: 1, idle_timeout: AUTOMATIC_IDLE_TIMEOUT, growth }
 }
 
 pub(super) const PROCESSES: &[Member<Processes>] = &[
@@ -106,5 +114,10 @@ fn share(cx: &mut Context<'_>, field: Field<'_>) -> Option<u32> {
 
 /// Nobody waits for longer.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(MAX_SECONDS.unsigned_abs());
+
+/// No machine has more by itself.
+const MOST_AUTOMATIC: NonZeroU32 = NonZeroU32::new(512).expect("it is not zero");
+
+const AUTOMATIC_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);

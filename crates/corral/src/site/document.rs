@@ -1,5 +1,6 @@
 //! The configuration of a site that was found: the one that its user would write.
 
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -11,7 +12,8 @@ use super::{Kind, Scripts, Site};
 pub(crate) struct Choices<'a> {
     /// Address of the listener, as in a configuration.
     pub(crate) listen: &'a str,
-    pub(crate) n_workers: u32,
+    /// As many as the work needs unless given.
+    pub(crate) n_workers: Option<NonZeroU32>,
     /// php.ini settings.
     pub(crate) php_ini: &'a [(String, String)],
     /// Who runs the application, where that is not the daemon's user.
@@ -97,7 +99,8 @@ fn application(site: &Site, choices: &Choices<'_>) -> Value {
     if matches!(site.kind, Kind::FrontController { .. }) {
         targets.insert("front".to_owned(), json!({ "root": site.root, "script": "index.php" }));
     }
-    let mut application = json!({ "type": "php", "processes": choices.n_workers, "targets": targets });
+    let processes = choices.n_workers.map_or_else(|| json!("auto"), |n_workers| json!(n_workers));
+    let mut application = json!({ "type": "php", "processes": processes, "targets": targets });
     if let Some((user, group)) = choices.owner {
         application["user"] = user.into();
         application["group"] = group.into();
@@ -122,7 +125,7 @@ mod tests {
         let settings = [("memory_limit".to_owned(), "256M".to_owned())];
         let choices = Choices {
             listen: "127.0.0.1:8080",
-            n_workers: 4,
+            n_workers: NonZeroU32::new(4),
             php_ini: &settings,
             owner: Some(("alice", "users")),
         };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use corral_channel::message::{self, RequestHead};
 use corral_channel::{Bell, Flags, FrameHead, Kind, Lane, LaneReceiver, RequestId, Shape, Slot, WorkerPort};
-use corral_config::plan::{AppSpec, Isolation, Limits, PhpSpec, PhpTarget, Processes, RuntimeSpec};
+use corral_config::plan::{AppSpec, Growth, Isolation, Limits, PhpSpec, PhpTarget, Processes, RuntimeSpec};
 use corral_ipc::link::Link;
 use corral_ipc::message::{Exit, FromPrototype, ToPrototype, WorkerId};
 use corral_sys::spawn::Program;
@@ -149,6 +149,7 @@ impl App {
                 max: std::num::NonZeroU32::MIN,
                 spare: 1,
                 idle_timeout: Duration::from_secs(15),
+                growth: Growth::ByRequests,
             },
             limits: self.limits.clone(),
             runtime: RuntimeSpec::Php(self.php.clone()),

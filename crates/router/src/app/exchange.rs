@@ -113,7 +113,7 @@ impl LoopApp {
         entry.insert(Rc::clone(&shared));
         drop(entries);
         self.touched.set(true);
-        if let Err(refused) = self.app.submit(Request { lane: self.lane, id, payload }, now) {
+        if let Err(refused) = self.app.submit(Request { lane: self.lane, id, payload, arrived: now }, now) {
             buffers::give(refused.payload);
             self.fail(id, Failure::QueueFull);
         }

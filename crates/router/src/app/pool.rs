@@ -12,6 +12,7 @@
 
 mod bounds;
 mod broken;
+mod growth;
 mod run_time;
 mod watch;
 mod worker;
@@ -20,12 +21,14 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use corral_channel::{Lane, RequestId, SendError, Slot};
-use corral_config::plan::Processes;
+use corral_config::plan::{Growth, Processes};
 use corral_ipc::message::WorkerId;
 use slab::Slab;
 
 pub(crate) use self::bounds::Bounds;
 pub(crate) use self::broken::Broken;
+use self::growth::Growing;
+pub(crate) use self::growth::LOOK;
 use self::run_time::RunTime;
 pub(crate) use self::watch::{Condemned, Excess, Finding, Verdict};
 pub(crate) use self::worker::WorkerKey;
@@ -57,6 +60,8 @@ pub(crate) trait Port {
     fn is_started(&self, slot: Slot, request: &Request) -> bool;
     /// Tells the worker to leave once it has finished what it runs.
     fn quit(&mut self);
+    /// Whether the worker waits for the router to say something.
+    fn is_waiting(&self) -> bool;
     /// What the worker says that it runs.
     fn note(&self) -> Vec<u8>;
 }
@@ -70,6 +75,7 @@ pub(crate) struct Request {
     pub(crate) id: RequestId,
     /// The encoded head and the first piece of the body.
     pub(crate) payload: Vec<u8>,
+    pub(crate) arrived: Instant,
 }
 
 /// The workers of one application and the requests that wait for them.
@@ -96,6 +102,7 @@ pub(crate) struct Pool<P> {
     /// Processors that workers can run on.
     n_processors: usize,
     run_time: RunTime,
+    growing: Growing,
     now: Instant,
 }
 
@@ -139,6 +146,7 @@ impl<P: Port> Pool<P> {
             bounds,
             n_processors,
             run_time: RunTime::default(),
+            growing: Growing::default(),
             now,
         }
     }
@@ -246,6 +254,7 @@ impl<P: Port> Pool<P> {
     /// A worker that was asked for will not come. Returns the requests that nobody can serve now.
     pub(crate) fn worker_failed(&mut self) -> Vec<Request> {
         self.n_starting = self.n_starting.saturating_sub(1);
+        self.growing.pause(self.now);
         if self.n_starting > 0 || self.workers.iter().any(|(_, worker)| !worker.leaving) {
             return Vec::new();
         }
@@ -287,8 +296,15 @@ impl<P: Port> Pool<P> {
         let running = self.n_running();
         let max = self.processes.max.get();
         let room = running + self.n_starting < max && self.n_starting < self.processes.spare.max(1);
-        let needed = self.n_active().min(self.bounds.in_progress) > (running + self.n_starting) as usize
-            || (self.idle.len() as u32) + self.n_starting < self.processes.spare.min(max);
+        let n_active = self.n_active().min(self.bounds.in_progress);
+        let needed = match self.processes.growth {
+            Growth::ByRequests => {
+                n_active > (running + self.n_starting) as usize
+                    || (self.idle.len() as u32) + self.n_starting < self.processes.spare.min(max)
+            }
+            // Further ones are `grow`'s business.
+            Growth::ByWaiting => running + self.n_starting < self.processes.spare.max(n_active.min(1) as u32),
+        };
         let want = room && needed;
         if want {
             self.n_starting += 1;
@@ -298,12 +314,22 @@ impl<P: Port> Pool<P> {
 
     /// Tells workers to quit that were idle for too long.
     pub(crate) fn retire_idle(&mut self, now: Instant) {
-        while self.idle.len() > self.processes.spare as usize {
-            let index = self.idle[0];
+        while let Some(&index) = self.idle.first().filter(|_| self.has_too_many()) {
             if now.duration_since(self.workers[index].idle_since) < self.processes.idle_timeout {
                 return;
             }
             self.dismiss(index, now);
+            if self.processes.growth == Growth::ByWaiting {
+                return; // not all at once: they may be needed again soon
+            }
+        }
+    }
+
+    fn has_too_many(&self) -> bool {
+        let spare = self.processes.spare;
+        match self.processes.growth {
+            Growth::ByRequests => self.idle.len() > spare as usize,
+            Growth::ByWaiting => self.n_running() > spare,
         }
     }
 

@@ -28,6 +28,10 @@ impl Port for ChannelPort {
         let _ = self.channel.quit();
     }
 
+    fn is_waiting(&self) -> bool {
+        self.channel.is_asleep()
+    }
+
     fn note(&self) -> Vec<u8> {
         self.channel.note()
     }

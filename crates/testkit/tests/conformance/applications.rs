@@ -43,6 +43,7 @@ fn numbers_of_processes_are_checked() {
     let bench = Bench::new();
     for right in [
         json!(1),
+        json!("auto"),
         json!({}),
         json!({ "max": 3 }),
         json!({ "max": 2_147_483_647, "spare": 0 }),
@@ -61,6 +62,7 @@ fn numbers_of_processes_are_checked() {
     check(json!({ "spare": 2 }), "The \"spare\" number must be less than or equal to \"max\".");
     check(json!({ "idle_timeout": -1 }), "The \"idle_timeout\" number must not be negative.");
     check(json!({ "idle_timeout": 2_147_484 }), "The \"idle_timeout\" number must not exceed 2147483.");
+    check(json!("many"), "The \"processes\" string must be \"auto\".");
     check(json!({ "min": 1 }), "Unknown parameter \"min\".");
 }
 

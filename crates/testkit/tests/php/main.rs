@@ -5,4 +5,5 @@ mod environment;
 mod errors;
 mod limits;
 mod output;
+mod scaling;
 mod scripts;

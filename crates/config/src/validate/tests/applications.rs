@@ -1,7 +1,7 @@
 //! `applications`: what they become, and what is wrong with them.
 
 use super::{check_problems, config};
-use crate::plan::{AppSpec, PhpSpec, RuntimeSpec};
+use crate::plan::{AppSpec, Growth, PhpSpec, RuntimeSpec};
 
 /// The only application, whose members besides `type` and `root` are given.
 #[track_caller]
@@ -78,6 +78,17 @@ fn processes_have_two_forms() {
     assert_eq!(numbers(r#", "processes": {"spare": 1}"#), (1, 1));
     let limits = application(r#", "limits": {"timeout": 0, "requests": 0}"#).limits;
     assert_eq!((limits.timeout, limits.requests), (None, None));
+}
+
+#[test]
+fn processes_may_be_left_to_the_server() {
+    let processes = application(r#", "processes": "auto""#).processes;
+    assert_eq!((processes.growth, processes.spare), (Growth::ByWaiting, 1));
+    assert_eq!(application(r#", "processes": {}"#).processes.growth, Growth::ByRequests);
+    for wrong in ["many", "", "4"] {
+        let detail = "The \"processes\" string must be \"auto\".";
+        check_member("processes", &format!("{wrong:?}"), ("/processes", detail));
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use corral_config::plan::Limits;
 
 use super::*;
 
+mod growth;
 mod limits;
 
 const N_PROCESSORS: usize = 1;
@@ -25,6 +26,7 @@ struct Memory {
     slots: HashMap<usize, u32>,
     started: HashSet<u32>,
     quit: bool,
+    waiting: bool,
     full: bool,
     /// A worker has written over its positions.
     corrupt: bool,
@@ -67,6 +69,10 @@ impl Port for FakePort {
         self.0.borrow_mut().quit = true;
     }
 
+    fn is_waiting(&self) -> bool {
+        self.0.borrow().waiting
+    }
+
     fn note(&self) -> Vec<u8> {
         b"a script".to_vec()
     }
@@ -89,12 +95,17 @@ impl Scene {
     }
 
     fn bounded(n_workers: u32, max: u32, spare: u32, limits: &Limits) -> Self {
-        let now = Instant::now();
         let processes = Processes {
             max: NonZeroU32::new(max).expect("tests ask for at least one"),
             spare,
             idle_timeout: Duration::from_secs(1),
+            growth: Growth::ByRequests,
         };
+        Self::with(n_workers, processes, limits)
+    }
+
+    fn with(n_workers: u32, processes: Processes, limits: &Limits) -> Self {
+        let now = Instant::now();
         let bounds = Bounds::new(limits, &processes);
         let pool = Pool::new(processes, bounds, N_PROCESSORS, now);
         let mut scene = Self { pool, ports: Vec::new(), keys: Vec::new(), now, log: Vec::new() };
@@ -124,7 +135,8 @@ impl Scene {
         let lane = Lane(0);
         match words[0] {
             "submit" => {
-                let request = Request { lane, id: RequestId(number(1)), payload: Vec::new() };
+                let request =
+                    Request { lane, id: RequestId(number(1)), payload: Vec::new(), arrived: self.now };
                 if self.pool.submit(request, self.now).is_err() {
                     self.log.push(format!("refused {}", number(1)));
                 }
@@ -178,10 +190,27 @@ impl Scene {
                     self.log.push(format!("{verdict:?} {pid}"));
                 }
             }
+            "waits" => self.ports[number(1) as usize].0.borrow_mut().waiting = true,
+            "look" => self.look(&words[1..]),
             "retire" => self.pool.retire_idle(self.now),
+            "+5ms" => self.now += Duration::from_millis(5),
             "+20ms" => self.now += Duration::from_millis(20),
             "+2s" => self.now += Duration::from_secs(2),
             other => panic!("no such step: {other}"),
+        }
+    }
+
+    /// Two looks at the workers, of which these sleep as far as the system knows.
+    fn look(&mut self, asleep: &[&str]) {
+        let asleep: Vec<u32> = asleep.iter().map(|worker| worker.parse().expect("a number")).collect();
+        for _ in 0..2 {
+            self.now += LOOK;
+            let Some(candidates) = self.pool.survey(self.now) else { return };
+            let ids = candidates.into_iter().map(|(worker, _)| worker);
+            let asleep: Vec<_> = ids.filter(|worker| asleep.contains(&worker.0)).collect();
+            if self.pool.grow(&asleep, self.now) {
+                self.log.push("grows".to_owned());
+            }
         }
     }
 

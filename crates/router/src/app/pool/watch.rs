@@ -130,7 +130,7 @@ impl<P: Port> Worker<P> {
     }
 
     /// For how long the first request in its hands has been seen to run.
-    fn time_of_running(&mut self, now: Instant) -> Option<Duration> {
+    pub(super) fn time_of_running(&mut self, now: Instant) -> Option<Duration> {
         let held = self.held.first_mut()?;
         if held.running_since.is_none() && self.port.is_started(held.slot, &held.request) {
             held.running_since = Some(now);

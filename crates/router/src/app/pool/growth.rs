@@ -1,0 +1,115 @@
+//! When an application with `"processes": "auto"` gets one more worker: when a request has waited for some time,
+//! and one more would get something done.
+//!
+//! That is so while fewer workers than there are processors want one. A worker that sleeps in the middle
+//! of a request (for a database, say) wants none; one that computes does, and a further one would only take
+//! turns with it. One that computes for long does not count either: short requests shall not wait for it.
+//!
+//! Whoever asks reads outside of the lock what the system says about workers, hence the two steps.
+
+use std::time::{Duration, Instant};
+
+use corral_config::plan::Growth;
+use corral_ipc::message::WorkerId;
+
+use super::worker::Worker;
+use super::{Pool, Port};
+
+/// How long after a request began to wait, and then how often, it is looked at.
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
+
+/// A shorter wait costs less than a worker.
+const WAIT: Duration = Duration::from_millis(5);
+
+/// What runs for longer holds up others, whatever it does.
+const LONG: Duration = Duration::from_millis(100);
+
+/// Looks, one after the other, that have to say the same: one may find a script that sleeps for a moment.
+const N_LOOKS: u32 = 2;
+
+/// How long nothing more is tried after a worker could not be started.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What was seen so far.
+#[derive(Debug, Default)]
+pub(super) struct Growing {
+    /// Looks that found that one more worker would help.
+    n_looks: u32,
+    not_before: Option<Instant>,
+}
+
+impl Growing {
+    pub(super) fn pause(&mut self, now: Instant) {
+        self.not_before = Some(now + PAUSE);
+    }
+}
+
+impl<P: Port> Pool<P> {
+    /// Whether requests wait and somebody has to look after them.
+    pub(crate) fn needs_look(&self) -> bool {
+        self.processes.growth == Growth::ByWaiting
+            && self.idle.is_empty()
+            && !(self.queue.is_empty() && self.ahead.is_empty())
+    }
+
+    /// The first step: the workers of which has to be known whether they sleep. `None` when nobody need
+    /// look again until more requests come.
+    pub(crate) fn survey(&mut self, now: Instant) -> Option<Vec<(WorkerId, u32)>> {
+        let running: Vec<_> = self.workers.iter_mut().filter_map(|(_, worker)| worker.survey(now)).collect();
+        if !self.needs_look() {
+            self.growing.n_looks = 0;
+            return None;
+        }
+        Some(if self.is_late(now) { running } else { Vec::new() })
+    }
+
+    /// The second step, with those of the workers that sleep: whether to start one more, which counts as
+    /// starting from then on.
+    pub(crate) fn grow(&mut self, asleep: &[WorkerId], now: Instant) -> bool {
+        if self.n_starting > 0 || self.growing.not_before.is_some_and(|then| now < then) {
+            return false;
+        }
+        let helps = self.is_late(now) && self.has_room() && self.has_processors(asleep, now);
+        self.growing.n_looks = if helps { self.growing.n_looks + 1 } else { 0 };
+        let grows = self.growing.n_looks >= N_LOOKS;
+        if grows {
+            self.growing.n_looks = 0;
+            self.n_starting += 1;
+        }
+        grows
+    }
+
+    fn has_room(&self) -> bool {
+        self.idle.is_empty()
+            && self.n_running() < self.processes.max.get()
+            && self.n_held < self.bounds.in_progress
+    }
+
+    /// Whether fewer workers than there are processors want one.
+    fn has_processors(&mut self, asleep: &[WorkerId], now: Instant) -> bool {
+        let workers = self.workers.iter_mut().filter(|(_, worker)| !worker.leaving);
+        let wanting = workers
+            .filter_map(|(_, worker)| (!asleep.contains(&worker.id)).then(|| worker.time_of_running(now)))
+            .filter(|elapsed| elapsed.is_none_or(|elapsed| elapsed < LONG));
+        wanting.count() < self.n_processors
+    }
+
+    /// Whether a request has waited for too long.
+    fn is_late(&self, now: Instant) -> bool {
+        let queued = self.queue.front().map(|request| request.arrived);
+        let ahead = self.ahead.iter().find_map(|&(holder, lane, id)| {
+            let worker = self.workers.get(holder)?;
+            let held = &worker.held[worker.position(lane, id).filter(|&position| position > 0)?];
+            Some(held.request.arrived)
+        });
+        queued.into_iter().chain(ahead).any(|arrived| now.saturating_duration_since(arrived) >= WAIT)
+    }
+}
+
+impl<P: Port> Worker<P> {
+    /// Its process, if it runs a request and does not wait for the router meanwhile.
+    fn survey(&mut self, now: Instant) -> Option<(WorkerId, u32)> {
+        self.time_of_running(now)?;
+        (!self.port.is_waiting()).then_some((self.id, self.pid))
+    }
+}

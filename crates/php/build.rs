@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "corral_filter.c",
     "corral_functions.c",
     "corral_module.c",
     "corral_request.c",
     "corral_sapi.c",
+    "corral_trace.c",
     "corral_variables.c",
 ];
 

@@ -7,7 +7,8 @@
  *
  * Ownership: every pointer passed in either direction is borrowed for the duration of the call
  * unless its comment says otherwise. Handles that end in `_h` are owned by whoever received them.
- * One thread uses this interface: the one that called corral_module_start().
+ * One thread uses this interface: the one that called corral_module_start(). Functions that others may
+ * call say so.
  */
 #ifndef CORRAL_SAPI_H
 #define CORRAL_SAPI_H
@@ -60,6 +61,8 @@ typedef struct {
     size_t (*read)(void *call, char *buffer, size_t len);
     /* The response is complete; the script goes on. */
     void (*finish)(void *call);
+    /* Where the script is, innermost call first: the answer to corral_trace_ask(). */
+    void (*trace)(void *call, const char *text, size_t len);
 } corral_host_t;
 
 /* What has to be known before PHP starts. Everything is copied, but for `host`. */
@@ -135,6 +138,16 @@ void corral_module_stop(void);
 
 /* To be called first in a forked child. */
 void corral_module_forked(void);
+
+/* Makes corral_trace_ask() possible, in the thread that runs requests. Once in a process. */
+void corral_trace_prepare(void);
+
+/* From any thread: the running script shall say where it is as soon as it can. Changes nothing else,
+ * and is void if no script runs. PHP must not be about to end. */
+void corral_trace_ask(void);
+
+/* Keeps signals from the calling thread: they are for the one that runs requests. */
+void corral_trace_be_quiet(void);
 
 /* Puts a setting in force and decides who may change it. 0, or -1 when PHP refused it. */
 int corral_setting_apply(corral_slice_t name, corral_slice_t value, corral_setting_mode_t mode);

@@ -12,9 +12,10 @@ use corral_worker::Exchange;
 use smallvec::SmallVec;
 
 use crate::ffi::{Field, Host, Slice, Written};
+use crate::slow;
 
 /// Given to PHP at its start.
-pub(crate) static HOST: Host = Host { head, write, flush, read, finish };
+pub(crate) static HOST: Host = Host { head, write, flush, read, finish, trace };
 
 /// The running request as the callbacks see it.
 pub(crate) struct Call<'a> {
@@ -145,4 +146,12 @@ unsafe extern "C" fn finish(call: *mut c_void) {
     // SAFETY: called by the shim with the running request's pointer.
     let call = unsafe { call_of(call) };
     call.run((), |call| call.exchange.finish());
+}
+
+unsafe extern "C" fn trace(call: *mut c_void, text: *const c_char, len: usize) {
+    // SAFETY: called by the shim with the running request's pointer.
+    let call = unsafe { call_of(call) };
+    // SAFETY: the shim passes its own buffer, which nobody changes during the call.
+    let text = unsafe { bytes(text, len) };
+    call.run((), |_| slow::report(text));
 }

@@ -64,6 +64,7 @@ pub(crate) struct Host {
     pub(crate) flush: unsafe extern "C" fn(*mut c_void),
     pub(crate) read: unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> usize,
     pub(crate) finish: unsafe extern "C" fn(*mut c_void),
+    pub(crate) trace: unsafe extern "C" fn(*mut c_void, *const c_char, usize),
 }
 
 /// `corral_options_t`
@@ -126,6 +127,9 @@ unsafe extern "C" {
     pub(crate) fn corral_module_start(options: *const Options) -> c_int;
     pub(crate) fn corral_module_stop();
     pub(crate) fn corral_module_forked();
+    pub(crate) fn corral_trace_prepare();
+    pub(crate) fn corral_trace_ask();
+    pub(crate) fn corral_trace_be_quiet();
     pub(crate) fn corral_setting_apply(name: Slice, value: Slice, mode: SettingMode) -> c_int;
     pub(crate) fn corral_opcache_active() -> c_int;
     pub(crate) fn corral_string_new(text: Slice) -> *mut OpaqueString;

@@ -12,6 +12,7 @@ mod request;
 mod runtime;
 mod settings;
 mod site;
+mod slow;
 
 use std::process::ExitCode;
 

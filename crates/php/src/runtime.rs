@@ -1,5 +1,7 @@
 //! The PHP runtime: one request at a time.
 
+use std::time::Duration;
+
 use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, RuntimeSpec};
@@ -10,12 +12,17 @@ use crate::ffi::{self, Outcome};
 use crate::module::Module;
 use crate::request::{self, Scratch};
 use crate::site::{Chosen, Resolved, Site};
+use crate::slow::SlowLog;
 
 /// PHP with the targets of one application. Fields are dropped in this order: the strings of the
 /// sites must go before PHP does.
 pub(crate) struct PhpRuntime {
     sites: Vec<Site>,
     scratch: Scratch,
+    /// `limits.slow`
+    slow: Option<Duration>,
+    /// In a worker, if there is that limit.
+    slow_log: Option<SlowLog>,
     module: Module,
 }
 
@@ -32,13 +39,15 @@ impl PhpRuntime {
             Site::open(&module, target).with_context(|| format!("prepare application \"{name}\""))
         };
         let sites = php.targets.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(Box::new(Self { sites, scratch: Scratch::default(), module }))
+        let slow = spec.limits.slow;
+        Ok(Box::new(Self { sites, scratch: Scratch::default(), slow, slow_log: None, module }))
     }
 }
 
 impl Runtime for PhpRuntime {
     fn forked(&mut self) {
         self.module.forked();
+        self.slow_log = self.slow.and_then(SlowLog::start);
     }
 
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
@@ -49,7 +58,9 @@ impl Runtime for PhpRuntime {
         match site.resolve(&self.module, request.head.path) {
             Resolved::Run(chosen) => {
                 exchange.note(&chosen.script.label);
+                self.slow_log.as_ref().inspect(|log| log.begin());
                 run(request, &chosen, &mut self.scratch, exchange);
+                self.slow_log.as_ref().inspect(|log| log.end());
             }
             Resolved::Folder => {
                 let location = request::folder_location(request);

@@ -106,6 +106,74 @@ fn a_slow_request_is_logged_once() {
     assert!(says_all, "{lines:?}");
 }
 
+/// Computes for as long as it is told.
+const BUSY: &str = "function inner($end) { while (microtime(true) < $end) {} }
+class A { static function outer($end) {
+inner($end); } }
+A::outer(microtime(true) + 1.6); echo 'x';";
+
+/// Options: applications.{N}.limits.slow
+#[test]
+fn a_slow_script_says_where_it_is() {
+    let (site, server) = with_limits(1, json!({ "slow": 1 }), &[("busy.php", BUSY)]);
+    server.get("/busy.php").expect(200).expect_body("x");
+    let pid = server.get("/ok.php").expect(200).text();
+    let file = site.path("busy.php").display().to_string();
+    server.expect_log(&format!("slow: process {pid} is after 1."));
+    server.expect_log(&format!("s at inner() {file}:1 < A::outer() {file}:3 < {file}:4"));
+    assert_eq!(server.log().matches("s at ").count(), 1, "once for a request");
+    server.get("/busy.php").expect(200);
+    eventually("the next one, too", || (server.log().matches("s at ").count() == 2).then_some(()));
+}
+
+/// Options: applications.{N}.limits.slow
+#[test]
+fn a_script_that_waits_is_not_woken_to_say_where_it_is() {
+    let code =
+        "$begun = microtime(true); $left = sleep(2); echo $left, ' ', round(microtime(true) - $begun);";
+    let (_site, server) = with_limits(1, json!({ "slow": 1 }), &[("wait.php", code)]);
+    server.get("/wait.php").expect(200).expect_body("0 2");
+    server.expect_log("is after 2.");
+    server.expect_log("wait.php:1");
+}
+
+/// Options: applications.{N}.limits.slow
+#[test]
+fn endless_recursion_has_a_short_backtrace() {
+    let code =
+        "function f($n, $end) { if ($n > 0) { f($n - 1, $end); } else { while (microtime(true) < $end) {} } }
+f(10000, microtime(true) + 1.6); echo 'x';";
+    let (_site, server) = with_limits(1, json!({ "slow": 1 }), &[("deep.php", code)]);
+    server.get("/deep.php").expect(200).expect_body("x");
+    server.expect_log(" < ...");
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains("s at f()")).expect("it was logged");
+    assert!(line.len() < 4096, "{}", line.len());
+}
+
+/// Options: applications.{N}.limits.slow
+#[test]
+fn scripts_say_where_they_are_although_system_calls_are_bounded() {
+    let site =
+        site().file("index.php", "<?php $end = microtime(true) + 1.6; while (microtime(true) < $end) {}");
+    let app = php_app(&site)
+        .with("isolation", json!({ "seccomp": "default" }))
+        .with("limits", json!({ "slow": 1 }));
+    let server = daemon().application(app).start();
+    server.get("/").expect(200);
+    server.expect_log("index.php:1");
+}
+
+/// Options: applications.{N}.limits.slow
+#[test]
+fn only_workers_with_the_limit_have_a_thread_for_it() {
+    for (limits, expect) in [(json!({}), "1"), (json!({ "slow": 1 }), "2")] {
+        let count = "echo count(glob('/proc/self/task/*'));";
+        let (_site, server) = with_limits(1, limits, &[("threads.php", count)]);
+        server.get("/threads.php").expect(200).expect_body(expect);
+    }
+}
+
 /// Options: applications.{N}.limits.queue
 #[test]
 fn more_than_may_wait_are_refused_at_once() {

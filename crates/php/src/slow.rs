@@ -1,0 +1,105 @@
+//! Has requests that run for longer than `limits.slow` say in the log where they are.
+//!
+//! A thread of the worker asks them (`shim/corral_trace.c`): the signal of a timer would end `sleep()` and other
+//! waits of the script early. It sleeps while no request runs, and is there only if the limit is.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use corral_worker::complain;
+
+use crate::ffi;
+
+static STATE: Mutex<State> = Mutex::new(State { begun: None, number: 0, asked: 0, sleeps: false });
+
+/// A request has begun, for a thread that waits for one.
+static BEGUN: Condvar = Condvar::new();
+
+struct State {
+    /// When the running request has begun.
+    begun: Option<Instant>,
+    /// Of the running request, or the last one.
+    number: u64,
+    /// The last request that was asked.
+    asked: u64,
+    /// The thread waits for a request.
+    sleeps: bool,
+}
+
+/// Tells the thread about requests.
+pub(crate) struct SlowLog {
+    _private: (),
+}
+
+impl SlowLog {
+    /// Starts the thread, in the thread that runs requests. Without it there are no traces.
+    pub(crate) fn start(limit: Duration) -> Option<Self> {
+        // SAFETY: PHP is started in this thread, no request runs, and this is called once in a worker.
+        unsafe { ffi::corral_trace_prepare() };
+        let thread = std::thread::Builder::new().name("slow log".to_owned()).stack_size(STACK_SIZE);
+        match thread.spawn(move || watch(limit)) {
+            Ok(_) => Some(Self { _private: () }),
+            Err(error) => {
+                complain(format_args!("slow requests get no backtraces: start a thread: {error}"));
+                None
+            }
+        }
+    }
+
+    pub(crate) fn begin(&self) {
+        let mut state = lock();
+        state.begun = Some(Instant::now());
+        state.number += 1;
+        if std::mem::take(&mut state.sleeps) {
+            BEGUN.notify_one();
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        lock().begun = None;
+    }
+}
+
+/// The running request says where it is, unless it is another one than was asked.
+pub(crate) fn report(trace: &[u8]) {
+    let state = lock();
+    if let Some(begun) = state.begun.filter(|_| state.asked == state.number) {
+        let (pid, elapsed) = (std::process::id(), begun.elapsed().as_secs_f64());
+        complain(format_args!(
+            "slow: process {pid} is after {elapsed:.1} s at {}",
+            String::from_utf8_lossy(trace)
+        ));
+    }
+}
+
+fn watch(limit: Duration) {
+    // SAFETY: changes the mask of this thread alone.
+    unsafe { ffi::corral_trace_be_quiet() };
+    let mut state = lock();
+    loop {
+        let running = state.begun.filter(|_| state.asked != state.number);
+        let left = running.map(|begun| limit.saturating_sub(begun.elapsed()));
+        state = match left {
+            None => {
+                state.sleeps = true;
+                BEGUN.wait(state).unwrap_or_else(PoisonError::into_inner)
+            }
+            Some(Duration::ZERO) => {
+                state.asked = state.number;
+                // SAFETY: `corral_trace_prepare` was called before this thread was started, and PHP does not end
+                // while a request runs, which cannot end while the state is locked.
+                unsafe { ffi::corral_trace_ask() };
+                state
+            }
+            Some(left) => BEGUN.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+        };
+    }
+}
+
+/// The state is whole whenever somebody could have panicked.
+fn lock() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The thread calls next to nothing.
+const STACK_SIZE: usize = 64 * 1024;

@@ -15,6 +15,8 @@ use crate::pattern::PatternSet;
 pub struct Settings {
     /// How HTTP is spoken with clients.
     pub http: HttpSettings,
+    /// What all clients together may take.
+    pub limits: ServerLimits,
     /// Event loops of the router; `None` means one for each processor.
     pub listen_threads: Option<NonZeroU32>,
     /// JavaScript modules that templates can use, each once.
@@ -25,6 +27,23 @@ pub struct Settings {
     pub log: LogSettings,
     /// Where spans of requests are sent, if anywhere.
     pub telemetry: Option<TelemetrySettings>,
+}
+
+/// `settings.limits`: what all clients together may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerLimits {
+    /// Client connections at a time; `None` means as many as there are descriptors for.
+    pub connections: Option<NonZeroU32>,
+    /// Those of one client address; `None` means any number.
+    pub connections_per_address: Option<NonZeroU32>,
+    /// Bytes of memory for the bodies of requests and responses that wait for somebody.
+    pub buffered_bytes: u64,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self { connections: None, connections_per_address: None, buffered_bytes: 32 << 20 }
+    }
 }
 
 /// `settings.js_limits`: what the scripts of one event loop may take.

@@ -7,12 +7,17 @@ use crate::reply::object;
 
 /// The whole object.
 pub(crate) fn value(status: &Status, modules: &[Module]) -> Value {
-    let connections = object([
+    let mut connections = object([
         ("accepted", Value::from(status.accepted)),
         ("active", Value::from(status.active)),
         ("idle", Value::from(status.idle)),
         ("closed", Value::from(status.closed)),
     ]);
+    if let Value::Object(members) = &mut connections
+        && status.refused > 0
+    {
+        members.insert(Bytes::from("refused"), Value::from(status.refused));
+    }
     let applications =
         status.applications.iter().map(|app| (Bytes::from(app.name.as_str()), application(app)));
     let mut value = object([

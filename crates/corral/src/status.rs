@@ -45,7 +45,7 @@ pub(crate) fn render(status: &Value) -> String {
     let mut text = String::new();
     let connections = &status["connections"];
     // Writing to a string cannot fail.
-    let _ = writeln!(
+    let _ = write!(
         text,
         "connections   {} active, {} idle, {} accepted, {} closed",
         number(&connections["active"]),
@@ -53,6 +53,10 @@ pub(crate) fn render(status: &Value) -> String {
         number(&connections["accepted"]),
         number(&connections["closed"])
     );
+    let _ = match number(&connections["refused"]) {
+        0 => writeln!(text),
+        n => writeln!(text, ", {n} refused"),
+    };
     let _ = writeln!(text, "requests      {}", number(&status["requests"]["total"]));
     for (language, module) in members(&status["modules"]) {
         let versions: Vec<_> = match module {
@@ -97,7 +101,7 @@ mod tests {
     fn figures_are_in_words() {
         let status = json!({
             "modules": {"php": [{"version": "8.4.1"}, {"version": "8.2.29"}]},
-            "connections": {"accepted": 10, "active": 1, "idle": 2, "closed": 7},
+            "connections": {"accepted": 10, "active": 1, "idle": 2, "closed": 7, "refused": 3},
             "requests": {"total": 33},
             "applications": {
                 "blog": {
@@ -108,7 +112,7 @@ mod tests {
             }
         });
         let expected = "\
-connections   1 active, 2 idle, 10 accepted, 7 closed
+connections   1 active, 2 idle, 10 accepted, 7 closed, 3 refused
 requests      33
 module        php 8.4.1, 8.2.29
 application   blog: 0 processes running, 1 starting, 0 idle; 4 requests active

@@ -17,13 +17,19 @@ use rustls::ServerConfig;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Notify;
 
+use crate::admission::Place;
+use crate::clock::Millis;
 use crate::connection::{self, Connection};
 use crate::event_loop::{Countdown, EventLoop};
 use crate::generation::LoopGeneration;
 use crate::io::{Socket, Stream};
+use crate::prelude::Shown;
 
 /// Pause after the system refused a connection for want of descriptors or memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
+
+/// Connections of one event loop that are told at a time why they are refused.
+const MOST_REFUSING: usize = 64;
 
 /// No accept queue is longer: who connects after the listener was closed must not keep it open.
 const LONGEST_QUEUE: usize = 65_536;
@@ -61,6 +67,16 @@ pub(crate) struct SlotSettings {
 impl SlotSettings {
     pub(crate) fn listener(&self) -> &Listener {
         &self.generation.config.listeners[self.listener]
+    }
+
+    /// Whether connections begin with something else than a request.
+    pub(crate) fn has_prelude(&self) -> bool {
+        self.tls().is_some() || self.listener().proxy_protocol.is_some()
+    }
+
+    /// Whether the connection will begin with a header that names the client.
+    fn will_name_client(&self, peer: Option<SocketAddr>) -> bool {
+        self.listener().proxy_protocol.as_ref().is_some_and(|source| source.matches(peer))
     }
 
     /// What is needed to speak TLS, if it is to be spoken.
@@ -118,26 +134,97 @@ pub(crate) async fn run(event_loop: Rc<EventLoop>, acceptor: Acceptor, slot: Rc<
             () = slot.closing.notified() => break,
         };
         match accepted {
-            Ok((socket, peer)) => serve(&event_loop, &slot, socket, peer),
-            Err(error) if is_transient(&error) => {}
-            Err(error) => {
-                tracing::warn!("accept a connection: {error}");
-                tokio::time::sleep(EXHAUSTED_PAUSE).await;
+            Ok((socket, peer)) => {
+                let place = place(&event_loop, &slot).await;
+                serve(&event_loop, &slot, socket, peer, place);
             }
+            Err(error) if is_transient(&error) => {}
+            Err(error) => recover(&event_loop, &error).await,
         }
     }
     for _ in 0..LONGEST_QUEUE {
         let Some((socket, peer)) = acceptor.accept_now().await else { break };
-        serve(&event_loop, &slot, socket, peer);
+        serve(&event_loop, &slot, socket, peer, event_loop.admission.enter());
     }
     drop(acceptor);
     drop(slot.released.take());
 }
 
-fn serve(event_loop: &Rc<EventLoop>, slot: &Rc<Slot>, socket: Socket, peer: Option<SocketAddr>) {
+/// A place for a connection. While there is none, others wait in the queue of the socket, and connections that wait for
+/// a request make room.
+async fn place(event_loop: &EventLoop, slot: &Slot) -> Place {
+    let admission = &event_loop.admission;
+    if let Some(place) = admission.try_enter() {
+        return place;
+    }
+    if let Some(unsaid) = admission.complaints.full.admit(Millis::of(event_loop.deadlines.now())) {
+        let most = admission.most();
+        tracing::warn!(
+            "there are {most} connections (settings.limits.connections): idle ones are closed, new ones wait{unsaid}"
+        );
+    }
+    let make_room = || event_loop.deadlines.expire_oldest_idle() > 0;
+    tokio::select! {
+        biased;
+        place = admission.wait(event_loop.lane(), make_room) => place,
+        () = slot.closing.notified() => admission.enter(),
+    }
+}
+
+/// The system is short of something: connections that wait for a request give some of it back.
+async fn recover(event_loop: &EventLoop, error: &io::Error) {
+    let complaints = &event_loop.admission.complaints;
+    if let Some(unsaid) = complaints.exhausted.admit(Millis::of(event_loop.deadlines.now())) {
+        tracing::warn!("accept a connection: {error}; idle connections are closed{unsaid}");
+    }
+    event_loop.deadlines.expire_oldest_idle();
+    tokio::time::sleep(EXHAUSTED_PAUSE).await;
+}
+
+fn serve(
+    event_loop: &Rc<EventLoop>,
+    slot: &Rc<Slot>,
+    socket: Socket,
+    peer: Option<SocketAddr>,
+    mut place: Place,
+) {
     event_loop.counters.accepted.add(1);
-    let connection = Connection::new(Rc::clone(event_loop), Rc::clone(slot), Stream::new(socket), peer);
+    let settings = slot.settings();
+    let is_refused = !settings.will_name_client(peer) && !admit(event_loop, &settings, peer, &mut place);
+    // In a flood nobody is told why.
+    if is_refused && (settings.tls().is_some() || Rc::strong_count(&event_loop.refusing) > MOST_REFUSING) {
+        event_loop.counters.closed.add(1);
+        return;
+    }
+    let stream = Stream::new(socket);
+    let mut connection = Connection::new(Rc::clone(event_loop), Rc::clone(slot), stream, peer, place);
+    if is_refused {
+        connection.refuse();
+    }
     tokio::task::spawn_local(connection::run(Box::new(connection)));
+}
+
+/// Whether the client may have one more connection. Proxies that are trusted to name their clients may have any number.
+pub(crate) fn admit(
+    event_loop: &EventLoop,
+    settings: &SlotSettings,
+    peer: Option<SocketAddr>,
+    place: &mut Place,
+) -> bool {
+    let Some(address) = peer else { return true };
+    let listener = settings.listener();
+    if listener.forwarded.iter().any(|rule| rule.source.matches(peer)) || place.claim(address.ip()) {
+        return true;
+    }
+    event_loop.counters.refused.add(1);
+    let complaints = &event_loop.admission.complaints;
+    if let Some(unsaid) = complaints.refused.admit(Millis::of(event_loop.deadlines.now())) {
+        tracing::warn!(
+            "{}: refused, its address has too many connections (settings.limits.connections_per_address){unsaid}",
+            Shown(peer)
+        );
+    }
+    false
 }
 
 /// The client was gone before it was accepted: nobody's fault and nothing to wait for.

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::app::{App, Exchange, Failure, Piece, RequestBody};
 use crate::body::{BodyError, Stored};
+use crate::buffered::Held;
 use crate::connection::Connection;
 use crate::deadline::Elapsed;
 use crate::telemetry::TRACEPARENT;
@@ -36,7 +37,7 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) ->
         return tx.send_error(431).await;
     }
     let exchange = app.begin(payload, body.rest, tx.connection.now());
-    let answered = relay(tx, &exchange, &app.app).await;
+    let answered = relay(tx, &exchange, &app.app, body.held).await;
     drop(exchange);
     answered
 }
@@ -44,7 +45,8 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) ->
 /// The request's body. What answers in the place of an error gets none, because somebody may have had it already.
 async fn receive(tx: &mut Transaction<'_>) -> Result<Stored, BodyError> {
     if tx.answers_error() {
-        return Ok(Stored { len: 0, inline: Vec::new(), rest: RequestBody::Complete });
+        let held = Held::default();
+        return Ok(Stored { len: 0, inline: Vec::new(), rest: RequestBody::Complete, held });
     }
     let rules = tx.rules();
     let Transaction { incoming, connection, rest, .. } = tx;
@@ -121,35 +123,39 @@ impl AddressText {
     }
 }
 
-/// Passes the answer on.
-async fn relay(tx: &mut Transaction<'_>, exchange: &Exchange, app: &App) -> Result<(), Gone> {
-    let payload = match next_piece(tx, exchange).await? {
+/// Passes the answer on. What the request's body has `held` waits no longer when there is one.
+async fn relay(tx: &mut Transaction<'_>, exchange: &Exchange, app: &App, held: Held) -> Result<(), Gone> {
+    let first = next_piece(tx, exchange).await?;
+    drop(held);
+    let payload = match first {
         Ok(Piece::Head(payload)) => payload,
         Ok(Piece::Data(_) | Piece::End) => return fail(tx, app, &Failure::NoResponse).await,
         Err(failure) => return fail(tx, app, &failure).await,
     };
-    let relayed = match message::decode_response(&payload) {
+    let (writer, body_start) = match message::decode_response(&payload) {
         Ok((view, body_start)) => {
-            relay_response(tx, exchange, &view, &payload[body_start..], &app.spec.name).await
+            let first = &payload[body_start..];
+            (open(tx, exchange, &view, first), body_start)
         }
         Err(error) => {
             tracing::error!("\"{}\": the response is malformed: {error}", app.spec.name);
-            tx.send_error(503).await
+            buffers::give(payload);
+            return tx.send_error(503).await;
         }
     };
-    buffers::give(payload);
-    relayed
+    let Some(writer) = writer else { return Ok(()) };
+    send_body(tx, exchange, writer, payload, body_start, &app.spec.name).await
 }
 
-async fn relay_response(
+/// Opens the reply; none when another action is to stand in for an error.
+fn open(
     tx: &mut Transaction<'_>,
     exchange: &Exchange,
     view: &ResponseView<'_>,
     first: &[u8],
-    app: &str,
-) -> Result<(), Gone> {
+) -> Option<Writer> {
     if tx.intercepts(view.status) {
-        return Ok(());
+        return None;
     }
     let announced = take_fields(tx, view);
     let complete = exchange.has_ended().then(|| first.len() as u64 + exchange.n_stored());
@@ -158,8 +164,7 @@ async fn relay_response(
         Some(length) if !(tx.is_head() && length == 0) => Some(length),
         _ => announced,
     };
-    let writer = tx.open(view.status, length);
-    send_body(tx, exchange, writer, first, app).await
+    Some(tx.open(view.status, length))
 }
 
 /// Sends the head with what is there of the body, then the rest as it comes.
@@ -167,13 +172,20 @@ async fn send_body(
     tx: &mut Transaction<'_>,
     exchange: &Exchange,
     mut writer: Writer,
-    first: &[u8],
+    payload: Vec<u8>,
+    body_start: usize,
     app: &str,
 ) -> Result<(), Gone> {
+    let first = &payload[body_start..];
     if exchange.has_ended() && exchange.n_stored() == 0 {
-        return writer.finish(tx, first).await;
+        let sent = writer.finish(tx, first).await;
+        buffers::give(payload);
+        return sent;
     }
-    writer.send(tx, first).await?;
+    let sent = writer.send(tx, first).await;
+    // The client may take long for the rest.
+    buffers::give(payload);
+    sent?;
     loop {
         let piece = match exchange.try_next_piece() {
             Some(piece) => piece,

@@ -11,6 +11,7 @@ use corral_http::request::Framing;
 use corral_http::response::CONTINUE;
 
 use crate::app::RequestBody;
+use crate::buffered::Held;
 use crate::buffers;
 use crate::connection::Connection;
 use crate::deadline::Elapsed;
@@ -55,6 +56,8 @@ pub(crate) enum BodyError {
     Gone,
     #[error("store the body: {0}")]
     Store(io::Error),
+    #[error("there is no memory left for bodies (settings.limits.buffered_bytes), and no file: {0}")]
+    Crowded(io::Error),
 }
 
 impl BodyError {
@@ -67,6 +70,7 @@ impl BodyError {
             Self::Gone => 400,
             Self::Store(error) if is_passing(error) => 503,
             Self::Store(_) => 500,
+            Self::Crowded(_) => 503,
         }
     }
 }
@@ -84,6 +88,8 @@ pub(crate) struct Stored {
     /// The piece that travels with the head.
     pub(crate) inline: Vec<u8>,
     pub(crate) rest: RequestBody,
+    /// What of it is in memory.
+    pub(crate) held: Held,
 }
 
 impl Incoming {
@@ -123,7 +129,7 @@ impl Incoming {
         let mut store = Store::default();
         loop {
             self.decode(input, &mut store.memory)?;
-            store.spill(rules).map_err(BodyError::Store)?;
+            store.spill(rules)?;
             if self.is_done() {
                 return store.finish().map_err(BodyError::Store);
             }
@@ -216,21 +222,26 @@ impl Incoming {
 struct Store {
     memory: Vec<u8>,
     file: Option<(File, u64)>,
+    held: Held,
 }
 
 impl Store {
     /// Moves what is in memory to the file when it has become too much for memory.
-    fn spill(&mut self, rules: &Rules) -> io::Result<()> {
-        if self.file.is_none() && self.memory.len() <= rules.body_buffer_size {
-            return Ok(());
-        }
+    fn spill(&mut self, rules: &Rules) -> Result<(), BodyError> {
         if self.file.is_none() {
-            let file = match &rules.body_temp_path {
-                Some(folder) => temp::file_in(folder)?,
-                None => temp::file()?,
-            };
-            self.file = Some((file, 0));
+            let is_small = self.memory.len() <= rules.body_buffer_size;
+            let more = self.memory.capacity() as u64 - self.held.bytes();
+            if is_small && self.held.grow(more) {
+                return Ok(());
+            }
+            let file = rules.body_temp_path.as_ref().map_or_else(temp::file, |folder| temp::file_in(folder));
+            let failed = if is_small { BodyError::Crowded } else { BodyError::Store };
+            self.file = Some((file.map_err(failed)?, 0));
         }
+        self.append().map_err(BodyError::Store)
+    }
+
+    fn append(&mut self) -> io::Result<()> {
         if let Some((file, len)) = &mut self.file {
             file.write_all_at(&self.memory, *len)?;
             *len += self.memory.len() as u64;
@@ -240,17 +251,18 @@ impl Store {
     }
 
     fn finish(mut self) -> io::Result<Stored> {
+        let held = self.held;
         let Some((file, len)) = self.file else {
             let len = self.memory.len() as u64;
             if self.memory.len() <= MAX_INLINE_BODY {
-                return Ok(Stored { len, inline: self.memory, rest: RequestBody::Complete });
+                return Ok(Stored { len, inline: self.memory, rest: RequestBody::Complete, held });
             }
             let rest = RequestBody::Memory { bytes: self.memory.split_off(MAX_INLINE_BODY), position: 0 };
-            return Ok(Stored { len, inline: self.memory, rest });
+            return Ok(Stored { len, inline: self.memory, rest, held });
         };
         let mut rest = RequestBody::File { file, position: 0, len };
         let complete = rest.read(&mut self.memory, MAX_INLINE_BODY)?;
         let rest = if complete { RequestBody::Complete } else { rest };
-        Ok(Stored { len, inline: self.memory, rest })
+        Ok(Stored { len, inline: self.memory, rest, held })
     }
 }

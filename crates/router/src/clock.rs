@@ -1,7 +1,9 @@
-//! The time of day as replies and logs show it, formatted once a second in each event loop.
+//! The time of day as replies and logs show it, formatted once a second in each event loop, and a clock for what all
+//! of them share.
 
 use std::cell::RefCell;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::LazyLock;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use corral_http::response::{DateCache, HttpDate};
 use jiff::Timestamp;
@@ -10,6 +12,19 @@ use jiff::tz::TimeZone;
 thread_local! {
     static DATE: RefCell<DateCache> = RefCell::new(DateCache::new());
     static LOCAL: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
+}
+
+/// Milliseconds on a clock that all threads share and that begins with the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Millis(pub(crate) u64);
+
+impl Millis {
+    /// An instant on that clock.
+    pub(crate) fn of(instant: Instant) -> Self {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        // One second is added so that 0 is always in the past.
+        Self(instant.saturating_duration_since(*START).as_millis() as u64 + 1000)
+    }
 }
 
 /// Seconds since 1970.

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use corral_http::request::{Head, HeadError, Progress, parse_head};
 use corral_ipc::log::{self, ConnectionId};
 
-use crate::accept::{Slot, SlotSettings};
+use crate::accept::{self, Slot, SlotSettings};
+use crate::admission::Place;
 use crate::buffers;
 use crate::deadline::{Deadline, Elapsed};
 use crate::event_loop::EventLoop;
@@ -25,7 +26,8 @@ use crate::transaction;
 /// How long a connection lingers after the last reply for a client that still sends.
 const LINGER_TIME: Duration = Duration::from_secs(2);
 
-/// How long a connection that was accepted after the end of its listener may take to send something.
+/// How long a connection that was accepted after the end of its listener, or only to be refused, may take to send
+/// something.
 const LAST_CALL: Duration = Duration::from_secs(1);
 
 /// Bytes that such a client may send before the connection is closed all the same.
@@ -43,6 +45,9 @@ pub(crate) struct Connection {
     pub(crate) peer: Option<SocketAddr>,
     /// What comes before the first request is done.
     is_prepared: bool,
+    place: Place,
+    /// A copy of the event loop's, if it is only told why it is refused.
+    refused: Option<Rc<()>>,
 }
 
 /// What a connection needs while it is busy. In a box that others use after it, so that it is never moved.
@@ -94,6 +99,8 @@ pub(crate) enum Refusal {
     Cut,
     #[error("the client does not speak TLS")]
     PlainOnTls,
+    #[error("the client's address has too many connections")]
+    Crowded,
 }
 
 impl Connection {
@@ -102,9 +109,16 @@ impl Connection {
         slot: Rc<Slot>,
         stream: Stream,
         peer: Option<SocketAddr>,
+        place: Place,
     ) -> Self {
         let deadline = event_loop.deadlines.add(slot.id());
-        Self { id: next_id(), event_loop, slot, stream, deadline, peer, is_prepared: false }
+        let (is_prepared, refused) = (false, None);
+        Self { id: next_id(), event_loop, slot, stream, deadline, peer, is_prepared, place, refused }
+    }
+
+    /// Its first request is answered with the word that there are too many connections.
+    pub(crate) fn refuse(&mut self) {
+        self.refused = Some(Rc::clone(&self.event_loop.refusing));
     }
 
     /// Waits for the first byte of a request; false when none will come.
@@ -112,15 +126,26 @@ impl Connection {
         if self.stream.is_read() {
             return false;
         }
-        let idle_timeout = self.slot.settings().generation.shared.rules.idle_timeout;
-        let limit = match (self.slot.keep_idle(), self.is_prepared) {
-            (None, _) => idle_timeout,
+        let limit = self.patience();
+        if limit.is_zero() {
+            return false;
+        }
+        matches!(self.deadline.limit_idle(limit, pin!(self.stream.readable())).await, Ok(Ok(())))
+    }
+
+    /// For how long it may wait for a request. On its own, because who waits must not hold a configuration.
+    fn patience(&self) -> Duration {
+        let settings = self.slot.settings();
+        let rules = &settings.generation.shared.rules;
+        match (self.slot.keep_idle(), self.is_prepared) {
+            _ if self.refused.is_some() => LAST_CALL,
+            // Who is to begin with TLS or a header has no reason to wait.
+            (None, false) if settings.has_prelude() => rules.idle_timeout.min(rules.header_read_timeout),
+            (None, _) => rules.idle_timeout,
             // It was waiting to be accepted when the listener was removed.
             (Some(_), false) => LAST_CALL,
-            (Some(Duration::ZERO), true) => return false,
-            (Some(limit), true) => limit.min(idle_timeout),
-        };
-        matches!(self.deadline.limit_idle(limit, pin!(self.stream.readable())).await, Ok(Ok(())))
+            (Some(limit), true) => limit.min(rules.idle_timeout),
+        }
     }
 
     /// Answers requests until there is nothing more to read for now.
@@ -130,7 +155,8 @@ impl Connection {
         let next = match prepared {
             Prepared::Ready => self.answer_requests(&mut work).await,
             Prepared::Waiting => Next::Keep,
-            Prepared::PlainOnTls => self.refuse_plain(&mut work).await,
+            Prepared::PlainOnTls => self.refuse_request(&mut work, Refusal::PlainOnTls).await,
+            Prepared::Refused => self.refuse_request(&mut work, Refusal::Crowded).await,
             Prepared::Broken => Next::Linger,
             Prepared::Gone => Next::Close,
         };
@@ -163,14 +189,18 @@ impl Connection {
     async fn prepare(&mut self, input: &mut Vec<u8>) -> Prepared {
         self.is_prepared = true;
         let settings = self.slot.settings();
-        if settings.tls().is_none() && settings.listener().proxy_protocol.is_none() {
+        if self.refused.is_some() {
+            return Prepared::Refused;
+        }
+        if !settings.has_prelude() {
             return Prepared::Ready;
         }
         let limit = settings.generation.shared.rules.header_read_timeout;
         let accepted_from = prelude::Shown(self.peer);
-        let Self { stream, deadline, peer, .. } = self;
+        let Self { event_loop, stream, deadline, peer, place, .. } = self;
+        let admit = |peer| accept::admit(event_loop, &settings, peer, place);
         // In a box of its own, so that requests are not as large as handshakes.
-        let preparing = Box::pin(prelude::run(stream, peer, &settings, input));
+        let preparing = Box::pin(prelude::run(stream, peer, admit, &settings, input));
         match deadline.limit(limit, pin!(preparing)).await {
             Ok(prepared) => prepared,
             Err(Elapsed) => {
@@ -180,13 +210,19 @@ impl Connection {
         }
     }
 
-    /// Answers a request without TLS where TLS is spoken, once it has shown what it is.
-    async fn refuse_plain(&mut self, work: &mut Work) -> Next {
+    /// Answers the first request with why it is not served, once it has shown what it is.
+    async fn refuse_request(&mut self, work: &mut Work, reason: Refusal) -> Next {
         let settings = self.slot.settings();
-        let refusal = match self.read_head(work, &settings).await {
-            HeadResult::Complete => Refusal::PlainOnTls,
-            HeadResult::Refused(refusal) => refusal,
-            HeadResult::Closed | HeadResult::NothingYet => return Next::Close,
+        let refusal = loop {
+            match self.read_head(work, &settings).await {
+                HeadResult::Complete => break reason,
+                HeadResult::Refused(refusal) => break refusal,
+                HeadResult::Closed => return Next::Close,
+                HeadResult::NothingYet => {}
+            }
+            if !matches!(self.deadline.limit(LAST_CALL, pin!(self.stream.readable())).await, Ok(Ok(()))) {
+                return Next::Close;
+            }
         };
         transaction::refuse(self, work, &settings, refusal).await;
         Next::Linger

@@ -21,8 +21,10 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use self::applications::KnownApp;
+use crate::admission::Admission;
 use crate::app::App;
-use crate::event_loop::{self, Command, Countdown, Handle};
+use crate::buffered::Budget;
+use crate::event_loop::{self, Command, Commons, Countdown, Handle};
 use crate::generation::Generation;
 use crate::main_link::MainLink;
 use crate::proxy::{Checks, Resolver};
@@ -41,6 +43,7 @@ const SETTLING_TIME: Duration = Duration::from_millis(100);
 struct Control {
     main: MainLink,
     loops: Vec<Handle>,
+    commons: Commons,
     apps: HashMap<AppId, KnownApp>,
     pending: Option<Pending>,
     current: Option<(GenerationId, Arc<Generation>)>,
@@ -75,10 +78,14 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
     if console {
         console::enable();
     }
-    let loops = (0..n_threads.max(1)).map(|lane| event_loop::spawn(Lane(lane)));
+    let n_loops = n_threads.max(1);
+    let commons =
+        Commons { admission: Admission::new(usize::from(n_loops)), budget: Arc::<Budget>::default() };
+    let loops = (0..n_loops).map(|lane| event_loop::spawn(Lane(lane), commons.clone()));
     let control = Control {
         main: MainLink::new(Arc::clone(&link)),
         loops: loops.collect::<Result<_, _>>().context("start the event loops")?,
+        commons,
         apps: HashMap::new(),
         pending: None,
         current: None,
@@ -198,6 +205,7 @@ impl Control {
             active,
             idle: accepted.saturating_sub(closed).saturating_sub(active),
             closed,
+            refused: sum(|event_loop| event_loop.counters.refused.get()),
             requests: sum(|event_loop| event_loop.counters.requests.get()),
             applications: leases.iter().map(|lease| lease.0.status()).collect(),
             failed_listeners: Vec::new(),

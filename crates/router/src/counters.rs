@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Counters {
     pub(crate) accepted: Counter,
     pub(crate) closed: Counter,
+    /// Those of addresses that had too many.
+    pub(crate) refused: Counter,
     /// Connections with a request in progress.
     pub(crate) active: Counter,
     pub(crate) requests: Counter,

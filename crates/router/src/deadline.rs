@@ -14,6 +14,9 @@ use tokio::sync::Notify;
 /// How often the sweep runs.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
 
+/// When room is needed, one in so many of the connections that wait is ended at a time.
+const SHARE_OF_IDLE: usize = 32;
+
 /// Milliseconds since the event loop started; `NEVER` for none.
 type Tick = u64;
 
@@ -99,6 +102,25 @@ impl Deadlines {
                 }
             }
         }
+    }
+
+    /// Ends the wait of some of those connections that have waited longest for a request, and says how many. A few of
+    /// many, because looking for them takes as long as there are connections.
+    pub(crate) fn expire_oldest_idle(&self) -> usize {
+        let mut entries = self.entries.borrow_mut();
+        let idle = entries.iter().filter(|(_, entry)| entry.is_idle);
+        let mut idle: Vec<(Tick, usize)> = idle.map(|(key, entry)| (entry.at, key)).collect();
+        if idle.is_empty() {
+            return 0;
+        }
+        let n_ended = idle.len().div_ceil(SHARE_OF_IDLE);
+        idle.select_nth_unstable(n_ended - 1);
+        for (_, key) in &idle[..n_ended] {
+            let entry = &mut entries[*key];
+            (entry.at, entry.is_idle) = (0, false);
+            entry.wake();
+        }
+        n_ended
     }
 
     /// Sweeps for ever; sleeps while there is no connection.
@@ -260,6 +282,20 @@ mod tests {
         check(Duration::from_secs(5), leave(2), true);
         check(Duration::from_secs(5), leave(4), false);
         check(Duration::from_secs(2), leave(60), true);
+    }
+
+    #[test]
+    fn those_that_wait_longest_make_room() {
+        let all = Deadlines::new();
+        let deadlines: Vec<_> = (0..65).map(|_| all.add(1)).collect();
+        assert_eq!(all.expire_oldest_idle(), 0, "none of them waits for a request");
+        for (second, deadline) in deadlines.iter().enumerate().skip(1) {
+            deadline.set(Duration::from_secs(100 - second as u64), true);
+        }
+        assert_eq!(all.expire_oldest_idle(), 2);
+        assert_eq!(all.expire_oldest_idle(), 2);
+        let ended = |key: &usize| all.entries.borrow()[deadlines[*key].key].at == 0;
+        assert_eq!((0..65).filter(ended).collect::<Vec<_>>(), [61, 62, 63, 64]);
     }
 
     #[test]

@@ -23,7 +23,9 @@ use tokio::io::Interest;
 use tokio::sync::{Notify, mpsc};
 
 use crate::accept::{self, Acceptor, Slot};
+use crate::admission::Admission;
 use crate::app::{App, Failure, Gone, LoopApp, RESCUE, WorkerKey};
+use crate::buffered::{self, Budget};
 use crate::counters::Counters;
 use crate::deadline::Deadlines;
 use crate::generation::{Generation, LoopGeneration};
@@ -92,11 +94,21 @@ pub(crate) struct Handle {
     pub(crate) counters: Arc<Counters>,
 }
 
+/// What all loops share.
+#[derive(Clone)]
+pub(crate) struct Commons {
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) budget: Arc<Budget>,
+}
+
 /// The state of one event loop.
 pub(crate) struct EventLoop {
     lane: Lane,
     pub(crate) counters: Arc<Counters>,
     pub(crate) deadlines: Rc<Deadlines>,
+    pub(crate) admission: Arc<Admission>,
+    /// Connections that are told why they are refused hold a copy.
+    pub(crate) refusing: Rc<()>,
     /// Servers that requests are proxied to.
     pub(crate) proxy_servers: LoopServers,
     apps: RefCell<BTreeMap<AppId, AttachedApp>>,
@@ -114,12 +126,12 @@ struct AttachedApp {
 }
 
 /// Starts the thread of one loop.
-pub(crate) fn spawn(lane: Lane) -> io::Result<Handle> {
+pub(crate) fn spawn(lane: Lane, commons: Commons) -> io::Result<Handle> {
     let (commands, inbox) = mpsc::unbounded_channel();
     let counters = Arc::new(Counters::default());
     let theirs = Arc::clone(&counters);
     let runtime_result = std::thread::Builder::new().name(format!("loop {}", lane.0)).spawn(move || {
-        let ended = panic::catch_unwind(AssertUnwindSafe(|| run(lane, theirs, inbox)));
+        let ended = panic::catch_unwind(AssertUnwindSafe(|| run(lane, commons, theirs, inbox)));
         match ended {
             Ok(Ok(())) => return,
             Ok(Err(error)) => tracing::error!("event loop {}: {error}", lane.0),
@@ -132,8 +144,14 @@ pub(crate) fn spawn(lane: Lane) -> io::Result<Handle> {
     Ok(Handle { commands, counters })
 }
 
-fn run(lane: Lane, counters: Arc<Counters>, inbox: mpsc::UnboundedReceiver<Command>) -> io::Result<()> {
-    let event_loop = EventLoop::new(lane, counters);
+fn run(
+    lane: Lane,
+    commons: Commons,
+    counters: Arc<Counters>,
+    inbox: mpsc::UnboundedReceiver<Command>,
+) -> io::Result<()> {
+    buffered::join(commons.budget);
+    let event_loop = EventLoop::new(lane, counters, commons.admission);
     CURRENT.with(|current| current.set(Rc::clone(&event_loop)).ok()).ok_or(io::ErrorKind::AlreadyExists)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -144,6 +162,7 @@ fn run(lane: Lane, counters: Arc<Counters>, inbox: mpsc::UnboundedReceiver<Comma
         let deadlines = Rc::clone(&event_loop.deadlines);
         tokio::task::spawn_local(async move { deadlines.keep_sweeping().await });
         tokio::task::spawn_local(rescue(Rc::clone(&event_loop)));
+        tokio::task::spawn_local(make_room(Rc::clone(&event_loop)));
         let proxying = Rc::clone(&event_loop);
         tokio::task::spawn_local(async move { proxying.proxy_servers.keep_sweeping().await });
         event_loop.obey(inbox).await;
@@ -171,12 +190,22 @@ async fn rescue(event_loop: Rc<EventLoop>) {
     }
 }
 
+/// Ends connections that wait for a request when other event loops have none left.
+async fn make_room(event_loop: Rc<EventLoop>) {
+    loop {
+        event_loop.admission.crowded(event_loop.lane).await;
+        event_loop.deadlines.expire_oldest_idle();
+    }
+}
+
 impl EventLoop {
-    fn new(lane: Lane, counters: Arc<Counters>) -> Rc<Self> {
+    fn new(lane: Lane, counters: Arc<Counters>, admission: Arc<Admission>) -> Rc<Self> {
         Rc::new(Self {
             lane,
             counters,
             deadlines: Deadlines::new(),
+            admission,
+            refusing: Rc::new(()),
             proxy_servers: LoopServers::default(),
             apps: RefCell::new(BTreeMap::new()),
             slots: RefCell::default(),

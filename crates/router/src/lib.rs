@@ -8,12 +8,15 @@
 
 mod accept;
 mod access_log;
+mod admission;
 mod app;
 mod application;
 mod authorities;
 mod body;
+mod buffered;
 mod buffers;
 mod clock;
+mod complaints;
 mod compression;
 mod connection;
 mod console;

@@ -22,6 +22,8 @@ pub(crate) enum Prepared {
     Waiting,
     /// Something else than TLS has begun, though TLS is spoken.
     PlainOnTls,
+    /// The client has too many connections; without TLS it can be told.
+    Refused,
     /// Nothing can be said any more; the client may still send.
     Broken,
     /// The client is gone.
@@ -32,6 +34,7 @@ pub(crate) enum Prepared {
 pub(crate) async fn run(
     stream: &mut Stream,
     peer: &mut Option<SocketAddr>,
+    admit: impl FnOnce(Option<SocketAddr>) -> bool,
     settings: &SlotSettings,
     input: &mut Vec<u8>,
 ) -> Prepared {
@@ -39,8 +42,14 @@ pub(crate) async fn run(
         && source.matches(*peer)
     {
         match read_header(stream, input).await {
+            // The peer speaks for itself: it looks after its clients, as with health checks.
             Ok(Source::Connection) => {}
-            Ok(Source::Address(address)) => *peer = Some(address),
+            Ok(Source::Address(address)) => {
+                *peer = Some(address);
+                if !admit(*peer) {
+                    return if settings.tls().is_some() { Prepared::Gone } else { Prepared::Refused };
+                }
+            }
             Ok(Source::Unix) => *peer = None,
             Err(ReadError::Gone) => return Prepared::Gone,
             Err(ReadError::Header(error)) => {

@@ -5,7 +5,6 @@
 
 mod balance;
 mod checks;
-mod complaints;
 mod connect;
 mod download;
 mod exchange;
@@ -33,7 +32,6 @@ use self::exchange::{Answer, Broken, Exchange, Request};
 use self::failure::{Failure, Retry};
 use self::group::Tried;
 pub(crate) use self::group::{LoopGroup, LoopGroups, LoopServer, LoopServers};
-use self::health::Millis;
 use self::line::Line;
 use self::pool::Wanted;
 use self::relay::{Relay, Relayed};
@@ -42,6 +40,7 @@ pub(crate) use self::server::{Groups, ServerError, Workshop};
 pub(crate) use self::tls::Trust;
 use self::upload::Upload;
 use crate::buffers;
+use crate::clock::Millis;
 use crate::deadline::Elapsed;
 use crate::transaction::{Gone, Transaction};
 

@@ -1,15 +1,14 @@
 //! A response that its client has not read yet: in memory first, then in an unlinked temporary file.
 //!
-//! All responses of an event loop together have a bound as well, so that many clients that do not read cost files
-//! and not memory. Where no file can be written, what has come stays in memory and the worker has to wait: it has the
+//! All responses together have a bound as well, so that many clients that do not read cost files and not memory. Where no file can be written, what has come stays in memory and the worker has to wait: it has the
 //! right to send little more.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use crate::buffered::Held;
 use crate::{buffers, temp};
 
 mod failures;
@@ -17,24 +16,17 @@ mod failures;
 /// Bytes of one response that are kept in memory before the rest goes to a file.
 const MAX_IN_MEMORY: u64 = 256 * 1024;
 
-/// Bytes of all responses of an event loop that are kept in memory.
-const MAX_IN_LOOP: u64 = 8 * 1024 * 1024;
-
 /// Bytes read back from the file at a time. A client that reads nothing holds as many.
 const READ_STEP: u64 = 16 * 1024;
-
-thread_local! {
-    /// What all responses of this event loop have in memory.
-    static IN_LOOP: Cell<u64> = const { Cell::new(0) };
-}
 
 /// Pieces in the order in which they came.
 #[derive(Debug, Default)]
 pub(crate) struct Spool {
     memory: VecDeque<Vec<u8>>,
     n_in_memory: u64,
-    /// What their buffers take.
-    reserved: u64,
+    /// What their buffers take, and that of the piece that was taken last: it is on its way.
+    held: Held,
+    n_on_its_way: u64,
     /// What came after the pieces in memory.
     file: Option<Tail>,
     /// What came after those in the file and could not be written.
@@ -53,7 +45,7 @@ impl Spool {
     /// Stores a piece behind the others.
     pub(crate) fn push(&mut self, piece: Vec<u8>) {
         let is_stuck = self.is_stuck();
-        if !is_stuck && self.file.is_none() && self.reserve(piece.capacity() as u64) {
+        if !is_stuck && self.file.is_none() && self.hold(piece.capacity() as u64) {
             self.n_in_memory += piece.len() as u64;
             self.memory.push_back(piece);
             return;
@@ -86,9 +78,10 @@ impl Spool {
 
     /// Takes the oldest piece.
     pub(crate) fn pop(&mut self) -> io::Result<Option<Vec<u8>>> {
+        self.held.shrink(std::mem::take(&mut self.n_on_its_way));
         if let Some(piece) = self.memory.pop_front() {
             self.n_in_memory -= piece.len() as u64;
-            self.release(piece.capacity() as u64);
+            self.n_on_its_way = piece.capacity() as u64;
             return Ok(Some(piece));
         }
         let Some(tail) = self.file.as_mut().filter(|tail| tail.read < tail.written) else {
@@ -106,18 +99,8 @@ impl Spool {
         Ok(Some(piece))
     }
 
-    fn reserve(&mut self, size: u64) -> bool {
-        let fits = self.reserved + size <= MAX_IN_MEMORY && IN_LOOP.get() + size <= MAX_IN_LOOP;
-        if fits {
-            self.reserved += size;
-            IN_LOOP.set(IN_LOOP.get() + size);
-        }
-        fits
-    }
-
-    fn release(&mut self, size: u64) {
-        self.reserved -= size;
-        IN_LOOP.set(IN_LOOP.get() - size);
+    fn hold(&mut self, size: u64) -> bool {
+        self.held.bytes() + size <= MAX_IN_MEMORY && self.held.grow(size)
     }
 
     /// Bytes stored.
@@ -130,15 +113,12 @@ impl Spool {
     }
 }
 
-impl Drop for Spool {
-    fn drop(&mut self) {
-        self.release(self.reserved);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use corral_config::settings::ServerLimits;
+
     use super::*;
+    use crate::buffered;
 
     /// A file that takes nothing, as on a full disk.
     fn full() -> Tail {
@@ -194,14 +174,14 @@ mod tests {
 
     #[test]
     fn many_responses_share_what_there_is_in_memory() {
-        let mut spools: Vec<Spool> = (0..100).map(|_| Spool::default()).collect();
+        let mut spools: Vec<Spool> = (0..300).map(|_| Spool::default()).collect();
         for spool in &mut spools {
             spool.push(vec![1; 200_000]);
         }
         let n_in_memory = spools.iter().filter(|spool| spool.file.is_none()).count() as u64;
-        assert_eq!(n_in_memory, MAX_IN_LOOP / 200_000);
+        assert_eq!(n_in_memory, ServerLimits::default().buffered_bytes / 200_000);
         spools.clear();
-        assert_eq!(IN_LOOP.get(), 0);
+        assert_eq!(buffered::held(), 0);
         check(&[200_000]);
     }
 

@@ -117,8 +117,12 @@ pub(crate) async fn refuse(
         Refusal::TimedOut => 408,
         Refusal::Cut => 400,
         Refusal::PlainOnTls => 497,
+        Refusal::Crowded => 503,
     };
-    tracing::info!("request refused with {status}: {refusal}");
+    // The address was complained about already.
+    if !matches!(refusal, Refusal::Crowded) {
+        tracing::info!("request refused with {status}: {refusal}");
+    }
     let started = work.started(connection);
     let request = Request { head: &work.head, bytes: &work.input, started };
     let mut transaction = Transaction::new(connection, settings, request);

@@ -173,6 +173,11 @@ pub fn raise_descriptor_limit() -> io::Result<u64> {
     Ok(limit.maximum.unwrap_or(u64::MAX))
 }
 
+/// How many descriptors this process may have open.
+pub fn descriptor_limit() -> u64 {
+    rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// Sets the mask of permissions that new files do not get, for the whole process.
 pub fn set_umask(mask: u32) {
     rustix::process::umask(rustix::fs::Mode::from_bits_truncate(mask));
@@ -243,6 +248,6 @@ mod tests {
     fn the_descriptor_limit_is_raised() {
         let limit = raise_descriptor_limit().unwrap();
         assert!(limit >= 256);
-        assert_eq!(rustix::process::getrlimit(Resource::Nofile).current, Some(limit));
+        assert_eq!(descriptor_limit(), limit);
     }
 }

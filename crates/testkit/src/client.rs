@@ -1,13 +1,14 @@
 //! A raw HTTP/1.1 client: it sends the very bytes that a test wants and reads with deadlines.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use rustls::{ClientConnection, HandshakeKind, StreamOwned};
 use rustls_pki_types::ServerName;
 
+use crate::dial::{Width, dial};
 use crate::response::Response;
 use crate::tls::TlsClient;
 use crate::wait::PATIENCE;
@@ -105,6 +106,15 @@ impl Client {
     /// Those of the system.
     pub fn try_connect(address: SocketAddr) -> std::io::Result<Self> {
         Ok(Self { stream: Stream::Tcp(connect_tcp(address)?), buffer: Vec::new() })
+    }
+
+    /// Connects by TCP from one of this machine's addresses.
+    #[must_use]
+    #[track_caller]
+    pub fn connect_from(source: IpAddr, address: SocketAddr) -> Self {
+        let stream = dial(source, address, Width::Usual).and_then(with_patience);
+        let stream = stream.unwrap_or_else(|error| panic!("connect from {source} to {address}: {error}"));
+        Self { stream: Stream::Tcp(stream), buffer: Vec::new() }
     }
 
     /// Connects by TCP and speaks TLS with the host of this name.
@@ -349,7 +359,10 @@ impl Client {
 }
 
 fn connect_tcp(address: SocketAddr) -> std::io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    with_patience(TcpStream::connect_timeout(&address, PATIENCE)?)
+}
+
+fn with_patience(stream: TcpStream) -> std::io::Result<TcpStream> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.set_nodelay(true)?;

@@ -31,12 +31,14 @@ pub struct Builder {
     environment: Vec<(String, String)>,
     uid: Option<u32>,
     executable: Option<PathBuf>,
+    descriptors: Option<u32>,
 }
 
 /// Starts with an empty configuration.
 #[must_use]
 pub fn daemon() -> Builder {
-    Builder { config: json!({}), arguments: Vec::new(), environment: Vec::new(), uid: None, executable: None }
+    let (arguments, environment) = (Vec::new(), Vec::new());
+    Builder { config: json!({}), arguments, environment, uid: None, executable: None, descriptors: None }
 }
 
 impl Builder {
@@ -97,6 +99,13 @@ impl Builder {
         self
     }
 
+    /// With a hard limit of open descriptors; the soft one is half of it.
+    #[must_use]
+    pub fn descriptors(mut self, limit: u32) -> Self {
+        self.descriptors = Some(limit);
+        self
+    }
+
     /// Starts it and puts the configuration in force.
     #[must_use]
     #[track_caller]
@@ -131,6 +140,7 @@ impl Builder {
             environment: self.environment.clone(),
             uid: self.uid,
             executable: self.executable.clone(),
+            descriptors: self.descriptors,
         };
         daemon.launch();
         daemon
@@ -150,6 +160,7 @@ pub struct Daemon {
     uid: Option<u32>,
     /// In place of the executable that tests use.
     executable: Option<PathBuf>,
+    descriptors: Option<u32>,
 }
 
 impl Daemon {
@@ -335,7 +346,7 @@ impl Daemon {
         let output =
             File::options().create(true).append(true).open(self.path("output")).expect("open the output");
         let executable = self.executable.as_ref().unwrap_or(&executables().corral);
-        let mut command = Command::new(executable);
+        let mut command = self.limited(executable);
         command.args(["daemon", "--no-daemon", "--control"]).arg(prefixed("unix:", &self.control_socket()));
         for (option, name) in
             [("--statedir", "state"), ("--tmpdir", "tmp"), ("--pid", "run/pid"), ("--log", "log")]
@@ -349,6 +360,15 @@ impl Daemon {
         }
         self.child = Some(command.spawn().expect("corral starts"));
         self.await_control_api();
+    }
+
+    /// The command that runs an executable with the limits that it is to have.
+    fn limited(&self, executable: &Path) -> Command {
+        let Some(limit) = self.descriptors else { return Command::new(executable) };
+        let mut command = Command::new("/bin/sh");
+        let script = format!("ulimit -Sn {} && ulimit -Hn {limit} && exec \"$@\"", limit / 2);
+        command.args(["-c", &script, "sh"]).arg(executable);
+        command
     }
 
     fn await_control_api(&mut self) {

@@ -21,6 +21,7 @@ mod browser;
 mod client;
 mod control;
 mod daemon;
+mod dial;
 mod executables;
 mod load;
 mod mariadb;
@@ -39,11 +40,15 @@ pub use browser::{Browser, Part};
 pub use client::{Client, Request};
 pub use control::{ControlClient, ControlReply};
 pub use daemon::{Builder, Daemon, daemon};
+pub use dial::{Width, dial};
 pub use executables::{Executables, executables};
 pub use load::{Load, Tally};
 pub use mariadb::MariaDb;
 pub use origin::{Origin, Peer};
-pub use processes::{Process, Signal, descendants, is_alive, open_descriptors, private_memory, signal};
+pub use processes::{
+    Process, Signal, descendants, is_alive, open_descriptors, private_memory, proportional_memory,
+    raise_descriptor_limit, signal,
+};
 pub use response::Response;
 pub use run::{Run, RunOutcome};
 pub use site::{Site, site};

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use rustix::process::Pid;
 pub use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
 /// A process that existed when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,10 +67,30 @@ pub fn open_descriptors(pid: u32) -> Option<usize> {
 /// Private memory of a process in bytes, that is, without what it shares with others; nothing if it is gone.
 #[must_use]
 pub fn private_memory(pid: u32) -> Option<u64> {
+    sum_of_memory(pid, "Private_")
+}
+
+/// Memory of a process in bytes, with its share of what it has together with others; nothing if it is gone.
+#[must_use]
+pub fn proportional_memory(pid: u32) -> Option<u64> {
+    sum_of_memory(pid, "Pss:")
+}
+
+fn sum_of_memory(pid: u32, prefix: &str) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let lines = text.lines().filter(|line| line.starts_with("Private_"));
+    let lines = text.lines().filter(|line| line.starts_with(prefix));
     let kib = lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     Some(1024 * kib.sum::<u64>())
+}
+
+/// Lets this process have as many descriptors as it may, and returns how many.
+///
+/// # Panics
+/// When the system has changed its mind.
+pub fn raise_descriptor_limit() -> u64 {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("up to the hard limit");
+    maximum.unwrap_or(u64::MAX)
 }
 
 /// Sends a signal to a process that the test started; one that is gone already gets none.

@@ -9,7 +9,7 @@ use super::scalars::{INT_MAX, MAX_SECONDS, count, integer, seconds, size};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{member_name, path};
 use crate::json::Value;
-use crate::settings::{HttpSettings, Settings, WebSocketSettings};
+use crate::settings::{HttpSettings, ServerLimits, Settings, WebSocketSettings};
 
 /// Reads settings over the defaults.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>, settings: &mut Settings) {
@@ -23,6 +23,9 @@ const SETTINGS: &[Member<Settings>] = &[
     Member::optional("http", OBJECT, |cx, field, settings| {
         schema::read_nested(cx, field, &[TIMEOUTS, SIZES, SWITCHES], &mut settings.http);
     }),
+    Member::optional("limits", OBJECT, |cx, field, settings| {
+        schema::read_nested(cx, field, &[LIMITS], &mut settings.limits);
+    }),
     Member::optional("js_module", STRING.or(ARRAY), |cx, field, settings| {
         settings.js_module = scripts::modules(cx, field);
     }),
@@ -34,6 +37,17 @@ const SETTINGS: &[Member<Settings>] = &[
     }),
     Member::optional("telemetry", OBJECT, |cx, field, settings| {
         settings.telemetry = observe::telemetry(cx, field);
+    }),
+];
+
+const LIMITS: &[Member<ServerLimits>] = &[
+    Member::optional("connections", INTEGER, |cx, field, limits| limits.connections = count(cx, field)),
+    Member::optional("connections_per_address", INTEGER, |cx, field, limits| {
+        limits.connections_per_address = count(cx, field);
+    }),
+    Member::optional("buffered_bytes", INTEGER, |cx, field, limits| {
+        let bytes = integer(cx, field, 0..=i64::MAX).and_then(|bytes| u64::try_from(bytes).ok());
+        replace(&mut limits.buffered_bytes, bytes);
     }),
 ];
 

@@ -47,6 +47,7 @@ fn figures() -> Status {
         active: 1,
         idle: 2,
         closed: 7,
+        refused: 3,
         requests: 99,
         applications,
         failed_listeners,
@@ -57,7 +58,7 @@ fn figures() -> Status {
 
 const FIGURES: &str = r#"{
     "modules": {"php": [{"version": "8.2.30", "lib": "/m/b"}, {"version": "8.2.9", "lib": "/m/a"}]},
-    "connections": {"accepted": 10, "active": 1, "idle": 2, "closed": 7},
+    "connections": {"accepted": 10, "active": 1, "idle": 2, "closed": 7, "refused": 3},
     "requests": {"total": 99},
     "applications": {
         "blog": {"processes": {"running": 3, "starting": 1, "idle": 2}, "requests": {"active": 4}},

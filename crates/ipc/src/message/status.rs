@@ -13,6 +13,8 @@ pub struct Status {
     pub idle: u64,
     /// Connections closed since the router started.
     pub closed: u64,
+    /// Those of them that found too many others of their address.
+    pub refused: u64,
     /// Requests begun since the router started.
     pub requests: u64,
     /// By application, in the order of the configuration.
@@ -32,6 +34,7 @@ impl Status {
         self.active += other.active;
         self.idle += other.idle;
         self.closed += other.closed;
+        self.refused += other.refused;
         self.requests += other.requests;
     }
 }

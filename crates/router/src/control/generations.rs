@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, AssetKind, Assets};
-use corral_config::settings::TelemetrySettings;
+use corral_config::settings::{ServerLimits, TelemetrySettings};
 use corral_config::{Config, Known, json, validate};
 use corral_ipc::message::{AppId, FailedListener, FromRouter, Generation as GenerationId};
 use tokio::sync::mpsc;
@@ -147,10 +147,22 @@ impl Control {
         let _ = all_done.recv().await;
         self.checks = Checks::start(&generation.servers);
         corral_ipc::log::obey(generation.config.settings.log);
+        self.bound(&generation.config.settings.limits);
         self.current = Some((id, generation));
         self.forget_unused();
         self.main.send(&FromRouter::Committed { generation: id });
         Ok(())
+    }
+}
+
+impl Control {
+    /// Puts bounds in force, and tells what is wrong with them once.
+    fn bound(&self, limits: &ServerLimits) {
+        let before = self.current.as_ref().map(|(_, generation)| &generation.config.settings.limits);
+        if before != Some(limits) {
+            self.commons.admission.configure(limits);
+            self.commons.budget.set_most(limits.buffered_bytes);
+        }
     }
 }
 

@@ -13,10 +13,10 @@ use smallvec::SmallVec;
 use tokio::sync::Notify;
 
 use super::balance::{Balancer, Method, Situation};
-use super::health::Millis;
 use super::pool::Pool;
 use super::resolve::Addresses;
 use super::server::{Figures, Group, Groups, Server};
+use crate::clock::Millis;
 
 /// How often idle connections are looked at.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);

@@ -1,11 +1,11 @@
 //! Whether a server is used: what requests to it and checks of it have shown. Shared by all event loops and
 //! the thread that makes the checks; nobody waits for anybody.
 
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::Instant;
 
 use corral_config::upstream::PassiveHealth;
+
+use crate::clock::Millis;
 
 /// What is known of one server.
 #[derive(Debug, Default)]
@@ -17,19 +17,6 @@ pub(crate) struct Health {
     first_failure: AtomicU64,
     /// Requests go to others until then.
     avoided_until: AtomicU64,
-}
-
-/// Milliseconds on a clock that all threads share and that begins with the process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Millis(pub(super) u64);
-
-impl Millis {
-    /// An instant on that clock.
-    pub(crate) fn of(instant: Instant) -> Self {
-        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-        // One second is added so that 0 is always in the past.
-        Self(instant.saturating_duration_since(*START).as_millis() as u64 + 1000)
-    }
 }
 
 impl Health {

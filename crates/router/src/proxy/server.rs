@@ -7,10 +7,11 @@ use std::time::Instant;
 use corral_config::upstream::{HealthCheck, Origin, PassiveHealth, ProxyOptions, Upstream};
 use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
 
-use super::complaints::Complaints;
-use super::health::{Health, Millis};
+use super::health::Health;
 use super::resolve::{Name, Resolver};
 use super::tls::{TlsTarget, Trust};
+use crate::clock::Millis;
+use crate::complaints::Complaints;
 use crate::counters::Counter;
 
 /// All groups of a configuration.

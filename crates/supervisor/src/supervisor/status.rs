@@ -45,8 +45,14 @@ impl Supervisor {
 
     /// A router has finished: what it has counted goes on counting, its connections are closed.
     pub(super) fn keep_totals(&mut self, status: &Status) {
-        let Status { accepted, requests, .. } = *status;
-        self.ended_routers.count(&Status { accepted, closed: accepted, requests, ..Status::default() });
+        let Status { accepted, refused, requests, .. } = *status;
+        self.ended_routers.count(&Status {
+            accepted,
+            closed: accepted,
+            refused,
+            requests,
+            ..Status::default()
+        });
     }
 
     /// Nobody waits for the answer of a router that has ended.

@@ -44,6 +44,7 @@ mod upstreams;
 
 // Beyond the contract.
 mod config_files;
+mod limits;
 
 // What the tests share.
 mod steps;

@@ -1,10 +1,11 @@
-//! Access logs, telemetry, the log, scripts.
+//! Access logs, telemetry, the log, scripts, what clients may take.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::{check_problems, config};
 use crate::access_log::{AccessLog, Format};
-use crate::settings::{LogFormat, LogLevel, TelemetryProtocol};
+use crate::settings::{LogFormat, LogLevel, ServerLimits, TelemetryProtocol};
 
 #[test]
 fn an_access_log_is_a_path_an_object_or_several() {
@@ -182,6 +183,25 @@ fn modules_are_named_once_and_must_exist() {
     check_problems(
         r#"{"settings": {"js_limits": {"timeout_ms": 60001}}}"#,
         &[("/settings/js_limits/timeout_ms", timeout)],
+    );
+}
+
+#[test]
+fn what_clients_may_take_is_bounded() {
+    let limits = |value: &str| config(&format!("{{\"settings\": {{\"limits\": {value}}}}}")).settings.limits;
+    assert_eq!(limits("{}"), ServerLimits::default());
+    let some = limits(r#"{"connections": 10, "connections_per_address": 2, "buffered_bytes": 0}"#);
+    assert_eq!(some.connections.map(NonZeroU32::get), Some(10));
+    assert_eq!(some.connections_per_address.map(NonZeroU32::get), Some(2));
+    assert_eq!(some.buffered_bytes, 0);
+    let least = |name: &str| format!("The \"{name}\" number must be equal to or greater than 1.");
+    check_problems(
+        r#"{"settings": {"limits": {"connections": 0, "connections_per_address": 0, "buffered_bytes": -1}}}"#,
+        &[
+            ("/settings/limits/connections", &least("connections")),
+            ("/settings/limits/connections_per_address", &least("connections_per_address")),
+            ("/settings/limits/buffered_bytes", "The \"buffered_bytes\" number must not be negative."),
+        ],
     );
 }
 

@@ -1,10 +1,10 @@
-//! What is said about failed requests: when a server is down under load there is one of them for each request, and
-//! nobody wants to read that.
+//! What is said about what goes wrong again and again: when a server is down under load that is each request, in a
+//! flood each connection, and nobody wants to read that.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::health::Millis;
+use crate::clock::Millis;
 
 /// How long nothing more is said.
 const PAUSE: u64 = 1000;

@@ -1,0 +1,85 @@
+//! How many connections there can be: as many as were asked for, and as there are descriptors for.
+
+use std::num::NonZeroU32;
+
+/// Descriptors that are needed for everything else than connections: sockets, logs, channels, temporary files.
+const RESERVED: u64 = 128;
+
+/// With fewer descriptors than these, a server that was told of no bound should be known to have one.
+const FEW: u64 = 4096;
+
+/// What there can be.
+pub(crate) struct Bound {
+    pub(crate) connections: usize,
+    pub(crate) shortage: Option<Shortage>,
+}
+
+/// That there are too few descriptors.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Shortage {
+    #[error(
+        "settings.limits.connections is {wanted}, but a limit of {descriptors} open files is enough for \
+         {connections}: raise it (LimitNOFILE= of the service, ulimit -n)"
+    )]
+    Configured { wanted: u32, descriptors: u64, connections: u64 },
+    #[error(
+        "a limit of {descriptors} open files is enough for {connections} connections: raise it (LimitNOFILE= of \
+         the service, ulimit -n)"
+    )]
+    Default { descriptors: u64, connections: u64 },
+}
+
+impl Bound {
+    /// Without a number a fifth of the descriptors is left for files and servers, which busy connections need.
+    pub(crate) fn new(wanted: Option<NonZeroU32>, descriptors: u64) -> Self {
+        let connections = match wanted {
+            Some(_) => descriptors - RESERVED.min(descriptors / 2),
+            None => descriptors - descriptors / 5,
+        };
+        let shortage = match wanted.map(NonZeroU32::get) {
+            Some(wanted) if u64::from(wanted) <= connections => {
+                return Self { connections: wanted as usize, shortage: None };
+            }
+            Some(wanted) => Some(Shortage::Configured { wanted, descriptors, connections }),
+            None => (descriptors < FEW).then_some(Shortage::Default { descriptors, connections }),
+        };
+        Self { connections: usize::try_from(connections).unwrap_or(usize::MAX), shortage }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(wanted: u32, descriptors: u64, connections: usize, complaint: &str) {
+        let bound = Bound::new(NonZeroU32::new(wanted), descriptors);
+        let said = bound.shortage.map(|shortage| shortage.to_string()).unwrap_or_default();
+        assert_eq!(bound.connections, connections, "{said}");
+        assert!(said.starts_with(complaint) && said.is_empty() == complaint.is_empty(), "{said}");
+    }
+
+    #[test]
+    fn as_many_as_asked_for_if_there_are_descriptors() {
+        check(100, 1024, 100, "");
+        check(
+            900,
+            1024,
+            896,
+            "settings.limits.connections is 900, but a limit of 1024 open files is enough for 896",
+        );
+        check(
+            900,
+            100,
+            50,
+            "settings.limits.connections is 900, but a limit of 100 open files is enough for 50",
+        );
+    }
+
+    #[test]
+    fn else_as_many_as_there_are_descriptors_for() {
+        check(0, 20_000, 16_000, "");
+        check(0, 1000, 800, "a limit of 1000 open files is enough for 800 connections");
+        check(0, u64::MAX, (u64::MAX - u64::MAX / 5) as usize, "");
+    }
+}

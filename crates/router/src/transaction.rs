@@ -39,6 +39,8 @@ pub(crate) struct Transaction<'c> {
     pub(crate) rest: Vec<u8>,
     pub(crate) incoming: Incoming,
     pub(crate) reply: Reply,
+    /// There was no room for something that was sent to the client.
+    pub(crate) has_waited: bool,
     /// While there is telemetry.
     pub(crate) trace: Option<Box<Trace>>,
 }
@@ -153,6 +155,7 @@ impl<'c> Transaction<'c> {
             rest: Vec::new(),
             incoming: Incoming::none(),
             reply: Reply::default(),
+            has_waited: false,
             trace,
         }
     }
@@ -292,6 +295,7 @@ impl<'c> Transaction<'c> {
 
     /// Waits for room in the socket, for as long as a client may take to make some.
     pub(crate) async fn wait_writable(&mut self) -> Result<(), Gone> {
+        self.has_waited = true;
         let limit = self.rules().send_timeout;
         let Connection { stream, deadline, .. } = &*self.connection;
         match deadline.limit(limit, pin!(stream.writable())).await {

@@ -10,6 +10,7 @@ use super::exchange::{Answer, Event, next_event, read_client_now, send_body, tak
 use super::failure::Failure;
 use super::line::Line;
 use super::upload::Upload;
+use crate::buffers;
 use crate::transaction::{Gone, Transaction};
 use crate::writer::Writer;
 
@@ -76,8 +77,10 @@ impl Relay<'_> {
         download: &mut Download,
         input: &mut Vec<u8>,
     ) -> Result<Option<Failure>, Gone> {
+        let mut pace = Pace::default();
         loop {
             writer.flush(tx).await?;
+            pace.fit(tx, input);
             let n = match self.receive(tx, input).await? {
                 Ok(n) => n,
                 Err(failure) => return Ok(Some(failure)),
@@ -125,6 +128,30 @@ impl Relay<'_> {
                 Event::Client(read) => take_body(tx, self.upload, &read).map_err(|_| Gone)?,
                 Event::Gone => return Err(Gone),
                 Event::Elapsed => return Ok(Err(Failure::ReadTimedOut(self.timeouts.read))),
+            }
+        }
+    }
+}
+
+/// Pieces in a row that a client has to take without being waited for, before it gets large ones.
+const QUICK_PIECES: u32 = 4;
+
+/// How fast the client takes a response. It begins with small pieces: what a slow client has not taken stays in memory.
+#[derive(Default)]
+struct Pace {
+    n_quick: u32,
+}
+
+impl Pace {
+    /// Has the next piece read into a buffer that suits the client.
+    fn fit(&mut self, tx: &mut Transaction<'_>, input: &mut Vec<u8>) {
+        let has_waited = std::mem::take(&mut tx.has_waited);
+        if self.n_quick < QUICK_PIECES {
+            self.n_quick = if has_waited { 0 } else { self.n_quick + 1 };
+            let is_large = input.capacity() >= buffers::LARGE_CAPACITY;
+            if is_large != (self.n_quick == QUICK_PIECES) {
+                let other = if is_large { buffers::take() } else { buffers::take_large() };
+                buffers::give(std::mem::replace(input, other));
             }
         }
     }

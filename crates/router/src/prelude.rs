@@ -13,6 +13,9 @@ use crate::tls::Handshake;
 /// The type of the record that every client that speaks TLS begins with.
 const HANDSHAKE_RECORD: u8 = 0x16;
 
+/// The longest content of a record that is not encrypted.
+const MAX_RECORD: usize = 16 * 1024;
+
 /// What there is after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Prepared {
@@ -59,8 +62,11 @@ pub(crate) async fn run(
         }
     }
     let Some(config) = settings.tls() else { return ready(input) };
-    if input.is_empty() && !matches!(stream.read(input).await, Ok(n) if n > 0) {
-        return Prepared::Gone;
+    // A session takes far more memory than a greeting, which many clients may be slow to send.
+    while !holds_record(input) {
+        if !matches!(stream.read(input).await, Ok(n) if n > 0) {
+            return Prepared::Gone;
+        }
     }
     if input[0] != HANDSHAKE_RECORD {
         return Prepared::PlainOnTls;
@@ -76,6 +82,15 @@ pub(crate) async fn run(
             Prepared::Gone
         }
     }
+}
+
+/// Whether a whole record has come, or what cannot become one that a client may begin with.
+fn holds_record(input: &[u8]) -> bool {
+    let &[kind, _, _, high, low, ref content @ ..] = input else {
+        return input.first().is_some_and(|kind| *kind != HANDSHAKE_RECORD);
+    };
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    kind != HANDSHAKE_RECORD || length > MAX_RECORD || content.len() >= length
 }
 
 fn ready(input: &[u8]) -> Prepared {
@@ -110,5 +125,26 @@ impl fmt::Display for Shown {
             Some(address) => address.fmt(f),
             None => f.write_str("unix:"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_begins_with_a_whole_record() {
+        let record = b"\x16\x03\x01\x00\x02ab";
+        for len in 0..record.len() {
+            assert!(!holds_record(&record[..len]), "{len}");
+        }
+        assert!(holds_record(record) && holds_record(b"\x16\x03\x01\x00\x02abc"));
+    }
+
+    #[test]
+    fn what_cannot_become_one_is_not_waited_for() {
+        assert!(holds_record(b"G") && holds_record(b"GET / HTTP/1.1"));
+        assert!(holds_record(b"\x16\x03\x01\x40\x01"));
+        assert!(!holds_record(b"\x16\x03\x01\x40\x00"));
     }
 }

@@ -6,6 +6,7 @@ PHP_CONFIG ?= $(firstword $(shell command -v php-config8.2 php-config))
 FUZZ_SECONDS ?= 30
 CHANGES ?= 2000
 CHAOS_SECONDS ?= 60
+CHAOS_CLIENTS ?= 10000
 LAB = python3 -m lab
 
 # corral-php is built where PHP's headers are; everything else needs no PHP.
@@ -35,8 +36,9 @@ changes: build ## Change the configuration CHANGES times (2000) under load, and 
 	CORRAL_BIN_DIR=$(CURDIR)/target/release CORRAL_CHANGES=$(CHANGES) \
 	    cargo test --release -p corral-testkit --test change_under_load -- --nocapture
 
-chaos: build ## Break things on purpose under load, CHAOS_SECONDS (60) for each kind, and account for every request
+chaos: build ## Break things on purpose under load, CHAOS_SECONDS (60) for each kind; CHAOS_CLIENTS (10000) slow clients
 	CORRAL_BIN_DIR=$(CURDIR)/target/release CORRAL_CHAOS_SECONDS=$(CHAOS_SECONDS) \
+	    CORRAL_CHAOS_CLIENTS=$(CHAOS_CLIENTS) \
 	    cargo test --release -p corral-testkit --test chaos -- --nocapture --test-threads 1
 
 bench: bench-build ## Compare with nginx + php-fpm and Apache (an hour); LAB_ARGS="--rounds 5"

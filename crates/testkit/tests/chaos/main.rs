@@ -1,9 +1,12 @@
 //! Faults on purpose, while PHP, files and a proxied server are asked without pause, with an account of every
 //! request: what a fault costs is counted, and nothing else may be lost.
 //!
-//! `CORRAL_CHAOS_SECONDS=60` is the long form of each case; `make chaos` runs it.
+//! `CORRAL_CHAOS_SECONDS=60` is the long form of each case, `CORRAL_CHAOS_CLIENTS=10000` that of those that are about many
+//! clients; `make chaos` runs them.
 
+mod crowd;
 mod disk;
+mod floods;
 mod hostile;
 mod site;
 mod slow_clients;
@@ -20,6 +23,20 @@ fn duration() -> Duration {
     let seconds =
         std::env::var("CORRAL_CHAOS_SECONDS").map_or(3, |n| n.parse().expect("a number of seconds"));
     Duration::from_secs(seconds)
+}
+
+/// How many clients there are where it is about many.
+fn n_clients() -> usize {
+    given_clients().unwrap_or(60)
+}
+
+fn given_clients() -> Option<usize> {
+    std::env::var("CORRAL_CHAOS_CLIENTS").ok().map(|n| n.parse().expect("a number of clients"))
+}
+
+/// Whether this is the long form, in which times are looked at as well.
+fn is_long() -> bool {
+    given_clients().is_some()
 }
 
 /// Kills one worker after the other, and `also` does something else every now and then. Returns how many were killed.

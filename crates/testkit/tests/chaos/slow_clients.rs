@@ -1,13 +1,14 @@
 //! Clients that read or send next to nothing: they cost memory that is bounded, and no worker.
-//!
-//! `CORRAL_CHAOS_CLIENTS=1000` has more of them.
+//! There are never very many, because all that they have asked for is read in the end; `crowd` has more.
 
 use corral_testkit::{Client, Daemon, Origin, Site, daemon, eventually, private_memory, site};
 use serde_json::json;
 
+use super::n_clients;
+
 /// Clients of each kind at a time.
 fn n_slow() -> u64 {
-    std::env::var("CORRAL_CHAOS_CLIENTS").map_or(50, |n| n.parse().expect("a number of clients"))
+    n_clients().min(200) as u64
 }
 
 /// More than the buffers of two sockets hold.

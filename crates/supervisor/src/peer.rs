@@ -20,11 +20,13 @@ pub(crate) struct Peer {
     outbox: VecDeque<Packet>,
     /// When the child closed its end: it has died or is about to.
     closed: Option<Instant>,
+    /// When a signal stopped it.
+    stopped: Option<Instant>,
 }
 
 impl Peer {
     pub(crate) fn new(name: String, pid: Pid, link: Link) -> Self {
-        Self { name, pid, link, outbox: VecDeque::new(), closed: None }
+        Self { name, pid, link, outbox: VecDeque::new(), closed: None, stopped: None }
     }
 
     pub(crate) fn pid(&self) -> Pid {
@@ -36,9 +38,28 @@ impl Peer {
         self.closed.is_none()
     }
 
-    /// When a child that does not talk any more is killed.
+    /// When a child that does not talk any more, or does nothing at all, is killed.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.closed.map(|at| at + LONGEST_EXIT)
+        let closed = self.closed.map(|at| at + LONGEST_EXIT);
+        closed.into_iter().chain(self.stopped.map(|at| at + LONGEST_STOP)).min()
+    }
+
+    /// A signal has stopped the child, or it goes on.
+    pub(crate) fn set_stopped(&mut self, is_stopped: bool) {
+        self.stopped = is_stopped.then(Instant::now);
+    }
+
+    /// Kills the child if its deadline has come.
+    pub(crate) fn kill_if_overdue(&self, now: Instant) {
+        if self.deadline().is_none_or(|at| at > now) {
+            return;
+        }
+        if self.stopped.is_some() {
+            let (pid, name) = (self.pid.as_raw_nonzero(), &self.name);
+            let why = "was stopped by a signal and does not go on: killing it";
+            tracing::error!(target: "alert", "process {pid} ({name}) {why}");
+        }
+        self.kill(Signal::KILL);
     }
 
     /// Whether the link is to be watched for room.
@@ -100,6 +121,9 @@ impl Peer {
 
 /// A child that has closed its link ends within this time or is made to.
 const LONGEST_EXIT: Duration = Duration::from_secs(5);
+
+/// Whoever stopped a child by mistake or from a terminal may have it go on for this long.
+const LONGEST_STOP: Duration = Duration::from_secs(2);
 
 impl AsFd for Peer {
     fn as_fd(&self) -> BorrowedFd<'_> {

@@ -322,8 +322,8 @@ impl Supervisor {
     fn on_signal(&mut self, number: i32) {
         match number {
             _ if number == Signal::CHILD.as_raw() => {
-                for (pid, ended) in signal::reap() {
-                    self.on_death(pid, ended);
+                for (pid, change) in signal::changes() {
+                    self.on_change(pid, change);
                 }
             }
             _ if number == Signal::USR1.as_raw() => self.reopen_logs(),
@@ -335,7 +335,7 @@ impl Supervisor {
 
     /// The earliest time at which something is due although nothing happens.
     fn next_deadline(&self) -> Option<Instant> {
-        let peers = self.own_peers().filter_map(Peer::deadline);
+        let peers = self.own_peers().chain(self.prototypes()).filter_map(Peer::deadline);
         let apps = self.apps.values().filter_map(App::next_deadline);
         let controller = self.may_start_controller().then_some(&self.controller);
         let roles = [Some(&self.routers.in_charge.role), Some(&self.reader), controller];
@@ -349,9 +349,7 @@ impl Supervisor {
     }
 
     fn on_time(&mut self, now: Instant) {
-        for peer in self.own_peers().filter(|peer| peer.deadline().is_some_and(|at| at <= now)) {
-            peer.kill(Signal::KILL);
-        }
+        self.own_peers().chain(self.prototypes()).for_each(|peer| peer.kill_if_overdue(now));
         self.apps_on_time(now);
         self.service_manager.on_time(now);
         self.upgrade_on_time(now);
@@ -387,6 +385,10 @@ impl Supervisor {
     fn own_peers(&self) -> impl Iterator<Item = &Peer> {
         let roles = [&self.controller.peer, &self.reader.peer].into_iter().flatten();
         roles.chain(self.routers.peers()).chain(self.unready_successor())
+    }
+
+    fn prototypes(&self) -> impl Iterator<Item = &Peer> {
+        self.apps.values().filter_map(|app| app.prototype.as_ref())
     }
 
     /// A new controller is told what is in force, so nothing may be half-way.

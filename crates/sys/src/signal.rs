@@ -118,14 +118,35 @@ pub enum Ended {
     Signal(i32),
 }
 
-/// Collects every child that has ended, without waiting.
-pub fn reap() -> Vec<(Pid, Ended)> {
-    let mut ended = Vec::new();
-    // `ECHILD` (no child left) ends the loop like "none has ended": there is nothing to collect.
-    while let Ok(Some((pid, status))) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {
-        ended.extend(how_ended(status).map(|how| (pid, how)));
+/// What has become of a child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It is gone.
+    Ended(Ended),
+    /// A signal has stopped it, by which it is not gone but does nothing. Not reported of one that a debugger
+    /// holds.
+    Stopped,
+    /// It goes on after a stop.
+    Continued,
+}
+
+/// Collects every child that has ended, and tells which have stopped or go on, without waiting.
+pub fn changes() -> Vec<(Pid, Change)> {
+    use rustix::process::WaitOptions;
+    let options = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
+    let mut changes = Vec::new();
+    // `ECHILD` (no child left) ends the loop like "nothing has changed": there is nothing to collect.
+    while let Ok(Some((pid, status))) = rustix::process::wait(options) {
+        let change = if status.stopped() {
+            Some(Change::Stopped)
+        } else if status.continued() {
+            Some(Change::Continued)
+        } else {
+            how_ended(status).map(Change::Ended)
+        };
+        changes.extend(change.map(|change| (pid, change)));
     }
-    ended
+    changes
 }
 
 /// Waits for one child.

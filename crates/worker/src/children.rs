@@ -4,17 +4,25 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use corral_ipc::message::{Exit, WorkerId};
-use corral_sys::signal::{self, Ended, Pid, Signal};
+use corral_sys::signal::{self, Change, Ended, Pid, Signal};
+
+use crate::log::complain;
 
 /// Time between asking a worker to end at once and ending it. The interpreter uses it to leave
 /// memory that it shares with others in order (opcache holds off signals while it writes there).
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A worker that a signal has stopped serves nobody; whoever did that by mistake or from a terminal may have it
+/// go on for this long.
+const LONGEST_STOP: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 struct Child {
     worker: WorkerId,
     /// When it is killed, if it has been told to end.
     deadline: Option<Instant>,
+    /// When it is killed, if a signal has stopped it.
+    stop_deadline: Option<Instant>,
 }
 
 /// The workers that run.
@@ -25,7 +33,7 @@ pub(crate) struct Children {
 
 impl Children {
     pub(crate) fn add(&mut self, pid: Pid, worker: WorkerId) {
-        self.by_pid.insert(pid, Child { worker, deadline: None });
+        self.by_pid.insert(pid, Child { worker, deadline: None, stop_deadline: None });
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -34,17 +42,21 @@ impl Children {
 
     /// Collects those that have ended. Processes that are not workers (what a worker started and
     /// left behind) end without a word.
-    pub(crate) fn reap(&mut self) -> Vec<(WorkerId, Exit)> {
-        let ended = signal::reap();
-        let workers = ended.into_iter().filter_map(|(pid, ended)| {
-            let child = self.by_pid.remove(&pid)?;
-            let exit = match ended {
-                Ended::Code(code) => Exit::Code(code),
-                Ended::Signal(number) => Exit::Signal(number),
-            };
-            Some((child.worker, exit))
-        });
-        workers.collect()
+    pub(crate) fn reap(&mut self, now: Instant) -> Vec<(WorkerId, Exit)> {
+        signal::changes().into_iter().filter_map(|(pid, change)| self.on_change(pid, change, now)).collect()
+    }
+
+    fn on_change(&mut self, pid: Pid, change: Change, now: Instant) -> Option<(WorkerId, Exit)> {
+        let exit = match change {
+            Change::Ended(Ended::Code(code)) => Exit::Code(code),
+            Change::Ended(Ended::Signal(number)) => Exit::Signal(number),
+            Change::Stopped | Change::Continued => {
+                let child = self.by_pid.get_mut(&pid)?;
+                child.stop_deadline = (change == Change::Stopped).then_some(now + LONGEST_STOP);
+                return None;
+            }
+        };
+        Some((self.by_pid.remove(&pid)?.worker, exit))
     }
 
     /// Tells one worker to end at once.
@@ -65,6 +77,14 @@ impl Children {
     /// Kills those whose time is over.
     pub(crate) fn kill_overdue(&mut self, now: Instant) {
         for (pid, child) in &mut self.by_pid {
+            if child.stop_deadline.is_some_and(|deadline| deadline <= now) {
+                let pid = pid.as_raw_nonzero();
+                complain(format_args!(
+                    "process {pid} was stopped by a signal and does not go on: killing it"
+                ));
+                child.stop_deadline = None;
+                child.deadline = Some(now);
+            }
             if child.deadline.is_some_and(|deadline| deadline <= now) {
                 // It cannot refuse, but may be stuck in the kernel: ask again after a while.
                 child.deadline = Some(now + PATIENCE);
@@ -75,7 +95,8 @@ impl Children {
 
     /// Time until `kill_overdue` has something to do.
     pub(crate) fn next_deadline(&self, now: Instant) -> Option<Duration> {
-        let deadlines = self.by_pid.values().filter_map(|child| child.deadline);
+        let deadlines =
+            self.by_pid.values().flat_map(|child| [child.deadline, child.stop_deadline]).flatten();
         deadlines.min().map(|deadline| deadline.saturating_duration_since(now))
     }
 }
@@ -119,7 +140,7 @@ mod tests {
 
     fn reap_one(children: &mut Children) -> (WorkerId, Exit) {
         loop {
-            if let Some(ended) = children.reap().pop() {
+            if let Some(ended) = children.reap(Instant::now()).pop() {
                 return ended;
             }
             std::thread::yield_now();
@@ -153,6 +174,27 @@ mod tests {
         assert_eq!(children.next_deadline(now), Some(PATIENCE), "the first deadline stays");
         children.kill_overdue(now + PATIENCE);
         assert_eq!(reap_one(&mut children), (WorkerId(3), Exit::Signal(9)));
+
+        stopped_workers_are_killed_unless_they_go_on(&mut children, now);
+    }
+
+    fn stopped_workers_are_killed_unless_they_go_on(children: &mut Children, now: Instant) {
+        let pid = start("while true; do read x || :; done");
+        children.add(pid, WorkerId(4));
+        let mut expect = |change, signal, deadline| {
+            signal::kill(pid, signal).unwrap();
+            while children.next_deadline(now) != deadline {
+                assert!(children.reap(now).is_empty(), "{change}");
+                std::thread::yield_now();
+            }
+        };
+        expect("stopped", Signal::STOP, Some(LONGEST_STOP));
+        expect("continued", Signal::CONT, None);
+        expect("stopped again", Signal::STOP, Some(LONGEST_STOP));
+        children.kill_overdue(now + LONGEST_STOP / 2);
+        assert_eq!(children.next_deadline(now), Some(LONGEST_STOP));
+        children.kill_overdue(now + LONGEST_STOP);
+        assert_eq!(reap_one(children), (WorkerId(4), Exit::Signal(9)));
     }
 
     fn start_deaf(ready: std::os::fd::BorrowedFd<'_>) -> Pid {

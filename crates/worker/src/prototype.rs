@@ -88,7 +88,7 @@ impl Prototype {
                 self.stop();
             }
         }
-        for (worker, exit) in self.children.reap() {
+        for (worker, exit) in self.children.reap(Instant::now()) {
             self.tell(&FromPrototype::Exited { worker, exit }, &[]);
         }
         Ok(())

@@ -3,25 +3,38 @@
 use std::time::Instant;
 
 use corral_ipc::message::{AppId, Exit, ToRouter};
-use corral_sys::signal::{self, Ended, Pid, Signal};
+use corral_sys::signal::{self, Change, Ended, Pid, Signal};
 
 use super::{Source, Supervisor};
 use crate::app::Phase;
 
 impl Supervisor {
-    /// A child was collected.
-    pub(super) fn on_death(&mut self, pid: Pid, ended: Ended) {
-        let is_it = |source| self.peer(source).is_some_and(|peer| peer.pid() == pid);
-        let prototype = self.apps.keys().copied().map(Source::Prototype).find(|source| is_it(*source));
-        let routers = self.routers.iter().map(|router| Source::Router(router.id));
-        let source = [Source::Controller, Source::Reader, Source::Successor]
-            .into_iter()
-            .chain(routers)
-            .find(|source| is_it(*source))
-            .or(prototype);
-        let Some(source) = source else {
+    /// Something has become of a child.
+    pub(super) fn on_change(&mut self, pid: Pid, change: Change) {
+        let Some(source) = self.source_of(pid) else {
             return; // a worker whose prototype died, or a process that an application left behind
         };
+        match change {
+            Change::Ended(ended) => self.on_death(source, pid, ended),
+            Change::Stopped | Change::Continued => {
+                if let Some(peer) = self.peer_mut(source) {
+                    peer.set_stopped(change == Change::Stopped);
+                }
+            }
+        }
+    }
+
+    fn source_of(&self, pid: Pid) -> Option<Source> {
+        let routers = self.routers.iter().map(|router| Source::Router(router.id));
+        [Source::Controller, Source::Reader, Source::Successor]
+            .into_iter()
+            .chain(routers)
+            .chain(self.apps.keys().copied().map(Source::Prototype))
+            .find(|source| self.peer(*source).is_some_and(|peer| peer.pid() == pid))
+    }
+
+    /// A child was collected.
+    fn on_death(&mut self, source: Source, pid: Pid, ended: Ended) {
         // Its last words are still in the socket. It writes no more, so they are bounded.
         self.read_messages(source, usize::MAX);
         match source {

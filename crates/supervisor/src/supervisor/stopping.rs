@@ -84,8 +84,7 @@ impl Supervisor {
         for child in self.children() {
             signal::kill_child(child, Signal::KILL);
         }
-        let prototypes = self.apps.values().filter_map(|app| app.prototype.as_ref());
-        self.own_peers().chain(prototypes).for_each(|peer| peer.kill(Signal::KILL));
+        self.own_peers().chain(self.prototypes()).for_each(|peer| peer.kill(Signal::KILL));
     }
 
     /// All but a main process that serves in place of this one.

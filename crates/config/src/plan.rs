@@ -3,6 +3,7 @@
 
 mod assets;
 mod isolation;
+mod restart;
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ pub use self::assets::{Asset, AssetKind, AssetNames, Assets};
 pub use self::isolation::{
     Automount, Cgroup, CgroupLimits, FilesystemAccess, IdRange, Isolation, Namespaces, SeccompProfile,
 };
+pub use self::restart::{Restart, RestartMode};
 use crate::address::ListenAddress;
 use crate::settings::LogSettings;
 
@@ -68,6 +70,8 @@ pub struct AppSpec {
     pub processes: Processes,
     /// Limits on a request and on a worker's life.
     pub limits: Limits,
+    /// How new processes take the place of old ones.
+    pub restart: Restart,
     /// What the language needs to know.
     pub runtime: RuntimeSpec,
 }

@@ -16,6 +16,7 @@ mod listeners;
 mod names;
 mod php;
 mod proxy;
+mod restart;
 mod routes;
 mod scalars;
 mod schema;

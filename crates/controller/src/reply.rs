@@ -122,11 +122,11 @@ fn describe(problem: &Problem) -> Object {
 }
 
 /// A JSON object of these members, in this order.
-pub(crate) fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
+pub(crate) fn object<'a>(members: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     Value::Object(object_of(members))
 }
 
-fn object_of<const N: usize>(members: [(&str, Value); N]) -> Object {
+fn object_of<'a>(members: impl IntoIterator<Item = (&'a str, Value)>) -> Object {
     members.into_iter().map(|(name, value)| (Bytes::from(name), value)).collect()
 }
 

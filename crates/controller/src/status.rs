@@ -80,13 +80,15 @@ fn application(app: &AppStatus) -> Value {
         ("idle", Value::from(u64::from(app.idle))),
     ]);
     let requests = object([("active", Value::from(u64::from(app.active_requests)))]);
-    match &app.last_error {
-        None => object([("processes", processes), ("requests", requests)]),
-        Some(error) => {
-            let error = Value::from(error.as_str());
-            object([("processes", processes), ("requests", requests), ("last_error", error)])
-        }
+    let mut members = vec![("processes", processes), ("requests", requests)];
+    if let Some(error) = &app.last_error {
+        members.push(("last_error", Value::from(error.as_str())));
     }
+    if let Some(last) = &app.last_crash {
+        let crashes = object([("total", Value::from(app.crashes)), ("last", Value::from(last.as_str()))]);
+        members.push(("crashes", crashes));
+    }
+    object(members)
 }
 
 /// One object for a language with one version, an array, newest first, for several.

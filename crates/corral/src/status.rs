@@ -79,6 +79,10 @@ pub(crate) fn render(status: &Value) -> String {
         if let Some(error) = app["last_error"].as_str() {
             let _ = writeln!(text, "              last error: {error}");
         }
+        if let Some(last) = app["crashes"]["last"].as_str() {
+            let total = number(&app["crashes"]["total"]);
+            let _ = writeln!(text, "              {total} crashed; the last one: {last}");
+        }
     }
     text
 }
@@ -107,7 +111,8 @@ mod tests {
                 "blog": {
                     "processes": {"running": 0, "starting": 1, "idle": 0},
                     "requests": {"active": 4},
-                    "last_error": "it does not load"
+                    "last_error": "it does not load",
+                    "crashes": {"total": 2, "last": "process 7 exited on signal 11"}
                 }
             }
         });
@@ -117,6 +122,7 @@ requests      33
 module        php 8.4.1, 8.2.29
 application   blog: 0 processes running, 1 starting, 0 idle; 4 requests active
               last error: it does not load
+              2 crashed; the last one: process 7 exited on signal 11
 ";
         assert_eq!(render(&status), expected);
     }

@@ -18,7 +18,7 @@ use std::time::Instant;
 use corral_channel::{Lane, RequestId, Sleeper};
 use corral_config::plan::{AppSpec, Growth};
 use corral_ipc::message::{AppId, AppStatus, Exit, FromRouter, WorkerId};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use tokio::sync::Notify;
 
@@ -44,6 +44,10 @@ pub(crate) struct App {
     main: MainLink,
     /// No generation refers to this instance any more.
     retired: AtomicBool,
+    /// `main` was told that its processes can go.
+    concluded: AtomicBool,
+    /// Serves nothing before this instance has finished.
+    successor: Mutex<Option<Arc<App>>>,
     last_error: Mutex<Option<String>>,
     overload: Overload,
     /// Requests wait, and `growth` has to look after them.
@@ -57,9 +61,18 @@ impl App {
         let processes = growth::bounds(&spec, n_processors);
         let bounds = Bounds::new(&spec.limits, &processes);
         let pool = Mutex::new(Pool::new(processes, bounds, n_processors, Instant::now()));
-        let (retired, last_error) = (AtomicBool::new(false), Mutex::new(None));
-        let (overload, waiting) = (Overload::default(), Arc::new(Notify::new()));
-        let app = Arc::new(Self { id, spec, pool, main, retired, last_error, overload, waiting });
+        let app = Arc::new(Self {
+            id,
+            spec,
+            pool,
+            main,
+            retired: AtomicBool::new(false),
+            concluded: AtomicBool::new(false),
+            successor: Mutex::new(None),
+            last_error: Mutex::new(None),
+            overload: Overload::default(),
+            waiting: Arc::new(Notify::new()),
+        });
         if app.spec.processes.growth == Growth::ByWaiting {
             tokio::spawn(growth::keep_looking(Arc::downgrade(&app), Arc::clone(&app.waiting)));
         }
@@ -91,11 +104,7 @@ impl App {
     ) -> Option<Vec<u8>> {
         let mut pool = self.pool.lock();
         let ended = pool.done(worker, lane, id, run_time, now).ok();
-        let unused = self.retired.load(Ordering::Relaxed) && pool.n_active() == 0;
-        drop(pool);
-        if unused {
-            self.main.send(&FromRouter::AppUnused { app: self.id });
-        }
+        self.conclude_if_unused(pool);
         let Ended { payload, slow } = ended?;
         if let Some(slow) = slow {
             self.report(&slow);
@@ -118,7 +127,7 @@ impl App {
     /// Nobody waits for this answer any more: forgets the request, or tells its worker.
     pub(crate) fn cancel(&self, lane: Lane, id: RequestId) -> WasRunning {
         let mut pool = self.pool.lock();
-        match pool.cancel(lane, id) {
+        let was_running = match pool.cancel(lane, id) {
             Cancelled::Running(worker) => {
                 if let Some(port) = pool.port_mut(worker) {
                     // Without room for the word the worker is stuck, and learns it when it sends more.
@@ -127,7 +136,9 @@ impl App {
                 WasRunning::Yes
             }
             Cancelled::Forgotten | Cancelled::Unknown => WasRunning::No,
-        }
+        };
+        self.conclude_if_unused(pool);
+        was_running
     }
 
     /// Whether no worker has begun to run the request.
@@ -200,7 +211,9 @@ impl App {
             let removed = pool.remove_worker(id, Instant::now())?;
             let note = removed.port.channel.note();
             let Removed { index, pid, started, condemned, .. } = removed;
-            (Gone { index, pid, note, started, condemned }, pool.want_worker())
+            let want_worker = pool.want_worker();
+            self.conclude_if_unused(pool);
+            (Gone { index, pid, note, started, condemned }, want_worker)
         };
         self.wake_workers();
         if want_worker {
@@ -212,7 +225,10 @@ impl App {
     /// A worker could not be started. Returns the requests that nobody can serve now.
     pub(crate) fn worker_failed(&self, reason: String) -> Vec<Request> {
         *self.last_error.lock() = Some(reason);
-        self.pool.lock().worker_failed()
+        let mut pool = self.pool.lock();
+        let failed = pool.worker_failed();
+        self.conclude_if_unused(pool);
+        failed
     }
 
     /// A worker broke the rules of the channel: has `main` end it.
@@ -249,12 +265,38 @@ impl App {
             idle: figures.idle,
             active_requests: figures.active_requests,
             last_error: self.last_error.lock().clone(),
+            ..AppStatus::default()
         }
     }
 
     /// Whether no request is in its workers' hands or on its way to them.
     pub(crate) fn is_quiet(&self) -> bool {
         self.pool.lock().n_active() == 0
+    }
+
+    /// Has another instance wait until this one, which is in use, has finished.
+    pub(crate) fn precede(&self, successor: &Arc<Self>) {
+        successor.pool.lock().hold();
+        *self.successor.lock() = Some(Arc::clone(successor));
+    }
+
+    /// Its processes have ended: whatever waits for it need not wait longer.
+    pub(crate) fn make_way(&self) {
+        let successor = self.successor.lock().take();
+        if let Some(successor) = successor {
+            successor.pool.lock().go_on(Instant::now());
+            successor.tick(Instant::now());
+        }
+    }
+
+    /// The last request of an instance that no generation refers to has ended, so that none can come any more.
+    fn conclude_if_unused(&self, pool: MutexGuard<'_, Pool<ChannelPort>>) {
+        let is_unused = self.retired.load(Ordering::Relaxed) && pool.n_active() == 0;
+        drop(pool);
+        if is_unused && !self.concluded.swap(true, Ordering::Relaxed) {
+            self.main.send(&FromRouter::AppUnused { app: self.id });
+            self.make_way();
+        }
     }
 
     fn start_worker(&self) {
@@ -310,10 +352,6 @@ impl Drop for Lease {
         self.0.retired.store(true, Ordering::Relaxed);
         let mut pool = self.0.pool.lock();
         pool.retire();
-        let is_quiet = pool.n_active() == 0;
-        drop(pool);
-        if is_quiet {
-            self.0.main.send(&FromRouter::AppUnused { app: self.0.id });
-        }
+        self.0.conclude_if_unused(pool);
     }
 }

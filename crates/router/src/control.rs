@@ -165,6 +165,7 @@ impl Control {
             ToRouter::WorkerReady { app, worker, pid } => self.take_worker(app, worker, pid, fds)?,
             ToRouter::WorkerGone { app, worker, exit } => self.drop_worker(app, worker, exit),
             ToRouter::WorkerFailed { app, reason } => self.worker_failed(app, &reason),
+            ToRouter::AppGone { app } => self.drop_app(app),
             ToRouter::Status { ticket } => {
                 self.settle().await;
                 let status = self.figures();

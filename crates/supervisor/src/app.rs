@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use corral_config::plan::AppSpec;
@@ -10,6 +11,7 @@ use corral_ipc::message::WorkerId;
 use corral_sys::signal::Pid;
 
 use crate::backoff::Backoff;
+use crate::fingerprint::Fingerprints;
 use crate::launch::Membership;
 use crate::peer::Peer;
 use crate::routers::RouterId;
@@ -27,6 +29,20 @@ pub(crate) enum Phase {
     Down,
     /// It was told to end; killed at the deadline.
     Stopping { deadline: Instant },
+}
+
+/// The processes of an instance that have ended otherwise than they should.
+#[derive(Debug, Default)]
+pub(crate) struct Crashes {
+    pub(crate) total: u64,
+    pub(crate) last: Option<String>,
+}
+
+impl Crashes {
+    pub(crate) fn count(&mut self, what: String) {
+        self.total += 1;
+        self.last = Some(what);
+    }
 }
 
 /// One instance.
@@ -49,6 +65,11 @@ pub(crate) struct App {
     n_wanted: u32,
     /// Why the last prototype could not load, until one can.
     failure: Option<String>,
+    /// When it is ended although it serves requests, if it is being replaced.
+    drain_deadline: Option<Instant>,
+    pub(crate) crashes: Crashes,
+    /// The files that ask for a restart, as they were when it was started.
+    watched: Fingerprints,
     /// Of the control group that its processes are in.
     membership: Option<Membership>,
 }
@@ -67,6 +88,9 @@ impl App {
             forking: None,
             n_wanted: 0,
             failure: None,
+            drain_deadline: None,
+            crashes: Crashes::default(),
+            watched: Fingerprints::default(),
             membership: None,
         }
     }
@@ -77,6 +101,26 @@ impl App {
         self.membership = membership;
         self.phase = Phase::Loading { deadline: now + LONGEST_LOADING };
         self.backoff.started(now);
+    }
+
+    /// It is about to be loaded from its files as they are.
+    pub(crate) fn remember_files(&mut self) {
+        self.watched = Fingerprints::take(&self.spec.restart.watch);
+    }
+
+    /// One of the files whose change asks for a restart that is not what it was.
+    pub(crate) fn changed_file(&self) -> Option<&Path> {
+        self.watched.changed()
+    }
+
+    /// Another instance serves in its place from now on.
+    pub(crate) fn is_replaced(&mut self, now: Instant) {
+        self.drain_deadline = self.spec.restart.drain_timeout.map(|timeout| now + timeout);
+    }
+
+    /// Whether it has taken too long to finish.
+    pub(crate) fn is_overdue(&self, now: Instant) -> bool {
+        !self.is_stopping() && self.drain_deadline.is_some_and(|at| at <= now)
     }
 
     /// The prototype has loaded. After a failure nobody may be waiting for workers any more, so the
@@ -187,6 +231,12 @@ impl App {
 
     /// When something has to be done about it even if nothing happens.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let drain_deadline = self.drain_deadline.filter(|_| !self.is_stopping());
+        drain_deadline.into_iter().chain(self.phase_deadline()).min()
+    }
+
+    /// When it has been in its phase for too long.
+    pub(crate) fn phase_deadline(&self) -> Option<Instant> {
         match self.phase {
             Phase::Loading { deadline } | Phase::Stopping { deadline } => Some(deadline),
             Phase::Down => self.backoff.restart_at(),

@@ -16,8 +16,8 @@ use crate::routers::RouterId;
 pub(crate) enum Purpose {
     /// The controller, under its own number.
     Change { generation: Generation, store: bool, demand: Demand },
-    /// The controller wants one application replaced.
-    RestartApp { ticket: Ticket, name: String },
+    /// The controller wants one application replaced, under its own number, or files have changed.
+    RestartApp { ticket: Option<Ticket>, name: String },
     /// A new router has to learn what is in force.
     Restore,
     /// Listeners that could not be bound are tried again.
@@ -42,7 +42,7 @@ pub(crate) enum Job {
     /// Put this configuration in force.
     Change { purpose: Purpose, content: Content },
     /// Put what is in force then in force again, with a new instance of one application.
-    RestartApp { ticket: Ticket, name: String },
+    RestartApp { ticket: Option<Ticket>, name: String },
     /// Tell a new router what is in force then.
     Restore,
     /// Try to bind the listeners again that could not be bound.

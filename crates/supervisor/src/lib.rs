@@ -13,6 +13,7 @@ mod background;
 mod backoff;
 mod changes;
 mod control;
+mod fingerprint;
 mod launch;
 mod listeners;
 mod log_file;

@@ -5,6 +5,7 @@ mod applying;
 mod controller;
 mod deaths;
 mod files;
+mod reloading;
 mod router;
 mod status;
 mod stopping;
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use corral_config::plan::Assets;
-use corral_ipc::message::{AppId, ControlToken, Generation, Module, Status, WorkerId};
+use corral_ipc::message::{AppId, ControlToken, Generation, Module, Status, Ticket, WorkerId};
 use corral_sys::poll::{self, Interest, Readiness};
 use corral_sys::signal::{self, Signal, SignalFd};
 
@@ -89,6 +90,10 @@ pub(crate) struct Supervisor {
     unused: Vec<AppId>,
     apply: Option<Apply>,
     jobs: VecDeque<Job>,
+    /// Restarts that are over when the instances that are replaced have ended.
+    switching: Vec<(Ticket, AppId)>,
+    /// When watched files are looked at next.
+    next_look: Option<Instant>,
     /// Those about the status that are not answered yet.
     questions: Vec<Question>,
     /// What routers that have ended had counted.
@@ -163,6 +168,8 @@ impl Supervisor {
             unused: Vec::new(),
             apply: None,
             jobs: VecDeque::new(),
+            switching: Vec::new(),
+            next_look: None,
             questions: Vec::new(),
             ended_routers: Status::default(),
             controller_generation: Generation(0),
@@ -344,7 +351,7 @@ impl Supervisor {
         let stop = self.stop.as_ref().and_then(Stop::deadline);
         let rebinding = if self.may_rebind() { self.rebinding.restart_at() } else { None };
         let (sign, upgrade) = (self.service_manager.next_sign(), self.upgrade_deadline());
-        let others = [stop, rebinding, sign, upgrade, self.storing_deadline()];
+        let others = [stop, rebinding, sign, upgrade, self.storing_deadline(), self.next_look()];
         peers.chain(apps).chain(roles).chain(others.into_iter().flatten()).min()
     }
 
@@ -369,6 +376,7 @@ impl Supervisor {
         if is_due && self.may_start_controller() {
             self.start_controller();
         }
+        self.look_on_time(now);
         if self.may_rebind() && self.rebinding.is_due(now) {
             self.rebinding.started(now);
             self.jobs.push_back(Job::Rebind);

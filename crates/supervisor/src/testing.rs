@@ -4,7 +4,9 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use corral_config::plan::{AppSpec, Growth, Isolation, Limits, PhpSpec, PhpTarget, Processes, RuntimeSpec};
+use corral_config::plan::{
+    AppSpec, Growth, Isolation, Limits, PhpSpec, PhpTarget, Processes, Restart, RuntimeSpec,
+};
 
 /// An application with two workers from `name=root`.
 pub(crate) fn spec(text: &str) -> AppSpec {
@@ -29,6 +31,7 @@ pub(crate) fn spec(text: &str) -> AppSpec {
             growth: Growth::ByRequests,
         },
         limits: Limits::default(),
+        restart: Restart::default(),
         runtime: RuntimeSpec::Php(php),
     }
 }

@@ -6,11 +6,12 @@ use super::context::Context;
 use super::isolation;
 use super::limits::{self, LIMITS, PROCESSES};
 use super::php::{self, PhpDraft};
+use super::restart;
 use super::scalars::count;
 use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{member_name, name, path};
 use crate::json::{Bytes, Value};
-use crate::plan::{AppSpec, Isolation, Limits, Processes, RuntimeSpec};
+use crate::plan::{AppSpec, Isolation, Limits, Processes, Restart, RuntimeSpec};
 use crate::{Known, KnownModule};
 
 /// Reads all applications; those that are wrong are left out.
@@ -80,6 +81,7 @@ fn specification(name: String, module: PathBuf, draft: AppDraft, runtime: Runtim
         isolation: draft.isolation,
         processes: draft.processes.unwrap_or_else(limits::one_process),
         limits: draft.limits,
+        restart: draft.restart,
         runtime,
     }
 }
@@ -96,6 +98,7 @@ pub(super) struct AppDraft {
     isolation: Isolation,
     processes: Option<Processes>,
     limits: Limits,
+    restart: Restart,
     pub(super) php: PhpDraft,
 }
 
@@ -108,6 +111,7 @@ const COMMON: &[Member<AppDraft>] = &[
     Member::optional("limits", OBJECT, |cx, field, draft| {
         schema::read_nested(cx, field, &[LIMITS], &mut draft.limits);
     }),
+    Member::optional("restart", OBJECT, |cx, field, draft| draft.restart = restart::read(cx, field)),
     Member::optional("user", STRING, |cx, field, draft| draft.user = name(cx, field)),
     Member::optional("group", STRING, |cx, field, draft| draft.group = name(cx, field)),
     Member::optional("working_directory", STRING, |cx, field, draft| {

@@ -3,13 +3,11 @@
 mod cgroup;
 mod maps;
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::context::Context;
 use super::schema::{self, ARRAY, BOOL, Field, Member, OBJECT, STRING};
-use super::strings::path;
+use super::strings::{absolute_paths, path};
 use crate::json::Value;
 use crate::plan::{Automount, FilesystemAccess, Isolation, Namespaces, SeccompProfile};
 
@@ -103,21 +101,4 @@ fn seccomp(cx: &mut Context<'_>, field: Field<'_>) -> Option<SeccompProfile> {
             None
         }
     }
-}
-
-fn absolute_paths(cx: &mut Context<'_>, field: Field<'_>) -> Vec<PathBuf> {
-    let mut paths = Vec::new();
-    for (idx, element) in field.value.as_array().into_iter().flatten().enumerate() {
-        cx.at_index(idx, |cx| match element {
-            Value::String(text) if is_absolute(text) => {
-                paths.push(PathBuf::from(OsStr::from_bytes(text)));
-            }
-            _ => cx.problem(format!("The \"{}\" array must contain only absolute paths.", field.name)),
-        });
-    }
-    paths
-}
-
-fn is_absolute(text: &[u8]) -> bool {
-    text.starts_with(b"/") && !text.contains(&0)
 }

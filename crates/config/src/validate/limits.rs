@@ -97,7 +97,7 @@ fn memory(cx: &mut Context<'_>, field: Field<'_>) -> MemoryBounds {
 }
 
 /// Seconds, of which 0 means that there is no limit.
-fn time(cx: &mut Context<'_>, field: Field<'_>) -> Option<Duration> {
+pub(super) fn time(cx: &mut Context<'_>, field: Field<'_>) -> Option<Duration> {
     seconds(cx, field, 0..=MAX_SECONDS).filter(|time| !time.is_zero())
 }
 

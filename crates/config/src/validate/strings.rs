@@ -50,6 +50,20 @@ pub(super) fn path(cx: &mut Context<'_>, field: Field<'_>) -> Option<PathBuf> {
     None
 }
 
+/// An array of absolute paths.
+pub(super) fn absolute_paths(cx: &mut Context<'_>, field: Field<'_>) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for (idx, element) in field.value.as_array().into_iter().flatten().enumerate() {
+        cx.at_index(idx, |cx| match element {
+            Value::String(text) if text.starts_with(b"/") && !text.contains(&0) => {
+                paths.push(PathBuf::from(OsString::from_vec(text.to_vec())));
+            }
+            _ => cx.problem(format!("The \"{}\" array must contain only absolute paths.", field.name)),
+        });
+    }
+    paths
+}
+
 /// A string that may contain variables or be JavaScript.
 pub(super) fn template(cx: &mut Context<'_>, field: Field<'_>) -> Option<Template> {
     parse_template(cx, field.name, field.value.as_bytes()?)

@@ -24,11 +24,13 @@ fn figures() -> Status {
         starting: 1,
         idle: 2,
         active_requests: 4,
-        last_error: None,
+        ..AppStatus::default()
     };
     let broken = AppStatus {
         name: "broken".to_owned(),
         last_error: Some("no such folder".to_owned()),
+        crashes: 2,
+        last_crash: Some("prototype 7 exited on signal 11".to_owned()),
         ..AppStatus::default()
     };
     let failed_listeners =
@@ -63,7 +65,8 @@ const FIGURES: &str = r#"{
     "applications": {
         "blog": {"processes": {"running": 3, "starting": 1, "idle": 2}, "requests": {"active": 4}},
         "broken": {"processes": {"running": 0, "starting": 0, "idle": 0}, "requests": {"active": 0},
-                   "last_error": "no such folder"}},
+                   "last_error": "no such folder",
+                   "crashes": {"total": 2, "last": "prototype 7 exited on signal 11"}}},
     "listeners": {"*:80": {"last_error": "it is in use"}},
     "upstreams": {"pool": {"servers": {
         "[::1]:8080": {"state": "avoided", "requests": {"active": 1, "total": 9, "failed": 2}}}}}}"#;

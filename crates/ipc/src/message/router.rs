@@ -90,6 +90,11 @@ pub enum ToRouter {
         /// Why, for the log and the status.
         reason: String,
     },
+    /// All processes of an instance have ended and none will come.
+    AppGone {
+        /// The instance.
+        app: AppId,
+    },
     /// Answered by `Status`.
     Status {
         /// Returned with the answer.

@@ -98,4 +98,8 @@ pub struct AppStatus {
     pub active_requests: u32,
     /// Why the last worker or prototype failed, while none runs.
     pub last_error: Option<String>,
+    /// Its processes that have ended by themselves or by a signal; known to main alone.
+    pub crashes: u64,
+    /// Which one was the last of them, and how it ended.
+    pub last_crash: Option<String>,
 }

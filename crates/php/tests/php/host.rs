@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use corral_channel::message::{self, RequestHead};
 use corral_channel::{Bell, Flags, FrameHead, Kind, Lane, LaneReceiver, RequestId, Shape, Slot, WorkerPort};
-use corral_config::plan::{AppSpec, Growth, Isolation, Limits, PhpSpec, PhpTarget, Processes, RuntimeSpec};
+use corral_config::plan::{
+    AppSpec, Growth, Isolation, Limits, PhpSpec, PhpTarget, Processes, Restart, RuntimeSpec,
+};
 use corral_ipc::link::Link;
 use corral_ipc::message::{Exit, FromPrototype, ToPrototype, WorkerId};
 use corral_sys::spawn::Program;
@@ -152,6 +154,7 @@ impl App {
                 growth: Growth::ByRequests,
             },
             limits: self.limits.clone(),
+            restart: Restart::default(),
             runtime: RuntimeSpec::Php(self.php.clone()),
         }
     }

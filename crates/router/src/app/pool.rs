@@ -12,6 +12,7 @@
 
 mod bounds;
 mod broken;
+mod crash_loop;
 mod growth;
 mod run_time;
 mod watch;
@@ -27,6 +28,7 @@ use slab::Slab;
 
 pub(crate) use self::bounds::Bounds;
 pub(crate) use self::broken::Broken;
+use self::crash_loop::CrashLoop;
 use self::growth::Growing;
 pub(crate) use self::growth::LOOK;
 use self::run_time::RunTime;
@@ -104,6 +106,9 @@ pub(crate) struct Pool<P> {
     run_time: RunTime,
     growing: Growing,
     now: Instant,
+    /// Nothing is handed over for the time being.
+    is_held: bool,
+    crash_loop: CrashLoop,
 }
 
 /// The worker reported something about a request that it does not hold.
@@ -148,6 +153,8 @@ impl<P: Port> Pool<P> {
             run_time: RunTime::default(),
             growing: Growing::default(),
             now,
+            is_held: false,
+            crash_loop: CrashLoop::default(),
         }
     }
 
@@ -163,6 +170,18 @@ impl<P: Port> Pool<P> {
         Ok(())
     }
 
+    /// Requests wait until it goes on.
+    pub(crate) fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// It serves what has waited.
+    pub(crate) fn go_on(&mut self, now: Instant) {
+        self.now = now;
+        self.is_held = false;
+        self.dispatch();
+    }
+
     /// A request has ended after it ran for `run_time` microseconds: its worker's hand is free.
     pub(crate) fn done(
         &mut self,
@@ -174,10 +193,12 @@ impl<P: Port> Pool<P> {
     ) -> Result<Ended, NotHeld> {
         self.now = now;
         self.run_time.note(run_time);
+        self.crash_loop.end();
         let entry = self.find(worker).ok_or(NotHeld)?;
         let position = entry.position(lane, id).ok_or(NotHeld)?;
         let held = entry.release(position);
         entry.slow = false;
+        entry.has_served = true;
         let is_leaving = entry.leaving;
         self.n_held -= 1;
         let slow = self.bounds.was_slow(&self.workers[worker.index], &held, run_time);
@@ -239,12 +260,16 @@ impl<P: Port> Pool<P> {
         let mut worker = self.workers.remove(index);
         self.n_held -= worker.held.len();
         let mut started = Vec::new();
+        let is_fresh = !worker.leaving && !worker.has_served;
         for held in worker.held.drain(..).rev() {
             if worker.port.take_back(held.slot, &held.request) {
                 self.queue.push_front(held.request);
             } else {
                 started.push((held.request.lane, held.request.id));
             }
+        }
+        if is_fresh && started.is_empty() {
+            self.crash_loop.died(now);
         }
         self.dispatch();
         let Worker { pid, port, condemned, .. } = worker;
@@ -305,7 +330,7 @@ impl<P: Port> Pool<P> {
             // Further ones are `grow`'s business.
             Growth::ByWaiting => running + self.n_starting < self.processes.spare.max(n_active.min(1) as u32),
         };
-        let want = room && needed;
+        let want = room && needed && self.crash_loop.allows_start(self.now);
         if want {
             self.n_starting += 1;
         }
@@ -314,6 +339,7 @@ impl<P: Port> Pool<P> {
 
     /// Tells workers to quit that were idle for too long.
     pub(crate) fn retire_idle(&mut self, now: Instant) {
+        self.now = now;
         while let Some(&index) = self.idle.first().filter(|_| self.has_too_many()) {
             if now.duration_since(self.workers[index].idle_since) < self.processes.idle_timeout {
                 return;
@@ -478,6 +504,9 @@ impl<P: Port> Pool<P> {
     }
 
     fn dispatch(&mut self) {
+        if self.is_held {
+            return;
+        }
         while !self.queue.is_empty() && self.n_held < self.bounds.in_progress {
             let Some(worker) = self.next_hand() else { return };
             let request = self.queue.pop_front().expect("the queue was just seen to hold one");

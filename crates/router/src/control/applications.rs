@@ -153,6 +153,13 @@ impl Control {
         }
     }
 
+    /// All processes of an instance have ended.
+    pub(super) fn drop_app(&self, id: AppId) {
+        if let Some(app) = self.apps.get(&id).and_then(|known| known.app.as_ref()) {
+            app.make_way();
+        }
+    }
+
     pub(super) fn worker_failed(&self, id: AppId, reason: &str) {
         let Some(app) = self.apps.get(&id).and_then(|known| known.app.as_ref()) else { return };
         for request in app.worker_failed(reason.to_owned()) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use corral_config::address::ListenAddress;
-use corral_config::plan::{AppSpec, AssetKind, Assets};
+use corral_config::plan::{AppSpec, AssetKind, Assets, RestartMode};
 use corral_config::settings::{ServerLimits, TelemetrySettings};
 use corral_config::{Config, Known, json, validate};
 use corral_ipc::message::{AppId, FailedListener, FromRouter, Generation as GenerationId};
@@ -135,6 +135,7 @@ impl Control {
         let pending = self.pending.take().filter(|pending| pending.id == Some(id));
         let pending = pending.context("the main process commits what was not prepared")?;
         let generation = pending.generation.context("the main process commits what was not prepared")?;
+        self.hold_switched(&generation);
         let (done, mut all_done) = mpsc::channel(1);
         let done = Arc::new(done);
         for (lane, event_loop) in self.loops.iter().enumerate() {
@@ -152,6 +153,18 @@ impl Control {
         self.forget_unused();
         self.main.send(&FromRouter::Committed { generation: id });
         Ok(())
+    }
+
+    /// New instances that must not serve beside those that they replace wait for these.
+    fn hold_switched(&self, next: &Generation) {
+        let Some((_, current)) = &self.current else { return };
+        let switched = next.leases.iter().filter(|lease| lease.0.spec.restart.mode == RestartMode::Switch);
+        for new in switched {
+            let is_replaced = |old: &&Arc<Lease>| old.0.spec.name == new.0.spec.name && old.0.id != new.0.id;
+            if let Some(old) = current.leases.iter().find(is_replaced) {
+                old.0.precede(&new.0);
+            }
+        }
     }
 }
 

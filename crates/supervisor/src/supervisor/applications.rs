@@ -23,6 +23,7 @@ impl Supervisor {
     pub(super) fn start_app(&mut self, id: AppId, spec: AppSpec) {
         let mut app = App::new(spec, self.routers.newest().id, Instant::now());
         app.want_spare();
+        app.remember_files();
         let is_dormant = app.phase == Phase::Dormant;
         self.apps.insert(id, app);
         if is_dormant {
@@ -37,6 +38,7 @@ impl Supervisor {
             return;
         };
         app.phase = Phase::Down;
+        app.remember_files();
         if let RuntimeSpec::Unusable(reason) = &app.spec.runtime {
             let reason = reason.clone();
             // Not tried again: it takes another configuration.
@@ -165,11 +167,15 @@ impl Supervisor {
         let name = &app.spec.name;
         match exit {
             Exit::Code(code) => {
+                if code != 0 {
+                    app.crashes.count(format!("process {pid} exited with code {code}"));
+                }
                 tracing::info!(target: "notice", "app process {pid} exited with code {code} (\"{name}\")");
             }
             // It was told to.
             Exit::Signal(_) if app.is_stopping() => tracing::debug!("app process {pid} ended (\"{name}\")"),
             Exit::Signal(number) => {
+                app.crashes.count(format!("process {pid} exited on signal {number}"));
                 tracing::error!(target: "alert", "app process {pid} exited on signal {number} (\"{name}\")");
             }
         }
@@ -205,13 +211,19 @@ impl Supervisor {
             return;
         };
         let Some(prototype) = &mut app.prototype else {
-            self.apps.remove(&id);
-            return;
+            return self.remove_app(id);
         };
         if !matches!(app.phase, Phase::Stopping { .. }) {
             prototype.send(&ToPrototype::Stop, &[]);
             app.phase = Phase::Stopping { deadline: Instant::now() + LONGEST_STOP };
         }
+    }
+
+    /// All processes of an instance have ended, and none will be started.
+    pub(super) fn remove_app(&mut self, id: AppId) {
+        let Some(app) = self.apps.remove(&id) else { return };
+        self.tell_router(app.router, &ToRouter::AppGone { app: id });
+        self.end_switch(id);
     }
 
     /// Ends those instances of which this is true.
@@ -222,7 +234,8 @@ impl Supervisor {
 
     /// Kills what hangs, starts again what has waited long enough.
     pub(super) fn apps_on_time(&mut self, now: Instant) {
-        let due = self.apps.iter().filter(|(_, app)| app.next_deadline().is_some_and(|at| at <= now));
+        self.end_overdue(now);
+        let due = self.apps.iter().filter(|(_, app)| app.phase_deadline().is_some_and(|at| at <= now));
         let due: Vec<_> = due.map(|(id, app)| (*id, app.phase)).collect();
         for (id, phase) in due {
             match phase {
@@ -234,6 +247,16 @@ impl Supervisor {
                 }
                 Phase::Stopping { .. } => self.kill_prototype(id),
             }
+        }
+    }
+
+    /// Ends instances that were replaced and have not finished in time.
+    fn end_overdue(&mut self, now: Instant) {
+        let overdue = self.apps.iter().filter(|(_, app)| app.is_overdue(now)).map(|(id, _)| *id);
+        for id in overdue.collect::<Vec<_>>() {
+            let name = &self.apps[&id].spec.name;
+            tracing::warn!("\"{name}\" application: requests of the processes before have not ended in time");
+            self.stop_app(id);
         }
     }
 

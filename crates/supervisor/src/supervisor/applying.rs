@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::time::Instant;
 
-use corral_config::plan::Plan;
+use corral_config::plan::{AppSpec, Plan};
 use corral_ipc::message::{AppId, Generation, ToController, ToRouter};
 
 use super::Supervisor;
@@ -39,8 +39,8 @@ impl Supervisor {
                     (Purpose::RestartApp { ticket, name }, Content::of(build))
                 }
                 _ => {
-                    let error = Some(format!("there is no application \"{name}\""));
-                    return self.tell_controller(&ToController::Restarted { ticket, error });
+                    let error = format!("there is no application \"{name}\"");
+                    return self.answer_restart(ticket, &name, None, Err(error));
                 }
             },
             Job::Restore => match &self.in_force {
@@ -280,12 +280,32 @@ impl Supervisor {
         let unused: Vec<_> =
             std::mem::take(&mut self.unused).into_iter().filter(|id| !used.contains(id)).collect();
         corral_ipc::log::obey(apply.build.plan.log);
-        self.in_force = Some(apply.build);
+        let before = self.in_force.replace(apply.build);
+        let mut replaced = before.map_or_else(Vec::new, |build| build.apps);
+        replaced.retain(|(id, _)| !used.contains(id));
+        self.limit_draining(&replaced);
         self.take_over();
         unused.into_iter().for_each(|id| self.stop_app(id));
         self.stored = None;
         self.plan_rebinding();
-        self.answer(&apply.purpose, Ok(()));
+        self.plan_looks();
+        match &apply.purpose {
+            Purpose::RestartApp { ticket, name } => {
+                let replaced = replaced.iter().find(|(_, spec)| spec.name == *name).map(|(id, _)| *id);
+                self.answer_restart(*ticket, name, replaced, Ok(()));
+            }
+            purpose => self.answer(purpose, Ok(())),
+        }
+    }
+
+    /// Instances that serve nothing new have a time by which they must have finished.
+    fn limit_draining(&mut self, replaced: &[(AppId, AppSpec)]) {
+        let now = Instant::now();
+        for (id, _) in replaced {
+            if let Some(app) = self.apps.get_mut(id) {
+                app.is_replaced(now);
+            }
+        }
     }
 
     /// Sets the time at which listeners that could not be bound are tried again.
@@ -317,10 +337,7 @@ impl Supervisor {
     fn answer(&mut self, purpose: &Purpose, result: Result<(), String>) {
         match purpose {
             Purpose::Change { generation, .. } => self.answer_change(*generation, result),
-            Purpose::RestartApp { ticket, .. } => {
-                let error = result.err();
-                self.tell_controller(&ToController::Restarted { ticket: *ticket, error });
-            }
+            Purpose::RestartApp { ticket, name } => self.answer_restart(*ticket, name, None, result),
             Purpose::Rebind => match result {
                 Ok(()) => tracing::info!(target: "notice", "a listener has been bound at last"),
                 Err(reason) => {

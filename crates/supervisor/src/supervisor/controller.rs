@@ -95,7 +95,7 @@ impl Supervisor {
             FromController::KeepStoredAside => self.keep_stored_aside = true,
             FromController::Status { ticket } => self.ask_status(ticket),
             FromController::RestartApp { ticket, name } => {
-                self.jobs.push_back(Job::RestartApp { ticket, name });
+                self.jobs.push_back(Job::RestartApp { ticket: Some(ticket), name });
             }
             FromController::StoreAsset { ticket, kind, name, bytes } => {
                 let error = self.store_asset(kind, &name, bytes).err();

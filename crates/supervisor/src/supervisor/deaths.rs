@@ -81,15 +81,16 @@ impl Supervisor {
         let Some(app) = self.apps.get_mut(&id) else {
             return;
         };
+        if !app.is_stopping() {
+            let reason = app.failure().map_or_else(|| how_ended(ended), ToOwned::to_owned);
+            app.crashes.count(format!("prototype {}: {reason}", pid.as_raw_nonzero()));
+        }
         let was_loading = matches!(app.phase, Phase::Loading { .. });
         let is_expected = app.is_stopping() || app.has_failed();
         let name = format!("prototype of \"{}\"", app.spec.name);
         let orphans = app.prototype_died(Instant::now());
         let (is_stopping, router) = (app.is_stopping(), app.router);
         self.log_death(&name, pid, ended);
-        if is_stopping {
-            self.apps.remove(&id);
-        }
         for (worker, pid) in orphans {
             // They would wait for ever: nobody forks beside them or hears when they end. A number
             // that is not our child's any more has ended, or never was what the prototype said.
@@ -97,12 +98,18 @@ impl Supervisor {
             let exit = Exit::Signal(Signal::KILL.as_raw());
             self.tell_router(router, &ToRouter::WorkerGone { app: id, worker, exit });
         }
-        if was_loading && !is_expected {
-            let how = match ended {
-                Ended::Code(code) => format!("exited with code {code}"),
-                Ended::Signal(number) => format!("exited on signal {number}"),
-            };
+        if is_stopping {
+            self.remove_app(id);
+        } else if was_loading && !is_expected {
+            let how = how_ended(ended);
             self.app_failed(id, &format!("its prototype process {how} while it was loading; see the log"));
         }
+    }
+}
+
+fn how_ended(ended: Ended) -> String {
+    match ended {
+        Ended::Code(code) => format!("exited with code {code}"),
+        Ended::Signal(number) => format!("exited on signal {number}"),
     }
 }

@@ -87,10 +87,12 @@ impl Supervisor {
         status.failed_listeners = unbound.chain(build.unserved.iter().cloned()).collect();
         for figures in &mut status.applications {
             let instance = build.apps.iter().find(|(_, spec)| spec.name == figures.name);
-            let failure = instance.and_then(|(id, _)| self.apps.get(id)?.failure());
+            let Some(app) = instance.and_then(|(id, _)| self.apps.get(id)) else { continue };
             if figures.last_error.is_none() {
-                figures.last_error = failure.map(ToOwned::to_owned);
+                figures.last_error = app.failure().map(ToOwned::to_owned);
             }
+            figures.crashes = app.crashes.total;
+            figures.last_crash.clone_from(&app.crashes.last);
         }
     }
 }

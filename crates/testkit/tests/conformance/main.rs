@@ -45,6 +45,7 @@ mod upstreams;
 // Beyond the contract.
 mod config_files;
 mod limits;
+mod restarts;
 
 // What the tests share.
 mod steps;

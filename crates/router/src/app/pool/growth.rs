@@ -66,7 +66,10 @@ impl<P: Port> Pool<P> {
     /// The second step, with those of the workers that sleep: whether to start one more, which counts as
     /// starting from then on.
     pub(crate) fn grow(&mut self, asleep: &[WorkerId], now: Instant) -> bool {
-        if self.n_starting > 0 || self.growing.not_before.is_some_and(|then| now < then) {
+        if self.n_starting > 0
+            || !self.crash_loop.allows_start(now)
+            || self.growing.not_before.is_some_and(|then| now < then)
+        {
             return false;
         }
         let helps = self.is_late(now) && self.has_room() && self.has_processors(asleep, now);

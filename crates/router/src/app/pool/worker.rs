@@ -53,6 +53,8 @@ pub(super) struct Worker<P> {
     /// Counts the changes of `held`: tells whether an entry of the pool's `open` is still true.
     pub(super) epoch: u32,
     next_slot: usize,
+    /// It has answered a request.
+    pub(super) has_served: bool,
 }
 
 impl<P> Worker<P> {
@@ -69,6 +71,7 @@ impl<P> Worker<P> {
             idle_since: now,
             epoch: 0,
             next_slot: 0,
+            has_served: false,
         }
     }
 

@@ -10,7 +10,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import apply, bench, report, scenarios, servers, workloads
+from . import apply, bench, owners, report, scenarios, servers, workloads
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -27,7 +27,7 @@ def main() -> int:
     path = keep(run)
     print(report.text(run))
     print(f"raw numbers: {path}")
-    failed = [s for s in [*run["samples"], *run["idle"], *run["apply"]] if "error" in s]
+    failed = [s for s in [*run["samples"], *run["idle"], *run["apply"], *run["idle_sites"]] if "error" in s]
     return 1 if failed else 0
 
 
@@ -63,14 +63,15 @@ def make_plan(options: argparse.Namespace) -> bench.Plan:
 
 
 def choose_servers(options: argparse.Namespace) -> list[type[servers.Server]]:
-    every = servers.REQUIRED + servers.OPTIONAL + scenarios.PAIRS
+    optional = servers.OPTIONAL + owners.OWNERS
+    every = servers.REQUIRED + optional + scenarios.PAIRS
     if options.servers:
         names, known = options.servers.split(","), {kind.name for kind in every}
         if unknown := [name for name in names if name not in known]:
             sys.exit(f"unknown server {', '.join(unknown)}; known: {', '.join(sorted(known))}")
         chosen = [kind for kind in every if kind.name in names]
     else:
-        chosen = servers.REQUIRED + scenarios.PAIRS + [kind for kind in servers.OPTIONAL if not kind.missing()]
+        chosen = servers.REQUIRED + scenarios.PAIRS + [kind for kind in optional if not kind.missing()]
     if missing := [f"{kind.name}: {what}" for kind in chosen if (what := kind.missing())]:
         sys.exit("missing\n  " + "\n  ".join(missing))
     return chosen
@@ -94,6 +95,9 @@ def measure_all(
         "php_workers": options.workers,
         "php_ini": setup.php_ini.read_text(),
     }
+    has_owners = any(kind.scenario == "owners" for kind in needed)
+    if has_owners:
+        owners.add_users(folder)
     with ExitStack() as stack:
         if any(kind.scenario == "proxy" for kind in needed):
             setup = scenarios.with_backend(stack, setup, folder)
@@ -103,6 +107,7 @@ def measure_all(
         run["samples"] = bench.run_rounds(plan, running)
     # Last and alone: it is about one process after the other, not about many at once.
     run["apply"] = measure_apply(plan, setup, chosen, folder)
+    run["idle_sites"] = owners.measure_idle_sites(setup, folder) if has_owners else []
     return run
 
 

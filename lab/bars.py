@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from .summary import Cell, Summary
-from .workloads import KEEP_ALIVE, Point, all_points, proxy_points, routing_points, tls_points
+from .workloads import KEEP_ALIVE, Point, all_points, owners_points, proxy_points, routing_points, tls_points
 
 FPM_AND_APACHE = ("apache+mod_php", "apache+fpm", "nginx+fpm")
 
@@ -46,6 +46,9 @@ def _rules() -> list[Rule]:
     rules += [_rate(point, ("nginx",), 5.0) for point in routing_points() if point.work.startswith("routes/")]
     rules += [_rate(point, ("nginx",), 1.0) for point in tls_points()]
     rules += [_per_cpu(point, "nginx", 1.2) for point in proxy_points()]
+    one, *owners = owners_points()
+    rules += [_rate(point, ("apache+itk",), 20.0) for point in owners]
+    rules += [_own_rate(owners[0], one, 0.9)]
     return rules
 
 
@@ -57,6 +60,18 @@ def _rate(point: Point, peers: tuple[str, ...], bar: float) -> Rule:
         best = max(cells, key=lambda peer: cells[peer].per_second)
         yield _compare(summary, point, best, f"requests/s >= {bar}x", lambda own, peer: own.per_second / peer.per_second,
                        lambda ratio: ratio >= bar, "{:.2f}x")  # fmt: skip
+
+    return rule
+
+
+def _own_rate(point: Point, other: Point, bar: float) -> Rule:
+    """Our own rates at two points."""
+
+    def rule(summary: Summary) -> Iterator[Verdict]:
+        own, reference = summary.cell(point, "corral"), summary.cell(other, "corral")
+        if own and reference:
+            ratio = own.per_second / reference.per_second
+            yield Verdict(point, f"{other.work}", f"requests/s >= {bar}x", f"{ratio:.2f}x", ratio >= bar)
 
     return rule
 

@@ -1,4 +1,4 @@
-"""Load generators: wrk with keep-alive, ab without, openssl for resumed sessions; their reports turned into numbers."""
+"""Load generators: wrk with keep-alive, ab (for several sites wrk) without, openssl for resumed sessions; their reports turned into numbers."""
 
 import math
 import re
@@ -8,9 +8,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from .workloads import CLOSE, HANDSHAKE, N_HOSTS, N_ROUTES, RESUMED, Point, route
+from .workloads import CLOSE, HANDSHAKE, KEEP_ALIVE, N_HOSTS, N_ROUTES, N_SITES, RESUMED, Point, route
 
 RANDOM_ROUTE = Path(__file__).resolve().parent / "random_route.lua"
+RANDOM_SITE = RANDOM_ROUTE.with_name("random_site.lua")
+
+# What a request says of its connection.
+CONNECTION = {KEEP_ALIVE: "keep-alive", CLOSE: "close"}
 
 # One handshake after the other in each: enough to keep both sides busy.
 RESUMING_PROCESSES = 8
@@ -43,7 +47,8 @@ class Load:
 
 
 def run(point: Point, url: str, seconds: float) -> Load:
-    if point.mode == CLOSE:
+    # ab asks for one thing only.
+    if point.mode == CLOSE and point.scenario != "owners":
         return _run(ab_command(url, point.connections, seconds), seconds, parse_ab)
     if point.mode == RESUMED:
         return _run_s_time(url, seconds)
@@ -54,6 +59,8 @@ def wrk_command(point: Point, url: str, seconds: float) -> list[str]:
     options, arguments = [], []
     if point.mode == HANDSHAKE:
         options = ["-H", "Connection: close"]
+    elif point.scenario == "owners":
+        options, arguments = ["-s", str(RANDOM_SITE)], ["--", str(N_SITES), CONNECTION[point.mode]]
     elif point.work == "routes/random":
         options, arguments = ["-s", str(RANDOM_ROUTE)], ["--", str(N_ROUTES), str(N_HOSTS)]
     elif point.scenario == "routes":

@@ -44,6 +44,10 @@ def memory(roots: list[int]) -> Memory:
     return Memory(pss, private)
 
 
+def n_processes(roots: list[int]) -> int:
+    return len(_pids(roots))
+
+
 class PeakMemory(threading.Thread):
     """Samples the proportional set size while it runs; `peak` is the largest sum seen, in bytes."""
 

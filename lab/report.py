@@ -17,6 +17,8 @@ def text(run: dict) -> str:
         parts.append(_idle(run["idle"]))
     if run.get("apply"):
         parts.append(_apply(run["apply"]))
+    if run.get("idle_sites"):
+        parts.append(_idle_sites(run["idle_sites"]))
     parts.append(_bars(summary, run))
     return "\n".join(parts)
 
@@ -80,6 +82,14 @@ def _apply(rows: list[dict]) -> str:
         outcome = row.get("error") or (f"{row['changes']} changes, median {row['median_ms']:.0f} ms, "
                                        f"slowest {row['slowest_ms']:.0f} ms")
         lines.append(f"  {row['routes']} routes: {outcome}")
+    return "\n".join(lines) + "\n"
+
+
+def _idle_sites(rows: list[dict]) -> str:
+    lines = [f"{rows[0]['sites']} sites of as many users that nobody asks, each after one request"]
+    for row in rows:
+        memory = row.get("error") or f"{row['pss'] / 1e6:.0f} MB PSS, {row['pss'] / 1e6 / row['sites']:.2f} MB each"
+        lines.append(f"  {row['server']:15}{row['how']:20}{memory}")
     return "\n".join(lines) + "\n"
 
 

@@ -21,6 +21,9 @@ FILES = {"1k.txt": 1024, "100k.txt": 100 * 1024}
 # Steps or locations that a routed request may have to pass, and the hosts that they are for.
 N_ROUTES, N_HOSTS = 1000, 10
 
+# Sites that belong to as many users.
+N_SITES = 50
+
 LOOP_LENGTH = sum(len(f"Hello, World! {i} ") for i in range(1000))
 
 
@@ -42,13 +45,13 @@ class Point:
 
     @property
     def scenario(self) -> str:
-        """Which servers can do it: `site`, `routes`, `tls` or `proxy`."""
+        """Which servers can do it: `site`, `routes`, `tls`, `proxy`, `owners` or `one`."""
         folder, slash, _ = self.work.partition("/")
         return folder.partition("-")[0] if slash else "site"
 
 
 def all_points() -> list[Point]:
-    return site_points() + routing_points() + tls_points() + proxy_points()
+    return site_points() + routing_points() + tls_points() + proxy_points() + owners_points()
 
 
 def site_points() -> list[Point]:
@@ -77,6 +80,16 @@ def proxy_points() -> list[Point]:
     return [Point(f"proxy/{work}", 100, KEEP_ALIVE) for work in FILES]
 
 
+def owners_points() -> list[Point]:
+    """Any of the sites of many owners, and one site with as many workers."""
+    modes = [("one", KEEP_ALIVE), ("owners", KEEP_ALIVE), ("owners", CLOSE)]
+    return [Point(f"{folder}/hello.php", 100, mode) for folder, mode in modes]
+
+
+def site_host(number: int) -> str:
+    return f"site-{number}.example.com"
+
+
 def route(number: int) -> tuple[str, str]:
     """Host and path of a request that only this route answers."""
     return f"site-{number % N_HOSTS}.example.com", f"/section-{number}/page"
@@ -84,7 +97,7 @@ def route(number: int) -> tuple[str, str]:
 
 def quick_points() -> list[Point]:
     """Enough to judge every bar."""
-    beyond = [*routing_points()[:2], *tls_points(), *proxy_points()]
+    beyond = [*routing_points()[:2], *tls_points(), *proxy_points(), *owners_points()]
     loop = [p for p in all_points() if p.work == "loop.php"]
     return [Point("hello.php", 100, KEEP_ALIVE), *loop] + [
         Point(work, 100, KEEP_ALIVE) for work in ("phpinfo.php", *FILES)

@@ -10,6 +10,7 @@ use rustix::process::{Pid, getppid};
 use crate::log::complain;
 use crate::prototype::Place;
 use crate::runtime::ClientGone;
+use crate::yielding::Yielding;
 
 /// How long a worker sleeps at most before it looks whether it is an orphan.
 const LOOK_AROUND: Duration = Duration::from_secs(5);
@@ -22,6 +23,7 @@ pub(crate) struct Inbox {
     current: Option<(Lane, RequestId, Stream)>,
     /// Requests that wait, in the order of their arrival: usually none or one.
     ahead: VecDeque<Received>,
+    yielding: Yielding,
     /// A buffer for the next frame.
     payload: Vec<u8>,
     note: Vec<u8>,
@@ -104,6 +106,7 @@ impl Inbox {
             parent: place.parent,
             current: None,
             ahead: VecDeque::new(),
+            yielding: Yielding::default(),
             payload: Vec::new(),
             note: Vec::new(),
             leaving: false,
@@ -125,7 +128,10 @@ impl Inbox {
             }
             // On a busy machine the router is waiting for this processor, and has something to hand over
             // as soon as it gets it: that costs less than a sleep and a wake-up.
-            std::thread::yield_now();
+            if self.yielding.is_worth_it() {
+                std::thread::yield_now();
+                self.yielding.note(self.end.has_frames());
+            }
             if !self.end.has_frames() {
                 self.end.wait(Some(LOOK_AROUND));
             }

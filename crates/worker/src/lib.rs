@@ -17,6 +17,7 @@ mod log;
 mod prototype;
 mod runtime;
 mod worker;
+mod yielding;
 
 pub use host::{Language, Load, host_main};
 pub use log::complain;

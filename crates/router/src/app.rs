@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 
 use crate::main_link::MainLink;
 
-pub(crate) use exchange::{Exchange, LoopApp, Piece};
+pub(crate) use exchange::{BusyApps, Exchange, LoopApp, Piece};
 pub(crate) use failure::Failure;
 use overload::Overload;
 pub(crate) use patience::Patience;

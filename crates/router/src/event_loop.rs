@@ -24,7 +24,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::accept::{self, Acceptor, Slot};
 use crate::admission::Admission;
-use crate::app::{App, Failure, Gone, LoopApp, RESCUE, WorkerKey};
+use crate::app::{App, BusyApps, Failure, Gone, LoopApp, RESCUE, WorkerKey};
 use crate::buffered::{self, Budget};
 use crate::counters::Counters;
 use crate::deadline::Deadlines;
@@ -112,6 +112,7 @@ pub(crate) struct EventLoop {
     /// Servers that requests are proxied to.
     pub(crate) proxy_servers: LoopServers,
     apps: RefCell<BTreeMap<AppId, AttachedApp>>,
+    busy: Rc<BusyApps>,
     slots: RefCell<HashMap<ListenAddress, Rc<Slot>>>,
     /// The bells say that this loop sleeps.
     announced: Cell<bool>,
@@ -184,9 +185,7 @@ async fn rescue(event_loop: Rc<EventLoop>) {
         event_loop.rescue_later.notified().await;
         tokio::time::sleep(RESCUE).await;
         let now = Instant::now();
-        for attached in event_loop.apps.borrow().values() {
-            attached.loop_app.app.rescue(now);
-        }
+        event_loop.busy.each(|app| app.app.rescue(now));
     }
 }
 
@@ -208,6 +207,7 @@ impl EventLoop {
             refusing: Rc::new(()),
             proxy_servers: LoopServers::default(),
             apps: RefCell::new(BTreeMap::new()),
+            busy: Rc::default(),
             slots: RefCell::default(),
             announced: Cell::new(false),
             rescue_later: Notify::new(),
@@ -221,58 +221,68 @@ impl EventLoop {
 
     /// Wakes workers, takes answers, and publishes that this loop sleeps unless a task has work to do.
     fn before_sleep(&self) {
-        let apps = self.apps.borrow();
         let now = self.deadlines.now();
-        self.wake_workers(&apps);
-        if drain(&apps, now) || drain_after_workers(&apps, now) {
+        self.wake_workers();
+        if self.drain(now) || self.drain_after_workers(now) {
             return;
         }
         loop {
             // Taking answers has freed hands and given credit.
-            self.wake_workers(&apps);
-            if !self.announce_sleep(&apps) {
+            self.wake_workers();
+            self.busy.prune();
+            if !self.announce_sleep() {
                 return;
             }
-            self.stay_awake(&apps);
-            if drain(&apps, now) {
+            self.stay_awake();
+            if self.drain(now) {
                 return;
             }
         }
     }
 
-    fn wake_workers(&self, apps: &BTreeMap<AppId, AttachedApp>) {
+    fn wake_workers(&self) {
         let mut may_need_rescue = false;
-        for attached in apps.values() {
-            may_need_rescue |= attached.loop_app.wake_workers();
-        }
+        self.busy.each(|app| may_need_rescue |= app.wake_workers());
         if may_need_rescue {
             self.rescue_later.notify_one();
         }
     }
 
     /// From here on workers ring. True when one has answered before that: this loop must not sleep.
-    fn announce_sleep(&self, apps: &BTreeMap<AppId, AttachedApp>) -> bool {
+    fn announce_sleep(&self) -> bool {
         self.announced.set(true);
         let mut missed = false;
-        for attached in apps.values().filter(|attached| attached.loop_app.is_waiting()) {
-            missed |= attached.loop_app.announce_sleep();
-        }
+        self.busy.each(|app| missed |= app.announce_sleep());
         missed
     }
 
     fn after_sleep(&self) {
         self.deadlines.refresh();
-        let apps = self.apps.borrow();
-        self.stay_awake(&apps);
-        drain(&apps, self.deadlines.now());
+        self.stay_awake();
+        self.drain(self.deadlines.now());
     }
 
-    fn stay_awake(&self, apps: &BTreeMap<AppId, AttachedApp>) {
+    fn stay_awake(&self) {
         if self.announced.replace(false) {
-            for attached in apps.values() {
-                attached.loop_app.cancel_sleep();
-            }
+            self.busy.each(|app| app.cancel_sleep());
         }
+    }
+
+    /// Takes all frames of all workers. True when that woke a task of this loop.
+    fn drain(&self, now: Instant) -> bool {
+        let mut woke = false;
+        self.busy.each(|app| woke |= app.is_waiting() && app.drain(now));
+        woke
+    }
+
+    /// Lets workers that wait for this processor run first. On a busy machine they have answers then, and
+    /// nobody has slept or was woken; on an idle one it costs a system call.
+    fn drain_after_workers(&self, now: Instant) -> bool {
+        if !self.busy.are_waiting() {
+            return false;
+        }
+        std::thread::yield_now();
+        self.drain(now)
     }
 
     async fn obey(self: Rc<Self>, mut inbox: mpsc::UnboundedReceiver<Command>) {
@@ -306,7 +316,10 @@ impl EventLoop {
                 known.get_mut()._ring = ring;
             }
             Entry::Vacant(vacant) => {
-                vacant.insert(AttachedApp { loop_app: LoopApp::new(app, self.lane, bell), _ring: ring });
+                vacant.insert(AttachedApp {
+                    loop_app: LoopApp::new(app, self.lane, bell, Rc::clone(&self.busy)),
+                    _ring: ring,
+                });
             }
         }
     }
@@ -398,23 +411,4 @@ impl EventLoop {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-}
-
-/// Takes all frames of all workers. True when that woke a task of this loop.
-fn drain(apps: &BTreeMap<AppId, AttachedApp>, now: Instant) -> bool {
-    let mut woke = false;
-    for attached in apps.values().filter(|attached| attached.loop_app.is_waiting()) {
-        woke |= attached.loop_app.drain(now);
-    }
-    woke
-}
-
-/// Lets workers that wait for this processor run first. On a busy machine they have answers then, and
-/// nobody has slept or was woken; on an idle one it costs a system call.
-fn drain_after_workers(apps: &BTreeMap<AppId, AttachedApp>, now: Instant) -> bool {
-    if !apps.values().any(|attached| attached.loop_app.is_waiting()) {
-        return false;
-    }
-    std::thread::yield_now();
-    drain(apps, now)
 }

@@ -43,6 +43,40 @@ pub(crate) struct LoopApp {
     touched: Cell<bool>,
     /// A connection was woken since the frames were last drained.
     woke: Cell<bool>,
+    busy: Rc<BusyApps>,
+    /// It is among those.
+    is_busy: Cell<bool>,
+}
+
+/// The applications that an event loop has to look after before and after each sleep: of many sites, those that
+/// somebody has asked for something.
+#[derive(Default)]
+pub(crate) struct BusyApps(RefCell<Vec<Rc<LoopApp>>>);
+
+impl BusyApps {
+    fn add(&self, app: &Rc<LoopApp>) {
+        if !app.is_busy.replace(true) {
+            self.0.borrow_mut().push(Rc::clone(app));
+        }
+    }
+
+    /// Forgets those that nothing is waited for from.
+    pub(crate) fn prune(&self) {
+        self.0.borrow_mut().retain(|app| {
+            let is_busy = app.is_waiting() || app.touched.get();
+            app.is_busy.set(is_busy);
+            is_busy
+        });
+    }
+
+    pub(crate) fn each(&self, act: impl FnMut(&Rc<LoopApp>)) {
+        self.0.borrow().iter().for_each(act);
+    }
+
+    /// Whether workers may say something.
+    pub(crate) fn are_waiting(&self) -> bool {
+        self.0.borrow().iter().any(|app| app.is_waiting())
+    }
 }
 
 /// What a worker's answer consists of, in order.
@@ -89,7 +123,7 @@ pub(crate) struct Exchange {
 }
 
 impl LoopApp {
-    pub(crate) fn new(app: Arc<App>, lane: Lane, bell: Arc<Bell>) -> Rc<Self> {
+    pub(crate) fn new(app: Arc<App>, lane: Lane, bell: Arc<Bell>, busy: Rc<BusyApps>) -> Rc<Self> {
         Rc::new(Self {
             app,
             lane,
@@ -99,6 +133,8 @@ impl LoopApp {
             next_stamp: Cell::new(0),
             touched: Cell::new(false),
             woke: Cell::new(false),
+            busy,
+            is_busy: Cell::new(false),
         })
     }
 
@@ -113,6 +149,7 @@ impl LoopApp {
         entry.insert(Rc::clone(&shared));
         drop(entries);
         self.touched.set(true);
+        self.busy.add(self);
         if let Err(refused) = self.app.submit(Request { lane: self.lane, id, payload, arrived: now }, now) {
             buffers::give(refused.payload);
             self.fail(id, Failure::QueueFull);

@@ -25,6 +25,8 @@ pub(crate) enum Phase {
     Loading { deadline: Instant },
     /// It forks workers.
     Ready,
+    /// It was told to end because nobody needs it; killed at the deadline.
+    Resting { deadline: Instant },
     /// It died; the backoff says when it is started again.
     Down,
     /// It was told to end; killed at the deadline.
@@ -65,6 +67,8 @@ pub(crate) struct App {
     n_wanted: u32,
     /// Why the last prototype could not load, until one can.
     failure: Option<String>,
+    /// When the last worker left, or the prototype had loaded.
+    pub(crate) idle_since: Instant,
     /// When it is ended although it serves requests, if it is being replaced.
     drain_deadline: Option<Instant>,
     pub(crate) crashes: Crashes,
@@ -88,6 +92,7 @@ impl App {
             forking: None,
             n_wanted: 0,
             failure: None,
+            idle_since: now,
             drain_deadline: None,
             crashes: Crashes::default(),
             watched: Fingerprints::default(),
@@ -125,8 +130,9 @@ impl App {
 
     /// The prototype has loaded. After a failure nobody may be waiting for workers any more, so the
     /// usual ones are started.
-    pub(crate) fn loaded(&mut self, bell: Vec<OwnedFd>) {
+    pub(crate) fn loaded(&mut self, bell: Vec<OwnedFd>, now: Instant) {
         self.phase = Phase::Ready;
+        self.idle_since = now;
         self.bell = bell;
         if self.failure.take().is_some() {
             self.want_spare();
@@ -144,12 +150,24 @@ impl App {
 
     /// Whether everything that was asked for so far has been forked.
     pub(crate) fn is_up(&self) -> bool {
-        matches!(self.phase, Phase::Ready | Phase::Dormant) && self.forking.is_none() && self.n_wanted == 0
+        matches!(self.phase, Phase::Ready | Phase::Dormant | Phase::Resting { .. })
+            && self.forking.is_none()
+            && self.n_wanted == 0
     }
 
     /// Whether it can still serve: it is not being taken down.
     pub(crate) fn is_stopping(&self) -> bool {
         matches!(self.phase, Phase::Stopping { .. })
+    }
+
+    /// Whether its prototype ends because nobody needs it.
+    pub(crate) fn is_resting(&self) -> bool {
+        matches!(self.phase, Phase::Resting { .. })
+    }
+
+    /// Whether there is work although no prototype runs.
+    pub(crate) fn must_wake(&self) -> bool {
+        self.phase == Phase::Dormant && self.n_wanted > 0
     }
 
     /// Whether the last prototype said why it could not load.
@@ -201,6 +219,14 @@ impl App {
         is_expected
     }
 
+    /// When a prototype that keeps no workers ready is ended, unless somebody needs it.
+    fn rest_at(&self) -> Option<Instant> {
+        let processes = &self.spec.processes;
+        let is_unneeded = self.phase == Phase::Ready && self.workers.is_empty() && self.is_up();
+        let patience = LEAST_PATIENCE.max(PATIENCE * processes.idle_timeout);
+        (is_unneeded && processes.spare == 0).then(|| self.idle_since + patience)
+    }
+
     /// The fork was answered one way or the other. False for one that nobody waits for any more.
     pub(crate) fn settle_fork(&mut self, worker: WorkerId) -> bool {
         let is_expected = self.forking == Some(worker);
@@ -215,7 +241,9 @@ impl App {
         self.prototype = None;
         self.bell.clear();
         self.n_wanted += u32::from(self.forking.take().is_some());
-        if !self.is_stopping() {
+        if self.is_resting() {
+            self.phase = Phase::Dormant;
+        } else if !self.is_stopping() {
             self.phase = Phase::Down;
             self.backoff.failed(now);
         }
@@ -238,15 +266,23 @@ impl App {
     /// When it has been in its phase for too long.
     pub(crate) fn phase_deadline(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Loading { deadline } | Phase::Stopping { deadline } => Some(deadline),
+            Phase::Loading { deadline } | Phase::Stopping { deadline } | Phase::Resting { deadline } => {
+                Some(deadline)
+            }
             Phase::Down => self.backoff.restart_at(),
-            Phase::Ready | Phase::Dormant => None,
+            Phase::Ready => self.rest_at(),
+            Phase::Dormant => None,
         }
     }
 }
 
 /// Preloading a large framework takes seconds; what takes longer than this hangs.
 const LONGEST_LOADING: Duration = Duration::from_secs(120);
+
+/// A prototype that keeps no workers ready is ended after so many times its workers' time of idling: loading it again
+/// costs far more than forking a worker.
+const PATIENCE: u32 = 10;
+const LEAST_PATIENCE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
@@ -326,11 +362,33 @@ mod tests {
     #[test]
     fn the_usual_workers_follow_a_failure() {
         let mut app = App::new(spec("a=/a"), RouterId::default(), Instant::now());
-        app.loaded(vec![]);
+        app.loaded(vec![], Instant::now());
         assert!(app.is_up());
         app.failed("broken".into());
-        app.loaded(vec![]);
+        app.loaded(vec![], Instant::now());
         assert!(!app.is_up());
+    }
+
+    #[test]
+    fn an_unneeded_prototype_rests_and_is_woken() {
+        let now = Instant::now();
+        let mut app = ready();
+        assert_eq!(app.phase_deadline(), None, "it keeps workers ready");
+        app.spec.processes.spare = 0;
+        assert_eq!(app.phase_deadline(), None, "two are to be forked");
+        fork(&mut app, 1);
+        app.forked(WorkerId(1), None);
+        fork(&mut app, 2);
+        app.settle_fork(WorkerId(2));
+        assert_eq!(app.phase_deadline(), None, "a worker runs");
+        app.workers.clear();
+        app.idle_since = now;
+        assert_eq!(app.phase_deadline(), Some(now + PATIENCE * app.spec.processes.idle_timeout));
+        app.phase = Phase::Resting { deadline: now };
+        app.want_one_more().unwrap();
+        assert_eq!(fork(&mut app, 3), None, "it ends");
+        app.prototype_died(now);
+        assert!(app.must_wake());
     }
 
     #[test]

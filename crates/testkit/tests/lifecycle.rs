@@ -281,6 +281,10 @@ fn an_application_without_spare_processes_starts_with_its_first_request() {
     server.get("/").expect(200);
     server.expect_processes(WORKER, 0);
     server.get("/").expect(200);
+    server.expect_processes(WORKER, 0);
+    server.expect_processes(PROTOTYPE, 0);
+    server.get("/").expect(200);
+    assert_eq!(server.control().get("/status/applications/php").json().get("crashes"), None);
 }
 
 #[test]

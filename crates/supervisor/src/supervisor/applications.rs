@@ -87,7 +87,7 @@ impl Supervisor {
             return;
         };
         tracing::info!("\"{}\" prototype started", app.spec.name);
-        app.loaded(bell);
+        app.loaded(bell, Instant::now());
         self.announce_app(id);
         self.fork_next(id);
     }
@@ -163,6 +163,7 @@ impl Supervisor {
         let Some(pid) = app.workers.remove(&worker) else {
             return;
         };
+        app.idle_since = Instant::now();
         let pid = pid.map_or(0, |pid| pid.as_raw_nonzero().get());
         let name = &app.spec.name;
         match exit {
@@ -219,6 +220,16 @@ impl Supervisor {
         }
     }
 
+    /// Ends a prototype that nobody needs; the next request starts another one.
+    fn rest_app(&mut self, id: AppId) {
+        if let Some(app) = self.apps.get_mut(&id)
+            && let Some(prototype) = &mut app.prototype
+        {
+            prototype.send(&ToPrototype::Stop, &[]);
+            app.phase = Phase::Resting { deadline: Instant::now() + LONGEST_STOP };
+        }
+    }
+
     /// All processes of an instance have ended, and none will be started.
     pub(super) fn remove_app(&mut self, id: AppId) {
         let Some(app) = self.apps.remove(&id) else { return };
@@ -240,12 +251,13 @@ impl Supervisor {
         for (id, phase) in due {
             match phase {
                 Phase::Down if self.stop.is_none() => self.start_prototype(id),
-                Phase::Down | Phase::Ready | Phase::Dormant => {}
+                Phase::Ready => self.rest_app(id),
+                Phase::Down | Phase::Dormant => {}
                 Phase::Loading { .. } => {
                     self.kill_prototype(id);
                     self.app_failed(id, "it did not finish loading in time");
                 }
-                Phase::Stopping { .. } => self.kill_prototype(id),
+                Phase::Stopping { .. } | Phase::Resting { .. } => self.kill_prototype(id),
             }
         }
     }

@@ -233,7 +233,7 @@ impl Supervisor {
         match app.phase {
             // Announced when it has loaded.
             Phase::Loading { .. } | Phase::Down | Phase::Stopping { .. } => {}
-            Phase::Dormant => self.advance(Event::AppUp(id)),
+            Phase::Dormant | Phase::Resting { .. } => self.advance(Event::AppUp(id)),
             Phase::Ready => {
                 self.announce_app(id);
                 self.fork_next(id);

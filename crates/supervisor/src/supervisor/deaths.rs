@@ -6,7 +6,7 @@ use corral_ipc::message::{AppId, Exit, ToRouter};
 use corral_sys::signal::{self, Change, Ended, Pid, Signal};
 
 use super::{Source, Supervisor};
-use crate::app::Phase;
+use crate::app::{App, Phase};
 
 impl Supervisor {
     /// Something has become of a child.
@@ -81,7 +81,7 @@ impl Supervisor {
         let Some(app) = self.apps.get_mut(&id) else {
             return;
         };
-        if !app.is_stopping() {
+        if !app.is_stopping() && !app.is_resting() {
             let reason = app.failure().map_or_else(|| how_ended(ended), ToOwned::to_owned);
             app.crashes.count(format!("prototype {}: {reason}", pid.as_raw_nonzero()));
         }
@@ -100,6 +100,8 @@ impl Supervisor {
         }
         if is_stopping {
             self.remove_app(id);
+        } else if self.apps.get(&id).is_some_and(App::must_wake) {
+            self.start_prototype(id);
         } else if was_loading && !is_expected {
             let how = how_ended(ended);
             self.app_failed(id, &format!("its prototype process {how} while it was loading; see the log"));

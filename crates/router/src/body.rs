@@ -9,6 +9,7 @@ use corral_channel::MAX_INLINE_BODY;
 use corral_http::chunked::{ChunkError, Decoder};
 use corral_http::request::Framing;
 use corral_http::response::CONTINUE;
+use corral_sys::process::is_descriptor_shortage;
 
 use crate::app::RequestBody;
 use crate::buffered::Held;
@@ -69,6 +70,7 @@ impl BodyError {
             Self::TimedOut => 408,
             Self::Gone => 400,
             Self::Store(error) if is_passing(error) => 503,
+            Self::Store(error) if is_descriptor_shortage(error) => 503,
             Self::Store(_) => 500,
             Self::Crowded(_) => 503,
         }

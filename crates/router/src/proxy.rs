@@ -111,6 +111,9 @@ impl Attempts<'_> {
         if let Some(unsaid) = shared.complaints.admit(now) {
             tracing::error!("{}: {failure}, request \"{}\"{unsaid}", title(), shown(tx));
         }
+        if !failure.is_theirs() {
+            return;
+        }
         server.figures().failures.add(1);
         let is_news = shared.health.failed(&shared.passive, now);
         if is_news && self.group.servers.len() > 1 {

@@ -9,6 +9,7 @@ use std::fs::File;
 use corral_config::route::{CacheRule, Share};
 use corral_config::template::{Exception, Template};
 use corral_http::path;
+use corral_sys::process::is_descriptor_shortage;
 
 pub(crate) use self::listing::prefers_json;
 use crate::buffers;
@@ -100,7 +101,7 @@ async fn try_path(
         }
         Found::Failed(error) => {
             log_failure(path, &error);
-            sent(tx.send_error(500).await)
+            sent(tx.send_error(if is_descriptor_shortage(&error) { 503 } else { 500 }).await)
         }
     }
 }

@@ -178,6 +178,13 @@ pub fn descriptor_limit() -> u64 {
     rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+/// Whether something failed because this process, or the system, has as many descriptors open as it may.
+pub fn is_descriptor_shortage(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let number = error.raw_os_error();
+    [Errno::MFILE, Errno::NFILE].iter().any(|shortage| number == Some(shortage.raw_os_error()))
+}
+
 /// Sets the mask of permissions that new files do not get, for the whole process.
 pub fn set_umask(mask: u32) {
     rustix::process::umask(rustix::fs::Mode::from_bits_truncate(mask));

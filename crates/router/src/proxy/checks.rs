@@ -52,6 +52,10 @@ async fn keep_checking(title: String, server: Arc<Server>, check: HealthCheck) {
         };
         let result = tokio::time::timeout(check.timeout, run(&server, &check, &found)).await;
         let result = result.unwrap_or(Err(CheckError::TimedOut(check.timeout)));
+        if matches!(&result, Err(CheckError::Failed(failure)) if !failure.is_theirs()) {
+            tokio::time::sleep(check.interval).await;
+            continue;
+        }
         let up = streak.note(result.is_ok(), check.rises, check.falls);
         if server.health.set_up(up) {
             match result {

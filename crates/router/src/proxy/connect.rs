@@ -32,7 +32,7 @@ pub(crate) async fn connect(server: &Server, addresses: &[IpAddr]) -> Result<Lin
         }
         Host::Named { port, .. } => any(addresses, *port).await?,
     };
-    let socket = socket.map_err(Failure::Connect)?;
+    let socket = socket.map_err(Failure::of_connecting)?;
     let Some(target) = &server.tls else { return Ok(Line::new(socket, None)) };
     let session = Session::connect(&socket, target).await.map_err(Failure::Connect)?;
     Ok(Line::new(socket, Some(Box::new(session))))

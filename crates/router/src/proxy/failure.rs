@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use corral_http::chunked::ChunkError;
 use corral_http::upstream::ResponseError;
+use corral_sys::process::is_descriptor_shortage;
 
 /// What went wrong with a server.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +14,9 @@ pub(crate) enum Failure {
     Unresolved,
     #[error("connect: {0}")]
     Connect(io::Error),
+    /// This server's fault, not the other one's.
+    #[error("connect: {0}")]
+    Exhausted(io::Error),
     #[error("no connection within {0:?}")]
     ConnectTimedOut(Duration),
     #[error("send the request: {0}")]
@@ -50,6 +54,16 @@ pub(crate) enum Retry {
 }
 
 impl Failure {
+    /// What has kept a connection from being made.
+    pub(crate) fn of_connecting(error: io::Error) -> Self {
+        if is_descriptor_shortage(&error) { Self::Exhausted(error) } else { Self::Connect(error) }
+    }
+
+    /// Whether it says something about the server that was asked.
+    pub(crate) fn is_theirs(&self) -> bool {
+        !matches!(self, Self::Exhausted(_))
+    }
+
     /// The status of the reply (UNIT-COMPAT 13).
     pub(crate) fn status(&self) -> u16 {
         match self {
@@ -57,6 +71,7 @@ impl Failure {
             | Self::SendTimedOut(_)
             | Self::ResponseTimedOut(_)
             | Self::ReadTimedOut(_) => 504,
+            Self::Exhausted(_) => 503,
             _ => 502,
         }
     }

@@ -4,7 +4,8 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 
 use corral_testkit::{
-    Authority, Client, Daemon, Request, TlsClient, daemon, eventually, open_descriptors, php_app, site,
+    Authority, Client, Daemon, Origin, Request, TlsClient, daemon, eventually, open_descriptors, php_app,
+    site,
 };
 use serde_json::{Value, json};
 
@@ -246,6 +247,36 @@ fn a_server_out_of_descriptors_recovers() {
     drop(clients);
     eventually("it serves again", || {
         server.connect().try_send(&Request::get("/")).is_ok_and(|reply| reply.status == 200).then_some(())
+    });
+}
+
+/// What needs a descriptor for its answer gets 503, and the server that was to be asked is not blamed.
+#[test]
+fn requests_without_a_descriptor_are_told_so() {
+    let (origin, site) = (Origin::saying("x"), site().file("a.txt", "x"));
+    let config = json!({
+        "routes": [
+            { "match": { "uri": "/proxied" }, "action": { "pass": "upstreams/pool" } },
+            { "action": { "share": format!("{}$uri", site.root()) } },
+        ],
+        "upstreams": { "pool": { "servers": { origin.address(): {} } } },
+        "settings": { "listen_threads": 1 },
+    });
+    let server = daemon().descriptors(80).config(config).start();
+    let mut client = server.connect();
+    client.write("GET /proxied HTTP/1.1\r\nHost: a\r\nX-Slow");
+    expect_active(&server, 1);
+    let crowd: Vec<_> = (0..100).map(|_| busy(&server)).collect();
+    server.expect_log("Too many open files");
+    client.write(": 1\r\n\r\nGET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.read_response().expect(503);
+    client.read_response().expect(503);
+    let pool = server.control().get("/status/upstreams/pool/servers").json();
+    assert_eq!(pool[origin.address()]["requests"]["failed"], 0, "{pool}");
+    drop(crowd);
+    eventually("there are descriptors again", || {
+        let reply = server.connect().try_send(&Request::get("/proxied"));
+        reply.is_ok_and(|reply| reply.status == 200).then_some(())
     });
 }
 

@@ -292,6 +292,28 @@ fn a_worker_above_the_soft_bound_is_replaced_after_its_request() {
     assert_eq!(server.log().matches("limits.memory.soft").count(), 1);
 }
 
+/// The numbers of its workers inside are others than those by which the daemon looks at them.
+///
+/// Options: applications.{N}.limits.memory.soft
+#[test]
+fn memory_is_bounded_in_a_namespace_of_processes() {
+    let site =
+        site().file("www/index.php", "<?php $x = str_repeat('x', $_GET['mib'] << 20); echo getmypid();");
+    let app = php_app(&site)
+        .with("root", json!(site.path("www")))
+        .admin("memory_limit", "-1")
+        .with("isolation", json!({ "namespaces": { "credential": true, "pid": true } }))
+        .with("limits", json!({ "memory": 96 << 20 }));
+    let server = daemon().application(app).start();
+    let before = server.get("/?mib=1").expect(200).text();
+    assert!(before.parse::<u32>().is_ok_and(|pid| pid < 10), "{before}");
+    eventually("the worker is replaced", || {
+        let pid = server.get("/?mib=128").text();
+        (pid != before).then_some(())
+    });
+    server.expect_log("php\": replacing a worker: process ");
+}
+
 /// Options: applications.{N}.limits.memory.hard
 #[test]
 fn a_worker_above_the_hard_bound_is_killed() {

@@ -20,21 +20,14 @@ pub(crate) struct ControlSocket {
     address: ListenAddress,
     socket: OwnedFd,
     file: SocketFile,
+    is_given: bool,
 }
 
 impl ControlSocket {
     /// Binds it; creates the folder of a socket file.
     pub(crate) fn bind(options: &ControlOptions) -> anyhow::Result<Self> {
         let address = options.address.clone();
-        if options.token.is_none()
-            && let ListenAddress::Inet(address) = &address
-            && !address.ip().is_loopback()
-        {
-            bail!(
-                "the control address \"{address}\" can be reached from other machines: require a token with \
-                 \"--control-token-file\", or use a loopback address or a Unix socket"
-            );
-        }
+        check_reach(&address, options)?;
         let socket = match &address {
             ListenAddress::Unix(path) => bind_file(path, options),
             ListenAddress::Abstract(name) => Ok(listen::abstract_name(name, None)?),
@@ -42,14 +35,28 @@ impl ControlSocket {
         };
         let socket = socket.with_context(|| format!("bind the control socket \"{address}\""))?;
         let file = SocketFile::of(&address);
-        Ok(Self { address, socket, file })
+        Ok(Self { address, socket, file, is_given: false })
+    }
+
+    /// Listens already, for a service manager, whose its file is too.
+    pub(crate) fn given(
+        address: ListenAddress,
+        socket: OwnedFd,
+        options: &ControlOptions,
+    ) -> anyhow::Result<Self> {
+        check_reach(&address, options)?;
+        Ok(Self { address, socket, file: SocketFile::of_another(), is_given: true })
+    }
+
+    pub(crate) fn is_given(&self) -> bool {
+        self.is_given
     }
 
     /// Listens already, for the process that this one takes over from.
     pub(crate) fn handed_over(address: ListenAddress, socket: OwnedFd) -> Self {
         let file = SocketFile::of(&address);
         file.set_ours(false);
-        Self { address, socket, file }
+        Self { address, socket, file, is_given: false }
     }
 
     pub(crate) fn address(&self) -> &ListenAddress {
@@ -62,6 +69,17 @@ impl ControlSocket {
 
     pub(crate) fn file(&self) -> &SocketFile {
         &self.file
+    }
+}
+
+/// Who can reach the control API can run anything.
+fn check_reach(address: &ListenAddress, options: &ControlOptions) -> anyhow::Result<()> {
+    match address {
+        ListenAddress::Inet(address) if options.token.is_none() && !address.ip().is_loopback() => bail!(
+            "the control address \"{address}\" can be reached from other machines: require a token with \
+             \"--control-token-file\", or use a loopback address or a Unix socket"
+        ),
+        _ => Ok(()),
     }
 }
 

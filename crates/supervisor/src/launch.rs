@@ -313,9 +313,11 @@ impl Launcher {
         inherited.chain(own).collect()
     }
 
-    /// This process's, whose number the successor does not have.
+    /// This process's, whose number and inherited descriptors the successor does not have.
     fn successor_environment(&self) -> Result<Vec<CString>, LaunchError> {
-        let inherited = self.environment.iter().filter(|(name, _)| name != "WATCHDOG_PID").cloned();
+        let is_ours =
+            |name: &OsString| name == "WATCHDOG_PID" || name.as_encoded_bytes().starts_with(b"LISTEN_");
+        let inherited = self.environment.iter().filter(|(name, _)| !is_ours(name)).cloned();
         let mark = (predecessor::MARK.into(), "1".into());
         inherited.chain([mark]).map(|(name, value)| variable(name, value)).collect()
     }

@@ -14,6 +14,7 @@ mod backoff;
 mod changes;
 mod control;
 mod fingerprint;
+mod given;
 mod launch;
 mod listeners;
 mod log_file;

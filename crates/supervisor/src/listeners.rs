@@ -21,6 +21,8 @@ pub(crate) struct Bound {
     n_open: Cell<usize>,
     backlog: Cell<Option<u32>>,
     file: SocketFile,
+    /// Made by a service manager: stays as it is.
+    is_given: bool,
 }
 
 impl Bound {
@@ -29,7 +31,21 @@ impl Bound {
         let file = SocketFile::of(&address);
         file.set_ours(false);
         let n_open = Cell::new(sockets.len());
-        Self { address, sockets, n_open, backlog: Cell::new(None), file }
+        Self { address, sockets, n_open, backlog: Cell::new(None), file, is_given: false }
+    }
+
+    /// Listens already, for a service manager, whose its file is too.
+    pub(crate) fn given(address: ListenAddress, sockets: Vec<OwnedFd>) -> Self {
+        let file = SocketFile::of_another();
+        Self { file, is_given: true, ..Self::handed_over(address, sockets) }
+    }
+
+    pub(crate) fn is_given(&self) -> bool {
+        self.is_given
+    }
+
+    pub(crate) fn into_sockets(self) -> Vec<OwnedFd> {
+        self.sockets
     }
 
     pub(crate) fn file(&self) -> &SocketFile {
@@ -45,11 +61,12 @@ impl Bound {
     }
 
     /// The same listener with at least this many sockets, for more event loops. Fewer are never needed: closing
-    /// one would reset the connections that wait in its queue.
+    /// one would reset the connections that wait in its queue. Those of a service manager are shared by the event loops:
+    /// a further one would have a queue that ends with this process.
     fn with_sockets(self: Rc<Self>, n_sockets: u16) -> Result<Rc<Self>, BindError> {
         let n_missing = usize::from(n_sockets).saturating_sub(self.sockets.len());
         let ListenAddress::Inet(_) = self.address else { return Ok(self) };
-        if n_missing == 0 {
+        if n_missing == 0 || self.is_given {
             return Ok(self);
         }
         let sockets = self.sockets.iter().map(OwnedFd::try_clone).collect::<io::Result<Vec<_>>>();
@@ -62,7 +79,7 @@ impl Bound {
             Ok(sockets) => {
                 let (n_open, backlog) = (self.n_open.clone(), self.backlog.clone());
                 let file = SocketFile::of(&address);
-                Ok(Rc::new(Self { address, sockets, n_open, backlog, file }))
+                Ok(Rc::new(Self { address, sockets, n_open, backlog, file, is_given: false }))
             }
             Err(source) => Err(BindError::System { address, source }),
         }
@@ -207,7 +224,8 @@ fn bind(listener: &ListenerPlan, ours: &[ListenAddress], n_sockets: u16) -> Resu
         Ok(sockets) => {
             let n_open = Cell::new(sockets.len());
             let file = SocketFile::of(&address);
-            Ok(Bound { address, sockets, n_open, backlog: Cell::new(backlog), file })
+            let backlog = Cell::new(backlog);
+            Ok(Bound { address, sockets, n_open, backlog, file, is_given: false })
         }
         Err(source) => Err(BindError::System { address, source }),
     }

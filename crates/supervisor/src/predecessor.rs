@@ -9,6 +9,7 @@ use corral_config::address::ListenAddress;
 use corral_ipc::link::Link;
 use corral_ipc::message::{Demand, FromSuccessor, ToSuccessor};
 
+use crate::given::GivenSockets;
 use crate::listeners::Bound;
 
 /// Set, with any value, in the environment of a process that is to take over; its link is open then.
@@ -19,6 +20,8 @@ pub(crate) struct Predecessor {
     link: Link,
     pub(crate) control: Option<(ListenAddress, OwnedFd)>,
     pub(crate) listeners: Vec<Rc<Bound>>,
+    /// What a service manager has made.
+    pub(crate) given: GivenSockets,
     /// What of the stored configuration has to work.
     pub(crate) demand: Demand,
     /// To be written when this process serves; set by whoever has read the options.
@@ -39,7 +42,7 @@ impl Predecessor {
     }
 
     fn receive(link: Link) -> anyhow::Result<Self> {
-        let (mut control, mut listeners) = (None, Vec::new());
+        let (mut control, mut listeners, mut given) = (None, Vec::new(), GivenSockets::default());
         loop {
             match link.recv()? {
                 Some((ToSuccessor::Control { address }, mut sockets)) => {
@@ -48,8 +51,12 @@ impl Predecessor {
                 Some((ToSuccessor::Listener { address }, sockets)) => {
                     listeners.push(Rc::new(Bound::handed_over(address, sockets)));
                 }
+                Some((ToSuccessor::Given { address }, sockets)) => given.add_listener(address, sockets),
+                Some((ToSuccessor::GivenControl { address }, mut sockets)) => {
+                    given.control = sockets.pop().map(|socket| (address, socket));
+                }
                 Some((ToSuccessor::Begin { demand }, _)) => {
-                    return Ok(Self { link, control, listeners, demand, pid_file: None });
+                    return Ok(Self { link, control, listeners, given, demand, pid_file: None });
                 }
                 None => bail!("it has ended"),
             }

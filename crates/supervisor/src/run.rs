@@ -9,10 +9,11 @@ use corral_sys::{file, process};
 
 use crate::background::{self, Side, Starter};
 use crate::control::ControlSocket;
+use crate::given::GivenSockets;
 use crate::launch::{Launcher, Unprivileged};
 use crate::log_file::{self, LogFile};
 use crate::modules;
-use crate::options::{DaemonOptions, ModuleSource};
+use crate::options::{ControlOptions, DaemonOptions, ModuleSource};
 use crate::pid_file::PidFile;
 use crate::predecessor::Predecessor;
 use crate::store::Store;
@@ -30,12 +31,12 @@ pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
     check_temp_dir(&options)?;
     let store = open_store(&options)?;
     let mut predecessor = Predecessor::meet()?;
-    let handed_over = predecessor.as_mut().and_then(|predecessor| predecessor.control.take());
-    let control = match handed_over.filter(|(address, _)| *address == options.control.address) {
-        Some((address, socket)) => ControlSocket::handed_over(address, socket),
-        None => ControlSocket::bind(&options.control)?,
+    let mut given = match &mut predecessor {
+        Some(predecessor) => std::mem::take(&mut predecessor.given),
+        None => GivenSockets::take()?,
     };
-    let mut outset = Outset { unprivileged, store, control, log: None, starter: None, predecessor };
+    let control = control_socket(&options.control, &mut given, predecessor.as_mut())?;
+    let mut outset = Outset { unprivileged, store, control, given, log: None, starter: None, predecessor };
     if options.foreground || outset.predecessor.is_some() {
         redirect_to(log.as_ref())?;
         outset.log = log.map(|(log, _)| log);
@@ -56,6 +57,22 @@ pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// That of a service manager, that of the process before this one, or a new one.
+fn control_socket(
+    options: &ControlOptions,
+    given: &mut GivenSockets,
+    predecessor: Option<&mut Predecessor>,
+) -> anyhow::Result<ControlSocket> {
+    if let Some((address, socket)) = given.take_control(&options.address) {
+        return ControlSocket::given(address, socket, options);
+    }
+    let handed_over = predecessor.and_then(|predecessor| predecessor.control.take());
+    match handed_over.filter(|(address, _)| *address == options.address) {
+        Some((address, socket)) => Ok(ControlSocket::handed_over(address, socket)),
+        None => ControlSocket::bind(options),
+    }
+}
+
 fn redirect_to(log: Option<&(LogFile, Option<std::fs::File>)>) -> anyhow::Result<()> {
     log.and_then(|(_, file)| file.as_ref()).map_or(Ok(()), log_file::redirect)
 }
@@ -65,6 +82,7 @@ struct Outset {
     unprivileged: Option<Unprivileged>,
     store: Option<Store>,
     control: ControlSocket,
+    given: GivenSockets,
     log: Option<LogFile>,
     starter: Option<Starter>,
     predecessor: Option<Predecessor>,
@@ -72,7 +90,7 @@ struct Outset {
 
 /// Starts everything and stays until the end. What the starter waits for is told here.
 fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode> {
-    let Outset { unprivileged, store, control, log, starter, mut predecessor } = outset;
+    let Outset { unprivileged, store, control, given, log, starter, mut predecessor } = outset;
     let prepared = prepare(&options, unprivileged, predecessor.as_mut());
     let (launcher, signals, pid_file, modules) = match prepared {
         Ok(prepared) => prepared,
@@ -87,6 +105,7 @@ fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode>
         launcher,
         signals,
         control,
+        given,
         store,
         log,
         modules,

@@ -22,6 +22,11 @@ impl SocketFile {
         Self { path, is_ours: Cell::new(true) }
     }
 
+    /// Of a socket that somebody else has made and removes.
+    pub(crate) fn of_another() -> Self {
+        Self { path: None, is_ours: Cell::new(false) }
+    }
+
     /// Decides who removes it: this process or another one.
     pub(crate) fn set_ours(&self, is_ours: bool) {
         self.is_ours.set(is_ours);

@@ -35,6 +35,7 @@ use crate::apply::{Apply, Build, Job};
 use crate::background::Starter;
 use crate::backoff::Backoff;
 use crate::control::ControlSocket;
+use crate::given::GivenSockets;
 use crate::launch::Launcher;
 use crate::log_file::LogFile;
 use crate::options::{Console, FilesOptions};
@@ -52,6 +53,7 @@ pub(crate) struct Parts {
     pub(crate) launcher: Launcher,
     pub(crate) signals: SignalFd,
     pub(crate) control: ControlSocket,
+    pub(crate) given: GivenSockets,
     pub(crate) store: Option<Store>,
     pub(crate) log: Option<LogFile>,
     pub(crate) modules: Vec<Module>,

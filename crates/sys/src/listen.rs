@@ -1,11 +1,13 @@
 //! Listening sockets.
 
+use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
@@ -152,11 +154,44 @@ pub fn abstract_name(name: &[u8], backlog: Option<u32>) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// Where a socket listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Local {
+    /// IPv4 or IPv6.
+    Inet(SocketAddr),
+    /// A socket file.
+    Unix(PathBuf),
+    /// A name in the abstract namespace.
+    Abstract(Vec<u8>),
+}
+
+/// Prepares a socket that somebody else has made for being listened on here: non-blocking, and what `inet` says.
+///
+/// # Errors
+/// `InvalidInput` for anything but a stream socket that listens.
+pub fn adopt(socket: &OwnedFd) -> io::Result<Local> {
+    let is_stream = sockopt::socket_type(socket)? == SocketType::STREAM;
+    if !is_stream || !sockopt::socket_acceptconn(socket)? {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no stream socket that listens"));
+    }
+    let flags = rustix::fs::fcntl_getfl(socket)?;
+    rustix::fs::fcntl_setfl(socket, flags | rustix::fs::OFlags::NONBLOCK)?;
+    let address = rustix::net::getsockname(socket)?;
+    if let Ok(address) = SocketAddr::try_from(address.clone()) {
+        sockopt::set_tcp_nodelay(socket, true)?;
+        return Ok(Local::Inet(address));
+    }
+    let address = SocketAddrUnix::try_from(address)?;
+    let path = address.path_bytes().map(|path| PathBuf::from(OsStr::from_bytes(path)));
+    let name = || address.abstract_name().map(<[u8]>::to_vec);
+    let local = path.map(Local::Unix).or_else(|| name().map(Local::Abstract));
+    local.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it has no address"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::{UnixListener, UnixStream};
-    use std::path::PathBuf;
 
     use super::*;
 
@@ -250,5 +285,23 @@ mod tests {
         assert_eq!(abstract_name(name.as_bytes(), None).unwrap_err().kind(), io::ErrorKind::AddrInUse);
         drop(socket);
         abstract_name(name.as_bytes(), None).unwrap();
+    }
+
+    #[test]
+    fn sockets_of_others_say_where_they_listen() {
+        let inet = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = inet.local_addr().unwrap();
+        let inet = OwnedFd::from(inet);
+        assert_eq!(adopt(&inet).unwrap(), Local::Inet(address));
+        assert!(rustix::fs::fcntl_getfl(&inet).unwrap().contains(rustix::fs::OFlags::NONBLOCK));
+        let path = socket_path("given");
+        let unix = OwnedFd::from(UnixListener::bind(&path).unwrap());
+        assert_eq!(adopt(&unix).unwrap(), Local::Unix(path.clone()));
+        fs::remove_file(&path).unwrap();
+        let name = format!("corral-given-{}", std::process::id()).into_bytes();
+        assert_eq!(adopt(&abstract_name(&name, None).unwrap()).unwrap(), Local::Abstract(name));
+        let datagram = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(adopt(&datagram.into()).is_err());
+        assert!(adopt(&stream_socket(AddressFamily::INET).unwrap()).is_err(), "it does not listen");
     }
 }

@@ -4,18 +4,24 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 
 static ARGC: AtomicI32 = AtomicI32::new(0);
 static ARGV: AtomicPtr<*mut libc::c_char> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Whether the program was started with [`LINK_DESCRIPTOR`] open and nobody has taken it yet.
-static LINK_INHERITED: AtomicBool = AtomicBool::new(false);
+/// How many descriptors from [`FIRST_INHERITED`] on the program was started with, as long as nobody has taken any.
+static N_INHERITED: AtomicI32 = AtomicI32::new(0);
+
+/// Behind standard input, output and error.
+const FIRST_INHERITED: RawFd = 3;
 
 /// The descriptor on which every child of main finds its end of a socket pair.
-pub const LINK_DESCRIPTOR: RawFd = 3;
+pub const LINK_DESCRIPTOR: RawFd = FIRST_INHERITED;
+
+/// More than any service manager gives.
+const MAX_INHERITED: i32 = 1024;
 
 /// Remembers where the kernel put the arguments, and what was open before any code could open
 /// something. glibc calls initialisers with the arguments of `main`.
@@ -27,8 +33,9 @@ extern "C" fn remember_start(
     ARGC.store(argc, Ordering::Relaxed);
     ARGV.store(argv, Ordering::Relaxed);
     // SAFETY: only asks for a flag; on a closed descriptor it fails.
-    let flags = unsafe { libc::fcntl(LINK_DESCRIPTOR, libc::F_GETFD) };
-    LINK_INHERITED.store(flags >= 0, Ordering::Relaxed);
+    let is_open = |fd: &RawFd| unsafe { libc::fcntl(*fd, libc::F_GETFD) } >= 0;
+    let n_open = (FIRST_INHERITED..FIRST_INHERITED + MAX_INHERITED).take_while(is_open).count();
+    N_INHERITED.store(n_open as i32, Ordering::Relaxed);
 }
 
 #[used]
@@ -43,15 +50,35 @@ static REMEMBER_START: extern "C" fn(libc::c_int, *mut *mut libc::c_char, *mut *
 /// # Errors
 /// `NotFound` when it was not open at the start or was taken already.
 pub fn take_link_descriptor() -> io::Result<OwnedFd> {
-    if !LINK_INHERITED.swap(false, Ordering::Relaxed) {
+    take_inherited_descriptors(1).map(|mut taken| taken.remove(0)).map_err(|_| {
         let reason = format!("descriptor {LINK_DESCRIPTOR} was not handed to this process");
+        io::Error::new(io::ErrorKind::NotFound, reason)
+    })
+}
+
+/// Takes the first descriptors behind standard error, as the program was started with them; close-on-exec from now on.
+/// This can be done once.
+///
+/// # Errors
+/// `NotFound` when fewer were open at the start, or some were taken already.
+pub fn take_inherited_descriptors(n: u16) -> io::Result<Vec<OwnedFd>> {
+    let n = i32::from(n);
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    if N_INHERITED.load(Ordering::Relaxed) < n || N_INHERITED.swap(0, Ordering::Relaxed) < n {
+        let reason = format!("{n} descriptors were not handed to this process");
         return Err(io::Error::new(io::ErrorKind::NotFound, reason));
     }
-    // SAFETY: it was open before the first line of the program ran, so whatever owns descriptors
-    // in this program got others; and the swap above lets only one caller come here.
-    let fd = unsafe { OwnedFd::from_raw_fd(LINK_DESCRIPTOR) };
-    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
-    Ok(fd)
+    let numbers = FIRST_INHERITED..FIRST_INHERITED + n;
+    let take = |number| {
+        // SAFETY: it was open before the first line of the program ran, so whatever owns descriptors
+        // in this program got others; and the swap above lets only one caller come here.
+        let fd = unsafe { OwnedFd::from_raw_fd(number) };
+        rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+        Ok(fd)
+    };
+    numbers.map(take).collect()
 }
 
 /// Sets what `ps` shows, cut to the room of the original arguments, and the kernel's short name.

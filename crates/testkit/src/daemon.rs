@@ -1,10 +1,12 @@
 //! A real daemon in temporary folders, stopped when dropped.
 
 use std::fs::{self, File};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -32,13 +34,23 @@ pub struct Builder {
     uid: Option<u32>,
     executable: Option<PathBuf>,
     descriptors: Option<u32>,
+    given: Vec<Given>,
+    control: Option<PathBuf>,
 }
 
 /// Starts with an empty configuration.
 #[must_use]
 pub fn daemon() -> Builder {
-    let (arguments, environment) = (Vec::new(), Vec::new());
-    Builder { config: json!({}), arguments, environment, uid: None, executable: None, descriptors: None }
+    Builder {
+        config: json!({}),
+        arguments: Vec::new(),
+        environment: Vec::new(),
+        uid: None,
+        executable: None,
+        descriptors: None,
+        given: Vec::new(),
+        control: None,
+    }
 }
 
 impl Builder {
@@ -106,6 +118,21 @@ impl Builder {
         self
     }
 
+    /// Gives it a socket that listens already, as a service manager does, under this name. There is room for two.
+    #[must_use]
+    pub fn given(mut self, name: &str, socket: impl Into<OwnedFd>) -> Self {
+        assert!(self.given.len() < 2, "they travel as standard input and output");
+        self.given.push(Given { name: name.to_owned(), socket: Arc::new(socket.into()) });
+        self
+    }
+
+    /// Has the control API at this path.
+    #[must_use]
+    pub fn control_at(mut self, path: &Path) -> Self {
+        self.control = Some(path.to_owned());
+        self
+    }
+
     /// Starts it and puts the configuration in force.
     #[must_use]
     #[track_caller]
@@ -141,6 +168,8 @@ impl Builder {
             uid: self.uid,
             executable: self.executable.clone(),
             descriptors: self.descriptors,
+            given: self.given.clone(),
+            control: self.control.clone(),
         };
         daemon.launch();
         daemon
@@ -161,6 +190,15 @@ pub struct Daemon {
     /// In place of the executable that tests use.
     executable: Option<PathBuf>,
     descriptors: Option<u32>,
+    given: Vec<Given>,
+    control: Option<PathBuf>,
+}
+
+/// A socket that a service manager would give it.
+#[derive(Debug, Clone)]
+struct Given {
+    name: String,
+    socket: Arc<OwnedFd>,
 }
 
 impl Daemon {
@@ -198,7 +236,7 @@ impl Daemon {
     /// Where the control API listens.
     #[must_use]
     pub fn control_socket(&self) -> PathBuf {
-        self.path("run/control.sock")
+        self.control.clone().unwrap_or_else(|| self.path("run/control.sock"))
     }
 
     /// A path in the daemon's folder: `log`, `state/…`, `tmp/…`, `run/…`.
@@ -346,7 +384,17 @@ impl Daemon {
         let output =
             File::options().create(true).append(true).open(self.path("output")).expect("open the output");
         let executable = self.executable.as_ref().unwrap_or(&executables().corral);
-        let mut command = self.limited(executable);
+        let mut command = if self.given.is_empty() {
+            self.limited(executable)
+        } else {
+            // The variable must hold the number of the process that takes the sockets.
+            let mut command = Command::new("/bin/sh");
+            let script = "exec 3<&0 4<&1 0</dev/null 1>&2; export LISTEN_PID=$$; exec \"$0\" \"$@\"";
+            command.args(["-c", script]).arg(executable).env("LISTEN_FDS", self.given.len().to_string());
+            let names: Vec<_> = self.given.iter().map(|given| given.name.as_str()).collect();
+            command.env("LISTEN_FDNAMES", names.join(":"));
+            command
+        };
         command.args(["daemon", "--no-daemon", "--control"]).arg(prefixed("unix:", &self.control_socket()));
         for (option, name) in
             [("--statedir", "state"), ("--tmpdir", "tmp"), ("--pid", "run/pid"), ("--log", "log")]
@@ -355,6 +403,14 @@ impl Daemon {
         }
         command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(output.try_clone().expect("duplicate the output")).stderr(output);
+        let mut sockets =
+            self.given.iter().map(|given| given.socket.try_clone().expect("duplicate a socket"));
+        if let Some(socket) = sockets.next() {
+            command.stdin(socket);
+        }
+        if let Some(socket) = sockets.next() {
+            command.stdout(socket);
+        }
         if let Some(uid) = self.uid {
             command.uid(uid).gid(uid);
         }

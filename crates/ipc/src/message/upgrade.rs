@@ -24,6 +24,16 @@ pub enum ToSuccessor {
         /// What has to work then: what works now.
         demand: Demand,
     },
+    /// A listener's that a service manager has made. Carries the listening sockets.
+    Given {
+        /// Where they listen.
+        address: ListenAddress,
+    },
+    /// The control API's, if a service manager has made it; in place of `Control`. Carries the listening socket.
+    GivenControl {
+        /// Where it listens.
+        address: ListenAddress,
+    },
 }
 
 /// From the process that takes over. One that cannot ends without a word.

@@ -113,9 +113,10 @@ impl Supervisor {
             self.parts.predecessor.as_ref().map_or(&[][..], |predecessor| &predecessor.listeners);
         let (ours, unbound) =
             self.in_force.as_ref().map_or((handed_over, &[][..]), |build| (&build.listeners, &build.unbound));
+        let ours: Vec<_> = ours.iter().chain(&self.parts.given.listeners).cloned().collect();
         let is_known = |error: &BindError| unbound.iter().any(|other| other.address() == error.address());
         let n_threads = self.routers.newest().n_threads;
-        let (listeners, failed) = listeners::bind_all(&plan.listeners, ours, n_threads, |error| {
+        let (listeners, failed) = listeners::bind_all(&plan.listeners, &ours, n_threads, |error| {
             purpose.tolerates_failures() || is_known(error)
         })
         .map_err(|error| {
@@ -276,6 +277,7 @@ impl Supervisor {
             tracing::error!(target: "alert", "{}; it does not listen", failed.reason);
         }
         listeners::adjust(&apply.build.plan.listeners, &apply.build.listeners);
+        self.parts.given.report_unused(&apply.build.listeners);
         let used: HashSet<_> = apply.build.apps.iter().map(|(id, _)| *id).collect();
         let unused: Vec<_> =
             std::mem::take(&mut self.unused).into_iter().filter(|id| !used.contains(id)).collect();

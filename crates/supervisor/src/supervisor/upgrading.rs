@@ -62,10 +62,20 @@ impl Supervisor {
         tracing::info!(target: "notice", "signal USR2 received, process {pid} is to take over");
         let control = &self.parts.control;
         let address = control.address().clone();
-        successor.send(&ToSuccessor::Control { address }, &[control.socket().as_fd()]);
-        for listener in self.in_force.iter().flat_map(|build| &build.listeners) {
+        let message = match control.is_given() {
+            true => ToSuccessor::GivenControl { address },
+            false => ToSuccessor::Control { address },
+        };
+        successor.send(&message, &[control.socket().as_fd()]);
+        let ours = self.in_force.iter().flat_map(|build| &build.listeners);
+        for listener in ours.filter(|listener| !listener.is_given()).chain(&self.parts.given.listeners) {
             let sockets: Vec<_> = listener.sockets().iter().map(AsFd::as_fd).collect();
-            successor.send(&ToSuccessor::Listener { address: listener.address().clone() }, &sockets);
+            let address = listener.address().clone();
+            let message = match listener.is_given() {
+                true => ToSuccessor::Given { address },
+                false => ToSuccessor::Listener { address },
+            };
+            successor.send(&message, &sockets);
         }
         successor.send(&ToSuccessor::Begin { demand: self.what_works() }, &[]);
         let deadline = Instant::now() + LONGEST_START;

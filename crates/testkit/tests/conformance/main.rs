@@ -16,6 +16,7 @@ mod engine_replies;
 mod engine_requests;
 mod errors;
 mod forwarded;
+mod given_sockets;
 mod isolation;
 mod isolation_beyond;
 mod listeners;

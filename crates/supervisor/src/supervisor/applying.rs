@@ -20,11 +20,11 @@ use crate::listeners::{self, BindError, Bound};
 type Listeners = (Vec<Rc<Bound>>, Vec<BindError>);
 
 impl Supervisor {
-    /// Begins the next job when nothing is being applied.
+    /// Begins the next job when nothing is being applied. While a successor starts, the configuration stays as it is.
     pub(super) fn begin_next_job(&mut self) {
         while self.apply.is_none()
             && self.stop.is_none()
-            && self.upgrade.is_none()
+            && (self.upgrade.is_none() || matches!(self.jobs.front(), Some(Job::Restore)))
             && let Some(job) = self.jobs.pop_front()
         {
             self.begin(job);

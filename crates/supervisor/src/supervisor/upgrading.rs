@@ -118,6 +118,7 @@ impl Supervisor {
         }
         self.parts.pid_file.take().into_iter().for_each(std::mem::forget);
         self.jobs.clear();
+        self.apply = None;
         self.finish_routers(LAST_REQUESTS);
         self.stop = Some(Stop::Draining { deadline: Instant::now() + LONGEST_FINISH });
     }

@@ -190,3 +190,26 @@ fn the_command_says_how_it_went() {
     let missing = Run::to_end(&["upgrade", "--pid", "/no/such/file"]);
     assert!(!missing.status.success() && missing.stderr.contains("/no/such/file"), "{}", missing.stderr);
 }
+
+/// Applications may take minutes to load in the new process; until then the old one must go on in every respect.
+#[test]
+fn a_router_that_dies_while_the_new_process_starts_is_replaced() {
+    let site = php_site().file("preload.php", "<?php if (file_exists(__DIR__ . '/slowly')) sleep(5);");
+    let preload = site.path("preload.php");
+    let app = php_app(&site).admin("opcache.preload", preload.to_str().expect("UTF-8"));
+    let mut server = daemon().application(app).start();
+    site.write("slowly", "");
+    let old = server.pid();
+    signal(old, Signal::USR2);
+    server.expect_log("is to take over");
+    let router = server.expect_processes("router", 2)[0];
+    server.kill(router);
+    eventually("it serves again", || {
+        let mut client = Client::try_connect(server.address().socket()).ok()?;
+        client.try_send(&Request::get("/")).ok().filter(|response| response.status == 200)
+    });
+    assert_eq!(server.pid_in_file(), Some(old), "the new process still starts");
+    server.adopt_successor();
+    server.get("/").expect(200).expect_text("x");
+    wait_for_end(old);
+}

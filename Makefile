@@ -7,12 +7,13 @@ FUZZ_SECONDS ?= 30
 CHANGES ?= 2000
 CHAOS_SECONDS ?= 60
 CHAOS_CLIENTS ?= 10000
+SOAK_SECONDS ?= 1200
 LAB = python3 -m lab
 
 # corral-php is built where PHP's headers are; everything else needs no PHP.
 packages = -p corral $(if $(PHP_CONFIG),-p corral-php)
 
-.PHONY: help setup build run test changes chaos bench bench-quick fuzz
+.PHONY: help setup build run test changes chaos soak bench bench-quick fuzz
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +41,10 @@ chaos: build ## Break things on purpose under load, CHAOS_SECONDS (60) for each 
 	CORRAL_BIN_DIR=$(CURDIR)/target/release CORRAL_CHAOS_SECONDS=$(CHAOS_SECONDS) \
 	    CORRAL_CHAOS_CLIENTS=$(CHAOS_CLIENTS) \
 	    cargo test --release -p corral-testkit --test chaos -- --nocapture --test-threads 1
+
+soak: build ## Serve the same for SOAK_SECONDS (1200) with restarts and killed workers: nothing may grow
+	CORRAL_BIN_DIR=$(CURDIR)/target/release CORRAL_SOAK_SECONDS=$(SOAK_SECONDS) \
+	    cargo test --release -p corral-testkit --test chaos -- --nocapture soak
 
 bench: bench-build ## Compare with nginx + php-fpm and Apache (an hour); LAB_ARGS="--rounds 5"
 	$(LAB) $(LAB_ARGS)

@@ -83,6 +83,12 @@ fn sum_of_memory(pid: u32, prefix: &str) -> Option<u64> {
     Some(1024 * kib.sum::<u64>())
 }
 
+/// Memory of a process in RAM in bytes, shared or not; nothing if it is gone.
+#[must_use]
+pub fn resident_memory(pid: u32) -> Option<u64> {
+    sum_of_memory(pid, "Rss:")
+}
+
 /// Lets this process have as many descriptors as it may, and returns how many.
 ///
 /// # Panics

@@ -10,6 +10,7 @@ mod floods;
 mod hostile;
 mod site;
 mod slow_clients;
+mod soak;
 
 use std::time::{Duration, Instant};
 

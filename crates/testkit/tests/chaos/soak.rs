@@ -1,0 +1,76 @@
+//! The mixed load for a long time, with restarts, changes and killed workers: main and the router neither grow nor
+//! keep descriptors. `CORRAL_SOAK_SECONDS=1200` is the long form; `make soak` runs it.
+
+use std::time::{Duration, Instant};
+
+use corral_testkit::{Signal, open_descriptors, resident_memory, signal};
+
+use crate::site::{Busy, N_WORKERS, PROTOTYPE, WORKER};
+
+/// From here on allocators and caches have what they will ever have.
+const LONG: Duration = Duration::from_secs(300);
+
+fn duration() -> Duration {
+    let seconds = std::env::var("CORRAL_SOAK_SECONDS").map_or(8, |n| n.parse().expect("a number of seconds"));
+    Duration::from_secs(seconds)
+}
+
+/// What a process holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Holding {
+    memory: u64,
+    descriptors: usize,
+}
+
+fn holding(pid: u32) -> Holding {
+    let memory = resident_memory(pid).expect("it runs");
+    Holding { memory, descriptors: open_descriptors(pid).expect("it runs") }
+}
+
+/// Everything that makes a server work, then a moment without any of it. Returns what main and the router hold.
+fn round(busy: &Busy, n: usize) -> [Holding; 2] {
+    busy.restart_application();
+    busy.change_routes(n);
+    if let Some(worker) = busy.server.named(WORKER).first() {
+        signal(*worker, Signal::KILL);
+    }
+    busy.loads().into_iter().for_each(|load| load.await_more(100));
+    busy.server.expect_processes(PROTOTYPE, 1);
+    busy.server.expect_processes(WORKER, N_WORKERS);
+    let router = busy.server.expect_processes("router", 1)[0];
+    [busy.server.pid(), router].map(holding)
+}
+
+/// The middle one of the samples of each process.
+fn medians(samples: &[[Holding; 2]]) -> [Holding; 2] {
+    [0, 1].map(|process| {
+        let mut sorted: Vec<_> = samples.iter().map(|sample| sample[process]).collect();
+        sorted.sort_unstable();
+        sorted[sorted.len() / 2]
+    })
+}
+
+#[test]
+fn main_and_the_router_stay_as_they_are() {
+    let busy = Busy::start();
+    let begun = Instant::now();
+    let mut samples = Vec::new();
+    while begun.elapsed() < duration() || samples.len() < 8 {
+        samples.push(round(&busy, samples.len()));
+    }
+    let n = samples.len();
+    // A quarter of the time is for warming up.
+    let (early, late) = (medians(&samples[n / 4..n / 2]), medians(&samples[n * 3 / 4..]));
+    eprintln!("{n} rounds in {:?}: {early:?} -> {late:?}", begun.elapsed());
+    let growth = if duration() >= LONG { 0.03 } else { 0.15 };
+    for (name, early, late) in [("main", early[0], late[0]), ("router", early[1], late[1])] {
+        #[expect(clippy::cast_precision_loss, reason = "megabytes")]
+        let ratio = late.memory as f64 / early.memory as f64;
+        assert!(ratio < 1.0 + growth, "{name} has grown {ratio:.3} times: {samples:?}");
+        // A connection or a pipe more or less is of the moment.
+        assert!(late.descriptors <= early.descriptors + 8, "{name} keeps descriptors: {samples:?}");
+    }
+    let (php, _) = busy.stop_and_expect_others_unharmed();
+    assert!(php.failures.len() <= n, "{} killed, {:?}", n, php.failures);
+    assert!(php.failures.iter().all(|failure| failure.contains(" 503 ")), "{:?}", php.failures);
+}

@@ -45,6 +45,10 @@ static inline corral_call_t *corral_call(void)
 /* Fills $_SERVER. */
 void corral_register_variables(zval *track);
 
+/* Takes part in PHP's interrupts, which costs nothing until there is one. Before opcache starts: the code of
+ * its JIT calls the function that it finds then. */
+void corral_trace_hook(void);
+
 /* Prepares the keys of $_SERVER, once; and frees those that were made since. */
 void corral_variables_prepare(void);
 void corral_variables_forget(void);

@@ -70,6 +70,7 @@ PHP_MINIT_FUNCTION(corral)
 {
     corral_software = zend_string_init_interned(software.data, software.len, 1);
     corral_variables_prepare();
+    corral_trace_hook();
     next_post_startup = zend_post_startup_cb;
     zend_post_startup_cb = after_extensions;
     return SUCCESS;

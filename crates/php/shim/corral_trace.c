@@ -114,10 +114,14 @@ static void on_interrupt(zend_execute_data *frame)
     }
 }
 
-void corral_trace_prepare(void)
+void corral_trace_hook(void)
 {
     next_interrupt = zend_interrupt_function;
     zend_interrupt_function = on_interrupt;
+}
+
+void corral_trace_prepare(void)
+{
     interrupted = (void *) &EG(vm_interrupt);
 }
 

@@ -137,6 +137,24 @@ fn a_script_that_waits_is_not_woken_to_say_where_it_is() {
     server.expect_log("wait.php:1");
 }
 
+/// Its code looks for interruptions by itself.
+///
+/// Options: applications.{N}.limits.slow
+#[test]
+fn a_script_that_was_compiled_to_machine_code_says_where_it_is() {
+    for jit in ["function", "tracing"] {
+        let site = site().file("busy.php", format!("<?php {BUSY}"));
+        let app = php_app(&site)
+            .admin("opcache.jit", jit)
+            .admin("opcache.jit_buffer_size", "32M")
+            .with("limits", json!({ "slow": 1 }));
+        let server = daemon().application(app).start();
+        server.get("/busy.php").expect(200).expect_body("x");
+        server.expect_log("s at inner() ");
+        server.expect_log("busy.php:1 < A::outer() ");
+    }
+}
+
 /// Options: applications.{N}.limits.slow
 #[test]
 fn endless_recursion_has_a_short_backtrace() {

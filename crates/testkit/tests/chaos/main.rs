@@ -57,6 +57,31 @@ fn kill_workers(busy: &mut Busy, mut also: impl FnMut(&mut Busy, usize)) -> usiz
     n_killed
 }
 
+/// Kills a worker, and returns how long it takes until there are as many as before.
+fn replacing_time(busy: &Busy, n: usize) -> Duration {
+    let worker = busy.server.expect_processes(WORKER, N_WORKERS)[n % N_WORKERS];
+    let begun = Instant::now();
+    signal(worker, Signal::KILL);
+    eventually("it is replaced", || {
+        let workers = busy.server.named(WORKER);
+        (workers.len() == N_WORKERS && !workers.contains(&worker)).then_some(())
+    });
+    begun.elapsed()
+}
+
+/// Under full load; it is a figure of this machine too, so it is judged in the long form only.
+#[test]
+fn capacity_is_back_soon() {
+    let busy = Busy::start();
+    let n_kills = if is_long() { 200 } else { 20 };
+    let mut times: Vec<_> = (0..n_kills).map(|n| replacing_time(&busy, n)).collect();
+    times.sort_unstable();
+    let (median, p95) = (times[n_kills / 2], times[n_kills * 95 / 100]);
+    eprintln!("{n_kills} workers replaced: half of them within {median:?}, 95 of 100 within {p95:?}");
+    assert!(!is_long() || p95 < Duration::from_millis(100), "{times:?}");
+    drop(busy.stop_and_expect_others_unharmed());
+}
+
 #[test]
 fn killed_workers_cost_what_they_ran() {
     let mut busy = Busy::start();

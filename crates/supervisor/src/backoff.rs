@@ -24,7 +24,8 @@ impl Backoff {
 
     /// The process died or could not be started: sets the time of the next start.
     pub(crate) fn failed(&mut self, now: Instant) {
-        if now.duration_since(self.started) >= STABLE_AFTER {
+        let has_run = self.restart_at.is_none();
+        if has_run && now.duration_since(self.started) >= STABLE_AFTER {
             self.n_failures = 0;
         }
         let delay = match self.n_failures {
@@ -81,5 +82,19 @@ mod tests {
         check(&[1, 1, 1, 1], &[0, 100, 200, 400]);
         check(&[1, 1, 20_000, 1], &[0, 100, 0, 100]);
         check(&[1; 10], &[0, 100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+    }
+
+    #[test]
+    fn what_cannot_be_started_has_no_clean_record() {
+        let mut now = Instant::now();
+        let mut backoff = Backoff::new(now);
+        now += Duration::from_secs(100);
+        let delays = [(); 4].map(|()| {
+            backoff.failed(now);
+            let delay = backoff.restart_at().unwrap() - now;
+            now += delay;
+            delay.as_millis()
+        });
+        assert_eq!(delays, [0, 100, 200, 400]);
     }
 }

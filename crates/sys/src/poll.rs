@@ -5,6 +5,9 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use crate::process;
 
 /// What is waited for on one descriptor. The end of the other side always counts as readable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +27,13 @@ pub struct Readiness {
     pub writable: bool,
 }
 
-/// Waits until a descriptor is ready, `timeout` is over or a signal comes, and says for each
-/// descriptor what it is ready for, in their order.
-pub fn wait(fds: &[(BorrowedFd<'_>, Interest)], timeout: Option<Duration>) -> io::Result<Vec<Readiness>> {
+/// How often descriptors are looked at that the kernel does not wait for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Waits until a descriptor is ready, the time that is `left` is over or a signal comes, and says for each
+/// descriptor what it is ready for, in their order. Of what says that it is ready, a read or write may
+/// find nothing to do all the same.
+pub fn wait(fds: &[(BorrowedFd<'_>, Interest)], left: Option<Duration>) -> io::Result<Vec<Readiness>> {
     let mut polled: Vec<_> = fds
         .iter()
         .map(|(fd, interest)| match interest {
@@ -35,9 +42,16 @@ pub fn wait(fds: &[(BorrowedFd<'_>, Interest)], timeout: Option<Duration>) -> io
         })
         .collect();
     // A time too far away for the kernel's type is the same as none.
-    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    let timeout = left.and_then(|timeout| Timespec::try_from(timeout).ok());
     match rustix::event::poll(&mut polled, timeout.as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Ok(_) | Err(Errno::INTR) => {}
+        // The limit was lowered since they were opened. They can be used, but not waited for.
+        Err(Errno::INVAL) if fds.len() as u64 > process::descriptor_limit() => {
+            std::thread::sleep(left.map_or(LOOK, |left| left.min(LOOK)));
+            let ready =
+                |&(_, interest)| Readiness { readable: true, writable: interest == Interest::ReadWrite };
+            return Ok(fds.iter().map(ready).collect());
+        }
         Err(errno) => return Err(errno.into()),
     }
     let ended = PollFlags::HUP | PollFlags::ERR;

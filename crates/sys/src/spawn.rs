@@ -10,6 +10,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr;
 
+use rustix::io::Errno;
 use rustix::process::{Gid, Pid};
 
 pub use self::step::Step;
@@ -137,10 +138,14 @@ fn read_report(reader: OwnedFd) -> Option<SpawnError> {
 }
 
 /// Lowest number for descriptors that must survive while others are put in their places.
-const OUT_OF_THE_WAY: RawFd = 64;
+const OUT_OF_THE_WAY: RawFd = 16;
 
 fn out_of_the_way(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    Ok(rustix::io::fcntl_dupfd_cloexec(fd, OUT_OF_THE_WAY)?)
+    match rustix::io::fcntl_dupfd_cloexec(fd, OUT_OF_THE_WAY) {
+        // So it is called if there may not be so many at all.
+        Err(Errno::INVAL) => Err(Errno::MFILE.into()),
+        moved => Ok(moved?),
+    }
 }
 
 /// Everything that the child needs, allocated before the fork.

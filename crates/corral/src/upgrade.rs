@@ -16,6 +16,10 @@ const INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) fn command(pid_file: &Path) -> anyhow::Result<ExitCode> {
     let daemon = Daemon { pid_file: pid_file.to_owned(), pid: read_pid(pid_file)? };
     let old = daemon.pid.as_raw_nonzero();
+    // Most others would end at the signal.
+    if !is_main(&name_of(&old.to_string())) {
+        bail!("process {old}, which \"{}\" names, is no daemon", pid_file.display());
+    }
     let context = || format!("tell process {old}, which \"{}\" names, to upgrade", pid_file.display());
     signal::kill(daemon.pid, Signal::USR2).with_context(context)?;
     let new = daemon.wait_for_successor()?;
@@ -55,11 +59,18 @@ impl Daemon {
     fn has_successor(&self) -> bool {
         let pid = self.pid.as_raw_nonzero();
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        children.split_ascii_whitespace().any(|child| {
-            let name = fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default();
-            name.starts_with("main ") || name.trim_end() == "corral"
-        })
+        children.split_ascii_whitespace().map(name_of).any(|name| is_main(&name) || name == "corral")
     }
+}
+
+/// The short name of a process; empty if it is gone.
+fn name_of(pid: &str) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned()
+}
+
+/// Whether this is what the main process calls itself.
+fn is_main(name: &str) -> bool {
+    name.starts_with("main v")
 }
 
 fn read_pid(path: &Path) -> anyhow::Result<Pid> {

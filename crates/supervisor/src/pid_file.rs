@@ -18,14 +18,21 @@ impl PidFile {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let made =
             folder.map_or(Ok(()), |folder| DirBuilder::new().recursive(true).mode(0o755).create(folder));
-        made.and_then(|()| fs::write(&path, format!("{}\n", std::process::id())))
+        made.and_then(|()| fs::write(&path, content()))
             .with_context(|| format!("write the pid file \"{}\"", path.display()))?;
         Ok(Self { path })
     }
 }
 
+fn content() -> String {
+    format!("{}\n", std::process::id())
+}
+
 impl Drop for PidFile {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        // It is somebody else's by now if two daemons were told the same path.
+        if fs::read_to_string(&self.path).is_ok_and(|text| text == content()) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }

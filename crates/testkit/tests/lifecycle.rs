@@ -164,6 +164,61 @@ fn an_application_that_dies_at_once_is_not_restarted_in_a_loop() {
     assert!(server.processes().len() <= 5, "{:?}", server.processes());
 }
 
+/// Of processes that were killed, or of others that have their numbers by now.
+#[test]
+fn files_that_a_killed_main_process_leaves_are_in_nobody_s_way() {
+    let site = php_site();
+    let mut server = php(&site, 1);
+    for pid in [None, Some(std::process::id()), Some(1)] {
+        let (main, others) = (server.pid(), server.processes());
+        corral_testkit::signal(main, corral_testkit::Signal::KILL);
+        server.wait_for_end();
+        eventually("the others follow", || others.iter().all(|process| !is_alive(process.pid)).then_some(()));
+        assert_eq!(server.pid_in_file(), Some(main));
+        assert!(server.control_socket().exists());
+        if let Some(pid) = pid {
+            std::fs::write(server.path("run/pid"), format!("{pid}\n")).expect("write the pid file");
+        }
+        server.restart();
+        assert_eq!(server.pid_in_file(), Some(server.pid()));
+        server.get("/").expect(200);
+    }
+    server.upgrade();
+    server.get("/").expect(200);
+}
+
+#[test]
+fn a_pid_file_that_another_daemon_has_written_stays() {
+    let mut server = daemon().routes(json!([{ "action": { "return": 200 } }])).start();
+    let path = server.path("run/pid");
+    let other = daemon().argument("--pid").argument(path.to_str().expect("text")).start_unconfigured();
+    assert_eq!(server.pid_in_file(), Some(other.pid()), "the last one is right");
+    server.stop();
+    assert_eq!(server.pid_in_file(), Some(other.pid()));
+}
+
+#[test]
+fn a_second_daemon_with_the_same_control_socket_does_not_start() {
+    let server = daemon().routes(json!([{ "action": { "return": 200 } }])).start();
+    let socket = server.control_socket();
+    let address = format!("unix:{}", socket.display());
+    let folder = site().writable_folder("state").writable_folder("tmp");
+    let path = |name: &str| folder.path(name).display().to_string();
+    let (state, temp, pid) = (path("state"), path("tmp"), path("pid"));
+    let arguments = ["--control", &address, "--statedir", &state, "--tmpdir", &temp, "--pid", &pid];
+    let output = std::process::Command::new(&corral_testkit::executables().corral)
+        .args(["daemon", "--no-daemon"])
+        .args(arguments)
+        .output()
+        .expect("it starts");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && text.contains("another daemon serves it"), "{text}");
+    assert!(text.contains(socket.to_str().expect("text")), "{text}");
+    assert!(!folder.path("pid").exists(), "nobody is misled");
+    server.get("/").expect(200);
+    assert_eq!(server.control().get("/config/routes/0/action/return").json(), 200);
+}
+
 #[test]
 fn killing_main_takes_everything_down() {
     let site = php_site();

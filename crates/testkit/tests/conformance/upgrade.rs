@@ -191,6 +191,20 @@ fn the_command_says_how_it_went() {
     assert!(!missing.status.success() && missing.stderr.contains("/no/such/file"), "{}", missing.stderr);
 }
 
+/// Most programs end at the signal that asks for an upgrade.
+#[test]
+fn the_command_leaves_alone_what_is_no_daemon() {
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("it starts");
+    let site = site().file("pid", other.id().to_string());
+    let path = site.path("pid").display().to_string();
+    let refused = Run::to_end(&["upgrade", "--pid", &path]);
+    assert!(is_alive(other.id()), "{}", refused.stderr);
+    refused.expect_one_line(&[&format!("process {}, which \"{path}\" names, is no daemon", other.id())]);
+    other.kill().expect("it is ours");
+    other.wait().expect("it is ours");
+    Run::to_end(&["upgrade", "--pid", &path]).expect_one_line(&["is no daemon"]);
+}
+
 /// Applications may take minutes to load in the new process; until then the old one must go on in every respect.
 #[test]
 fn a_router_that_dies_while_the_new_process_starts_is_replaced() {

@@ -24,6 +24,9 @@ fn check(code: &str, status: u16, logged: &str) {
     if !logged.is_empty() {
         server.expect_log(logged);
     }
+    if status == 500 {
+        server.expect_log("bad.php");
+    }
 }
 
 #[test]
@@ -100,6 +103,7 @@ fn time_limits_of_php() {
     let (_site, server) = scripts(&[("slow.php", "set_time_limit(1); while (true) { $x = sqrt(5); }")]);
     server.get("/slow.php").expect(500);
     server.expect_log("Maximum execution time");
+    server.expect_log("slow.php");
     server.get("/ok.php").expect(200);
 }
 
@@ -109,6 +113,7 @@ fn deep_recursion_costs_one_request() {
         scripts(&[("deep.php", "function f($n) { return array_map('f', [$n + 1]); } f(0);")]);
     let response = server.get("/deep.php");
     assert!(matches!(response.status, 500 | 503), "{response}");
+    server.expect_log("deep.php");
     eventually("another worker serves", || (server.get("/ok.php").status == 200).then_some(()));
 }
 
@@ -123,6 +128,21 @@ fn a_crash_costs_one_request() {
     server.expect_log("crash.php");
     eventually("another worker serves", || (server.get("/ok.php").status == 200).then_some(()));
     server.expect_processes("\"php\" worker", 1);
+}
+
+/// What a script writes after its visitor has left goes nowhere, and the worker serves the next one.
+#[test]
+fn output_after_the_visitor_has_left_harms_nobody() {
+    let code = "ignore_user_abort(true); echo 'begun'; flush(); usleep(300000);
+for ($i = 0; $i < 1000; $i++) { echo str_repeat('x', 10000); flush(); } error_log('wrote all');";
+    let (_site, server) = scripts(&[("late.php", code)]);
+    let before = server.get("/ok.php").expect(200).text();
+    let mut visitor = server.connect();
+    visitor.write("GET /late.php HTTP/1.1\r\nHost: a\r\n\r\n");
+    visitor.read_until_text("begun");
+    drop(visitor);
+    server.expect_log("wrote all");
+    server.get("/ok.php").expect(200).expect_body(&before);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Responses: headers, cookies, statuses, flushing, finishing early, leaving.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use corral_testkit::{Daemon, Request, Site, daemon, php_app, site};
+use corral_testkit::{Daemon, PATIENCE, Request, Site, daemon, php_app, resident_memory, site};
 use serde_json::json;
 
 fn script(code: &str) -> (Site, Daemon) {
@@ -190,6 +192,45 @@ fn a_slow_reader_gets_all_and_holds_no_worker() {
         slow.read_to_end()
     };
     assert!(rest.len() > 4_000_000, "{}", rest.len());
+}
+
+/// The router holds what a visitor has not read in a file up to a bound, and then the script back.
+#[test]
+fn endless_output_costs_neither_memory_nor_the_worker() {
+    let is_long = std::env::var("CORRAL_CHAOS_CLIENTS").is_ok();
+    let n_mib: usize = if is_long { 1024 } else { 64 };
+    let (_site, server) = script(
+        "if (!isset($_GET['n'])) exit('small');
+$piece = str_repeat('x', 1 << 20); for ($i = 0; $i < $_GET['n']; $i++) echo $piece;",
+    );
+    server.get("/").expect(200);
+    let router = server.expect_processes("router", 1)[0];
+    let memory = || resident_memory(router).expect("it runs");
+    let before = memory();
+    let ask = || {
+        let mut visitor = TcpStream::connect(server.address().socket()).expect("it listens");
+        visitor.set_read_timeout(Some(PATIENCE)).expect("it is a socket");
+        visitor.write_all(format!("GET /?n={n_mib} HTTP/1.0\r\n\r\n").as_bytes()).expect("it reads");
+        visitor
+    };
+    let (mut visitor, mut n_read, mut peak) = (ask(), 0, before);
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let n = visitor.read(&mut buffer).expect("it goes on");
+        if n == 0 {
+            break;
+        }
+        n_read += n;
+        peak = peak.max(memory());
+    }
+    let body = n_read.checked_sub(n_mib << 20).expect("all of it came");
+    assert!((1..1024).contains(&body), "{body} bytes are no head");
+    assert!(peak < before + (32 << 20), "{before} bytes, then {peak}");
+    let mut leaver = ask();
+    leaver.read_exact(&mut buffer).expect("it begins");
+    drop(leaver);
+    server.get("/").expect(200).expect_body("small");
+    assert!(memory() < before + (32 << 20), "{before} bytes, then {}", memory());
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! The mixed load for a long time, with restarts, changes and killed workers: main and the router neither grow nor
 //! keep descriptors. `CORRAL_SOAK_SECONDS=1200` is the long form; `make soak` runs it.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
-use corral_testkit::{Signal, open_descriptors, resident_memory, signal};
+use corral_testkit::{
+    Daemon, Signal, eventually, is_alive, open_descriptors, resident_memory, signal, within,
+};
 
 use crate::site::{Busy, N_WORKERS, PROTOTYPE, WORKER};
 
@@ -73,4 +76,63 @@ fn main_and_the_router_stay_as_they_are() {
     let (php, _) = busy.stop_and_expect_others_unharmed();
     assert!(php.failures.len() <= n, "{} killed, {:?}", n, php.failures);
     assert!(php.failures.iter().all(|failure| failure.contains(" 503 ")), "{:?}", php.failures);
+}
+
+/// What the descriptors of main, the router and the prototype are, sorted, with their targets' kinds alone.
+fn open_kinds(server: &Daemon) -> [Vec<String>; 3] {
+    let main = server.pid();
+    let [router, prototype] = ["router", PROTOTYPE].map(|name| server.expect_processes(name, 1)[0]);
+    [main, router, prototype].map(|pid| {
+        let entries = fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs").flatten();
+        let targets = entries.filter_map(|entry| fs::read_link(entry.path()).ok());
+        // What follows is a number of its own, or opcache's lock with a random name.
+        let kind = |text: String| text.split([':', '.']).next().unwrap_or_default().to_owned();
+        let mut kinds: Vec<_> = targets.map(|target| kind(target.display().to_string())).collect();
+        kinds.sort_unstable();
+        kinds
+    })
+}
+
+/// Nothing is asked meanwhile, so that everything that is open is there for good.
+#[test]
+fn restarts_and_upgrades_leave_no_descriptors() {
+    let busy = Busy::start();
+    busy.await_more();
+    let (mut server, _site) = busy.idle();
+    let at_rest = |server: &Daemon| {
+        server.expect_processes(WORKER, N_WORKERS);
+        eventually("connections are closed", || {
+            let connections = server.control().get("/status/connections").json();
+            (connections["active"] == 0 && connections["idle"] == 0).then_some(())
+        });
+        open_kinds(server)
+    };
+    let expect_the_same = |server: &Daemon, before: &[Vec<String>; 3]| {
+        let mut last = before.clone();
+        let same = within(Duration::from_secs(10), || {
+            last = at_rest(server);
+            (last == *before).then_some(())
+        });
+        assert!(same.is_some(), "{before:#?}, then {last:#?}");
+    };
+    let first = at_rest(&server);
+    for _ in 0..5 {
+        server.control().get("/control/applications/php/restart").0.expect(200);
+    }
+    expect_the_same(&server, &first);
+    let upgrade = |server: &mut Daemon| {
+        let old = server.upgrade();
+        eventually("the old process has ended", || (!is_alive(old)).then_some(()));
+    };
+    upgrade(&mut server);
+    // The first one had been used, and was started by somebody else.
+    let second = at_rest(&server);
+    assert!(
+        std::iter::zip(&second, &first).all(|(new, old)| new.len() <= old.len()),
+        "{first:#?} {second:#?}"
+    );
+    for _ in 0..2 {
+        upgrade(&mut server);
+        expect_the_same(&server, &second);
+    }
 }

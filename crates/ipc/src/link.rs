@@ -98,7 +98,8 @@ impl Link {
         socket::send(self.socket.as_fd(), &packet.bytes, &fds, Wait::Never)
     }
 
-    /// Waits for one message. `None` when the other side is gone.
+    /// Waits for one message. `None` when the other side is gone. A message whose descriptors this process has no
+    /// room for comes without any.
     ///
     /// # Errors
     /// `InvalidData` when what came is no `T`; the link can be used on, but one side is broken.
@@ -123,9 +124,10 @@ impl Link {
             Err(error) => return Err(error),
         };
         if received.truncated {
-            return Err(invalid("a datagram is longer than any message, or descriptors were lost"));
+            return Err(invalid("a datagram is longer than any message"));
         }
-        let mut fds = received.fds;
+        // All or none, so that whoever expects some need only count them.
+        let mut fds = if received.lacks_descriptors { Vec::new() } else { received.fds };
         let message = match &buffer[..received.len] {
             [] => return Ok(None),
             [INLINE, message @ ..] => decode(message)?,
@@ -174,7 +176,9 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> io::Result<T> {
 }
 
 fn read_large(fd: Option<OwnedFd>) -> io::Result<Vec<u8>> {
-    let fd = fd.ok_or_else(|| invalid("a large message came without its memory"))?;
+    let fd = fd.ok_or_else(|| {
+        invalid("a large message came without its memory, or no descriptor was left for it")
+    })?;
     sealed::read(fd.as_fd(), MAX_MESSAGE)
 }
 

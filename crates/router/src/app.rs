@@ -28,7 +28,7 @@ pub(crate) use exchange::{BusyApps, Exchange, LoopApp, Piece};
 pub(crate) use failure::Failure;
 use overload::Overload;
 pub(crate) use patience::Patience;
-use pool::{Bounds, Broken, Cancelled, Condemned, Ended, Excess, Pool, Removed};
+use pool::{Bounds, Broken, Cancelled, Condemned, Ended, Excess, Pool, Refusal, Refused, Removed};
 pub(crate) use pool::{RESCUE, Request, WorkerKey};
 pub(crate) use port::ChannelPort;
 pub(crate) use request_body::RequestBody;
@@ -79,8 +79,8 @@ impl App {
         app
     }
 
-    /// Hands a request to a worker, or queues it; gives it back when too many wait.
-    pub(crate) fn submit(&self, request: Request, now: Instant) -> Result<(), Request> {
+    /// Hands a request to a worker, or queues it; gives it back when too many wait, or nobody is going to serve it.
+    pub(crate) fn submit(&self, request: Request, now: Instant) -> Result<(), Refused> {
         let want_worker = {
             let mut pool = self.pool.lock();
             pool.submit(request, now)?;
@@ -226,9 +226,17 @@ impl App {
     pub(crate) fn worker_failed(&self, reason: String) -> Vec<Request> {
         *self.last_error.lock() = Some(reason);
         let mut pool = self.pool.lock();
-        let failed = pool.worker_failed();
+        let failed = pool.worker_failed(Instant::now());
         self.conclude_if_unused(pool);
         failed
+    }
+
+    /// What is said of a request that was given back.
+    fn explain(&self, refusal: Refusal) -> Failure {
+        match refusal {
+            Refusal::QueueFull => Failure::QueueFull,
+            Refusal::NoWorker => Failure::NoWorker(self.last_error.lock().clone().unwrap_or_default()),
+        }
     }
 
     /// A worker broke the rules of the channel: has `main` end it.

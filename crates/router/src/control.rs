@@ -54,11 +54,16 @@ struct Control {
     finishing: Option<mpsc::Receiver<()>>,
 }
 
+/// The sockets of a listener.
+type Sockets = (ListenAddress, Vec<OwnedFd>);
+
 /// What has arrived of a generation that is not in force.
 #[derive(Default)]
 struct Pending {
     id: Option<GenerationId>,
-    sockets: Vec<(ListenAddress, Vec<OwnedFd>)>,
+    sockets: Vec<Sockets>,
+    /// What each event loop gets of them, once there is a generation.
+    shares: Vec<Vec<Sockets>>,
     /// In the order of the configuration.
     access_logs: Vec<File>,
     generation: Option<Arc<Generation>>,
@@ -154,7 +159,7 @@ impl Control {
                 self.pending(generation).sockets.push((address, fds));
             }
             ToRouter::AccessLog { generation, log } => self.take_access_log(generation, log as usize, fds)?,
-            ToRouter::AppReady { app } => self.take_app(app, fds)?,
+            ToRouter::AppReady { app } => self.take_app(app, fds),
             ToRouter::Prepare { generation, document, applications, assets } => {
                 let outcome = self.prepare(generation, &document, applications, &assets);
                 let outcome = outcome.map_err(|error| format!("{error:#}"));

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use corral_ipc::link::{Link, Packet};
 use corral_sys::signal::{self, Pid, Signal};
 use serde::Serialize;
@@ -70,11 +71,33 @@ impl Peer {
     /// Sends a message, now or as soon as the child reads. A child that is gone gets nothing: its
     /// death is dealt with when it is collected.
     pub(crate) fn send<T: Serialize>(&mut self, message: &T, fds: &[BorrowedFd<'_>]) {
-        let sent = Packet::new(message, fds).map(|packet| self.outbox.push_back(packet));
-        if let Err(error) = sent {
-            tracing::error!(target: "alert", "prepare a message for the {}: {error}", self.name);
+        if let Err(error) = self.try_send(message, fds) {
+            tracing::error!(target: "alert", "{error:#}");
         }
+    }
+
+    /// As [`Peer::send`], for a sender that has to know whether the message is on its way.
+    ///
+    /// # Errors
+    /// When no descriptor or no memory is left. A message that can go out at once needs a descriptor only if it is
+    /// long.
+    pub(crate) fn try_send<T: Serialize>(
+        &mut self,
+        message: &T,
+        fds: &[BorrowedFd<'_>],
+    ) -> anyhow::Result<()> {
+        if !self.is_open() || self.is_sent(message, fds) {
+            return Ok(());
+        }
+        let packet = Packet::new(message, fds);
+        self.outbox.push_back(packet.with_context(|| format!("prepare a message for the {}", self.name))?);
         self.flush();
+        Ok(())
+    }
+
+    /// Tries to send it without duplicates of its descriptors.
+    fn is_sent<T: Serialize>(&self, message: &T, fds: &[BorrowedFd<'_>]) -> bool {
+        self.outbox.is_empty() && self.link.try_send(message, fds).is_ok()
     }
 
     /// Sends what was kept, as far as the child takes it.

@@ -44,7 +44,15 @@ impl Predecessor {
     fn receive(link: Link) -> anyhow::Result<Self> {
         let (mut control, mut listeners, mut given) = (None, Vec::new(), GivenSockets::default());
         loop {
-            match link.recv()? {
+            let received = link.recv()?;
+            // All of these are about sockets, but the last.
+            if let Some((message, sockets)) = &received
+                && sockets.is_empty()
+                && !matches!(message, ToSuccessor::Begin { .. })
+            {
+                bail!("no descriptor is left for its sockets");
+            }
+            match received {
                 Some((ToSuccessor::Control { address }, mut sockets)) => {
                     control = sockets.pop().map(|socket| (address, socket));
                 }

@@ -28,8 +28,10 @@ pub struct Received {
     pub len: usize,
     /// The descriptors that came along, close-on-exec.
     pub fds: Vec<OwnedFd>,
-    /// The datagram or its descriptors did not fit; what is missing is lost.
+    /// The datagram did not fit; what is missing is lost.
     pub truncated: bool,
+    /// Descriptors are missing, as this process may not have more.
+    pub lacks_descriptors: bool,
 }
 
 /// Two connected `SOCK_SEQPACKET` sockets, close-on-exec: message boundaries are kept and the end
@@ -108,8 +110,10 @@ pub fn recv(socket: BorrowedFd<'_>, buffer: &mut [u8], wait: Wait) -> io::Result
             fds.extend(rights);
         }
     }
-    let truncated = message.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC);
-    Ok(Received { len: message.bytes, fds, truncated })
+    let truncated = message.flags.contains(ReturnFlags::TRUNC);
+    // There is room for as many as the kernel lets through.
+    let lacks_descriptors = message.flags.contains(ReturnFlags::CTRUNC);
+    Ok(Received { len: message.bytes, fds, truncated, lacks_descriptors })
 }
 
 #[cfg(test)]

@@ -46,8 +46,8 @@ pub use load::{Load, Tally};
 pub use mariadb::MariaDb;
 pub use origin::{Origin, Peer};
 pub use processes::{
-    Process, Signal, descendants, is_alive, open_descriptors, private_memory, proportional_memory,
-    raise_descriptor_limit, resident_memory, signal,
+    Process, Resource, Signal, descendants, is_alive, limit, open_descriptors, private_memory,
+    proportional_memory, raise_descriptor_limit, resident_memory, signal,
 };
 pub use response::Response;
 pub use run::{Run, RunOutcome};

@@ -1,9 +1,11 @@
 //! Processes as `/proc` shows them.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 pub use rustix::process::Signal;
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Pid, Resource as Limited, Rlimit, getrlimit, setrlimit};
 
 /// A process that existed when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,9 +96,48 @@ pub fn resident_memory(pid: u32) -> Option<u64> {
 /// # Panics
 /// When the system has changed its mind.
 pub fn raise_descriptor_limit() -> u64 {
-    let maximum = getrlimit(Resource::Nofile).maximum;
-    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("up to the hard limit");
+    let maximum = getrlimit(Limited::Nofile).maximum;
+    setrlimit(Limited::Nofile, Rlimit { current: maximum, maximum }).expect("up to the hard limit");
     maximum.unwrap_or(u64::MAX)
+}
+
+/// What a process can have only so much of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// Numbers of descriptors.
+    Descriptors,
+    /// Processes of its user.
+    Processes,
+    /// Bytes of addresses.
+    Addresses,
+}
+
+/// Sets how much of a resource a running process may have from now on; nothing is as much as it may at all. What is
+/// asked for as the user of that process needs no privileges.
+///
+/// # Panics
+/// When the process is gone, or prlimit(1) is missing.
+pub fn limit(pid: u32, resource: Resource, most: Option<u64>) {
+    let (name, option) = match resource {
+        Resource::Descriptors => ("Max open files", "nofile"),
+        Resource::Processes => ("Max processes", "nproc"),
+        Resource::Addresses => ("Max address space", "as"),
+    };
+    let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).expect("it runs");
+    let (limits, status) = (read("limits"), read("status"));
+    let maximum = limits.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().nth(1));
+    let number = |name: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse::<u32>().ok())
+    };
+    let new = most.map_or_else(|| maximum.expect("it has a limit").to_owned(), |most| most.to_string());
+    let mut command = Command::new("prlimit");
+    command.args(["--pid", &pid.to_string(), &format!("--{option}={new}:")]);
+    if rustix::process::geteuid().is_root() {
+        command.uid(number("Uid:").expect("it has a user")).gid(number("Gid:").expect("it has a group"));
+    }
+    assert!(command.status().expect("prlimit(1) is there").success(), "it does what it is told");
 }
 
 /// Sends a signal to a process that the test started; one that is gone already gets none.

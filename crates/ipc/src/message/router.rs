@@ -139,6 +139,13 @@ pub enum FromRouter {
         /// For the log.
         reason: String,
     },
+    /// The router has no room for what it shares with the processes of this instance: they are of no use.
+    AppNotTaken {
+        /// The instance.
+        app: AppId,
+        /// For the log.
+        reason: String,
+    },
     /// Nothing refers to this instance any more; its processes can go.
     AppUnused {
         /// The instance.

@@ -151,8 +151,8 @@ impl LoopApp {
         self.touched.set(true);
         self.busy.add(self);
         if let Err(refused) = self.app.submit(Request { lane: self.lane, id, payload, arrived: now }, now) {
-            buffers::give(refused.payload);
-            self.fail(id, Failure::QueueFull);
+            buffers::give(refused.request.payload);
+            self.fail(id, self.app.explain(refused.reason));
         }
         Exchange { app: Rc::clone(self), shared }
     }

@@ -15,6 +15,7 @@ mod broken;
 mod crash_loop;
 mod growth;
 mod run_time;
+mod setbacks;
 mod watch;
 mod worker;
 
@@ -32,6 +33,7 @@ use self::crash_loop::CrashLoop;
 use self::growth::Growing;
 pub(crate) use self::growth::LOOK;
 use self::run_time::RunTime;
+use self::setbacks::Setbacks;
 pub(crate) use self::watch::{Condemned, Excess, Finding, Verdict};
 pub(crate) use self::worker::WorkerKey;
 use self::worker::{Held, Worker};
@@ -109,11 +111,28 @@ pub(crate) struct Pool<P> {
     /// Nothing is handed over for the time being.
     is_held: bool,
     crash_loop: CrashLoop,
+    setbacks: Setbacks,
 }
 
 /// The worker reported something about a request that it does not hold.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NotHeld;
+
+/// A request that was not taken in.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) request: Request,
+    pub(crate) reason: Refusal,
+}
+
+/// Why a request was not taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Too many wait already.
+    QueueFull,
+    /// There is no worker, none could be started, and it is too early to try again.
+    NoWorker,
+}
 
 /// What became of a request that nobody wants an answer to any more.
 #[derive(Debug, PartialEq, Eq)]
@@ -155,15 +174,19 @@ impl<P: Port> Pool<P> {
             now,
             is_held: false,
             crash_loop: CrashLoop::default(),
+            setbacks: Setbacks::default(),
         }
     }
 
     /// Takes a request in; it is handed over at once when a worker has a hand free. Gives it back when too many
-    /// wait already.
-    pub(crate) fn submit(&mut self, request: Request, now: Instant) -> Result<(), Request> {
+    /// wait already, or nobody is going to serve it.
+    pub(crate) fn submit(&mut self, request: Request, now: Instant) -> Result<(), Refused> {
         self.now = now;
         if self.n_active() >= self.bounds.active {
-            return Err(request);
+            return Err(Refused { request, reason: Refusal::QueueFull });
+        }
+        if self.is_deserted() && !self.setbacks.allows_start(now) {
+            return Err(Refused { request, reason: Refusal::NoWorker });
         }
         self.queue.push_back(request);
         self.dispatch();
@@ -241,6 +264,7 @@ impl<P: Port> Pool<P> {
     pub(crate) fn add_worker(&mut self, id: WorkerId, pid: u32, port: P, now: Instant) -> WorkerKey {
         self.now = now;
         self.n_starting = self.n_starting.saturating_sub(1);
+        self.setbacks.end();
         WorkerKey { index: self.workers.insert(Worker::new(id, pid, port, now)), id }
     }
 
@@ -277,13 +301,16 @@ impl<P: Port> Pool<P> {
     }
 
     /// A worker that was asked for will not come. Returns the requests that nobody can serve now.
-    pub(crate) fn worker_failed(&mut self) -> Vec<Request> {
+    pub(crate) fn worker_failed(&mut self, now: Instant) -> Vec<Request> {
+        self.now = now;
         self.n_starting = self.n_starting.saturating_sub(1);
-        self.growing.pause(self.now);
-        if self.n_starting > 0 || self.workers.iter().any(|(_, worker)| !worker.leaving) {
-            return Vec::new();
-        }
-        self.queue.drain(..).collect()
+        self.setbacks.count(now);
+        if self.is_deserted() { self.queue.drain(..).collect() } else { Vec::new() }
+    }
+
+    /// Whether there is no worker that takes requests, and none comes.
+    fn is_deserted(&self) -> bool {
+        self.n_starting == 0 && self.workers.iter().all(|(_, worker)| worker.leaving)
     }
 
     /// Nobody waits for the answer any more.
@@ -330,11 +357,16 @@ impl<P: Port> Pool<P> {
             // Further ones are `grow`'s business.
             Growth::ByWaiting => running + self.n_starting < self.processes.spare.max(n_active.min(1) as u32),
         };
-        let want = room && needed && self.crash_loop.allows_start(self.now);
+        let want = room && needed && self.may_start();
         if want {
             self.n_starting += 1;
         }
         want
+    }
+
+    /// Whether neither those that could not be started nor those that died at once tell to wait.
+    fn may_start(&self) -> bool {
+        self.crash_loop.allows_start(self.now) && self.setbacks.allows_start(self.now)
     }
 
     /// Tells workers to quit that were idle for too long.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use anyhow::Context;
 use corral_channel::{Bell, Lane, LaneReceiver, Shape, WorkerBell, WorkerPort};
 use corral_config::plan::AppSpec;
-use corral_ipc::message::{AppId, Exit, WorkerId};
+use corral_ipc::message::{AppId, Exit, FromRouter, WorkerId};
 
 use super::{Control, only, send};
 use crate::app::{App, ChannelPort, Failure, Lease};
@@ -25,16 +25,22 @@ pub(super) struct KnownApp {
 }
 
 impl Control {
-    pub(super) fn take_app(&mut self, id: AppId, fds: Vec<OwnedFd>) -> anyhow::Result<()> {
+    /// Takes over what the workers of an instance ring. Without it they are of no use, so `main` is told when that
+    /// cannot be done.
+    pub(super) fn take_app(&mut self, id: AppId, fds: Vec<OwnedFd>) {
+        if let Err(error) = self.try_to_take_app(id, fds) {
+            let reason = format!("the router cannot use its processes: {error:#}");
+            self.main.send(&FromRouter::AppNotTaken { app: id, reason });
+        }
+    }
+
+    fn try_to_take_app(&mut self, id: AppId, fds: Vec<OwnedFd>) -> anyhow::Result<()> {
         let mut fds = fds.into_iter();
-        let memory = fds.next().context("a bell came without its memory")?;
+        let memory = fds.next().context("no descriptor is left for the memory that they share")?;
         let bell = Arc::new(Bell::map(memory, fds.collect()).context("map an application's bell")?);
         if let Some(known) = self.apps.get_mut(&id) {
             known.bell = Arc::clone(&bell);
-            if let Some(app) = known.app.clone() {
-                self.attach(&app, &bell)?;
-            }
-            return Ok(());
+            return known.app.clone().map_or(Ok(()), |app| self.attach(&app, &bell));
         }
         self.apps.insert(id, KnownApp { bell, app: None, lease: Weak::new(), early: Vec::new() });
         Ok(())
@@ -79,8 +85,11 @@ impl Control {
         let (bell, early) = (Arc::clone(&known.bell), std::mem::take(&mut known.early));
         self.attach(&app, &bell)?;
         // All are known before the first takes requests, or the pool would ask for those that are there.
-        let added = early.into_iter().map(|(worker, pid, memory)| self.add_worker(&app, worker, pid, memory));
-        for (worker, receivers) in added.collect::<anyhow::Result<Vec<_>>>()? {
+        let added = early.into_iter().filter_map(|(worker, pid, memory)| {
+            let added = self.add_worker(&app, worker, pid, memory);
+            added.map_err(|error| self.turn_away(id, &app, worker, &error)).ok()
+        });
+        for (worker, receivers) in added.collect::<Vec<_>>() {
             self.announce_worker(&worker, receivers);
         }
         Ok(lease)
@@ -105,21 +114,34 @@ impl Control {
 
     pub(super) fn take_worker(
         &mut self,
-        app: AppId,
+        id: AppId,
         worker: WorkerId,
         pid: u32,
         fds: Vec<OwnedFd>,
     ) -> anyhow::Result<()> {
-        let memory = only(fds).context("take over a worker's memory")?;
-        let known = self.apps.get_mut(&app).context("a worker came for an unknown application")?;
-        match known.app.clone() {
-            Some(app) => {
-                let (worker, receivers) = self.add_worker(&app, worker, pid, memory)?;
-                self.announce_worker(&worker, receivers);
+        let known = self.apps.get_mut(&id).context("a worker came for an unknown application")?;
+        let memory = only(fds).context("take over a worker's memory");
+        match (known.app.clone(), memory) {
+            (Some(app), memory) => {
+                match memory.and_then(|memory| self.add_worker(&app, worker, pid, memory)) {
+                    Ok((worker, receivers)) => self.announce_worker(&worker, receivers),
+                    Err(error) => self.turn_away(id, &app, worker, &error),
+                }
             }
-            None => known.early.push((worker, pid, memory)),
+            (None, Ok(memory)) => known.early.push((worker, pid, memory)),
+            (None, Err(error)) => {
+                let reason = format!("{error:#}");
+                self.main.send(&FromRouter::KillWorker { app: id, worker, reason });
+            }
         }
         Ok(())
+    }
+
+    /// A worker that cannot be used counts as one that could not be started.
+    fn turn_away(&self, id: AppId, app: &App, worker: WorkerId, error: &anyhow::Error) {
+        let reason = format!("{error:#}");
+        self.main.send(&FromRouter::KillWorker { app: id, worker, reason: reason.clone() });
+        self.fail_requests(id, app, &reason);
     }
 
     /// Puts a worker into its pool, where it takes nothing yet.
@@ -161,7 +183,13 @@ impl Control {
     }
 
     pub(super) fn worker_failed(&self, id: AppId, reason: &str) {
-        let Some(app) = self.apps.get(&id).and_then(|known| known.app.as_ref()) else { return };
+        if let Some(app) = self.apps.get(&id).and_then(|known| known.app.as_ref()) {
+            self.fail_requests(id, app, reason);
+        }
+    }
+
+    /// One worker less is going to come.
+    fn fail_requests(&self, id: AppId, app: &App, reason: &str) {
         for request in app.worker_failed(reason.to_owned()) {
             let failure = Failure::NoWorker(reason.to_owned());
             if let Some(event_loop) = self.loops.get(request.lane.index()) {

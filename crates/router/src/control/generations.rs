@@ -12,7 +12,7 @@ use corral_config::{Config, Known, json, validate};
 use corral_ipc::message::{AppId, FailedListener, FromRouter, Generation as GenerationId};
 use tokio::sync::mpsc;
 
-use super::{Control, Pending, only, send};
+use super::{Control, Pending, Sockets, only, send};
 use crate::access_log::AccessLog;
 use crate::app::Lease;
 use crate::event_loop::Command;
@@ -79,6 +79,8 @@ impl Control {
         let n_lanes = self.loops.len();
         let pending = self.pending(id);
         pending.sockets.retain(|(address, _)| failed.iter().all(|(other, _)| other != address));
+        let of_lane = |lane| sockets_of_lane(&pending.sockets, lane, n_lanes);
+        pending.shares = (0..n_lanes).map(of_lane).collect::<Result<_, _>>()?;
         let rules = Rules::new(&config.settings.http);
         let files = std::mem::take(&mut pending.access_logs);
         let access_logs = open_logs(&config, files, n_lanes)?;
@@ -138,8 +140,7 @@ impl Control {
         self.hold_switched(&generation);
         let (done, mut all_done) = mpsc::channel(1);
         let done = Arc::new(done);
-        for (lane, event_loop) in self.loops.iter().enumerate() {
-            let sockets = sockets_of_lane(&pending.sockets, lane, self.loops.len())?;
+        for (event_loop, sockets) in self.loops.iter().zip(pending.shares) {
             let (generation, done) = (Arc::clone(&generation), Arc::clone(&done));
             send(event_loop, Command::Swap { generation, sockets, done });
         }
@@ -207,13 +208,12 @@ fn check_scripts(config: &Config, assets: &Assets) -> anyhow::Result<()> {
 }
 
 /// Its share of each group, or the one socket that all loops share.
-fn sockets_of_lane(
-    sockets: &[(ListenAddress, Vec<OwnedFd>)],
-    lane: usize,
-    n_lanes: usize,
-) -> anyhow::Result<Vec<(ListenAddress, Vec<OwnedFd>)>> {
-    let share = |(address, group): &(ListenAddress, Vec<OwnedFd>)| {
-        let first = if group.len() < n_lanes { lane % group.len().max(1) } else { lane };
+fn sockets_of_lane(sockets: &[Sockets], lane: usize, n_lanes: usize) -> anyhow::Result<Vec<Sockets>> {
+    let share = |(address, group): &Sockets| {
+        if group.is_empty() {
+            bail!("no descriptor is left for the sockets of the listener \"{address}\"");
+        }
+        let first = if group.len() < n_lanes { lane % group.len() } else { lane };
         let own = group.iter().skip(first).step_by(n_lanes).map(OwnedFd::try_clone);
         Ok((address.clone(), own.collect::<Result<_, _>>().context("duplicate a listening socket")?))
     };

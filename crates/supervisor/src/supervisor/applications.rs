@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::{AppId, Exit, FromPrototype, ToPrototype, ToRouter, WorkerId};
 use corral_sys::process;
@@ -86,10 +87,19 @@ impl Supervisor {
         else {
             return;
         };
+        if bell.is_empty() {
+            return self.give_up_prototype(id, "take over what its processes share: no descriptor is left");
+        }
         tracing::info!("\"{}\" prototype started", app.spec.name);
         app.loaded(bell, Instant::now());
         self.announce_app(id);
         self.fork_next(id);
+    }
+
+    /// It has loaded, and is of no use all the same: another one is started later.
+    pub(super) fn give_up_prototype(&mut self, id: AppId, reason: &str) {
+        self.kill_prototype(id);
+        self.app_failed(id, reason);
     }
 
     /// Tells the router about an instance whose prototype is ready.
@@ -134,25 +144,36 @@ impl Supervisor {
             }
             return self.fork_next(id);
         }
-        tracing::info!("\"{}\" application started, process {pid}", app.spec.name);
-        if let Some(router) = self.routers.peer_mut(app.router) {
-            let fds: Vec<_> = fds.iter().take(1).map(AsFd::as_fd).collect();
-            router.send(&ToRouter::WorkerReady { app: id, worker, pid }, &fds);
+        let Some(router) = self.routers.peer_mut(app.router) else { return self.fork_next(id) };
+        let announced = fds.first().context("no descriptor is left for its memory").and_then(|memory| {
+            router.try_send(&ToRouter::WorkerReady { app: id, worker, pid }, &[memory.as_fd()])
+        });
+        match announced {
+            Ok(()) => tracing::info!("\"{}\" application started, process {pid}", app.spec.name),
+            Err(error) => {
+                if let Some(prototype) = &mut app.prototype {
+                    prototype.send(&ToPrototype::Kill { worker }, &[]);
+                }
+                self.worker_failed(id, &format!("take over a worker: {error:#}"));
+            }
         }
         self.fork_next(id);
     }
 
     fn fork_failed(&mut self, id: AppId, worker: WorkerId, reason: &str) {
-        let Some(app) = self.apps.get_mut(&id) else {
-            return;
-        };
-        if app.settle_fork(worker) {
-            tracing::error!("\"{}\" application: fork a worker: {reason}", app.spec.name);
-            let name = app.spec.name.clone();
-            self.tell_router_of(id, &ToRouter::WorkerFailed { app: id, reason: reason.to_owned() });
-            self.advance(Event::AppFailed(id, format!("application \"{name}\": fork a worker: {reason}")));
+        if self.apps.get_mut(&id).is_some_and(|app| app.settle_fork(worker)) {
+            self.worker_failed(id, reason);
         }
         self.fork_next(id);
+    }
+
+    /// A worker that was asked for does not come: who waits for it is told.
+    fn worker_failed(&mut self, id: AppId, reason: &str) {
+        let Some(app) = self.apps.get(&id) else { return };
+        let described = format!("application \"{}\": {reason}", app.spec.name);
+        tracing::error!("{described}");
+        self.tell_router_of(id, &ToRouter::WorkerFailed { app: id, reason: reason.to_owned() });
+        self.advance(Event::AppFailed(id, described));
     }
 
     fn worker_exited(&mut self, id: AppId, worker: WorkerId, exit: Exit) {

@@ -191,7 +191,11 @@ impl Supervisor {
         match action {
             Action::None => {}
             Action::StartApps => self.start_apps(),
-            Action::Prepare => self.prepare(),
+            Action::Prepare => {
+                if let Err(error) = self.prepare() {
+                    self.fail(format!("{error:#}"));
+                }
+            }
             Action::Commit => {
                 if let Some(Apply { build, router, .. }) = &self.apply {
                     build.listeners.iter().for_each(|bound| bound.open());
@@ -242,23 +246,24 @@ impl Supervisor {
         }
     }
 
-    fn prepare(&mut self) {
-        let Some(apply) = &self.apply else { return };
-        let Some(router) = self.routers.peer_mut(apply.router) else { return };
+    /// Sends the router all of it, or fails.
+    fn prepare(&mut self) -> anyhow::Result<()> {
+        let Some(apply) = &self.apply else { return Ok(()) };
+        let Some(router) = self.routers.peer_mut(apply.router) else { return Ok(()) };
         let build = &apply.build;
         let generation = build.generation;
         for listener in &build.listeners {
             let address = listener.address().clone();
             let sockets: Vec<_> = listener.sockets().iter().map(AsFd::as_fd).collect();
-            router.send(&ToRouter::Listener { generation, address }, &sockets);
+            router.try_send(&ToRouter::Listener { generation, address }, &sockets)?;
         }
         for (log, file) in (0..).zip(&build.access_logs) {
-            router.send(&ToRouter::AccessLog { generation, log }, &[file.as_fd()]);
+            router.try_send(&ToRouter::AccessLog { generation, log }, &[file.as_fd()])?;
         }
         let document = build.document.clone();
         let applications = build.apps.clone();
         let assets = build.assets.clone();
-        router.send(&ToRouter::Prepare { generation, document, applications, assets }, &[]);
+        router.try_send(&ToRouter::Prepare { generation, document, applications, assets }, &[])
     }
 
     /// It is in force: the sockets that only the old one had are closed, its instances go when the

@@ -57,6 +57,7 @@ impl Supervisor {
             }
             FromRouter::StartWorker { app } => self.start_worker(id, app),
             FromRouter::KillWorker { app, worker, reason } => self.kill_worker(app, worker, &reason),
+            FromRouter::AppNotTaken { app, reason } => self.app_not_taken(app, &reason),
             FromRouter::AppUnused { app } => self.app_unused(app),
             FromRouter::Status { ticket, status } => self.take_status(id, ticket, status),
             FromRouter::Finished { status } => self.keep_totals(&status),
@@ -93,6 +94,12 @@ impl Supervisor {
         tracing::warn!("\"{}\" application: killing a worker: {reason}", app.spec.name);
         if let Some(prototype) = &mut app.prototype {
             prototype.send(&ToPrototype::Kill { worker }, &[]);
+        }
+    }
+
+    fn app_not_taken(&mut self, id: AppId, reason: &str) {
+        if self.apps.get(&id).is_some_and(|app| app.phase == Phase::Ready) {
+            self.give_up_prototype(id, reason);
         }
     }
 

@@ -8,6 +8,7 @@ mod crowd;
 mod disk;
 mod floods;
 mod hostile;
+mod shortage;
 mod site;
 mod slow_clients;
 mod soak;

@@ -27,21 +27,11 @@ const LONG: Duration = Duration::from_millis(100);
 /// Looks, one after the other, that have to say the same: one may find a script that sleeps for a moment.
 const N_LOOKS: u32 = 2;
 
-/// How long nothing more is tried after a worker could not be started.
-const PAUSE: Duration = Duration::from_secs(1);
-
 /// What was seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Growing {
     /// Looks that found that one more worker would help.
     n_looks: u32,
-    not_before: Option<Instant>,
-}
-
-impl Growing {
-    pub(super) fn pause(&mut self, now: Instant) {
-        self.not_before = Some(now + PAUSE);
-    }
 }
 
 impl<P: Port> Pool<P> {
@@ -66,10 +56,8 @@ impl<P: Port> Pool<P> {
     /// The second step, with those of the workers that sleep: whether to start one more, which counts as
     /// starting from then on.
     pub(crate) fn grow(&mut self, asleep: &[WorkerId], now: Instant) -> bool {
-        if self.n_starting > 0
-            || !self.crash_loop.allows_start(now)
-            || self.growing.not_before.is_some_and(|then| now < then)
-        {
+        self.now = now;
+        if self.n_starting > 0 || !self.may_start() {
             return false;
         }
         let helps = self.is_late(now) && self.has_room() && self.has_processors(asleep, now);

@@ -361,8 +361,21 @@ fn when_no_worker_can_be_started_the_waiting_requests_come_back() {
     let mut scene = Scene::new(0, 1, 0);
     scene.play("submit 1; submit 2");
     assert!(scene.pool.want_worker());
-    assert_eq!(scene.pool.worker_failed().len(), 2);
+    assert_eq!(scene.pool.worker_failed(scene.now).len(), 2);
     assert_eq!(scene.pool.n_active(), 0);
+}
+
+#[test]
+fn after_a_worker_could_not_be_started_nothing_waits_and_none_is_asked_for_until_later() {
+    let mut scene = Scene::new(0, 2, 2);
+    assert!(scene.pool.want_worker());
+    scene.pool.worker_failed(scene.now);
+    assert!(!scene.pool.want_worker());
+    scene.play("submit 1; +1s; submit 2");
+    assert_eq!(scene.log, ["refused 1"]);
+    assert!(scene.pool.want_worker());
+    scene.play("add");
+    assert!(scene.pool.want_worker(), "the next one may follow at once");
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn what_may_not_run_does_not_ask_for_workers() {
 fn after_a_failure_there_is_a_pause() {
     let mut scene = automatic(1);
     scene.play("submit 1; start 0 1; submit 2; look 0");
-    scene.pool.worker_failed();
+    scene.pool.worker_failed(scene.now);
     scene.play("look 0; look 0; +2s; look 0");
     assert_eq!(scene.log, ["grows", "grows"]);
 }

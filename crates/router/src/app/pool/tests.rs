@@ -371,7 +371,7 @@ fn after_a_worker_could_not_be_started_nothing_waits_and_none_is_asked_for_until
     assert!(scene.pool.want_worker());
     scene.pool.worker_failed(scene.now);
     assert!(!scene.pool.want_worker());
-    scene.play("submit 1; +1s; submit 2");
+    scene.play("submit 1; +2s; submit 2");
     assert_eq!(scene.log, ["refused 1"]);
     assert!(scene.pool.want_worker());
     scene.play("add");

@@ -189,10 +189,10 @@ def measure_idle_sites(setup: Setup, folder: Path) -> list[dict]:
     return rows
 
 
-def _await_idle(server: Server, patience: float = 30.0) -> None:
-    """Until the number of processes has not fallen for some seconds."""
-    deadline, steady, before = time.monotonic() + patience, 0, 0
-    while steady < 4 and time.monotonic() < deadline:
+def _await_idle(server: Server) -> None:
+    """Until the number of processes has not changed for longer than anybody waits before ending one."""
+    deadline, steady, before = time.monotonic() + 60, 0, 0
+    while steady < 15 * IDLE_TIMEOUT and time.monotonic() < deadline:
         time.sleep(1)
         now = measure.n_processes(server.roots)
         steady, before = (steady + 1 if now == before else 0), now

@@ -1,10 +1,8 @@
 //! The PHP runtime: one request at a time.
 
-use std::time::Duration;
-
 use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
-use corral_config::plan::{AppSpec, RuntimeSpec};
+use corral_config::plan::{AppSpec, Limits, RuntimeSpec};
 use corral_worker::{Exchange, Runtime, Served};
 
 use crate::callbacks::Call;
@@ -19,9 +17,8 @@ use crate::slow::SlowLog;
 pub(crate) struct PhpRuntime {
     sites: Vec<Site>,
     scratch: Scratch,
-    /// `limits.slow`
-    slow: Option<Duration>,
-    /// In a worker, if there is that limit.
+    limits: Limits,
+    /// In a worker, if there is a limit that it is for.
     slow_log: Option<SlowLog>,
     module: Module,
 }
@@ -39,15 +36,15 @@ impl PhpRuntime {
             Site::open(&module, target).with_context(|| format!("prepare application \"{name}\""))
         };
         let sites = php.targets.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
-        let slow = spec.limits.slow;
-        Ok(Box::new(Self { sites, scratch: Scratch::default(), slow, slow_log: None, module }))
+        let limits = spec.limits.clone();
+        Ok(Box::new(Self { sites, scratch: Scratch::default(), limits, slow_log: None, module }))
     }
 }
 
 impl Runtime for PhpRuntime {
     fn forked(&mut self) {
         self.module.forked();
-        self.slow_log = self.slow.and_then(SlowLog::start);
+        self.slow_log = SlowLog::start(&self.limits);
     }
 
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {

@@ -113,6 +113,18 @@ inner($end); } }
 A::outer(microtime(true) + 1.6); echo 'x';";
 
 /// Options: applications.{N}.limits.slow
+/// Options: applications.{N}.limits.kill_after
+#[test]
+fn a_script_says_where_it_is_before_it_is_killed() {
+    let code = "function inner() { while (true); }\ninner();";
+    let (site, server) = with_limits(1, json!({ "kill_after": 1 }), &[("busy.php", code)]);
+    server.get("/busy.php").expect(504);
+    let file = site.path("busy.php").display().to_string();
+    server.expect_log(&format!("s at inner() {file}:1 < {file}:2"));
+    server.expect_log("busy.php (limits.kill_after)");
+    server.get("/ok.php").expect(200);
+}
+
 #[test]
 fn a_slow_script_says_where_it_is() {
     let (site, server) = with_limits(1, json!({ "slow": 1 }), &[("busy.php", BUSY)]);

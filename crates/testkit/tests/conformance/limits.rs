@@ -125,10 +125,11 @@ fn an_address_has_its_share() {
     assert_eq!(connections(&server)["refused"], 1);
     server.expect_log("its address has too many connections (settings.limits.connections_per_address)");
     drop(held);
-    eventually("there are places again", || {
-        server.connect().try_send(&Request::get("/")).is_ok_and(|reply| reply.status == 200).then_some(())
+    let _held = eventually("there are both places again", || {
+        let mut pair = [server.connect(), server.connect()];
+        let mut replies = pair.iter_mut().map(|client| client.try_send(&Request::get("/")));
+        replies.all(|reply| reply.is_ok_and(|reply| reply.status == 200)).then_some(pair)
     });
-    let _held = [kept(&server), kept(&server)];
     server.control().delete("/config/settings/limits/connections_per_address").expect_done();
     server.get("/").expect(200);
 }

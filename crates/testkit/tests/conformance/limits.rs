@@ -87,27 +87,28 @@ fn without_idle_connections_others_wait() {
     waiting.read_response().expect(200);
 }
 
-/// The bound can be changed while connections wait for it.
-#[test]
-fn a_raised_bound_lets_them_in() {
+/// A server with one busy connection, which is the most, and another one that waits for its place.
+fn with_one_waiting() -> (Daemon, Client, Client) {
     let server = with(json!({ "connections": 1 }));
-    let _busy = busy(&server);
+    let busy = busy(&server);
     expect_active(&server, 1);
     let mut waiting = server.connect();
     waiting.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     server.expect_log("there are 1 connections");
+    (server, busy, waiting)
+}
+
+/// The bound can be changed while connections wait for it.
+#[test]
+fn a_raised_bound_lets_them_in() {
+    let (server, _busy, mut waiting) = with_one_waiting();
     server.control().put("/config/settings/limits/connections", &json!(2)).expect_done();
     waiting.read_response().expect(200);
 }
 
 #[test]
 fn a_listener_can_be_removed_while_connections_wait() {
-    let server = with(json!({ "connections": 1 }));
-    let _busy = busy(&server);
-    expect_active(&server, 1);
-    let mut waiting = server.connect();
-    waiting.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    server.expect_log("there are 1 connections");
+    let (server, _busy, mut waiting) = with_one_waiting();
     server.control().put("/config/listeners", &json!({})).expect_done();
     waiting.read_response().expect(200);
 }

@@ -110,14 +110,8 @@ class ApacheItk(_Owners, ApachePrefork):
             f"<VirtualHost *:*>\nServerName {site_host(number)}\nAssignUserID {user(number)} {user(number)}\n</VirtualHost>"
             for number in range(N_SITES)
         )
-        self.launch_apache(
-            f"""PHPIniDir {self.setup.php_ini.parent}
-<FilesMatch "\\.php$">
-SetHandler application/x-httpd-php
-</FilesMatch>
-ServerLimit 256
-MaxRequestWorkers 256
-StartServers 64
+        self.launch_mod_php(
+            f"""StartServers 64
 MinSpareServers 64
 MaxSpareServers 256
 KeepAlive Off

@@ -399,6 +399,14 @@ class ApachePrefork(Apache):
     modules = ("mod_mpm_prefork", "mod_authz_core", "mod_mime", "libphp8.2")
 
     def launch(self) -> None:
+        self.launch_mod_php(
+            """StartServers 256
+MinSpareServers 8
+MaxSpareServers 256
+MaxConnectionsPerChild 0"""
+        )
+
+    def launch_mod_php(self, tuning: str) -> None:
         self.launch_apache(
             f"""PHPIniDir {self.setup.php_ini.parent}
 <FilesMatch "\\.php$">
@@ -406,10 +414,7 @@ SetHandler application/x-httpd-php
 </FilesMatch>
 ServerLimit 256
 MaxRequestWorkers 256
-StartServers 256
-MinSpareServers 8
-MaxSpareServers 256
-MaxConnectionsPerChild 0"""
+{tuning}"""
         )
 
 

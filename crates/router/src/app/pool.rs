@@ -16,6 +16,7 @@ mod crash_loop;
 mod growth;
 mod run_time;
 mod setbacks;
+mod staffing;
 mod watch;
 mod worker;
 
@@ -23,7 +24,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use corral_channel::{Lane, RequestId, SendError, Slot};
-use corral_config::plan::{Growth, Processes};
+use corral_config::plan::Processes;
 use corral_ipc::message::WorkerId;
 use slab::Slab;
 
@@ -300,19 +301,6 @@ impl<P: Port> Pool<P> {
         Some(Removed { index, pid, port, started, condemned })
     }
 
-    /// A worker that was asked for will not come. Returns the requests that nobody can serve now.
-    pub(crate) fn worker_failed(&mut self, now: Instant) -> Vec<Request> {
-        self.now = now;
-        self.n_starting = self.n_starting.saturating_sub(1);
-        self.setbacks.count(now);
-        if self.is_deserted() { self.queue.drain(..).collect() } else { Vec::new() }
-    }
-
-    /// Whether there is no worker that takes requests, and none comes.
-    fn is_deserted(&self) -> bool {
-        self.n_starting == 0 && self.workers.iter().all(|(_, worker)| worker.leaving)
-    }
-
     /// Nobody waits for the answer any more.
     pub(crate) fn cancel(&mut self, lane: Lane, id: RequestId) -> Cancelled {
         if let Some(position) = self.queue.iter().position(|r| r.lane == lane && r.id == id) {
@@ -341,66 +329,6 @@ impl<P: Port> Pool<P> {
             }
             None => self.queue.iter().any(|request| request.lane == lane && request.id == id),
         }
-    }
-
-    /// Whether `main` should start one more worker; counts it as starting when so.
-    pub(crate) fn want_worker(&mut self) -> bool {
-        let running = self.n_running();
-        let max = self.processes.max.get();
-        let room = running + self.n_starting < max && self.n_starting < self.processes.spare.max(1);
-        let n_active = self.n_active().min(self.bounds.in_progress);
-        let needed = match self.processes.growth {
-            Growth::ByRequests => {
-                n_active > (running + self.n_starting) as usize
-                    || (self.idle.len() as u32) + self.n_starting < self.processes.spare.min(max)
-            }
-            // Further ones are `grow`'s business.
-            Growth::ByWaiting => running + self.n_starting < self.processes.spare.max(n_active.min(1) as u32),
-        };
-        let want = room && needed && self.may_start();
-        if want {
-            self.n_starting += 1;
-        }
-        want
-    }
-
-    /// Whether neither those that could not be started nor those that died at once tell to wait.
-    fn may_start(&self) -> bool {
-        self.crash_loop.allows_start(self.now) && self.setbacks.allows_start(self.now)
-    }
-
-    /// Tells workers to quit that were idle for too long.
-    pub(crate) fn retire_idle(&mut self, now: Instant) {
-        self.now = now;
-        while let Some(&index) = self.idle.first().filter(|_| self.has_too_many()) {
-            if now.duration_since(self.workers[index].idle_since) < self.processes.idle_timeout {
-                return;
-            }
-            self.dismiss(index, now);
-            if self.processes.growth == Growth::ByWaiting {
-                return; // not all at once: they may be needed again soon
-            }
-        }
-    }
-
-    fn has_too_many(&self) -> bool {
-        let spare = self.processes.spare;
-        match self.processes.growth {
-            Growth::ByRequests => self.idle.len() > spare as usize,
-            Growth::ByWaiting => self.n_running() > spare,
-        }
-    }
-
-    /// Tells a worker to quit after what it runs now.
-    fn dismiss(&mut self, worker: usize, now: Instant) {
-        self.leaving(self.key_at(worker), now);
-        self.workers[worker].port.quit();
-        self.touched.push(worker);
-    }
-
-    /// No more spare workers: from now on only as many as the requests that are left need.
-    pub(crate) fn retire(&mut self) {
-        self.processes.spare = 0;
     }
 
     /// Requests that were handed over or wait.

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 
 use corral_channel::{Corrupt, N_SLOTS};
-use corral_config::plan::Limits;
+use corral_config::plan::{Growth, Limits};
 
 use super::*;
 

@@ -3,12 +3,10 @@
 //! Every function turns the `call` pointer back into the [`Call`] of the running request, catches
 //! panics, and lets none of its frames live on when PHP may jump.
 
-use std::any::Any;
 use std::ffi::{c_char, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::slice;
 
-use corral_worker::Exchange;
+use corral_worker::Call;
 use smallvec::SmallVec;
 
 use crate::ffi::{Field, Host, Slice, Written};
@@ -16,44 +14,6 @@ use crate::slow;
 
 /// Given to PHP at its start.
 pub(crate) static HOST: Host = Host { head, write, flush, read, finish, trace };
-
-/// The running request as the callbacks see it.
-pub(crate) struct Call<'a> {
-    exchange: &'a mut dyn Exchange,
-    /// A panic that was stopped at the border of PHP, to be continued behind it.
-    panic: Option<Box<dyn Any + Send>>,
-    responded: bool,
-}
-
-impl<'a> Call<'a> {
-    pub(crate) fn new(exchange: &'a mut dyn Exchange) -> Self {
-        Self { exchange, panic: None, responded: false }
-    }
-
-    /// The pointer that comes back with every callback.
-    pub(crate) fn as_ptr(&mut self) -> *mut c_void {
-        (&raw mut *self).cast()
-    }
-
-    /// Ends the request: continues a panic if there was one, and says whether PHP sent a head.
-    pub(crate) fn finish(self) -> (&'a mut dyn Exchange, bool) {
-        if let Some(panic) = self.panic {
-            resume_unwind(panic);
-        }
-        (self.exchange, self.responded)
-    }
-
-    /// Runs one callback. After a panic nothing more is done for this request.
-    fn run<T>(&mut self, otherwise: T, body: impl FnOnce(&mut Self) -> T) -> T {
-        if self.panic.is_some() {
-            return otherwise;
-        }
-        catch_unwind(AssertUnwindSafe(|| body(self))).unwrap_or_else(|panic| {
-            self.panic = Some(panic);
-            otherwise
-        })
-    }
-}
 
 /// # Safety
 /// `call` is what [`Call::as_ptr`] returned for the request that runs, and nobody else uses it
@@ -86,19 +46,16 @@ unsafe extern "C" fn head(call: *mut c_void, status: u16, fields: *const Field, 
     let call = unsafe { call_of(call) };
     // SAFETY: the shim passes an array of `n_fields` fields that lives during the call.
     let fields = unsafe { slice::from_raw_parts(fields, n_fields) };
-    call.run((), |call| {
-        let fields: SmallVec<[(&[u8], &[u8]); 32]> = fields
-            .iter()
-            .map(|field| {
-                // SAFETY: the shim's fields point into PHP's list of headers, which stays during the call.
-                let name = unsafe { bytes_of(field.name) };
-                // SAFETY: as above.
-                (name, unsafe { bytes_of(field.value) })
-            })
-            .collect();
-        call.responded = true;
-        call.exchange.respond(status, &fields);
-    });
+    let fields: SmallVec<[(&[u8], &[u8]); 32]> = fields
+        .iter()
+        .map(|field| {
+            // SAFETY: the shim's fields point into PHP's list of headers, which stays during the call.
+            let name = unsafe { bytes_of(field.name) };
+            // SAFETY: as above.
+            (name, unsafe { bytes_of(field.value) })
+        })
+        .collect();
+    call.respond(status, &fields);
 }
 
 unsafe extern "C" fn write(call: *mut c_void, data: *const c_char, len: usize) -> Written {
@@ -106,7 +63,7 @@ unsafe extern "C" fn write(call: *mut c_void, data: *const c_char, len: usize) -
     let call = unsafe { call_of(call) };
     // SAFETY: the shim passes PHP's output buffer, which nobody changes during the call.
     let data = unsafe { bytes(data, len) };
-    call.run(Written::ClientGone, |call| match call.exchange.write(data) {
+    call.with(Written::ClientGone, |exchange| match exchange.write(data) {
         Ok(()) => Written::Written,
         Err(_) => Written::ClientGone,
     })
@@ -115,7 +72,7 @@ unsafe extern "C" fn write(call: *mut c_void, data: *const c_char, len: usize) -
 unsafe extern "C" fn flush(call: *mut c_void) {
     // SAFETY: called by the shim with the running request's pointer.
     let call = unsafe { call_of(call) };
-    call.run((), |call| call.exchange.flush());
+    call.with((), |exchange| exchange.flush());
 }
 
 unsafe extern "C" fn read(call: *mut c_void, buffer: *mut c_char, len: usize) -> usize {
@@ -127,25 +84,13 @@ unsafe extern "C" fn read(call: *mut c_void, buffer: *mut c_char, len: usize) ->
     // SAFETY: PHP passes a writable buffer of `len` bytes, and bytes may hold anything before they
     // are written: `read_body` only writes, and PHP uses no more than the count that is returned.
     let buffer = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), len) };
-    call.run(0, |call| read_fully(call.exchange, buffer))
-}
-
-/// PHP takes a short read for the end of the body.
-fn read_fully(exchange: &mut dyn Exchange, buffer: &mut [u8]) -> usize {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match exchange.read_body(&mut buffer[filled..]) {
-            Ok(0) | Err(_) => break,
-            Ok(n) => filled += n,
-        }
-    }
-    filled
+    call.read_fully(buffer)
 }
 
 unsafe extern "C" fn finish(call: *mut c_void) {
     // SAFETY: called by the shim with the running request's pointer.
     let call = unsafe { call_of(call) };
-    call.run((), |call| call.exchange.finish());
+    call.with((), |exchange| exchange.finish());
 }
 
 unsafe extern "C" fn trace(call: *mut c_void, text: *const c_char, len: usize) {
@@ -153,5 +98,5 @@ unsafe extern "C" fn trace(call: *mut c_void, text: *const c_char, len: usize) {
     let call = unsafe { call_of(call) };
     // SAFETY: the shim passes its own buffer, which nobody changes during the call.
     let text = unsafe { bytes(text, len) };
-    call.run((), |_| slow::report(text));
+    call.with((), |_| slow::report(text));
 }

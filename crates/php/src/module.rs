@@ -9,6 +9,7 @@ use std::ptr::{self, NonNull};
 
 use anyhow::{Context, bail, ensure};
 use corral_config::plan::PhpSpec;
+use corral_worker::cgi::SOFTWARE;
 use corral_worker::complain;
 
 use crate::ffi::{self, OpaqueString, Options, SettingMode, Slice};
@@ -16,9 +17,6 @@ use crate::{callbacks, settings};
 
 /// The name with which opcache enables itself; Unit's name too.
 const DEFAULT_SAPI_NAME: &str = "cli-server";
-
-/// `SERVER_SOFTWARE`.
-const SOFTWARE: &str = concat!("Corral/", env!("CARGO_PKG_VERSION"));
 
 /// The release of the PHP that this program was compiled for, such as `8.2.29`.
 pub(crate) fn version() -> &'static str {

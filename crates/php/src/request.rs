@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::ptr;
 
 use corral_channel::message::RequestView;
+use corral_worker::cgi::{protocol, server_name, server_port};
 
 use crate::ffi::{Field, Request, Slice};
 use crate::site::Chosen;
@@ -137,24 +138,6 @@ impl SpecialFields {
             13 if name.eq_ignore_ascii_case(b"authorization") => Some(&mut self.authorization),
             _ => None,
         }
-    }
-}
-
-fn protocol(view: &RequestView<'_>) -> &'static [u8] {
-    if view.head.version_minor == 0 { b"HTTP/1.0" } else { b"HTTP/1.1" }
-}
-
-/// The host as the client named it, without a port.
-pub(crate) fn server_name<'a>(view: &RequestView<'a>) -> &'a [u8] {
-    if view.head.host.is_empty() { b"localhost" } else { view.head.host }
-}
-
-/// The port of the socket; a socket without one (Unix) stands for the scheme's usual port.
-fn server_port<'b>(view: &RequestView<'_>, buffer: &'b mut itoa::Buffer) -> &'b str {
-    match view.head.local_port {
-        0 if view.head.tls => "443",
-        0 => "80",
-        port => buffer.format(port),
     }
 }
 

@@ -3,9 +3,8 @@
 use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, Limits, RuntimeSpec};
-use corral_worker::{Exchange, Runtime, Served};
+use corral_worker::{Call, Exchange, Runtime, Served};
 
-use crate::callbacks::Call;
 use crate::ffi::{self, Outcome};
 use crate::module::Module;
 use crate::request::{self, Scratch};

@@ -6,6 +6,8 @@
 
 #![forbid(unsafe_code)]
 
+mod call;
+pub mod cgi;
 mod children;
 mod confine;
 mod dependencies;
@@ -19,6 +21,7 @@ mod runtime;
 mod worker;
 mod yielding;
 
+pub use call::Call;
 pub use host::{Language, Load, host_main};
 pub use log::complain;
 pub use runtime::{ClientGone, Exchange, Runtime, Served};

@@ -1,0 +1,209 @@
+//! A request as the variables of CGI (RFC 3875 section 4.1; UNIT-COMPAT 22), which PHP, WSGI, Rack and PSGI have in common.
+
+use corral_channel::message::RequestView;
+use smallvec::SmallVec;
+
+/// `SERVER_SOFTWARE`.
+pub const SOFTWARE: &str = concat!("Corral/", env!("CARGO_PKG_VERSION"));
+
+/// The variables of one request after the other, in one buffer.
+#[derive(Debug, Default)]
+pub struct Variables {
+    text: Vec<u8>,
+    /// Where the name and the value of each end in `text`.
+    ends: Vec<(usize, usize)>,
+}
+
+impl Variables {
+    /// Takes the place of what was here. Fields that are repeated become one variable.
+    pub fn describe(&mut self, view: &RequestView<'_>) {
+        self.text.clear();
+        self.ends.clear();
+        let head = &view.head;
+        self.add(b"SERVER_SOFTWARE", SOFTWARE.as_bytes());
+        self.add(b"SERVER_PROTOCOL", protocol(view));
+        self.add(b"REQUEST_METHOD", head.method);
+        self.add(b"REQUEST_URI", head.target);
+        self.add(b"PATH_INFO", head.path);
+        self.add(b"QUERY_STRING", head.query);
+        self.add(b"REMOTE_ADDR", head.remote_addr);
+        self.add(b"SERVER_ADDR", head.local_addr);
+        self.add(b"SERVER_NAME", server_name(view));
+        self.add(b"SERVER_PORT", server_port(view, &mut itoa::Buffer::new()).as_bytes());
+        if head.tls {
+            self.add(b"HTTPS", b"on");
+        }
+        if let Some(length) = head.content_length {
+            self.add(b"CONTENT_LENGTH", itoa::Buffer::new().format(length).as_bytes());
+        }
+        self.add_fields(view);
+    }
+
+    /// Names and values in no particular order; each name once.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
+        let mut start = 0;
+        self.ends.iter().map(move |&(name_end, value_end)| {
+            let pair = (&self.text[start..name_end], &self.text[name_end..value_end]);
+            start = value_end;
+            pair
+        })
+    }
+
+    fn add_fields(&mut self, view: &RequestView<'_>) {
+        let fields: SmallVec<[(&[u8], &[u8]); 32]> = view.fields.collect();
+        for (n, (name, value)) in fields.iter().enumerate() {
+            if name.eq_ignore_ascii_case(b"content-length")
+                || fields[..n].iter().any(|(other, _)| is_same(other, name))
+            {
+                continue;
+            }
+            let is_type = name.eq_ignore_ascii_case(b"content-type");
+            if is_type {
+                self.text.extend_from_slice(b"CONTENT_TYPE");
+            } else {
+                self.text.extend_from_slice(b"HTTP_");
+                self.text.extend(name.iter().map(|byte| variable_byte(*byte)));
+            }
+            let name_end = self.text.len();
+            self.text.extend_from_slice(value);
+            let separator: &[u8] = if name.eq_ignore_ascii_case(b"cookie") { b"; " } else { b", " };
+            for (_, more) in fields[n + 1..].iter().filter(|(other, _)| !is_type && is_same(other, name)) {
+                self.text.extend_from_slice(separator);
+                self.text.extend_from_slice(more);
+            }
+            self.ends.push((name_end, self.text.len()));
+        }
+    }
+
+    fn add(&mut self, name: &[u8], value: &[u8]) {
+        self.text.extend_from_slice(name);
+        let name_end = self.text.len();
+        self.text.extend_from_slice(value);
+        self.ends.push((name_end, self.text.len()));
+    }
+}
+
+/// Whether two fields become the same variable.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| variable_byte(*a) == variable_byte(*b))
+}
+
+/// Whatever cannot be in a variable's name becomes `_`.
+fn variable_byte(byte: u8) -> u8 {
+    if byte.is_ascii_alphanumeric() { byte.to_ascii_uppercase() } else { b'_' }
+}
+
+/// `SERVER_PROTOCOL`.
+#[must_use]
+pub fn protocol(view: &RequestView<'_>) -> &'static [u8] {
+    if view.head.version_minor == 0 { b"HTTP/1.0" } else { b"HTTP/1.1" }
+}
+
+/// `SERVER_NAME`: the host as the client named it, without a port.
+#[must_use]
+pub fn server_name<'a>(view: &RequestView<'a>) -> &'a [u8] {
+    if view.head.host.is_empty() { b"localhost" } else { view.head.host }
+}
+
+/// `SERVER_PORT`: that of the socket; a socket without one (Unix) stands for the scheme's usual port.
+pub fn server_port<'b>(view: &RequestView<'_>, buffer: &'b mut itoa::Buffer) -> &'b str {
+    match view.head.local_port {
+        0 if view.head.tls => "443",
+        0 => "80",
+        port => buffer.format(port),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use corral_channel::message::{RequestHead, decode_request, encode_request};
+
+    use super::*;
+
+    /// The variables that `fields` become, `NAME=value` each, sorted.
+    #[track_caller]
+    fn check(fields: &[(&str, &str)], expect: &[&str]) {
+        let mut payload = Vec::new();
+        let head = RequestHead {
+            method: b"GET",
+            target: b"/a%20b?c",
+            path: b"/a b",
+            query: b"c",
+            ..RequestHead::default()
+        };
+        encode_request(&mut payload, &head, fields.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())));
+        let mut variables = Variables::default();
+        variables.describe(&decode_request(&payload).expect("what was just encoded"));
+        let mut found: Vec<String> = { variables.iter() }
+            .map(|(name, value)| {
+                format!("{}={}", String::from_utf8_lossy(name), String::from_utf8_lossy(value))
+            })
+            .filter(|text| text.starts_with("HTTP_") || text.starts_with("CONTENT_"))
+            .collect();
+        found.sort();
+        assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn names_are_those_of_variables() {
+        check(&[("X-One.two", "a"), ("accept", "b")], &["HTTP_ACCEPT=b", "HTTP_X_ONE_TWO=a"]);
+    }
+
+    #[test]
+    fn repeated_fields_are_joined() {
+        check(
+            &[("A", "1"), ("Cookie", "x=1"), ("a", "2"), ("cookie", "y=2"), ("b", "3")],
+            &["HTTP_A=1, 2", "HTTP_B=3", "HTTP_COOKIE=x=1; y=2"],
+        );
+    }
+
+    #[test]
+    fn the_body_is_described_once() {
+        check(&[("Content-Type", "text/plain"), ("content-length", "7")], &["CONTENT_TYPE=text/plain"]);
+    }
+
+    #[test]
+    fn the_request_is_described() {
+        let mut payload = Vec::new();
+        let head = RequestHead {
+            method: b"PUT",
+            target: b"/a%20b?c",
+            path: b"/a b",
+            query: b"c",
+            host: b"example.com",
+            remote_addr: b"192.0.2.1",
+            local_addr: b"192.0.2.2",
+            local_port: 8080,
+            version_minor: 1,
+            tls: true,
+            content_length: Some(12),
+            ..RequestHead::default()
+        };
+        encode_request(&mut payload, &head, []);
+        let mut variables = Variables::default();
+        variables.describe(&decode_request(&payload).expect("what was just encoded"));
+        let value = |name: &str| {
+            variables
+                .iter()
+                .find(|(n, _)| *n == name.as_bytes())
+                .map(|(_, value)| String::from_utf8_lossy(value).into_owned())
+        };
+        for (name, expect) in [
+            ("REQUEST_METHOD", "PUT"),
+            ("REQUEST_URI", "/a%20b?c"),
+            ("PATH_INFO", "/a b"),
+            ("QUERY_STRING", "c"),
+            ("SERVER_NAME", "example.com"),
+            ("SERVER_PORT", "8080"),
+            ("SERVER_PROTOCOL", "HTTP/1.1"),
+            ("HTTPS", "on"),
+            ("REMOTE_ADDR", "192.0.2.1"),
+            ("SERVER_ADDR", "192.0.2.2"),
+            ("CONTENT_LENGTH", "12"),
+            ("SERVER_SOFTWARE", SOFTWARE),
+        ] {
+            assert_eq!(value(name).as_deref(), Some(expect), "{name}");
+        }
+        assert_eq!(variables.iter().len(), 12);
+    }
+}

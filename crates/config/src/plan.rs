@@ -148,7 +148,29 @@ pub enum RuntimeSpec {
     Unusable(String),
 }
 
+/// How many requests a worker has at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hands {
+    /// Requests that it runs at once.
+    pub n: NonZeroU32,
+    /// Whether it may be given more than that, to go on with as soon as it has ended one.
+    pub ahead: bool,
+}
+
+impl Hands {
+    /// One after the other.
+    pub const ONE: Self = Self { n: NonZeroU32::MIN, ahead: true };
+}
+
 impl RuntimeSpec {
+    /// How many requests each of its workers has at once.
+    #[must_use]
+    pub fn hands(&self) -> Hands {
+        match self {
+            Self::Php(_) | Self::Unusable(_) => Hands::ONE,
+        }
+    }
+
     /// Names of the targets in the order of the document; a request names one by its index.
     pub fn target_names(&self) -> impl Iterator<Item = &str> {
         let targets = match self {

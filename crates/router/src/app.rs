@@ -59,7 +59,7 @@ impl App {
     pub(crate) fn new(id: AppId, spec: AppSpec, main: MainLink) -> Arc<Self> {
         let n_processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let processes = growth::bounds(&spec, n_processors);
-        let bounds = Bounds::new(&spec.limits, &processes);
+        let bounds = Bounds::new(&spec.limits, &processes, spec.runtime.hands());
         let pool = Mutex::new(Pool::new(processes, bounds, n_processors, Instant::now()));
         let app = Arc::new(Self {
             id,

@@ -1,19 +1,20 @@
 //! Which worker of an application gets which request. Pure: ports stand for the channels, time comes in.
 //!
-//! An idle worker is preferred, the most recently used one first, so that spare ones can retire.
-//! Without one, a busy worker may hold requests *ahead*, so that it goes on without waiting for the router
-//! to be scheduled: one, or as many short ones as make up `AHEAD`. A request that waits ahead is taken
+//! A worker has as many *hands* as it runs requests at once. An idle worker is preferred, the most recently used one first, so that spare ones can retire; then one
+//! with a free hand. Without one, a busy worker may hold requests *ahead*, so that it goes on without waiting for the router
+//! to be scheduled: one, or as many short ones as make up `hands::AHEAD`. A request that waits ahead is taken
 //! back when another worker has nothing to do, or when it has waited behind a slow one for longer than
-//! `STALE`. Everything else waits in one queue, first come, first served.
+//! `hands::STALE`. Everything else waits in one queue, first come, first served.
 //!
 //! There is one case in which an idle worker is left asleep: every processor has a busy worker already, and
 //! the scripts are so short that waiting for one costs less than waking another. If a script turns out
-//! to be longer after all, `rescue` gives what waits behind it to the idle worker.
+//! to be longer after all, `rescue` gives what waits behind it to the idle worker, and so many others to further ones.
 
 mod bounds;
 mod broken;
 mod crash_loop;
 mod growth;
+mod hands;
 mod run_time;
 mod setbacks;
 mod staffing;
@@ -36,24 +37,11 @@ pub(crate) use self::growth::LOOK;
 use self::run_time::RunTime;
 use self::setbacks::Setbacks;
 pub(crate) use self::watch::{Condemned, Excess, Finding, Verdict};
+use self::worker::Worker;
 pub(crate) use self::worker::WorkerKey;
-use self::worker::{Held, Worker};
-
-/// How long a request may wait behind another one before a worker that finishes earlier takes it over.
-const STALE: Duration = Duration::from_millis(10);
-
-/// Scripts that run for less than this do not repay waking a worker for want of a free processor.
-const SHORT: Duration = Duration::from_micros(250);
 
 /// How long a request waits ahead at most while another worker is idle.
 pub(crate) const RESCUE: Duration = Duration::from_millis(2);
-
-/// Work that a worker may hold ahead of what it runs: about as much as it gets done before the router, on
-/// a busy machine, is scheduled again.
-const AHEAD: Duration = Duration::from_micros(150);
-
-/// Requests that a worker may hold ahead at most.
-const MAX_AHEAD: u128 = 7;
 
 /// The sending half of one worker's channel.
 pub(crate) trait Port {
@@ -91,7 +79,7 @@ pub(crate) struct Pool<P> {
     idle: Vec<usize>,
     /// Busy workers that may take one more ahead. The last is the next: the one that has most recently
     /// begun something, as among unequal scripts one that has run for long is likely to run on; after its
-    /// turn it is the first. Entries of an older epoch are void.
+    /// turn it is the first. Entries of an older epoch are void. Unused if workers have several hands.
     open: VecDeque<(usize, u32)>,
     /// Requests that were handed over ahead, oldest first. Void when the worker no longer holds them.
     ahead: VecDeque<(usize, Lane, RequestId)>,
@@ -235,19 +223,22 @@ impl<P: Port> Pool<P> {
         Ok(Ended { payload: held.request.payload, slow })
     }
 
-    /// Gives a request that has waited ahead for too long to an idle worker.
+    /// Gives requests that have waited ahead for too long to idle workers, and then those in the queue if workers turned out
+    /// to be slow.
     pub(crate) fn rescue(&mut self, now: Instant) {
         self.now = now;
         while let Some(&worker) = self.idle.last() {
-            let Some(request) = self.take_over_ahead(worker, RESCUE) else { return };
+            let Some(request) = self.take_over_ahead(worker, RESCUE) else { break };
             self.queue.push_front(request);
             self.hand_over_to_idle();
         }
+        self.dispatch();
     }
 
-    /// Whether a request waits ahead although a worker is idle.
+    /// Whether a request waits although a worker is idle.
     pub(crate) fn may_need_rescue(&self) -> bool {
-        !self.idle.is_empty() && !self.ahead.is_empty()
+        let is_waiting = !self.ahead.is_empty() || !self.queue.is_empty();
+        is_waiting && !self.idle.is_empty()
     }
 
     /// The worker leaves after what it runs now: what waits in its hands goes to others.
@@ -287,7 +278,7 @@ impl<P: Port> Pool<P> {
         let mut started = Vec::new();
         let is_fresh = !worker.leaving && !worker.has_served;
         for held in worker.held.drain(..).rev() {
-            if worker.port.take_back(held.slot, &held.request) {
+            if held.take_back(&worker.port) {
                 self.queue.push_front(held.request);
             } else {
                 started.push((held.request.lane, held.request.id));
@@ -323,10 +314,7 @@ impl<P: Port> Pool<P> {
     pub(crate) fn is_queued(&self, lane: Lane, id: RequestId) -> bool {
         let holder = self.workers.iter().find_map(|(_, worker)| Some((worker, worker.position(lane, id)?)));
         match holder {
-            Some((worker, position)) => {
-                let held = &worker.held[position];
-                !worker.port.is_started(held.slot, &held.request)
-            }
+            Some((worker, position)) => !worker.held[position].is_started(&worker.port),
             None => self.queue.iter().any(|request| request.lane == lane && request.id == id),
         }
     }
@@ -376,170 +364,6 @@ impl<P: Port> Pool<P> {
 
     fn index_of(&self, id: WorkerId) -> Option<usize> {
         self.workers.iter().find(|(_, worker)| worker.id == id).map(|(index, _)| index)
-    }
-
-    /// Gives a worker whose hands became freer what has waited longest.
-    fn refill(&mut self, worker: usize) {
-        let is_idle = self.workers[worker].held.is_empty();
-        let has_nothing_to_do = is_idle && self.queue.is_empty();
-        let patience = if has_nothing_to_do { Duration::ZERO } else { STALE };
-        let taken_over = self.take_over_ahead(worker, patience);
-        let entry = &mut self.workers[worker];
-        if is_idle {
-            entry.idle_since = self.now;
-            self.idle.push(worker);
-        } else {
-            self.open.push_back((worker, entry.epoch));
-        }
-        if let Some(request) = taken_over
-            && let Err(request) = self.hand_over(worker, request)
-        {
-            self.queue.push_front(request);
-        }
-        self.dispatch();
-    }
-
-    /// Takes back the request that has waited longest behind another worker's, when it has waited for at
-    /// least `patience`.
-    fn take_over_ahead(&mut self, worker: usize, patience: Duration) -> Option<Request> {
-        while let Some(&(holder, lane, id)) = self.ahead.front() {
-            let entry = self.workers.get(holder);
-            let position = entry.and_then(|entry| entry.position(lane, id)).filter(|&position| position > 0);
-            let (Some(entry), Some(position)) = (entry, position) else {
-                self.ahead.pop_front();
-                continue;
-            };
-            if holder == worker || self.now.duration_since(entry.held[position].since) < patience {
-                return None;
-            }
-            self.ahead.pop_front();
-            self.workers[holder].slow = !patience.is_zero();
-            if let Some(request) = self.take_from(holder, position) {
-                return Some(request);
-            }
-        }
-        None
-    }
-
-    fn take_back_all(&mut self, worker: usize) {
-        for position in (0..self.workers[worker].held.len()).rev() {
-            if let Some(request) = self.take_from(worker, position) {
-                self.queue.push_front(request);
-            }
-        }
-    }
-
-    /// Takes one request out of a worker's hands, if it was not started.
-    fn take_from(&mut self, worker: usize, position: usize) -> Option<Request> {
-        let entry = &mut self.workers[worker];
-        let held = &entry.held[position];
-        if !entry.port.take_back(held.slot, &held.request) {
-            if !entry.port.is_started(held.slot, &held.request) {
-                self.give_up_at(worker, &"a request is neither started nor waiting");
-            }
-            return None;
-        }
-        let held = entry.release(position);
-        self.n_held -= 1;
-        if !entry.leaving && !entry.held.is_empty() {
-            self.open.push_back((worker, entry.epoch));
-        } else if !entry.leaving {
-            entry.idle_since = self.now;
-            self.idle.push(worker);
-        }
-        Some(held.request)
-    }
-
-    fn hand_over_to_idle(&mut self) {
-        let (Some(&worker), Some(request)) = (self.idle.last(), self.queue.pop_front()) else { return };
-        if let Err(request) = self.hand_over(worker, request) {
-            self.queue.push_front(request);
-        }
-    }
-
-    /// Requests that a worker may hold, the one that it runs included.
-    fn max_held(&self) -> usize {
-        let run_time = self.run_time.expected().as_micros().max(1);
-        1 + (AHEAD.as_micros() / run_time).clamp(1, MAX_AHEAD) as usize
-    }
-
-    fn dispatch(&mut self) {
-        if self.is_held {
-            return;
-        }
-        while !self.queue.is_empty() && self.n_held < self.bounds.in_progress {
-            let Some(worker) = self.next_hand() else { return };
-            let request = self.queue.pop_front().expect("the queue was just seen to hold one");
-            if let Err(request) = self.hand_over(worker, request) {
-                self.queue.push_front(request);
-            }
-        }
-    }
-
-    /// The worker that gets the next request: an idle one, or the most recently started with a free hand.
-    fn next_hand(&mut self) -> Option<usize> {
-        let n_busy = self.workers.len() - self.idle.len();
-        if n_busy < self.n_processors || self.run_time.expected() >= SHORT {
-            return self.idle.last().copied().or_else(|| self.next_open());
-        }
-        self.next_open().or_else(|| self.idle.last().copied())
-    }
-
-    /// The most recently started worker with a free hand.
-    fn next_open(&mut self) -> Option<usize> {
-        while let Some(&(worker, epoch)) = self.open.back() {
-            match self.workers.get(worker) {
-                Some(entry) if entry.epoch == epoch && entry.is_open(self.max_held()) => return Some(worker),
-                _ => self.open.pop_back(),
-            };
-        }
-        None
-    }
-
-    fn hand_over(&mut self, worker: usize, request: Request) -> Result<(), Request> {
-        let entry = &mut self.workers[worker];
-        let slot = entry.free_slot();
-        if let Err(error) = entry.port.submit(slot, &request) {
-            // A ring without room: the worker does not even read. It comes back when it has ended something.
-            self.forget_hand(worker);
-            if let SendError::Corrupt(violation) = error {
-                self.give_up_at(worker, &violation);
-            }
-            return Err(request);
-        }
-        self.touched.push(worker);
-        let (lane, id) = (request.lane, request.id);
-        entry.held.push(Held::new(slot, request, self.now));
-        entry.epoch = entry.epoch.wrapping_add(1);
-        self.n_held += 1;
-        if entry.held.len() == 1 {
-            let idle = self.idle.pop();
-            debug_assert_eq!(idle, Some(worker));
-            self.open.push_back((worker, entry.epoch));
-            self.compact_open();
-        } else {
-            let open = self.open.pop_back();
-            debug_assert!(open.is_some_and(|(open, _)| open == worker));
-            self.open.push_front((worker, entry.epoch));
-            self.ahead.push_back((worker, lane, id));
-        }
-        Ok(())
-    }
-
-    fn forget_hand(&mut self, worker: usize) {
-        if self.idle.last() == Some(&worker) {
-            self.idle.pop();
-        } else {
-            self.open.pop_back();
-        }
-    }
-
-    /// Void entries are dropped when they are popped; under light load nothing pops, so count them.
-    fn compact_open(&mut self) {
-        if self.open.len() > 16 + 2 * self.workers.len() {
-            let workers = &self.workers;
-            self.open.retain(|&(worker, epoch)| workers.get(worker).is_some_and(|w| w.epoch == epoch));
-        }
     }
 }
 

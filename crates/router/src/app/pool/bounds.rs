@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use corral_config::plan::{Limits, MemoryBounds, Processes};
+use corral_config::plan::{Hands, Limits, MemoryBounds, Processes};
 
 use super::Port;
 use super::watch::{Finding, Verdict};
@@ -11,6 +11,8 @@ use super::worker::{Held, Worker};
 /// Bounds on the requests of a pool.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
+    /// Of each worker.
+    pub(super) hands: Hands,
     /// Most requests in the hands of workers.
     pub(super) in_progress: usize,
     /// Most requests that are in the hands of workers or wait.
@@ -23,11 +25,13 @@ pub(crate) struct Bounds {
 impl Bounds {
     /// Requests wait only when all workers that there may be are busy, so the bound on those that wait is
     /// counted from there: otherwise none could wait for the first worker of an application that keeps none.
-    pub(crate) fn new(limits: &Limits, processes: &Processes) -> Self {
+    pub(crate) fn new(limits: &Limits, processes: &Processes, hands: Hands) -> Self {
         let in_progress = limits.concurrency.map_or(usize::MAX, |concurrency| concurrency.get() as usize);
-        let n_places = in_progress.min(processes.max.get() as usize);
+        let n_hands = (processes.max.get() as usize).saturating_mul(hands.n.get() as usize);
+        let n_places = in_progress.min(n_hands);
         let active = limits.queue.map_or(usize::MAX, |queue| n_places.saturating_add(queue as usize));
-        Self { in_progress, active, slow: limits.slow, kill_after: limits.kill_after, memory: limits.memory }
+        let Limits { slow, kill_after, memory, .. } = *limits;
+        Self { hands, in_progress, active, slow, kill_after, memory }
     }
 
     /// What to report of a request that has ended after so many microseconds.

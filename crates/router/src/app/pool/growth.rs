@@ -90,7 +90,8 @@ impl<P: Port> Pool<P> {
         let queued = self.queue.front().map(|request| request.arrived);
         let ahead = self.ahead.iter().find_map(|&(holder, lane, id)| {
             let worker = self.workers.get(holder)?;
-            let held = &worker.held[worker.position(lane, id).filter(|&position| position > 0)?];
+            let held =
+                &worker.held[worker.position(lane, id).filter(|&position| position >= self.n_hands())?];
             Some(held.request.arrived)
         });
         queued.into_iter().chain(ahead).any(|arrived| now.saturating_duration_since(arrived) >= WAIT)

@@ -16,7 +16,7 @@ impl<P: Port> Pool<P> {
         let n_active = self.n_active().min(self.bounds.in_progress);
         let needed = match self.processes.growth {
             Growth::ByRequests => {
-                n_active > (running + self.n_starting) as usize
+                n_active > (running + self.n_starting) as usize * self.n_hands()
                     || (self.idle.len() as u32) + self.n_starting < self.processes.spare.min(max)
             }
             // Further ones are `grow`'s business.

@@ -6,11 +6,12 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 
 use corral_channel::{Corrupt, N_SLOTS};
-use corral_config::plan::{Growth, Limits};
+use corral_config::plan::{Growth, Hands, Limits};
 
 use super::*;
 
 mod growth;
+mod hands;
 mod limits;
 
 const N_PROCESSORS: usize = 1;
@@ -105,8 +106,12 @@ impl Scene {
     }
 
     fn with(n_workers: u32, processes: Processes, limits: &Limits) -> Self {
+        Self::of(n_workers, processes, limits, Hands::ONE)
+    }
+
+    fn of(n_workers: u32, processes: Processes, limits: &Limits, hands: Hands) -> Self {
         let now = Instant::now();
-        let bounds = Bounds::new(limits, &processes);
+        let bounds = Bounds::new(limits, &processes, hands);
         let pool = Pool::new(processes, bounds, N_PROCESSORS, now);
         let mut scene = Self { pool, ports: Vec::new(), keys: Vec::new(), now, log: Vec::new() };
         for worker in 0..n_workers {
@@ -265,6 +270,22 @@ fn a_script_that_was_expected_to_be_short_holds_nobody_up() {
         "submit 1; start 1 1; done_fast 1 1; submit 2; start 1 2; submit 3; rescue; +20ms; rescue",
         "0: 3 | 1: 1 2 3",
     );
+}
+
+#[test]
+fn however_many_short_ones_wait_no_worker_is_woken_for_want_of_a_free_processor() {
+    let many: String = (2..12).map(|n| format!("; submit {n}")).collect();
+    let script = format!(
+        "submit 1; start 1 1; done_fast 1 1{many}; start 1 2; done_fast 1 2; start 1 3; done_fast 1 3"
+    );
+    check(2, &script, "0: | 1: 1 2 3 4 5 6 7 8 9 10 11");
+}
+
+#[test]
+fn when_the_busy_ones_turn_out_to_be_slow_all_that_waits_goes_to_others() {
+    let many: String = (2..12).map(|n| format!("; submit {n}")).collect();
+    let script = format!("submit 1; start 1 1; done_fast 1 1{many}; start 1 2; rescue; +20ms; rescue");
+    check(2, &script, "0: 3 10 11 | 1: 1 2 3 4 5 6 7 8 9");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use corral_channel::{Lane, RequestId};
 use corral_ipc::message::WorkerId;
+use smallvec::SmallVec;
 
 use super::worker::{Held, Worker};
 use super::{Pool, Port};
@@ -61,21 +62,28 @@ impl Finding {
 impl<P: Port> Pool<P> {
     /// Looks at what runs; a request counts from when it was first seen to run.
     pub(crate) fn watch(&mut self, now: Instant) -> Vec<Finding> {
-        let bounds = self.bounds.clone();
+        let (slow, kill_after) = (self.bounds.slow, self.bounds.kill_after);
         let mut found = Vec::new();
         let mut overdue = Vec::new();
         for (index, worker) in self.workers.iter_mut().filter(|(_, worker)| worker.condemned.is_none()) {
-            let Some(elapsed) = worker.time_of_running(now) else { continue };
-            let held = &mut worker.held[0];
-            let is_over = |limit: Option<Duration>| limit.is_some_and(|limit| elapsed >= limit);
-            if is_over(bounds.kill_after) {
-                overdue.push((index, Excess::Time(elapsed)));
-            } else if is_over(bounds.slow) && !held.reported {
-                held.reported = true;
-                found.push(worker.finding(Verdict::IsSlow(elapsed)));
+            let times = worker.times_of_running(now);
+            let is_over = |limit: Option<Duration>, elapsed| limit.is_some_and(|limit| elapsed >= limit);
+            if let Some(&(position, elapsed)) =
+                times.iter().find(|(_, elapsed)| is_over(kill_after, *elapsed))
+            {
+                overdue.push((index, position, Excess::Time(elapsed)));
+                continue;
+            }
+            for (position, elapsed) in times {
+                if is_over(slow, elapsed) && !worker.held[position].reported {
+                    worker.held[position].reported = true;
+                    found.push(worker.finding(Verdict::IsSlow(elapsed), position));
+                }
             }
         }
-        found.extend(overdue.into_iter().map(|(index, excess)| self.condemn(index, excess, now)));
+        let condemned =
+            overdue.into_iter().map(|(index, position, excess)| self.condemn(index, position, excess, now));
+        found.extend(condemned);
         found
     }
 
@@ -96,22 +104,23 @@ impl<P: Port> Pool<P> {
             let Some(index) = self.index_of(id) else { continue };
             let worker = &self.workers[index];
             if is_over(memory.hard, used) && worker.condemned.is_none() {
-                found.push(self.condemn(index, Excess::Memory(used), now));
+                found.push(self.condemn(index, 0, Excess::Memory(used), now));
             } else if is_over(memory.soft, used) && !worker.leaving {
-                found.push(worker.finding(Verdict::Replace(used)));
+                found.push(worker.finding(Verdict::Replace(used), 0));
                 self.dismiss(index, now);
             }
         }
         found
     }
 
-    /// A worker that is to be killed gets nothing more, and what waits behind its request goes to others.
-    fn condemn(&mut self, index: usize, excess: Excess, now: Instant) -> Finding {
+    /// A worker that is to be killed, for its request at `position`, gets nothing more, and what waits behind its requests goes to
+    /// others.
+    fn condemn(&mut self, index: usize, position: usize, excess: Excess, now: Instant) -> Finding {
         let worker = &mut self.workers[index];
-        let request = worker.running().map(|held| (held.request.lane, held.request.id));
+        let request = worker.running(position).map(|held| (held.request.lane, held.request.id));
         worker.condemned = Some(Condemned { request, excess });
-        worker.held.iter_mut().take(1).for_each(|held| held.reported = true);
-        let finding = worker.finding(Verdict::Kill(excess));
+        worker.held.iter_mut().skip(position).take(1).for_each(|held| held.reported = true);
+        let finding = worker.finding(Verdict::Kill(excess), position);
         let key = self.key_at(index);
         self.leaving(key, now);
         finding
@@ -119,22 +128,34 @@ impl<P: Port> Pool<P> {
 }
 
 impl<P: Port> Worker<P> {
-    fn finding(&self, verdict: Verdict) -> Finding {
-        let running = self.running();
+    fn finding(&self, verdict: Verdict, position: usize) -> Finding {
+        let running = self.running(position);
         let note = if running.is_some() { self.port.note() } else { Vec::new() };
         Finding::new(verdict, self, running, note)
     }
 
-    fn running(&self) -> Option<&Held> {
-        self.held.first().filter(|held| self.port.is_started(held.slot, &held.request))
+    fn running(&self, position: usize) -> Option<&Held> {
+        self.held.get(position).filter(|held| held.is_started(&self.port))
     }
 
-    /// For how long the first request in its hands has been seen to run.
+    /// For how long each request in its hands has been seen to run, with its position.
+    fn times_of_running(&mut self, now: Instant) -> SmallVec<[(usize, Duration); 2]> {
+        let port = &self.port;
+        let times = self.held.iter_mut().map(|held| held.time_of_running(port, now));
+        times.enumerate().filter_map(|(position, time)| Some((position, time?))).collect()
+    }
+
+    /// The same of the one that it has had for longest.
     pub(super) fn time_of_running(&mut self, now: Instant) -> Option<Duration> {
-        let held = self.held.first_mut()?;
-        if held.running_since.is_none() && self.port.is_started(held.slot, &held.request) {
-            held.running_since = Some(now);
+        self.held.first_mut()?.time_of_running(&self.port, now)
+    }
+}
+
+impl Held {
+    fn time_of_running<P: Port>(&mut self, port: &P, now: Instant) -> Option<Duration> {
+        if self.running_since.is_none() && self.is_started(port) {
+            self.running_since = Some(now);
         }
-        held.running_since.map(|since| now.duration_since(since))
+        self.running_since.map(|since| now.duration_since(since))
     }
 }

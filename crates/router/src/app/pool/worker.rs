@@ -6,12 +6,13 @@ use corral_channel::{Lane, N_SLOTS, RequestId, Slot};
 use corral_ipc::message::WorkerId;
 use smallvec::SmallVec;
 
-use super::{Condemned, Request};
+use super::{Condemned, Port, Request};
 
 /// A request in a worker's hands.
 #[derive(Debug)]
 pub(super) struct Held {
-    pub(super) slot: Slot,
+    /// None once it is known that the worker has started it, and another request needed the slot.
+    slot: Option<Slot>,
     pub(super) request: Request,
     pub(super) since: Instant,
     /// When it was first seen to run.
@@ -22,7 +23,17 @@ pub(super) struct Held {
 
 impl Held {
     pub(super) fn new(slot: Slot, request: Request, since: Instant) -> Self {
-        Self { slot, request, since, running_since: None, reported: false }
+        Self { slot: Some(slot), request, since, running_since: None, reported: false }
+    }
+
+    /// Whether the worker has begun to run it.
+    pub(super) fn is_started<P: Port>(&self, port: &P) -> bool {
+        self.slot.is_none_or(|slot| port.is_started(slot, &self.request))
+    }
+
+    /// Takes it back if it was not started; false when it was.
+    pub(super) fn take_back<P: Port>(&self, port: &P) -> bool {
+        self.slot.is_some_and(|slot| port.take_back(slot, &self.request))
     }
 }
 
@@ -39,7 +50,7 @@ pub(super) struct Worker<P> {
     pub(super) id: WorkerId,
     pub(super) pid: u32,
     pub(super) port: P,
-    /// In the order in which they were handed over; the first one runs.
+    /// In the order in which they were handed over; as many of the first as it has hands run.
     pub(super) held: SmallVec<[Held; 2]>,
     /// No more requests for this one: it was told to quit, or said that it leaves.
     pub(super) leaving: bool,
@@ -84,19 +95,6 @@ impl<P> Worker<P> {
         !self.leaving && !self.slow && (1..max_held).contains(&self.held.len())
     }
 
-    /// A slot that holds no request. The oldest one comes first: requests that were taken back again and again
-    /// must not come round to the slot of the one that runs meanwhile.
-    pub(super) fn free_slot(&mut self) -> Slot {
-        loop {
-            let slot = Slot::new(self.next_slot).expect("the number is wrapped below");
-            self.next_slot = (self.next_slot + 1) % N_SLOTS;
-            // It holds far fewer requests than there are slots.
-            if self.held.iter().all(|held| held.slot != slot) {
-                return slot;
-            }
-        }
-    }
-
     /// Whether it was ever given a request.
     pub(super) fn was_used(&self) -> bool {
         self.epoch != 0
@@ -105,5 +103,25 @@ impl<P> Worker<P> {
     pub(super) fn release(&mut self, position: usize) -> Held {
         self.epoch = self.epoch.wrapping_add(1);
         self.held.remove(position)
+    }
+}
+
+impl<P: Port> Worker<P> {
+    /// A slot that holds no request that was not started. The oldest one comes first: requests that were taken back
+    /// again and again must not come round to the slot of the one that runs meanwhile.
+    pub(super) fn free_slot(&mut self) -> Option<Slot> {
+        self.next_free_slot().or_else(|| {
+            let port = &self.port;
+            self.held.iter_mut().filter(|held| held.is_started(port)).for_each(|held| held.slot = None);
+            self.next_free_slot()
+        })
+    }
+
+    fn next_free_slot(&mut self) -> Option<Slot> {
+        let mut used = [false; N_SLOTS];
+        self.held.iter().filter_map(|held| held.slot).for_each(|slot| used[slot.index()] = true);
+        let number = (0..N_SLOTS).map(|n| (self.next_slot + n) % N_SLOTS).find(|&number| !used[number])?;
+        self.next_slot = (number + 1) % N_SLOTS;
+        Slot::new(number)
     }
 }

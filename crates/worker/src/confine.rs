@@ -29,7 +29,7 @@ pub(crate) fn after_loading(spec: &AppSpec, language: &Language) -> anyhow::Resu
 
 fn restrict_files(spec: &AppSpec, language: &Language, scratch: &[PathBuf]) -> anyhow::Result<()> {
     let Some(access) = &spec.isolation.filesystem else { return Ok(()) };
-    let own = spec.runtime.files().map(Path::to_owned);
+    let own = spec.runtime.files().into_iter().map(Path::to_owned);
     let readable: Vec<_> = dependencies::of(language).into_iter().chain(own).collect();
     let writable: Vec<_> = scratch.iter().cloned().chain(["/dev/null".into()]).collect();
     let reachable = Reachable {

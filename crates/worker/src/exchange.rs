@@ -28,6 +28,8 @@ enum Phase {
     HeadSent,
     /// The client has all of it.
     Ended,
+    /// The client has what there is of it, and there will be no more.
+    Aborted,
 }
 
 /// What the next frame of the response completes.
@@ -118,14 +120,18 @@ impl<'a> Running<'a> {
         if self.phase == Phase::Silent {
             self.respond(500, &[]);
         }
-        let ended = self.phase == Phase::Ended;
-        if ended || self.send(b"", Completes::Request(after)).is_err() {
-            // Nobody reads the response (any more), but the router wants to know that this worker is free.
-            let (kind, end) = if ended { (Kind::Finished, Flags::NONE) } else { (Kind::End, Flags::END) };
-            let frame = self.frame(kind).with_flags(end | after.flags()).with_aux(self.micros());
-            // Fails when there is no router.
-            let _ = self.inbox.send(frame, &[], Patience::Endless);
-        }
+        let (kind, end) = match self.phase {
+            Phase::Ended => (Kind::Finished, Flags::NONE),
+            Phase::Aborted => (Kind::Failed, Flags::END),
+            _ => match self.send(b"", Completes::Request(after)) {
+                Ok(_) => return,
+                // Nobody reads the response any more, but the router wants to know that this worker is free.
+                Err(ClientGone) => (Kind::End, Flags::END),
+            },
+        };
+        let frame = self.frame(kind).with_flags(end | after.flags()).with_aux(self.micros());
+        // Fails when there is no router.
+        let _ = self.inbox.send(frame, &[], Patience::Endless);
     }
 
     /// How long the request ran, in microseconds; zero while it does.
@@ -156,6 +162,11 @@ impl<'a> Running<'a> {
         self.out.clear();
         self.phase = if completes == Completes::Nothing { Phase::HeadSent } else { Phase::Ended };
         Ok(n_tail)
+    }
+
+    /// Nothing can be added to the response.
+    fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Ended | Phase::Aborted)
     }
 
     fn acknowledge_body(&mut self) -> Result<(), ClientGone> {
@@ -222,7 +233,7 @@ impl Exchange for Running<'_> {
 
     fn write(&mut self, mut bytes: &[u8]) -> Result<(), ClientGone> {
         self.respond(200, &[]);
-        if self.phase == Phase::Ended || self.bodiless {
+        if self.is_over() || self.bodiless {
             return Ok(());
         }
         while self.out.len() + bytes.len() > self.collect_at_most {
@@ -240,12 +251,24 @@ impl Exchange for Running<'_> {
         }
     }
 
+    fn collects(&self, n_bytes: usize) -> bool {
+        self.out.len() + n_bytes <= self.collect_at_most
+    }
+
     fn finish(&mut self) {
         self.respond(200, &[]);
-        if self.phase != Phase::Ended {
+        if !self.is_over() {
             // As in `flush`; `conclude` says the rest.
             let _ = self.send(b"", Completes::Response);
         }
+    }
+
+    fn abort(&mut self) {
+        if self.is_over() {
+            return;
+        }
+        self.flush();
+        self.phase = Phase::Aborted;
     }
 
     fn client_gone(&mut self) -> bool {

@@ -75,7 +75,7 @@ fn prototype(language: &Language) -> anyhow::Result<ExitCode> {
         Err(error) => return report(&link, &error),
     };
     let prototype = Prototype::start(link, n_lanes).context("report to the daemon")?;
-    match prototype.run().context("listen to the daemon")? {
+    match prototype.run(runtime.as_mut()).context("listen to the daemon")? {
         Ended::Stopped => Ok(ExitCode::SUCCESS),
         Ended::InWorker(place) => Ok(worker::run(*place, runtime.as_mut(), &spec)),
     }

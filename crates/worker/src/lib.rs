@@ -18,6 +18,7 @@ mod lifespan;
 mod log;
 mod prototype;
 mod runtime;
+mod starting;
 mod worker;
 mod yielding;
 

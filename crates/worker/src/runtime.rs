@@ -6,8 +6,31 @@ use corral_channel::message::RequestView;
 
 /// An interpreter with an application in it.
 pub trait Runtime {
-    /// Called once in each new worker, before its first request.
+    /// Called in the prototype before each fork.
+    fn before_fork(&mut self) {}
+
+    /// Called in the prototype after each fork, also when that failed.
+    fn after_fork(&mut self) {}
+
+    /// Called once in each new worker, before everything else.
     fn forked(&mut self) {}
+
+    /// Whether a worker has something to do before it takes requests. One that has is given none until
+    /// [`Runtime::start`] has ended, and its failure is reported; one that has not is used at once.
+    fn has_start(&self) -> bool {
+        false
+    }
+
+    /// Gets ready for requests in a new worker.
+    ///
+    /// # Errors
+    /// When the application cannot be used; the worker ends, and this is why.
+    fn start(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// Called once in a worker that leaves, after its last request.
+    fn end(&mut self) {}
 
     /// Answers one request. What is not answered when it returns is answered with 500.
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served;
@@ -27,8 +50,9 @@ pub enum Served {
 #[error("the client is gone")]
 pub struct ClientGone;
 
-/// The running request: its body, and the way of its response.
-pub trait Exchange {
+/// The running request: its body, and the way of its response. May be used by another thread while the one that
+/// serves waits for it.
+pub trait Exchange: Send {
     /// Reads some of the request's body; 0 is its end. Waits for the client if it has to.
     ///
     /// # Errors
@@ -48,8 +72,15 @@ pub trait Exchange {
     /// Sends what was collected. Without it, small pieces wait for more.
     fn flush(&mut self);
 
+    /// Whether `write` of so many bytes returns at once, because they are only collected.
+    fn collects(&self, n_bytes: usize) -> bool;
+
     /// Ends the response; the request goes on without a client, and the worker stays busy.
     fn finish(&mut self);
+
+    /// The response cannot be completed. The client gets what was written so far and sees that there
+    /// should be more; without a head, an error.
+    fn abort(&mut self);
 
     /// Whether nobody reads the response any more.
     fn client_gone(&mut self) -> bool;

@@ -16,10 +16,17 @@ use crate::prototype::Place;
 use crate::runtime::{Runtime, Served};
 
 /// Serves requests in a process that was just forked.
-pub(crate) fn run(place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -> ExitCode {
+pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -> ExitCode {
     // A title that could not be set costs nothing but a nicer `ps`.
     let _ = process::set_title(&format!("corral: \"{}\" worker", spec.name));
-    runtime.forked();
+    if let Err(error) = runtime.start() {
+        let reason = format!("{error:#}");
+        place.report.map_or_else(|| complain(&reason), |report| report.failed(&reason));
+        return ExitCode::FAILURE;
+    }
+    if let Some(report) = place.report.take() {
+        report.ready();
+    }
     let mut worker =
         Worker { inbox: Inbox::new(place), out: Vec::new(), n_left: lifespan::draw(&spec.limits) };
     while let Next::Serve(received) = worker.inbox.next() {
@@ -27,6 +34,7 @@ pub(crate) fn run(place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -> Ex
             break;
         }
     }
+    runtime.end();
     ExitCode::SUCCESS
 }
 

@@ -425,9 +425,10 @@ impl Exchange {
         self.shared.state.borrow().worker.is_none() && self.app.app.is_queued(self.app.lane, self.shared.id)
     }
 
-    /// Whether everything has arrived that the application has to say.
+    /// Whether everything has arrived that the application has to say, and it was a whole response.
     pub(crate) fn has_ended(&self) -> bool {
-        self.shared.state.borrow().ended
+        let state = self.shared.state.borrow();
+        state.ended && state.failure.is_none()
     }
 
     /// Bytes of the body that have arrived and were not taken yet.

@@ -30,7 +30,7 @@ fn channel_of_child_of(parent: Pid) -> (Router, Inbox) {
     let (end, memory) = WorkerEnd::create(&bell).unwrap();
     let (port, mut lanes) = WorkerPort::map(memory, bell.shape()).unwrap();
     let router = Router { port, lane: lanes.remove(0), n_requests: 0 };
-    (router, Inbox::new(Place { end, parent }))
+    (router, Inbox::new(Place { end, parent, report: None }))
 }
 
 impl Router {
@@ -129,6 +129,42 @@ fn short_responses_are_one_frame() {
             it.write(b"ab").unwrap();
         },
         &["Response 404 end done 2"],
+    );
+}
+
+#[test]
+fn what_is_aborted_is_failed_after_what_was_written() {
+    check("GET", |it| it.abort(), &["Failed end done"]);
+    check(
+        "GET",
+        |it| {
+            it.write(b"hello").unwrap();
+            it.abort();
+            it.write(b"more").unwrap();
+            it.finish();
+        },
+        &["Response 200 5", "Failed end done"],
+    );
+    check(
+        "GET",
+        |it| {
+            it.finish();
+            it.abort();
+        },
+        &["Response 200 end", "Finished done"],
+    );
+}
+
+#[test]
+fn little_is_collected_and_much_is_not() {
+    check(
+        "GET",
+        |it| {
+            assert!(it.collects(COLLECTED) && !it.collects(COLLECTED + 1));
+            it.respond(200, &[]);
+            assert!(it.collects(100) && !it.collects(COLLECTED));
+        },
+        &["Response 200 end done"],
     );
 }
 

@@ -1,0 +1,113 @@
+//! Workers between fork and readiness: what they say about it, through a pipe to their prototype.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use corral_ipc::message::WorkerId;
+use corral_sys::file;
+use corral_sys::signal::Pid;
+
+/// What the pipe says of a worker that is ready; everything else is why one is not.
+const READY: &[u8] = b"\0";
+
+/// Bytes of a reason that are read: a traceback fits, a flood does not.
+const LONGEST_REASON: u64 = 64 * 1024;
+
+/// A worker as its prototype sees it.
+#[derive(Debug)]
+pub(crate) struct Starting {
+    pub(crate) worker: WorkerId,
+    pub(crate) pid: Pid,
+    /// Of its channel.
+    pub(crate) memory: OwnedFd,
+    /// None once the worker has closed its end.
+    pipe: Option<File>,
+    said: Vec<u8>,
+}
+
+/// What a worker has said so far.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    Nothing,
+    Ready,
+    Failed(String),
+}
+
+/// The worker's end.
+#[derive(Debug)]
+pub(crate) struct Report(File);
+
+/// Both ends; each process drops the other's.
+pub(crate) fn pipe() -> io::Result<(OwnedFd, Report)> {
+    let (reader, writer) = file::nonblocking_reader_pipe()?;
+    Ok((reader, Report(writer.into())))
+}
+
+impl Starting {
+    pub(crate) fn new(worker: WorkerId, pid: Pid, memory: OwnedFd, pipe: OwnedFd) -> Self {
+        Self { worker, pid, memory, pipe: Some(pipe.into()), said: Vec::new() }
+    }
+
+    /// Readable when there is something new.
+    pub(crate) fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(AsFd::as_fd)
+    }
+
+    /// What it has said, without waiting for more.
+    pub(crate) fn word(&mut self) -> Word {
+        if let Some(pipe) = &self.pipe {
+            let room = LONGEST_REASON - self.said.len() as u64;
+            // A pipe without news says so by an error; what came before it is kept.
+            let is_open = pipe.take(room).read_to_end(&mut self.said).is_err();
+            self.pipe = self.pipe.take().filter(|_| is_open);
+        }
+        match &self.said[..] {
+            [] => Word::Nothing,
+            READY => Word::Ready,
+            reason => Word::Failed(String::from_utf8_lossy(reason).into_owned()),
+        }
+    }
+}
+
+impl Report {
+    /// The worker takes requests. Without a prototype nobody listens, and the worker finds that out by itself.
+    pub(crate) fn ready(mut self) {
+        let _ = self.0.write_all(READY);
+    }
+
+    /// The worker is about to end.
+    pub(crate) fn failed(mut self, reason: &str) {
+        let _ = self.0.write_all(reason.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn starting() -> (Starting, Report) {
+        let (reader, report) = pipe().unwrap();
+        let memory = File::open("/dev/null").unwrap().into();
+        let pid = rustix::process::getpid();
+        (Starting::new(WorkerId(1), pid, memory, reader), report)
+    }
+
+    #[test]
+    fn a_worker_says_one_thing() {
+        let (mut silent, report) = starting();
+        assert_eq!(silent.word(), Word::Nothing);
+        assert!(silent.pipe().is_some());
+        drop(report);
+        assert_eq!(silent.word(), Word::Nothing);
+        assert!(silent.pipe().is_none(), "nothing will come any more");
+
+        let (mut good, report) = starting();
+        report.ready();
+        assert_eq!((good.word(), good.word()), (Word::Ready, Word::Ready));
+
+        let (mut bad, report) = starting();
+        report.failed("no module");
+        assert_eq!(bad.word(), Word::Failed("no module".into()));
+    }
+}

@@ -10,8 +10,11 @@ CHAOS_CLIENTS ?= 10000
 SOAK_SECONDS ?= 1200
 LAB = python3 -m lab
 
-# corral-php is built where PHP's headers are; everything else needs no PHP.
-packages = -p corral $(if $(PHP_CONFIG),-p corral-php)
+PYTHON := $(shell scripts/find-python)
+export PYO3_PYTHON := $(or $(PYTHON),$(PYO3_PYTHON))
+
+# The host of a language is built where that language can be built against; everything else needs none of them.
+packages = -p corral $(if $(PHP_CONFIG),-p corral-php) $(if $(PYTHON),-p corral-python)
 
 .PHONY: help setup build run test changes chaos soak bench bench-quick fuzz
 
@@ -21,8 +24,10 @@ help: ## List these commands
 setup: ## Install what the build needs (Debian 12; root or sudo)
 	scripts/setup
 
-build: ## Build the release executables: target/release/corral, target/release/corral-php
+build: ## Build the release executables: corral, corral-php and corral-python in target/release
 	cargo build --release $(packages)
+	$(if $(PHP_CONFIG),,@echo "left out: corral-php, as there is no php-config (Debian: php8.2-dev libphp8.2-embed)")
+	$(if $(PYTHON),,@echo "left out: corral-python, as there is no Python with a shared library and headers (Debian: python3-dev)")
 
 # In a new make, because the setup may have brought php-config.
 run: setup ## Build, then serve examples/welcome at http://127.0.0.1:8080

@@ -3,6 +3,7 @@
 
 mod assets;
 mod isolation;
+mod python;
 mod restart;
 
 use std::num::{NonZeroU32, NonZeroU64};
@@ -15,6 +16,7 @@ pub use self::assets::{Asset, AssetKind, AssetNames, Assets};
 pub use self::isolation::{
     Automount, Cgroup, CgroupLimits, FilesystemAccess, IdRange, Isolation, Namespaces, SeccompProfile,
 };
+pub use self::python::{PythonProtocol, PythonSpec, PythonTarget};
 pub use self::restart::{Restart, RestartMode};
 use crate::address::ListenAddress;
 use crate::settings::LogSettings;
@@ -144,6 +146,8 @@ impl MemoryBounds {
 pub enum RuntimeSpec {
     /// `type: "php"`.
     Php(PhpSpec),
+    /// `type: "python"`.
+    Python(PythonSpec),
     /// Nothing that can be started, and why: part of a stored document that is used as far as it goes.
     Unusable(String),
 }
@@ -172,21 +176,27 @@ impl RuntimeSpec {
     }
 
     /// Names of the targets in the order of the document; a request names one by its index.
-    pub fn target_names(&self) -> impl Iterator<Item = &str> {
-        let targets = match self {
-            Self::Php(php) => &php.targets[..],
-            Self::Unusable(_) => &[],
-        };
-        targets.iter().map(|target| target.name.as_str())
+    #[must_use]
+    pub fn target_names(&self) -> Vec<&str> {
+        match self {
+            Self::Php(php) => php.targets.iter().map(|target| target.name.as_str()).collect(),
+            Self::Python(python) => python.targets.iter().map(|target| target.name.as_str()).collect(),
+            Self::Unusable(_) => Vec::new(),
+        }
     }
 
     /// Files and folders that the application consists of.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
-        let (targets, ini_file) = match self {
-            Self::Php(php) => (&php.targets[..], php.ini_file.as_deref()),
-            Self::Unusable(_) => (&[][..], None),
-        };
-        targets.iter().map(|target| target.root.as_path()).chain(ini_file)
+    #[must_use]
+    pub fn files(&self) -> Vec<&Path> {
+        match self {
+            Self::Php(php) => {
+                php.targets.iter().map(|target| &*target.root).chain(php.ini_file.as_deref()).collect()
+            }
+            Self::Python(python) => {
+                python.path.iter().map(|path| &**path).chain(python.home.as_deref()).collect()
+            }
+            Self::Unusable(_) => Vec::new(),
+        }
     }
 }
 

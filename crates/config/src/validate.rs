@@ -16,6 +16,7 @@ mod listeners;
 mod names;
 mod php;
 mod proxy;
+mod python;
 mod restart;
 mod routes;
 mod scalars;
@@ -23,6 +24,7 @@ mod schema;
 mod settings;
 mod share;
 mod strings;
+mod targets;
 mod tls;
 mod upstreams;
 

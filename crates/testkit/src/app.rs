@@ -47,3 +47,37 @@ impl PhpApp {
         self
     }
 }
+
+/// A Python application named `python`.
+#[derive(Debug, Clone)]
+pub struct PythonApp {
+    pub(crate) value: Value,
+}
+
+/// Runs `application` of the site's `app.py` with one process.
+#[must_use]
+pub fn python_app(site: &Site) -> PythonApp {
+    PythonApp { value: json!({ "type": "python", "path": site.root(), "module": "app" }) }
+}
+
+impl PythonApp {
+    /// Any option.
+    #[must_use]
+    pub fn with(mut self, option: &str, value: Value) -> Self {
+        self.value[option] = value;
+        self
+    }
+
+    /// As in the configuration.
+    #[must_use]
+    pub fn value(self) -> Value {
+        self.value
+    }
+
+    /// Without an option.
+    #[must_use]
+    pub fn without(mut self, option: &str) -> Self {
+        self.value.as_object_mut().expect("it is an object").remove(option);
+        self
+    }
+}

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::address::Address;
-use crate::app::PhpApp;
+use crate::app::{PhpApp, PythonApp};
 use crate::client::{Client, Request};
 use crate::control::ControlClient;
 use crate::executables::executables;
@@ -73,6 +73,13 @@ impl Builder {
     #[must_use]
     pub fn application(mut self, app: PhpApp) -> Self {
         self.config["applications"]["php"] = app.value;
+        self
+    }
+
+    /// The application `python`.
+    #[must_use]
+    pub fn python(mut self, app: PythonApp) -> Self {
+        self.config["applications"]["python"] = app.value;
         self
     }
 

@@ -20,7 +20,11 @@ pub fn executables() -> &'static Executables {
     FOUND.get_or_init(|| {
         let dir = std::env::var_os("CORRAL_BIN_DIR").map_or_else(build, PathBuf::from);
         let corral = dir.join("corral");
-        assert!(corral.exists(), "{} is missing: cargo build -p corral -p corral-php", corral.display());
+        assert!(
+            corral.exists(),
+            "{} is missing: cargo build -p corral -p corral-php -p corral-python",
+            corral.display()
+        );
         Executables { dir, corral }
     })
 }
@@ -34,7 +38,8 @@ fn build() -> PathBuf {
         Some(name) => name,
     };
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "-p", "corral", "-p", "corral-php", "--profile", profile, "--target-dir"])
+        .args(["build", "--quiet", "-p", "corral", "-p", "corral-php", "-p", "corral-python"])
+        .args(["--profile", profile, "--target-dir"])
         .arg(dir.parent().expect("the profile's folder lies in the target folder"))
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
         .status()

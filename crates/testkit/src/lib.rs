@@ -35,7 +35,7 @@ mod tls;
 mod wait;
 
 pub use address::{Address, port_of_all_addresses};
-pub use app::{PhpApp, php_app};
+pub use app::{PhpApp, PythonApp, php_app, python_app};
 pub use browser::{Browser, Part};
 pub use client::{Client, Request};
 pub use control::{ControlClient, ControlReply};

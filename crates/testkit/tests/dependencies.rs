@@ -20,6 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("corral-php", &["corral-channel", "corral-config", "corral-worker"]),
+    ("corral-python", &["corral-channel", "corral-config", "corral-worker"]),
     (
         "corral-router",
         &["corral-channel", "corral-config", "corral-http", "corral-ipc", "corral-script", "corral-sys"],

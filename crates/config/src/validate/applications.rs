@@ -6,6 +6,7 @@ use super::context::Context;
 use super::isolation;
 use super::limits::{self, LIMITS, PROCESSES};
 use super::php::{self, PhpDraft};
+use super::python::{self, PythonDraft};
 use super::restart;
 use super::scalars::count;
 use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING};
@@ -63,8 +64,16 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
     };
     let module = cx.at(b"type", |cx| find_module(cx, app_type))?;
     let mut draft = AppDraft::default();
-    schema::read_object(cx, members, &[COMMON, php::PHP], &mut draft);
-    let runtime = php::finish(cx, members, std::mem::take(&mut draft.php))?;
+    let runtime = match split_type(&app_type.to_string_lossy()).0 {
+        "python" => {
+            schema::read_object(cx, members, &[COMMON, python::PYTHON], &mut draft);
+            python::finish(cx, members, std::mem::take(&mut draft.python))
+        }
+        _ => {
+            schema::read_object(cx, members, &[COMMON, php::PHP], &mut draft);
+            php::finish(cx, members, std::mem::take(&mut draft.php))
+        }
+    }?;
     Some(specification(text, module, draft, runtime))
 }
 
@@ -100,6 +109,7 @@ pub(super) struct AppDraft {
     limits: Limits,
     restart: Restart,
     pub(super) php: PhpDraft,
+    pub(super) python: PythonDraft,
 }
 
 const COMMON: &[Member<AppDraft>] = &[
@@ -185,7 +195,7 @@ fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
         return None;
     }
     let found = match &cx.known.modules {
-        None if language == "php" => Some(PathBuf::new()),
+        None if matches!(language, "php" | "python") => Some(PathBuf::new()),
         None => None,
         Some(modules) => best_module(modules, language, version).map(|module| module.path.clone()),
     };
@@ -233,7 +243,7 @@ fn version_parts(version: &str) -> Vec<u64> {
 }
 
 /// Types of the contract that have no runtime yet.
-const NOT_YET: &[&str] = &["external", "go", "java", "perl", "python", "ruby", "wasm", "wasm-wasi-component"];
+const NOT_YET: &[&str] = &["external", "go", "java", "perl", "ruby", "wasm", "wasm-wasi-component"];
 
 #[cfg(test)]
 mod tests {

@@ -198,6 +198,8 @@ mod tests {
         check("applications.*.processes", r#"["integer","string","object"]"#);
         check("applications.*.processes.max", r#""integer""#);
         check("applications.*.targets.*.root", r#""string""#);
+        check("applications.*.targets.*.factory", r#""boolean""#);
+        check("applications.*.path", r#"["string","array"]"#);
         check("settings.http.static.mime_types", r#""object""#);
         check("access_log.path", r#""string""#);
     }
@@ -205,8 +207,10 @@ mod tests {
     #[test]
     fn required_members_are_told_and_others_refused() {
         let schema = configuration_schema();
-        let target = at(&schema, "applications.*.targets.*").unwrap();
-        assert_eq!(target.member("required"), Some(&Value::Array(vec![Value::from("root")])));
+        let tls = at(&schema, "listeners.*.tls").unwrap();
+        assert_eq!(tls.member("required"), Some(&Value::Array(vec![Value::from("certificate")])));
+        // A target of PHP needs a root, one of Python a module.
+        assert_eq!(at(&schema, "applications.*.targets.*").unwrap().member("required"), None);
         assert_eq!(schema.member("additionalProperties"), Some(&Value::Bool(false)));
     }
 }

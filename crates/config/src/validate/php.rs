@@ -6,6 +6,7 @@ use super::applications::AppDraft;
 use super::context::Context;
 use super::schema::{self, Field, Member, OBJECT, STRING};
 use super::strings::{member_name, name, path, text};
+use super::targets;
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{PhpSpec, PhpTarget, RuntimeSpec};
 
@@ -38,7 +39,9 @@ pub(super) const PHP: &[Member<AppDraft>] = &[
         draft.php.target.script = path(cx, field);
     }),
     Member::optional("index", STRING, |cx, field, draft| draft.php.target.index = text(cx, field)),
-    Member::optional("targets", OBJECT, |cx, field, draft| draft.php.targets = read_targets(cx, field)),
+    Member::optional("targets", OBJECT, |cx, field, draft| {
+        draft.php.targets = targets::read(cx, field, read_target);
+    }),
     Member::optional("options", OBJECT, |cx, field, draft| {
         schema::read_nested(cx, field, &[OPTIONS], &mut draft.php.options);
     }),
@@ -46,14 +49,7 @@ pub(super) const PHP: &[Member<AppDraft>] = &[
 
 /// Checks what concerns several members, and makes the specification.
 pub(super) fn finish(cx: &mut Context<'_>, members: &Object, draft: PhpDraft) -> Option<RuntimeSpec> {
-    let targets = if members.contains_key(b"targets".as_slice()) {
-        for twin in ["root", "script", "index"] {
-            if members.contains_key(twin.as_bytes()) {
-                let detail =
-                    format!("The \"{twin}\" option is mutually exclusive with the \"targets\" object.");
-                cx.at(twin.as_bytes(), |cx| cx.problem(detail));
-            }
-        }
+    let targets = if targets::are_given(cx, members, &["root", "script", "index"]) {
         draft.targets
     } else {
         if !members.contains_key(b"root".as_slice()) {
@@ -70,28 +66,10 @@ fn target(name: String, draft: TargetDraft) -> Option<PhpTarget> {
     Some(PhpTarget { name, root: draft.root?, script: draft.script, index })
 }
 
-fn read_targets(cx: &mut Context<'_>, field: Field<'_>) -> Vec<PhpTarget> {
-    let n_targets = field.value.as_object().map_or(0, Object::len);
-    if n_targets > MAX_TARGETS {
-        cx.problem(format!("The \"targets\" object must not contain more than {MAX_TARGETS} members."));
-    } else if n_targets == 0 {
-        cx.problem("The \"targets\" object must contain at least one member.");
-    }
-    let members = field.value.as_object().into_iter().flatten();
-    members.filter_map(|(name, value)| cx.at(name, |cx| read_target(cx, name, value))).collect()
-}
-
-fn read_target(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<PhpTarget> {
-    if name.is_empty() {
-        cx.problem("The target name must not be empty.");
-    }
-    let Some(members) = value.as_object() else {
-        cx.problem(format!("The \"{name}\" target must be an object."));
-        return None;
-    };
+fn read_target(cx: &mut Context<'_>, name: String, members: &Object) -> Option<PhpTarget> {
     let mut draft = TargetDraft::default();
     schema::read_object(cx, members, &[TARGET], &mut draft);
-    target(member_name(cx, name)?, draft)
+    target(name, draft)
 }
 
 const TARGET: &[Member<TargetDraft>] = &[
@@ -135,5 +113,4 @@ fn sapi_name(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
     Some(text)
 }
 
-const MAX_TARGETS: usize = 254;
 const MAX_SAPI_NAME: usize = 32;

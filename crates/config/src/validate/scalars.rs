@@ -1,6 +1,6 @@
 //! Checks of single numbers and booleans that many options share.
 
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -63,3 +63,20 @@ pub(super) fn size(cx: &mut Context<'_>, field: Field<'_>, range: RangeInclusive
     let number = integer(cx, field, range)?;
     usize::try_from(number).ok()
 }
+
+/// Bytes of a thread's stack, in the words of Unit.
+pub(super) fn thread_stack_size(cx: &mut Context<'_>, field: Field<'_>) -> Option<NonZeroUsize> {
+    let name = field.name;
+    let size = integer(cx, field, LEAST_THREAD_STACK..=i64::MAX)?;
+    if size % PAGE != 0 {
+        cx.problem(format!("The \"{name}\" number must be a multiple of the system page size ({PAGE})."));
+        return None;
+    }
+    usize::try_from(size).ok().and_then(NonZeroUsize::new)
+}
+
+/// `PTHREAD_STACK_MIN` of the platforms that Corral is built for.
+const LEAST_THREAD_STACK: i64 = if cfg!(target_arch = "aarch64") { 131_072 } else { 16_384 };
+
+/// Every page of a platform with larger ones is a multiple of this, and the system rounds up.
+const PAGE: i64 = 4096;

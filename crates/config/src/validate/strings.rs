@@ -64,6 +64,22 @@ pub(super) fn absolute_paths(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Path
     paths
 }
 
+/// An array of strings, each of which `read` takes.
+pub(super) fn string_array<T>(
+    cx: &mut Context<'_>,
+    field: Field<'_>,
+    read: fn(&mut Context<'_>, Field<'_>) -> Option<T>,
+) -> Vec<T> {
+    let mut elements = Vec::new();
+    for (idx, value) in field.value.as_array().into_iter().flatten().enumerate() {
+        cx.at_index(idx, |cx| match value {
+            Value::String(_) => elements.extend(read(cx, Field { value, ..field })),
+            _ => cx.problem(format!("The \"{}\" array must contain only string values.", field.name)),
+        });
+    }
+    elements
+}
+
 /// A string that may contain variables or be JavaScript.
 pub(super) fn template(cx: &mut Context<'_>, field: Field<'_>) -> Option<Template> {
     parse_template(cx, field.name, field.value.as_bytes()?)

@@ -6,6 +6,7 @@ mod isolation;
 mod listeners;
 mod observe;
 mod problems;
+mod python;
 mod share;
 mod upstreams;
 
@@ -18,15 +19,16 @@ use crate::route::{ActionKind, Destination};
 use crate::{Config, Stage};
 
 fn known() -> Known {
-    Known::modules(vec![KnownModule {
-        language: "php".to_owned(),
-        version: "8.2.30".to_owned(),
-        path: "/opt/corral-php".into(),
-    }])
-    .with_certificates(vec!["a".to_owned(), "b".to_owned()])
-    .with_scripts(vec!["http".to_owned(), "other".to_owned()], |source| {
-        if source.contains("wrong") { Err("SyntaxError: wrong".to_owned()) } else { Ok(()) }
-    })
+    let module = |language: &str, version: &str| KnownModule {
+        language: language.to_owned(),
+        version: version.to_owned(),
+        path: format!("/opt/corral-{language}").into(),
+    };
+    Known::modules(vec![module("php", "8.2.30"), module("python", "3.11.2")])
+        .with_certificates(vec!["a".to_owned(), "b".to_owned()])
+        .with_scripts(vec!["http".to_owned(), "other".to_owned()], |source| {
+            if source.contains("wrong") { Err("SyntaxError: wrong".to_owned()) } else { Ok(()) }
+        })
 }
 
 /// The configuration of a document that is right.

@@ -169,7 +169,7 @@ mod tests {
             ActionKind::Return(answer) => answer.status.to_string(),
             ActionKind::Pass(Destination::Application { app, target }) => {
                 let spec = &config.applications[*app];
-                spec.runtime.target_names().nth(usize::from(*target)).unwrap().to_owned()
+                spec.runtime.target_names()[usize::from(*target)].to_owned()
             }
             ActionKind::Share(share) => {
                 let mut file = Vec::new();

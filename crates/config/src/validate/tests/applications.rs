@@ -127,7 +127,7 @@ fn targets_keep_their_order() {
             "z": {"root": "/z"}, "b": {"root": "/b", "script": "s.php", "index": "i"}}}}}"#,
     );
     let spec = config.applications.remove(0);
-    assert_eq!(spec.runtime.target_names().collect::<Vec<_>>(), ["z", "b"]);
+    assert_eq!(spec.runtime.target_names(), ["z", "b"]);
     assert_eq!(php(spec).targets[1].index, "i");
 }
 
@@ -140,8 +140,8 @@ fn the_type_decides_what_runs() {
     check(r#"{"type": "php 7"}"#, &[("/type", missing)]);
     let unknown = "The module to run \"cobol\" is not found among the available application modules.";
     check(r#"{"type": "cobol", "nonsense": 1}"#, &[("/type", unknown)]);
-    let later = "The \"python\" application type is not supported by this version of Corral yet.";
-    check(r#"{"type": "python 3.11", "module": "wsgi"}"#, &[("/type", later)]);
+    let later = "The \"ruby\" application type is not supported by this version of Corral yet.";
+    check(r#"{"type": "ruby 3.1", "script": "config.ru"}"#, &[("/type", later)]);
 }
 
 #[test]

@@ -1,0 +1,48 @@
+//! Options of a Python application.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// What a Python application consists of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PythonSpec {
+    /// At least one; the first is meant when none is named. A document without `targets` has one
+    /// with an empty name.
+    pub targets: Vec<PythonTarget>,
+    /// A virtual environment, or where the standard library is.
+    pub home: Option<PathBuf>,
+    /// Searched for modules before everything else, in this order.
+    pub path: Vec<PathBuf>,
+    /// What the callables speak; `None` means that they tell by themselves.
+    pub protocol: Option<PythonProtocol>,
+    /// Requests that one process runs at the same time.
+    pub threads: NonZeroU32,
+    /// Bytes of stack of each thread; `None` leaves it to the system.
+    pub thread_stack_size: Option<NonZeroUsize>,
+}
+
+/// One entry point of a Python application.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PythonTarget {
+    /// Name under `targets`, empty for the only one.
+    pub name: String,
+    /// The module to import.
+    pub module: String,
+    /// What is called, by its name in the module.
+    pub callable: String,
+    /// The callable makes the application rather than being it.
+    pub factory: bool,
+    /// What the application's paths begin with: a slash at its start, none at its end.
+    pub prefix: Option<String>,
+}
+
+/// The interface between server and application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PythonProtocol {
+    /// PEP 3333.
+    Wsgi,
+    /// ASGI 3.
+    Asgi,
+}

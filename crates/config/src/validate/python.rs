@@ -1,0 +1,118 @@
+//! The options of Python applications (UNIT-COMPAT 22.2).
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+
+use super::applications::AppDraft;
+use super::context::Context;
+use super::scalars::{count, thread_stack_size};
+use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
+use super::strings::{name, path, string_array};
+use super::targets;
+use crate::json::{Object, Value};
+use crate::plan::{PythonProtocol, PythonSpec, PythonTarget, RuntimeSpec};
+
+/// What the members that concern Python say so far.
+#[derive(Default)]
+pub(super) struct PythonDraft {
+    target: TargetDraft,
+    targets: Vec<PythonTarget>,
+    home: Option<PathBuf>,
+    path: Vec<PathBuf>,
+    protocol: Option<PythonProtocol>,
+    threads: Option<NonZeroU32>,
+    thread_stack_size: Option<NonZeroUsize>,
+}
+
+#[derive(Default)]
+struct TargetDraft {
+    module: Option<String>,
+    callable: Option<String>,
+    factory: bool,
+    prefix: Option<String>,
+}
+
+pub(super) const PYTHON: &[Member<AppDraft>] = &[
+    Member::optional("module", STRING, |cx, field, draft| draft.python.target.module = name(cx, field)),
+    Member::optional("callable", STRING, |cx, field, draft| draft.python.target.callable = name(cx, field)),
+    Member::optional("factory", BOOL, |_, field, draft| draft.python.target.factory = is_true(field)),
+    Member::optional("prefix", STRING, |cx, field, draft| draft.python.target.prefix = prefix(cx, field)),
+    Member::optional("targets", OBJECT, |cx, field, draft| {
+        draft.python.targets = targets::read(cx, field, read_target);
+    }),
+    Member::optional("home", STRING, |cx, field, draft| draft.python.home = path(cx, field)),
+    Member::optional("path", STRING.or(ARRAY), |cx, field, draft| draft.python.path = paths(cx, field)),
+    Member::optional("protocol", STRING, |cx, field, draft| draft.python.protocol = protocol(cx, field)),
+    Member::optional("threads", INTEGER, |cx, field, draft| draft.python.threads = count(cx, field)),
+    Member::optional("thread_stack_size", INTEGER, |cx, field, draft| {
+        draft.python.thread_stack_size = thread_stack_size(cx, field);
+    }),
+];
+
+const TARGET: &[Member<TargetDraft>] = &[
+    Member::required("module", STRING, |cx, field, draft| draft.module = name(cx, field)),
+    Member::optional("callable", STRING, |cx, field, draft| draft.callable = name(cx, field)),
+    Member::optional("factory", BOOL, |_, field, draft| draft.factory = is_true(field)),
+    Member::optional("prefix", STRING, |cx, field, draft| draft.prefix = prefix(cx, field)),
+];
+
+/// Checks what concerns several members, and makes the specification.
+pub(super) fn finish(cx: &mut Context<'_>, members: &Object, draft: PythonDraft) -> Option<RuntimeSpec> {
+    let targets = if targets::are_given(cx, members, &["module", "callable", "factory", "prefix"]) {
+        draft.targets
+    } else {
+        if !members.contains_key(b"module".as_slice()) {
+            cx.problem("Required parameter \"module\" is missing.");
+        }
+        vec![target(String::new(), draft.target)?]
+    };
+    Some(RuntimeSpec::Python(PythonSpec {
+        targets,
+        home: draft.home,
+        path: draft.path,
+        protocol: draft.protocol,
+        threads: draft.threads.unwrap_or(NonZeroU32::MIN),
+        thread_stack_size: draft.thread_stack_size,
+    }))
+}
+
+fn read_target(cx: &mut Context<'_>, name: String, members: &Object) -> Option<PythonTarget> {
+    let mut draft = TargetDraft::default();
+    schema::read_object(cx, members, &[TARGET], &mut draft);
+    target(name, draft)
+}
+
+fn target(name: String, draft: TargetDraft) -> Option<PythonTarget> {
+    let callable = draft.callable.unwrap_or_else(|| "application".to_owned());
+    Some(PythonTarget { name, module: draft.module?, callable, factory: draft.factory, prefix: draft.prefix })
+}
+
+fn is_true(field: Field<'_>) -> bool {
+    *field.value == Value::Bool(true)
+}
+
+/// Without the slashes at its end: `/app/` is the prefix of `/app` too. Nothing but slashes is none.
+fn prefix(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
+    let text = super::strings::text(cx, field)?;
+    if !text.starts_with('/') {
+        cx.problem("The \"prefix\" must be a string beginning with \"/\".");
+    }
+    let prefix = text.trim_end_matches('/');
+    (!prefix.is_empty()).then(|| prefix.to_owned())
+}
+
+fn paths(cx: &mut Context<'_>, field: Field<'_>) -> Vec<PathBuf> {
+    match field.value {
+        Value::Array(_) => string_array(cx, field, path),
+        _ => path(cx, field).into_iter().collect(),
+    }
+}
+
+fn protocol(cx: &mut Context<'_>, field: Field<'_>) -> Option<PythonProtocol> {
+    match &**field.value.as_bytes()? {
+        b"wsgi" => return Some(PythonProtocol::Wsgi),
+        b"asgi" => return Some(PythonProtocol::Asgi),
+        _ => cx.problem("The \"protocol\" can either be \"wsgi\" or \"asgi\"."),
+    }
+    None
+}

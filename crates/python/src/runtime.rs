@@ -1,0 +1,85 @@
+//! The Python runtime: one request at a time.
+
+use std::sync::Arc;
+
+use anyhow::bail;
+use corral_channel::message::RequestView;
+use corral_config::plan::{AppSpec, PythonProtocol, PythonSpec, RuntimeSpec};
+use corral_worker::{Exchange, Runtime, Served};
+use pyo3::prelude::*;
+
+use crate::application::Application;
+use crate::errors;
+use crate::interpreter::Interpreter;
+use crate::wsgi::{Call, Wsgi};
+
+/// Python, with the application in a worker. What holds objects comes before the interpreter.
+pub(crate) struct PythonRuntime {
+    wsgi: Option<Wsgi>,
+    python: PythonSpec,
+    interpreter: Interpreter,
+}
+
+impl PythonRuntime {
+    /// Starts Python for an application.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub(crate) fn load(spec: &AppSpec) -> anyhow::Result<Box<dyn Runtime>> {
+        let RuntimeSpec::Python(python) = &spec.runtime else { bail!("this is no application of Python") };
+        let interpreter = Interpreter::start(spec, python)?;
+        Ok(Box::new(Self { wsgi: None, python: python.clone(), interpreter }))
+    }
+}
+
+impl Runtime for PythonRuntime {
+    fn before_fork(&mut self) {
+        self.interpreter.before_fork();
+    }
+
+    fn after_fork(&mut self) {
+        self.interpreter.after_fork();
+    }
+
+    fn forked(&mut self) {
+        self.interpreter.forked();
+    }
+
+    fn has_start(&self) -> bool {
+        true
+    }
+
+    fn start(&mut self) -> anyhow::Result<()> {
+        let wsgi = Python::attach(|py| {
+            let application =
+                Application::import(py, &self.python).map_err(|error| errors::describe(py, &error))?;
+            match application.protocol {
+                PythonProtocol::Wsgi => Wsgi::new(py, application.targets, self.python.threads)
+                    .map_err(|error| errors::describe(py, &error)),
+                PythonProtocol::Asgi => {
+                    bail!("ASGI applications are not supported by this version of Corral yet")
+                }
+            }
+        })?;
+        self.wsgi = Some(wsgi);
+        Ok(())
+    }
+
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+        let target = usize::from(request.head.app_target);
+        let Some((wsgi, target)) = self.wsgi.as_ref().and_then(|wsgi| Some((wsgi, wsgi.target(target)?)))
+        else {
+            exchange.respond(404, &[]);
+            return Served::Done;
+        };
+        let call = Arc::new(Call::new(request));
+        // SAFETY: the loan is dropped at the end of this function, and `exchange` is not used before.
+        let _loan = unsafe { call.lease.lend(exchange) };
+        Python::attach(|py| wsgi.answer(py, target, request, &call))
+    }
+
+    fn end(&mut self) {
+        self.wsgi = None;
+        self.interpreter.end();
+    }
+}

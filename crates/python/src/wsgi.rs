@@ -1,0 +1,125 @@
+//! WSGI, by PEP 3333.
+
+mod environ;
+mod file_wrapper;
+mod input;
+mod response;
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use corral_channel::message::RequestView;
+use corral_worker::{Served, complain};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+
+use self::environ::Environ;
+use self::file_wrapper::FileWrapper;
+pub(crate) use self::response::Call;
+use self::response::{StartResponse, Stop};
+use crate::application::Target;
+use crate::errors;
+
+/// The application, and what its requests have in common.
+pub(crate) struct Wsgi {
+    targets: Vec<Target>,
+    environ: Environ,
+}
+
+impl Wsgi {
+    pub(crate) fn new(py: Python<'_>, targets: Vec<Target>, threads: NonZeroU32) -> PyResult<Self> {
+        Ok(Self { targets, environ: Environ::new(py, threads.get() > 1)? })
+    }
+
+    pub(crate) fn target(&self, idx: usize) -> Option<&Target> {
+        self.targets.get(idx)
+    }
+
+    /// Answers a request, which is lent to `call`.
+    pub(crate) fn answer(
+        &self,
+        py: Python<'_>,
+        target: &Target,
+        request: &RequestView<'_>,
+        call: &Arc<Call>,
+    ) -> Served {
+        match self.run(py, target, request, call) {
+            Ok(()) | Err(Stop::ClientGone) => Served::Done,
+            Err(Stop::Raised(error)) => fail(py, request, call, &error),
+        }
+    }
+
+    fn run(
+        &self,
+        py: Python<'_>,
+        target: &Target,
+        request: &RequestView<'_>,
+        call: &Arc<Call>,
+    ) -> Result<(), Stop> {
+        let environ = self.environ.build(py, request, target, call)?;
+        let start_response = Bound::new(py, StartResponse(Arc::clone(call)))?;
+        let body = target.callable.bind(py).call1((environ, start_response))?;
+        let sent = send(py, call, &body);
+        // Whatever happened, and once the client has everything: what is closed may take its time.
+        let closed = match body.getattr_opt(pyo3::intern!(py, "close"))? {
+            Some(close) => {
+                let finished = if sent.is_ok() { call.finish(py) } else { Ok(()) };
+                close.call0()?;
+                finished
+            }
+            None => Ok(()),
+        };
+        sent.and(closed)?;
+        call.conclude(py)
+    }
+}
+
+/// Sends what the application has returned.
+fn send(py: Python<'_>, call: &Call, body: &Bound<'_, PyAny>) -> Result<(), Stop> {
+    if let Ok(list) = body.cast::<PyList>() {
+        return list.iter().try_for_each(|piece| call.write(py, bytes_of(&piece)?));
+    }
+    if let Ok(tuple) = body.cast::<PyTuple>() {
+        return tuple.iter_borrowed().try_for_each(|piece| call.write(py, bytes_of(&piece)?));
+    }
+    if let Ok(wrapper) = body.cast::<FileWrapper>()
+        && file_wrapper::send(py, call, wrapper)?
+    {
+        return Ok(());
+    }
+    if body.is_instance_of::<PyBytes>() || body.is_instance_of::<PyString>() {
+        let what = body.get_type();
+        return Err(
+            PyTypeError::new_err(format!("an application returns an iterable of bytes, not {what}")).into()
+        );
+    }
+    for piece in body.try_iter()? {
+        let piece = piece?;
+        let piece = bytes_of(&piece)?;
+        if !piece.is_empty() {
+            call.write(py, piece)?;
+            // Nobody knows when the next one comes.
+            call.flush(py)?;
+        }
+    }
+    Ok(())
+}
+
+fn bytes_of<'a>(piece: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
+    let bytes = piece.cast::<PyBytes>().map_err(|_| {
+        PyTypeError::new_err(format!("the body of a response consists of bytes, not of {}", piece.get_type()))
+    })?;
+    Ok(bytes.as_bytes())
+}
+
+/// The application has raised an exception.
+fn fail(py: Python<'_>, request: &RequestView<'_>, call: &Call, error: &PyErr) -> Served {
+    if !call.is_client_gone(py, error) {
+        let method = String::from_utf8_lossy(request.head.method);
+        let target = String::from_utf8_lossy(request.head.target);
+        complain(format_args!("{method} {target}: {}", errors::traceback(py, error)));
+    }
+    call.abort(py);
+    if errors::is_exit(py, error) { Served::Leave } else { Served::Done }
+}

@@ -1,0 +1,297 @@
+//! `start_response` and `write`: the head is kept until there is body, and the length that it promises is kept to.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use corral_channel::message::RequestView;
+use pyo3::exceptions::{
+    PyAssertionError, PyBrokenPipeError, PyOSError, PyRuntimeError, PyTypeError, PyValueError,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString, PyTuple};
+
+use crate::lease::Lease;
+
+/// One request, as the objects see it that the application gets.
+pub(crate) struct Call {
+    pub(crate) lease: Lease,
+    progress: Mutex<Progress>,
+    is_head: bool,
+}
+
+/// How far the response is. Only looked at for moments: no Python code runs while it is locked.
+enum Progress {
+    NotStarted,
+    /// May still be replaced.
+    Started(Head),
+    /// Bytes of body that the head promises and that were not written; `None` without a promise.
+    Sent {
+        left: Option<u64>,
+    },
+}
+
+/// Of a response.
+struct Head {
+    status: u16,
+    fields: Vec<(Vec<u8>, Vec<u8>)>,
+    content_length: Option<u64>,
+}
+
+/// Why a response is not completed.
+pub(super) enum Stop {
+    /// Nobody reads it any more.
+    ClientGone,
+    Raised(PyErr),
+}
+
+impl<E: Into<PyErr>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Raised(error.into())
+    }
+}
+
+impl Call {
+    pub(crate) fn new(request: &RequestView<'_>) -> Self {
+        Self {
+            lease: Lease::default(),
+            progress: Mutex::new(Progress::NotStarted),
+            is_head: request.head.method == b"HEAD",
+        }
+    }
+
+    /// Begins the response, or begins it anew if nothing of it was sent.
+    fn start(&self, head: Head, has_failed: bool) -> PyResult<()> {
+        let mut progress = self.progress();
+        match *progress {
+            Progress::Sent { .. } => {
+                Err(PyAssertionError::new_err("start_response() was called when the head was sent"))
+            }
+            Progress::Started(_) if !has_failed => Err(PyAssertionError::new_err(
+                "start_response() was called twice without the exception that makes it necessary",
+            )),
+            _ => {
+                *progress = Progress::Started(head);
+                Ok(())
+            }
+        }
+    }
+
+    fn is_head_sent(&self) -> bool {
+        matches!(*self.progress(), Progress::Sent { .. })
+    }
+
+    /// Adds to the body. What goes beyond the length in the head is left out, as the client would take it for the
+    /// next response.
+    pub(super) fn write(&self, py: Python<'_>, bytes: &[u8]) -> Result<(), Stop> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.send_head(py)?;
+        let bytes = self.take_of_promise(bytes);
+        let at_once = |exchange: &mut dyn corral_worker::Exchange| {
+            exchange.collects(bytes.len()).then(|| exchange.write(bytes))
+        };
+        let written = match self.lease.now(py, at_once) {
+            Some(None) => self.lease.wait(py, |exchange| exchange.write(bytes)),
+            Some(Some(written)) => Some(written),
+            None => None,
+        };
+        match written {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) => Err(Stop::ClientGone),
+            None => Err(ended().into()),
+        }
+    }
+
+    /// Whether more of the body is of use. The head is sent if it was not yet.
+    pub(super) fn wants_body(&self, py: Python<'_>) -> PyResult<bool> {
+        self.send_head(py)?;
+        Ok(!self.is_head && !self.is_complete())
+    }
+
+    /// Sends what was collected.
+    pub(super) fn flush(&self, py: Python<'_>) -> Result<(), Stop> {
+        if self.is_complete() {
+            return self.finish(py);
+        }
+        self.lease.wait(py, |exchange| exchange.flush()).ok_or_else(|| ended().into())
+    }
+
+    /// All of the body has been given: the client need not wait for what the application does now.
+    pub(super) fn finish(&self, py: Python<'_>) -> Result<(), Stop> {
+        self.send_head(py)?;
+        if !self.is_short() {
+            self.lease.wait(py, |exchange| exchange.finish());
+        }
+        Ok(())
+    }
+
+    /// Everything has run. Less than was promised is not taken for a response.
+    pub(super) fn conclude(&self, py: Python<'_>) -> Result<(), Stop> {
+        self.send_head(py)?;
+        if self.is_short() {
+            return Err(
+                PyValueError::new_err("the body of the response is shorter than its Content-Length").into()
+            );
+        }
+        Ok(())
+    }
+
+    /// The response cannot be completed: the client sees an error, or that the response is cut.
+    pub(super) fn abort(&self, py: Python<'_>) {
+        let is_head_sent = self.is_head_sent();
+        self.lease.wait(py, |exchange| {
+            if is_head_sent {
+                exchange.abort();
+            } else {
+                exchange.respond(500, &[]);
+            }
+        });
+    }
+
+    /// Whether this exception is only the word that the client is gone.
+    pub(super) fn is_client_gone(&self, py: Python<'_>, error: &PyErr) -> bool {
+        error.is_instance_of::<PyOSError>(py)
+            && self.lease.now(py, |exchange| exchange.client_gone()).unwrap_or(false)
+    }
+
+    fn send_head(&self, py: Python<'_>) -> PyResult<()> {
+        let mut progress = self.progress();
+        if matches!(*progress, Progress::Sent { .. }) {
+            return Ok(());
+        }
+        let Progress::Started(head) = std::mem::replace(&mut *progress, Progress::NotStarted) else {
+            return Err(PyRuntimeError::new_err("the application did not call start_response()"));
+        };
+        let is_bodiless = self.is_head || matches!(head.status, 204 | 304);
+        *progress = Progress::Sent { left: head.content_length.filter(|_| !is_bodiless) };
+        drop(progress);
+        let sent = self.lease.now(py, |exchange| {
+            let fields: Vec<(&[u8], &[u8])> =
+                head.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+            exchange.respond(head.status, &fields);
+        });
+        sent.ok_or_else(ended)
+    }
+
+    fn take_of_promise<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        let Progress::Sent { left: Some(left) } = &mut *self.progress() else { return bytes };
+        let n = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+        *left -= n as u64;
+        &bytes[..n]
+    }
+
+    /// Whether the client knows that it has everything.
+    fn is_complete(&self) -> bool {
+        matches!(*self.progress(), Progress::Sent { left: Some(0) })
+    }
+
+    fn is_short(&self) -> bool {
+        matches!(*self.progress(), Progress::Sent { left: Some(1..) })
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn ended() -> PyErr {
+    PyRuntimeError::new_err("the request has ended")
+}
+
+/// What an application is called with.
+#[pyclass(frozen, module = "corral")]
+pub(super) struct StartResponse(pub(super) Arc<Call>);
+
+#[pymethods]
+impl StartResponse {
+    #[pyo3(signature = (status, headers, exc_info = None))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        status: &Bound<'py, PyAny>,
+        headers: &Bound<'py, PyAny>,
+        exc_info: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Write>> {
+        let exc_info = exc_info.filter(|exc_info| !exc_info.is_none());
+        if let Some(exc_info) = &exc_info
+            && self.0.is_head_sent()
+        {
+            return Err(PyErr::from_value(exc_info.get_item(1)?));
+        }
+        self.0.start(Head::read(status, headers)?, exc_info.is_some())?;
+        Bound::new(py, Write(Arc::clone(&self.0)))
+    }
+}
+
+/// What `start_response` returns.
+#[pyclass(frozen, module = "corral")]
+pub(super) struct Write(Arc<Call>);
+
+#[pymethods]
+impl Write {
+    fn __call__(&self, py: Python<'_>, body: &Bound<'_, PyBytes>) -> PyResult<()> {
+        let written = self.0.write(py, body.as_bytes()).and_then(|()| self.0.flush(py));
+        written.map_err(|stop| match stop {
+            Stop::ClientGone => PyBrokenPipeError::new_err("the client is gone"),
+            Stop::Raised(error) => error,
+        })
+    }
+}
+
+impl Head {
+    fn read(status: &Bound<'_, PyAny>, headers: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut head = Self { status: read_status(status)?, fields: Vec::new(), content_length: None };
+        for field in headers.try_iter()? {
+            let field = field?;
+            let (name, value) = read_field(&field)?;
+            if name.eq_ignore_ascii_case(b"content-length") {
+                let length = std::str::from_utf8(&value).ok().and_then(|text| text.trim().parse().ok());
+                let length = length.ok_or_else(|| PyValueError::new_err("Content-Length is not a number"))?;
+                head.content_length = Some(length);
+            }
+            head.fields.push((name, value));
+        }
+        Ok(head)
+    }
+}
+
+fn read_status(status: &Bound<'_, PyAny>) -> PyResult<u16> {
+    let text = native(status)?;
+    let number = text.split(|byte| *byte == b' ').next().filter(|digits| digits.len() == 3);
+    let number = number.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    let number = number.filter(|status| (200..=999).contains(status));
+    number.ok_or_else(|| {
+        PyValueError::new_err(format!("{status:?} is no status: three digits, a space, and words"))
+    })
+}
+
+fn read_field(field: &Bound<'_, PyAny>) -> PyResult<(Vec<u8>, Vec<u8>)> {
+    let pair = field.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2);
+    let pair = pair.ok_or_else(|| {
+        PyTypeError::new_err(format!("a field of the response is a tuple of two strings, not {field:?}"))
+    })?;
+    let (name, value) = (native(&pair.get_item(0)?)?, native(&pair.get_item(1)?)?);
+    if name.is_empty() || [&name, &value].into_iter().any(|text| has_control(text)) {
+        return Err(PyValueError::new_err(format!(
+            "a field of the response has characters that end it: {field:?}"
+        )));
+    }
+    Ok((name, value))
+}
+
+fn has_control(text: &[u8]) -> bool {
+    memchr::memchr3(b'\r', b'\n', 0, text).is_some()
+}
+
+/// The bytes that the characters of a string stand for.
+fn native(text: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    let text = text.cast::<PyString>().map_err(|_| {
+        PyTypeError::new_err(format!("status and fields of a response are strings, not {}", text.get_type()))
+    })?;
+    let text = text.to_str()?;
+    if text.is_ascii() {
+        return Ok(text.as_bytes().to_vec());
+    }
+    let bytes: Result<Vec<u8>, _> = text.chars().map(|c| u8::try_from(u32::from(c))).collect();
+    bytes.map_err(|_| PyValueError::new_err(format!("{text:?} has characters that HTTP has no bytes for")))
+}

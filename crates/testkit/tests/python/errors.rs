@@ -1,0 +1,192 @@
+//! Applications that fail: what the visitor sees, what the log says, and that the next request is fine.
+
+use corral_testkit::{Request, eventually};
+
+use crate::app;
+
+/// An application that does this at `/bad`, and is well elsewhere.
+fn with_bad(code: &str) -> String {
+    format!(
+        "import os, sys, threading, time
+
+def bad(environ, start_response):
+    {}
+
+def application(environ, start_response):
+    if environ['PATH_INFO'] == '/bad':
+        return bad(environ, start_response)
+    start_response('200 OK', [])
+    return [b'ok %d' % os.getpid()]
+",
+        code.replace('\n', "\n    ")
+    )
+}
+
+/// The request fails with 500, the log tells of it with this text, and the same worker serves the next one.
+#[track_caller]
+fn check(code: &str, logged: &str) {
+    let (_site, server) = app(&with_bad(code));
+    let before = server.get("/ok").expect(200).text();
+    server.get("/bad?q=1").expect(500);
+    server.expect_log("GET /bad?q=1: ");
+    server.expect_log(logged);
+    server.get("/ok").expect(200).expect_body(before);
+}
+
+#[test]
+fn exceptions_before_the_head() {
+    check("raise ValueError('went wrong')", "ValueError: went wrong");
+    check("raise ValueError('went wrong')", "app.py\", line");
+    check(
+        "start_response('200 OK', [])\nraise ValueError('after start_response')",
+        "ValueError: after start_response",
+    );
+    check("undefined", "NameError: name 'undefined' is not defined");
+    check("return undefined(1)", "NameError");
+    check("raise KeyboardInterrupt", "KeyboardInterrupt");
+    check("def f(): f()\nf()", "RecursionError");
+}
+
+#[test]
+fn exceptions_in_the_body_before_anything_was_sent() {
+    check("start_response('200 OK', [])\nreturn (1 // 0 for i in range(3))", "ZeroDivisionError");
+    check("start_response('200 OK', [])\nreturn iter([b'', 5])", "the body of a response consists of bytes");
+}
+
+#[test]
+fn what_is_no_response() {
+    check("return [b'x']", "the application did not call start_response()");
+    check("return []", "the application did not call start_response()");
+    check("start_response('200 OK', [])", "'NoneType' object is not iterable");
+    check("start_response('200 OK', [])\nreturn b'x'", "an application returns an iterable of bytes");
+    check("start_response('200 OK', [])\nreturn 'x'", "an application returns an iterable of bytes");
+    check("start_response('200 OK', [])\nreturn ['x']", "the body of a response consists of bytes");
+    check("start_response(200, [])\nreturn []", "status and fields of a response are strings");
+    check("start_response('OK', [])\nreturn []", "is no status");
+    check("start_response('100 Continue', [])\nreturn []", "is no status");
+    check("start_response('200 OK', [('A', 1)])\nreturn []", "status and fields of a response are strings");
+    check("start_response('200 OK', ['A: b'])\nreturn []", "a tuple of two strings");
+    check("start_response('200 OK', [('A', 'b\\r\\nInjected: yes')])\nreturn []", "characters that end it");
+    check(
+        "start_response('200 OK', [('A', '\u{20ac}')])\nreturn []",
+        "characters that HTTP has no bytes for",
+    );
+    check("start_response('200 OK', [])\nstart_response('200 OK', [])\nreturn []", "called twice");
+}
+
+#[test]
+fn a_failure_may_replace_a_head_that_was_not_sent() {
+    let (_site, server) = app(&with_bad(
+        "start_response('200 OK', [('X-A', '1')])
+try:
+    raise ValueError('inner')
+except ValueError:
+    start_response('503 Sorry', [('X-B', '2')], sys.exc_info())
+return [b'sorry']",
+    ));
+    let response = server.get("/bad").expect(503).expect_body("sorry").expect_no_field("X-A");
+    response.expect_field("X-B", "2");
+}
+
+#[test]
+fn a_failure_after_the_head_cuts_the_response() {
+    for code in [
+        "start_response('200 OK', [])\nyield b'begun'\nraise ValueError('late')",
+        "start_response('200 OK', [('Content-Length', '100')])\nyield b'begun'\nraise ValueError('late')",
+        "write = start_response('200 OK', [])\nwrite(b'begun')\ntry:\n    raise ValueError('late')\nexcept ValueError:\n    start_response('500 X', [], sys.exc_info())\nyield b''",
+    ] {
+        let (_site, server) = app(&with_bad(code));
+        let mut client = server.connect();
+        client.write("GET /bad HTTP/1.1\r\nHost: a\r\n\r\n");
+        let answer = String::from_utf8(client.read_to_end()).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("begun"), "{answer}");
+        assert!(!answer.ends_with("0\r\n\r\n"), "the client must see that something is missing: {answer}");
+        server.expect_log("GET /bad: ");
+        server.expect_log("ValueError: late");
+        server.get("/ok").expect(200);
+    }
+}
+
+/// `close` is called whatever happened.
+#[test]
+fn what_fails_is_closed_and_what_fails_to_close_is_told() {
+    let (_site, server) = app("closed = 0
+class Body:
+    def __init__(self, bad, close):
+        self.bad, self.fails = bad, close
+    def __iter__(self):
+        yield b'x'
+        if self.bad:
+            raise ValueError('in the body')
+    def close(self):
+        global closed
+        closed += 1
+        if self.fails:
+            raise OSError('in close')
+
+def application(environ, start_response):
+    start_response('200 OK', [])
+    path = environ['PATH_INFO']
+    return [str(closed).encode()] if path == '/closed' else Body(path == '/bad', path == '/close')
+");
+    let mut client = server.connect();
+    assert!(client.try_send(&Request::get("/bad")).is_err());
+    server.get("/closed").expect(200).expect_body("1");
+    server.get("/close").expect(200).expect_body("x");
+    server.get("/closed").expect(200).expect_body("2");
+    server.expect_log("GET /close: ");
+    server.expect_log("OSError: in close");
+}
+
+/// An application that calls `sys.exit` gets a new process, and the visitor an error.
+#[test]
+fn an_exit_costs_one_request_and_its_worker() {
+    let (_site, server) = app(&with_bad("sys.exit(3)"));
+    let before = server.get("/").expect(200).text();
+    server.get("/bad").expect(500);
+    server.expect_log("SystemExit: 3");
+    let after = eventually("another worker serves", || {
+        let response = server.get("/");
+        (response.status == 200).then(|| response.text())
+    });
+    assert_ne!(before, after);
+}
+
+#[test]
+fn a_crash_costs_one_request() {
+    let (_site, server) = app(&with_bad("os.kill(os.getpid(), 9)"));
+    server.get("/").expect(200);
+    server.get("/bad").expect(503);
+    eventually("another worker serves", || (server.get("/").status == 200).then_some(()));
+}
+
+#[test]
+fn a_client_that_leaves_is_no_error_of_the_application() {
+    let (_site, server) = app(&with_bad(
+        "start_response('200 OK', [])
+while True:
+    yield b'x' * 100_000",
+    ));
+    let mut client = server.connect();
+    client.write("GET /bad HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.read_until_text("xxxx");
+    drop(client);
+    server.get("/").expect(200);
+    assert!(!server.log().contains("GET /bad"), "{}", server.log());
+}
+
+#[test]
+fn the_error_stream_is_the_log() {
+    let (_site, server) = app(&with_bad(
+        "environ['wsgi.errors'].write('said to wsgi.errors\\n')
+environ['wsgi.errors'].writelines(['and ', 'more\\n'])
+environ['wsgi.errors'].flush()
+print('said to stderr', file=sys.stderr)
+start_response('200 OK', [])
+return []",
+    ));
+    server.get("/bad").expect(200);
+    for line in ["said to wsgi.errors", "and more", "said to stderr"] {
+        server.expect_log(line);
+    }
+}

@@ -1,0 +1,114 @@
+//! A worker's life: background threads, several processes, limits, leaving in order.
+
+use std::collections::BTreeSet;
+
+use corral_testkit::{Request, daemon, eventually, python_app, site};
+use serde_json::json;
+
+use crate::answering;
+
+/// Threads of the application run also while there is nothing to serve.
+#[test]
+fn background_threads_go_on_between_requests() {
+    let (_site, server) = answering(
+        "global n, thread
+if 'thread' not in globals():
+    n = 0
+    def count():
+        global n
+        while True:
+            time.sleep(0.001)
+            n += 1
+    thread = threading.Thread(target=count, daemon=True)
+    thread.start()
+return n",
+    );
+    server.get("/").expect(200);
+    let first = server.get("/").json().as_u64().unwrap();
+    eventually("the thread goes on", || {
+        (server.get("/").json().as_u64().unwrap() > first + 20).then_some(())
+    });
+}
+
+#[test]
+fn processes_share_the_work() {
+    let site = site().file(
+        "app.py",
+        "import os, time
+def application(environ, start_response):
+    time.sleep(0.05)
+    start_response('200 OK', [])
+    return [b'%d' % os.getpid()]
+",
+    );
+    let server = daemon().python(python_app(&site).with("processes", json!(3))).start();
+    let mut clients: Vec<_> = (0..12).map(|_| server.connect()).collect();
+    clients.iter_mut().for_each(|client| client.write(Request::get("/").encode()));
+    let pids: BTreeSet<_> =
+        clients.iter_mut().map(|client| client.read_response().expect(200).text()).collect();
+    assert_eq!(pids.len(), 3);
+}
+
+#[test]
+fn a_worker_leaves_in_order_after_its_requests() {
+    let site = site().writable_folder("out").file(
+        "app.py",
+        "import atexit, os
+out = os.path.join(os.path.dirname(__file__), 'out')
+atexit.register(lambda: open(os.path.join(out, 'left-%d' % os.getpid()), 'w').close())
+def application(environ, start_response):
+    start_response('200 OK', [])
+    return [b'%d' % os.getpid()]
+",
+    );
+    let server = daemon().python(python_app(&site).with("limits", json!({ "requests": 2 }))).start();
+    let first = server.get("/").expect(200).text();
+    server.get("/").expect(200).expect_body(&first);
+    let left = site.path(&format!("out/left-{first}"));
+    eventually("atexit has run", || left.exists().then_some(()));
+    let second = server.get("/").expect(200).text();
+    assert_ne!(first, second);
+}
+
+#[test]
+fn a_change_starts_the_new_code() {
+    let code = |text: &str| {
+        format!(
+            "def application(environ, start_response):\n    start_response('200 OK', [])\n    return [b'{text}']\n"
+        )
+    };
+    let site = site().file("app.py", code("old"));
+    let server = daemon().python(python_app(&site)).start();
+    server.get("/").expect_body("old");
+    site.write("app.py", code("new"));
+    server.control().get("/control/applications/python/restart").0.expect(200);
+    server.get("/").expect_body("new");
+    // What is broken does not take the place of what works.
+    site.write("app.py", "raise ValueError('broken')");
+    server.control().get("/control/applications/python/restart");
+    server.get("/").expect(200).expect_body("new");
+    server.expect_log("ValueError: broken");
+}
+
+/// Options: applications.{N}.threads, applications.{N}.thread_stack_size
+#[test]
+fn an_application_is_told_that_it_has_threads() {
+    let site = site().file(
+        "app.py",
+        "def application(environ, start_response):
+    start_response('200 OK', [])
+    return [str(environ['wsgi.multithread']).encode()]
+",
+    );
+    let app = python_app(&site).with("threads", json!(2)).with("thread_stack_size", json!(1 << 20));
+    daemon().python(app).start().get("/").expect(200).expect_body("True");
+}
+
+#[test]
+fn children_of_the_application_are_its_own() {
+    let (_site, server) = answering(
+        "import subprocess, multiprocessing
+return [subprocess.check_output(['echo', 'hi']).decode(), subprocess.check_output([sys.executable, '-c', 'print(1 + 1)']).decode()]",
+    );
+    assert_eq!(server.get("/").expect(200).json(), json!(["hi\n", "2\n"]));
+}

@@ -171,7 +171,7 @@ impl RuntimeSpec {
     #[must_use]
     pub fn hands(&self) -> Hands {
         match self {
-            Self::Php(_) | Self::Unusable(_) => Hands::ONE,
+            Self::Php(_) | Self::Python(_) | Self::Unusable(_) => Hands::ONE,
         }
     }
 

@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use corral_channel::message::RequestView;
+use corral_worker::cgi;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -14,9 +15,6 @@ use super::Call;
 use super::file_wrapper::FileWrapper;
 use super::input::Input;
 use crate::application::Target;
-
-/// `SERVER_SOFTWARE`.
-const SOFTWARE: &str = concat!("Corral/", env!("CARGO_PKG_VERSION"));
 
 /// Names of fields that are remembered as keys. Whoever invents more gets them made each time.
 const MAX_REMEMBERED: usize = 512;
@@ -67,13 +65,12 @@ strings!(Values {
     https = "https",
     http_1_0 = "HTTP/1.0",
     http_1_1 = "HTTP/1.1",
-    localhost = "localhost",
 });
 
 impl Environ {
     pub(super) fn new(py: Python<'_>, is_multithreaded: bool) -> PyResult<Self> {
         let template = PyDict::new(py);
-        template.set_item("SERVER_SOFTWARE", SOFTWARE)?;
+        template.set_item("SERVER_SOFTWARE", cgi::SOFTWARE)?;
         template.set_item("SCRIPT_NAME", "")?;
         template.set_item("wsgi.version", PyTuple::new(py, [1, 0])?)?;
         template.set_item("wsgi.errors", py.import("sys")?.getattr("stderr")?)?;
@@ -107,12 +104,8 @@ impl Environ {
         set(&keys.query_string, head.query)?;
         set(&keys.remote_addr, head.remote_addr)?;
         set(&keys.server_addr, head.local_addr)?;
-        set(&keys.server_port, server_port(request, &mut itoa::Buffer::new()).as_bytes())?;
-        if head.host.is_empty() {
-            environ.set_item(&keys.server_name, &self.values.localhost)?;
-        } else {
-            set(&keys.server_name, head.host)?;
-        }
+        set(&keys.server_port, cgi::server_port(request, &mut itoa::Buffer::new()).as_bytes())?;
+        set(&keys.server_name, cgi::server_name(request))?;
         match strip_prefix(head.path, target.prefix.as_deref()) {
             Some((prefix, rest)) => {
                 set(&keys.script_name, prefix)?;
@@ -207,15 +200,6 @@ fn strip_prefix<'a>(path: &'a [u8], prefix: Option<&'a str>) -> Option<(&'a [u8]
     let prefix = prefix?.as_bytes();
     let rest = path.strip_prefix(prefix)?;
     (rest.is_empty() || rest[0] == b'/').then_some((prefix, rest))
-}
-
-/// The port of the socket; a socket without one (Unix) stands for the scheme's usual port.
-fn server_port<'b>(request: &RequestView<'_>, buffer: &'b mut itoa::Buffer) -> &'b str {
-    match request.head.local_port {
-        0 if request.head.tls => "443",
-        0 => "80",
-        port => buffer.format(port),
-    }
 }
 
 #[cfg(test)]

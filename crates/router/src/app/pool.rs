@@ -8,7 +8,7 @@
 //!
 //! There is one case in which an idle worker is left asleep: every processor has a busy worker already, and
 //! the scripts are so short that waiting for one costs less than waking another. If a script turns out
-//! to be longer after all, `rescue` gives what waits behind it to the idle worker, and so many others to further ones.
+//! to be longer after all, `rescue` gives what waits behind it to the idle worker.
 
 mod bounds;
 mod broken;
@@ -223,22 +223,19 @@ impl<P: Port> Pool<P> {
         Ok(Ended { payload: held.request.payload, slow })
     }
 
-    /// Gives requests that have waited ahead for too long to idle workers, and then those in the queue if workers turned out
-    /// to be slow.
+    /// Gives a request that has waited ahead for too long to an idle worker.
     pub(crate) fn rescue(&mut self, now: Instant) {
         self.now = now;
         while let Some(&worker) = self.idle.last() {
-            let Some(request) = self.take_over_ahead(worker, RESCUE) else { break };
+            let Some(request) = self.take_over_ahead(worker, RESCUE) else { return };
             self.queue.push_front(request);
             self.hand_over_to_idle();
         }
-        self.dispatch();
     }
 
-    /// Whether a request waits although a worker is idle.
+    /// Whether a request waits ahead although a worker is idle.
     pub(crate) fn may_need_rescue(&self) -> bool {
-        let is_waiting = !self.ahead.is_empty() || !self.queue.is_empty();
-        is_waiting && !self.idle.is_empty()
+        !self.idle.is_empty() && !self.ahead.is_empty()
     }
 
     /// The worker leaves after what it runs now: what waits in its hands goes to others.

@@ -129,26 +129,13 @@ impl<P: Port> Pool<P> {
         }
     }
 
-    /// The worker that gets the next request: an idle one, or one that is busy and takes another. None while short scripts keep
-    /// all processors busy: a further worker would only take turns with those that run.
+    /// The worker that gets the next request: an idle one, or one that is busy and takes another.
     fn next_hand(&mut self) -> Option<usize> {
-        let is_worth_waking = !self.bounds.hands.ahead || self.run_time.expected() >= SHORT;
-        if is_worth_waking || self.n_getting_on() < self.n_processors {
+        let n_busy = self.workers.len() - self.idle.len();
+        if n_busy < self.n_processors || self.run_time.expected() >= SHORT {
             return self.idle.last().copied().or_else(|| self.next_open());
         }
-        self.next_open()
-    }
-
-    /// Busy workers, without those that are known to keep requests waiting.
-    fn n_getting_on(&self) -> usize {
-        let n_busy = self.workers.len() - self.idle.len();
-        if n_busy < self.n_processors {
-            return n_busy;
-        }
-        self.workers
-            .iter()
-            .filter(|(_, worker)| !worker.held.is_empty() && !worker.slow && !worker.leaving)
-            .count()
+        self.next_open().or_else(|| self.idle.last().copied())
     }
 
     /// The busy worker that takes the next one: the most recently started, or if they run several at once the one that

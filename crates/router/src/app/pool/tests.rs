@@ -273,22 +273,6 @@ fn a_script_that_was_expected_to_be_short_holds_nobody_up() {
 }
 
 #[test]
-fn however_many_short_ones_wait_no_worker_is_woken_for_want_of_a_free_processor() {
-    let many: String = (2..12).map(|n| format!("; submit {n}")).collect();
-    let script = format!(
-        "submit 1; start 1 1; done_fast 1 1{many}; start 1 2; done_fast 1 2; start 1 3; done_fast 1 3"
-    );
-    check(2, &script, "0: | 1: 1 2 3 4 5 6 7 8 9 10 11");
-}
-
-#[test]
-fn when_the_busy_ones_turn_out_to_be_slow_all_that_waits_goes_to_others() {
-    let many: String = (2..12).map(|n| format!("; submit {n}")).collect();
-    let script = format!("submit 1; start 1 1; done_fast 1 1{many}; start 1 2; rescue; +20ms; rescue");
-    check(2, &script, "0: 3 10 11 | 1: 1 2 3 4 5 6 7 8 9");
-}
-
-#[test]
 fn what_was_started_stays_where_it_is() {
     check(2, "submit 1; submit 2; submit 3; start 0 2; start 0 3; done 1 1", "0: 2 3 | 1: 1");
 }

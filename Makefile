@@ -13,8 +13,11 @@ LAB = python3 -m lab
 PYTHON := $(shell scripts/find-python)
 export PYO3_PYTHON := $(or $(PYTHON),$(PYO3_PYTHON))
 
+PERL := $(shell scripts/find-perl)
+export CORRAL_PERL := $(or $(PERL),$(CORRAL_PERL))
+
 # The host of a language is built where that language can be built against; everything else needs none of them.
-packages = -p corral $(if $(PHP_CONFIG),-p corral-php) $(if $(PYTHON),-p corral-python)
+packages = -p corral $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python)
 
 .PHONY: help setup build run test changes chaos soak bench bench-quick fuzz
 
@@ -24,9 +27,10 @@ help: ## List these commands
 setup: ## Install what the build needs (Debian 12; root or sudo)
 	scripts/setup
 
-build: ## Build the release executables: corral, corral-php and corral-python in target/release
+build: ## Build the release executables in target/release: corral, and corral-LANGUAGE for each that can be built
 	cargo build --release $(packages)
 	$(if $(PHP_CONFIG),,@echo "left out: corral-php, as there is no php-config (Debian: php8.2-dev libphp8.2-embed)")
+	$(if $(PERL),,@echo "left out: corral-perl, as there is no Perl with a shared library and headers (Debian: libperl-dev)")
 	$(if $(PYTHON),,@echo "left out: corral-python, as there is no Python with a shared library and headers (Debian: python3-dev)")
 
 # In a new make, because the setup may have brought php-config.

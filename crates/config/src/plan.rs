@@ -3,6 +3,7 @@
 
 mod assets;
 mod isolation;
+mod perl;
 mod python;
 mod restart;
 
@@ -16,6 +17,7 @@ pub use self::assets::{Asset, AssetKind, AssetNames, Assets};
 pub use self::isolation::{
     Automount, Cgroup, CgroupLimits, FilesystemAccess, IdRange, Isolation, Namespaces, SeccompProfile,
 };
+pub use self::perl::PerlSpec;
 pub use self::python::{PythonProtocol, PythonSpec, PythonTarget};
 pub use self::restart::{Restart, RestartMode};
 use crate::address::ListenAddress;
@@ -146,6 +148,8 @@ impl MemoryBounds {
 pub enum RuntimeSpec {
     /// `type: "php"`.
     Php(PhpSpec),
+    /// `type: "perl"`.
+    Perl(PerlSpec),
     /// `type: "python"`.
     Python(PythonSpec),
     /// Nothing that can be started, and why: part of a stored document that is used as far as it goes.
@@ -171,7 +175,7 @@ impl RuntimeSpec {
     #[must_use]
     pub fn hands(&self) -> Hands {
         match self {
-            Self::Php(_) | Self::Python(_) | Self::Unusable(_) => Hands::ONE,
+            Self::Php(_) | Self::Perl(_) | Self::Python(_) | Self::Unusable(_) => Hands::ONE,
         }
     }
 
@@ -181,7 +185,7 @@ impl RuntimeSpec {
         match self {
             Self::Php(php) => php.targets.iter().map(|target| target.name.as_str()).collect(),
             Self::Python(python) => python.targets.iter().map(|target| target.name.as_str()).collect(),
-            Self::Unusable(_) => Vec::new(),
+            Self::Perl(_) | Self::Unusable(_) => Vec::new(),
         }
     }
 
@@ -195,6 +199,7 @@ impl RuntimeSpec {
             Self::Python(python) => {
                 python.path.iter().map(|path| &**path).chain(python.home.as_deref()).collect()
             }
+            Self::Perl(perl) => perl.script.parent().into_iter().collect(),
             Self::Unusable(_) => Vec::new(),
         }
     }

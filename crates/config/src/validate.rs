@@ -14,6 +14,7 @@ mod isolation;
 mod limits;
 mod listeners;
 mod names;
+mod perl;
 mod php;
 mod proxy;
 mod python;

@@ -22,7 +22,7 @@ pub fn executables() -> &'static Executables {
         let corral = dir.join("corral");
         assert!(
             corral.exists(),
-            "{} is missing: cargo build -p corral -p corral-php -p corral-python",
+            "{} is missing: cargo build -p corral -p corral-perl -p corral-php -p corral-python",
             corral.display()
         );
         Executables { dir, corral }
@@ -38,7 +38,18 @@ fn build() -> PathBuf {
         Some(name) => name,
     };
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "-p", "corral", "-p", "corral-php", "-p", "corral-python"])
+        .args([
+            "build",
+            "--quiet",
+            "-p",
+            "corral",
+            "-p",
+            "corral-perl",
+            "-p",
+            "corral-php",
+            "-p",
+            "corral-python",
+        ])
         .args(["--profile", profile, "--target-dir"])
         .arg(dir.parent().expect("the profile's folder lies in the target folder"))
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))

@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "corral-sys",
         ],
     ),
+    ("corral-perl", &["corral-channel", "corral-config", "corral-worker"]),
     ("corral-php", &["corral-channel", "corral-config", "corral-worker"]),
     ("corral-python", &["corral-channel", "corral-config", "corral-worker"]),
     (

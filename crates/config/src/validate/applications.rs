@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::context::Context;
 use super::isolation;
 use super::limits::{self, LIMITS, PROCESSES};
+use super::perl::{self, PerlDraft};
 use super::php::{self, PhpDraft};
 use super::python::{self, PythonDraft};
 use super::restart;
@@ -65,6 +66,10 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
     let module = cx.at(b"type", |cx| find_module(cx, app_type))?;
     let mut draft = AppDraft::default();
     let runtime = match split_type(&app_type.to_string_lossy()).0 {
+        "perl" => {
+            schema::read_object(cx, members, &[COMMON, perl::PERL], &mut draft);
+            perl::finish(std::mem::take(&mut draft.perl))
+        }
         "python" => {
             schema::read_object(cx, members, &[COMMON, python::PYTHON], &mut draft);
             python::finish(cx, members, std::mem::take(&mut draft.python))
@@ -108,6 +113,7 @@ pub(super) struct AppDraft {
     processes: Option<Processes>,
     limits: Limits,
     restart: Restart,
+    pub(super) perl: PerlDraft,
     pub(super) php: PhpDraft,
     pub(super) python: PythonDraft,
 }
@@ -195,7 +201,7 @@ fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
         return None;
     }
     let found = match &cx.known.modules {
-        None if matches!(language, "php" | "python") => Some(PathBuf::new()),
+        None if matches!(language, "perl" | "php" | "python") => Some(PathBuf::new()),
         None => None,
         Some(modules) => best_module(modules, language, version).map(|module| module.path.clone()),
     };
@@ -243,7 +249,7 @@ fn version_parts(version: &str) -> Vec<u64> {
 }
 
 /// Types of the contract that have no runtime yet.
-const NOT_YET: &[&str] = &["external", "go", "java", "perl", "ruby", "wasm", "wasm-wasi-component"];
+const NOT_YET: &[&str] = &["external", "go", "java", "ruby", "wasm", "wasm-wasi-component"];
 
 #[cfg(test)]
 mod tests {

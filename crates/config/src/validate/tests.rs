@@ -5,6 +5,7 @@ mod arbitrary;
 mod isolation;
 mod listeners;
 mod observe;
+mod perl;
 mod problems;
 mod python;
 mod share;
@@ -24,7 +25,7 @@ fn known() -> Known {
         version: version.to_owned(),
         path: format!("/opt/corral-{language}").into(),
     };
-    Known::modules(vec![module("php", "8.2.30"), module("python", "3.11.2")])
+    Known::modules(vec![module("perl", "5.36.0"), module("php", "8.2.30"), module("python", "3.11.2")])
         .with_certificates(vec!["a".to_owned(), "b".to_owned()])
         .with_scripts(vec!["http".to_owned(), "other".to_owned()], |source| {
             if source.contains("wrong") { Err("SyntaxError: wrong".to_owned()) } else { Ok(()) }

@@ -1,0 +1,17 @@
+//! Options of a Perl application.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// What a Perl application consists of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PerlSpec {
+    /// Ends with the PSGI application.
+    pub script: PathBuf,
+    /// Interpreters in each process.
+    pub threads: NonZeroU32,
+    /// Bytes of stack of each thread; `None` leaves it to the system.
+    pub thread_stack_size: Option<NonZeroUsize>,
+}

@@ -1,0 +1,24 @@
+//! Runs Perl applications (PSGI): Perl is started and the application loaded in the prototype, workers are forked from it
+//! and answer one request at a time.
+//!
+//! What PSGI asks for is in `shim/corral.pl`, in Perl; the functions that it calls are in `shim/corral_perl.c`. Everything
+//! about processes and the channel is in `corral-worker`.
+
+mod callbacks;
+mod ffi;
+mod interpreter;
+mod runtime;
+
+use std::process::ExitCode;
+
+use corral_worker::Language;
+
+fn main() -> ExitCode {
+    corral_worker::host_main(&Language {
+        name: "perl",
+        version: interpreter::version(),
+        files: interpreter::folders,
+        scratch: runtime::scratch,
+        load: runtime::PerlRuntime::load,
+    })
+}

@@ -1,0 +1,85 @@
+//! Applications that fail: what the visitor sees, what the log says, and that the next request is fine.
+
+use corral_testkit::{Client, Daemon, Request};
+
+use super::serve;
+
+/// Fails as `body` says for every path but `/ok`; the same worker serves on.
+#[track_caller]
+fn check(body: &str, status: u16, logged: &str) {
+    let (server, _site) = serve(&format!("return [200, [], [$$]] if $env->{{PATH_INFO}} eq '/ok'; {body}"));
+    let before = server.get("/ok").expect(200).text();
+    server.get("/bad?x").expect(status);
+    server.get("/ok").expect(200).expect_body(&before);
+    if !logged.is_empty() {
+        server.expect_log(logged);
+        server.expect_log("GET /bad?x: ");
+    }
+}
+
+#[test]
+fn an_application_that_dies() {
+    check("die 'went wrong'", 500, "went wrong at ");
+    check("die { code => 7 }", 500, "HASH(");
+    check("undefined_function()", 500, "Undefined subroutine &main::undefined_function called");
+    check("my $x = 'a' . undef; 1 / 0", 500, "Illegal division by zero");
+}
+
+#[test]
+fn exit_ends_the_request_alone() {
+    check("exit 3", 500, "the application called exit(3) before it responded");
+    check("sub { $_[0]->([200, [], ['said']]); exit }", 200, "");
+}
+
+#[test]
+fn responses_that_are_none() {
+    check("undef", 500, "the application's response is no array");
+    check("[200]", 500, "the application's response is no array");
+    check("['hello', [], []]", 500, "the response's status must be a number from 100 to 999, not \"hello\"");
+    check("[200, ['Odd'], []]", 500, "names and values in turn");
+    check("[200, {}, []]", 500, "the response's fields must be an array");
+    check("sub { 1 }", 500, "the application returned before it responded");
+    check("[200, [], [\"\\x{263a}\"]]", 500, "the response's body has characters that are no bytes");
+}
+
+#[test]
+fn a_field_that_would_be_two_is_refused() {
+    check("[200, ['X-A' => \"1\\r\\nX-B: 2\"], []]", 503, "");
+}
+
+/// What the client of a request for `/` gets before the connection ends.
+fn read_all(server: &Daemon) -> String {
+    let mut client: Client = server.connect();
+    client.write(Request::get("/").encode());
+    String::from_utf8_lossy(&client.read_to_end()).into_owned()
+}
+
+#[test]
+fn a_response_that_breaks_off_is_cut() {
+    let (server, _site) = serve(
+        "return [200, [], ['fine']] if $env->{PATH_INFO} eq '/ok';
+         sub { my $writer = $_[0]->([200, []]); $writer->write('begun'); die 'in the middle' }",
+    );
+    let text = read_all(&server);
+    assert!(text.contains("begun") && !text.ends_with("0\r\n\r\n"), "{text:?}");
+    server.expect_log("GET /: in the middle at ");
+    server.get("/ok").expect(200).expect_body("fine");
+}
+
+#[test]
+fn a_closed_response_takes_no_more() {
+    let body = "sub { my $writer = $_[0]->([200, []]); $writer->write('all'); $writer->close; $writer->write('more') }";
+    check(body, 200, "the response is closed");
+}
+
+#[test]
+fn a_writer_that_is_kept_does_not_reach_another_response() {
+    let (server, _site) = serve(
+        "our $kept;
+         return sub { $kept = $_[0]->([200, []]); $kept->write('first') } if $env->{PATH_INFO} eq '/first';
+         eval { $kept->write('late') };
+         [200, [], [$@]]",
+    );
+    server.get("/first").expect(200).expect_body("first");
+    server.get("/second").expect(200).expect_body("the request is over\n");
+}

@@ -1,0 +1,68 @@
+//! Loading an application, once for all its workers.
+
+use corral_testkit::{daemon, site};
+use serde_json::json;
+
+use super::{app_of, serve_script};
+
+/// A script that cannot be loaded is refused with Perl's own words.
+#[track_caller]
+fn refused(script: &str, reason: &str) {
+    let site = site().file("app.psgi", script);
+    let server = daemon().start_unconfigured();
+    let config = server.with_listener(json!({ "applications": { "app": app_of(&site) } }));
+    let detail =
+        server.control().put("/config", &config).expect_refused(500, "Failed to apply new configuration.");
+    assert!(detail.contains(reason), "{detail}");
+}
+
+#[test]
+fn scripts_that_cannot_be_loaded_are_refused() {
+    refused("my $x = ;", "syntax error at ");
+    refused("die 'of thirst'", "of thirst at ");
+    refused("1", "must end with the application");
+    refused("use Not::There; sub {}", "Can't locate Not/There.pm in @INC");
+    refused("exit 3", "the script called exit(3)");
+    let site = site();
+    let server = daemon().start_unconfigured();
+    let config = server.with_listener(json!({ "applications": { "app": app_of(&site) } }));
+    let detail =
+        server.control().put("/config", &config).expect_refused(500, "Failed to apply new configuration.");
+    assert!(detail.contains("cannot read the script"), "{detail}");
+}
+
+#[test]
+fn the_application_is_loaded_before_workers_are_forked() {
+    let (server, site) =
+        serve_script("my $loaded_by = $$; sub { [200, [], [$loaded_by == getppid() ? 'shared' : 'own']] };");
+    server.get("/").expect(200).expect_body("shared");
+    site.write("app.psgi", "sub { [200, [], ['anew']] };");
+    server.control().get("/control/applications/app/restart").0.expect(200);
+    server.get("/").expect(200).expect_body("anew");
+}
+
+#[test]
+fn modules_are_found_beside_the_script() {
+    let site = site()
+        .file("app.psgi", "use FindBin; use lib \"$FindBin::Bin/lib\"; use Greeting; sub { [200, [], [Greeting::text()]] };")
+        .file("lib/Greeting.pm", "package Greeting; sub text { 'hello from ' . $0 } 1;");
+    let server = daemon().config(json!({ "applications": { "app": app_of(&site) } })).start();
+    server.get("/").expect(200).expect_body(format!("hello from {}", site.path("app.psgi").display()));
+}
+
+#[test]
+fn an_object_that_can_be_called_is_an_application() {
+    let (server, _site) = serve_script(
+        "package App; use overload '&{}' => sub { sub { [200, [], ['called']] } }, fallback => 1; bless {}, 'App';",
+    );
+    server.get("/").expect(200).expect_body("called");
+}
+
+#[test]
+fn what_is_to_be_done_at_the_end_is_done() {
+    let script =
+        r#"END { warn "the end of $$\n" } sub { $_[0]{'psgix.harakiri.commit'} = 1; [200, [], [$$]] };"#;
+    let (server, _site) = serve_script(script);
+    let worker = server.get("/").expect(200).text();
+    server.expect_log(&format!("the end of {worker}"));
+}

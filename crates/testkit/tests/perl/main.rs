@@ -1,0 +1,37 @@
+//! Perl applications (PSGI) as the application and its visitors see it.
+
+// `cfg(test)` always holds here; it tells clippy that these helpers are tests too.
+#[cfg(test)]
+mod errors;
+#[cfg(test)]
+mod frameworks;
+#[cfg(test)]
+mod loading;
+#[cfg(test)]
+mod requests;
+#[cfg(test)]
+mod responses;
+
+#[cfg(test)]
+use corral_testkit::{Daemon, Site, daemon, site};
+#[cfg(test)]
+use serde_json::{Value, json};
+
+/// The configuration of a script's application.
+#[cfg(test)]
+fn app_of(site: &Site) -> Value {
+    json!({ "type": "perl", "script": site.path("app.psgi"), "working_directory": site.root() })
+}
+
+/// Serves an application that is the text of a function's body: `$env` is its argument.
+#[cfg(test)]
+fn serve(body: &str) -> (Daemon, Site) {
+    serve_script(&format!("use strict; use warnings; sub {{ my ($env) = @_; {body} }};"))
+}
+
+#[cfg(test)]
+fn serve_script(script: &str) -> (Daemon, Site) {
+    let site = site().file("app.psgi", script);
+    let server = daemon().config(json!({ "applications": { "app": app_of(&site) } })).start();
+    (server, site)
+}

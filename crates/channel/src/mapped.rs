@@ -19,4 +19,4 @@ pub use layout::{MAX_LANES, MAX_NOTE, MAX_REQUEST_PAYLOAD, Shape};
 pub use map::MapError;
 pub use port::{Sleeper, WorkerPort};
 pub use receiver::LaneReceiver;
-pub use worker::{Unsent, WorkerEnd};
+pub use worker::{Unsent, WorkerEnd, WorkerSleep};

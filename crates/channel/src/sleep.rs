@@ -63,6 +63,17 @@ impl SleepFlag {
         sleeps
     }
 
+    /// Sleeper that has announced it: sleeps unless somebody has ended that since; may return early.
+    pub(crate) fn sleep(&self, timeout: Option<Duration>) {
+        self.0.wait(ASLEEP, timeout);
+    }
+
+    /// Anybody on the sleepers' side: ends all their sleep.
+    pub(crate) fn end_all(&self) {
+        self.cancel();
+        self.0.wake_all();
+    }
+
     /// Waker whose `claim` succeeded: one system call, which can be made later.
     pub(crate) fn end_sleep(&self) {
         self.0.wake();

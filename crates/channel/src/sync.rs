@@ -23,9 +23,14 @@ mod imp {
             futex::wait(&self.0, expected, timeout);
         }
 
-        /// Wakes the one sleeper.
+        /// Wakes a sleeper; mostly there is one.
         pub(crate) fn wake(&self) {
             futex::wake(&self.0, 1);
+        }
+
+        /// Wakes all sleepers.
+        pub(crate) fn wake_all(&self) {
+            futex::wake(&self.0, i32::MAX.unsigned_abs());
         }
     }
 
@@ -71,6 +76,12 @@ mod imp {
         pub(crate) fn wake(&self) {
             let bucket = self.bucket.lock().unwrap();
             self.sleepers.notify_one();
+            drop(bucket);
+        }
+
+        pub(crate) fn wake_all(&self) {
+            let bucket = self.bucket.lock().unwrap();
+            self.sleepers.notify_all();
             drop(bucket);
         }
     }

@@ -175,7 +175,8 @@ impl RuntimeSpec {
     #[must_use]
     pub fn hands(&self) -> Hands {
         match self {
-            Self::Php(_) | Self::Perl(_) | Self::Python(_) | Self::Unusable(_) => Hands::ONE,
+            Self::Php(_) | Self::Perl(_) | Self::Unusable(_) => Hands::ONE,
+            Self::Python(python) => Hands { n: python.threads, ahead: true },
         }
     }
 

@@ -80,6 +80,23 @@ impl Interpreter {
     }
 }
 
+/// Runs the life of a thread of this program as one of Python's: what the application keeps for each thread stays
+/// from one request to the next.
+pub(crate) fn in_thread(body: &mut dyn FnMut()) {
+    struct Here<'a>(&'a mut dyn FnMut());
+    // SAFETY: `detach` runs what it is given in the thread that calls it.
+    unsafe impl Send for Here<'_> {}
+
+    impl Here<'_> {
+        fn run(self) {
+            (self.0)();
+        }
+    }
+
+    let here = Here(body);
+    Python::attach(|py| py.detach(|| here.run()));
+}
+
 /// Chooses encodings by the locale. A service mostly has none; Python takes UTF-8 then.
 fn preinitialize(is_isolated: bool) -> anyhow::Result<()> {
     let mut config = MaybeUninit::<ffi::PyPreConfig>::zeroed();

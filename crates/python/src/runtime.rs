@@ -1,17 +1,15 @@
-//! The Python runtime: one request at a time.
-
-use std::sync::Arc;
+//! The Python runtime: one request at a time, or one in each thread.
 
 use anyhow::bail;
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, PythonProtocol, PythonSpec, RuntimeSpec};
-use corral_worker::{Exchange, Runtime, Served};
+use corral_worker::{Crew, Exchange, Runtime, Served, ThreadedRuntime as _};
 use pyo3::prelude::*;
 
 use crate::application::Application;
 use crate::errors;
 use crate::interpreter::Interpreter;
-use crate::wsgi::{Call, Wsgi};
+use crate::wsgi::Wsgi;
 
 /// Python, with the application in a worker. What holds objects comes before the interpreter.
 pub(crate) struct PythonRuntime {
@@ -66,16 +64,16 @@ impl Runtime for PythonRuntime {
     }
 
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
-        let target = usize::from(request.head.app_target);
-        let Some((wsgi, target)) = self.wsgi.as_ref().and_then(|wsgi| Some((wsgi, wsgi.target(target)?)))
-        else {
-            exchange.respond(404, &[]);
-            return Served::Done;
-        };
-        let call = Arc::new(Call::new(request));
-        // SAFETY: the loan is dropped at the end of this function, and `exchange` is not used before.
-        let _loan = unsafe { call.lease.lend(exchange) };
-        Python::attach(|py| wsgi.answer(py, target, request, &call))
+        self.wsgi.as_ref().expect("it was started").serve(request, exchange)
+    }
+
+    fn crew(&mut self) -> Option<Crew<'_>> {
+        let (runtime, n_threads) = (self.wsgi.as_ref()?, self.python.threads);
+        (n_threads.get() > 1).then_some(Crew {
+            runtime,
+            n_threads,
+            stack_size: self.python.thread_stack_size,
+        })
     }
 
     fn end(&mut self) {

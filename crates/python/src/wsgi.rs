@@ -9,17 +9,16 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use corral_channel::message::RequestView;
-use corral_worker::{Served, complain};
+use corral_worker::{Exchange, Served, ThreadedRuntime, complain};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use self::environ::Environ;
 use self::file_wrapper::FileWrapper;
-pub(crate) use self::response::Call;
-use self::response::{StartResponse, Stop};
+use self::response::{Call, StartResponse, Stop};
 use crate::application::Target;
-use crate::errors;
+use crate::{errors, interpreter};
 
 /// The application, and what its requests have in common.
 pub(crate) struct Wsgi {
@@ -32,18 +31,8 @@ impl Wsgi {
         Ok(Self { targets, environ: Environ::new(py, threads.get() > 1)? })
     }
 
-    pub(crate) fn target(&self, idx: usize) -> Option<&Target> {
-        self.targets.get(idx)
-    }
-
     /// Answers a request, which is lent to `call`.
-    pub(crate) fn answer(
-        &self,
-        py: Python<'_>,
-        target: &Target,
-        request: &RequestView<'_>,
-        call: &Arc<Call>,
-    ) -> Served {
+    fn answer(&self, py: Python<'_>, target: &Target, request: &RequestView<'_>, call: &Arc<Call>) -> Served {
         match self.run(py, target, request, call) {
             Ok(()) | Err(Stop::ClientGone) => Served::Done,
             Err(Stop::Raised(error)) => fail(py, request, call, &error),
@@ -72,6 +61,23 @@ impl Wsgi {
         };
         sent.and(closed)?;
         call.conclude(py)
+    }
+}
+
+impl ThreadedRuntime for Wsgi {
+    fn in_thread(&self, body: &mut dyn FnMut()) {
+        interpreter::in_thread(body);
+    }
+
+    fn serve(&self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+        let Some(target) = self.targets.get(usize::from(request.head.app_target)) else {
+            exchange.respond(404, &[]);
+            return Served::Done;
+        };
+        let call = Arc::new(Call::new(request));
+        // SAFETY: the loan is dropped at the end of this function, and `exchange` is not used before.
+        let _loan = unsafe { call.lease.lend(exchange) };
+        Python::attach(|py| self.answer(py, target, request, &call))
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use corral_channel::message::{self, RequestView};
 use corral_channel::{Flags, FrameHead, Kind};
 
-use crate::inbox::{Inbox, Patience};
+use crate::inbox::{Line, Patience, Stream};
 use crate::log::complain;
 use crate::runtime::{ClientGone, Exchange};
 
@@ -71,8 +71,8 @@ impl After {
 }
 
 /// The request that a worker runs.
-pub(crate) struct Running<'a> {
-    inbox: &'a mut Inbox,
+pub(crate) struct Running<'a, L> {
+    line: &'a mut L,
     /// The Request frame.
     frame: FrameHead,
     /// What is collected of the response.
@@ -89,19 +89,19 @@ pub(crate) struct Running<'a> {
     ran: Duration,
 }
 
-impl<'a> Running<'a> {
+impl<'a, L: Line> Running<'a, L> {
     /// Begins to answer; `out` is a buffer to use, in whatever state.
     pub(crate) fn new(
-        inbox: &'a mut Inbox,
+        line: &'a mut L,
         frame: FrameHead,
         view: &RequestView<'a>,
         out: &'a mut Vec<u8>,
     ) -> Self {
         out.clear();
-        inbox.stream().body_ended |= view.head.body_complete;
-        let collect_at_most = COLLECTED.min(inbox.end.max_payload());
+        line.with_stream(&frame, |stream| stream.body_ended |= view.head.body_complete);
+        let collect_at_most = COLLECTED.min(line.max_payload());
         Self {
-            inbox,
+            line,
             frame,
             out,
             phase: Phase::Silent,
@@ -131,7 +131,7 @@ impl<'a> Running<'a> {
         };
         let frame = self.frame(kind).with_flags(end | after.flags()).with_aux(self.micros());
         // Fails when there is no router.
-        let _ = self.inbox.send(frame, &[], Patience::Endless);
+        let _ = self.line.send(frame, &[], Patience::Endless);
     }
 
     /// How long the request ran, in microseconds; zero while it does.
@@ -152,16 +152,26 @@ impl<'a> Running<'a> {
             _ => (Kind::Data, 0),
         };
         let n_collected = (self.out.len() - n_head) as u64;
-        let credit = self.inbox.wait_for_credit(n_collected + u64::from(!tail.is_empty()))?;
+        let credit = self.wait_for_credit(n_collected + u64::from(!tail.is_empty()))?;
         let n_allowed = usize::try_from(credit - n_collected).unwrap_or(usize::MAX);
-        let room = self.inbox.end.max_payload() - self.out.len();
+        let room = self.line.max_payload() - self.out.len();
         let n_tail = tail.len().min(n_allowed).min(room);
         let frame = self.frame(kind).with_flags(completes.flags()).with_aux(self.micros());
-        self.inbox.send(frame, &[self.out, &tail[..n_tail]], Patience::UntilCancelled)?;
-        self.inbox.stream().credit -= n_collected + n_tail as u64;
+        self.line.send(frame, &[self.out, &tail[..n_tail]], Patience::UntilCancelled)?;
+        self.line.with_stream(&self.frame, |stream| stream.credit -= n_collected + n_tail as u64);
         self.out.clear();
         self.phase = if completes == Completes::Nothing { Phase::HeadSent } else { Phase::Ended };
         Ok(n_tail)
+    }
+
+    /// Waits until `n` bytes of body may be sent, and says how many may.
+    fn wait_for_credit(&mut self, n: u64) -> Result<u64, ClientGone> {
+        self.line.wait_until(&self.frame, |stream| stream.credit >= n)?;
+        Ok(self.line.with_stream(&self.frame, |stream| stream.credit))
+    }
+
+    fn has_body_ended(&mut self) -> bool {
+        self.line.with_stream(&self.frame, |stream| stream.body_ended)
     }
 
     /// Nothing can be added to the response.
@@ -175,7 +185,7 @@ impl<'a> Running<'a> {
         }
         let frame = self.frame(Kind::BodyCredit).with_aux(self.n_read);
         self.n_read = 0;
-        self.inbox.send(frame, &[], Patience::UntilCancelled)
+        self.line.send(frame, &[], Patience::UntilCancelled)
     }
 
     /// Takes what is there, without waiting. `None` when more has to come first.
@@ -186,9 +196,9 @@ impl<'a> Running<'a> {
             self.inline = later;
             return Some(now.len());
         }
-        let stream = self.inbox.stream();
-        let n = stream.take_body(buffer);
-        if n == 0 && !stream.body_ended {
+        let (n, is_all) =
+            self.line.with_stream(&self.frame, |stream| (stream.take_body(buffer), stream.body_ended));
+        if n == 0 && !is_all {
             return None;
         }
         self.n_read += u32::try_from(n).expect("the router keeps to its window");
@@ -196,21 +206,21 @@ impl<'a> Running<'a> {
     }
 }
 
-impl Exchange for Running<'_> {
+impl<L: Line> Exchange for Running<'_, L> {
     fn read_body(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
         }
-        self.inbox.receive();
+        self.line.receive();
         loop {
             if let Some(n) = self.take_body(buffer) {
-                if self.n_read >= ACKNOWLEDGED && !self.inbox.stream().body_ended {
+                if self.n_read >= ACKNOWLEDGED && !self.has_body_ended() {
                     self.acknowledge_body().map_err(aborted)?;
                 }
                 return Ok(n);
             }
             self.acknowledge_body().map_err(aborted)?;
-            self.inbox.wait_for_body().map_err(aborted)?;
+            self.line.wait_until(&self.frame, Stream::has_body).map_err(aborted)?;
         }
     }
 
@@ -219,7 +229,7 @@ impl Exchange for Running<'_> {
             return;
         }
         message::encode_response(self.out, status, fields.iter().copied());
-        if self.out.len() > self.inbox.end.max_payload() {
+        if self.out.len() > self.line.max_payload() {
             complain(format_args!(
                 "the head of the response has {} bytes, which is too long",
                 self.out.len()
@@ -272,12 +282,12 @@ impl Exchange for Running<'_> {
     }
 
     fn client_gone(&mut self) -> bool {
-        self.inbox.receive();
-        self.inbox.stream().cancelled
+        self.line.receive();
+        self.line.with_stream(&self.frame, |stream| stream.cancelled)
     }
 
     fn note(&mut self, text: &[u8]) {
-        self.inbox.note(text);
+        self.line.note(text);
     }
 }
 

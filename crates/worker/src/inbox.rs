@@ -1,4 +1,4 @@
-//! What the router has sent to this worker: the running request's stream, the request ahead, and
+//! What the router has sent to this worker: the streams of the running requests, the requests ahead, and
 //! whether to leave.
 
 use std::collections::VecDeque;
@@ -13,20 +13,22 @@ use crate::runtime::ClientGone;
 use crate::yielding::Yielding;
 
 /// How long a worker sleeps at most before it looks whether it is an orphan.
-const LOOK_AROUND: Duration = Duration::from_secs(5);
+pub(crate) const LOOK_AROUND: Duration = Duration::from_secs(5);
 
 /// The worker's end of its channel, with the frames sorted by request.
 pub(crate) struct Inbox {
     pub(crate) end: WorkerEnd,
     parent: Pid,
-    /// The request that runs.
-    current: Option<(Lane, RequestId, Stream)>,
+    /// The requests that run: one, if there are no threads.
+    running: Vec<(Lane, RequestId, Stream)>,
     /// Requests that wait, in the order of their arrival: usually none or one.
     ahead: VecDeque<Received>,
     yielding: Yielding,
     /// A buffer for the next frame.
     payload: Vec<u8>,
     note: Vec<u8>,
+    /// A stream has got something since [`Inbox::take_news`].
+    has_news: bool,
     /// The router said that nothing more will come.
     leaving: bool,
     /// The memory is not what it should be.
@@ -63,6 +65,11 @@ impl Stream {
     fn new() -> Self {
         let credit = u64::from(INITIAL_CREDIT);
         Self { body: Vec::new(), body_read: 0, body_ended: false, credit, cancelled: false }
+    }
+
+    /// Whether there is body to read, or none will come.
+    pub(crate) fn has_body(&self) -> bool {
+        self.body_ended || !self.body.is_empty()
     }
 
     /// Takes body bytes out, as many as there are and fit.
@@ -104,11 +111,12 @@ impl Inbox {
         Self {
             end: place.end,
             parent: place.parent,
-            current: None,
+            running: Vec::new(),
             ahead: VecDeque::new(),
             yielding: Yielding::default(),
             payload: Vec::new(),
             note: Vec::new(),
+            has_news: false,
             leaving: false,
             damaged: false,
         }
@@ -118,12 +126,10 @@ impl Inbox {
     pub(crate) fn next(&mut self) -> Next {
         loop {
             self.receive();
-            while let Some(received) = self.ahead.pop_front() {
-                if self.end.start(&received.head) {
-                    return Next::Serve(received);
-                }
+            if let Some(received) = self.start_next() {
+                return Next::Serve(received);
             }
-            if self.leaving || self.damaged || self.is_orphan() {
+            if self.is_over() {
                 return Next::Leave;
             }
             // On a busy machine the router is waiting for this processor, and has something to hand over
@@ -138,24 +144,55 @@ impl Inbox {
         }
     }
 
-    /// Makes a request the one whose stream is [`Inbox::stream`], and gives its payload.
+    /// The next request that was not taken back meanwhile; it is started.
+    pub(crate) fn start_next(&mut self) -> Option<Received> {
+        while let Some(received) = self.ahead.pop_front() {
+            if self.end.start(&received.head) {
+                return Some(received);
+            }
+        }
+        None
+    }
+
+    /// Whether requests have arrived that nobody has started.
+    pub(crate) fn has_requests(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+
+    /// Whether no request will come any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.leaving || self.damaged || self.is_orphan()
+    }
+
+    /// No further request is to be started.
+    pub(crate) fn leave(&mut self) {
+        self.leaving = true;
+    }
+
+    /// Whether a stream has got something since this was asked.
+    pub(crate) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.has_news)
+    }
+
+    /// Makes a request one whose stream is known, and gives its payload.
     pub(crate) fn begin(&mut self, received: Received) -> (FrameHead, Vec<u8>) {
-        self.current = Some((received.head.lane, received.head.request, received.stream));
+        self.running.push((received.head.lane, received.head.request, received.stream));
         (received.head, received.payload)
     }
 
-    /// Ends the current request and keeps its buffer for another.
-    pub(crate) fn end(&mut self, payload: Vec<u8>) {
-        self.current = None;
+    /// Ends a request and keeps its buffer for another.
+    pub(crate) fn end(&mut self, frame: &FrameHead, payload: Vec<u8>) {
+        self.running.retain(|(lane, request, _)| (*lane, *request) != (frame.lane, frame.request));
         if payload.capacity() > self.payload.capacity() {
             self.payload = payload;
         }
     }
 
-    /// The stream of the current request.
-    pub(crate) fn stream(&mut self) -> &mut Stream {
-        let (_, _, stream) = self.current.as_mut().expect("asked for during a request only");
-        stream
+    /// The stream of a request that runs.
+    pub(crate) fn stream(&mut self, frame: &FrameHead) -> &mut Stream {
+        let is_it =
+            |running: &&mut (Lane, RequestId, Stream)| (running.0, running.1) == (frame.lane, frame.request);
+        &mut self.running.iter_mut().find(is_it).expect("asked for during its request only").2
     }
 
     /// Sorts in everything that has arrived.
@@ -180,6 +217,7 @@ impl Inbox {
                 let payload = std::mem::take(&mut self.payload);
                 if let Some(stream) = self.stream_of(head) {
                     stream.take_frame(head, &payload);
+                    self.has_news = true;
                 }
                 self.payload = payload;
             }
@@ -192,9 +230,11 @@ impl Inbox {
             received.head.lane == head.lane && received.head.request == head.request
         };
         let ahead = self.ahead.iter_mut().rev().find(is_meant).map(|received| &mut received.stream);
-        ahead.or_else(|| match &mut self.current {
-            Some((lane, request, stream)) if (*lane, *request) == (head.lane, head.request) => Some(stream),
-            _ => None,
+        ahead.or_else(|| {
+            let is_it = |running: &&mut (Lane, RequestId, Stream)| {
+                (running.0, running.1) == (head.lane, head.request)
+            };
+            self.running.iter_mut().find(is_it).map(|(_, _, stream)| stream)
         })
     }
 
@@ -204,72 +244,33 @@ impl Inbox {
             complain(format_args!("the worker leaves, its channel is damaged: {error}"));
         }
         self.damaged = true;
-        if let Some((_, _, stream)) = &mut self.current {
+        for (_, _, stream) in &mut self.running {
             stream.cancelled = true;
         }
+        self.has_news = true;
     }
 
-    /// Sends a frame and wakes its receiver.
-    pub(crate) fn send(
-        &mut self,
-        frame: FrameHead,
-        pieces: &[&[u8]],
-        patience: Patience,
-    ) -> Result<(), ClientGone> {
-        let len = pieces.iter().map(|piece| piece.len()).sum();
-        loop {
-            let sent = self.end.send(frame, pieces);
-            self.end.ring(frame.lane);
-            match sent {
-                Ok(()) => return Ok(()),
-                Err(SendError::Full) => self.wait_for_room(frame.lane, len, patience)?,
-                Err(error) => {
-                    self.give_up(&error);
-                    return Err(ClientGone);
-                }
+    /// Sends a frame and wakes its receiver; false if there is no room for it.
+    pub(crate) fn try_send(&mut self, frame: FrameHead, pieces: &[&[u8]]) -> Result<bool, ClientGone> {
+        let sent = self.end.send(frame, pieces);
+        self.end.ring(frame.lane);
+        match sent {
+            Ok(()) => Ok(true),
+            Err(SendError::Full) => Ok(false),
+            Err(error) => {
+                self.give_up(&error);
+                Err(ClientGone)
             }
         }
     }
 
-    fn wait_for_room(&mut self, lane: Lane, len: usize, patience: Patience) -> Result<(), ClientGone> {
-        self.receive();
-        let cancelled = patience == Patience::UntilCancelled && self.stream().cancelled;
-        if cancelled || self.damaged || self.is_orphan() {
-            return Err(ClientGone);
-        }
-        self.end.wait_for_room(lane, len, Some(LOOK_AROUND));
-        Ok(())
-    }
-
-    /// Waits until the running request may send `n` bytes of body, and says how many it may.
-    pub(crate) fn wait_for_credit(&mut self, n: u64) -> Result<u64, ClientGone> {
-        self.wait_until(|stream| stream.credit >= n)?;
-        Ok(self.stream().credit)
-    }
-
-    /// Waits until there is body to read, or none will come.
-    pub(crate) fn wait_for_body(&mut self) -> Result<(), ClientGone> {
-        self.wait_until(|stream| stream.body_ended || !stream.body.is_empty())
-    }
-
-    fn wait_until(&mut self, ready: impl Fn(&Stream) -> bool) -> Result<(), ClientGone> {
-        loop {
-            self.receive();
-            if self.stream().cancelled {
-                return Err(ClientGone);
-            }
-            if ready(self.stream()) {
-                return Ok(());
-            }
-            if self.is_orphan() {
-                return Err(ClientGone);
-            }
-            self.end.wait(Some(LOOK_AROUND));
-        }
+    /// Whether waiting for the router is of no use.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.damaged || self.is_orphan()
     }
 
     /// Tells the router what is being done; does nothing when it was told already.
-    pub(crate) fn note(&mut self, text: &[u8]) {
+    pub(crate) fn set_note(&mut self, text: &[u8]) {
         if self.note != text {
             self.note.clear();
             self.note.extend_from_slice(text);
@@ -280,5 +281,74 @@ impl Inbox {
     /// Without its prototype a worker gets no orders. It may be that main and router are gone too.
     fn is_orphan(&self) -> bool {
         getppid() != Some(self.parent)
+    }
+}
+
+/// The way of one request: to the streams that come for it and of the frames that go back.
+pub(crate) trait Line: Send {
+    /// Bytes of payload that one frame can have.
+    fn max_payload(&self) -> usize;
+
+    /// Does something with the request's stream.
+    fn with_stream<R>(&mut self, frame: &FrameHead, act: impl FnOnce(&mut Stream) -> R) -> R;
+
+    /// Sorts in what has arrived.
+    fn receive(&mut self);
+
+    /// Waits until this is true of the request's stream.
+    fn wait_until(&mut self, frame: &FrameHead, ready: impl Fn(&Stream) -> bool) -> Result<(), ClientGone>;
+
+    /// Sends a frame and wakes its receiver. Waits for room.
+    fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: Patience) -> Result<(), ClientGone>;
+
+    /// Tells the router what is being done.
+    fn note(&mut self, text: &[u8]);
+}
+
+impl Line for Inbox {
+    fn max_payload(&self) -> usize {
+        self.end.max_payload()
+    }
+
+    fn with_stream<R>(&mut self, frame: &FrameHead, act: impl FnOnce(&mut Stream) -> R) -> R {
+        act(self.stream(frame))
+    }
+
+    fn receive(&mut self) {
+        Self::receive(self);
+    }
+
+    fn wait_until(&mut self, frame: &FrameHead, ready: impl Fn(&Stream) -> bool) -> Result<(), ClientGone> {
+        loop {
+            Self::receive(self);
+            let stream = self.stream(frame);
+            if stream.cancelled {
+                return Err(ClientGone);
+            }
+            if ready(stream) {
+                return Ok(());
+            }
+            if self.is_orphan() {
+                return Err(ClientGone);
+            }
+            self.end.wait(Some(LOOK_AROUND));
+        }
+    }
+
+    fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: Patience) -> Result<(), ClientGone> {
+        let len = pieces.iter().map(|piece| piece.len()).sum();
+        while !self.try_send(frame, pieces)? {
+            Self::receive(self);
+            let cancelled = patience == Patience::UntilCancelled && self.stream(&frame).cancelled;
+            if cancelled || self.is_broken() {
+                return Err(ClientGone);
+            }
+            self.end.wait_for_room(frame.lane, len, Some(LOOK_AROUND));
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, text: &[u8]) {
+        self.set_note(text);
     }
 }

@@ -19,10 +19,11 @@ mod log;
 mod prototype;
 mod runtime;
 mod starting;
+mod threads;
 mod worker;
 mod yielding;
 
 pub use call::Call;
 pub use host::{Language, Load, host_main};
 pub use log::complain;
-pub use runtime::{ClientGone, Exchange, Runtime, Served};
+pub use runtime::{ClientGone, Crew, Exchange, Runtime, Served, ThreadedRuntime};

@@ -1,6 +1,7 @@
 //! What a language has to implement, and what it gets to answer a request with.
 
 use std::io;
+use std::num::{NonZeroU32, NonZeroUsize};
 
 use corral_channel::message::RequestView;
 
@@ -34,6 +35,32 @@ pub trait Runtime {
 
     /// Answers one request. What is not answered when it returns is answered with 500.
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served;
+
+    /// Who serves in its place, several requests at once; asked once, after [`Runtime::start`].
+    fn crew(&mut self) -> Option<Crew<'_>> {
+        None
+    }
+}
+
+/// The threads of a worker.
+pub struct Crew<'a> {
+    /// What they run.
+    pub runtime: &'a dyn ThreadedRuntime,
+    /// How many there are, that of the worker's start included.
+    pub n_threads: NonZeroU32,
+    /// Bytes of stack of the others; `None` leaves it to the system.
+    pub stack_size: Option<NonZeroUsize>,
+}
+
+/// An interpreter that several threads use at once.
+pub trait ThreadedRuntime: Sync {
+    /// Runs `body`, the life of one thread, in an interpreter that knows the thread.
+    fn in_thread(&self, body: &mut dyn FnMut()) {
+        body();
+    }
+
+    /// As [`Runtime::serve`].
+    fn serve(&self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served;
 }
 
 /// What becomes of the worker after a request.

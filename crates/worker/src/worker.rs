@@ -1,19 +1,20 @@
-//! The worker's loop: one request after the other, until it is told to leave or has had its share.
+//! The worker's life: it gets ready, serves requests until it is told to leave or has had its share, and ends.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use corral_channel::message;
+use corral_channel::message::{self, RequestView};
 use corral_channel::{Flags, FrameHead, Kind};
 use corral_config::plan::AppSpec;
 use corral_sys::process;
 
 use crate::exchange::{After, Running};
-use crate::inbox::{Inbox, Next, Patience, Received};
+use crate::inbox::{Inbox, Line, Next, Patience};
 use crate::lifespan;
 use crate::log::complain;
 use crate::prototype::Place;
-use crate::runtime::{Runtime, Served};
+use crate::runtime::{Exchange, Runtime, Served};
+use crate::threads;
 
 /// Serves requests in a process that was just forked.
 pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -> ExitCode {
@@ -27,53 +28,62 @@ pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -
     if let Some(report) = place.report.take() {
         report.ready();
     }
-    let mut worker =
-        Worker { inbox: Inbox::new(place), out: Vec::new(), n_left: lifespan::draw(&spec.limits) };
-    while let Next::Serve(received) = worker.inbox.next() {
-        if worker.serve(received, runtime) == After::Nothing {
-            break;
-        }
+    let mut inbox = Inbox::new(place);
+    let n_left = lifespan::draw(&spec.limits);
+    match runtime.crew() {
+        Some(crew) => threads::run(inbox, &crew, n_left),
+        None => serve_all(&mut inbox, runtime, n_left),
     }
     runtime.end();
     ExitCode::SUCCESS
 }
 
-struct Worker {
-    inbox: Inbox,
-    /// Where responses are collected, one after the other.
-    out: Vec<u8>,
-    /// Requests until it is replaced.
-    n_left: Option<u32>,
+/// One request after the other; `n_left` until the worker is replaced.
+fn serve_all(inbox: &mut Inbox, runtime: &mut dyn Runtime, mut n_left: Option<u32>) {
+    // Where responses are collected, one after the other.
+    let mut out = Vec::new();
+    while let Next::Serve(received) = inbox.next() {
+        n_left = n_left.map(|n| n.saturating_sub(1));
+        let (frame, payload) = inbox.begin(received);
+        let after = serve(inbox, frame, &payload, &mut out, n_left == Some(0), |view, running| {
+            runtime.serve(view, running)
+        });
+        inbox.end(&frame, payload);
+        if after == After::Nothing {
+            break;
+        }
+    }
 }
 
-impl Worker {
-    fn serve(&mut self, received: Received, runtime: &mut dyn Runtime) -> After {
-        self.n_left = self.n_left.map(|n| n.saturating_sub(1));
-        let (frame, payload) = self.inbox.begin(received);
-        let after = match message::decode_request(&payload) {
-            Ok(view) => {
-                let mut running = Running::new(&mut self.inbox, frame, &view, &mut self.out);
-                let begun = Instant::now();
-                let served = runtime.serve(&view, &mut running);
-                let after = if self.n_left == Some(0) { After::Nothing } else { after(served) };
-                running.conclude(after, begun.elapsed());
-                after
-            }
-            Err(error) => self.refuse(frame, &error),
-        };
-        self.inbox.end(payload);
-        after
-    }
+/// Serves one request that has begun.
+pub(crate) fn serve<L: Line>(
+    line: &mut L,
+    frame: FrameHead,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+    is_last: bool,
+    run: impl FnOnce(&RequestView<'_>, &mut dyn Exchange) -> Served,
+) -> After {
+    let view = match message::decode_request(payload) {
+        Ok(view) => view,
+        Err(error) => return refuse(line, frame, &error),
+    };
+    let mut running = Running::new(line, frame, &view, out);
+    let begun = Instant::now();
+    let served = run(&view, &mut running);
+    let after = if is_last { After::Nothing } else { after(served) };
+    running.conclude(after, begun.elapsed());
+    after
+}
 
-    /// The router does not send what cannot be decoded, so the memory must be damaged.
-    fn refuse(&mut self, frame: FrameHead, error: &message::Malformed) -> After {
-        complain(format_args!("the worker leaves, a request cannot be read: {error}"));
-        let failed = FrameHead::new(Kind::Failed, frame.lane, frame.request);
-        let failed = failed.with_flags(Flags::END | Flags::DONE | Flags::LAST);
-        // Fails when there is no router.
-        let _ = self.inbox.send(failed, &[], Patience::Endless);
-        After::Nothing
-    }
+/// The router does not send what cannot be decoded, so the memory must be damaged.
+fn refuse<L: Line>(line: &mut L, frame: FrameHead, error: &message::Malformed) -> After {
+    complain(format_args!("the worker leaves, a request cannot be read: {error}"));
+    let failed = FrameHead::new(Kind::Failed, frame.lane, frame.request);
+    let failed = failed.with_flags(Flags::END | Flags::DONE | Flags::LAST);
+    // Fails when there is no router.
+    let _ = line.send(failed, &[], Patience::Endless);
+    After::Nothing
 }
 
 fn after(served: Served) -> After {

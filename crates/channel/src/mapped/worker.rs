@@ -25,6 +25,36 @@ pub struct WorkerEnd {
     bell: WorkerBell,
 }
 
+/// The sleep of a worker with several threads. Any number of them may sleep; whoever wakes them wakes one.
+///
+/// A thread that leaves the channel alone for a while announces the sleep of the others once more, so that somebody
+/// is woken for what comes meanwhile.
+#[derive(Debug, Clone)]
+pub struct WorkerSleep(Shared<Header>);
+
+impl WorkerSleep {
+    /// From now on the router wakes a sleeper when it has sent something. What came before has to be looked for
+    /// ([`WorkerEnd::has_frames`]) after this call.
+    pub fn announce(&self) {
+        self.0.sleeping.0.announce();
+    }
+
+    /// Nobody sleeps, or needs to be woken.
+    pub fn cancel(&self) {
+        self.0.sleeping.0.cancel();
+    }
+
+    /// Sleeps if the announcement still stands; may return early.
+    pub fn sleep(&self, timeout: Duration) {
+        self.0.sleeping.0.sleep(Some(timeout));
+    }
+
+    /// Ends the sleep of all threads.
+    pub fn wake_all(&self) {
+        self.0.sleeping.0.end_all();
+    }
+}
+
 /// Why `send_blocking` did not send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unsent {
@@ -112,6 +142,25 @@ impl WorkerEnd {
         sleep_for_room(&self.header.sleeping.0, wants_room, timeout, || {
             self.requests.has_frames() || frames.is_worth_trying(len)
         })
+    }
+
+    /// For a worker with several threads, which sleep while others use this end.
+    #[must_use]
+    pub fn sleep(&self) -> WorkerSleep {
+        WorkerSleep(self.header.clone())
+    }
+
+    /// Whether the router is to wake the worker when it has read something of `lane`.
+    ///
+    /// # Panics
+    /// If there is no such lane.
+    pub fn want_room(&self, lane: Lane, wants: bool) {
+        let wants_room = &self.lanes[lane.index()].cursors().producer.0.wants_room;
+        if wants {
+            wants_room.announce();
+        } else {
+            wants_room.cancel();
+        }
     }
 
     /// Begins the request of this Request frame; false when the router took it back.

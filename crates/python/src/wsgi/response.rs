@@ -12,8 +12,8 @@ use pyo3::types::{PyBytes, PyString, PyTuple};
 use crate::lease::Lease;
 
 /// One request, as the objects see it that the application gets.
-pub(crate) struct Call {
-    pub(crate) lease: Lease,
+pub(super) struct Call {
+    pub(super) lease: Lease,
     progress: Mutex<Progress>,
     is_head: bool,
 }
@@ -50,7 +50,7 @@ impl<E: Into<PyErr>> From<E> for Stop {
 }
 
 impl Call {
-    pub(crate) fn new(request: &RequestView<'_>) -> Self {
+    pub(super) fn new(request: &RequestView<'_>) -> Self {
         Self {
             lease: Lease::default(),
             progress: Mutex::new(Progress::NotStarted),

@@ -90,20 +90,6 @@ fn a_change_starts_the_new_code() {
     server.expect_log("ValueError: broken");
 }
 
-/// Options: applications.{N}.threads, applications.{N}.thread_stack_size
-#[test]
-fn an_application_is_told_that_it_has_threads() {
-    let site = site().file(
-        "app.py",
-        "def application(environ, start_response):
-    start_response('200 OK', [])
-    return [str(environ['wsgi.multithread']).encode()]
-",
-    );
-    let app = python_app(&site).with("threads", json!(2)).with("thread_stack_size", json!(1 << 20));
-    daemon().python(app).start().get("/").expect(200).expect_body("True");
-}
-
 #[test]
 fn children_of_the_application_are_its_own() {
     let (_site, server) = answering(

@@ -6,6 +6,7 @@ mod errors;
 mod life;
 mod responses;
 mod setup;
+mod threads;
 
 use corral_testkit::{Daemon, Site, daemon, python_app, site};
 

@@ -8,7 +8,7 @@ use corral_channel::{Lane, LaneReceiver, RequestId, Slot, WorkerBell, WorkerEnd,
 use rustix::process::{Pid, getpid, getppid};
 
 use super::*;
-use crate::inbox::{Next, Received};
+use crate::inbox::{Inbox, Next, Received};
 use crate::prototype::Place;
 
 const LANE: Lane = Lane(0);
@@ -96,7 +96,7 @@ fn next(inbox: &mut Inbox) -> Received {
 }
 
 /// Answers the next request as `script` says.
-fn serve(inbox: &mut Inbox, after: After, script: impl FnOnce(&mut Running<'_>)) {
+fn serve(inbox: &mut Inbox, after: After, script: impl FnOnce(&mut Running<'_, Inbox>)) {
     let received = next(inbox);
     let (frame, payload) = inbox.begin(received);
     let view = message::decode_request(&payload).unwrap();
@@ -104,12 +104,12 @@ fn serve(inbox: &mut Inbox, after: After, script: impl FnOnce(&mut Running<'_>))
     let mut running = Running::new(inbox, frame, &view, &mut out);
     script(&mut running);
     running.conclude(after, Duration::ZERO);
-    inbox.end(payload);
+    inbox.end(&frame, payload);
 }
 
 /// Checks the frames that come of a response to a request without a body.
 #[track_caller]
-fn check(method: &str, script: impl FnOnce(&mut Running<'_>), expected: &[&str]) {
+fn check(method: &str, script: impl FnOnce(&mut Running<'_, Inbox>), expected: &[&str]) {
     let (mut router, mut inbox) = channel();
     router.submit(method, b"", true);
     serve(&mut inbox, After::Another, script);
@@ -203,7 +203,7 @@ fn a_flush_sends_what_there_is() {
 fn some_responses_have_no_body() {
     check("HEAD", |it| it.write(&[b'x'; 100_000]).unwrap(), &["Response 200 end done"]);
     for status in [204, 304] {
-        let script = |it: &mut Running<'_>| {
+        let script = |it: &mut Running<'_, Inbox>| {
             it.respond(status, &[]);
             it.write(b"dropped").unwrap();
         };
@@ -213,7 +213,7 @@ fn some_responses_have_no_body() {
 
 #[test]
 fn a_response_that_ends_early() {
-    let script = |it: &mut Running<'_>| {
+    let script = |it: &mut Running<'_, Inbox>| {
         it.write(b"early").unwrap();
         it.finish();
         it.finish();

@@ -1,0 +1,222 @@
+//! A worker that runs several requests at once, each in a thread. All threads use one end of the channel.
+//!
+//! Nobody hands requests out: a thread that has nothing to do takes what has arrived, for itself and for the others,
+//! and sleeps when there is nothing. All that sleep do so on the worker's one word, and the router wakes one of them.
+//! A thread that leaves the channel to run a request announces the sleep of the others anew, which costs no system
+//! call; so there is always somebody who is woken for the next request, and nobody who passes requests on.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use corral_channel::{FrameHead, WorkerSleep};
+
+use crate::exchange::After;
+use crate::inbox::{Inbox, LOOK_AROUND, Line, Patience, Received, Stream};
+use crate::log::complain;
+use crate::runtime::{ClientGone, Crew};
+use crate::worker;
+
+/// How long a thread sleeps at most that waits for something of its own request.
+///
+/// Another thread may take what it waits for out of the channel in the moment between its last look and its sleep,
+/// and put the word back to "asleep" before it is: it would not notice. That costs this much, once in a blue moon.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// For as long as threads that have been woken need to take a request.
+const A_MOMENT: Duration = Duration::from_millis(1);
+
+/// Serves until the worker is to leave; `n_left` requests at most.
+pub(crate) fn run(inbox: Inbox, crew: &Crew<'_>, n_left: Option<u32>) {
+    let sleep = inbox.end.sleep();
+    let desk = Desk { sleep, state: Mutex::new(State { inbox, n_left, n_idle: 0, n_waiting: 0 }) };
+    thread::scope(|scope| {
+        for n in 1..crew.n_threads.get() {
+            let mut thread = thread::Builder::new();
+            if let Some(size) = crew.stack_size {
+                thread = thread.stack_size(size.get());
+            }
+            if let Err(error) = thread.spawn_scoped(scope, || serve_all(&desk, crew)) {
+                complain(format_args!("{n} threads run, and no further one can be started: {error}"));
+                break;
+            }
+        }
+        serve_all(&desk, crew);
+    });
+}
+
+fn serve_all(desk: &Desk, crew: &Crew<'_>) {
+    crew.runtime.in_thread(&mut || {
+        let mut out = Vec::new();
+        while let Some((received, is_last)) = desk.next() {
+            serve(desk, crew, received, is_last, &mut out);
+        }
+    });
+}
+
+fn serve(desk: &Desk, crew: &Crew<'_>, received: Received, is_last: bool, out: &mut Vec<u8>) {
+    let (frame, payload) = desk.lock().inbox.begin(received);
+    let mut line = desk;
+    let after = worker::serve(&mut line, frame, &payload, out, is_last, |view, exchange| {
+        crew.runtime.serve(view, exchange)
+    });
+    let mut state = desk.lock();
+    state.inbox.end(&frame, payload);
+    if after == After::Nothing {
+        state.inbox.leave();
+        desk.sleep.wake_all();
+    }
+}
+
+/// The worker's end of the channel, as its threads share it.
+struct Desk {
+    sleep: WorkerSleep,
+    state: Mutex<State>,
+}
+
+struct State {
+    inbox: Inbox,
+    /// Requests until the worker is replaced.
+    n_left: Option<u32>,
+    /// Threads that sleep and take any request.
+    n_idle: usize,
+    /// Threads that sleep until something of their own request comes.
+    n_waiting: usize,
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next request, and whether it is the worker's last one. `None` when the worker is to leave.
+    fn next(&self) -> Option<(Received, bool)> {
+        let mut state = self.lock();
+        loop {
+            self.receive(&mut state);
+            // Of those that were promised, all have been begun.
+            if state.n_left == Some(0) || (!state.inbox.has_requests() && state.inbox.is_over()) {
+                self.sleep.wake_all();
+                return None;
+            }
+            if let Some(received) = state.inbox.start_next() {
+                state.n_left = state.n_left.map(|n| n - 1);
+                self.go_away(&mut state);
+                let is_last = state.n_left == Some(0);
+                return Some((received, is_last));
+            }
+            if state.inbox.is_over() {
+                continue;
+            }
+            state = self.sleep_idle(state);
+        }
+    }
+
+    /// Sorts in what has arrived, and wakes those whom it concerns.
+    fn receive(&self, state: &mut State) {
+        state.inbox.receive();
+        if state.inbox.take_news() && state.n_waiting > 0 {
+            self.sleep.wake_all();
+        }
+    }
+
+    /// This thread will not look at the channel for a while: whoever sleeps is to be woken for what comes.
+    fn go_away(&self, state: &mut State) {
+        if state.n_idle + state.n_waiting == 0 {
+            return self.sleep.cancel();
+        }
+        self.sleep.announce();
+        if state.inbox.end.has_frames() || (state.n_idle > 0 && state.inbox.has_requests()) {
+            self.sleep.wake_all();
+        }
+    }
+
+    fn sleep_idle<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.sleep.announce();
+        if state.inbox.end.has_frames() {
+            return state;
+        }
+        state.n_idle += 1;
+        drop(state);
+        self.sleep.sleep(LOOK_AROUND);
+        let mut state = self.lock();
+        state.n_idle -= 1;
+        state
+    }
+
+    fn sleep_waiting<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        // A request that this thread has found, and that another one should take, must not be slept on.
+        let has_found = state.n_idle > 0 && state.inbox.has_requests();
+        if has_found {
+            self.sleep.wake_all();
+        } else {
+            self.sleep.announce();
+        }
+        if state.inbox.end.has_frames() {
+            return state;
+        }
+        state.n_waiting += 1;
+        drop(state);
+        if has_found {
+            thread::sleep(A_MOMENT);
+        } else {
+            self.sleep.sleep(LOOK_AGAIN);
+        }
+        let mut state = self.lock();
+        state.n_waiting -= 1;
+        state
+    }
+}
+
+impl Line for &Desk {
+    fn max_payload(&self) -> usize {
+        self.lock().inbox.end.max_payload()
+    }
+
+    fn with_stream<R>(&mut self, frame: &FrameHead, act: impl FnOnce(&mut Stream) -> R) -> R {
+        act(self.lock().inbox.stream(frame))
+    }
+
+    fn receive(&mut self) {
+        let mut state = self.lock();
+        Desk::receive(self, &mut state);
+        self.go_away(&mut state);
+    }
+
+    fn wait_until(&mut self, frame: &FrameHead, ready: impl Fn(&Stream) -> bool) -> Result<(), ClientGone> {
+        let mut state = self.lock();
+        loop {
+            Desk::receive(self, &mut state);
+            let stream = state.inbox.stream(frame);
+            let (cancelled, ready) = (stream.cancelled, ready(stream));
+            if cancelled || ready || state.inbox.is_broken() {
+                self.go_away(&mut state);
+                return if ready && !cancelled { Ok(()) } else { Err(ClientGone) };
+            }
+            state = self.sleep_waiting(state);
+        }
+    }
+
+    fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: Patience) -> Result<(), ClientGone> {
+        let mut state = self.lock();
+        while !state.inbox.try_send(frame, pieces)? {
+            Desk::receive(self, &mut state);
+            let cancelled = patience == Patience::UntilCancelled && state.inbox.stream(&frame).cancelled;
+            if cancelled || state.inbox.is_broken() {
+                self.go_away(&mut state);
+                return Err(ClientGone);
+            }
+            state.inbox.end.want_room(frame.lane, true);
+            state = self.sleep_waiting(state);
+            state.inbox.end.want_room(frame.lane, false);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, text: &[u8]) {
+        self.lock().inbox.set_note(text);
+    }
+}
+
+#[cfg(test)]
+mod tests;

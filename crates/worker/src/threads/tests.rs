@@ -1,0 +1,213 @@
+//! Several requests at once over a real channel, the router's end of it in this process.
+
+use std::num::NonZeroU32;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Barrier;
+use std::time::Instant;
+
+use corral_channel::message::{self, RequestHead, RequestView};
+use corral_channel::{Flags, Kind, Lane, LaneReceiver, RequestId, Slot, WorkerBell, WorkerEnd, WorkerPort};
+use rustix::process::getppid;
+
+use super::*;
+use crate::prototype::Place;
+use crate::runtime::{Exchange, Served, ThreadedRuntime};
+
+const LANE: Lane = Lane(0);
+const DEADLINE: Duration = Duration::from_secs(30);
+
+struct Router {
+    port: WorkerPort,
+    lane: LaneReceiver,
+    n_requests: u32,
+}
+
+impl Router {
+    fn submit(&mut self, path: &[u8], body_complete: bool) -> RequestId {
+        let id = RequestId(self.n_requests);
+        let slot = Slot::new(self.n_requests as usize % 64).unwrap();
+        self.n_requests += 1;
+        let head = RequestHead { method: b"GET", path, body_complete, ..RequestHead::default() };
+        let mut payload = vec![];
+        message::encode_request(&mut payload, &head, []);
+        self.port.submit(slot, id, LANE, &[&payload]).unwrap();
+        self.port.wake();
+        id
+    }
+
+    /// Waits for a frame of this kind, past requests for more of a body.
+    #[track_caller]
+    fn wait(&mut self, kind: Kind) -> (FrameHead, Vec<u8>) {
+        let begun = Instant::now();
+        let mut payload = vec![];
+        loop {
+            if let Some(head) = self.lane.recv(&mut payload).unwrap() {
+                self.lane.wake_producer();
+                if head.kind == Kind::BodyCredit && kind != head.kind {
+                    continue;
+                }
+                assert_eq!(head.kind, kind);
+                return (head, payload);
+            }
+            assert!(begun.elapsed() < DEADLINE, "no {kind:?} comes");
+            thread::yield_now();
+        }
+    }
+
+    fn quit(&mut self) {
+        self.port.quit().unwrap();
+        self.port.wake();
+    }
+}
+
+/// What requests do, by their paths.
+struct Scripts {
+    barrier: Barrier,
+}
+
+impl ThreadedRuntime for Scripts {
+    fn serve(&self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+        match request.head.path {
+            b"/together" => {
+                self.barrier.wait();
+            }
+            b"/leave" => return Served::Leave,
+            b"/body" => {
+                let mut buffer = [0; 100];
+                while let Ok(n @ 1..) = exchange.read_body(&mut buffer) {
+                    exchange.write(&buffer[..n]).unwrap();
+                }
+            }
+            b"/long" => exchange.write(&vec![b'x'; 3 << 20]).unwrap(),
+            _ => exchange.write(b"short").unwrap(),
+        }
+        Served::Done
+    }
+}
+
+/// Runs a worker with `n` threads, of whose requests as many meet at `/together`, until `talk` has ended and it has
+/// left.
+fn with_worker(n: u32, n_left: Option<u32>, talk: impl FnOnce(&mut Router)) {
+    let (bell, _) = WorkerBell::create(1).unwrap();
+    let (end, memory) = WorkerEnd::create(&bell).unwrap();
+    let (port, mut lanes) = WorkerPort::map(memory, bell.shape()).unwrap();
+    let mut router = Router { port, lane: lanes.remove(0), n_requests: 0 };
+    let parent = getppid().expect("a test has a parent");
+    let scripts = Scripts { barrier: Barrier::new(n as usize) };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let inbox = Inbox::new(Place { end, parent, report: None });
+            let n_threads = NonZeroU32::new(n).unwrap();
+            run(inbox, &Crew { runtime: &scripts, n_threads, stack_size: None }, n_left);
+        });
+        let talked = catch_unwind(AssertUnwindSafe(|| talk(&mut router)));
+        if talked.is_err() {
+            // The worker's threads would be waited for.
+            router.quit();
+        }
+        talked.unwrap_or_else(|panic| resume_unwind(panic));
+    });
+}
+
+#[test]
+fn as_many_requests_run_at_once_as_there_are_threads() {
+    with_worker(4, None, |router| {
+        for _ in 0..200 {
+            for _ in 0..4 {
+                router.submit(b"/together", true);
+            }
+            let mut ids: Vec<_> = (0..4).map(|_| router.wait(Kind::Response).0.request.0).collect();
+            ids.sort_unstable();
+            assert_eq!(ids, (router.n_requests - 4..router.n_requests).collect::<Vec<_>>());
+        }
+        router.quit();
+    });
+}
+
+#[test]
+fn sleepers_are_woken_one_request_after_the_other() {
+    with_worker(3, None, |router| {
+        for _ in 0..2000 {
+            let id = router.submit(b"/", true);
+            let (head, _) = router.wait(Kind::Response);
+            assert_eq!((head.request, head.flags), (id, Flags::END | Flags::DONE));
+        }
+        router.quit();
+    });
+}
+
+#[test]
+fn bodies_come_to_their_requests_while_others_run_and_sleep() {
+    with_worker(3, None, |router| {
+        let ids: Vec<_> = (0..2).map(|_| router.submit(b"/body", false)).collect();
+        for _ in 0..2 {
+            router.wait(Kind::BodyCredit);
+        }
+        for round in 0..100_u8 {
+            // The third thread comes and goes.
+            let other = router.submit(b"/", true);
+            assert_eq!(router.wait(Kind::Response).0.request, other);
+            for id in &ids {
+                router.port.body(*id, LANE, &[round], round == 99).unwrap();
+            }
+            router.port.wake();
+        }
+        let answers: Vec<_> = (0..2).map(|_| router.wait(Kind::Response).1).collect();
+        let expected: Vec<u8> = (0..100).collect();
+        for answer in answers {
+            let (_, offset) = message::decode_response(&answer).unwrap();
+            assert_eq!(answer[offset..], expected);
+        }
+        router.quit();
+    });
+}
+
+#[test]
+fn long_responses_wait_for_credit_each_on_its_own() {
+    with_worker(2, None, |router| {
+        let ids = [router.submit(b"/long", true), router.submit(b"/long", true)];
+        let mut n_received = [0_usize; 2];
+        let mut payload = vec![];
+        let begun = Instant::now();
+        let mut n_done = 0;
+        while n_done < 2 {
+            assert!(begun.elapsed() < DEADLINE, "{n_received:?}");
+            let Some(head) = router.lane.recv(&mut payload).unwrap() else {
+                router.lane.wake_producer();
+                thread::yield_now();
+                continue;
+            };
+            let idx = usize::from(head.request == ids[1]);
+            n_received[idx] += payload.len();
+            n_done += usize::from(head.flags.contains(Flags::DONE));
+            if !head.flags.contains(Flags::DONE) {
+                router.port.credit(head.request, LANE, payload.len() as u32).unwrap();
+                router.port.wake();
+            }
+        }
+        assert!(n_received.iter().all(|n| *n >= 3 << 20), "{n_received:?}");
+        router.quit();
+    });
+}
+
+#[test]
+fn all_threads_leave_after_the_last_request() {
+    with_worker(3, Some(5), |router| {
+        let flags: Vec<_> = (0..5)
+            .map(|_| {
+                router.submit(b"/", true);
+                router.wait(Kind::Response).0.flags
+            })
+            .collect();
+        assert_eq!(flags[4], Flags::END | Flags::DONE | Flags::LAST);
+        assert!(flags[..4].iter().all(|flags| !flags.contains(Flags::LAST)));
+    });
+}
+
+#[test]
+fn all_threads_leave_when_one_request_says_so() {
+    with_worker(3, None, |router| {
+        router.submit(b"/leave", true);
+        assert!(router.wait(Kind::Response).0.flags.contains(Flags::LAST));
+    });
+}

@@ -2,7 +2,9 @@
 //! that crosses process boundaries. Patterns, routes and templates stay with the router.
 
 mod assets;
+mod http;
 mod isolation;
+mod lifespan;
 mod perl;
 mod python;
 mod restart;
@@ -14,6 +16,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use self::assets::{Asset, AssetKind, AssetNames, Assets};
+pub use self::http::{HttpSpec, ProgramSocket, Ready};
 pub use self::isolation::{
     Automount, Cgroup, CgroupLimits, FilesystemAccess, IdRange, Isolation, Namespaces, SeccompProfile,
 };
@@ -54,7 +57,7 @@ pub struct ListenerPlan {
 pub struct AppSpec {
     /// The member's name under `applications`.
     pub name: String,
-    /// The host executable that runs it, as found among the modules.
+    /// The host executable that runs it, as found among the modules; empty for `RuntimeSpec::Http`.
     pub module: PathBuf,
     /// User to run as; `None` means the daemon's unprivileged user.
     pub user: Option<String>,
@@ -152,6 +155,8 @@ pub enum RuntimeSpec {
     Perl(PerlSpec),
     /// `type: "python"`.
     Python(PythonSpec),
+    /// `type: "http"`.
+    Http(HttpSpec),
     /// Nothing that can be started, and why: part of a stored document that is used as far as it goes.
     Unusable(String),
 }
@@ -177,6 +182,7 @@ impl RuntimeSpec {
         match self {
             Self::Php(_) | Self::Perl(_) | Self::Unusable(_) => Hands::ONE,
             Self::Python(python) => Hands { n: python.threads, ahead: true },
+            Self::Http(http) => Hands { n: http.concurrency, ahead: false },
         }
     }
 
@@ -186,7 +192,7 @@ impl RuntimeSpec {
         match self {
             Self::Php(php) => php.targets.iter().map(|target| target.name.as_str()).collect(),
             Self::Python(python) => python.targets.iter().map(|target| target.name.as_str()).collect(),
-            Self::Perl(_) | Self::Unusable(_) => Vec::new(),
+            Self::Perl(_) | Self::Http(_) | Self::Unusable(_) => Vec::new(),
         }
     }
 
@@ -201,6 +207,7 @@ impl RuntimeSpec {
                 python.path.iter().map(|path| &**path).chain(python.home.as_deref()).collect()
             }
             Self::Perl(perl) => perl.script.parent().into_iter().collect(),
+            Self::Http(http) => http.executable_path().into_iter().collect(),
             Self::Unusable(_) => Vec::new(),
         }
     }

@@ -10,6 +10,7 @@ mod compression;
 mod context;
 mod describe;
 mod forwarded;
+mod http;
 mod isolation;
 mod limits;
 mod listeners;

@@ -124,6 +124,7 @@ pub(crate) enum Role {
     Controller,
     Router,
     Reader,
+    Program,
 }
 
 #[derive(Debug, Args)]

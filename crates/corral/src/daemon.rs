@@ -128,6 +128,7 @@ fn daemon_options(flavour: &Flavour, given: Given, arguments: &[OsString]) -> an
         },
         state_dir: Some(given.state_dir.unwrap_or_else(|| flavour.state_dir.into())),
         modules: ModuleSource::Folder(modules_folder(given.modules_dir)?),
+        own_files: corral_program::own_files,
         pid_file: Some(given.pid_file.unwrap_or_else(|| flavour.pid_file.into())),
         log: given.log.or(default_log),
         temp_dir: given.temp_dir.unwrap_or_else(|| DEFAULT_TMP.into()),

@@ -1,4 +1,4 @@
-//! The controller and the router: this executable again, started by the main process.
+//! The controller, the router and others: this executable again, started by the main process.
 
 use std::process::ExitCode;
 
@@ -11,22 +11,19 @@ use crate::log::{self, Style};
 use crate::reader;
 
 pub(crate) fn command(role: Role, console: bool) -> anyhow::Result<ExitCode> {
+    let (name, run): (_, fn(Link) -> anyhow::Result<()>) = match role {
+        Role::Controller => ("controller", corral_controller::run),
+        Role::Router => ("router", corral_router::run),
+        Role::Reader => ("reader", |link| reader::run(&link)),
+        // It does not log: main makes lines of the log of what it prints.
+        Role::Program => return corral_program::run(),
+    };
     let link = Link::inherited().context("this command is for the daemon itself")?;
     log::init(if console { Style::Console } else { Style::File });
-    let name = match role {
-        Role::Controller => "controller",
-        Role::Router => "router",
-        Role::Reader => "reader",
-    };
     // Only looks: `ps` shows the command when it fails.
     let _ = process::set_title(&format!("corral: {name}"));
     tracing::info!("{name} started");
-    let result = match role {
-        Role::Controller => corral_controller::run(link),
-        Role::Router => corral_router::run(link),
-        Role::Reader => reader::run(&link),
-    };
-    match result {
+    match run(link) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) => {
             tracing::error!(target: "alert", "{name}: {error:#}");

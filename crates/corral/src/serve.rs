@@ -44,6 +44,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
         control: own_control(control),
         state_dir: None,
         modules: ModuleSource::Known(modules),
+        own_files: corral_program::own_files,
         pid_file: None,
         log: None,
         temp_dir: folder.path().to_owned(),

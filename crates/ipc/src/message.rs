@@ -9,10 +9,11 @@ mod upgrade;
 
 use std::path::PathBuf;
 
+use corral_sys::signal::Ended;
 use serde::{Deserialize, Serialize};
 
 pub use self::controller::{ConfigFiles, ControlToken, Demand, FromController, Origin, ToController};
-pub use self::prototype::{FromPrototype, ToPrototype};
+pub use self::prototype::{Door, FromPrototype, ToPrototype};
 pub use self::reader::{FromReader, ToReader};
 pub use self::router::{FromRouter, ToRouter};
 pub use self::status::{AppStatus, FailedListener, ServerState, ServerStatus, Status, UpstreamStatus};
@@ -55,4 +56,13 @@ pub enum Exit {
     Code(i32),
     /// By this signal.
     Signal(i32),
+}
+
+impl From<Ended> for Exit {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Code(code) => Self::Code(code),
+            Ended::Signal(number) => Self::Signal(number),
+        }
+    }
 }

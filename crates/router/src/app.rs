@@ -8,12 +8,13 @@ mod overload;
 mod patience;
 mod pool;
 mod port;
+mod program;
 mod request_body;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corral_channel::{Lane, RequestId, Sleeper};
 use corral_config::plan::{AppSpec, Growth};
@@ -22,15 +23,18 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use tokio::sync::Notify;
 
+use crate::buffers;
 use crate::main_link::MainLink;
 
 pub(crate) use exchange::{BusyApps, Exchange, LoopApp, Piece};
 pub(crate) use failure::Failure;
 use overload::Overload;
 pub(crate) use patience::Patience;
-use pool::{Bounds, Broken, Cancelled, Condemned, Ended, Excess, Pool, Refusal, Refused, Removed};
+use pool::{Bounds, Broken, Cancelled, Condemned, Ended, Excess, Pool, Port, Refusal, Refused, Removed};
 pub(crate) use pool::{RESCUE, Request, WorkerKey};
-pub(crate) use port::ChannelPort;
+pub(crate) use port::{AnyPort, ChannelPort};
+use program::Turns;
+pub(crate) use program::{Program, ProgramPort, Turn};
 pub(crate) use request_body::RequestBody;
 
 /// An application instance: its specification and its workers.
@@ -40,7 +44,9 @@ pub(crate) use request_body::RequestBody;
 pub(crate) struct App {
     pub(crate) id: AppId,
     pub(crate) spec: AppSpec,
-    pool: Mutex<Pool<ChannelPort>>,
+    pool: Mutex<Pool<AnyPort>>,
+    /// Of requests that programs serve.
+    turns: Arc<Turns>,
     main: MainLink,
     /// No generation refers to this instance any more.
     retired: AtomicBool,
@@ -65,6 +71,7 @@ impl App {
             id,
             spec,
             pool,
+            turns: Arc::default(),
             main,
             retired: AtomicBool::new(false),
             concluded: AtomicBool::new(false),
@@ -129,7 +136,7 @@ impl App {
         let mut pool = self.pool.lock();
         let was_running = match pool.cancel(lane, id) {
             Cancelled::Running(worker) => {
-                if let Some(port) = pool.port_mut(worker) {
+                if let Some(port) = pool.port_mut(worker).and_then(AnyPort::channel_mut) {
                     // Without room for the word the worker is stuck, and learns it when it sends more.
                     let _ = port.channel.cancel(id, lane);
                 }
@@ -152,7 +159,7 @@ impl App {
         worker: WorkerKey,
         act: impl FnOnce(&mut ChannelPort) -> T,
     ) -> Option<T> {
-        self.pool.lock().port_mut(worker).map(act)
+        self.pool.lock().port_mut(worker).and_then(AnyPort::channel_mut).map(act)
     }
 
     /// Gives requests that wait behind a script that takes longer than expected to idle workers.
@@ -165,9 +172,13 @@ impl App {
     /// `rescue` should be called in a while.
     pub(crate) fn wake_workers(&self) -> bool {
         let mut sleepers: SmallVec<[Sleeper; 8]> = SmallVec::new();
+        let mut retired: SmallVec<[WorkerId; 4]> = SmallVec::new();
         let mut pool = self.pool.lock();
         let broken = pool.replace_broken();
-        pool.take_touched(|port| sleepers.extend(port.channel.claim_sleeper()));
+        pool.take_touched(|port| match port {
+            AnyPort::Channel(port) => sleepers.extend(port.channel.claim_sleeper()),
+            AnyPort::Program(port) => retired.extend(port.program.retires_now().then_some(port.program.id)),
+        });
         let (may_need_rescue, needs_look) = (pool.may_need_rescue(), pool.needs_look());
         let want_worker = !broken.is_empty() && pool.want_worker();
         drop(pool);
@@ -176,6 +187,9 @@ impl App {
         }
         if needs_look {
             self.waiting.notify_one();
+        }
+        for worker in retired {
+            self.main.send(&FromRouter::RetireWorker { app: self.id, worker });
         }
         for Broken { worker, reason } in broken {
             self.main.send(&FromRouter::KillWorker { app: self.id, worker, reason });
@@ -188,7 +202,45 @@ impl App {
 
     pub(crate) fn add_worker(&self, id: WorkerId, pid: u32, port: ChannelPort) -> WorkerKey {
         *self.last_error.lock() = None;
-        self.pool.lock().add_worker(id, pid, port, Instant::now())
+        self.pool.lock().add_worker(id, pid, AnyPort::Channel(port), Instant::now())
+    }
+
+    pub(crate) fn add_program(&self, program: &Arc<Program>) -> WorkerKey {
+        *self.last_error.lock() = None;
+        let (id, pid) = (program.id, program.pid);
+        let port = ProgramPort { program: Arc::clone(program), turns: Arc::clone(&self.turns) };
+        let key = self.pool.lock().add_worker(id, pid, AnyPort::Program(port), Instant::now());
+        program.set_key(key);
+        key
+    }
+
+    /// A program's turn at a request has ended.
+    fn end_turn(&self, program: &Program, (lane, id): (Lane, RequestId), elapsed: Duration) {
+        let was_last = program.end_turn();
+        let Some(worker) = program.key() else { return };
+        let now = Instant::now();
+        let run_time = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX);
+        if let Some(buffer) = self.done(worker, lane, id, run_time, now) {
+            buffers::give(buffer);
+        }
+        if was_last {
+            program.dismiss();
+            self.leaving(worker, now);
+        }
+        if program.retires_now() {
+            self.main.send(&FromRouter::RetireWorker { app: self.id, worker: program.id });
+        }
+    }
+
+    /// A program accepts no connections: it is of no use, if it has not ended already.
+    pub(crate) fn forsake(&self, program: &Program, why: &dyn std::fmt::Display) {
+        let Some(worker) = program.key() else { return };
+        if self.pool.lock().is_leaving(worker) {
+            return; // somebody has done so
+        }
+        self.leaving(worker, Instant::now());
+        let reason = format!("process {} accepts no connections: {why}", program.pid);
+        self.main.send(&FromRouter::KillWorker { app: self.id, worker: program.id, reason });
     }
 
     /// Lets an added worker take requests; every event loop listens to it by now.
@@ -209,11 +261,11 @@ impl App {
         let (gone, want_worker) = {
             let mut pool = self.pool.lock();
             let removed = pool.remove_worker(id, Instant::now())?;
-            let note = removed.port.channel.note();
+            let note = removed.port.note();
             let Removed { index, pid, started, condemned, .. } = removed;
             let want_worker = pool.want_worker();
             self.conclude_if_unused(pool);
-            (Gone { index, pid, note, started, condemned }, want_worker)
+            (Gone { id, index, pid, note, started, condemned }, want_worker)
         };
         self.wake_workers();
         if want_worker {
@@ -298,7 +350,7 @@ impl App {
     }
 
     /// The last request of an instance that no generation refers to has ended, so that none can come any more.
-    fn conclude_if_unused(&self, pool: MutexGuard<'_, Pool<ChannelPort>>) {
+    fn conclude_if_unused(&self, pool: MutexGuard<'_, Pool<AnyPort>>) {
         let is_unused = self.retired.load(Ordering::Relaxed) && pool.n_active() == 0;
         drop(pool);
         if is_unused && !self.concluded.swap(true, Ordering::Relaxed) {
@@ -327,6 +379,7 @@ pub(crate) enum WasRunning {
 
 /// A worker whose process is gone.
 pub(crate) struct Gone {
+    pub(crate) id: WorkerId,
     /// Its index in every event loop.
     pub(crate) index: usize,
     pub(crate) pid: u32,
@@ -341,13 +394,18 @@ pub(crate) struct Gone {
 impl Gone {
     /// What became of a request that it took with it.
     fn failure(&self, request: (Lane, RequestId), exit: Exit) -> Failure {
-        match self.condemned {
-            Some(Condemned { request: Some(condemned), excess }) if condemned == request => match excess {
-                Excess::Time(elapsed) => Failure::Killed { pid: self.pid, elapsed },
-                Excess::Memory(used) => Failure::Outgrown { pid: self.pid, used },
-            },
-            _ => Failure::WorkerGone { pid: self.pid, exit, note: self.note.clone() },
-        }
+        let verdict = self.condemned.and_then(|condemned| condemned.failure(request, self.pid));
+        verdict.unwrap_or_else(|| Failure::WorkerGone { pid: self.pid, exit, note: self.note.clone() })
+    }
+}
+
+impl Condemned {
+    /// What becomes of a request of the worker `pid`, if it is the one that the worker was to be killed for.
+    fn failure(&self, request: (Lane, RequestId), pid: u32) -> Option<Failure> {
+        (self.request == Some(request)).then_some(match self.excess {
+            Excess::Time(elapsed) => Failure::Killed { pid, elapsed },
+            Excess::Memory(used) => Failure::Outgrown { pid, used },
+        })
     }
 }
 

@@ -8,18 +8,22 @@ use corral_config::address::ListenAddress;
 use corral_http::request::Framing as BodyFraming;
 use smallvec::SmallVec;
 
-use crate::app::{App, Exchange, Failure, Piece, RequestBody};
+use crate::app::{App, Exchange, Failure, Patience, Piece, RequestBody};
 use crate::body::{BodyError, Stored};
 use crate::buffered::Held;
 use crate::connection::Connection;
-use crate::deadline::Elapsed;
+use crate::deadline::{Deadline, Elapsed};
 use crate::telemetry::TRACEPARENT;
 use crate::transaction::{Gone, Request, Transaction};
 use crate::writer::Writer;
-use crate::{buffers, ip_text, websocket};
+use crate::{buffers, ip_text, program, websocket};
 
 /// Answers a request by an application.
 pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) -> Result<(), Gone> {
+    let Some(app) = tx.settings.generation.apps.get(app) else { return tx.send_error(503).await };
+    if app.runs_programs() {
+        return program::answer(tx, app).await;
+    }
     if let Some(status) = websocket::refusal(tx.request) {
         tx.reply.close = true;
         return tx.send_error(status).await;
@@ -28,7 +32,6 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) ->
         Ok(body) => body,
         Err(error) => return tx.fail_body(&error).await,
     };
-    let Some(app) = tx.settings.generation.apps.get(app) else { return tx.send_error(503).await };
     let payload = encode(tx, &body, target);
     buffers::give(body.inline);
     if payload.len() > corral_channel::MAX_REQUEST_PAYLOAD {
@@ -222,14 +225,23 @@ async fn next_piece(tx: &Transaction<'_>, exchange: &Exchange) -> Result<Result<
             () = stream.broken() => Err(Gone),
         }
     };
+    patiently(deadline, exchange.patience(), || exchange.is_queued(), waiting).await
+}
+
+/// Waits for a worker, or for something from it, for as long as there is patience.
+pub(crate) async fn patiently<T>(
+    deadline: &Deadline,
+    mut patience: Patience,
+    is_queued: impl Fn() -> bool,
+    waiting: impl Future<Output = Result<Result<T, Failure>, Gone>>,
+) -> Result<Result<T, Failure>, Gone> {
     let mut waiting = pin!(waiting);
-    let mut patience = exchange.patience();
     loop {
         let Some(step) = patience.step() else { return waiting.await };
         match deadline.limit(step, waiting.as_mut()).await {
             Ok(result) => return result,
             Err(Elapsed) => {
-                if let Some(failure) = patience.end_step(exchange.is_queued()) {
+                if let Some(failure) = patience.end_step(is_queued()) {
                     return Ok(Err(failure));
                 }
             }
@@ -237,7 +249,8 @@ async fn next_piece(tx: &Transaction<'_>, exchange: &Exchange) -> Result<Result<
     }
 }
 
-async fn fail(tx: &mut Transaction<'_>, app: &App, failure: &Failure) -> Result<(), Gone> {
+/// Answers a request that an application did not.
+pub(crate) async fn fail(tx: &mut Transaction<'_>, app: &App, failure: &Failure) -> Result<(), Gone> {
     if failure.is_overload() {
         app.count_refused();
         tx.reply.retry_after = Some(RETRY_AFTER);

@@ -2,6 +2,7 @@
 
 mod applications;
 mod generations;
+mod newcomer;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -21,6 +22,7 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use self::applications::KnownApp;
+use self::newcomer::{Access, Newcomer};
 use crate::admission::Admission;
 use crate::app::App;
 use crate::buffered::Budget;
@@ -159,7 +161,7 @@ impl Control {
                 self.pending(generation).sockets.push((address, fds));
             }
             ToRouter::AccessLog { generation, log } => self.take_access_log(generation, log as usize, fds)?,
-            ToRouter::AppReady { app } => self.take_app(app, fds),
+            ToRouter::AppReady { app, rings } => self.take_app(app, rings, fds),
             ToRouter::Prepare { generation, document, applications, assets } => {
                 let outcome = self.prepare(generation, &document, applications, &assets);
                 let outcome = outcome.map_err(|error| format!("{error:#}"));
@@ -167,7 +169,12 @@ impl Control {
             }
             ToRouter::Commit { generation } => self.commit(generation).await?,
             ToRouter::Abandon { .. } => self.pending = None,
-            ToRouter::WorkerReady { app, worker, pid } => self.take_worker(app, worker, pid, fds)?,
+            ToRouter::WorkerReady { app, worker, pid } => {
+                self.take_worker(app, Newcomer { worker, pid, access: only(fds).map(Access::Memory) })?;
+            }
+            ToRouter::ProgramReady { app, worker, pid, door } => {
+                self.take_worker(app, Newcomer { worker, pid, access: Access::of_program(door, fds) })?;
+            }
             ToRouter::WorkerGone { app, worker, exit } => self.drop_worker(app, worker, exit),
             ToRouter::WorkerFailed { app, reason } => self.worker_failed(app, &reason),
             ToRouter::AppGone { app } => self.drop_app(app),

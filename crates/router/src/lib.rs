@@ -31,6 +31,7 @@ mod io;
 mod ip_text;
 mod main_link;
 mod prelude;
+mod program;
 mod proxy;
 mod reply;
 mod routing;

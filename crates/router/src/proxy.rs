@@ -1,8 +1,9 @@
 //! Requests that other HTTP servers answer: `proxy` and `upstreams` (UNIT-COMPAT 13).
 //!
-//! `server` is what all event loops share of a server, `group` what one loop has of it. A request is one
-//! `exchange` on a `line`, whose response is `relay`ed, or becomes a `tunnel`.
+//! `server` is what all event loops share of a server, `group` what one loop has of it. A request is an `attempt` at one
+//! server after the other: one `exchange` on a `line`, whose response is `relay`ed, or becomes a `tunnel`.
 
+mod attempt;
 mod balance;
 mod checks;
 mod connect;
@@ -21,27 +22,20 @@ mod tls;
 mod tunnel;
 mod upload;
 
-use std::pin::pin;
-use std::rc::Rc;
-
 use corral_config::upstream::Balance;
 
+pub(crate) use self::attempt::{Attempt, Outcome};
 pub(crate) use self::checks::Checks;
-use self::connect::connect;
-use self::exchange::{Answer, Broken, Exchange, Request};
-use self::failure::{Failure, Retry};
+pub(crate) use self::failure::Failure;
+use self::failure::Retry;
 use self::group::Tried;
 pub(crate) use self::group::{LoopGroup, LoopGroups, LoopServer, LoopServers};
-use self::line::Line;
-use self::pool::Wanted;
-use self::relay::{Relay, Relayed};
 pub(crate) use self::resolve::Resolver;
-pub(crate) use self::server::{Groups, ServerError, Workshop};
+pub(crate) use self::server::{Groups, Server, ServerError, Workshop};
 pub(crate) use self::tls::Trust;
-use self::upload::Upload;
+pub(crate) use self::upload::Upload;
 use crate::buffers;
 use crate::clock::Millis;
-use crate::deadline::Elapsed;
 use crate::transaction::{Gone, Transaction};
 
 /// Answers a request by a server of a group.
@@ -72,13 +66,6 @@ struct Attempts<'g> {
     n_retries: u32,
 }
 
-/// How an attempt ended.
-enum Outcome {
-    Answered,
-    Failed(Failure),
-    Body(crate::body::BodyError),
-}
-
 impl Attempts<'_> {
     async fn run(&mut self, tx: &mut Transaction<'_>) -> Result<(), Gone> {
         loop {
@@ -90,12 +77,16 @@ impl Attempts<'_> {
             let server = &self.group.servers[chosen];
             server.figures().active.add(1);
             server.figures().requests.add(1);
-            let outcome = self.attempt(tx, server).await;
+            let outcome = Attempt { server, upload: &mut self.upload }.run(tx).await;
             server.figures().active.subtract(1);
             let failure = match outcome? {
                 Outcome::Answered => return Ok(()),
                 Outcome::Body(error) => return tx.fail_body(&error).await,
                 Outcome::Failed(failure) => failure,
+                Outcome::Cut(failure) => {
+                    self.note_failure(tx, server, &failure);
+                    return Err(Gone);
+                }
             };
             self.note_failure(tx, server, &failure);
             if !self.may_retry(tx, chosen, failure.retry()) {
@@ -140,109 +131,6 @@ impl Attempts<'_> {
         let is_left = self.group.shared.upstream.retries.is_none_or(|retries| self.n_retries < retries);
         self.n_retries += 1;
         permitted && is_left && self.tried.len() < self.group.servers.len() && self.upload.rewind()
-    }
-
-    /// Gives the request to one server; a kept connection that turns out to be closed is replaced by a new one.
-    async fn attempt(&mut self, tx: &mut Transaction<'_>, server: &Rc<LoopServer>) -> Result<Outcome, Gone> {
-        let wanted = if is_idempotent(tx.method()) { Wanted::Any } else { Wanted::Fresh };
-        loop {
-            let kept = server.pool.borrow_mut().take(wanted, tx.connection.now());
-            let is_kept = kept.is_some();
-            let line = match kept {
-                Some(line) => line,
-                // In a box of its own, so that a request on a kept connection is not as large.
-                None => match Box::pin(open(tx, server)).await {
-                    Ok(line) => line,
-                    Err(failure) => return Ok(Outcome::Failed(failure)),
-                },
-            };
-            let failure = match self.exchange(tx, server, line).await? {
-                Outcome::Failed(failure) => failure,
-                outcome => return Ok(outcome),
-            };
-            let is_stale = is_kept && wanted == Wanted::Any && failure.retry() == Retry::Idempotent;
-            if !is_stale || !self.upload.rewind() {
-                return Ok(Outcome::Failed(failure));
-            }
-        }
-    }
-
-    async fn exchange(
-        &mut self,
-        tx: &mut Transaction<'_>,
-        server: &Rc<LoopServer>,
-        mut line: Line,
-    ) -> Result<Outcome, Gone> {
-        line.begin_request();
-        let timeouts = &server.shared.options.timeouts;
-        let mut head = buffers::take();
-        request::append_head(tx, &server.shared, self.upload.length(), &mut head);
-        let upload = &mut self.upload;
-        let exchange = Exchange { line: &mut line, upload, timeouts, request: Request::new(head) };
-        let mut answer = match exchange.run(tx).await {
-            Ok(answer) => answer,
-            Err(Broken::Server(failure)) => return Ok(Outcome::Failed(failure)),
-            Err(Broken::Body(error)) => return Ok(Outcome::Body(error)),
-            Err(Broken::Gone) => return Err(Gone),
-        };
-        server.shared.health.succeeded();
-        let relayed = self.pass_on(tx, server, line, &mut answer).await;
-        buffers::give(answer.input);
-        relayed
-    }
-
-    async fn pass_on(
-        &mut self,
-        tx: &mut Transaction<'_>,
-        server: &Rc<LoopServer>,
-        mut line: Line,
-        answer: &mut Answer,
-    ) -> Result<Outcome, Gone> {
-        let timeouts = &server.shared.options.timeouts;
-        if answer.head.status() == SWITCHING_PROTOCOLS {
-            if request::wanted_upgrade(tx).is_none() {
-                return Ok(Outcome::Failed(Failure::Switched));
-            }
-            Box::pin(tunnel::run(tx, &mut line, answer, timeouts.tunnel)).await?;
-            return Ok(Outcome::Answered);
-        }
-        let mut relay = Relay { line: &mut line, upload: &mut self.upload, timeouts };
-        match relay.run(tx, answer).await? {
-            Relayed::Complete { reusable } => {
-                if reusable {
-                    keep(tx, server, line, answer.head.keep_alive_seconds());
-                }
-                Ok(Outcome::Answered)
-            }
-            Relayed::Refused(failure) => Ok(Outcome::Failed(failure)),
-            Relayed::Cut(failure) => {
-                self.note_failure(tx, server, &failure);
-                Err(Gone)
-            }
-        }
-    }
-}
-
-const SWITCHING_PROTOCOLS: u16 = 101;
-
-/// A new connection.
-async fn open(tx: &Transaction<'_>, server: &LoopServer) -> Result<Line, Failure> {
-    let limit = server.shared.options.timeouts.connect;
-    let connecting = async {
-        server.resolved().await;
-        let addresses = server.addresses();
-        connect(&server.shared, &addresses).await
-    };
-    match tx.connection.deadline.limit(limit, pin!(connecting)).await {
-        Ok(result) => result,
-        Err(Elapsed) => Err(Failure::ConnectTimedOut(limit)),
-    }
-}
-
-fn keep(tx: &Transaction<'_>, server: &LoopServer, line: Line, server_seconds: Option<u64>) {
-    let rules = &server.shared.options.keepalive;
-    if server.pool.borrow_mut().put(line, rules, server_seconds, tx.connection.now()) {
-        tx.connection.event_loop.proxy_servers.idle.notify_one();
     }
 }
 

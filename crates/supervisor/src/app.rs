@@ -1,12 +1,12 @@
 //! One running instance of an application: its prototype, its workers, and what it owes.
 //! Decides only; sending messages belongs to `supervisor`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use corral_config::plan::AppSpec;
+use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::WorkerId;
 use corral_sys::signal::Pid;
 
@@ -61,9 +61,11 @@ pub(crate) struct App {
     /// Running workers; their numbers come from the prototype and are not trusted.
     pub(crate) workers: BTreeMap<WorkerId, Option<Pid>>,
     pub(crate) backoff: Backoff,
-    /// The fork that was asked for and not answered yet.
-    forking: Option<WorkerId>,
-    /// Workers to fork after that one.
+    /// The forks that were asked for and not answered yet.
+    forking: BTreeSet<WorkerId>,
+    /// Programs that were told to end.
+    retiring: BTreeSet<WorkerId>,
+    /// Workers to fork after those.
     n_wanted: u32,
     /// Why the last prototype could not load, until one can.
     failure: Option<String>,
@@ -89,7 +91,8 @@ impl App {
             bell: Vec::new(),
             workers: BTreeMap::new(),
             backoff: Backoff::new(now),
-            forking: None,
+            forking: BTreeSet::new(),
+            retiring: BTreeSet::new(),
             n_wanted: 0,
             failure: None,
             idle_since: now,
@@ -142,17 +145,31 @@ impl App {
     /// The prototype could not load; returns how many workers are not going to be forked.
     pub(crate) fn failed(&mut self, reason: String) -> u32 {
         self.failure = Some(reason);
-        let n_given_up = self.n_wanted + u32::from(self.forking.is_some());
+        let n_given_up = self.n_wanted + self.n_forking();
         self.n_wanted = 0;
-        self.forking = None;
+        self.forking.clear();
         n_given_up
     }
 
     /// Whether everything that was asked for so far has been forked.
     pub(crate) fn is_up(&self) -> bool {
         matches!(self.phase, Phase::Ready | Phase::Dormant | Phase::Resting { .. })
-            && self.forking.is_none()
+            && self.forking.is_empty()
             && self.n_wanted == 0
+    }
+
+    /// Whether its workers are programs that serve HTTP.
+    pub(crate) fn runs_programs(&self) -> bool {
+        matches!(self.spec.runtime, RuntimeSpec::Http(_))
+    }
+
+    /// Whether a worker is on its way.
+    pub(crate) fn is_forking(&self) -> bool {
+        !self.forking.is_empty()
+    }
+
+    fn n_forking(&self) -> u32 {
+        u32::try_from(self.forking.len()).unwrap_or(u32::MAX)
     }
 
     /// Whether it can still serve: it is not being taken down.
@@ -198,16 +215,20 @@ impl App {
         Ok(())
     }
 
-    /// The next worker to fork, if it is time for one: one after the other, and not before there are fewer than
-    /// twice the maximum, which leaves room for those that are about to leave.
+    /// The next worker to fork, if it is time for one: one after the other, a few at a time where each is a program
+    /// that takes long to start; and not before there are fewer than twice the maximum, which leaves room for those
+    /// that are about to leave.
     pub(crate) fn next_fork(&mut self, new_id: impl FnOnce() -> WorkerId) -> Option<WorkerId> {
-        let is_full = self.workers.len() as u64 >= 2 * u64::from(self.spec.processes.max.get());
-        if self.phase != Phase::Ready || self.forking.is_some() || self.n_wanted == 0 || is_full {
+        let n_at_once = if self.runs_programs() { PROGRAMS_AT_ONCE } else { 1 };
+        let n_here = self.workers.len() + self.forking.len();
+        let is_full = n_here as u64 >= 2 * u64::from(self.spec.processes.max.get());
+        if self.phase != Phase::Ready || self.forking.len() >= n_at_once || self.n_wanted == 0 || is_full {
             return None;
         }
         self.n_wanted -= 1;
-        self.forking = Some(new_id());
-        self.forking
+        let worker = new_id();
+        self.forking.insert(worker);
+        Some(worker)
     }
 
     /// Whether this is the fork that was waited for; a stale one belongs to a router that has died.
@@ -229,18 +250,28 @@ impl App {
 
     /// The fork was answered one way or the other. False for one that nobody waits for any more.
     pub(crate) fn settle_fork(&mut self, worker: WorkerId) -> bool {
-        let is_expected = self.forking == Some(worker);
-        if is_expected {
-            self.forking = None;
-        }
-        is_expected
+        self.forking.remove(&worker)
+    }
+
+    /// A program is told to end. False for one that has ended meanwhile.
+    pub(crate) fn retire(&mut self, worker: WorkerId) -> bool {
+        self.workers.contains_key(&worker) && self.retiring.insert(worker)
+    }
+
+    /// A worker has ended. Returns its process, and whether it was told to; nothing for one that is not known.
+    pub(crate) fn ended(&mut self, worker: WorkerId, now: Instant) -> Option<(Option<Pid>, bool)> {
+        let pid = self.workers.remove(&worker)?;
+        self.idle_since = now;
+        Some((pid, self.retiring.remove(&worker) || self.is_stopping()))
     }
 
     /// The prototype is gone: what was being forked has to be forked by the next one.
     pub(crate) fn prototype_died(&mut self, now: Instant) -> BTreeMap<WorkerId, Option<Pid>> {
         self.prototype = None;
         self.bell.clear();
-        self.n_wanted += u32::from(self.forking.take().is_some());
+        self.n_wanted += self.n_forking();
+        self.forking.clear();
+        self.retiring.clear();
         if self.is_resting() {
             self.phase = Phase::Dormant;
         } else if !self.is_stopping() {
@@ -252,7 +283,8 @@ impl App {
 
     /// Forgets all workers, because the router that had them is gone.
     pub(crate) fn forget_workers(&mut self) -> Vec<WorkerId> {
-        self.forking = None;
+        self.forking.clear();
+        self.retiring.clear();
         self.n_wanted = 0;
         std::mem::take(&mut self.workers).into_keys().collect()
     }
@@ -276,6 +308,9 @@ impl App {
     }
 }
 
+/// Programs of one application that are started at the same time.
+const PROGRAMS_AT_ONCE: usize = 4;
+
 /// Preloading a large framework takes seconds; what takes longer than this hangs.
 const LONGEST_LOADING: Duration = Duration::from_secs(120);
 
@@ -286,7 +321,7 @@ const LEAST_PATIENCE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::spec;
+    use crate::testing::{program, spec};
 
     use super::*;
 
@@ -313,6 +348,19 @@ mod tests {
         assert!(app.settle_fork(WorkerId(2)), "it failed");
         assert!(app.is_up());
         assert_eq!(fork(&mut app, 3), None);
+    }
+
+    #[test]
+    fn programs_start_side_by_side_and_are_told_to_end() {
+        let now = Instant::now();
+        let mut app = App { spec: program("a"), ..ready() };
+        assert_eq!((fork(&mut app, 1), fork(&mut app, 2)), (Some(WorkerId(1)), Some(WorkerId(2))));
+        assert!(app.forked(WorkerId(2), None) && !app.is_up());
+        assert!(app.forked(WorkerId(1), None) && app.is_up());
+        assert!(app.retire(WorkerId(1)) && !app.retire(WorkerId(1)) && !app.retire(WorkerId(7)));
+        assert_eq!(app.ended(WorkerId(1), now), Some((None, true)));
+        assert_eq!(app.ended(WorkerId(2), now), Some((None, false)));
+        assert_eq!(app.ended(WorkerId(2), now), None);
     }
 
     #[test]

@@ -12,12 +12,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use corral_config::plan::AppSpec;
+use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::link::Link;
 use corral_sys::isolation::Isolation;
 use corral_sys::landlock::{self, LandlockError};
 use corral_sys::process::LINK_DESCRIPTOR;
-use corral_sys::spawn::{Program, SpawnError};
+use corral_sys::spawn::{Executable, Program, SpawnError};
 use corral_sys::user::{self, Credentials, UserError};
 
 pub(crate) use self::cgroup::Membership;
@@ -180,9 +180,10 @@ impl Launcher {
         let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
         let theirs = OwnedFd::from(theirs);
         let program = Program {
-            executable: executable.as_fd(),
+            executable: Executable::Open(executable.as_fd()),
             argv: &arguments.collect::<Result<Vec<_>, _>>()?,
             environment: &self.successor_environment()?,
+            pid_variable: None,
             working_directory: None,
             credentials: None,
             no_new_privileges: false,
@@ -234,9 +235,8 @@ impl Launcher {
         spec: &AppSpec,
         dependencies: &[PathBuf],
     ) -> Result<Started, LaunchError> {
-        let executable = File::open(&spec.module)
-            .map_err(|source| LaunchError::Executable { path: spec.module.clone(), source })?;
         let title = format!("corral: \"{}\" prototype", spec.name);
+        let (executable, role) = self.host(spec)?;
         let name = format!("prototype of \"{}\"", spec.name);
         let directory = spec.working_directory.as_ref();
         let directory = directory.map(|path| c_string(path.clone(), "\"working_directory\"")).transpose()?;
@@ -249,7 +249,7 @@ impl Launcher {
         let launched = self.launch(Launch {
             name: &name,
             executable: executable.as_fd(),
-            arguments: vec![c_string(title, "the name")?, c"prototype".to_owned()],
+            arguments: [c_string(title, "the name")?].into_iter().chain(role).collect(),
             environment: self.environment_with(&spec.environment)?,
             working_directory: directory,
             credentials: credentials.as_ref(),
@@ -263,6 +263,17 @@ impl Launcher {
             error => error,
         })?;
         Ok(Started { peer, output, membership })
+    }
+
+    /// The host executable of an application, and what tells it to be the application's prototype.
+    fn host(&self, spec: &AppSpec) -> Result<(File, Vec<CString>), LaunchError> {
+        if let RuntimeSpec::Http(_) = spec.runtime {
+            let executable = self.own_executable.try_clone().map_err(LaunchError::Plumbing)?;
+            return Ok((executable, vec![c"internal".to_owned(), c"program".to_owned()]));
+        }
+        let executable = File::open(&spec.module)
+            .map_err(|source| LaunchError::Executable { path: spec.module.clone(), source })?;
+        Ok((executable, vec![c"prototype".to_owned()]))
     }
 
     /// Whether the application can be started, as far as that is known before: there is somebody that it can
@@ -330,9 +341,10 @@ impl Launcher {
             Stdout::Terminal(fd) => fd,
         };
         let pid = Program {
-            executable: launch.executable,
+            executable: Executable::Open(launch.executable),
             argv: &launch.arguments,
             environment: &launch.environment,
+            pid_variable: None,
             working_directory: launch.working_directory.as_deref(),
             credentials: launch.credentials,
             no_new_privileges: launch.no_new_privileges,

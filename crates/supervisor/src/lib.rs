@@ -19,6 +19,7 @@ mod launch;
 mod listeners;
 mod log_file;
 pub mod modules;
+mod newcomer;
 mod options;
 mod output;
 mod peer;

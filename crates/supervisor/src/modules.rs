@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use corral_ipc::message::Module;
 use corral_sys::poll::{self, Interest};
 use corral_sys::signal::{self, Ended, Signal};
-use corral_sys::spawn::Program;
+use corral_sys::spawn::{Executable, Program};
 use corral_sys::user::Credentials;
 
 /// What was found in a folder.
@@ -79,9 +79,10 @@ fn describe(path: &Path, user: Option<&Credentials>) -> anyhow::Result<Module> {
     let environment: Vec<_> =
         std::env::vars_os().filter_map(|(name, value)| variable(&name, &value)).collect();
     let pid = Program {
-        executable: executable.as_fd(),
+        executable: Executable::Open(executable.as_fd()),
         argv: &[CString::new(path.as_os_str().as_bytes())?, c"describe".to_owned()],
         environment: &environment,
+        pid_variable: None,
         working_directory: Some(c"/"),
         credentials: user,
         no_new_privileges: true,

@@ -14,6 +14,8 @@ pub struct DaemonOptions {
     pub state_dir: Option<PathBuf>,
     /// Where the host executables come from.
     pub modules: ModuleSource,
+    /// The files that this executable consists of, which is the host of programs that serve HTTP.
+    pub own_files: fn() -> Vec<PathBuf>,
     /// File that holds the process id while the daemon runs.
     pub pid_file: Option<PathBuf>,
     /// File for the log; `None` leaves it on standard error.

@@ -1,8 +1,11 @@
 //! What children print: a pipe from each, read line by line into the log.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use corral_ipc::message::AppId;
 
 /// Whose lines these are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +23,10 @@ pub(crate) struct Output {
     pipe: File,
     /// The beginning of a line whose end has not come yet; shorter than [`LONGEST_LINE`].
     rest: Vec<u8>,
+    /// The instance that it is of.
+    app: Option<AppId>,
+    /// Its last lines since they were last forgotten.
+    words: VecDeque<String>,
 }
 
 /// Whether there can be more.
@@ -35,7 +42,29 @@ impl Output {
     /// A new pipe: what is written to the second half comes out of the first.
     pub(crate) fn pipe(speaker: Speaker) -> io::Result<(Self, OwnedFd)> {
         let (reader, writer) = corral_sys::file::nonblocking_reader_pipe()?;
-        Ok((Self { speaker, pipe: File::from(reader), rest: Vec::new() }, writer))
+        let pipe = File::from(reader);
+        Ok((Self { speaker, pipe, rest: Vec::new(), app: None, words: VecDeque::new() }, writer))
+    }
+
+    /// It comes from this instance of an application.
+    pub(crate) fn of(self, app: AppId) -> Self {
+        Self { app: Some(app), ..self }
+    }
+
+    pub(crate) fn is_of(&self, app: AppId) -> bool {
+        self.app == Some(app)
+    }
+
+    /// What is said from now on is about something new.
+    pub(crate) fn forget_words(&mut self) {
+        self.words.clear();
+    }
+
+    /// The last lines since then, with those that have just come.
+    pub(crate) fn last_words(&mut self) -> Vec<String> {
+        // Whether it goes on is asked again before the next sleep.
+        self.drain();
+        self.words.iter().cloned().collect()
     }
 
     /// Logs the lines that are there, up to a bound so that a chatty child cannot hold the loop.
@@ -57,15 +86,35 @@ impl Output {
         if !self.rest.is_empty() {
             let line = std::mem::take(&mut self.rest);
             log(&self.speaker, &line);
+            note(&mut self.words, &line);
         }
         Drained::Ended
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        let speaker = &self.speaker;
-        split_lines(&mut self.rest, bytes, |line| log(speaker, line));
+        let Self { speaker, rest, app, words, .. } = self;
+        split_lines(rest, bytes, |line| {
+            log(speaker, line);
+            if app.is_some() {
+                note(words, line);
+            }
+        });
     }
 }
+
+fn note(words: &mut VecDeque<String>, line: &[u8]) {
+    let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_WORD)]);
+    if !line.trim().is_empty() {
+        if words.len() == MOST_WORDS {
+            words.pop_front();
+        }
+        words.push_back(line.trim_end().to_owned());
+    }
+}
+
+/// Enough for the trace of an error in most languages.
+const MOST_WORDS: usize = 20;
+const LONGEST_WORD: usize = 300;
 
 impl AsFd for Output {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -131,6 +180,24 @@ mod tests {
         check(&[&long, "\n"], &[&long[..LONGEST_LINE], "xxxxx"], "");
         let exact = "x".repeat(LONGEST_LINE);
         check(&[&exact], &[], &exact);
+    }
+
+    #[test]
+    fn the_last_words_are_remembered_until_they_are_forgotten() {
+        let (output, writer) = Output::pipe(Speaker::App("a".into())).unwrap();
+        let mut output = output.of(AppId(7));
+        let mut writer = File::from(writer);
+        let mut say = |text: &str| io::Write::write_all(&mut writer, text.as_bytes()).unwrap();
+        say("old\n");
+        assert_eq!(output.last_words(), ["old"]);
+        output.forget_words();
+        say("one  \n\n");
+        assert_eq!(output.last_words(), ["one"]);
+        say(&"more\n".repeat(MOST_WORDS - 1));
+        say("last\nunfinished");
+        let words = output.last_words();
+        assert_eq!((words.len(), words.last().map(String::as_str)), (MOST_WORDS, Some("last")));
+        assert_eq!(words[0], "more");
     }
 
     #[test]

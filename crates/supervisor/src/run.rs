@@ -109,6 +109,7 @@ fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode>
         store,
         log,
         modules,
+        own_files: options.own_files,
         starter,
         temp_dir: options.temp_dir,
         files: options.files,

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use corral_config::plan::Assets;
+use corral_config::plan::{AppSpec, Assets, RuntimeSpec};
 use corral_ipc::message::{AppId, ControlToken, Generation, Module, Status, Ticket, WorkerId};
 use corral_sys::poll::{self, Interest, Readiness};
 use corral_sys::signal::{self, Signal, SignalFd};
@@ -57,6 +57,8 @@ pub(crate) struct Parts {
     pub(crate) store: Option<Store>,
     pub(crate) log: Option<LogFile>,
     pub(crate) modules: Vec<Module>,
+    /// What this executable consists of.
+    pub(crate) own_files: fn() -> Vec<PathBuf>,
     pub(crate) starter: Option<Starter>,
     pub(crate) temp_dir: PathBuf,
     pub(crate) files: Option<FilesOptions>,
@@ -64,6 +66,17 @@ pub(crate) struct Parts {
     pub(crate) token: Option<ControlToken>,
     pub(crate) pid_file: Option<PidFile>,
     pub(crate) predecessor: Option<Predecessor>,
+}
+
+impl Parts {
+    /// What the host executable of an application consists of; none when it was not found.
+    fn host_files(&self, spec: &AppSpec) -> Option<Vec<PathBuf>> {
+        if let RuntimeSpec::Http(_) = spec.runtime {
+            return Some((self.own_files)());
+        }
+        let module = self.modules.iter().find(|module| module.path == spec.module)?;
+        Some(module.dependencies.clone())
+    }
 }
 
 /// The state of the main process.

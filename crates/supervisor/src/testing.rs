@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use corral_config::plan::{
-    AppSpec, Growth, Isolation, Limits, PhpSpec, PhpTarget, Processes, Restart, RuntimeSpec,
+    AppSpec, Growth, HttpSpec, Isolation, Limits, PhpSpec, PhpTarget, Processes, ProgramSocket, Ready,
+    Restart, RuntimeSpec,
 };
 
 /// An application with two workers from `name=root`.
@@ -34,4 +35,17 @@ pub(crate) fn spec(text: &str) -> AppSpec {
         restart: Restart::default(),
         runtime: RuntimeSpec::Php(php),
     }
+}
+
+/// As `spec`, a program that serves HTTP.
+pub(crate) fn program(name: &str) -> AppSpec {
+    let http = HttpSpec {
+        executable: "/bin/true".into(),
+        arguments: vec![],
+        socket: ProgramSocket::Inherited,
+        ready: Ready::Connect,
+        ready_timeout: Duration::from_secs(60),
+        concurrency: NonZeroU32::MIN,
+    };
+    AppSpec { module: PathBuf::new(), runtime: RuntimeSpec::Http(http), ..spec(&format!("{name}=/")) }
 }

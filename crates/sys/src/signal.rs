@@ -100,6 +100,14 @@ pub fn kill(pid: Pid, signal: Signal) -> io::Result<()> {
     Ok(rustix::process::kill_process(pid, signal)?)
 }
 
+/// Sends a signal to a process group.
+///
+/// # Errors
+/// As [`kill`].
+pub fn kill_group(leader: Pid, signal: Signal) -> io::Result<()> {
+    Ok(rustix::process::kill_process_group(leader, signal)?)
+}
+
 /// Sends a signal to a process if it is a child of this one; says whether it is. For numbers that an
 /// untrusted process reported: a child's number is not used again before its parent collects it.
 pub fn kill_child(pid: Pid, signal: Signal) -> bool {
@@ -107,6 +115,11 @@ pub fn kill_child(pid: Pid, signal: Signal) -> bool {
     let only_look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     // Fails with `ECHILD` for anything that is not a child.
     waitid(WaitId::Pid(pid), only_look).is_ok() && kill(pid, signal).is_ok()
+}
+
+/// As [`kill_child`], to the process group that the child leads.
+pub fn kill_child_group(leader: Pid, signal: Signal) -> bool {
+    kill_child(leader, signal) && kill_group(leader, signal).is_ok()
 }
 
 /// How a child ended.

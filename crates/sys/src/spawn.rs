@@ -22,12 +22,14 @@ use crate::user::{self, Credentials};
 /// group of its own, and no descriptors but those in `fds`.
 #[derive(Debug)]
 pub struct Program<'a> {
-    /// The opened executable: an ELF file that the child need not be able to reach by path.
-    pub executable: BorrowedFd<'a>,
+    /// What is run.
+    pub executable: Executable<'a>,
     /// Arguments, the name that `ps` shows first.
     pub argv: &'a [CString],
     /// The whole environment, `NAME=value` each.
     pub environment: &'a [CString],
+    /// A further variable, whose value is the child's process id as the child knows it.
+    pub pid_variable: Option<&'a str>,
     /// Directory to change to, after the credentials.
     pub working_directory: Option<&'a CStr>,
     /// What to run as; `None` keeps this process's.
@@ -38,6 +40,15 @@ pub struct Program<'a> {
     pub isolation: Option<&'a Isolation>,
     /// Descriptors with the numbers that they have in the child. Others are closed.
     pub fds: &'a [(BorrowedFd<'a>, RawFd)],
+}
+
+/// What a child runs.
+#[derive(Debug, Clone, Copy)]
+pub enum Executable<'a> {
+    /// An opened ELF file, which the child need not be able to reach by path.
+    Open(BorrowedFd<'a>),
+    /// The path of a program or a script, as the child sees it from its working directory.
+    Path(&'a CStr),
 }
 
 /// Why a program was not started.
@@ -57,7 +68,7 @@ impl Program<'_> {
     /// The calling process may have several threads; the child calls only what is allowed between
     /// fork and exec then.
     pub fn spawn(&self) -> Result<Pid, SpawnError> {
-        let prepared = Prepared::new(self).map_err(failed_to(Step::Fork))?;
+        let mut prepared = Prepared::new(self).map_err(failed_to(Step::Fork))?;
         let (report_reader, report_writer) = child_pipe().map_err(failed_to(Step::Fork))?;
         let (go_reader, go_writer) = child_pipe().map_err(failed_to(Step::Fork))?;
         let flags = self.isolation.map_or(0, |isolation| isolation.namespaces.clone_flags());
@@ -151,10 +162,12 @@ fn out_of_the_way(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 /// Everything that the child needs, allocated before the fork.
 struct Prepared<'a> {
     program: &'a Program<'a>,
-    executable: OwnedFd,
+    executable: Option<OwnedFd>,
     fds: Vec<(OwnedFd, RawFd)>,
     argv: Vec<*const libc::c_char>,
+    /// Ends with a null pointer, before which there is room for the variable with the process id.
     environment: Vec<*const libc::c_char>,
+    own_pid: Option<PidText>,
     groups: Vec<Gid>,
 }
 
@@ -166,18 +179,25 @@ impl<'a> Prepared<'a> {
             fds.push((out_of_the_way(*fd)?, *target));
         }
         let groups = program.credentials.map_or(&[][..], |credentials| &credentials.groups);
+        let executable = match program.executable {
+            Executable::Open(file) => Some(out_of_the_way(file)?),
+            Executable::Path(_) => None,
+        };
+        let mut environment = null_terminated(program.environment);
+        environment.push(ptr::null());
         Ok(Self {
             program,
-            executable: out_of_the_way(program.executable)?,
+            executable,
             fds,
             argv: null_terminated(program.argv),
-            environment: null_terminated(program.environment),
+            environment,
+            own_pid: program.pid_variable.map(PidText::new),
             groups: groups.iter().map(|group| Gid::from_raw(*group)).collect(),
         })
     }
 
     /// The child's side. Everything here is async-signal-safe: system calls on prepared memory.
-    fn run(&self, report: BorrowedFd<'_>, go: BorrowedFd<'_>) -> ! {
+    fn run(&mut self, report: BorrowedFd<'_>, go: BorrowedFd<'_>) -> ! {
         let (step, error) = match self.try_run(go) {
             Ok(never) => match never {},
             Err(failure) => failure,
@@ -191,7 +211,7 @@ impl<'a> Prepared<'a> {
         unsafe { libc::_exit(127) }
     }
 
-    fn try_run(&self, go: BorrowedFd<'_>) -> Result<Infallible, (Step, io::Error)> {
+    fn try_run(&mut self, go: BorrowedFd<'_>) -> Result<Infallible, (Step, io::Error)> {
         let failed = |step| move |error| (step, error);
         signal::reset_all();
         // Its own group: the terminal's Ctrl-C is for the main process, which stops the others.
@@ -208,6 +228,7 @@ impl<'a> Prepared<'a> {
             let changed = rustix::process::chdir(directory);
             changed.map_err(|errno| (Step::WorkingDirectory, errno.into()))?;
         }
+        self.name_own_pid();
         Err((Step::Execute, self.execute()))
     }
 
@@ -238,11 +259,60 @@ impl<'a> Prepared<'a> {
         Ok(())
     }
 
+    fn name_own_pid(&mut self) {
+        if let Some(text) = &mut self.own_pid {
+            let place = self.environment.len() - 2;
+            self.environment[place] = text.write(rustix::process::getpid());
+        }
+    }
+
     fn execute(&self) -> io::Error {
-        // SAFETY: both arrays end with a null pointer and hold pointers to NUL-terminated strings
-        // that `program` keeps alive.
-        unsafe { libc::fexecve(self.executable.as_raw_fd(), self.argv.as_ptr(), self.environment.as_ptr()) };
+        let (argv, environment) = (self.argv.as_ptr(), self.environment.as_ptr());
+        match (&self.executable, self.program.executable) {
+            (Some(file), _) => {
+                // SAFETY: both arrays end with a null pointer and hold pointers to NUL-terminated strings
+                // that `program` and `own_pid` keep alive.
+                unsafe { libc::fexecve(file.as_raw_fd(), argv, environment) };
+            }
+            (None, Executable::Path(path)) => {
+                // SAFETY: as above, and the path is a NUL-terminated string.
+                unsafe { libc::execve(path.as_ptr(), argv, environment) };
+            }
+            (None, Executable::Open(_)) => return Errno::BADF.into(),
+        }
         io::Error::last_os_error()
+    }
+}
+
+/// `NAME=` with room for a number behind it.
+struct PidText {
+    bytes: Vec<u8>,
+    name_len: usize,
+}
+
+/// Enough for every process id and the NUL behind it.
+const LONGEST_PID: usize = 12;
+
+impl PidText {
+    fn new(name: &str) -> Self {
+        let mut bytes = [name.as_bytes(), b"="].concat();
+        let name_len = bytes.len();
+        bytes.resize(name_len + LONGEST_PID, 0);
+        Self { bytes, name_len }
+    }
+
+    /// Async-signal-safe: writes into memory that is there.
+    fn write(&mut self, pid: Pid) -> *const libc::c_char {
+        let mut rest = pid.as_raw_nonzero().get().unsigned_abs();
+        let mut n_digits = 1;
+        while 10_u32.checked_pow(n_digits).is_some_and(|limit| rest >= limit) {
+            n_digits += 1;
+        }
+        for place in (0..n_digits as usize).rev() {
+            self.bytes[self.name_len + place] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        self.bytes.as_ptr().cast()
     }
 }
 

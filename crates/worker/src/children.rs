@@ -1,16 +1,20 @@
 //! The workers of a prototype by process id, and the ending of those that do not end by themselves.
 
 use std::collections::HashMap;
+use std::io;
 use std::time::{Duration, Instant};
 
 use corral_ipc::message::{Exit, WorkerId};
-use corral_sys::signal::{self, Change, Ended, Pid, Signal};
+use corral_sys::signal::{self, Change, Pid, Signal};
 
 use crate::log::complain;
 
 /// Time between asking a worker to end at once and ending it. The interpreter uses it to leave
 /// memory that it shares with others in order (opcache holds off signals while it writes there).
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Time for a program to finish when nobody asks anything of it any more; less than main gives a prototype for all.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// A worker that a signal has stopped serves nobody; whoever did that by mistake or from a terminal may have it
 /// go on for this long.
@@ -25,18 +29,38 @@ struct Child {
     stop_deadline: Option<Instant>,
 }
 
+/// What a worker consists of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// One process. What it starts is its own affair.
+    #[default]
+    Process,
+    /// The process group that it leads: a program, with what it has started.
+    Group,
+}
+
 /// The workers that run.
 #[derive(Debug, Default)]
-pub(crate) struct Children {
+pub struct Children {
+    scope: Scope,
     by_pid: HashMap<Pid, Child>,
 }
 
 impl Children {
-    pub(crate) fn add(&mut self, pid: Pid, worker: WorkerId) {
+    /// None yet.
+    #[must_use]
+    pub fn new(scope: Scope) -> Self {
+        Self { scope, by_pid: HashMap::new() }
+    }
+
+    /// A worker that was started.
+    pub fn add(&mut self, pid: Pid, worker: WorkerId) {
         self.by_pid.insert(pid, Child { worker, deadline: None, stop_deadline: None });
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether none runs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.by_pid.is_empty()
     }
 
@@ -48,29 +72,45 @@ impl Children {
 
     fn on_change(&mut self, pid: Pid, change: Change, now: Instant) -> Option<(WorkerId, Exit)> {
         let exit = match change {
-            Change::Ended(Ended::Code(code)) => Exit::Code(code),
-            Change::Ended(Ended::Signal(number)) => Exit::Signal(number),
+            Change::Ended(ended) => Exit::from(ended),
             Change::Stopped | Change::Continued => {
                 let child = self.by_pid.get_mut(&pid)?;
                 child.stop_deadline = (change == Change::Stopped).then_some(now + LONGEST_STOP);
                 return None;
             }
         };
-        Some((self.by_pid.remove(&pid)?.worker, exit))
+        let child = self.by_pid.remove(&pid)?;
+        if self.scope == Scope::Group {
+            // What it has left behind. Its number is no other group's as long as there is any of that, and nobody
+            // gets it so soon.
+            let _ = signal::kill_group(pid, Signal::KILL);
+        }
+        Some((child.worker, exit))
     }
 
     /// Tells one worker to end at once.
-    pub(crate) fn end(&mut self, worker: WorkerId, now: Instant) {
-        let child = self.by_pid.iter_mut().find(|(_, child)| child.worker == worker);
-        if let Some((pid, child)) = child {
-            child.end(*pid, now);
-        }
+    pub fn end(&mut self, worker: WorkerId, now: Instant) {
+        self.end_those(|child| child.worker == worker, now + PATIENCE);
     }
 
-    /// Tells all workers to end at once.
+    /// Tells one worker to end that nobody asks anything of any more.
+    pub(crate) fn retire(&mut self, worker: WorkerId, now: Instant) {
+        self.end_those(|child| child.worker == worker, now + GRACE);
+    }
+
+    /// Tells all workers to end.
     pub(crate) fn end_all(&mut self, now: Instant) {
-        for (pid, child) in &mut self.by_pid {
-            child.end(*pid, now);
+        let patience = if self.scope == Scope::Group { GRACE } else { PATIENCE };
+        self.end_those(|_| true, now + patience);
+    }
+
+    fn end_those(&mut self, is_it: impl Fn(&Child) -> bool, deadline: Instant) {
+        for (pid, child) in self.by_pid.iter_mut().filter(|(_, child)| is_it(child)) {
+            if child.deadline.is_none() {
+                // It may have ended already; then it is about to be collected.
+                let _ = self.scope.signal(*pid, Signal::TERM);
+            }
+            child.deadline = Some(child.deadline.map_or(deadline, |before| before.min(deadline)));
         }
     }
 
@@ -88,7 +128,7 @@ impl Children {
             if child.deadline.is_some_and(|deadline| deadline <= now) {
                 // It cannot refuse, but may be stuck in the kernel: ask again after a while.
                 child.deadline = Some(now + PATIENCE);
-                let _ = signal::kill(*pid, Signal::KILL);
+                let _ = self.scope.signal(*pid, Signal::KILL);
             }
         }
     }
@@ -101,12 +141,11 @@ impl Children {
     }
 }
 
-impl Child {
-    fn end(&mut self, pid: Pid, now: Instant) {
-        if self.deadline.is_none() {
-            self.deadline = Some(now + PATIENCE);
-            // It may have ended already; then it is about to be collected.
-            let _ = signal::kill(pid, Signal::TERM);
+impl Scope {
+    fn signal(self, pid: Pid, signal: Signal) -> io::Result<()> {
+        match self {
+            Self::Process => signal::kill(pid, signal),
+            Self::Group => signal::kill_group(pid, signal),
         }
     }
 }
@@ -115,9 +154,9 @@ impl Child {
 mod tests {
     use std::ffi::CString;
     use std::fs::File;
-    use std::os::fd::AsFd;
+    use std::os::fd::{AsFd, BorrowedFd};
 
-    use corral_sys::spawn::Program;
+    use corral_sys::spawn::{Executable, Program};
 
     use super::*;
 
@@ -126,9 +165,10 @@ mod tests {
         let sh = File::open("/bin/sh").unwrap();
         let null = File::open("/dev/null").unwrap();
         let program = Program {
-            executable: sh.as_fd(),
+            executable: Executable::Open(sh.as_fd()),
             argv: &argv,
             environment: &[],
+            pid_variable: None,
             working_directory: None,
             credentials: None,
             no_new_privileges: false,
@@ -176,6 +216,28 @@ mod tests {
         assert_eq!(reap_one(&mut children), (WorkerId(3), Exit::Signal(9)));
 
         stopped_workers_are_killed_unless_they_go_on(&mut children, now);
+        a_program_takes_what_it_has_started_along(now);
+    }
+
+    fn a_program_takes_what_it_has_started_along(now: Instant) {
+        let mut children = Children::new(Scope::Group);
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        // What it leaves behind holds the pipe open.
+        let script = "trap '' TERM; (while true; do read x || :; done) & echo >&5; exit 3";
+        children.add(start_with(script, writer.as_fd()), WorkerId(5));
+        drop(writer);
+        assert_eq!(reap_one(&mut children), (WorkerId(5), Exit::Code(3)));
+        rustix::io::read(&reader, &mut [0; 1]).unwrap();
+        assert_eq!(rustix::io::read(&reader, &mut [0; 1]).unwrap(), 0, "nothing of it runs");
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        children.add(start_with("(while true; do read x || :; done) & wait", writer.as_fd()), WorkerId(6));
+        drop(writer);
+        children.retire(WorkerId(6), now);
+        assert_eq!(children.next_deadline(now), Some(GRACE));
+        children.end(WorkerId(6), now);
+        assert_eq!(children.next_deadline(now), Some(PATIENCE), "it is to end sooner");
+        assert_eq!(reap_one(&mut children), (WorkerId(6), Exit::Signal(15)));
+        assert_eq!(rustix::io::read(&reader, &mut [0; 1]).unwrap(), 0, "all of it was told");
     }
 
     fn stopped_workers_are_killed_unless_they_go_on(children: &mut Children, now: Instant) {
@@ -197,19 +259,24 @@ mod tests {
         assert_eq!(reap_one(children), (WorkerId(4), Exit::Signal(9)));
     }
 
-    fn start_deaf(ready: std::os::fd::BorrowedFd<'_>) -> Pid {
-        let script = "trap '' TERM; echo >&5; while true; do :; done";
+    fn start_deaf(ready: BorrowedFd<'_>) -> Pid {
+        start_with("trap '' TERM; echo >&5; while true; do :; done", ready)
+    }
+
+    /// Starts a script with something as its descriptor 5.
+    fn start_with(script: &str, fifth: BorrowedFd<'_>) -> Pid {
         let argv = ["sh", "-c", script].map(|argument| CString::new(argument).unwrap());
         let sh = File::open("/bin/sh").unwrap();
         let program = Program {
-            executable: sh.as_fd(),
+            executable: Executable::Open(sh.as_fd()),
             argv: &argv,
             environment: &[],
+            pid_variable: None,
             working_directory: None,
             credentials: None,
             no_new_privileges: false,
             isolation: None,
-            fds: &[(ready, 5)],
+            fds: &[(fifth, 5)],
         };
         program.spawn().unwrap()
     }

@@ -13,7 +13,20 @@ use crate::host::Language;
 /// Sets them for this process and all that come from it. What the language consists of stays readable, and what
 /// it needs while it loads stays writable for now.
 pub(crate) fn before_loading(spec: &AppSpec, language: &Language) -> anyhow::Result<()> {
-    restrict_files(spec, language, &(language.scratch)(spec))?;
+    confine(spec, dependencies::of(language), (language.scratch)(spec))
+}
+
+/// Takes back what was needed for loading.
+pub(crate) fn after_loading(spec: &AppSpec, language: &Language) -> anyhow::Result<()> {
+    restrict_files(spec, dependencies::of(language), Vec::new())
+}
+
+/// Sets them for good. What is `readable` and `writable` stays so besides what the document names.
+///
+/// # Errors
+/// When the kernel cannot, or what the document names is not there.
+pub fn confine(spec: &AppSpec, readable: Vec<PathBuf>, writable: Vec<PathBuf>) -> anyhow::Result<()> {
+    restrict_files(spec, readable, writable)?;
     match spec.isolation.seccomp {
         Some(SeccompProfile::Default) => {
             seccomp::refuse_dangerous_calls().context("set the \"seccomp\" profile \"default\"")
@@ -22,16 +35,14 @@ pub(crate) fn before_loading(spec: &AppSpec, language: &Language) -> anyhow::Res
     }
 }
 
-/// Takes back what was needed for loading.
-pub(crate) fn after_loading(spec: &AppSpec, language: &Language) -> anyhow::Result<()> {
-    restrict_files(spec, language, &[])
-}
-
-fn restrict_files(spec: &AppSpec, language: &Language, scratch: &[PathBuf]) -> anyhow::Result<()> {
+fn restrict_files(
+    spec: &AppSpec,
+    mut readable: Vec<PathBuf>,
+    mut writable: Vec<PathBuf>,
+) -> anyhow::Result<()> {
     let Some(access) = &spec.isolation.filesystem else { return Ok(()) };
-    let own = spec.runtime.files().into_iter().map(Path::to_owned);
-    let readable: Vec<_> = dependencies::of(language).into_iter().chain(own).collect();
-    let writable: Vec<_> = scratch.iter().cloned().chain(["/dev/null".into()]).collect();
+    readable.extend(spec.runtime.files().into_iter().map(Path::to_owned));
+    writable.push("/dev/null".into());
     let reachable = Reachable {
         read: &access.read,
         write: &access.write,

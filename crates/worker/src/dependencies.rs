@@ -11,13 +11,19 @@ use crate::host::Language;
 /// What programs of every language open.
 const COMMON: [&str; 5] = ["/etc/ld.so.cache", "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];
 
-/// The folders of the shared libraries, and what the language adds. None is below another one.
+/// What this program consists of, and what the language adds.
 pub(crate) fn of(language: &Language) -> Vec<PathBuf> {
+    of_program((language.files)())
+}
+
+/// The folders of this program's shared libraries, and what is `further`. None is below another one.
+#[must_use]
+pub fn of_program(further: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let libraries = linkage::loaded_libraries();
     // A library is known by the name that the loader looks for, and is in the file that this leads to.
     let files: Vec<_> = libraries.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let mut paths = library_folders(&libraries.into_iter().chain(files).collect());
-    paths.extend((language.files)());
+    paths.extend(further);
     paths.extend(COMMON.map(PathBuf::from));
     without_nested(paths)
 }

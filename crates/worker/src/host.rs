@@ -98,7 +98,10 @@ fn report(link: &Link, error: &anyhow::Error) -> anyhow::Result<ExitCode> {
 }
 
 /// Puts the files that the configuration names in place of standard output and error.
-fn redirect_output(spec: &AppSpec) -> anyhow::Result<()> {
+///
+/// # Errors
+/// When one cannot be opened.
+pub fn redirect_output(spec: &AppSpec) -> anyhow::Result<()> {
     let streams = [(Standard::Output, &spec.stdout), (Standard::Error, &spec.stderr)];
     for (stream, path) in streams {
         let Some(path) = path else { continue };

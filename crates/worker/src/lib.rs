@@ -3,6 +3,8 @@
 //! A language's host executable is [`host_main`] with a [`Language`], which can load the interpreter. The
 //! prototype loads once, then forks at main's word; each child answers requests from its own
 //! channel, one at a time, until it is told to leave. Nothing here knows a language.
+//!
+//! Hosts whose workers are programs of their own have a prototype around the same [`Keeper`].
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +16,7 @@ mod dependencies;
 mod exchange;
 mod host;
 mod inbox;
+mod keeper;
 mod lifespan;
 mod log;
 mod prototype;
@@ -24,6 +27,10 @@ mod worker;
 mod yielding;
 
 pub use call::Call;
-pub use host::{Language, Load, host_main};
+pub use children::{Children, Scope};
+pub use confine::confine;
+pub use dependencies::of_program;
+pub use host::{Language, Load, host_main, redirect_output};
+pub use keeper::Keeper;
 pub use log::complain;
 pub use runtime::{ClientGone, Crew, Exchange, Runtime, Served, ThreadedRuntime};

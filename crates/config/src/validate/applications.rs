@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::context::Context;
+use super::http::{self, HttpDraft};
 use super::isolation;
 use super::limits::{self, LIMITS, PROCESSES};
 use super::perl::{self, PerlDraft};
@@ -74,6 +75,10 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
             schema::read_object(cx, members, &[COMMON, python::PYTHON], &mut draft);
             python::finish(cx, members, std::mem::take(&mut draft.python))
         }
+        "http" => {
+            schema::read_object(cx, members, &[COMMON, http::HTTP], &mut draft);
+            http::finish(cx, members, std::mem::take(&mut draft.http), &draft.isolation)
+        }
         _ => {
             schema::read_object(cx, members, &[COMMON, php::PHP], &mut draft);
             php::finish(cx, members, std::mem::take(&mut draft.php))
@@ -114,6 +119,7 @@ pub(super) struct AppDraft {
     limits: Limits,
     restart: Restart,
     pub(super) perl: PerlDraft,
+    pub(super) http: HttpDraft,
     pub(super) php: PhpDraft,
     pub(super) python: PythonDraft,
 }
@@ -190,7 +196,7 @@ fn read_variable(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<(S
     Some((member_name(cx, name)?, text.to_owned()))
 }
 
-/// The executable that runs applications of this type.
+/// The executable that runs applications of this type; the daemon's own for what needs no language.
 fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
     let text = app_type.to_string_lossy();
     let (language, version) = split_type(&text);
@@ -199,6 +205,9 @@ fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
             "The \"{language}\" application type is not supported by this version of Corral yet."
         ));
         return None;
+    }
+    if text == "http" {
+        return Some(PathBuf::new());
     }
     let found = match &cx.known.modules {
         None if matches!(language, "perl" | "php" | "python") => Some(PathBuf::new()),
@@ -216,7 +225,7 @@ fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
 }
 
 fn known_languages(known: &Known) -> Vec<&str> {
-    known.modules.iter().flatten().map(|module| module.language.as_str()).collect()
+    known.modules.iter().flatten().map(|module| module.language.as_str()).chain(["http"]).collect()
 }
 
 /// `php 8.2` and `php8.2` alike into `php` and `8.2`.

@@ -33,6 +33,7 @@ const SEEDS: &[&str] = &[
                    {"action": {"proxy": "http://127.0.0.1:80"}}],
         "applications": {"php": {"type": "php"}, "python": {"type": "python"}, "ruby": {"type": "ruby"},
                          "perl": {"type": "perl"}, "external": {"type": "external"}, "java": {"type": "java"},
+                         "http": {"type": "http"},
                          "wasm": {"type": "wasm"}, "component": {"type": "wasm-wasi-component"}},
         "upstreams": {"name": {"servers": {"127.0.0.1:80": {}}}}}"#,
     r#"{"routes": {"name": [{"action": {"pass": "routes"}}, {"action": {"return": 200}},

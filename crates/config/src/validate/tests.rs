@@ -2,6 +2,7 @@
 
 mod applications;
 mod arbitrary;
+mod http;
 mod isolation;
 mod listeners;
 mod observe;

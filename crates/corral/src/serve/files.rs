@@ -31,6 +31,7 @@ pub(super) fn command(paths: &[PathBuf], watch: bool) -> anyhow::Result<ExitCode
         control: super::own_control(control),
         state_dir: None,
         modules: ModuleSource::Folder(modules),
+        own_files: corral_program::own_files,
         pid_file: None,
         log: None,
         temp_dir: folder.path().to_owned(),

@@ -19,7 +19,7 @@ pub enum ToPrototype {
         /// Event loops of the router: the channel has one lane for each.
         n_lanes: u16,
     },
-    /// Fork a worker. Answered by `Forked` or `ForkFailed`.
+    /// Fork a worker, or start the program. Answered by `Forked`, `Started` or `ForkFailed`.
     Fork {
         /// Its number.
         worker: WorkerId,
@@ -29,14 +29,29 @@ pub enum ToPrototype {
         /// Its number.
         worker: WorkerId,
     },
+    /// Let a program end that gets no requests any more.
+    Retire {
+        /// Its number.
+        worker: WorkerId,
+    },
     /// End all workers and exit.
     Stop,
+}
+
+/// Where a program that serves HTTP is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Door {
+    /// At the Unix socket whose file is the descriptor that comes along (`O_PATH`).
+    Socket,
+    /// At this port of 127.0.0.1.
+    Port(u16),
 }
 
 /// From a prototype to main.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromPrototype {
-    /// The application is loaded. Carries the bell: its memory, then one eventfd for each lane.
+    /// The application is loaded. Carries the bell: its memory, then one eventfd for each lane; nothing where
+    /// workers are programs that serve HTTP.
     Ready,
     /// It could not be loaded; the prototype exits.
     Failed {
@@ -49,6 +64,16 @@ pub enum FromPrototype {
         worker: WorkerId,
         /// Its process id as the prototype sees it, which may have a namespace of its own.
         pid: u32,
+    },
+    /// A program runs and is ready for requests. Carries its socket if that is where it is reached, and its pidfd
+    /// if there is one.
+    Started {
+        /// Its number.
+        worker: WorkerId,
+        /// As in `Forked`.
+        pid: u32,
+        /// Where it is reached.
+        door: Door,
     },
     /// A worker could not be forked.
     ForkFailed {

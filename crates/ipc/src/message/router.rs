@@ -7,7 +7,7 @@ use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, Assets};
 use serde::{Deserialize, Serialize};
 
-use super::{AppId, Exit, FailedListener, Generation, Status, Ticket, WorkerId};
+use super::{AppId, Door, Exit, FailedListener, Generation, Status, Ticket, WorkerId};
 
 /// From main to the router.
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,11 +38,13 @@ pub enum ToRouter {
         log: u32,
     },
     /// An application's prototype is ready. Carries the bell: its memory, then one eventfd for
-    /// each event loop. Comes again for an instance whose prototype died and was replaced, after
+    /// each event loop; nothing where workers are programs that serve HTTP. Comes again for an instance whose prototype died and was replaced, after
     /// all its workers were reported gone: the bell takes the place of the old one.
     AppReady {
         /// The instance.
         app: AppId,
+        /// Whether it has a bell.
+        rings: bool,
     },
     /// Build this generation beside the running one. Answered by `Prepared`.
     Prepare {
@@ -73,6 +75,17 @@ pub enum ToRouter {
         worker: WorkerId,
         /// Its process id, for log lines.
         pid: u32,
+    },
+    /// A program is ready for requests. Carries its socket if that is where it is reached.
+    ProgramReady {
+        /// Its application.
+        app: AppId,
+        /// Its number.
+        worker: WorkerId,
+        /// Its process id.
+        pid: u32,
+        /// Where it is reached.
+        door: Door,
     },
     /// A worker's process is gone; what it had not started can be given to another.
     WorkerGone {
@@ -138,6 +151,13 @@ pub enum FromRouter {
         worker: WorkerId,
         /// For the log.
         reason: String,
+    },
+    /// A program gets no requests any more and has none: let it end.
+    RetireWorker {
+        /// Its application.
+        app: AppId,
+        /// Its number.
+        worker: WorkerId,
     },
     /// The router has no room for what it shares with the processes of this instance: they are of no use.
     AppNotTaken {

@@ -13,7 +13,7 @@ use corral_config::plan::{
 };
 use corral_ipc::link::Link;
 use corral_ipc::message::{Exit, FromPrototype, ToPrototype, WorkerId};
-use corral_sys::spawn::Program;
+use corral_sys::spawn::{Executable, Program};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
 
@@ -170,9 +170,10 @@ fn spawn(app: &App, link: &Link, log: &File) -> rustix::process::Pid {
     let environment: Vec<_> = variables.map(|variable| CString::new(variable.as_str()).unwrap()).collect();
     let null = File::open("/dev/null").unwrap();
     let program = Program {
-        executable: executable.as_fd(),
+        executable: Executable::Open(executable.as_fd()),
         argv: &argv,
         environment: &environment,
+        pid_variable: None,
         working_directory: None,
         credentials: None,
         no_new_privileges: false,

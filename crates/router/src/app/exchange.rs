@@ -4,6 +4,7 @@
 //! the loop calls before it sleeps and after it wakes; connections wait for [`Exchange::next_piece`].
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,11 +14,13 @@ use std::time::Instant;
 use corral_channel::{
     Bell, Flags, FrameHead, INITIAL_CREDIT, Kind, Lane, LaneReceiver, MAX_INLINE_BODY, RequestId,
 };
-use corral_ipc::message::Exit;
+use corral_config::plan::RuntimeSpec;
+use corral_ipc::message::{Exit, WorkerId};
 use slab::Slab;
 
-use super::{App, Failure, Gone, Patience, Request, RequestBody, WasRunning, WorkerKey};
+use super::{App, Failure, Gone, Patience, Program, Request, RequestBody, Turn, WasRunning, WorkerKey};
 use crate::buffers;
+use crate::proxy::{LoopServer, LoopServers};
 use crate::spool::Spool;
 
 /// Response bytes that are acknowledged at a time.
@@ -38,6 +41,8 @@ pub(crate) struct LoopApp {
     /// By worker index; `None` where the worker is gone.
     receivers: RefCell<Vec<Option<(WorkerKey, LaneReceiver)>>>,
     entries: RefCell<Slab<Rc<Shared>>>,
+    /// Kept connections to workers that are programs.
+    programs: RefCell<HashMap<WorkerId, Rc<LoopServer>>>,
     next_stamp: Cell<u32>,
     /// Something was put into rings since the workers were last woken.
     touched: Cell<bool>,
@@ -130,6 +135,7 @@ impl LoopApp {
             bell: RefCell::new(bell),
             receivers: RefCell::new(Vec::new()),
             entries: RefCell::new(Slab::new()),
+            programs: RefCell::default(),
             next_stamp: Cell::new(0),
             touched: Cell::new(false),
             woke: Cell::new(false),
@@ -157,6 +163,33 @@ impl LoopApp {
         Exchange { app: Rc::clone(self), shared }
     }
 
+    /// Queues a request for the turn of a program; `description` is its head.
+    pub(crate) fn begin_turn(self: &Rc<Self>, description: Vec<u8>, now: Instant) -> Turn {
+        let id = RequestId(self.next_stamp.get());
+        self.next_stamp.set(id.0.wrapping_add(1));
+        let turn = Turn::new(Rc::clone(self), self.lane, id);
+        self.touched.set(true);
+        self.busy.add(self);
+        let request = Request { lane: self.lane, id, payload: description, arrived: now };
+        if let Err(refused) = self.app.submit(request, now) {
+            buffers::give(refused.request.payload);
+            self.fail(id, self.app.explain(refused.reason));
+        }
+        turn
+    }
+
+    /// The connections of this loop to a program.
+    pub(crate) fn server(&self, program: &Program, servers: &LoopServers) -> Rc<LoopServer> {
+        let mut programs = self.programs.borrow_mut();
+        let server = programs.entry(program.id).or_insert_with(|| servers.server(&program.server, self.lane));
+        Rc::clone(server)
+    }
+
+    /// Whether its workers are programs.
+    pub(crate) fn runs_programs(&self) -> bool {
+        matches!(self.app.spec.runtime, RuntimeSpec::Http(_))
+    }
+
     /// Listens to a new worker.
     pub(crate) fn add_receiver(&self, worker: WorkerKey, receiver: LaneReceiver) {
         let mut receivers = self.receivers.borrow_mut();
@@ -169,6 +202,7 @@ impl LoopApp {
     /// A worker's process is gone: takes what it still said, then fails what it left behind.
     pub(crate) fn remove_receiver(self: &Rc<Self>, gone: &Gone, exit: Exit) {
         self.drain(Instant::now());
+        self.programs.borrow_mut().remove(&gone.id);
         if let Some(receiver) = self.receivers.borrow_mut().get_mut(gone.index) {
             *receiver = None;
         }
@@ -181,6 +215,9 @@ impl LoopApp {
 
     /// Ends a request without an answer.
     pub(crate) fn fail(&self, id: RequestId, failure: Failure) {
+        if self.app.turns.fail(self.lane, id, &failure) {
+            return;
+        }
         let Some(shared) = self.lookup(id) else { return };
         self.entries.borrow_mut().remove(index(id));
         let mut state = shared.state.borrow_mut();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use corral_ipc::message::Exit;
 
 use super::findings::Mebibytes;
+use crate::proxy::Failure as ProxyFailure;
 
 /// Why no (complete) answer comes.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -27,6 +28,8 @@ pub(crate) enum Failure {
     QueueTimedOut(Duration),
     #[error("the application was silent for {} s (limits.timeout)", .0.as_secs())]
     TimedOut(Duration),
+    #[error("process {pid}: {failure}")]
+    Program { pid: u32, failure: Arc<ProxyFailure> },
     #[error("store the response: {0}")]
     Store(Arc<io::Error>),
 }
@@ -36,6 +39,7 @@ impl Failure {
     pub(crate) fn status(&self) -> u16 {
         match self {
             Self::Killed { .. } => 504,
+            Self::Program { failure, .. } if failure.is_nonsense() => 502,
             _ => 503,
         }
     }

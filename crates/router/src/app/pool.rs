@@ -57,6 +57,8 @@ pub(crate) trait Port {
     fn is_waiting(&self) -> bool;
     /// What the worker says that it runs.
     fn note(&self) -> Vec<u8>;
+    /// The worker is to be killed.
+    fn condemn(&self, _condemned: Condemned) {}
 }
 
 /// A request as it waits for a worker: encoded, and addressed to the event loop that asked.

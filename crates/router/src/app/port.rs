@@ -1,8 +1,78 @@
-//! The pool's port over a real channel.
+//! The pool's ports: over a real channel, or to a program.
 
 use corral_channel::{SendError, Slot, WorkerPort};
 
-use super::pool::{Port, Request};
+use super::pool::{Condemned, Port, Request};
+use super::program::ProgramPort;
+
+/// How a worker is reached, whatever it is.
+#[expect(clippy::large_enum_variant, reason = "there is one for each worker, and most are of the first kind")]
+pub(crate) enum AnyPort {
+    /// A process of a runtime, which reads its requests from a channel.
+    Channel(ChannelPort),
+    /// A program that serves HTTP itself.
+    Program(ProgramPort),
+}
+
+impl AnyPort {
+    pub(crate) fn channel_mut(&mut self) -> Option<&mut ChannelPort> {
+        match self {
+            Self::Channel(port) => Some(port),
+            Self::Program(_) => None,
+        }
+    }
+}
+
+impl Port for AnyPort {
+    fn submit(&mut self, slot: Slot, request: &Request) -> Result<(), SendError> {
+        match self {
+            Self::Channel(port) => port.submit(slot, request),
+            Self::Program(port) => port.submit(slot, request),
+        }
+    }
+
+    fn take_back(&self, slot: Slot, request: &Request) -> bool {
+        match self {
+            Self::Channel(port) => port.take_back(slot, request),
+            Self::Program(port) => port.take_back(slot, request),
+        }
+    }
+
+    fn is_started(&self, slot: Slot, request: &Request) -> bool {
+        match self {
+            Self::Channel(port) => port.is_started(slot, request),
+            Self::Program(port) => port.is_started(slot, request),
+        }
+    }
+
+    fn quit(&mut self) {
+        match self {
+            Self::Channel(port) => port.quit(),
+            Self::Program(port) => port.quit(),
+        }
+    }
+
+    fn is_waiting(&self) -> bool {
+        match self {
+            Self::Channel(port) => port.is_waiting(),
+            Self::Program(port) => port.is_waiting(),
+        }
+    }
+
+    fn note(&self) -> Vec<u8> {
+        match self {
+            Self::Channel(port) => port.note(),
+            Self::Program(port) => port.note(),
+        }
+    }
+
+    fn condemn(&self, condemned: Condemned) {
+        match self {
+            Self::Channel(port) => port.condemn(condemned),
+            Self::Program(port) => port.condemn(condemned),
+        }
+    }
+}
 
 /// The sending half of a worker's channel.
 #[derive(Debug)]

@@ -1,17 +1,20 @@
 //! Applications and their workers, as the main process announces them.
 
 use std::collections::HashSet;
+use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use corral_channel::{Bell, Lane, LaneReceiver, Shape, WorkerBell, WorkerPort};
-use corral_config::plan::AppSpec;
+use corral_config::address::ListenAddress;
+use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::{AppId, Exit, FromRouter, WorkerId};
 
-use super::{Control, only, send};
-use crate::app::{App, ChannelPort, Failure, Lease};
+use super::newcomer::{Access, Host, Newcomer, address_of};
+use super::{Control, send};
+use crate::app::{App, ChannelPort, Failure, Lease, WorkerKey};
 use crate::event_loop::{Command, NewWorker};
 
 /// An application instance that `main` has announced.
@@ -21,23 +24,33 @@ pub(super) struct KnownApp {
     pub(super) app: Option<Arc<App>>,
     lease: Weak<Lease>,
     /// Workers that came before the first generation that names it.
-    early: Vec<(WorkerId, u32, OwnedFd)>,
+    early: Vec<(WorkerId, u32, Access)>,
+}
+
+/// A worker that is in its pool, where it takes nothing yet.
+enum Added {
+    Channel(Arc<NewWorker>, Vec<LaneReceiver>),
+    Program(WorkerKey),
 }
 
 impl Control {
     /// Takes over what the workers of an instance ring. Without it they are of no use, so `main` is told when that
     /// cannot be done.
-    pub(super) fn take_app(&mut self, id: AppId, fds: Vec<OwnedFd>) {
-        if let Err(error) = self.try_to_take_app(id, fds) {
+    pub(super) fn take_app(&mut self, id: AppId, rings: bool, fds: Vec<OwnedFd>) {
+        if let Err(error) = self.try_to_take_app(id, rings, fds) {
             let reason = format!("the router cannot use its processes: {error:#}");
             self.main.send(&FromRouter::AppNotTaken { app: id, reason });
         }
     }
 
-    fn try_to_take_app(&mut self, id: AppId, fds: Vec<OwnedFd>) -> anyhow::Result<()> {
-        let mut fds = fds.into_iter();
-        let memory = fds.next().context("no descriptor is left for the memory that they share")?;
-        let bell = Arc::new(Bell::map(memory, fds.collect()).context("map an application's bell")?);
+    fn try_to_take_app(&mut self, id: AppId, rings: bool, fds: Vec<OwnedFd>) -> anyhow::Result<()> {
+        let bell = if rings {
+            let mut fds = fds.into_iter();
+            let memory = fds.next().context("no descriptor is left for the memory that they share")?;
+            Arc::new(Bell::map(memory, fds.collect()).context("map an application's bell")?)
+        } else {
+            self.silent_bell()?
+        };
         if let Some(known) = self.apps.get_mut(&id) {
             known.bell = Arc::clone(&bell);
             return known.app.clone().map_or(Ok(()), |app| self.attach(&app, &bell));
@@ -85,12 +98,12 @@ impl Control {
         let (bell, early) = (Arc::clone(&known.bell), std::mem::take(&mut known.early));
         self.attach(&app, &bell)?;
         // All are known before the first takes requests, or the pool would ask for those that are there.
-        let added = early.into_iter().filter_map(|(worker, pid, memory)| {
-            let added = self.add_worker(&app, worker, pid, memory);
+        let added = early.into_iter().filter_map(|(worker, pid, access)| {
+            let added = self.add_worker(&app, worker, pid, access);
             added.map_err(|error| self.turn_away(id, &app, worker, &error)).ok()
         });
-        for (worker, receivers) in added.collect::<Vec<_>>() {
-            self.announce_worker(&worker, receivers);
+        for added in added.collect::<Vec<_>>() {
+            self.announce_worker(&app, added);
         }
         Ok(lease)
     }
@@ -112,23 +125,17 @@ impl Control {
         }
     }
 
-    pub(super) fn take_worker(
-        &mut self,
-        id: AppId,
-        worker: WorkerId,
-        pid: u32,
-        fds: Vec<OwnedFd>,
-    ) -> anyhow::Result<()> {
+    pub(super) fn take_worker(&mut self, id: AppId, newcomer: Newcomer) -> anyhow::Result<()> {
         let known = self.apps.get_mut(&id).context("a worker came for an unknown application")?;
-        let memory = only(fds).context("take over a worker's memory");
-        match (known.app.clone(), memory) {
-            (Some(app), memory) => {
-                match memory.and_then(|memory| self.add_worker(&app, worker, pid, memory)) {
-                    Ok((worker, receivers)) => self.announce_worker(&worker, receivers),
+        let Newcomer { worker, pid, access } = newcomer;
+        match (known.app.clone(), access.context("take over what a worker is reached by")) {
+            (Some(app), access) => {
+                match access.and_then(|access| self.add_worker(&app, worker, pid, access)) {
+                    Ok(added) => self.announce_worker(&app, added),
                     Err(error) => self.turn_away(id, &app, worker, &error),
                 }
             }
-            (None, Ok(memory)) => known.early.push((worker, pid, memory)),
+            (None, Ok(access)) => known.early.push((worker, pid, access)),
             (None, Err(error)) => {
                 let reason = format!("{error:#}");
                 self.main.send(&FromRouter::KillWorker { app: id, worker, reason });
@@ -150,18 +157,43 @@ impl Control {
         app: &Arc<App>,
         worker: WorkerId,
         pid: u32,
+        access: Access,
+    ) -> anyhow::Result<Added> {
+        let (address, socket) = match access {
+            Access::Memory(memory) => return self.add_channel(app, worker, pid, memory),
+            Access::Socket(file) => (address_of(&file), Some(file)),
+            Access::Port(port) => (ListenAddress::Inet((Ipv4Addr::LOCALHOST, port).into()), None),
+        };
+        let RuntimeSpec::Http(http) = &app.spec.runtime else {
+            bail!("\"{}\" does not consist of programs that serve HTTP", app.spec.name);
+        };
+        let host = Host { spec: &app.spec, http, n_loops: self.loops.len() };
+        Ok(Added::Program(app.add_program(&host.program(worker, pid, address, socket))))
+    }
+
+    fn add_channel(
+        &self,
+        app: &Arc<App>,
+        worker: WorkerId,
+        pid: u32,
         memory: OwnedFd,
-    ) -> anyhow::Result<(Arc<NewWorker>, Vec<LaneReceiver>)> {
+    ) -> anyhow::Result<Added> {
         let (port, receivers) = WorkerPort::map(memory, self.shape()).context("map a worker's memory")?;
         let key = app.add_worker(worker, pid, ChannelPort { channel: port });
         let n_missing = AtomicUsize::new(self.loops.len());
-        Ok((Arc::new(NewWorker { app: Arc::clone(app), key, n_missing }), receivers))
+        Ok(Added::Channel(Arc::new(NewWorker { app: Arc::clone(app), key, n_missing }), receivers))
     }
 
-    /// Makes every event loop listen to a worker; the last one lets it take requests.
-    fn announce_worker(&self, worker: &Arc<NewWorker>, receivers: Vec<LaneReceiver>) {
-        for (event_loop, receiver) in self.loops.iter().zip(receivers) {
-            send(event_loop, Command::AddWorker { worker: Arc::clone(worker), receiver });
+    /// Makes every event loop listen to a worker; the last one lets it take requests. Nobody listens to a program
+    /// that was not asked for anything.
+    fn announce_worker(&self, app: &App, added: Added) {
+        match added {
+            Added::Program(key) => app.enable_worker(key),
+            Added::Channel(worker, receivers) => {
+                for (event_loop, receiver) in self.loops.iter().zip(receivers) {
+                    send(event_loop, Command::AddWorker { worker: Arc::clone(&worker), receiver });
+                }
+            }
         }
     }
 

@@ -64,6 +64,11 @@ impl Failure {
         !matches!(self, Self::Exhausted(_))
     }
 
+    /// Whether what came is no response that could be passed on.
+    pub(crate) fn is_nonsense(&self) -> bool {
+        matches!(self, Self::Cut | Self::TooLarge(_) | Self::Response(_) | Self::Chunk(_) | Self::Switched)
+    }
+
     /// The status of the reply (UNIT-COMPAT 13).
     pub(crate) fn status(&self) -> u16 {
         match self {

@@ -76,7 +76,9 @@ impl LoopServers {
 
     /// True when idle connections are left.
     fn sweep(&self, now: Instant) -> bool {
-        let known = self.known.borrow();
+        let mut known = self.known.borrow_mut();
+        // Programs come and go without a new generation.
+        known.retain(|_, server| server.strong_count() > 0);
         let servers = known.values().filter_map(Weak::upgrade);
         // All of them are swept, so that this cannot be `any`.
         servers.filter(|server| server.pool.borrow_mut().sweep(now)).count() > 0
@@ -96,7 +98,8 @@ impl LoopServers {
         LoopGroup { shared: Arc::clone(group), servers, balancer }
     }
 
-    fn server(&self, server: &Arc<Server>, lane: Lane) -> Rc<LoopServer> {
+    /// What one event loop has of a server.
+    pub(crate) fn server(&self, server: &Arc<Server>, lane: Lane) -> Rc<LoopServer> {
         let mut known = self.known.borrow_mut();
         let place = Arc::as_ptr(server);
         known.get(&place).and_then(Weak::upgrade).unwrap_or_else(|| {

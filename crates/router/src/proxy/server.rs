@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use corral_config::upstream::{HealthCheck, Origin, PassiveHealth, ProxyOptions, Upstream};
+use corral_config::address::ListenAddress;
+use corral_config::upstream::{HealthCheck, Host, Origin, PassiveHealth, ProxyOptions, Upstream};
 use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
 
 use super::health::Health;
@@ -165,6 +166,23 @@ fn index(groups: &Vec<Arc<Group>>) -> Index<'_> {
 }
 
 impl Server {
+    /// A program that is a worker of an application.
+    pub(crate) fn of_program(address: ListenAddress, options: ProxyOptions, n_loops: usize) -> Arc<Self> {
+        let origin = Origin { tls: false, host: Host::Address(address) };
+        Arc::new(Self {
+            text: origin.to_string(),
+            origin,
+            options,
+            passive: PassiveHealth::default(),
+            check: None,
+            name: None,
+            tls: None,
+            health: Health::default(),
+            complaints: Complaints::default(),
+            figures: (0..n_loops).map(|_| Figures::default()).collect(),
+        })
+    }
+
     /// Whether it is exactly what `upstream` asks for.
     fn suits(&self, upstream: &Upstream) -> bool {
         self.options == upstream.options

@@ -3,10 +3,8 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::{AppId, Exit, FromPrototype, ToPrototype, ToRouter, WorkerId};
-use corral_sys::process;
 use corral_sys::signal::{Pid, Signal};
 
 use super::Supervisor;
@@ -14,6 +12,8 @@ use crate::app::{App, Phase};
 use crate::apply::Event;
 use crate::backoff::Backoff;
 use crate::launch::Started;
+use crate::newcomer::Newcomer;
+use crate::output::Output;
 
 /// A prototype that was told to end has this long to end its workers.
 const LONGEST_STOP: Duration = Duration::from_secs(10);
@@ -46,18 +46,18 @@ impl Supervisor {
             app.backoff = Backoff::new(Instant::now());
             return self.app_failed(id, &reason);
         }
-        let Some(module) = self.parts.modules.iter().find(|module| module.path == app.spec.module) else {
+        let Some(files) = self.parts.host_files(&app.spec) else {
             // Not tried again: modules are looked for only once.
             app.backoff = Backoff::new(Instant::now());
             return self.app_failed(id, "the module that runs it was not found when the daemon started");
         };
-        match self.parts.launcher.start_prototype(&app.spec, &module.dependencies) {
+        match self.parts.launcher.start_prototype(&app.spec, &files) {
             Ok(Started { mut peer, output, membership }) => {
                 let n_lanes = self.routers.find(app.router).map_or(1, |router| router.n_threads);
                 let start = ToPrototype::Start { spec: app.spec.clone(), n_lanes };
                 peer.send(&start, &[]);
                 app.started(peer, membership, Instant::now());
-                self.outputs.push(output);
+                self.outputs.push(output.of(id));
             }
             Err(error) => {
                 app.backoff.failed(Instant::now());
@@ -75,7 +75,12 @@ impl Supervisor {
         match message {
             FromPrototype::Ready => self.prototype_ready(id, fds),
             FromPrototype::Failed { reason } => self.app_failed(id, &reason),
-            FromPrototype::Forked { worker, pid } => self.worker_forked(id, worker, pid, &fds),
+            FromPrototype::Forked { worker, pid } => {
+                self.worker_forked(id, &Newcomer::forked(worker, pid, fds));
+            }
+            FromPrototype::Started { worker, pid, door } => {
+                self.worker_forked(id, &Newcomer::started(worker, pid, door, fds));
+            }
             FromPrototype::ForkFailed { worker, reason } => self.fork_failed(id, worker, &reason),
             FromPrototype::Exited { worker, exit } => self.worker_exited(id, worker, exit),
         }
@@ -87,7 +92,7 @@ impl Supervisor {
         else {
             return;
         };
-        if bell.is_empty() {
+        if bell.is_empty() && !app.runs_programs() {
             return self.give_up_prototype(id, "take over what its processes share: no descriptor is left");
         }
         tracing::info!("\"{}\" prototype started", app.spec.name);
@@ -108,7 +113,7 @@ impl Supervisor {
             && let Some(router) = self.routers.peer_mut(app.router)
         {
             let bell: Vec<_> = app.bell.iter().map(AsFd::as_fd).collect();
-            router.send(&ToRouter::AppReady { app: id }, &bell);
+            router.send(&ToRouter::AppReady { app: id, rings: !bell.is_empty() }, &bell);
         }
     }
 
@@ -117,27 +122,27 @@ impl Supervisor {
         let Some(app) = self.apps.get_mut(&id) else {
             return;
         };
-        if let Some(worker) = app.next_fork(|| self.ids.next_worker()) {
+        if !app.is_forking() {
+            self.outputs.iter_mut().filter(|output| output.is_of(id)).for_each(Output::forget_words);
+        }
+        while let Some(worker) = app.next_fork(|| self.ids.next_worker()) {
             if let Some(prototype) = &mut app.prototype {
                 prototype.send(&ToPrototype::Fork { worker }, &[]);
             }
-        } else if app.is_up() {
+        }
+        if app.is_up() {
             self.advance(Event::AppUp(id));
         }
     }
 
-    fn worker_forked(&mut self, id: AppId, worker: WorkerId, pid: u32, fds: &[OwnedFd]) {
+    fn worker_forked(&mut self, id: AppId, newcomer: &Newcomer) {
         let Some(app) = self.apps.get_mut(&id) else {
             return;
         };
         if app.is_stopping() {
             return; // the prototype ends it with the others
         }
-        // In a namespace of its own the prototype has other numbers than main.
-        let pid = fds
-            .get(1)
-            .and_then(process::pid_behind)
-            .map_or(pid, |pid| pid.as_raw_nonzero().get().unsigned_abs());
+        let (worker, pid) = (newcomer.worker, newcomer.pid());
         if !app.forked(worker, i32::try_from(pid).ok().and_then(Pid::from_raw)) {
             if let Some(prototype) = &mut app.prototype {
                 prototype.send(&ToPrototype::Kill { worker }, &[]);
@@ -145,10 +150,7 @@ impl Supervisor {
             return self.fork_next(id);
         }
         let Some(router) = self.routers.peer_mut(app.router) else { return self.fork_next(id) };
-        let announced = fds.first().context("no descriptor is left for its memory").and_then(|memory| {
-            router.try_send(&ToRouter::WorkerReady { app: id, worker, pid }, &[memory.as_fd()])
-        });
-        match announced {
+        match newcomer.announce(id, router) {
             Ok(()) => tracing::info!("\"{}\" application started, process {pid}", app.spec.name),
             Err(error) => {
                 if let Some(prototype) = &mut app.prototype {
@@ -162,9 +164,24 @@ impl Supervisor {
 
     fn fork_failed(&mut self, id: AppId, worker: WorkerId, reason: &str) {
         if self.apps.get_mut(&id).is_some_and(|app| app.settle_fork(worker)) {
-            self.worker_failed(id, reason);
+            let reason = self.with_last_words(id, reason);
+            self.worker_failed(id, &reason);
         }
         self.fork_next(id);
+    }
+
+    /// Adds what a program has said since it was started.
+    fn with_last_words(&mut self, id: AppId, reason: &str) -> String {
+        let Some(app) = self.apps.get(&id).filter(|app| app.runs_programs()) else {
+            return reason.to_owned();
+        };
+        let output = self.outputs.iter_mut().find(|output| output.is_of(id));
+        let words = output.map_or_else(Vec::new, Output::last_words);
+        match (&app.spec.stderr, words.is_empty()) {
+            (_, false) => format!("{reason}; it said: {}", words.join(" | ")),
+            (Some(file), true) => format!("{reason}; what it said is in \"{}\"", file.display()),
+            (None, true) => reason.to_owned(),
+        }
     }
 
     /// A worker that was asked for does not come: who waits for it is told.
@@ -181,21 +198,20 @@ impl Supervisor {
             return;
         };
         // One of a router that has died was taken out before.
-        let Some(pid) = app.workers.remove(&worker) else {
+        let Some((pid, is_expected)) = app.ended(worker, Instant::now()) else {
             return;
         };
-        app.idle_since = Instant::now();
         let pid = pid.map_or(0, |pid| pid.as_raw_nonzero().get());
         let name = &app.spec.name;
         match exit {
             Exit::Code(code) => {
-                if code != 0 {
+                if code != 0 && !is_expected {
                     app.crashes.count(format!("process {pid} exited with code {code}"));
                 }
                 tracing::info!(target: "notice", "app process {pid} exited with code {code} (\"{name}\")");
             }
             // It was told to.
-            Exit::Signal(_) if app.is_stopping() => tracing::debug!("app process {pid} ended (\"{name}\")"),
+            Exit::Signal(_) if is_expected => tracing::debug!("app process {pid} ended (\"{name}\")"),
             Exit::Signal(number) => {
                 app.crashes.count(format!("process {pid} exited on signal {number}"));
                 tracing::error!(target: "alert", "app process {pid} exited on signal {number} (\"{name}\")");

@@ -141,7 +141,7 @@ impl Supervisor {
         let new = placements.iter().zip(&plan.applications);
         for (_, spec) in new.filter(|(placement, _)| **placement == Placement::Start) {
             let name = &spec.name;
-            if !self.parts.modules.iter().any(|module| module.path == spec.module) {
+            if self.parts.host_files(spec).is_none() {
                 let path = spec.module.display();
                 return Err(format!(
                     "application \"{name}\": \"{path}\" is not among the modules found at start"

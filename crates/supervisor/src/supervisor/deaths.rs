@@ -88,13 +88,15 @@ impl Supervisor {
         let was_loading = matches!(app.phase, Phase::Loading { .. });
         let is_expected = app.is_stopping() || app.has_failed();
         let name = format!("prototype of \"{}\"", app.spec.name);
+        // A program goes with all that it has started.
+        let kill_orphan = if app.runs_programs() { signal::kill_child_group } else { signal::kill_child };
         let orphans = app.prototype_died(Instant::now());
         let (is_stopping, router) = (app.is_stopping(), app.router);
         self.log_death(&name, pid, ended);
         for (worker, pid) in orphans {
             // They would wait for ever: nobody forks beside them or hears when they end. A number
             // that is not our child's any more has ended, or never was what the prototype said.
-            let _ = pid.is_some_and(|pid| signal::kill_child(pid, Signal::KILL));
+            let _ = pid.is_some_and(|pid| kill_orphan(pid, Signal::KILL));
             let exit = Exit::Signal(Signal::KILL.as_raw());
             self.tell_router(router, &ToRouter::WorkerGone { app: id, worker, exit });
         }

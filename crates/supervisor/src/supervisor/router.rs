@@ -57,6 +57,7 @@ impl Supervisor {
             }
             FromRouter::StartWorker { app } => self.start_worker(id, app),
             FromRouter::KillWorker { app, worker, reason } => self.kill_worker(app, worker, &reason),
+            FromRouter::RetireWorker { app, worker } => self.retire_worker(app, worker),
             FromRouter::AppNotTaken { app, reason } => self.app_not_taken(app, &reason),
             FromRouter::AppUnused { app } => self.app_unused(app),
             FromRouter::Status { ticket, status } => self.take_status(id, ticket, status),
@@ -94,6 +95,15 @@ impl Supervisor {
         tracing::warn!("\"{}\" application: killing a worker: {reason}", app.spec.name);
         if let Some(prototype) = &mut app.prototype {
             prototype.send(&ToPrototype::Kill { worker }, &[]);
+        }
+    }
+
+    fn retire_worker(&mut self, id: AppId, worker: WorkerId) {
+        if let Some(app) = self.apps.get_mut(&id)
+            && app.retire(worker)
+            && let Some(prototype) = &mut app.prototype
+        {
+            prototype.send(&ToPrototype::Retire { worker }, &[]);
         }
     }
 

@@ -40,12 +40,13 @@ impl Run {
         self
     }
 
-    fn start(&self, executable: BorrowedFd<'_>) -> Result<(String, Ended), SpawnError> {
+    fn start(&self, executable: Executable<'_>) -> Result<(String, Ended), SpawnError> {
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
         let program = Program {
             executable,
             argv: &self.argv,
             environment: &self.environment,
+            pid_variable: Some("OWN_PID"),
             working_directory: self.directory.as_deref(),
             credentials: self.credentials.as_ref(),
             no_new_privileges: self.no_new_privileges,
@@ -60,12 +61,12 @@ impl Run {
 
     fn run(&self) -> (String, Ended) {
         let sh = File::open("/bin/sh").unwrap();
-        self.start(sh.as_fd()).unwrap()
+        self.start(Executable::Open(sh.as_fd())).unwrap()
     }
 
     fn step_that_fails(&self) -> (Step, io::ErrorKind) {
         let sh = File::open("/bin/sh").unwrap();
-        let error = self.start(sh.as_fd()).unwrap_err();
+        let error = self.start(Executable::Open(sh.as_fd())).unwrap_err();
         (error.step, error.source.kind())
     }
 }
@@ -78,6 +79,30 @@ fn check(run: &Run, expected: &str) {
 #[test]
 fn only_the_given_descriptors_are_open() {
     check(&shell("for fd in /proc/self/fd/*; do [ -e $fd ] && echo ${fd##*/}; done"), "1\n2\n7\n");
+}
+
+#[test]
+fn the_child_knows_its_own_number() {
+    check(&shell("[ $OWN_PID = $$ ] && echo same"), "same\n");
+    for pid in [1, 9, 10, 99_999, 4_194_304, i32::MAX] {
+        let mut text = PidText::new("P");
+        text.write(Pid::from_raw(pid).unwrap());
+        assert_eq!(CStr::from_bytes_until_nul(&text.bytes).unwrap().to_str().unwrap(), format!("P={pid}"));
+    }
+}
+
+#[test]
+fn scripts_are_run_by_their_path() {
+    let path = std::env::temp_dir().join(format!("corral-script-{}", std::process::id()));
+    std::fs::write(&path, "#!/bin/sh\necho $1\n").unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let script = CString::new(path.to_str().unwrap()).unwrap();
+    let run = Run { argv: [c"script", c"hello"].map(ToOwned::to_owned).into(), ..shell("") };
+    let ran = run.start(Executable::Path(&script));
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(ran.unwrap(), ("hello\n".to_owned(), Ended::Code(0)));
+    let error = run.start(Executable::Path(c"/no/such/program")).unwrap_err();
+    assert_eq!((error.step, error.source.kind()), (Step::Execute, io::ErrorKind::NotFound));
 }
 
 #[test]
@@ -133,7 +158,7 @@ fn failures_name_their_step() {
     assert_eq!(missing.step_that_fails(), (Step::WorkingDirectory, io::ErrorKind::NotFound));
 
     let not_a_program = File::open("/etc/passwd").unwrap();
-    let error = shell("true").start(not_a_program.as_fd()).unwrap_err();
+    let error = shell("true").start(Executable::Open(not_a_program.as_fd())).unwrap_err();
     assert_eq!((error.step, error.source.kind()), (Step::Execute, io::ErrorKind::PermissionDenied));
     assert_eq!(error.to_string(), "run the executable");
 }

@@ -8,7 +8,7 @@ use corral_ipc::message::WorkerId;
 use smallvec::SmallVec;
 
 use super::worker::{Held, Worker};
-use super::{Pool, Port};
+use super::{Pool, Port, WorkerKey};
 
 /// Something about a worker that is worth a line, or its end.
 #[derive(Debug)]
@@ -113,12 +113,19 @@ impl<P: Port> Pool<P> {
         found
     }
 
+    /// Whether a worker takes nothing more, or is gone.
+    pub(crate) fn is_leaving(&mut self, worker: WorkerKey) -> bool {
+        self.find(worker).is_none_or(|worker| worker.leaving)
+    }
+
     /// A worker that is to be killed, for its request at `position`, gets nothing more, and what waits behind its requests goes to
     /// others.
     fn condemn(&mut self, index: usize, position: usize, excess: Excess, now: Instant) -> Finding {
         let worker = &mut self.workers[index];
         let request = worker.running(position).map(|held| (held.request.lane, held.request.id));
-        worker.condemned = Some(Condemned { request, excess });
+        let condemned = Condemned { request, excess };
+        worker.condemned = Some(condemned);
+        worker.port.condemn(condemned);
         worker.held.iter_mut().skip(position).take(1).for_each(|held| held.reported = true);
         let finding = worker.finding(Verdict::Kill(excess), position);
         let key = self.key_at(index);

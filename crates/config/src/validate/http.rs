@@ -1,0 +1,166 @@
+//! The options of applications that serve HTTP themselves (beyond Unit).
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::applications::AppDraft;
+use super::context::Context;
+use super::scalars::{MAX_SECONDS, count, seconds};
+use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
+use super::strings::{name, path, string_array, text};
+use crate::json::{Object, Value};
+use crate::plan::{HttpSpec, Isolation, ProgramSocket, Ready, RuntimeSpec};
+
+/// What the members that concern the program say so far.
+#[derive(Default)]
+pub(super) struct HttpDraft {
+    executable: Option<PathBuf>,
+    arguments: Vec<String>,
+    socket: SocketKind,
+    variable: Option<String>,
+    ready: ReadyDraft,
+    concurrency: Option<NonZeroU32>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum SocketKind {
+    #[default]
+    Inherited,
+    Unix,
+    Port,
+}
+
+#[derive(Default)]
+struct ReadyDraft {
+    path: Option<String>,
+    notify: bool,
+    timeout: Option<Duration>,
+}
+
+pub(super) const HTTP: &[Member<AppDraft>] = &[
+    Member::required("executable", STRING, |cx, field, draft| draft.http.executable = path(cx, field)),
+    Member::optional("arguments", ARRAY, |cx, field, draft| {
+        draft.http.arguments = string_array(cx, field, text);
+    }),
+    Member::optional("socket", STRING, |cx, field, draft| {
+        draft.http.socket = socket(cx, field).unwrap_or_default();
+    }),
+    Member::optional("socket_variable", STRING, |cx, field, draft| {
+        draft.http.variable = variable(cx, field);
+    }),
+    Member::optional("ready", STRING.or(OBJECT), |cx, field, draft| draft.http.ready = ready(cx, field)),
+    Member::optional("concurrency", INTEGER, |cx, field, draft| draft.http.concurrency = count(cx, field)),
+];
+
+const READY: &[Member<ReadyDraft>] = &[
+    Member::optional("path", STRING, |cx, field, ready| ready.path = target(cx, field)),
+    Member::optional("notify", BOOL, |_, field, ready| ready.notify = *field.value == Value::Bool(true)),
+    Member::optional("timeout", INTEGER, |cx, field, ready| {
+        ready.timeout = seconds(cx, field, 1..=MAX_SECONDS);
+    }),
+];
+
+/// Checks what concerns several members, and makes the specification.
+pub(super) fn finish(
+    cx: &mut Context<'_>,
+    members: &Object,
+    draft: HttpDraft,
+    isolation: &Isolation,
+) -> Option<RuntimeSpec> {
+    if draft.socket == SocketKind::Port && isolation.namespaces.network {
+        let detail = "The \"socket\" must not be \"port\" with a \"network\" namespace: nobody outside could reach \
+                      the port. \"inherited\" and \"unix\" can be reached.";
+        cx.at(b"socket", |cx| cx.problem(detail));
+    }
+    if draft.socket == SocketKind::Inherited && members.contains_key(b"socket_variable".as_slice()) {
+        let detail = "The \"socket_variable\" option needs the \"socket\" to be \"unix\" or \"port\".";
+        cx.at(b"socket_variable", |cx| cx.problem(detail));
+    }
+    let ReadyDraft { path, notify, timeout } = draft.ready;
+    let named = |default: &str| draft.variable.clone().unwrap_or_else(|| default.to_owned());
+    Some(RuntimeSpec::Http(HttpSpec {
+        executable: draft.executable?,
+        arguments: draft.arguments,
+        socket: match draft.socket {
+            SocketKind::Inherited => ProgramSocket::Inherited,
+            SocketKind::Unix => ProgramSocket::Unix { variable: named(SOCKET_VARIABLE) },
+            SocketKind::Port => ProgramSocket::Port { variable: named(PORT_VARIABLE) },
+        },
+        ready: match path {
+            Some(path) => Ready::Path(path),
+            None if notify => Ready::Notify,
+            None => Ready::Connect,
+        },
+        ready_timeout: timeout.unwrap_or(READY_TIMEOUT),
+        concurrency: draft.concurrency.unwrap_or(CONCURRENCY),
+    }))
+}
+
+fn socket(cx: &mut Context<'_>, field: Field<'_>) -> Option<SocketKind> {
+    match &**field.value.as_bytes()? {
+        b"inherited" => Some(SocketKind::Inherited),
+        b"unix" => Some(SocketKind::Unix),
+        b"port" => Some(SocketKind::Port),
+        other => {
+            let written = String::from_utf8_lossy(other);
+            let names = ["inherited", "unix", "port"].into_iter();
+            let detail = "The \"socket\" must be \"inherited\", \"unix\" or \"port\".";
+            cx.problem_with_suggestion(detail, &written, names);
+            None
+        }
+    }
+}
+
+fn variable(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
+    let name = name(cx, field)?;
+    if name.contains('=') {
+        cx.problem(format!("The \"{}\" string must not contain '=' character.", field.name));
+        return None;
+    }
+    Some(name)
+}
+
+fn ready(cx: &mut Context<'_>, field: Field<'_>) -> ReadyDraft {
+    let mut ready = ReadyDraft::default();
+    match field.value {
+        Value::Object(members) => {
+            schema::read_object(cx, members, &[READY], &mut ready);
+            if ready.notify && members.contains_key(b"path".as_slice()) {
+                let detail = "The \"path\" option is mutually exclusive with \"notify\".";
+                cx.at(b"path", |cx| cx.problem(detail));
+            }
+        }
+        Value::String(text) if **text == *b"connect" => {}
+        Value::String(text) if **text == *b"notify" => ready.notify = true,
+        other => {
+            let written = other.as_bytes().map(|text| text.to_string_lossy().into_owned());
+            let detail = "The \"ready\" string must be \"connect\" or \"notify\".";
+            cx.problem_with_suggestion(
+                detail,
+                &written.unwrap_or_default(),
+                ["connect", "notify"].into_iter(),
+            );
+        }
+    }
+    ready
+}
+
+/// A path as it can stand in a request line.
+fn target(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
+    let text = text(cx, field)?;
+    if !text.starts_with('/') || text.bytes().any(|byte| !byte.is_ascii_graphic()) {
+        cx.problem(format!("The \"{}\" string must be a path of a URL that begins with \"/\".", field.name));
+        return None;
+    }
+    Some(text)
+}
+
+const SOCKET_VARIABLE: &str = "SOCKET_PATH";
+const PORT_VARIABLE: &str = "PORT";
+
+/// Large frameworks take this long on small machines.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Programs that serve HTTP handle many requests at once, and keep what they cannot handle waiting.
+const CONCURRENCY: NonZeroU32 = NonZeroU32::new(128).expect("it is not zero");

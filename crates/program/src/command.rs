@@ -1,0 +1,142 @@
+//! What is run: the executable, its arguments and its environment.
+
+use std::env;
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use corral_config::plan::{HttpSpec, ProgramSocket};
+use corral_sys::signal::Pid;
+use corral_sys::spawn::{Executable, Program};
+use rustix::fs::Access;
+
+use crate::door::Doorway;
+
+/// A program that can be run any number of times.
+#[derive(Debug)]
+pub(crate) struct Command {
+    path: CString,
+    arguments: Vec<CString>,
+    /// But for what differs from one process to the next.
+    environment: Vec<(OsString, OsString)>,
+    socket: ProgramSocket,
+    null: File,
+}
+
+/// What every program that is run by a service manager of this kind knows (`sd_listen_fds`, `sd_notify`).
+const LISTEN: [&str; 4] = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "NOTIFY_SOCKET"];
+
+/// The name of the descriptor.
+const DESCRIPTOR_NAME: &str = "http";
+
+/// Where `sd_listen_fds` begins.
+const FIRST_DESCRIPTOR: i32 = 3;
+
+impl Command {
+    /// Finds the program.
+    pub(crate) fn new(http: &HttpSpec) -> anyhow::Result<Self> {
+        let path = find(http)?;
+        let arguments =
+            [http.executable.as_os_str()].into_iter().chain(http.arguments.iter().map(OsStr::new));
+        let arguments = arguments.map(|text| CString::new(text.as_bytes())).collect::<Result<_, _>>();
+        let is_kept = |name: &OsStr| LISTEN.iter().all(|other| name != *other);
+        Ok(Self {
+            path: CString::new(path.into_os_string().into_vec())
+                .context("its path contains a null character")?,
+            arguments: arguments.context("an argument contains a null character")?,
+            environment: env::vars_os().filter(|(name, _)| is_kept(name)).collect(),
+            socket: http.socket.clone(),
+            null: File::options().read(true).write(true).open("/dev/null").context("open /dev/null")?,
+        })
+    }
+
+    /// The file that is run.
+    pub(crate) fn path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(self.path.as_bytes()))
+    }
+
+    /// Runs it once more.
+    pub(crate) fn run(&self, doorway: &Doorway, notify: Option<&Path>) -> anyhow::Result<Pid> {
+        let (stdout, stderr) = (io::stdout(), io::stderr());
+        let mut fds = vec![(self.null.as_fd(), 0), (stdout.as_fd(), 1), (stderr.as_fd(), 2)];
+        let mut pid_variable = None;
+        if let Doorway::Inherited { listener, .. } = doorway {
+            fds.push((listener.as_fd(), FIRST_DESCRIPTOR));
+            pid_variable = Some("LISTEN_PID");
+        }
+        let program = Program {
+            executable: Executable::Path(&self.path),
+            argv: &self.arguments,
+            environment: &self.environment_for(doorway, notify)?,
+            pid_variable,
+            working_directory: None,
+            credentials: None,
+            no_new_privileges: false,
+            isolation: None,
+            fds: &fds,
+        };
+        program.spawn().with_context(|| format!("run {}", self.path().display()))
+    }
+
+    fn environment_for(&self, doorway: &Doorway, notify: Option<&Path>) -> anyhow::Result<Vec<CString>> {
+        let mut own: Vec<(OsString, OsString)> = Vec::new();
+        let mut set = |name: &str, value: &OsStr| own.push((name.into(), value.to_owned()));
+        match (doorway, &self.socket) {
+            (Doorway::Unix { path }, ProgramSocket::Unix { variable }) => {
+                set(variable, path.path().as_os_str());
+            }
+            (Doorway::Port(port), ProgramSocket::Port { variable }) => {
+                set(variable, port.to_string().as_ref());
+                if self.environment.iter().all(|(name, _)| name != "HOST") {
+                    set("HOST", "127.0.0.1".as_ref());
+                }
+            }
+            _ => {
+                set("LISTEN_FDS", "1".as_ref());
+                set("LISTEN_FDNAMES", DESCRIPTOR_NAME.as_ref());
+            }
+        }
+        if let Some(path) = notify {
+            set("NOTIFY_SOCKET", path.as_os_str());
+        }
+        let is_replaced = |name: &OsStr| own.iter().any(|(other, _)| other == name);
+        let kept = self.environment.iter().filter(|(name, _)| !is_replaced(name));
+        kept.chain(&own).map(|(name, value)| variable(name, value)).collect()
+    }
+}
+
+fn variable(name: &OsStr, value: &OsStr) -> anyhow::Result<CString> {
+    let text = [name.as_bytes(), b"=", value.as_bytes()].concat();
+    CString::new(text).context("a variable contains a null character")
+}
+
+/// The executable as a path: a plain name is looked for in the folders of the application's `PATH`.
+fn find(http: &HttpSpec) -> anyhow::Result<PathBuf> {
+    if let Some(path) = http.executable_path() {
+        may_run(path).with_context(|| format!("the executable \"{}\"", path.display()))?;
+        return Ok(path.to_owned());
+    }
+    let folders = env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into());
+    let found = env::split_paths(&folders).map(|folder| folder.join(&http.executable));
+    match found.into_iter().find(|path| may_run(path).is_ok()) {
+        Some(path) => Ok(path),
+        None => bail!(
+            "the executable \"{}\" is in none of the folders of PATH: {}",
+            http.executable.display(),
+            folders.display()
+        ),
+    }
+}
+
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+fn may_run(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    Ok(rustix::fs::access(path, Access::EXEC_OK)?)
+}

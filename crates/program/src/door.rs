@@ -1,0 +1,135 @@
+//! Where a program is reached: the socket or port that it gets, and what the router gets of that.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use corral_config::plan::ProgramSocket;
+use corral_ipc::message::{Door, WorkerId};
+use corral_sys::listen;
+use corral_sys::poll::{self, Interest};
+use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::folder::{Folder, SocketPath};
+use crate::port;
+
+/// What a program that starts is to be reached by.
+#[derive(Debug)]
+pub(crate) enum Doorway {
+    /// A socket that listens already. The listener is here only until the program has it: nobody shall wait for one
+    /// that has ended.
+    Inherited { listener: OwnedFd, path: SocketPath },
+    /// A socket that the program makes.
+    Unix { path: SocketPath },
+    /// A port that the program listens on.
+    Port(u16),
+}
+
+/// What a program that is ready is reached by.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) door: Door,
+    /// The socket's file, which is all that the router needs.
+    pub(crate) file: Option<OwnedFd>,
+    /// Removed when the program has ended.
+    pub(crate) path: Option<SocketPath>,
+}
+
+/// The router runs as another user. Nobody else can enter the folder.
+const FOR_THE_ROUTER: u32 = 0o666;
+
+impl Doorway {
+    /// Makes what can be made before the program starts. `folder` is there unless it is a port.
+    pub(crate) fn new(
+        socket: &ProgramSocket,
+        folder: Option<&Folder>,
+        worker: WorkerId,
+    ) -> anyhow::Result<Self> {
+        let path = folder.map(|folder| folder.socket(&format!("{}.http", worker.0)));
+        match (socket, path) {
+            (ProgramSocket::Port { .. }, _) => Ok(Self::Port(port::choose().context("choose a port")?)),
+            (ProgramSocket::Inherited, Some(path)) => {
+                let listener = listen_on(path.path()).context("make its socket")?;
+                Ok(Self::Inherited { listener, path })
+            }
+            (ProgramSocket::Unix { .. }, Some(path)) => Ok(Self::Unix { path }),
+            (_, None) => bail!("there is no folder for its socket"),
+        }
+    }
+
+    /// A connection to the program that need not be accepted yet. Does not block for long.
+    pub(crate) fn connect(&self) -> io::Result<OwnedFd> {
+        match self {
+            Self::Inherited { path, .. } | Self::Unix { path } => {
+                let socket = rustix::net::socket_with(
+                    AddressFamily::UNIX,
+                    SocketType::STREAM,
+                    SocketFlags::NONBLOCK | SocketFlags::CLOEXEC,
+                    None,
+                )?;
+                rustix::net::connect(&socket, &SocketAddrUnix::new(path.path())?)?;
+                Ok(socket)
+            }
+            Self::Port(port) => {
+                let stream = port::connect(*port)?;
+                stream.set_nonblocking(true)?;
+                if port::is_foreign(*port) {
+                    return Err(io::Error::new(io::ErrorKind::AddrInUse, "another user listens there"));
+                }
+                Ok(stream.into())
+            }
+        }
+    }
+
+    /// Whether the program has accepted all connections so far; where it listens itself that does not matter.
+    pub(crate) fn is_attended(&self) -> bool {
+        let Self::Inherited { listener, .. } = self else { return true };
+        let waiting = poll::wait(&[(listener.as_fd(), Interest::Read)], Some(Duration::ZERO));
+        waiting.is_ok_and(|ready| ready.iter().all(|ready| !ready.readable))
+    }
+
+    /// The program is ready.
+    pub(crate) fn open(self) -> anyhow::Result<Opened> {
+        match self {
+            Self::Inherited { path, .. } => {
+                let file = Some(open_file(path.path())?);
+                Ok(Opened { door: Door::Socket, file, path: None })
+            }
+            Self::Unix { path } => {
+                let shown = path.path().display();
+                let permissions = Permissions::from_mode(FOR_THE_ROUTER);
+                fs::set_permissions(path.path(), permissions).with_context(|| format!("open {shown}"))?;
+                let file = Some(open_file(path.path()).with_context(|| format!("open {shown}"))?);
+                Ok(Opened { door: Door::Socket, file, path: Some(path) })
+            }
+            Self::Port(port) => Ok(Opened { door: Door::Port(port), file: None, path: None }),
+        }
+    }
+
+    /// What the messages call it.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Inherited { .. } => "descriptor 3".to_owned(),
+            Self::Unix { path } => path.path().display().to_string(),
+            Self::Port(port) => format!("port {port} of 127.0.0.1"),
+        }
+    }
+}
+
+/// Blocking, as service managers hand them over: a program that wants another kind can change that.
+fn listen_on(path: &Path) -> io::Result<OwnedFd> {
+    let listener = listen::unix(path, FOR_THE_ROUTER, None)?;
+    let flags = rustix::fs::fcntl_getfl(&listener)?;
+    rustix::fs::fcntl_setfl(&listener, flags - OFlags::NONBLOCK)?;
+    Ok(listener)
+}
+
+/// The file itself, whatever becomes of its name.
+fn open_file(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
+}

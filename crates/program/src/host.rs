@@ -1,0 +1,213 @@
+//! The prototype at work: programs that start, programs that are ready, and programs that have ended.
+
+use std::collections::HashMap;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use corral_config::plan::{AppSpec, HttpSpec, ProgramSocket, Ready, RuntimeSpec};
+use corral_ipc::link::Link;
+use corral_ipc::message::{Exit, FromPrototype, ToPrototype, WorkerId};
+use corral_sys::process;
+use corral_sys::signal::Pid;
+use corral_worker::{Keeper, Scope, complain, confine, redirect_output};
+
+use crate::command::Command;
+use crate::door::{Doorway, Opened};
+use crate::folder::{Folder, SocketPath};
+use crate::own_files;
+use crate::probe::Probe;
+
+/// How often a program is started in vain because somebody else has taken its port meanwhile.
+const MOST_PORTS: u32 = 5;
+
+struct Host {
+    keeper: Keeper,
+    http: HttpSpec,
+    command: Command,
+    folder: Option<Folder>,
+    starting: Vec<Starting>,
+    /// What is removed when they end.
+    ready: HashMap<WorkerId, Option<SocketPath>>,
+}
+
+/// A program that is not ready yet.
+struct Starting {
+    worker: WorkerId,
+    pid: Pid,
+    doorway: Doorway,
+    probe: Probe,
+    deadline: Instant,
+    /// How often it was started before.
+    n_before: u32,
+    /// Why it is being ended.
+    failure: Option<String>,
+}
+
+/// Serves main as the prototype of an application, until main says stop or is gone. The process must have one thread.
+///
+/// # Errors
+/// When it was not started by main, or its link cannot be used.
+pub fn run() -> anyhow::Result<ExitCode> {
+    let link = Link::inherited().context("this command is for the daemon itself")?;
+    let Some((first, _)) = link.recv::<ToPrototype>().context("wait for the daemon")? else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let ToPrototype::Start { spec, .. } = first else {
+        bail!("the daemon's first message is {first:?}, not Start");
+    };
+    let (http, command, folder) = match prepare(&spec) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            let failed = FromPrototype::Failed { reason: format!("{error:#}") };
+            link.send(&failed, &[]).context("tell the daemon of a failure")?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let keeper = Keeper::new(link, Scope::Group).context("listen to signals")?;
+    keeper.tell(&FromPrototype::Ready, &[]);
+    Host { keeper, http, command, folder, starting: Vec::new(), ready: HashMap::new() }.serve()
+}
+
+fn prepare(spec: &AppSpec) -> anyhow::Result<(HttpSpec, Command, Option<Folder>)> {
+    let RuntimeSpec::Http(http) = &spec.runtime else { bail!("this is no program that serves HTTP") };
+    // A title that could not be set costs nothing but a nicer `ps`.
+    let _ = process::set_title(&format!("corral: \"{}\" prototype", spec.name));
+    // What programs leave behind ends here, not at main. Without it, main collects it.
+    let _ = process::become_subreaper();
+    redirect_output(spec).context("open the application's output")?;
+    let command = Command::new(http)?;
+    let needs_folder = !matches!(http.socket, ProgramSocket::Port { .. }) || http.ready == Ready::Notify;
+    let folder = needs_folder.then(Folder::make).transpose()?;
+    let readable = own_files().into_iter().chain([command.path().to_owned()]).collect();
+    confine(spec, readable, folder.iter().map(|folder| folder.path().to_owned()).collect())?;
+    Ok((http.clone(), command, folder))
+}
+
+impl Host {
+    fn serve(mut self) -> anyhow::Result<ExitCode> {
+        while !self.keeper.is_done() {
+            self.sleep().context("wait")?;
+            for (worker, exit) in self.keeper.reap().context("collect processes")? {
+                self.ended(worker, exit);
+            }
+            while let Some(worker) = self.keeper.next_wanted().context("listen to the daemon")? {
+                self.start(worker, Instant::now() + self.http.ready_timeout, 0);
+            }
+            self.look(Instant::now());
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn sleep(&self) -> std::io::Result<()> {
+        let fds: Vec<_> = self.waited_for().filter_map(|starting| starting.probe.descriptor()).collect();
+        let next = self.waited_for().map(|starting| starting.probe.next_look().min(starting.deadline)).min();
+        let limit = next.map(|at| at.saturating_duration_since(Instant::now()) + TICK);
+        self.keeper.sleep(&fds, limit)
+    }
+
+    /// Those that may become ready.
+    fn waited_for(&self) -> impl Iterator<Item = &Starting> {
+        let is_stopping = self.keeper.is_stopping();
+        self.starting.iter().filter(move |starting| !is_stopping && starting.failure.is_none())
+    }
+
+    fn start(&mut self, worker: WorkerId, deadline: Instant, n_before: u32) {
+        match self.try_start(worker, deadline, n_before) {
+            Ok(starting) => {
+                self.keeper.children.add(starting.pid, worker);
+                self.starting.push(starting);
+            }
+            Err(error) => self.fail(worker, format!("{error:#}")),
+        }
+    }
+
+    fn try_start(&self, worker: WorkerId, deadline: Instant, n_before: u32) -> anyhow::Result<Starting> {
+        if self.keeper.is_stopping() {
+            bail!("the application is stopping");
+        }
+        let folder = self.folder.as_ref();
+        let doorway = Doorway::new(&self.http.socket, folder, worker)?;
+        let probe = Probe::new(&self.http.ready, folder, worker, Instant::now())?;
+        let pid = self.command.run(&doorway, probe.notify_path())?;
+        Ok(Starting { worker, pid, doorway, probe, deadline, n_before, failure: None })
+    }
+
+    fn fail(&self, worker: WorkerId, reason: String) {
+        self.keeper.tell(&FromPrototype::ForkFailed { worker, reason }, &[]);
+    }
+
+    /// Reports those that have become ready, and ends those that have taken too long.
+    fn look(&mut self, now: Instant) {
+        if self.keeper.is_stopping() {
+            return;
+        }
+        let mut idx = 0;
+        while idx < self.starting.len() {
+            let starting = &mut self.starting[idx];
+            if starting.failure.is_none() && starting.probe.look(&starting.doorway, now) {
+                let starting = self.starting.remove(idx);
+                self.became_ready(starting);
+                continue;
+            }
+            if starting.failure.is_none() && now >= starting.deadline {
+                starting.failure = Some(starting.is_late(self.http.ready_timeout));
+                self.keeper.children.end(starting.worker, now);
+            }
+            idx += 1;
+        }
+    }
+
+    fn became_ready(&mut self, starting: Starting) {
+        let Starting { worker, pid, doorway, .. } = starting;
+        let Opened { door, file, path } = match doorway.open() {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.keeper.children.end(worker, Instant::now());
+                return self.fail(worker, format!("{error:#}"));
+            }
+        };
+        self.ready.insert(worker, path);
+        let number = pid.as_raw_nonzero().get().unsigned_abs();
+        // Main may not know that number, if this process has a namespace of its own.
+        let descriptors: Vec<_> = [file, process::pidfd(pid).ok()].into_iter().flatten().collect();
+        self.keeper.tell(&FromPrototype::Started { worker, pid: number, door }, &descriptors);
+    }
+
+    fn ended(&mut self, worker: WorkerId, exit: Exit) {
+        if self.ready.remove(&worker).is_some() {
+            return self.keeper.tell(&FromPrototype::Exited { worker, exit }, &[]);
+        }
+        let Some(idx) = self.starting.iter().position(|starting| starting.worker == worker) else { return };
+        let starting = self.starting.remove(idx);
+        if starting.lost_its_port() && !self.keeper.is_stopping() {
+            complain(format_args!("{} was taken: trying another one", starting.doorway.describe()));
+            return self.start(worker, starting.deadline, starting.n_before + 1);
+        }
+        self.fail(worker, starting.why_it_ended(exit));
+    }
+}
+
+/// Deadlines are not looked at a moment too early.
+const TICK: Duration = Duration::from_millis(1);
+
+impl Starting {
+    fn is_late(&self, limit: Duration) -> String {
+        let (pid, missing) = (self.pid.as_raw_nonzero(), self.probe.missing());
+        format!("process {pid} was not ready within {} s (ready.timeout): {missing}", limit.as_secs())
+    }
+
+    fn why_it_ended(self, exit: Exit) -> String {
+        let pid = self.pid.as_raw_nonzero();
+        self.failure.unwrap_or_else(|| match exit {
+            Exit::Code(code) => format!("process {pid} exited with code {code} before it was ready"),
+            Exit::Signal(number) => format!("process {pid} exited on signal {number} before it was ready"),
+        })
+    }
+
+    /// Whether it has ended because somebody else was faster.
+    fn lost_its_port(&self) -> bool {
+        let is_taken = matches!(self.doorway, Doorway::Port(port) if crate::port::is_taken(port));
+        is_taken && self.failure.is_none() && self.n_before < MOST_PORTS
+    }
+}

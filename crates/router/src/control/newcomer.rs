@@ -1,0 +1,91 @@
+//! A worker that `main` has announced, on its way into a pool.
+
+use std::hash::{BuildHasher, RandomState};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use corral_config::address::ListenAddress;
+use corral_config::plan::{AppSpec, HttpSpec, Limits};
+use corral_config::upstream::{KeepAlive, ProxyOptions, Timeouts};
+use corral_ipc::message::{Door, WorkerId};
+
+use super::only;
+use crate::app::Program;
+use crate::proxy::Server;
+
+/// A worker and how it is reached, or why it cannot be.
+pub(super) struct Newcomer {
+    pub(super) worker: WorkerId,
+    pub(super) pid: u32,
+    pub(super) access: anyhow::Result<Access>,
+}
+
+/// How a worker is reached.
+pub(super) enum Access {
+    /// By its channel.
+    Memory(OwnedFd),
+    /// At a socket whose file this is.
+    Socket(OwnedFd),
+    /// At a port of this machine.
+    Port(u16),
+}
+
+impl Access {
+    pub(super) fn of_program(door: Door, fds: Vec<OwnedFd>) -> anyhow::Result<Self> {
+        match door {
+            Door::Socket => only(fds).map(Self::Socket),
+            Door::Port(port) => Ok(Self::Port(port)),
+        }
+    }
+}
+
+/// A program as a worker.
+pub(super) struct Host<'h> {
+    pub(super) spec: &'h AppSpec,
+    pub(super) http: &'h HttpSpec,
+    pub(super) n_loops: usize,
+}
+
+impl Host<'_> {
+    pub(super) fn program(
+        &self,
+        worker: WorkerId,
+        pid: u32,
+        address: ListenAddress,
+        socket: Option<OwnedFd>,
+    ) -> Arc<Program> {
+        let options = options(&self.spec.limits, self.http.concurrency.get(), self.n_loops);
+        let server = Server::of_program(address, options, self.n_loops);
+        let n_requests = self.spec.limits.draw_requests(RandomState::new().hash_one(worker));
+        Program::new(worker, pid, server, socket, n_requests)
+    }
+}
+
+/// Where a socket is whose file is open here, in whatever namespace it was made, and whether or not its name is
+/// still there.
+pub(super) fn address_of(file: &OwnedFd) -> ListenAddress {
+    ListenAddress::Unix(format!("/proc/self/fd/{}", file.as_raw_fd()).into())
+}
+
+/// How programs are spoken to. A program may have a thread for each connection and no more of them than requests at
+/// once, so that all event loops together keep no more connections than that.
+fn options(limits: &Limits, concurrency: u32, n_loops: usize) -> ProxyOptions {
+    let silence = limits.timeout.unwrap_or(FOR_EVER);
+    let defaults = Timeouts::default();
+    let n_loops = u32::try_from(n_loops).unwrap_or(u32::MAX).max(1);
+    ProxyOptions {
+        timeouts: Timeouts {
+            connect: defaults.connect,
+            send: silence,
+            response: silence,
+            read: silence,
+            tunnel: defaults.tunnel,
+        },
+        keepalive: KeepAlive { connections: concurrency / n_loops, ..KeepAlive::default() },
+        ..ProxyOptions::default()
+    }
+}
+
+/// A century.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);

@@ -1,0 +1,54 @@
+//! A worker that a prototype has made, on its way to the router.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use anyhow::Context;
+use corral_ipc::message::{AppId, Door, ToRouter, WorkerId};
+use corral_sys::process;
+
+use crate::peer::Peer;
+
+/// A worker that a prototype has made.
+pub(crate) struct Newcomer {
+    pub(crate) worker: WorkerId,
+    /// As the prototype knows it.
+    number: u32,
+    /// Where it is reached, if it is a program that serves HTTP; else by its memory.
+    door: Option<Door>,
+    /// Its memory or its socket, if it has any and there was room.
+    access: Option<OwnedFd>,
+    pidfd: Option<OwnedFd>,
+}
+
+impl Newcomer {
+    pub(crate) fn forked(worker: WorkerId, number: u32, fds: Vec<OwnedFd>) -> Self {
+        let mut fds = fds.into_iter();
+        Self { worker, number, door: None, access: fds.next(), pidfd: fds.next() }
+    }
+
+    pub(crate) fn started(worker: WorkerId, number: u32, door: Door, fds: Vec<OwnedFd>) -> Self {
+        let mut fds = fds.into_iter();
+        let access = if door == Door::Socket { fds.next() } else { None };
+        Self { worker, number, door: Some(door), access, pidfd: fds.next() }
+    }
+
+    /// Its process. In a namespace of its own the prototype has other numbers than main.
+    pub(crate) fn pid(&self) -> u32 {
+        let known = self.pidfd.as_ref().and_then(process::pid_behind);
+        known.map_or(self.number, |pid| pid.as_raw_nonzero().get().unsigned_abs())
+    }
+
+    /// Tells the router about it.
+    pub(crate) fn announce(&self, app: AppId, router: &mut Peer) -> anyhow::Result<()> {
+        let (worker, pid) = (self.worker, self.pid());
+        let message = match self.door {
+            None => ToRouter::WorkerReady { app, worker, pid },
+            Some(door) => ToRouter::ProgramReady { app, worker, pid, door },
+        };
+        if let Some(Door::Port(_)) = self.door {
+            return router.try_send(&message, &[]);
+        }
+        let access = self.access.as_ref().context("no descriptor is left for what it is reached by")?;
+        router.try_send(&message, &[access.as_fd()])
+    }
+}

@@ -1,0 +1,139 @@
+//! Programs as other users, in namespaces, with few files: the router reaches them all the same.
+
+use corral_testkit::{Daemon, Site, eventually, site};
+use serde_json::{Value, json};
+
+use crate::{node, program, with_app};
+
+/// A process of the application that answers, as this system numbers it.
+fn process(server: &Daemon) -> u32 {
+    server.named("node")[0]
+}
+
+fn namespace(pid: u32, kind: &str) -> String {
+    let link = std::fs::read_link(format!("/proc/{pid}/ns/{kind}")).expect("it runs");
+    link.to_string_lossy().into_owned()
+}
+
+fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        eprintln!("skipped: only root may do this");
+    }
+    is_root
+}
+
+#[test]
+fn it_runs_as_its_user() {
+    if !is_root() {
+        return;
+    }
+    let site = program("server.js");
+    for socket in ["inherited", "unix", "port"] {
+        let server =
+            with_app(&node(&site, json!({ "user": "daemon", "group": "bin", "socket": socket }))).start();
+        server.get("/user").expect(200).expect_body("1 2");
+    }
+}
+
+#[test]
+fn a_daemon_without_privileges_runs_it_as_itself() {
+    let site = program("server.js");
+    for socket in ["inherited", "unix", "port"] {
+        let server = with_app(&node(&site, json!({ "socket": socket }))).unprivileged().start();
+        server.get("/").expect(200);
+    }
+}
+
+#[test]
+fn it_is_reached_in_namespaces_of_its_own() {
+    if !is_root() {
+        return;
+    }
+    let site = program("server.js");
+    let all = json!({ "pid": true, "mount": true, "network": true, "uname": true });
+    for socket in ["inherited", "unix"] {
+        let members = json!({ "socket": socket, "isolation": { "namespaces": all } });
+        let server = with_app(&node(&site, members)).start();
+        server.get("/").expect(200);
+        let pid = process(&server);
+        for kind in ["pid", "mnt", "net", "uts"] {
+            assert_ne!(namespace(pid, kind), namespace(std::process::id(), kind), "{socket}: {kind}");
+        }
+        // In there it has a small number; here it is known by the one that it has here.
+        server.expect_log(&format!("\"app\" application started, process {pid}"));
+        server.kill(pid);
+        eventually("another one serves", || (server.get("/").status == 200).then_some(()));
+    }
+}
+
+#[test]
+fn it_is_reached_in_a_user_namespace() {
+    let site = program("server.js");
+    let members = json!({ "isolation": { "namespaces": { "credential": true, "pid": true } } });
+    let server = with_app(&node(&site, members)).start();
+    server.get("/").expect(200);
+    assert_ne!(namespace(process(&server), "user"), namespace(std::process::id(), "user"));
+}
+
+/// A root with nothing in it but what is mounted there, and a program that needs nothing else.
+#[test]
+fn it_is_reached_in_another_root() {
+    if !is_root() {
+        return;
+    }
+    let root = site();
+    crate::go::server_in(&root);
+    std::fs::set_permissions(root.path("server"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let app = json!({
+        "type": "http", "executable": "/server",
+        "isolation": { "rootfs": root.root(), "namespaces": { "mount": true } }
+    });
+    let server = with_app(&app).start();
+    assert!(server.get("/").expect(200).text().starts_with("hello from "));
+}
+
+#[test]
+fn it_reaches_the_files_that_are_listed_and_no_others() {
+    let root = program("server.js").writable_folder("data");
+    let access = |read: Value| json!({ "isolation": { "filesystem": { "read": read, "write": [root.path("data")] } } });
+    let start = |site: &Site, read: Value| {
+        let server = with_app(&node(site, access(read)));
+        server.start()
+    };
+    let server = start(&root, json!(["/usr", "/etc", "/lib", "/lib64", "/proc", root.root()]));
+    server.get("/").expect(200);
+    drop(server);
+    let reply = corral_testkit::daemon().start_unconfigured().control().put(
+        "/config",
+        &json!({ "applications": { "app": node(&root, access(json!(["/usr", "/lib", "/lib64"]))) } }),
+    );
+    let detail = reply.expect_refused(500, "Failed to apply new configuration.");
+    assert!(detail.contains("before it was ready"), "its own script is out of reach: {detail}");
+}
+
+#[test]
+fn the_seccomp_profile_holds_for_it() {
+    let site = program("server.js");
+    let server = with_app(&node(&site, json!({ "isolation": { "seccomp": "default" } }))).start();
+    server.get("/").expect(200);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process(&server))).unwrap();
+    assert!(status.contains("Seccomp:\t2"), "{status}");
+}
+
+/// Nothing of its sockets is left.
+#[test]
+fn its_folder_is_removed() {
+    let site = program("server.js");
+    let folders = || {
+        let all = std::fs::read_dir("/tmp").unwrap().flatten().map(|entry| entry.file_name());
+        all.filter(|name| name.to_string_lossy().starts_with("corral-")).collect::<Vec<_>>()
+    };
+    let mut server = with_app(&node(&site, json!({ "socket": "unix" }))).start();
+    let environment = server.get("/environment").expect(200).json();
+    let socket = std::path::PathBuf::from(environment["SOCKET_PATH"].as_str().expect("it has one"));
+    assert!(socket.exists() && folders().iter().any(|name| socket.parent().unwrap().ends_with(name)));
+    server.stop();
+    assert!(!socket.parent().unwrap().exists());
+}

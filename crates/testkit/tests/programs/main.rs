@@ -1,8 +1,10 @@
 //! Programs that serve HTTP themselves, in languages of the system: started, asked, broken and replaced.
 
+mod frameworks;
 mod go;
 mod isolation;
 mod life;
+mod manual;
 mod node;
 mod port;
 mod start;

@@ -1,4 +1,4 @@
-//! Looks at a folder and says what kind of site it is. Reads names, and composer.json and .htaccess.
+//! Looks at a folder and says what kind of site it is. Reads names, and composer.json, package.json and .htaccess.
 
 pub(crate) mod document;
 
@@ -27,6 +27,11 @@ pub(crate) enum Kind {
     },
     /// Each PHP script answers for itself.
     Scripts,
+    /// A program that serves HTTP itself.
+    Program {
+        /// How the shell starts it.
+        start: String,
+    },
     /// No PHP at all.
     Static,
 }
@@ -92,7 +97,19 @@ fn kind(project: &Path, root: &Path) -> Kind {
         };
         return Kind::FrontController { software, scripts };
     }
-    if found.scripts.is_empty() { Kind::Static } else { Kind::Scripts }
+    match start_script(project) {
+        Some(start) => Kind::Program { start },
+        None if found.scripts.is_empty() => Kind::Static,
+        None => Kind::Scripts,
+    }
+}
+
+/// What package.json says about starting.
+fn start_script(project: &Path) -> Option<String> {
+    let package = fs::read(project.join("package.json")).ok()?;
+    let package: serde_json::Value = serde_json::from_slice(&package).ok()?;
+    let start = package["scripts"]["start"].as_str()?.trim();
+    (!start.is_empty()).then(|| start.to_owned())
 }
 
 /// A site with more scripts than this is not listed.
@@ -202,7 +219,7 @@ fn subfolders(entries: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
 impl Site {
     /// Whether a PHP module is needed.
     pub(crate) fn needs_php(&self) -> bool {
-        self.kind != Kind::Static
+        matches!(self.kind, Kind::FrontController { .. } | Kind::Scripts)
     }
 }
 
@@ -215,6 +232,7 @@ impl fmt::Display for Site {
                 write!(f, "PHP site with a front controller, {}", self.root.join("index.php").display())
             }
             Kind::Scripts => write!(f, "PHP scripts in {root}"),
+            Kind::Program { start } => write!(f, "program in {root}, started by \"{start}\""),
             Kind::Static => write!(f, "static files in {root}"),
         }
     }

@@ -87,6 +87,23 @@ fn workers_and_php_settings_can_be_given() {
 }
 
 #[test]
+fn a_program_with_a_start_script_is_served() {
+    let server = include_str!("fixtures/programs/server.js");
+    let package = r#"{"scripts": {"start": "node server.js"}}"#;
+    let site = site().file("server.js", server).file("package.json", package);
+    let (mut run, mut client) = serve(&site, &["--workers", "2"]);
+    run.expect_output("started by \"node server.js\"");
+    assert!(client.get("/").expect(200).text().starts_with("hello from "));
+    let environment = client.get("/environment").expect(200).json();
+    let path = environment["PATH"].as_str().expect("it has one");
+    assert!(
+        path.starts_with(&format!("{}/node_modules/.bin:", site.path("").canonicalize().unwrap().display())),
+        "{path}"
+    );
+    assert!(run.interrupt().status.success());
+}
+
+#[test]
 fn requests_are_shown_without_colours_where_there_is_no_terminal() {
     let site = site().file("index.php", "<?php echo 'x';");
     let (mut run, mut client) = serve(&site, &[]);

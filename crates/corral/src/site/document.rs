@@ -27,8 +27,8 @@ pub(crate) fn document(site: &Site, choices: &Choices<'_>) -> Value {
         "settings": { "http": { "chunked_transform": true } },
         "routes": routes(site),
     });
-    if site.needs_php() {
-        document["applications"] = json!({ "site": application(site, choices) });
+    if let Some(application) = application(site, choices) {
+        document["applications"] = json!({ "site": application });
     }
     document
 }
@@ -37,6 +37,8 @@ fn routes(site: &Site) -> Value {
     // Secrets such as /.env and /.git come first: they have no name that a script could have.
     let mut steps = vec![json!({ "match": { "uri": HIDDEN }, "action": { "return": 404 } })];
     match &site.kind {
+        // It knows best what is secret.
+        Kind::Program { .. } => steps = vec![json!({ "action": { "pass": "applications/site" } })],
         Kind::Static => steps.push(json!({ "action": { "share": share(&site.root) } })),
         Kind::Scripts => {
             steps.push(scripts(&any_script(&[])));
@@ -93,7 +95,20 @@ fn share(root: &Path) -> String {
     format!("{}$uri", root.trim_end_matches('/'))
 }
 
-fn application(site: &Site, choices: &Choices<'_>) -> Value {
+fn application(site: &Site, choices: &Choices<'_>) -> Option<Value> {
+    let mut application = match &site.kind {
+        Kind::Static => return None,
+        Kind::Program { start } => program(site, start, choices),
+        Kind::FrontController { .. } | Kind::Scripts => php(site, choices),
+    };
+    if let Some((user, group)) = choices.owner {
+        application["user"] = user.into();
+        application["group"] = group.into();
+    }
+    Some(application)
+}
+
+fn php(site: &Site, choices: &Choices<'_>) -> Value {
     let mut targets = Map::new();
     targets.insert("scripts".to_owned(), json!({ "root": site.root }));
     if matches!(site.kind, Kind::FrontController { .. }) {
@@ -101,16 +116,25 @@ fn application(site: &Site, choices: &Choices<'_>) -> Value {
     }
     let processes = choices.n_workers.map_or_else(|| json!("auto"), |n_workers| json!(n_workers));
     let mut application = json!({ "type": "php", "processes": processes, "targets": targets });
-    if let Some((user, group)) = choices.owner {
-        application["user"] = user.into();
-        application["group"] = group.into();
-    }
     if !choices.php_ini.is_empty() {
         let settings: Map<_, _> =
             choices.php_ini.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
         application["options"] = json!({ "admin": settings });
     }
     application
+}
+
+/// As `npm start` runs it: by a shell that finds the commands of its packages.
+fn program(site: &Site, start: &str, choices: &Choices<'_>) -> Value {
+    let command = format!("PATH=\"$PWD/node_modules/.bin:$PATH\"; {start}");
+    json!({
+        "type": "http",
+        "executable": "/bin/sh",
+        "arguments": ["-c", command],
+        "working_directory": site.root,
+        "socket": "port",
+        "processes": choices.n_workers.map_or(1, NonZeroU32::get),
+    })
 }
 
 #[cfg(test)]
@@ -257,6 +281,17 @@ mod tests {
         let corral_config::plan::RuntimeSpec::Php(php) = &app.runtime else { panic!("{app:?}") };
         assert_eq!(php.admin, [("memory_limit".to_owned(), "256M".to_owned())]);
         assert!(config.settings.http.chunked_transform);
+    }
+
+    #[test]
+    fn a_program_gets_every_request() {
+        let config = config(&site(&Kind::Program { start: "node server.js".to_owned() }));
+        assert_eq!(config.routes[0].steps().len(), 1);
+        let app = &config.applications[0];
+        assert_eq!((app.user.as_deref(), app.processes.max.get()), (Some("alice"), 4));
+        assert_eq!(app.working_directory.as_deref(), Some(Path::new("/srv/site")));
+        let corral_config::plan::RuntimeSpec::Http(http) = &app.runtime else { panic!("{app:?}") };
+        assert!(http.arguments[1].ends_with("; node server.js"), "{http:?}");
     }
 
     #[test]

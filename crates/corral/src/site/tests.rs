@@ -99,6 +99,25 @@ fn without_scripts_it_is_static() {
 }
 
 #[test]
+fn a_start_script_makes_a_program() {
+    let package = r#"package.json={"scripts": {"start": " node server.js "}}"#;
+    let program = Kind::Program { start: "node server.js".to_owned() };
+    check_kind(&[package, "index.html"], &program);
+    check_kind(&[package, "docs/example.php"], &program);
+    check_front(
+        &[package, "artisan", "public/index.php"],
+        "public",
+        Some("Laravel"),
+        &listed(&["/index.php"]),
+    );
+    for package in
+        ["package.json=", "package.json={}", r#"package.json={"scripts": {"start": "", "build": "x"}}"#]
+    {
+        check_kind(&[package, "index.html"], &Kind::Static);
+    }
+}
+
+#[test]
 fn what_is_no_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let error = |name: &str| inspect(&folder.path().join(name)).unwrap_err().to_string();

@@ -141,7 +141,7 @@ pub(crate) struct RunOptions {
     /// Where to listen: a port of this machine, ADDRESS:PORT, *:PORT or unix:PATH
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     pub(crate) listen: String,
-    /// PHP processes; as many as the work needs when not given
+    /// Processes of the application; as many as the work needs when not given
     #[arg(long, visible_alias = "processes", value_name = "NUMBER")]
     pub(crate) workers: Option<std::num::NonZeroU32>,
     /// A php.ini setting, for example memory_limit=256M; can be given several times

@@ -29,7 +29,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let listen = listen_address(&options.listen)?;
     let site = site::inspect(&options.path)?;
     let owner = Owner::of(&site.root)?;
-    let modules = if site.needs_php() { find_php(&owner)? } else { Vec::new() };
+    let modules = site.language().map_or(Ok(Vec::new()), |language| find_module(language, &owner))?;
     let n_workers = options.workers;
     let choices =
         Choices { listen: &listen.to_string(), n_workers, php_ini: &options.php_ini, owner: owner.names() };
@@ -86,18 +86,28 @@ fn url(listen: &ListenAddress) -> String {
     }
 }
 
-fn find_php(owner: &Owner) -> anyhow::Result<Vec<Module>> {
+fn find_module(language: &str, owner: &Owner) -> anyhow::Result<Vec<Module>> {
+    let name = name_of(language);
     let folder = daemon::own_folder()?;
     let found = modules::detect(&folder, owner.credentials.as_ref())?;
-    if found.modules.iter().any(|module| module.language == "php") {
+    if found.modules.iter().any(|module| module.language == language) {
         return Ok(found.modules);
     }
     match found.problems.first() {
-        Some(problem) => bail!("this site needs PHP, but the PHP module does not work: {problem}"),
+        Some(problem) => bail!("this site needs {name}, but the {name} module does not work: {problem}"),
         None => bail!(
-            "this site needs PHP, but there is no corral-php in {}; install it, or build it with `make build`",
+            "this site needs {name}, but there is no corral-{language} in {}; install it, or build it with `make build`",
             folder.display()
         ),
+    }
+}
+
+/// What people call it.
+fn name_of(language: &str) -> &str {
+    match language {
+        "php" => "PHP",
+        "python" => "Python",
+        other => other,
     }
 }
 
@@ -138,10 +148,11 @@ fn introduce(
     control: &Path,
 ) -> std::io::Result<()> {
     let mut text = format!("{site}");
-    let php = modules.iter().find(|module| module.language == "php");
+    let module = modules.iter().find(|module| Some(&*module.language) == site.language());
     let workers = n_workers.map_or_else(|| "workers as needed".to_owned(), |n| format!("{n} workers"));
     // Writing to a string cannot fail.
-    let _ = php.map(|php| write!(text, "; PHP {}, {workers}", php.version));
+    let _ =
+        module.map(|module| write!(text, "; {} {}, {workers}", name_of(&module.language), module.version));
     let _ = owner.names().map(|(user, _)| write!(text, ", as user {user}"));
     text.push('\n');
     if owner.is_root {

@@ -1,11 +1,14 @@
 //! Looks at a folder and says what kind of site it is. Reads names, and composer.json, package.json and .htaccess.
 
 pub(crate) mod document;
+mod python;
 
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+pub(crate) use self::python::Python;
 
 /// A site that can be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +35,9 @@ pub(crate) enum Kind {
         /// How the shell starts it.
         start: String,
     },
-    /// No PHP at all.
+    /// An application in Python answers every request.
+    Python(Python),
+    /// No scripts at all.
     Static,
 }
 
@@ -77,7 +82,10 @@ pub(crate) fn inspect(path: &Path) -> Result<Site, SiteError> {
     }
     let public = PUBLIC_FOLDERS.iter().map(|name| path.join(name)).find(|folder| has(folder, "index.php"));
     let root = public.unwrap_or_else(|| path.clone());
-    let kind = kind(&path, &root);
+    let kind = match kind(&path, &root) {
+        Kind::Static => python::find(&path).map_or(Kind::Static, Kind::Python),
+        scripts => scripts,
+    };
     Ok(Site { root, kind })
 }
 
@@ -217,9 +225,13 @@ fn subfolders(entries: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
 }
 
 impl Site {
-    /// Whether a PHP module is needed.
-    pub(crate) fn needs_php(&self) -> bool {
-        matches!(self.kind, Kind::FrontController { .. } | Kind::Scripts)
+    /// The language whose module is needed, as in the `type` of an application.
+    pub(crate) fn language(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::FrontController { .. } | Kind::Scripts => Some("php"),
+            Kind::Python(_) => Some("python"),
+            Kind::Program { .. } | Kind::Static => None,
+        }
     }
 }
 
@@ -233,6 +245,10 @@ impl fmt::Display for Site {
             }
             Kind::Scripts => write!(f, "PHP scripts in {root}"),
             Kind::Program { start } => write!(f, "program in {root}, started by \"{start}\""),
+            Kind::Python(python) => {
+                let software = python.software.unwrap_or("Python application");
+                write!(f, "{software} in {root}, {}:{}", python.module, python.callable)
+            }
             Kind::Static => write!(f, "static files in {root}"),
         }
     }

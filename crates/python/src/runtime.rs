@@ -76,6 +76,10 @@ impl Runtime for PythonRuntime {
         })
     }
 
+    fn has_end(&self) -> bool {
+        true
+    }
+
     fn end(&mut self) {
         self.wsgi = None;
         self.interpreter.end();

@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 pub use rustix::process::{Pid, Signal};
 
@@ -89,6 +90,45 @@ pub(crate) fn reset_all() {
     let set = signal_set(&[]);
     // SAFETY: `set` is an initialised set and a null old mask is allowed.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &set, std::ptr::null_mut()) };
+}
+
+/// Set when this process was asked to end.
+static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
+
+/// The process that is to be asked; its children are ended by the signal as ever.
+static ASKED: AtomicI32 = AtomicI32::new(0);
+
+/// From now on SIGTERM does not end this process but is noted, and ends a system call that waits. Processes that it forks
+/// are ended by it, unless they call this too.
+///
+/// # Errors
+/// Those of sigaction(2).
+pub fn note_termination() -> io::Result<()> {
+    ASKED.store(std::process::id().cast_signed(), Ordering::Relaxed);
+    // SAFETY: zeros are a value of this structure of numbers and a set.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = on_termination as extern "C" fn(libc::c_int) as usize;
+    // SAFETY: the handler does only what a signal handler may.
+    match unsafe { libc::sigaction(libc::SIGTERM, &raw const action, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether SIGTERM has come since [`note_termination`].
+pub fn is_termination_noted() -> bool {
+    ASKED_TO_END.load(Ordering::Relaxed)
+}
+
+extern "C" fn on_termination(number: libc::c_int) {
+    // SAFETY: async-signal-safe, and cannot fail.
+    if unsafe { libc::getpid() } == ASKED.load(Ordering::Relaxed) {
+        return ASKED_TO_END.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: async-signal-safe; installs no code of ours.
+    unsafe { libc::signal(number, libc::SIG_DFL) };
+    // SAFETY: async-signal-safe; takes effect when this handler returns.
+    unsafe { libc::raise(number) };
 }
 
 /// Sends a signal to one process.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use corral_channel::{Flags, FrameHead, INITIAL_CREDIT, Kind, Lane, RequestId, SendError, WorkerEnd};
+use corral_sys::signal;
 use rustix::process::{Pid, getppid};
 
 use crate::log::complain;
@@ -161,7 +162,7 @@ impl Inbox {
 
     /// Whether no request will come any more.
     pub(crate) fn is_over(&self) -> bool {
-        self.leaving || self.damaged || self.is_orphan()
+        self.leaving || self.damaged || signal::is_termination_noted() || self.is_orphan()
     }
 
     /// No further request is to be started.

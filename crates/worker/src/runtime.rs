@@ -30,6 +30,11 @@ pub trait Runtime {
         Ok(())
     }
 
+    /// Whether a worker has something to do before it is gone, also when its prototype ends it: it has a second for that.
+    fn has_end(&self) -> bool {
+        false
+    }
+
     /// Called once in a worker that leaves, after its last request.
     fn end(&mut self) {}
 

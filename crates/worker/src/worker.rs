@@ -6,7 +6,7 @@ use std::time::Instant;
 use corral_channel::message::{self, RequestView};
 use corral_channel::{Flags, FrameHead, Kind};
 use corral_config::plan::AppSpec;
-use corral_sys::process;
+use corral_sys::{process, signal};
 
 use crate::exchange::{After, Running};
 use crate::inbox::{Inbox, Line, Next, Patience};
@@ -24,6 +24,11 @@ pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -
         let reason = format!("{error:#}");
         place.report.map_or_else(|| complain(&reason), |report| report.failed(&reason));
         return ExitCode::FAILURE;
+    }
+    if runtime.has_end()
+        && let Err(error) = signal::note_termination()
+    {
+        complain(format_args!("the worker will not end in order: {error}"));
     }
     if let Some(report) = place.report.take() {
         report.ready();

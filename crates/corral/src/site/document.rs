@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, Scripts, Site};
+use super::{Kind, Python, Scripts, Site};
 
 /// What the user or the machine decides.
 #[derive(Debug)]
@@ -39,6 +39,14 @@ fn routes(site: &Site) -> Value {
     match &site.kind {
         // It knows best what is secret.
         Kind::Program { .. } => steps = vec![json!({ "action": { "pass": "applications/site" } })],
+        Kind::Python(python) => {
+            let application = json!({ "pass": "applications/site" });
+            if python.has_static {
+                let files = json!({ "share": share(&site.root), "fallback": application });
+                steps.push(json!({ "match": { "uri": "/static/*" }, "action": files }));
+            }
+            steps.push(json!({ "action": application }));
+        }
         Kind::Static => steps.push(json!({ "action": { "share": share(&site.root) } })),
         Kind::Scripts => {
             steps.push(scripts(&any_script(&[])));
@@ -99,6 +107,7 @@ fn application(site: &Site, choices: &Choices<'_>) -> Option<Value> {
     let mut application = match &site.kind {
         Kind::Static => return None,
         Kind::Program { start } => program(site, start, choices),
+        Kind::Python(python) => python_application(site, python, choices),
         Kind::FrontController { .. } | Kind::Scripts => php(site, choices),
     };
     if let Some((user, group)) = choices.owner {
@@ -106,6 +115,23 @@ fn application(site: &Site, choices: &Choices<'_>) -> Option<Value> {
         application["group"] = group.into();
     }
     Some(application)
+}
+
+fn python_application(site: &Site, python: &Python, choices: &Choices<'_>) -> Value {
+    let processes = choices.n_workers.map_or_else(|| json!("auto"), |n_workers| json!(n_workers));
+    let mut application = json!({
+        "type": "python",
+        "path": site.root,
+        "working_directory": site.root,
+        "module": python.module,
+        "callable": python.callable,
+        "factory": python.factory,
+        "processes": processes,
+    });
+    if let Some(home) = &python.home {
+        application["home"] = json!(home);
+    }
+    application
 }
 
 fn php(site: &Site, choices: &Choices<'_>) -> Value {

@@ -92,6 +92,15 @@ fn several_scripts_answer_for_themselves() {
 }
 
 #[test]
+fn python_is_run_where_there_is_no_php() {
+    let (_folder, site) = look(&["app.py=app = Flask(__name__)", "index.html"]);
+    assert!(matches!(&site.kind, Kind::Python(python) if python.module == "app"), "{site:?}");
+    assert_eq!(site.language(), Some("python"));
+    assert_eq!(look(&["app.py=app = 1", "index.php"]).1.language(), Some("php"));
+    check_kind(&["app.py=print(1)"], &Kind::Static);
+}
+
+#[test]
 fn without_scripts_it_is_static() {
     check_kind(&["index.html", "a/b.css"], &Kind::Static);
     check_kind(&["index.html", "node_modules/x/y.php", ".cache/z.php"], &Kind::Static);

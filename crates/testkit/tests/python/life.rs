@@ -49,18 +49,18 @@ def application(environ, start_response):
     assert_eq!(pids.len(), 3);
 }
 
-#[test]
-fn a_worker_leaves_in_order_after_its_requests() {
-    let site = site().writable_folder("out").file(
-        "app.py",
-        "import atexit, os
+/// Writes a file when its process ends in order.
+const LEAVING: &str = "import atexit, os
 out = os.path.join(os.path.dirname(__file__), 'out')
 atexit.register(lambda: open(os.path.join(out, 'left-%d' % os.getpid()), 'w').close())
 def application(environ, start_response):
     start_response('200 OK', [])
     return [b'%d' % os.getpid()]
-",
-    );
+";
+
+#[test]
+fn a_worker_leaves_in_order_after_its_requests() {
+    let site = site().writable_folder("out").file("app.py", LEAVING);
     let server = daemon().python(python_app(&site).with("limits", json!({ "requests": 2 }))).start();
     let first = server.get("/").expect(200).text();
     server.get("/").expect(200).expect_body(&first);
@@ -68,6 +68,34 @@ def application(environ, start_response):
     eventually("atexit has run", || left.exists().then_some(()));
     let second = server.get("/").expect(200).text();
     assert_ne!(first, second);
+}
+
+/// Those that are ended from outside have a second for it.
+#[test]
+fn workers_that_are_replaced_leave_in_order_too() {
+    for threads in [1, 3] {
+        let site = site().writable_folder("out").file("app.py", LEAVING);
+        let server = daemon().python(python_app(&site).with("threads", json!(threads))).start();
+        let pid = server.get("/").expect(200).text();
+        server.control().get("/control/applications/python/restart").0.expect(200);
+        let left = site.path(&format!("out/left-{pid}"));
+        eventually("atexit has run", || left.exists().then_some(()));
+        server.get("/").expect(200);
+    }
+}
+
+/// An application's own processes know nothing of that.
+#[test]
+fn children_of_the_application_are_ended_by_signals() {
+    let (_site, server) = answering(
+        "pid = os.fork()
+if pid == 0:
+    time.sleep(60)
+    os._exit(1)
+os.kill(pid, 15)
+return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])",
+    );
+    assert_eq!(server.get("/").expect(200).json(), json!(-15));
 }
 
 #[test]

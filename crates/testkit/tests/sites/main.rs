@@ -1,6 +1,7 @@
 //! Real sites, whole: the example of this repository, and frameworks from Debian's packages.
 
 mod frameworks;
+mod python;
 mod welcome;
 mod wordpress;
 

@@ -4,6 +4,7 @@ mod body;
 mod environ;
 mod errors;
 mod life;
+mod manual;
 mod responses;
 mod setup;
 mod threads;

@@ -1,0 +1,44 @@
+//! The examples of the manual's pages about Python.
+
+use corral_testkit::{daemon, site};
+use serde_json::Value;
+
+const PYTHON: &str = include_str!("../../../../docs/src/configuration/python.md");
+const GUNICORN: &str = include_str!("../../../../docs/src/coming-from/gunicorn.md");
+
+/// The first block of a page in this language.
+fn block<'a>(page: &'a str, language: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("```{language}\n")).expect("the page has such a block");
+    rest.split("```").next().expect("it has an end")
+}
+
+/// The first configuration of a page, with this folder in the place of that of the manual.
+fn document(page: &str, folder: &str, own: &str) -> Value {
+    let text = block(page, "json").replace(folder, own);
+    let mut document: Value = serde_json::from_str(&text).expect("the manual's JSON is right");
+    document.as_object_mut().expect("it is an object").remove("listeners").expect("it has listeners");
+    document
+}
+
+#[test]
+fn the_example_of_the_page_runs() {
+    let site = site().file("app.py", block(PYTHON, "python"));
+    let server = daemon().config(document(PYTHON, "/srv/site", &site.root())).start();
+    server.get("/").expect(200).expect_body("hello from Python\n");
+    assert_eq!(server.named("\"site\" worker").len(), 4);
+}
+
+/// With the layout of a Django project; without the user and the environment, which a test cannot have.
+#[test]
+fn what_replaces_gunicorn_runs() {
+    let site = site()
+        .file("shop/__init__.py", "")
+        .file("shop/wsgi.py", block(PYTHON, "python"))
+        .file("static/style.css", "body {}");
+    let mut document = document(GUNICORN, "/srv/shop", &site.root());
+    let application = document["applications"]["shop"].as_object_mut().expect("it is an object");
+    assert!(application.remove("user").is_some() && application.remove("home").is_some());
+    let server = daemon().config(document).start();
+    server.get("/").expect(200).expect_body("hello from Python\n");
+    server.get("/static/style.css").expect(200).expect_body("body {}");
+}

@@ -12,6 +12,7 @@ use corral_config::plan::ProgramSocket;
 use corral_ipc::message::{Door, WorkerId};
 use corral_sys::listen;
 use corral_sys::poll::{self, Interest};
+use corral_sys::signal::Pid;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -63,7 +64,7 @@ impl Doorway {
     }
 
     /// A connection to the program that need not be accepted yet. Does not block for long.
-    pub(crate) fn connect(&self) -> io::Result<OwnedFd> {
+    pub(crate) fn connect(&self, program: Pid) -> io::Result<OwnedFd> {
         match self {
             Self::Inherited { path, .. } | Self::Unix { path } => {
                 let socket = rustix::net::socket_with(
@@ -78,8 +79,8 @@ impl Doorway {
             Self::Port(port) => {
                 let stream = port::connect(*port)?;
                 stream.set_nonblocking(true)?;
-                if port::is_foreign(*port) {
-                    return Err(io::Error::new(io::ErrorKind::AddrInUse, "another user listens there"));
+                if port::is_foreign(*port, program) {
+                    return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process does"));
                 }
                 Ok(stream.into())
             }

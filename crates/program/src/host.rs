@@ -145,7 +145,7 @@ impl Host {
         let mut idx = 0;
         while idx < self.starting.len() {
             let starting = &mut self.starting[idx];
-            if starting.failure.is_none() && starting.probe.look(&starting.doorway, now) {
+            if starting.failure.is_none() && starting.probe.look(&starting.doorway, starting.pid, now) {
                 let starting = self.starting.remove(idx);
                 self.became_ready(starting);
                 continue;

@@ -1,11 +1,14 @@
 //! Ports for programs that can listen on nothing else.
 
-use std::fs;
+use std::fs::{self, DirEntry};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use corral_sys::signal::Pid;
 
 /// A connection on the same machine takes no longer.
 const LONGEST_CONNECT: Duration = Duration::from_millis(50);
@@ -55,24 +58,55 @@ pub(crate) fn connect(port: u16) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Whether somebody else's process listens there: one of another user, as far as the system tells. A process with
-/// all rights may have given them up, so nothing is said about those.
-pub(crate) fn is_foreign(port: u16) -> bool {
-    let own = rustix::process::geteuid();
+/// Whether others listen there: no process of this group does. False where the system does not tell.
+pub(crate) fn is_foreign(port: u16, group: Pid) -> bool {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
-    let owners: Vec<u32> = tables.iter().flat_map(|table| owners(table, port)).collect();
-    !own.is_root() && !owners.is_empty() && owners.iter().all(|owner| *owner != own.as_raw())
+    let listeners: Vec<_> = tables.iter().flat_map(|table| listeners(table, port)).collect();
+    let knows_processes = fs::read_link("/proc/self").is_ok_and(|own| own == Path::new(&own_number()));
+    if listeners.is_empty() || !knows_processes {
+        return false;
+    }
+    let is_it = |fd: DirEntry| fs::read_link(fd.path()).is_ok_and(|link| listeners.contains(&link));
+    let is_here = |process: PathBuf| match fs::read_dir(process.join("fd")) {
+        Ok(fds) => fds.flatten().any(is_it),
+        // Whoever keeps what he has to himself may have it. One that has ended looks alike.
+        Err(error) => error.kind() == io::ErrorKind::PermissionDenied && belongs_to(&process, group),
+    };
+    !processes(group).any(is_here)
 }
 
-/// The users of those who listen on a port, by the kernel's table.
-fn owners(table: &str, port: u16) -> impl Iterator<Item = u32> {
+fn own_number() -> String {
+    std::process::id().to_string()
+}
+
+/// The folders of a group's processes.
+fn processes(group: Pid) -> impl Iterator<Item = PathBuf> {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
+    all.filter(move |path| belongs_to(path, group))
+}
+
+/// Whether a process that runs is of a group.
+fn belongs_to(process: &Path, group: Pid) -> bool {
+    let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
+    // Behind its name, which is in parentheses and may hold anything: its state, its parent, its group.
+    let words = stat.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace().collect::<Vec<_>>());
+    match words.as_deref() {
+        Some([state, _, found, ..]) => {
+            !matches!(*state, "Z" | "X") && found.parse() == Ok(group.as_raw_nonzero().get())
+        }
+        _ => false,
+    }
+}
+
+/// What descriptors of those who listen on a port lead to, by the kernel's table.
+fn listeners(table: &str, port: u16) -> impl Iterator<Item = PathBuf> {
     table.lines().skip(1).filter_map(move |line| {
         let mut words = line.split_ascii_whitespace();
         let (local, state) = (words.nth(1)?, words.nth(1)?);
         let (_, found) = local.rsplit_once(':')?;
         let is_it = state == LISTENING && u16::from_str_radix(found, 16).ok()? == port;
-        let owner = words.nth(3)?.parse().ok()?;
-        is_it.then_some(owner)
+        let inode = words.nth(5)?;
+        is_it.then(|| format!("socket:[{inode}]").into())
     })
 }
 
@@ -96,17 +130,19 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         assert!(is_taken(port));
         connect(port).unwrap();
-        assert!(!is_foreign(port));
+        let own_group = rustix::process::getpgrp();
+        assert!(!is_foreign(port, own_group), "this process listens there");
+        assert!(is_foreign(port, Pid::from_raw(i32::MAX).unwrap()), "no group has that number");
         drop(listener);
         assert!(connect(port).is_err());
     }
 
     #[test]
-    fn the_kernel_s_table_tells_whose_a_port_is() {
+    fn the_kernel_s_table_tells_who_listens() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
             \x20  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 17 1 0 100\n\
             \x20  1: 0100007F:1F91 0100007F:1F90 01 00000000:00000000 00:00000000 00000000   33        0 18 1 0 100\n";
-        assert_eq!(owners(table, 8080).collect::<Vec<_>>(), [1000]);
-        assert_eq!(owners(table, 8081).count(), 0, "that is a connection");
+        assert_eq!(listeners(table, 8080).collect::<Vec<_>>(), [Path::new("socket:[17]")]);
+        assert_eq!(listeners(table, 8081).count(), 0, "that is a connection");
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use corral_config::plan::Ready;
 use corral_ipc::message::WorkerId;
+use corral_sys::signal::Pid;
 
 use crate::door::Doorway;
 use crate::folder::{Folder, SocketPath};
@@ -105,10 +106,10 @@ impl Probe {
     }
 
     /// Looks whether the program is ready by now.
-    pub(crate) fn look(&mut self, doorway: &Doorway, now: Instant) -> bool {
+    pub(crate) fn look(&mut self, doorway: &Doorway, program: Pid, now: Instant) -> bool {
         let found = match &mut self.way {
-            Way::Connect(connection) => look_for_acceptance(connection, doorway),
-            Way::Path { target, asking } => ask(asking, target, doorway, now),
+            Way::Connect(connection) => look_for_acceptance(connection, doorway, program),
+            Way::Path { target, asking } => ask(asking, target, || connect(doorway, program), now),
             Way::Notify { socket, .. } => take_notifications(socket),
         };
         self.pause = LONGEST_PAUSE.min(self.pause * 2);
@@ -126,22 +127,31 @@ impl Probe {
     }
 }
 
-fn connect(doorway: &Doorway) -> Result<OwnedFd, String> {
-    doorway.connect().map_err(|error| format!("nobody listens on {} ({error})", doorway.describe()))
+fn connect(doorway: &Doorway, program: Pid) -> Result<OwnedFd, String> {
+    doorway.connect(program).map_err(|error| format!("nobody listens on {} ({error})", doorway.describe()))
 }
 
-fn look_for_acceptance(connection: &mut Option<OwnedFd>, doorway: &Doorway) -> Result<(), String> {
+fn look_for_acceptance(
+    connection: &mut Option<OwnedFd>,
+    doorway: &Doorway,
+    program: Pid,
+) -> Result<(), String> {
     if connection.is_none() {
-        *connection = Some(connect(doorway)?);
+        *connection = Some(connect(doorway, program)?);
     }
     if doorway.is_attended() { Ok(()) } else { Err(format!("it accepts nothing on {}", doorway.describe())) }
 }
 
-fn ask(asking: &mut Option<Asking>, target: &str, doorway: &Doorway, now: Instant) -> Result<(), String> {
+fn ask(
+    asking: &mut Option<Asking>,
+    target: &str,
+    connect: impl FnOnce() -> Result<OwnedFd, String>,
+    now: Instant,
+) -> Result<(), String> {
     let current = match asking {
         Some(current) => current,
         None => {
-            let connection = connect(doorway)?;
+            let connection = connect()?;
             asking.insert(Asking { connection, is_sent: false, received: Vec::new(), since: now })
         }
     };
@@ -252,7 +262,7 @@ mod tests {
         let program = UnixDatagram::unbound().unwrap();
         let mut say = |text: &str| {
             program.send_to(text.as_bytes(), probe.notify_path().unwrap()).unwrap();
-            probe.look(&doorway, now)
+            probe.look(&doorway, Pid::INIT, now)
         };
         assert!(!say("STATUS=READY=1"));
         assert!(!say("READY=0"));

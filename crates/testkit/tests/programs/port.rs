@@ -51,21 +51,24 @@ fn the_variable_can_have_another_name() {
     );
 }
 
-/// The first start finds its port taken, as if somebody had been faster.
+/// The first start finds its port taken by a process that is none of its own, as if somebody had been faster.
 #[test]
 fn a_port_that_was_taken_meanwhile_is_replaced() {
-    let site = program("port.py").writable_folder("out");
+    let site = program("port.py").file(
+        "taker.py",
+        "import os, socket, sys, time\n\
+         taken = socket.create_server(('127.0.0.1', int(os.environ['PORT'])))\n\
+         open(sys.argv[1], 'w').close()\n\
+         time.sleep(30)\n",
+    );
+    let site = site.writable_folder("out");
+    let [port, taker, taken] =
+        ["port.py", "taker.py", "out/taken"].map(|name| site.path(name).display().to_string());
     let script = format!(
-        "if mkdir {0} 2>/dev/null; then
-             /usr/bin/python3 -c 'import os, socket, subprocess, sys
-s = socket.create_server((\"127.0.0.1\", int(os.environ[\"PORT\"])))
-subprocess.Popen([\"setsid\", \"sleep\", \"20\"], pass_fds=[s.fileno()])
-sys.exit(98)'
-         else
-             exec /usr/bin/python3 {1}
-         fi",
-        site.path("out/first").display(),
-        site.path("port.py").display()
+        "[ -e {taken} ] && exec /usr/bin/python3 {port}
+         setsid /usr/bin/python3 {taker} {taken} &
+         while [ ! -e {taken} ]; do sleep 0.01; done
+         sleep 0.2; exit 98"
     );
     let app = python(&site, json!({ "executable": "/bin/sh", "arguments": ["-c", script] }));
     let server = with_app(&app).start();

@@ -10,11 +10,12 @@ mod pool;
 mod port;
 mod program;
 mod request_body;
+mod turn;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use corral_channel::{Lane, RequestId, Sleeper};
 use corral_config::plan::{AppSpec, Growth};
@@ -23,7 +24,6 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use tokio::sync::Notify;
 
-use crate::buffers;
 use crate::main_link::MainLink;
 
 pub(crate) use exchange::{BusyApps, Exchange, LoopApp, Piece};
@@ -33,9 +33,10 @@ pub(crate) use patience::Patience;
 use pool::{Bounds, Broken, Cancelled, Condemned, Ended, Excess, Pool, Port, Refusal, Refused, Removed};
 pub(crate) use pool::{RESCUE, Request, WorkerKey};
 pub(crate) use port::{AnyPort, ChannelPort};
-use program::Turns;
-pub(crate) use program::{Program, ProgramPort, Turn};
+pub(crate) use program::Program;
 pub(crate) use request_body::RequestBody;
+pub(crate) use turn::Turn;
+use turn::Turns;
 
 /// An application instance: its specification and its workers.
 ///
@@ -203,44 +204,6 @@ impl App {
     pub(crate) fn add_worker(&self, id: WorkerId, pid: u32, port: ChannelPort) -> WorkerKey {
         *self.last_error.lock() = None;
         self.pool.lock().add_worker(id, pid, AnyPort::Channel(port), Instant::now())
-    }
-
-    pub(crate) fn add_program(&self, program: &Arc<Program>) -> WorkerKey {
-        *self.last_error.lock() = None;
-        let (id, pid) = (program.id, program.pid);
-        let port = ProgramPort { program: Arc::clone(program), turns: Arc::clone(&self.turns) };
-        let key = self.pool.lock().add_worker(id, pid, AnyPort::Program(port), Instant::now());
-        program.set_key(key);
-        key
-    }
-
-    /// A program's turn at a request has ended.
-    fn end_turn(&self, program: &Program, (lane, id): (Lane, RequestId), elapsed: Duration) {
-        let was_last = program.end_turn();
-        let Some(worker) = program.key() else { return };
-        let now = Instant::now();
-        let run_time = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX);
-        if let Some(buffer) = self.done(worker, lane, id, run_time, now) {
-            buffers::give(buffer);
-        }
-        if was_last {
-            program.dismiss();
-            self.leaving(worker, now);
-        }
-        if program.retires_now() {
-            self.main.send(&FromRouter::RetireWorker { app: self.id, worker: program.id });
-        }
-    }
-
-    /// A program accepts no connections: it is of no use, if it has not ended already.
-    pub(crate) fn forsake(&self, program: &Program, why: &dyn std::fmt::Display) {
-        let Some(worker) = program.key() else { return };
-        if self.pool.lock().is_leaving(worker) {
-            return; // somebody has done so
-        }
-        self.leaving(worker, Instant::now());
-        let reason = format!("process {} accepts no connections: {why}", program.pid);
-        self.main.send(&FromRouter::KillWorker { app: self.id, worker: program.id, reason });
     }
 
     /// Lets an added worker take requests; every event loop listens to it by now.

@@ -1,23 +1,21 @@
 //! Programs that serve HTTP themselves, as workers of a pool.
 //!
 //! The pool does not hand them requests: it says whose turn it is at which program, and the connection that waits for
-//! its [`Turn`] speaks to the program itself. The end of the turn is the end of the request.
+//! its turn speaks to the program itself. The end of the turn is the end of the request.
 
-use std::collections::HashMap;
-use std::future::poll_fn;
+use std::fmt;
 use std::os::fd::OwnedFd;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corral_channel::{Lane, RequestId, SendError, Slot};
-use corral_ipc::message::WorkerId;
-use parking_lot::Mutex;
+use corral_ipc::message::{FromRouter, WorkerId};
 
 use super::pool::{Condemned, Port};
-use super::{Failure, LoopApp, Patience, Request, WorkerKey};
+use super::turn::Turns;
+use super::{AnyPort, App, Failure, Request, WorkerKey};
+use crate::buffers;
 use crate::proxy::Server;
 
 /// A program that is ready for requests.
@@ -98,6 +96,47 @@ impl Program {
     }
 }
 
+impl App {
+    /// Puts a program into the pool, where it takes nothing yet.
+    pub(crate) fn add_program(&self, program: &Arc<Program>) -> WorkerKey {
+        *self.last_error.lock() = None;
+        let (id, pid) = (program.id, program.pid);
+        let port = ProgramPort { program: Arc::clone(program), turns: Arc::clone(&self.turns) };
+        let key = self.pool.lock().add_worker(id, pid, AnyPort::Program(port), Instant::now());
+        program.set_key(key);
+        key
+    }
+
+    /// A program's turn at a request has ended.
+    pub(super) fn end_turn(&self, program: &Program, (lane, id): (Lane, RequestId), elapsed: Duration) {
+        let was_last = program.end_turn();
+        let Some(worker) = program.key() else { return };
+        let now = Instant::now();
+        let run_time = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX);
+        if let Some(buffer) = self.done(worker, lane, id, run_time, now) {
+            buffers::give(buffer);
+        }
+        if was_last {
+            program.dismiss();
+            self.leaving(worker, now);
+        }
+        if program.retires_now() {
+            self.main.send(&FromRouter::RetireWorker { app: self.id, worker: program.id });
+        }
+    }
+
+    /// A program accepts no connections: it is of no use, if it has not ended already.
+    pub(crate) fn forsake(&self, program: &Program, why: &dyn fmt::Display) {
+        let Some(worker) = program.key() else { return };
+        if self.pool.lock().is_leaving(worker) {
+            return; // somebody has done so
+        }
+        self.leaving(worker, Instant::now());
+        let reason = format!("process {} accepts no connections: {why}", program.pid);
+        self.main.send(&FromRouter::KillWorker { app: self.id, worker: program.id, reason });
+    }
+}
+
 /// The pool's port to a program.
 pub(crate) struct ProgramPort {
     pub(crate) program: Arc<Program>,
@@ -143,154 +182,5 @@ impl Port for ProgramPort {
     }
 }
 
-/// The requests of all event loops that wait for their turn or have it.
-#[derive(Default)]
-pub(crate) struct Turns(Mutex<HashMap<(u16, u32), Arc<Cell>>>);
-
-/// One request's turn, as the pool and the connection share it.
-#[derive(Default)]
-struct Cell(Mutex<State>);
-
-#[derive(Default)]
-struct State {
-    phase: Phase,
-    waker: Option<Waker>,
-}
-
-#[derive(Default)]
-enum Phase {
-    #[default]
-    Waiting,
-    /// It may begin; the pool can still take that back.
-    Given(Arc<Program>),
-    Started(Arc<Program>),
-    Failed(Failure),
-}
-
-impl Turns {
-    fn find(&self, lane: Lane, id: RequestId) -> Option<Arc<Cell>> {
-        self.0.lock().get(&(lane.0, id.0)).map(Arc::clone)
-    }
-
-    /// Nobody is going to serve a request. False when it is none of those here.
-    pub(super) fn fail(&self, lane: Lane, id: RequestId, failure: &Failure) -> bool {
-        let Some(cell) = self.find(lane, id) else { return false };
-        cell.change(|phase| matches!(phase, Phase::Waiting).then(|| Phase::Failed(failure.clone())));
-        true
-    }
-}
-
-impl Cell {
-    fn give(&self, program: &Arc<Program>) {
-        self.change(|phase| matches!(phase, Phase::Waiting).then(|| Phase::Given(Arc::clone(program))));
-    }
-
-    /// Puts another phase in place, if there is one, and tells who waits.
-    fn change(&self, next: impl FnOnce(&Phase) -> Option<Phase>) {
-        let mut state = self.0.lock();
-        let Some(phase) = next(&state.phase) else { return };
-        state.phase = phase;
-        if let Some(waker) = state.waker.take() {
-            drop(state);
-            waker.wake();
-        }
-    }
-
-    fn take_back(&self) -> bool {
-        let mut state = self.0.lock();
-        let is_given = matches!(state.phase, Phase::Given(_));
-        if is_given {
-            state.phase = Phase::Waiting;
-        }
-        is_given
-    }
-
-    fn is_started(&self) -> bool {
-        matches!(self.0.lock().phase, Phase::Started(_))
-    }
-
-    /// Begins the turn if it was given.
-    fn begin(&self) -> Option<Result<Arc<Program>, Failure>> {
-        let mut state = self.0.lock();
-        match &state.phase {
-            Phase::Given(program) => {
-                let program = Arc::clone(program);
-                state.phase = Phase::Started(Arc::clone(&program));
-                Some(Ok(program))
-            }
-            Phase::Failed(failure) => Some(Err(failure.clone())),
-            Phase::Waiting | Phase::Started(_) => None,
-        }
-    }
-}
-
-/// A request that waits for its turn, or has it. Dropping it ends the turn, or gives it up.
-pub(crate) struct Turn {
-    app: Rc<LoopApp>,
-    lane: Lane,
-    id: RequestId,
-    cell: Arc<Cell>,
-    /// When it began.
-    begun: std::cell::Cell<Option<Instant>>,
-}
-
-impl Turn {
-    /// Takes a request in.
-    pub(super) fn new(app: Rc<LoopApp>, lane: Lane, id: RequestId) -> Self {
-        let cell = Arc::<Cell>::default();
-        app.app.turns.0.lock().insert((lane.0, id.0), Arc::clone(&cell));
-        Self { app, lane, id, cell, begun: std::cell::Cell::new(None) }
-    }
-
-    /// Waits until it begins. Cancel safe: it has begun when this returns.
-    pub(crate) async fn begin(&self) -> Result<Arc<Program>, Failure> {
-        poll_fn(|context| {
-            if let Some(begun) = self.try_begin() {
-                return Poll::Ready(begun);
-            }
-            let mut state = self.cell.0.lock();
-            if matches!(state.phase, Phase::Waiting) {
-                state.waker = Some(context.waker().clone());
-            } else {
-                // It was given in between.
-                context.waker().wake_by_ref();
-            }
-            Poll::Pending
-        })
-        .await
-    }
-
-    /// Begins, if it may at once.
-    pub(crate) fn try_begin(&self) -> Option<Result<Arc<Program>, Failure>> {
-        let begun = self.cell.begin()?;
-        self.begun.set(Some(Instant::now()));
-        Some(begun)
-    }
-
-    /// For how long it is waited for.
-    pub(crate) fn patience(&self) -> Patience {
-        Patience::new(&self.app.app.spec.limits, true)
-    }
-
-    /// What the pool knows the request by.
-    pub(crate) fn request(&self) -> (Lane, RequestId) {
-        (self.lane, self.id)
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let started = match &self.cell.0.lock().phase {
-            Phase::Started(program) => Some(Arc::clone(program)),
-            Phase::Waiting | Phase::Given(_) | Phase::Failed(_) => None,
-        };
-        match started {
-            Some(program) => {
-                let elapsed = self.begun.get().map_or_else(Default::default, |begun| begun.elapsed());
-                self.app.app.end_turn(&program, self.request(), elapsed);
-            }
-            None => drop(self.app.app.cancel(self.lane, self.id)),
-        }
-        self.app.app.turns.0.lock().remove(&(self.lane.0, self.id.0));
-    }
-}
+#[cfg(test)]
+mod tests;

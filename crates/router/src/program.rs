@@ -31,7 +31,10 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, app: &Rc<LoopApp>) -> Resul
         };
         let server = app.server(&program, &tx.connection.event_loop.proxy_servers);
         n_attempts += 1;
-        let failure = match (Attempt { server: &server, upload: &mut upload }).run(tx).await? {
+        let mut attempt = Attempt::new(&server, &mut upload);
+        let outcome = attempt.run(tx).await?;
+        let was_sent = attempt.was_sent();
+        let failure = match outcome {
             Outcome::Answered => return Ok(()),
             Outcome::Body(error) => return tx.fail_body(&error).await,
             Outcome::Cut(failure) => {
@@ -43,7 +46,8 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, app: &Rc<LoopApp>) -> Resul
         };
         if matches!(failure, ProxyFailure::Connect(_)) {
             app.app.forsake(&program, &failure);
-            if n_attempts < MOST_ATTEMPTS && upload.rewind() {
+            // One that was under way may be what the program has died of: it is not tried on others.
+            if !was_sent && n_attempts < MOST_ATTEMPTS && upload.rewind() {
                 continue;
             }
         }

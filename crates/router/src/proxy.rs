@@ -77,7 +77,7 @@ impl Attempts<'_> {
             let server = &self.group.servers[chosen];
             server.figures().active.add(1);
             server.figures().requests.add(1);
-            let outcome = Attempt { server, upload: &mut self.upload }.run(tx).await;
+            let outcome = Attempt::new(server, &mut self.upload).run(tx).await;
             server.figures().active.subtract(1);
             let failure = match outcome? {
                 Outcome::Answered => return Ok(()),

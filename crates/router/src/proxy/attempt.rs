@@ -20,8 +20,9 @@ use crate::transaction::{Gone, Transaction};
 
 /// A request that is given to one server.
 pub(crate) struct Attempt<'a> {
-    pub(crate) server: &'a Rc<LoopServer>,
-    pub(crate) upload: &'a mut Upload,
+    server: &'a Rc<LoopServer>,
+    upload: &'a mut Upload,
+    was_sent: bool,
 }
 
 /// How an attempt ended.
@@ -34,7 +35,16 @@ pub(crate) enum Outcome {
     Body(BodyError),
 }
 
-impl Attempt<'_> {
+impl<'a> Attempt<'a> {
+    pub(crate) fn new(server: &'a Rc<LoopServer>, upload: &'a mut Upload) -> Self {
+        Self { server, upload, was_sent: false }
+    }
+
+    /// Whether the server may have had it, on a connection that has ended since.
+    pub(crate) fn was_sent(&self) -> bool {
+        self.was_sent
+    }
+
     /// Gives the request to the server; a kept connection that turns out to be closed is replaced by a new one.
     pub(crate) async fn run(&mut self, tx: &mut Transaction<'_>) -> Result<Outcome, Gone> {
         let wanted = if is_idempotent(tx.method()) { Wanted::Any } else { Wanted::Fresh };
@@ -49,6 +59,7 @@ impl Attempt<'_> {
                     Err(failure) => return Ok(Outcome::Failed(failure)),
                 },
             };
+            self.was_sent = true;
             let failure = match self.exchange(tx, line).await? {
                 Outcome::Failed(failure) => failure,
                 outcome => return Ok(outcome),

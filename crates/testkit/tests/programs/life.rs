@@ -47,6 +47,19 @@ fn a_program_that_dies_costs_what_it_was_doing_and_is_replaced() {
     assert!(crashes["last"].as_str().expect("there was one").ends_with(" exited on signal 9"), "{crashes}");
 }
 
+/// Also on a connection that was used before, on which others are repeated.
+#[test]
+fn what_a_program_dies_of_is_not_tried_on_another_one() {
+    let site = program("server.js");
+    let server = with_app(&node(&site, json!({ "processes": 3 }))).start();
+    for _ in 0..10 {
+        server.get("/").expect(200);
+    }
+    server.get("/exit").expect(503);
+    server.expect_processes("node", 3);
+    assert_eq!(server.control().get("/status/applications/app/crashes").json()["total"], 1);
+}
+
 /// Requests that are on their way may fail; nothing else does, and nothing hangs.
 #[test]
 fn killed_under_load_it_is_back_at_once() {

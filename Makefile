@@ -16,8 +16,11 @@ export PYO3_PYTHON := $(or $(PYTHON),$(PYO3_PYTHON))
 PERL := $(shell scripts/find-perl)
 export CORRAL_PERL := $(or $(PERL),$(CORRAL_PERL))
 
+RUBY := $(shell scripts/find-ruby)
+export CORRAL_RUBY := $(or $(RUBY),$(CORRAL_RUBY))
+
 # The host of a language is built where that language can be built against; everything else needs none of them.
-packages = -p corral $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python)
+packages = -p corral $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python) $(if $(RUBY),-p corral-ruby)
 
 .PHONY: help setup build run test changes chaos soak bench bench-quick fuzz
 
@@ -31,6 +34,7 @@ build: ## Build the release executables in target/release: corral, and corral-LA
 	cargo build --release $(packages)
 	$(if $(PHP_CONFIG),,@echo "left out: corral-php, as there is no php-config (Debian: php8.2-dev libphp8.2-embed)")
 	$(if $(PERL),,@echo "left out: corral-perl, as there is no Perl with a shared library and headers (Debian: libperl-dev)")
+	$(if $(RUBY),,@echo "left out: corral-ruby, as there is no Ruby with a shared library and headers (Debian: ruby-dev)")
 	$(if $(PYTHON),,@echo "left out: corral-python, as there is no Python with a shared library and headers (Debian: python3-dev)")
 
 # In a new make, because the setup may have brought php-config.

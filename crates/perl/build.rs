@@ -47,6 +47,8 @@ fn compile(headers: &Path, flags: &str) {
     for flag in flags.split_whitespace().filter(|flag| flag.starts_with("-D")) {
         shim.flag(flag);
     }
+    shim.include("../embed/include");
+    println!("cargo::rerun-if-changed=../embed/include");
     shim.std("gnu11").warnings(true).extra_warnings(true).flag("-Wno-unused-parameter");
     shim.flag("-fwrapv").flag("-fno-strict-aliasing");
     // A Rust frame between two C frames of ours must be found by unwinders and profilers.

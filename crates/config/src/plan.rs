@@ -8,6 +8,7 @@ mod lifespan;
 mod perl;
 mod python;
 mod restart;
+mod ruby;
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ pub use self::isolation::{
 pub use self::perl::PerlSpec;
 pub use self::python::{PythonProtocol, PythonSpec, PythonTarget};
 pub use self::restart::{Restart, RestartMode};
+pub use self::ruby::RubySpec;
 use crate::address::ListenAddress;
 use crate::settings::LogSettings;
 
@@ -157,6 +159,8 @@ pub enum RuntimeSpec {
     Python(PythonSpec),
     /// `type: "http"`.
     Http(HttpSpec),
+    /// `type: "ruby"`.
+    Ruby(RubySpec),
     /// Nothing that can be started, and why: part of a stored document that is used as far as it goes.
     Unusable(String),
 }
@@ -180,7 +184,7 @@ impl RuntimeSpec {
     #[must_use]
     pub fn hands(&self) -> Hands {
         match self {
-            Self::Php(_) | Self::Perl(_) | Self::Unusable(_) => Hands::ONE,
+            Self::Php(_) | Self::Perl(_) | Self::Ruby(_) | Self::Unusable(_) => Hands::ONE,
             Self::Python(python) => Hands { n: python.threads, ahead: true },
             Self::Http(http) => Hands { n: http.concurrency, ahead: false },
         }
@@ -192,7 +196,7 @@ impl RuntimeSpec {
         match self {
             Self::Php(php) => php.targets.iter().map(|target| target.name.as_str()).collect(),
             Self::Python(python) => python.targets.iter().map(|target| target.name.as_str()).collect(),
-            Self::Perl(_) | Self::Http(_) | Self::Unusable(_) => Vec::new(),
+            Self::Perl(_) | Self::Ruby(_) | Self::Http(_) | Self::Unusable(_) => Vec::new(),
         }
     }
 
@@ -208,6 +212,7 @@ impl RuntimeSpec {
             }
             Self::Perl(perl) => perl.script.parent().into_iter().collect(),
             Self::Http(http) => http.executable_path().into_iter().collect(),
+            Self::Ruby(ruby) => ruby.script.parent().into_iter().chain(ruby.hooks.as_deref()).collect(),
             Self::Unusable(_) => Vec::new(),
         }
     }

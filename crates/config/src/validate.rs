@@ -21,6 +21,7 @@ mod proxy;
 mod python;
 mod restart;
 mod routes;
+mod ruby;
 mod scalars;
 mod schema;
 mod settings;

@@ -188,7 +188,7 @@ static const char *explain(pTHX_ SV *reason)
     return SvPV_nolen(start_error);
 }
 
-static const char *load(pTHX_ const char *script)
+const char *corral_perl_load(const char *script)
 {
     const char *problem = NULL;
 
@@ -202,7 +202,7 @@ static const char *load(pTHX_ const char *script)
     return problem;
 }
 
-const char *corral_perl_start(const corral_host_t *functions, const char *handler, const char *script)
+const char *corral_perl_start(const corral_host_t *functions, const char *handler)
 {
     /* Perl writes over them when a program changes $0. */
     static char name[] = "corral-perl", option[] = "-e", program[] = "0";
@@ -228,7 +228,7 @@ const char *corral_perl_start(const corral_host_t *functions, const char *handle
         return explain(aTHX_ ERRSV);
     }
     serve = newSVpvs("Corral::PSGI::serve");
-    return load(aTHX_ script);
+    return NULL;
 }
 
 void corral_perl_stop(void)

@@ -1,15 +1,14 @@
 //! Perl as a whole: started once in the prototype, with the application in it, and copied by each fork.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_char};
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use corral_worker::{Call, Exchange};
+use corral_embed::{HOST, Outcome, Request};
 
-use crate::callbacks;
-use crate::ffi::{self, Field, Outcome, Request};
+use crate::ffi;
 
 /// The PSGI handler.
 const HANDLER: &str = include_str!("../shim/corral.pl");
@@ -36,25 +35,32 @@ pub(crate) struct Interpreter {
 }
 
 impl Interpreter {
-    /// Starts Perl and loads the application.
+    /// Starts Perl.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub(crate) fn start() -> anyhow::Result<Self> {
+        let handler = CString::new(HANDLER).context("the handler contains a NUL")?;
+        // SAFETY: the string lives until the call returns, `HOST` is a static; and only `PerlRuntime::load` calls this,
+        // once for each process.
+        let problem = unsafe { ffi::corral_perl_start(&raw const HOST, handler.as_ptr()) };
+        let interpreter = Self { _thread: PhantomData };
+        // SAFETY: what the shim has just returned.
+        unsafe { check(problem) }?;
+        Ok(interpreter)
+    }
+
+    /// Loads the application.
     ///
     /// # Errors
     /// With Perl's own words when the script is not there, does not compile, dies, or returns no application.
-    pub(crate) fn start(script: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn load(&mut self, script: &Path) -> anyhow::Result<()> {
         let script =
             CString::new(script.as_os_str().as_bytes()).context("the script's path contains a NUL")?;
-        let handler = CString::new(HANDLER).context("the handler contains a NUL")?;
-        // SAFETY: the strings live until the call returns, `HOST` is a static; and only `PerlRuntime::load` calls this,
-        // once for each process.
-        let problem =
-            unsafe { ffi::corral_perl_start(&raw const callbacks::HOST, handler.as_ptr(), script.as_ptr()) };
-        let interpreter = Self { _thread: PhantomData };
-        if !problem.is_null() {
-            // SAFETY: the shim's NUL-terminated string, which stays until it is called again.
-            let problem = unsafe { CStr::from_ptr(problem) };
-            bail!("{}", problem.to_string_lossy().trim_end());
-        }
-        Ok(interpreter)
+        // SAFETY: Perl is started, and the string lives until the call returns.
+        let problem = unsafe { ffi::corral_perl_load(script.as_ptr()) };
+        // SAFETY: what the shim has just returned.
+        unsafe { check(problem) }
     }
 
     /// To be called first in a forked child.
@@ -63,31 +69,25 @@ impl Interpreter {
         unsafe { ffi::corral_perl_forked() };
     }
 
-    /// Answers one request; says whether the application wants the process to end.
-    pub(crate) fn serve(
-        &mut self,
-        exchange: &mut dyn Exchange,
-        variables: &[Field],
-        content_length: u64,
-        https: bool,
-    ) -> Outcome {
-        let mut call = Call::new(exchange);
-        let request = Request {
-            call: call.as_ptr(),
-            variables: variables.as_ptr(),
-            n_variables: variables.len(),
-            content_length,
-            https: https.into(),
-        };
-        // SAFETY: Perl is started in this thread and runs no other request. `request` leads to `call` and `variables`,
-        // which stay as they are until the call returns.
-        let outcome = unsafe { ffi::corral_perl_serve(&raw const request) };
-        let (exchange, responded) = call.finish();
-        if !responded {
-            exchange.respond(500, &[]);
-        }
-        outcome
+    /// Answers one request.
+    pub(crate) fn serve(&mut self, request: &Request) -> Outcome {
+        // SAFETY: Perl is started in this thread and runs no other request, and what `request` leads to stays as it is
+        // until the call returns.
+        unsafe { ffi::corral_perl_serve(request) }
     }
+}
+
+/// What a function of the shim says is wrong.
+///
+/// # Safety
+/// `problem` is null or a NUL-terminated string.
+unsafe fn check(problem: *const c_char) -> anyhow::Result<()> {
+    if problem.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    let problem = unsafe { CStr::from_ptr(problem) };
+    bail!("{}", problem.to_string_lossy().trim_end())
 }
 
 impl Drop for Interpreter {

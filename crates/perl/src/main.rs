@@ -1,10 +1,9 @@
-//! Runs Perl applications (PSGI): Perl is started and the application loaded in the prototype, workers are forked from it
-//! and answer one request at a time.
+//! Runs Perl applications (PSGI): Perl is started in the prototype, workers are forked from it and answer one request at a
+//! time.
 //!
 //! What PSGI asks for is in `shim/corral.pl`, in Perl; the functions that it calls are in `shim/corral_perl.c`. Everything
 //! about processes and the channel is in `corral-worker`.
 
-mod callbacks;
 mod ffi;
 mod interpreter;
 mod runtime;

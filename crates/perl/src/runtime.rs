@@ -4,18 +4,17 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
-use corral_config::plan::{AppSpec, RuntimeSpec};
-use corral_worker::cgi::Variables;
+use corral_config::plan::{AppSpec, PerlSpec, RuntimeSpec};
+use corral_embed::Requests;
 use corral_worker::{Exchange, Runtime, Served, complain};
 
-use crate::ffi::{Field, Outcome};
 use crate::interpreter::Interpreter;
 
 /// A PSGI application in its interpreter.
 pub(crate) struct PerlRuntime {
     interpreter: Interpreter,
-    variables: Variables,
-    fields: Vec<Field>,
+    requests: Requests,
+    perl: PerlSpec,
 }
 
 /// Perl stores long bodies of requests there, but that is in workers.
@@ -24,7 +23,7 @@ pub(crate) fn scratch(_: &AppSpec) -> Vec<PathBuf> {
 }
 
 impl PerlRuntime {
-    /// Starts Perl and loads an application.
+    /// Starts Perl, and loads the application if the workers shall share it.
     ///
     /// # Errors
     /// When the script cannot be loaded, in Perl's words.
@@ -33,11 +32,18 @@ impl PerlRuntime {
         if perl.threads.get() > 1 {
             complain(format_args!("\"threads\" has no effect for Perl: use \"processes\""));
         }
+        let interpreter = Interpreter::start()?;
+        let mut runtime = Self { interpreter, requests: Requests::default(), perl: perl.clone() };
+        if perl.preload {
+            runtime.load_script()?;
+        }
+        Ok(Box::new(runtime))
+    }
+
+    fn load_script(&mut self) -> anyhow::Result<()> {
         // `do` would look for a relative path among the modules.
-        let script = std::path::absolute(&perl.script).context("find the script")?;
-        let interpreter =
-            Interpreter::start(&script).with_context(|| format!("load application \"{}\"", spec.name))?;
-        Ok(Box::new(Self { interpreter, variables: Variables::default(), fields: Vec::new() }))
+        let script = std::path::absolute(&self.perl.script).context("find the script")?;
+        self.interpreter.load(&script)
     }
 }
 
@@ -46,15 +52,15 @@ impl Runtime for PerlRuntime {
         self.interpreter.forked();
     }
 
+    fn has_start(&self) -> bool {
+        !self.perl.preload
+    }
+
+    fn start(&mut self) -> anyhow::Result<()> {
+        if self.perl.preload { Ok(()) } else { self.load_script() }
+    }
+
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
-        self.variables.describe(request);
-        self.fields.clear();
-        let variables = self.variables.iter();
-        self.fields.extend(variables.map(|(name, value)| Field { name: name.into(), value: value.into() }));
-        let length = request.head.content_length.unwrap_or(0);
-        match self.interpreter.serve(exchange, &self.fields, length, request.head.tls) {
-            Outcome::Served => Served::Done,
-            Outcome::Leaves => Served::Leave,
-        }
+        self.requests.serve(request, exchange, |request| self.interpreter.serve(request))
     }
 }

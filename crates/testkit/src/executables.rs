@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+/// The daemon, and the host of each language.
+const PACKAGES: [&str; 5] = ["corral", "corral-perl", "corral-php", "corral-python", "corral-ruby"];
+
 /// The executables under test.
 #[derive(Debug, Clone)]
 pub struct Executables {
@@ -20,11 +23,8 @@ pub fn executables() -> &'static Executables {
     FOUND.get_or_init(|| {
         let dir = std::env::var_os("CORRAL_BIN_DIR").map_or_else(build, PathBuf::from);
         let corral = dir.join("corral");
-        assert!(
-            corral.exists(),
-            "{} is missing: cargo build -p corral -p corral-perl -p corral-php -p corral-python",
-            corral.display()
-        );
+        let packages = PACKAGES.join(" -p ");
+        assert!(corral.exists(), "{} is missing: cargo build -p {packages}", corral.display());
         Executables { dir, corral }
     })
 }
@@ -38,18 +38,8 @@ fn build() -> PathBuf {
         Some(name) => name,
     };
     let status = Command::new(env!("CARGO"))
-        .args([
-            "build",
-            "--quiet",
-            "-p",
-            "corral",
-            "-p",
-            "corral-perl",
-            "-p",
-            "corral-php",
-            "-p",
-            "corral-python",
-        ])
+        .args(["build", "--quiet"])
+        .args(PACKAGES.iter().flat_map(|package| ["-p", package]))
         .args(["--profile", profile, "--target-dir"])
         .arg(dir.parent().expect("the profile's folder lies in the target folder"))
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))

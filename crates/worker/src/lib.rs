@@ -29,6 +29,8 @@ mod yielding;
 pub use call::Call;
 pub use children::{Children, Scope};
 pub use confine::confine;
+pub use corral_sys::signal::Pid;
+pub use corral_sys::spawn::Fork;
 pub use dependencies::of_program;
 pub use host::{Language, Load, host_main, redirect_output};
 pub use keeper::Keeper;

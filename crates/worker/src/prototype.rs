@@ -8,7 +8,7 @@ use corral_ipc::link::Link;
 use corral_ipc::message::{Exit, FromPrototype, WorkerId};
 use corral_sys::process;
 use corral_sys::signal;
-use corral_sys::spawn::{self, Fork};
+use corral_sys::spawn::Fork;
 use rustix::process::{Pid, getpid};
 
 use crate::children::Scope;
@@ -153,7 +153,7 @@ impl Prototype {
         let (pipe, report) = runtime.has_start().then(starting::pipe).transpose()?.unzip();
         let parent = getpid();
         runtime.before_fork();
-        let forked = spawn::fork();
+        let forked = runtime.fork();
         if matches!(forked, Ok(Fork::Child)) {
             runtime.forked();
         } else {

@@ -4,6 +4,7 @@ use std::io;
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use corral_channel::message::RequestView;
+use corral_sys::spawn::{self, Fork};
 
 /// An interpreter with an application in it.
 pub trait Runtime {
@@ -12,6 +13,14 @@ pub trait Runtime {
 
     /// Called in the prototype after each fork, also when that failed.
     fn after_fork(&mut self) {}
+
+    /// Copies the process. Called in the prototype, between the two above.
+    ///
+    /// # Errors
+    /// When the system, or an interpreter's hook, refuses.
+    fn fork(&mut self) -> io::Result<Fork> {
+        spawn::fork()
+    }
 
     /// Called once in each new worker, before everything else.
     fn forked(&mut self) {}
@@ -37,6 +46,11 @@ pub trait Runtime {
 
     /// Called once in a worker that leaves, after its last request.
     fn end(&mut self) {}
+
+    /// Waits for the next request by calling `wait` once. An interpreter whose threads take turns lets others run.
+    fn idle(&mut self, wait: &mut dyn FnMut()) {
+        wait();
+    }
 
     /// Answers one request. What is not answered when it returns is answered with 500.
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served;

@@ -47,7 +47,7 @@ pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -
 fn serve_all(inbox: &mut Inbox, runtime: &mut dyn Runtime, mut n_left: Option<u32>) {
     // Where responses are collected, one after the other.
     let mut out = Vec::new();
-    while let Next::Serve(received) = inbox.next() {
+    while let Next::Serve(received) = next(inbox, runtime) {
         n_left = n_left.map(|n| n.saturating_sub(1));
         let (frame, payload) = inbox.begin(received);
         let after = serve(inbox, frame, &payload, &mut out, n_left == Some(0), |view, running| {
@@ -58,6 +58,12 @@ fn serve_all(inbox: &mut Inbox, runtime: &mut dyn Runtime, mut n_left: Option<u3
             break;
         }
     }
+}
+
+fn next(inbox: &mut Inbox, runtime: &mut dyn Runtime) -> Next {
+    let mut next = Next::Leave;
+    runtime.idle(&mut || next = inbox.next());
+    next
 }
 
 /// Serves one request that has begun.

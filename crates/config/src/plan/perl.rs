@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct PerlSpec {
     /// Ends with the PSGI application.
     pub script: PathBuf,
+    /// The prototype loads the script, and workers share it.
+    pub preload: bool,
     /// Interpreters in each process.
     pub threads: NonZeroU32,
     /// Bytes of stack of each thread; `None` leaves it to the system.

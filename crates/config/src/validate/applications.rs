@@ -10,6 +10,7 @@ use super::perl::{self, PerlDraft};
 use super::php::{self, PhpDraft};
 use super::python::{self, PythonDraft};
 use super::restart;
+use super::ruby::{self, RubyDraft};
 use super::scalars::count;
 use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{member_name, name, path};
@@ -71,6 +72,10 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
             schema::read_object(cx, members, &[COMMON, perl::PERL], &mut draft);
             perl::finish(std::mem::take(&mut draft.perl))
         }
+        "ruby" => {
+            schema::read_object(cx, members, &[COMMON, ruby::RUBY], &mut draft);
+            ruby::finish(std::mem::take(&mut draft.ruby))
+        }
         "python" => {
             schema::read_object(cx, members, &[COMMON, python::PYTHON], &mut draft);
             python::finish(cx, members, std::mem::take(&mut draft.python))
@@ -122,6 +127,7 @@ pub(super) struct AppDraft {
     pub(super) http: HttpDraft,
     pub(super) php: PhpDraft,
     pub(super) python: PythonDraft,
+    pub(super) ruby: RubyDraft,
 }
 
 const COMMON: &[Member<AppDraft>] = &[
@@ -210,7 +216,7 @@ fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
         return Some(PathBuf::new());
     }
     let found = match &cx.known.modules {
-        None if matches!(language, "perl" | "php" | "python") => Some(PathBuf::new()),
+        None if matches!(language, "perl" | "php" | "python" | "ruby") => Some(PathBuf::new()),
         None => None,
         Some(modules) => best_module(modules, language, version).map(|module| module.path.clone()),
     };
@@ -258,7 +264,7 @@ fn version_parts(version: &str) -> Vec<u64> {
 }
 
 /// Types of the contract that have no runtime yet.
-const NOT_YET: &[&str] = &["external", "go", "java", "ruby", "wasm", "wasm-wasi-component"];
+const NOT_YET: &[&str] = &["external", "go", "java", "wasm", "wasm-wasi-component"];
 
 #[cfg(test)]
 mod tests {

@@ -4,8 +4,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use super::applications::AppDraft;
-use super::scalars::{count, thread_stack_size};
-use super::schema::{INTEGER, Member, STRING};
+use super::scalars::{count, is_true, thread_stack_size};
+use super::schema::{BOOL, INTEGER, Member, STRING};
 use super::strings::path;
 use crate::plan::{PerlSpec, RuntimeSpec};
 
@@ -13,12 +13,14 @@ use crate::plan::{PerlSpec, RuntimeSpec};
 #[derive(Default)]
 pub(super) struct PerlDraft {
     script: Option<PathBuf>,
+    preload: bool,
     threads: Option<NonZeroU32>,
     thread_stack_size: Option<NonZeroUsize>,
 }
 
 pub(super) const PERL: &[Member<AppDraft>] = &[
     Member::required("script", STRING, |cx, field, draft| draft.perl.script = path(cx, field)),
+    Member::optional("preload", BOOL, |_, field, draft| draft.perl.preload = is_true(field)),
     Member::optional("threads", INTEGER, |cx, field, draft| draft.perl.threads = count(cx, field)),
     Member::optional("thread_stack_size", INTEGER, |cx, field, draft| {
         draft.perl.thread_stack_size = thread_stack_size(cx, field);
@@ -27,7 +29,7 @@ pub(super) const PERL: &[Member<AppDraft>] = &[
 
 /// Makes the specification.
 pub(super) fn finish(draft: PerlDraft) -> Option<RuntimeSpec> {
-    let PerlDraft { script, threads, thread_stack_size } = draft;
+    let PerlDraft { script, preload, threads, thread_stack_size } = draft;
     let threads = threads.unwrap_or(NonZeroU32::MIN);
-    Some(RuntimeSpec::Perl(PerlSpec { script: script?, threads, thread_stack_size }))
+    Some(RuntimeSpec::Perl(PerlSpec { script: script?, preload, threads, thread_stack_size }))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::applications::AppDraft;
 use super::context::Context;
-use super::scalars::{count, thread_stack_size};
+use super::scalars::{count, is_true, thread_stack_size};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{name, path, string_array};
 use super::targets;
@@ -85,10 +85,6 @@ fn read_target(cx: &mut Context<'_>, name: String, members: &Object) -> Option<P
 fn target(name: String, draft: TargetDraft) -> Option<PythonTarget> {
     let callable = draft.callable.unwrap_or_else(|| "application".to_owned());
     Some(PythonTarget { name, module: draft.module?, callable, factory: draft.factory, prefix: draft.prefix })
-}
-
-fn is_true(field: Field<'_>) -> bool {
-    *field.value == Value::Bool(true)
 }
 
 /// Without the slashes at its end: `/app/` is the prefix of `/app` too. Nothing but slashes is none.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::context::Context;
 use super::schema::Field;
+use crate::json::Value;
 
 /// Greatest value of a C `int`, Unit's bound for most numbers.
 pub(super) const INT_MAX: i64 = 2_147_483_647;
@@ -62,6 +63,11 @@ pub(super) fn seconds(
 pub(super) fn size(cx: &mut Context<'_>, field: Field<'_>, range: RangeInclusive<i64>) -> Option<usize> {
     let number = integer(cx, field, range)?;
     usize::try_from(number).ok()
+}
+
+/// A switch.
+pub(super) fn is_true(field: Field<'_>) -> bool {
+    *field.value == Value::Bool(true)
 }
 
 /// Bytes of a thread's stack, in the words of Unit.

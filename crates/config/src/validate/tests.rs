@@ -9,6 +9,7 @@ mod observe;
 mod perl;
 mod problems;
 mod python;
+mod ruby;
 mod share;
 mod upstreams;
 
@@ -26,11 +27,16 @@ fn known() -> Known {
         version: version.to_owned(),
         path: format!("/opt/corral-{language}").into(),
     };
-    Known::modules(vec![module("perl", "5.36.0"), module("php", "8.2.30"), module("python", "3.11.2")])
-        .with_certificates(vec!["a".to_owned(), "b".to_owned()])
-        .with_scripts(vec!["http".to_owned(), "other".to_owned()], |source| {
-            if source.contains("wrong") { Err("SyntaxError: wrong".to_owned()) } else { Ok(()) }
-        })
+    Known::modules(vec![
+        module("perl", "5.36.0"),
+        module("php", "8.2.30"),
+        module("python", "3.11.2"),
+        module("ruby", "3.1.2"),
+    ])
+    .with_certificates(vec!["a".to_owned(), "b".to_owned()])
+    .with_scripts(vec!["http".to_owned(), "other".to_owned()], |source| {
+        if source.contains("wrong") { Err("SyntaxError: wrong".to_owned()) } else { Ok(()) }
+    })
 }
 
 /// The configuration of a document that is right.

@@ -1,6 +1,6 @@
 //! Loading an application, once for all its workers.
 
-use corral_testkit::{daemon, site};
+use corral_testkit::{daemon, eventually, site};
 use serde_json::json;
 
 use super::{app_of, serve_script};
@@ -8,9 +8,18 @@ use super::{app_of, serve_script};
 /// A script that cannot be loaded is refused with Perl's own words.
 #[track_caller]
 fn refused(script: &str, reason: &str) {
+    for preload in [false, true] {
+        refused_if(script, preload, reason);
+    }
+}
+
+#[track_caller]
+fn refused_if(script: &str, preload: bool, reason: &str) {
     let site = site().file("app.psgi", script);
+    let mut app = app_of(&site);
+    app["preload"] = json!(preload);
     let server = daemon().start_unconfigured();
-    let config = server.with_listener(json!({ "applications": { "app": app_of(&site) } }));
+    let config = server.with_listener(json!({ "applications": { "app": app } }));
     let detail =
         server.control().put("/config", &config).expect_refused(500, "Failed to apply new configuration.");
     assert!(detail.contains(reason), "{detail}");
@@ -32,10 +41,15 @@ fn scripts_that_cannot_be_loaded_are_refused() {
 }
 
 #[test]
-fn the_application_is_loaded_before_workers_are_forked() {
+fn workers_load_the_script_themselves_unless_they_are_to_share_it() {
     let (server, site) =
-        serve_script("my $loaded_by = $$; sub { [200, [], [$loaded_by == getppid() ? 'shared' : 'own']] };");
-    server.get("/").expect(200).expect_body("shared");
+        serve_script("my $loaded_by = $$; sub { [200, [], [$loaded_by == $$ ? 'own' : 'shared']] };");
+    server.get("/").expect(200).expect_body("own");
+    let mut app = app_of(&site);
+    app["preload"] = json!(true);
+    let config = server.with_listener(json!({ "applications": { "app": app } }));
+    server.control().put("/config", &config).expect_done();
+    eventually("the new one answers", || (server.get("/").expect(200).text() == "shared").then_some(()));
     site.write("app.psgi", "sub { [200, [], ['anew']] };");
     server.control().get("/control/applications/app/restart").0.expect(200);
     server.get("/").expect(200).expect_body("anew");

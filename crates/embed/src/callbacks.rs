@@ -1,4 +1,4 @@
-//! What Perl calls while a request runs: the host's side of `corral_host_t`. None of these frames is alive when Perl dies.
+//! What an interpreter calls while a request runs. None of these frames is alive when it raises an error.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::slice;
@@ -8,15 +8,15 @@ use smallvec::SmallVec;
 
 use crate::ffi::{Field, Host, Slice};
 
-/// Given to Perl at its start.
-pub(crate) static HOST: Host = Host { head, write, flush, read, finish, abort };
+/// Given to the shim at its start.
+pub static HOST: Host = Host { head, collects, write, flush, read, finish, abort, gone };
 
 /// # Safety
 /// `call` is what [`Call::as_ptr`] returned for the request that runs, and nobody else uses it
 /// during the callback.
 unsafe fn call_of<'a>(call: *mut c_void) -> &'a mut Call<'a> {
-    // SAFETY: the caller's promise. The shim passes `corral_request_t.call` unchanged, in the
-    // thread that made the `Call`, which is blocked in `corral_perl_serve` meanwhile.
+    // SAFETY: the caller's promise. The shim passes `corral_request_t.call` unchanged, and
+    // the thread that made the `Call` waits for the interpreter meanwhile.
     unsafe { &mut *call.cast::<Call<'a>>() }
 }
 
@@ -45,7 +45,7 @@ unsafe extern "C" fn head(call: *mut c_void, status: u16, fields: *const Field, 
     let fields: SmallVec<[(&[u8], &[u8]); 32]> = fields
         .iter()
         .map(|field| {
-            // SAFETY: the strings belong to the application's array, which stays during the call.
+            // SAFETY: the shim's strings stay during the call.
             let name = unsafe { bytes_of(field.name) };
             // SAFETY: as above.
             (name, unsafe { bytes_of(field.value) })
@@ -54,10 +54,16 @@ unsafe extern "C" fn head(call: *mut c_void, status: u16, fields: *const Field, 
     call.respond(status, &fields);
 }
 
+unsafe extern "C" fn collects(call: *mut c_void, len: usize) -> c_int {
+    // SAFETY: called by the shim with the running request's pointer.
+    let call = unsafe { call_of(call) };
+    call.with(1, |exchange| exchange.collects(len).into())
+}
+
 unsafe extern "C" fn write(call: *mut c_void, data: *const c_char, len: usize) -> c_int {
     // SAFETY: called by the shim with the running request's pointer.
     let call = unsafe { call_of(call) };
-    // SAFETY: the string is on Perl's stack during the call.
+    // SAFETY: the shim's string stays during the call.
     let data = unsafe { bytes(data, len) };
     call.with(1, |exchange| exchange.write(data).is_err().into())
 }
@@ -75,7 +81,7 @@ unsafe extern "C" fn read(call: *mut c_void, buffer: *mut c_char, len: usize) ->
     // SAFETY: called by the shim with the running request's pointer.
     let call = unsafe { call_of(call) };
     // SAFETY: a writable buffer of `len` bytes, which may hold anything before they are written:
-    // they are only written, and Perl uses no more than the count that is returned.
+    // they are only written, and the shim uses no more than the count that is returned.
     let buffer = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), len) };
     call.read_fully(buffer)
 }
@@ -90,4 +96,10 @@ unsafe extern "C" fn abort(call: *mut c_void) {
     // SAFETY: called by the shim with the running request's pointer.
     let call = unsafe { call_of(call) };
     call.with((), |exchange| exchange.abort());
+}
+
+unsafe extern "C" fn gone(call: *mut c_void) -> c_int {
+    // SAFETY: called by the shim with the running request's pointer.
+    let call = unsafe { call_of(call) };
+    call.with(1, |exchange| exchange.client_gone().into())
 }

@@ -1,0 +1,53 @@
+//! What interpreters in C are given of a request, and call to answer it: the Rust side of `include/corral_embed.h`.
+//!
+//! The shim of a language is compiled against that header; its host passes [`HOST`] at the start and each request through
+//! [`Requests::serve`].
+
+mod callbacks;
+mod ffi;
+
+use corral_channel::message::RequestView;
+use corral_worker::cgi::Variables;
+use corral_worker::{Call, Exchange, Served};
+
+pub use self::callbacks::HOST;
+pub use self::ffi::{Field, Host, Outcome, Request, Slice};
+
+/// Requests of one worker, one after the other.
+#[derive(Default)]
+pub struct Requests {
+    variables: Variables,
+    fields: Vec<Field>,
+}
+
+impl Requests {
+    /// Has the interpreter answer a request. What it leaves unanswered is answered with 500.
+    pub fn serve(
+        &mut self,
+        view: &RequestView<'_>,
+        exchange: &mut dyn Exchange,
+        run: impl FnOnce(&Request) -> Outcome,
+    ) -> Served {
+        self.variables.describe(view);
+        self.fields.clear();
+        let variables = self.variables.iter();
+        self.fields.extend(variables.map(|(name, value)| Field { name: name.into(), value: value.into() }));
+        let mut call = Call::new(exchange);
+        let request = Request {
+            call: call.as_ptr(),
+            variables: self.fields.as_ptr(),
+            n_variables: self.fields.len(),
+            content_length: view.head.content_length.unwrap_or(0),
+            https: view.head.tls.into(),
+        };
+        let outcome = run(&request);
+        let (exchange, responded) = call.finish();
+        if !responded {
+            exchange.respond(500, &[]);
+        }
+        match outcome {
+            Outcome::Served => Served::Done,
+            Outcome::Leaves => Served::Leave,
+        }
+    }
+}

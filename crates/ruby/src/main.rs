@@ -1,0 +1,23 @@
+//! Runs Ruby applications (Rack): Ruby is started in the prototype, workers are forked from it and answer one request at a
+//! time.
+//!
+//! What Rack asks for is in `shim/corral.rb`, in Ruby; the functions that it calls are in `shim/corral_ruby.c`. Everything
+//! about processes and the channel is in `corral-worker`.
+
+mod ffi;
+mod interpreter;
+mod runtime;
+
+use std::process::ExitCode;
+
+use corral_worker::Language;
+
+fn main() -> ExitCode {
+    corral_worker::host_main(&Language {
+        name: "ruby",
+        version: interpreter::version(),
+        files: interpreter::folders,
+        scratch: runtime::scratch,
+        load: runtime::RubyRuntime::load,
+    })
+}

@@ -1,0 +1,77 @@
+//! The Ruby runtime: one request at a time.
+
+use std::io;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use corral_channel::message::RequestView;
+use corral_config::plan::{AppSpec, RubySpec, RuntimeSpec};
+use corral_embed::Requests;
+use corral_worker::{Exchange, Fork, Runtime, Served, complain};
+
+use crate::interpreter::Interpreter;
+
+/// A Rack application in its interpreter.
+pub(crate) struct RubyRuntime {
+    interpreter: Interpreter,
+    requests: Requests,
+    ruby: RubySpec,
+}
+
+/// Ruby writes nothing while it loads.
+pub(crate) fn scratch(_: &AppSpec) -> Vec<PathBuf> {
+    Vec::new()
+}
+
+impl RubyRuntime {
+    /// Starts Ruby, and loads the application if the workers shall share it.
+    ///
+    /// # Errors
+    /// When it cannot be loaded, in Ruby's words.
+    pub(crate) fn load(spec: &AppSpec) -> anyhow::Result<Box<dyn Runtime>> {
+        let RuntimeSpec::Ruby(ruby) = &spec.runtime else { bail!("this is no application of Ruby") };
+        if ruby.threads.get() > 1 {
+            complain(format_args!("\"threads\" has no effect for Ruby yet: use \"processes\""));
+        }
+        let interpreter = Interpreter::start()?;
+        let mut runtime = Self { interpreter, requests: Requests::default(), ruby: ruby.clone() };
+        if ruby.preload {
+            runtime.load_script()?;
+        }
+        Ok(Box::new(runtime))
+    }
+
+    fn load_script(&mut self) -> anyhow::Result<()> {
+        let script = std::path::absolute(&self.ruby.script).context("find the script")?;
+        self.interpreter.load(&script, self.ruby.hooks.as_deref())
+    }
+}
+
+impl Runtime for RubyRuntime {
+    fn fork(&mut self) -> io::Result<Fork> {
+        self.interpreter.fork()
+    }
+
+    fn has_start(&self) -> bool {
+        true
+    }
+
+    fn start(&mut self) -> anyhow::Result<()> {
+        if !self.ruby.preload {
+            self.load_script()?;
+        }
+        self.interpreter.boot()
+    }
+
+    fn idle(&mut self, wait: &mut dyn FnMut()) {
+        self.interpreter.idle(wait);
+    }
+
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+        self.requests.serve(request, exchange, |request| self.interpreter.serve(request))
+    }
+
+    fn end(&mut self) {
+        self.interpreter.shutdown();
+    }
+}

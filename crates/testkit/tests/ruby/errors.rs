@@ -1,0 +1,84 @@
+//! Applications that fail: what the visitor sees, what the log says, and that the next request is fine.
+
+use corral_testkit::{Request, eventually};
+
+use super::serve;
+
+/// Fails as `body` says for every path but `/ok`; the same worker serves on.
+#[track_caller]
+fn check(body: &str, status: u16, logged: &str) {
+    let (server, _site) = serve(&format!("next [200, {{}}, [$$.to_s]] if env['PATH_INFO'] == '/ok'\n{body}"));
+    let before = server.get("/ok").expect(200).text();
+    server.get("/bad?x").expect(status);
+    server.get("/ok").expect(200).expect_body(&before);
+    if !logged.is_empty() {
+        server.expect_log(logged);
+        server.expect_log("GET /bad?x: ");
+    }
+}
+
+#[test]
+fn an_application_that_raises() {
+    check("raise 'went wrong'", 500, "went wrong (RuntimeError)");
+    check("undefined_function()", 500, "undefined method `undefined_function'");
+    check("def down(n) = down(n + 1)\ndown(0)", 500, "stack level too deep");
+    check("raise NotImplementedError", 500, "NotImplementedError");
+    check("throw :nothing", 500, "uncaught throw :nothing");
+}
+
+#[test]
+fn responses_that_are_none() {
+    check("nil", 500, "(TypeError)");
+    check("['hello', {}, []]", 500, "invalid value for Integer(): \"hello\"");
+    check("[20, {}, []]", 500, "the response's status must be a number from 100 to 999, not 20");
+    check("[200, {}, 5]", 500, "the body of the response has neither each nor call");
+    check("[200, 5, []]", 500, "undefined method `each' for 5");
+}
+
+#[test]
+fn exit_replaces_the_worker() {
+    let (server, _site) = serve("exit 3 if env['PATH_INFO'] == '/exit'\n[200, {}, [$$.to_s]]");
+    let before = server.get("/").expect(200).text();
+    server.get("/exit").expect(500);
+    server.expect_log("GET /exit: exit(3) was called");
+    eventually("another worker answers", || (server.get("/").expect(200).text() != before).then_some(()));
+}
+
+#[test]
+fn a_response_that_breaks_off_is_cut() {
+    let (server, _site) = serve(
+        "next [200, {}, ['fine']] if env['PATH_INFO'] == '/ok'
+         [200, {}, Enumerator.new { |out| out << 'begun'; raise 'in the middle' }]",
+    );
+    let mut client = server.connect();
+    client.write(Request::get("/").encode());
+    let text = String::from_utf8_lossy(&client.read_to_end()).into_owned();
+    assert!(text.contains("begun") && !text.ends_with("0\r\n\r\n"), "{text:?}");
+    server.expect_log("in the middle (RuntimeError)");
+    server.get("/ok").expect(200).expect_body("fine");
+}
+
+#[test]
+fn a_stream_that_is_kept_does_not_reach_another_response() {
+    let (server, _site) = serve(
+        "if env['PATH_INFO'] == '/first'
+           next [200, {}, ->(stream) { $kept = stream; stream.write('first'); stream.close }]
+         end
+         begin
+           $kept.write('late')
+         rescue IOError => e
+           [200, {}, [e.message]]
+         end",
+    );
+    server.get("/first").expect(200).expect_body("first");
+    server.get("/second").expect(200).expect_body("the response is closed");
+}
+
+#[test]
+fn a_hook_after_the_response_that_fails_is_logged() {
+    check(
+        "env['rack.response_finished'] << ->(*) { raise 'too late' }\n[200, {}, []]",
+        200,
+        "too late (RuntimeError)",
+    );
+}

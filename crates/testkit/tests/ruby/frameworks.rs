@@ -1,0 +1,75 @@
+//! Real frameworks from Debian's packages.
+
+use std::process::Command;
+
+use corral_testkit::{Browser, daemon, site};
+use serde_json::json;
+
+use super::{app_of, serve_script};
+
+#[test]
+fn sinatra() {
+    let site = site()
+        .file(
+            "config.ru",
+            "require 'sinatra/base'
+             class Site < Sinatra::Base
+               set :environment, :production
+               set :root, __dir__
+               enable :sessions
+               set :session_secret, 'x' * 64
+               get('/hello/:name') { \"Hello #{params['name']}\" }
+               get('/count') { session['n'] = session['n'].to_i + 1; session['n'].to_s }
+               post('/form') { [params['a'], params['b']].join('|') }
+               get('/page') { erb '<h1><%= 1 + 1 %></h1>' }
+               get('/stream') { stream { |out| out << 'one,'; out << 'two' } }
+               get('/fail') { raise 'an error of the page' }
+               get('/download') { send_file 'public/note.txt', filename: 'n.txt' }
+             end
+             run Site",
+        )
+        .file("public/note.txt", "a note");
+    let server = daemon().config(json!({ "applications": { "app": app_of(&site) } })).start();
+    let mut visitor = Browser::new(server.address().socket());
+    visitor.open("/hello/world").expect(200).expect_body("Hello world");
+    visitor.open("/count").expect(200).expect_body("1");
+    visitor.open("/count").expect(200).expect_body("2");
+    visitor.submit("/form", &[("a", "ü & x"), ("b", "2")]).expect(200).expect_body("ü & x|2");
+    visitor.open("/page").expect(200).expect_body("<h1>2</h1>");
+    visitor.open("/stream").expect(200).expect_body("one,two");
+    visitor.open("/note.txt").expect(200).expect_body("a note");
+    visitor.open("/download").expect(200).expect_body("a note");
+    visitor.open("/missing").expect(404);
+    visitor.open("/fail").expect(500);
+    server.expect_log("an error of the page");
+}
+
+#[test]
+fn rack_and_its_middleware() {
+    let (server, site) = serve_script(
+        "use Rack::Runtime
+         use Rack::ETag
+         use Rack::ConditionalGet
+         use Rack::Deflater
+         map('/files') { run Rack::Files.new('.') }
+         run ->(env) { [200, { 'Content-Type' => 'text/plain' }, [Rack::Request.new(env).params['x'].to_s * 1000]] }",
+    );
+    site.write("note.txt", "a note");
+    server.get("/files/note.txt").expect(200).expect_body("a note");
+    let response = server.get("/?x=ab").expect(200).expect_body("ab".repeat(1000));
+    assert!(response.field("X-Runtime").is_some() && response.field("ETag").is_some());
+}
+
+#[test]
+fn a_gemfile_beside_the_script_is_used() {
+    let site = site()
+        .file("config.ru", "run ->(_env) { [200, {}, [ENV['BUNDLE_GEMFILE'], Gem.loaded_specs.key?('rake').to_s].map { |text| text + ' ' }] }")
+        .file("Gemfile", "gem 'rack'\ngem 'rake'\n");
+    let lock = Command::new("bundle").args(["lock", "--local"]).current_dir(site.path("")).output();
+    let lock = lock.expect("Bundler is installed");
+    assert!(lock.status.success(), "{lock:?}");
+    let mut app = app_of(&site);
+    app["working_directory"] = json!("/");
+    let server = daemon().config(json!({ "applications": { "app": app } })).start();
+    server.get("/").expect(200).expect_body(format!("{} true ", site.path("Gemfile").display()));
+}

@@ -1,0 +1,121 @@
+//! Loading, hooks, forking, leaving.
+
+use corral_testkit::{daemon, eventually, site};
+use serde_json::json;
+
+use super::{app_of, serve_script};
+
+/// A script that cannot be loaded is refused with Ruby's own words.
+#[track_caller]
+fn refused(script: &str, preload: bool, reason: &str) {
+    let site = site().file("config.ru", script);
+    let mut app = app_of(&site);
+    app["preload"] = json!(preload);
+    let server = daemon().start_unconfigured();
+    let config = server.with_listener(json!({ "applications": { "app": app } }));
+    let detail =
+        server.control().put("/config", &config).expect_refused(500, "Failed to apply new configuration.");
+    assert!(detail.contains(reason), "{detail}");
+}
+
+#[test]
+fn scripts_that_cannot_be_loaded_are_refused() {
+    for preload in [false, true] {
+        refused("run ->(env) {", preload, "syntax error");
+        refused("raise 'no thanks'", preload, "no thanks (RuntimeError)");
+        refused("require 'not/there'", preload, "cannot load such file -- not/there");
+        refused("exit 3", preload, "exit(3) was called");
+    }
+    let site = site();
+    let server = daemon().start_unconfigured();
+    let config = server.with_listener(json!({ "applications": { "app": app_of(&site) } }));
+    let detail =
+        server.control().put("/config", &config).expect_refused(500, "Failed to apply new configuration.");
+    assert!(detail.contains("cannot read the script"), "{detail}");
+}
+
+/// Options: applications.{N}.preload
+#[test]
+fn workers_load_the_application_themselves_unless_they_are_to_share_it() {
+    let script = "loaded_by = $$\nrun ->(_env) { [200, {}, [loaded_by == $$ ? 'own' : 'shared']] }";
+    let (server, site) = serve_script(script);
+    server.get("/").expect(200).expect_body("own");
+    let mut app = app_of(&site);
+    app["preload"] = json!(true);
+    let config = server.with_listener(json!({ "applications": { "app": app } }));
+    server.control().put("/config", &config).expect_done();
+    eventually("the new one answers", || (server.get("/").expect(200).text() == "shared").then_some(()));
+}
+
+/// Gems keep their connections from being shared by this hook of Ruby's.
+#[test]
+fn a_shared_application_is_told_of_forks() {
+    let site = site().file(
+        "config.ru",
+        "$forks = 0
+         module Counts
+           def _fork = super.tap { |pid| $forks += 1 if pid.zero? }
+         end
+         Process.singleton_class.prepend(Counts)
+         Thread.new { sleep }
+         run ->(_env) { [200, {}, [\"#{$forks} #{Thread.list.size}\"]] }",
+    );
+    let mut app = app_of(&site);
+    app["preload"] = json!(true);
+    let server = daemon().config(json!({ "applications": { "app": app } })).start();
+    server.get("/").expect(200).expect_body("1 1");
+}
+
+/// Options: applications.{N}.hooks
+#[test]
+fn hooks_are_called() {
+    let site = site().file("config.ru", "run ->(_env) { [200, {}, [$said.join(' ')]] }").file(
+        "hooks.rb",
+        "module_function
+             $said = []
+             on_worker_boot { $said << \"boot #{$$}\" }
+             on_thread_boot { $said << 'thread' }
+             on_thread_shutdown { warn 'the thread ends' }
+             on_worker_shutdown { warn \"the worker #{$$} ends\" }",
+    );
+    let mut app = app_of(&site);
+    app["hooks"] = json!(site.path("hooks.rb"));
+    app["limits"] = json!({ "requests": 2 });
+    let server = daemon().config(json!({ "applications": { "app": app } })).start();
+    let text = server.get("/").expect(200).text();
+    let pid =
+        text.strip_prefix("boot ").and_then(|text| text.strip_suffix(" thread")).expect(&text).to_owned();
+    server.get("/").expect(200);
+    server.expect_log("the thread ends");
+    server.expect_log(&format!("the worker {pid} ends"));
+}
+
+#[test]
+fn a_hook_that_fails_is_a_reason_to_refuse() {
+    let site = site()
+        .file("config.ru", "run ->(_env) { [200, {}, []] }")
+        .file("hooks.rb", "on_worker_boot { raise 'not today' }");
+    let mut app = app_of(&site);
+    app["hooks"] = json!(site.path("hooks.rb"));
+    let server = daemon().start_unconfigured();
+    let config = server.with_listener(json!({ "applications": { "app": app } }));
+    let detail =
+        server.control().put("/config", &config).expect_refused(500, "Failed to apply new configuration.");
+    assert!(detail.contains("not today (RuntimeError)"), "{detail}");
+}
+
+#[test]
+fn what_is_to_be_done_at_exit_is_done() {
+    let (server, _site) = serve_script("at_exit { warn \"the end of #{$$}\" }\nrun ->(_env) { exit }");
+    server.get("/").expect(500);
+    eventually("it says so", || server.log().contains("the end of ").then_some(()));
+}
+
+/// Children of the application are the application's: it can start them and learn how they ended.
+#[test]
+fn programs_can_be_run() {
+    let (server, _site) = super::serve(
+        "[200, {}, [`echo from a child`, $?.exitstatus.to_s, system('exit 4').inspect, $?.exitstatus.to_s]]",
+    );
+    server.get("/").expect(200).expect_body("from a child\n0false4");
+}

@@ -1,0 +1,105 @@
+//! What the application is told of a request.
+
+use corral_testkit::{Request, daemon, site};
+use serde_json::{Value, json};
+
+use super::{app_of, serve};
+
+#[test]
+fn the_environment_is_what_rack_says() {
+    let (server, _site) = serve(
+        "require 'json'
+         plain = env.select { |_, value| value.is_a?(String) || value == true || value == false || value.is_a?(Array) }
+         [200, { 'content-type' => 'application/json' }, [JSON.generate(plain)]]",
+    );
+    let request = Request::get("/a%20b/c?x=1&y")
+        .field("Host", "example.com:99")
+        .field("X-One", "1")
+        .field("x-one", "2");
+    let found = server.send(&request.field("Cookie", "a=b")).expect(200).json();
+    for (name, expect) in [
+        ("REQUEST_METHOD", json!("GET")),
+        ("SCRIPT_NAME", json!("")),
+        ("PATH_INFO", json!("/a b/c")),
+        ("REQUEST_URI", json!("/a%20b/c?x=1&y")),
+        ("QUERY_STRING", json!("x=1&y")),
+        ("SERVER_NAME", json!("example.com")),
+        ("SERVER_PROTOCOL", json!("HTTP/1.1")),
+        ("REMOTE_ADDR", json!("127.0.0.1")),
+        ("HTTP_HOST", json!("example.com:99")),
+        ("HTTP_X_ONE", json!("1, 2")),
+        ("HTTP_COOKIE", json!("a=b")),
+        ("rack.url_scheme", json!("http")),
+        ("rack.multithread", json!(false)),
+        ("rack.multiprocess", json!(true)),
+        ("rack.run_once", json!(false)),
+        ("rack.hijack?", json!(false)),
+    ] {
+        assert_eq!(found[name], expect, "{name} of {found:#}");
+    }
+    for absent in ["HTTPS", "REMOTE_PORT", "CONTENT_TYPE", "HTTP_CONTENT_LENGTH"] {
+        assert_eq!(found[absent], Value::Null, "{absent}");
+    }
+}
+
+/// Rack's own examination of both sides.
+#[test]
+fn rack_s_lint_finds_nothing() {
+    let script = "require 'uri'
+        require 'rack/lint'
+        use Rack::Lint
+        run ->(env) { [200, { 'Content-Type' => 'text/plain' }, [env['rack.input'].read.size.to_s]] }";
+    let (server, _site) = super::serve_script(script);
+    server.get("/").expect(200).expect_body("0");
+    server.send(&Request::post("/x").body(vec![b'x'; 100_000])).expect(200).expect_body("100000");
+    server.send(&Request::new("HEAD", "/")).expect(200);
+}
+
+#[test]
+fn a_body_can_be_read_in_all_ways_and_again() {
+    let (server, _site) = serve(
+        "input = env['rack.input']
+         first = input.read(5)
+         line = input.gets
+         rest = input.read
+         input.rewind
+         lines = 0
+         input.each { |_| lines += 1 }
+         empty = input.read(1)
+         [200, {}, [[env['CONTENT_LENGTH'], env['CONTENT_TYPE'], first, line.size, rest.size, lines, empty.inspect, rest.encoding].join('|')]]",
+    );
+    let line = b"0123456789abcde\n";
+    for n in [2, 10, 5_000, 60_000] {
+        let body: Vec<u8> = line.repeat(n);
+        let request = Request::post("/").field("Content-Type", "text/x").body(body);
+        let (total, rest) = (16 * n, 16 * n - 16);
+        let expect = format!("{total}|text/x|01234|11|{rest}|{n}|nil|ASCII-8BIT");
+        server.send(&request).expect(200).expect_body(expect);
+    }
+}
+
+/// More than is kept in memory: the input is a file.
+#[test]
+fn a_long_body_is_stored() {
+    let body = "input = env['rack.input']
+        n = 0
+        sum = 0
+        while (piece = input.read(65_536))
+          n += piece.bytesize
+          sum += piece.sum(64)
+        end
+        [200, {}, [\"#{n} #{sum} #{input.class}\"]]";
+    let site = site().file("config.ru", format!("run ->(env) do\n{body}\nend"));
+    let config = json!({ "applications": { "app": app_of(&site) }, "settings": { "http": { "max_body_size": 50_000_000 } } });
+    let server = daemon().config(config).start();
+    let body: Vec<u8> = (0..20_000_000_u32).map(|i| (i % 251) as u8).collect();
+    let sum: u64 = body.iter().map(|byte| u64::from(*byte)).sum();
+    server.send(&Request::post("/").body(&body)).expect(200).expect_body(format!("20000000 {sum} Tempfile"));
+}
+
+#[test]
+fn errors_go_to_the_log() {
+    let (server, _site) = serve("env['rack.errors'].puts('something to note'); [204, {}, []]");
+    server.get("/").expect(204);
+    server.expect_log("something to note");
+}

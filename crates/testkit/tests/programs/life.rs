@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use corral_testkit::{Client, Daemon, Load, Request, Signal, eventually, is_alive, signal};
+use corral_testkit::{Client, Daemon, Load, Request, Signal, daemon, eventually, is_alive, signal};
 use serde_json::{Value, json};
 
 use crate::{node, number_after, pid_of, program, with_app};
@@ -205,6 +205,24 @@ fn a_program_that_takes_too_long_or_too_much_is_killed() {
         server.log().contains("(limits.memory.hard)").then_some(())
     });
     eventually("another one serves", || (await_pid(&server) != before).then_some(()));
+}
+
+/// The probe's and those of the event loops, unless the program has room for one alone.
+#[test]
+fn connections_to_a_program_are_used_again() {
+    let site = program("server.js");
+    let count = |members: Value| -> u32 {
+        let app = node(&site, members);
+        let threads = json!({ "listen_threads": 2 });
+        let server = daemon().config(json!({ "applications": { "app": app }, "settings": threads })).start();
+        let mut client = server.connect();
+        for _ in 0..20 {
+            client.get("/").expect(200);
+        }
+        client.get("/connections").expect(200).text().parse().expect("a number")
+    };
+    assert_eq!(count(json!({})), 2);
+    assert_eq!(count(json!({ "concurrency": 1 })), 22);
 }
 
 /// A kept connection that the program has closed is no failure.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Instant;
 
 use corral_channel::{WorkerBell, WorkerEnd};
 use corral_ipc::link::Link;
@@ -60,8 +61,11 @@ impl Prototype {
     pub(crate) fn run(mut self, runtime: &mut dyn Runtime) -> io::Result<Ended> {
         while !self.keeper.is_done() {
             let pipes: Vec<_> = self.starting.iter().filter_map(Starting::pipe).collect();
-            self.keeper.sleep(&pipes, None)?;
+            let now = Instant::now();
+            let left = self.starting.iter().filter_map(|starting| starting.time_left(now)).min();
+            self.keeper.sleep(&pipes, left)?;
             self.take_reports();
+            self.end_overdue(Instant::now());
             self.take_deaths()?;
             while let Some(worker) = self.keeper.next_wanted()? {
                 if let Some(place) = self.fork(worker, runtime) {
@@ -70,6 +74,12 @@ impl Prototype {
             }
         }
         Ok(Ended::Stopped)
+    }
+
+    fn end_overdue(&mut self, now: Instant) {
+        for starting in self.starting.iter().filter(|starting| starting.is_overdue(now)) {
+            self.keeper.children.end(starting.worker, now);
+        }
     }
 
     fn take_deaths(&mut self) -> io::Result<()> {
@@ -92,6 +102,11 @@ impl Prototype {
                 self.keeper.tell(&FromPrototype::Exited { worker, exit }, &[]);
             }
             Word::Failed(reason) => self.keeper.tell(&FromPrototype::ForkFailed { worker, reason }, &[]),
+            Word::Nothing if starting.is_overdue(Instant::now()) => {
+                let reason =
+                    format!("the process was not ready within {} s", starting::LONGEST_START.as_secs());
+                self.keeper.tell(&FromPrototype::ForkFailed { worker, reason }, &[]);
+            }
             Word::Nothing => {
                 let reason = match exit {
                     Exit::Code(code) => format!("the process exited with code {code} while it started"),
@@ -133,7 +148,9 @@ impl Prototype {
             Ok(Forked::Parent { pid, memory, pipe }) => {
                 self.keeper.children.add(pid, worker);
                 match pipe {
-                    Some(pipe) => self.starting.push(Starting::new(worker, pid, memory, pipe)),
+                    Some(pipe) => {
+                        self.starting.push(Starting::new(worker, pid, memory, pipe, Instant::now()));
+                    }
                     None => self.announce_worker(worker, pid, memory),
                 }
             }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use corral_ipc::message::WorkerId;
 use corral_sys::file;
@@ -10,6 +11,9 @@ use corral_sys::signal::Pid;
 
 /// What the pipe says of a worker that is ready; everything else is why one is not.
 const READY: &[u8] = b"\0";
+
+/// How long a worker may take to get ready: as long as main lets a prototype load.
+pub(crate) const LONGEST_START: Duration = Duration::from_secs(120);
 
 /// Bytes of a reason that are read: a traceback fits, a flood does not.
 const LONGEST_REASON: u64 = 64 * 1024;
@@ -24,6 +28,8 @@ pub(crate) struct Starting {
     /// None once the worker has closed its end.
     pipe: Option<File>,
     said: Vec<u8>,
+    /// When it is given up.
+    deadline: Instant,
 }
 
 /// What a worker has said so far.
@@ -45,8 +51,19 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, Report)> {
 }
 
 impl Starting {
-    pub(crate) fn new(worker: WorkerId, pid: Pid, memory: OwnedFd, pipe: OwnedFd) -> Self {
-        Self { worker, pid, memory, pipe: Some(pipe.into()), said: Vec::new() }
+    pub(crate) fn new(worker: WorkerId, pid: Pid, memory: OwnedFd, pipe: OwnedFd, now: Instant) -> Self {
+        let deadline = now + LONGEST_START;
+        Self { worker, pid, memory, pipe: Some(pipe.into()), said: Vec::new(), deadline }
+    }
+
+    /// Whether it has had its time.
+    pub(crate) fn is_overdue(&self, now: Instant) -> bool {
+        self.deadline <= now
+    }
+
+    /// Time until it is overdue; none if it is already, as it has been told to end then.
+    pub(crate) fn time_left(&self, now: Instant) -> Option<Duration> {
+        (!self.is_overdue(now)).then(|| self.deadline - now)
     }
 
     /// Readable when there is something new.
@@ -90,7 +107,17 @@ mod tests {
         let (reader, report) = pipe().unwrap();
         let memory = File::open("/dev/null").unwrap().into();
         let pid = rustix::process::getpid();
-        (Starting::new(WorkerId(1), pid, memory, reader), report)
+        (Starting::new(WorkerId(1), pid, memory, reader, Instant::now()), report)
+    }
+
+    #[test]
+    fn a_worker_has_its_time() {
+        let (starting, _report) = starting();
+        let begun = starting.deadline - LONGEST_START;
+        assert_eq!(starting.time_left(begun), Some(LONGEST_START));
+        assert!(!starting.is_overdue(begun + LONGEST_START / 2));
+        let end = begun + LONGEST_START;
+        assert_eq!((starting.is_overdue(end), starting.time_left(end)), (true, None));
     }
 
     #[test]

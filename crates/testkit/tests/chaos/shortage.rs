@@ -77,7 +77,7 @@ fn check_router(resource: Resource, most: impl Fn(u32) -> u64, reason: &str) {
 
 #[test]
 fn a_router_without_descriptors_has_its_workers_later() {
-    check_router(Resource::Descriptors, |_| 0, "take over a worker's memory");
+    check_router(Resource::Descriptors, |_| 0, "take over what a worker is reached by");
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_main_process_without_descriptors_refuses_changes_and_goes_on() {
     assert_eq!(server.control().get("/config").json(), before);
     let workers = server.expect_processes(WORKER, 2);
     kill(workers[0]);
-    server.expect_log("no descriptor is left for its memory");
+    server.expect_log("no descriptor is left for what it is reached by");
     assert_eq!(server.expect_processes(WORKER, 1), workers[1..], "the other one is not touched");
     client.get("/").expect(200);
     client.get("/a.txt").expect(200);

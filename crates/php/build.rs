@@ -58,6 +58,8 @@ fn compile(include_folders: &[PathBuf]) {
     if declares(include_folders, "main/php_main.h", "php_child_init") {
         shim.define("CORRAL_HAVE_PHP_CHILD_INIT", None);
     }
+    shim.include("../embed/include");
+    println!("cargo::rerun-if-changed=../embed/include");
     shim.std("gnu11").warnings(true).extra_warnings(true).flag("-Wno-unused-parameter");
     // A Rust frame between two C frames of ours must be found by unwinders and profilers.
     shim.flag("-fno-omit-frame-pointer").compile("corral_sapi");

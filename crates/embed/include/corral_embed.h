@@ -1,44 +1,10 @@
-/* What a host executable and the shim of an interpreter say to each other. src/ffi.rs is this file in Rust, line by line.
- *
- * No frame of Rust may lie between a place that catches errors of the interpreter (setjmp) and one that raises them
- * (longjmp): the host's functions return before anything in the shim may raise. */
+/* What the shim of an interpreter is given of a request, where that is the variables of CGI. src/ffi.rs is this file and
+ * corral_exchange.h in Rust, line by line. */
 
 #ifndef CORRAL_EMBED_H
 #define CORRAL_EMBED_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-/* Bytes that somebody else owns. */
-typedef struct {
-    const char *data;
-    size_t len;
-} corral_slice_t;
-
-/* A variable of a request, or a field of a response. */
-typedef struct {
-    corral_slice_t name;
-    corral_slice_t value;
-} corral_field_t;
-
-/* The host's functions. `call` is that of the running request; strings stay during the call only. One call at a time,
- * by whichever thread. */
-typedef struct {
-    void (*head)(void *call, uint16_t status, const corral_field_t *fields, size_t n_fields);
-    /* Whether `write` of so many bytes does not wait. */
-    int (*collects)(void *call, size_t len);
-    /* Not zero when nobody reads the response any more. */
-    int (*write)(void *call, const char *data, size_t len);
-    void (*flush)(void *call);
-    /* Fills the buffer, or less if the body ends. */
-    size_t (*read)(void *call, char *buffer, size_t len);
-    /* The client has its response, and the request goes on. */
-    void (*finish)(void *call);
-    /* The rest of the response will not come. */
-    void (*abort)(void *call);
-    /* Not zero when nobody reads the response any more. */
-    int (*gone)(void *call);
-} corral_host_t;
+#include "corral_exchange.h"
 
 /* A request as the variables of CGI. */
 typedef struct {

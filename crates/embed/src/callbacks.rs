@@ -11,18 +11,22 @@ use crate::ffi::{Field, Host, Slice};
 /// Given to the shim at its start.
 pub static HOST: Host = Host { head, collects, write, flush, read, finish, abort, gone };
 
+/// The running request behind its pointer.
+///
 /// # Safety
 /// `call` is what [`Call::as_ptr`] returned for the request that runs, and nobody else uses it
 /// during the callback.
-unsafe fn call_of<'a>(call: *mut c_void) -> &'a mut Call<'a> {
+pub unsafe fn call_of<'a>(call: *mut c_void) -> &'a mut Call<'a> {
     // SAFETY: the caller's promise. The shim passes `corral_request_t.call` unchanged, and
     // the thread that made the `Call` waits for the interpreter meanwhile.
     unsafe { &mut *call.cast::<Call<'a>>() }
 }
 
+/// What a C string of known length holds.
+///
 /// # Safety
 /// `data` leads to `len` readable bytes that stay as they are for `'a`, or `len` is 0.
-unsafe fn bytes<'a>(data: *const c_char, len: usize) -> &'a [u8] {
+pub unsafe fn bytes<'a>(data: *const c_char, len: usize) -> &'a [u8] {
     if len == 0 {
         return &[];
     }

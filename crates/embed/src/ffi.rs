@@ -1,4 +1,4 @@
-//! `include/corral_embed.h` in Rust, line by line. Ownership and meaning are documented there.
+//! `include/corral_exchange.h` and `include/corral_embed.h` in Rust, line by line. Ownership and meaning are documented there.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -10,6 +10,11 @@ pub struct Slice {
     pub data: *const c_char,
     /// As in the header.
     pub len: usize,
+}
+
+impl Slice {
+    /// No bytes.
+    pub const EMPTY: Self = Self { data: std::ptr::null(), len: 0 };
 }
 
 impl From<&[u8]> for Slice {

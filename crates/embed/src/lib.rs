@@ -1,4 +1,4 @@
-//! What interpreters in C are given of a request, and call to answer it: the Rust side of `include/corral_embed.h`.
+//! What interpreters in C are given of a request, and call to answer it: the Rust side of `include/`.
 //!
 //! The shim of a language is compiled against that header; its host passes [`HOST`] at the start and each request through
 //! [`Requests::serve`].
@@ -10,7 +10,7 @@ use corral_channel::message::RequestView;
 use corral_worker::cgi::Variables;
 use corral_worker::{Call, Exchange, Served};
 
-pub use self::callbacks::HOST;
+pub use self::callbacks::{HOST, bytes, call_of};
 pub use self::ffi::{Field, Host, Outcome, Request, Slice};
 
 /// Requests of one worker, one after the other.

@@ -23,6 +23,7 @@ typedef struct {
 
 /* The host's functions; set once by corral_module_start(). */
 extern const corral_host_t *corral_host;
+extern void (*corral_trace_sink)(void *call, const char *text, size_t len);
 
 /* SERVER_SOFTWARE; set once by corral_module_start(). */
 extern zend_string *corral_software;

@@ -25,6 +25,7 @@ ZEND_TSRMLS_CACHE_DEFINE()
 #endif
 
 const corral_host_t *corral_host;
+void (*corral_trace_sink)(void *call, const char *text, size_t len);
 zend_string *corral_software;
 
 /* The name that scripts see; the name at start-up is one that opcache knows. */
@@ -110,6 +111,7 @@ static int start_modules(sapi_module_struct *sapi)
 int corral_module_start(const corral_options_t *options)
 {
     corral_host = options->host;
+    corral_trace_sink = options->trace;
     software = options->software;
     reported_name = strdup(options->sapi_name);
 #ifdef ZTS

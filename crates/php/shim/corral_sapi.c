@@ -26,7 +26,7 @@ static size_t sapi_corral_ub_write(const char *data, size_t len)
     if (call->finished || len == 0) {
         return len;
     }
-    if (corral_host->write(call->request->call, data, len) == CORRAL_CLIENT_GONE) {
+    if (corral_host->write(call->request->call, data, len) != 0) {
         php_handle_aborted_connection();
         return 0;
     }
@@ -180,7 +180,7 @@ sapi_module_struct corral_sapi = {
 
 /* The Rust side (ffi.rs) asserts the same numbers, so that the two cannot drift apart. */
 _Static_assert(sizeof(corral_field_t) == 32, "corral_field_t");
-_Static_assert(sizeof(corral_options_t) == 48, "corral_options_t");
+_Static_assert(sizeof(corral_options_t) == 56, "corral_options_t");
 _Static_assert(sizeof(corral_request_t) == 256, "corral_request_t");
 _Static_assert(offsetof(corral_request_t, php_self) == 88, "corral_request_t.php_self");
 _Static_assert(offsetof(corral_request_t, fields) == 240, "corral_request_t.fields");

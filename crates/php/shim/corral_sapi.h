@@ -13,29 +13,10 @@
 #ifndef CORRAL_SAPI_H
 #define CORRAL_SAPI_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-/* Bytes without a terminator; `data` may be NULL when `len` is 0. */
-typedef struct {
-    const char *data;
-    size_t len;
-} corral_slice_t;
-
-/* One header field; the name as received, without the colon. */
-typedef struct {
-    corral_slice_t name;
-    corral_slice_t value;
-} corral_field_t;
+#include "corral_exchange.h"
 
 /* A string of PHP that outlives requests, so that a script's name is hashed and copied once. */
 typedef struct corral_string *corral_string_h;
-
-/* What write() found out. */
-typedef enum {
-    CORRAL_WRITTEN = 0,
-    CORRAL_CLIENT_GONE = 1,
-} corral_written_t;
 
 /* How a request went, as far as the host has to know. */
 typedef enum {
@@ -46,28 +27,11 @@ typedef enum {
     CORRAL_FORBIDDEN = 2,
 } corral_outcome_t;
 
-/*
- * The host's side. `call` is corral_request_t.call of the running request.
- * The structure must live as long as the process.
- */
-typedef struct {
-    /* The response's head; at most once for each request. The fields end with the call. */
-    void (*head)(void *call, uint16_t status, const corral_field_t *fields, size_t n_fields);
-    /* A piece of the body, taken completely; may wait for the client. */
-    corral_written_t (*write)(void *call, const char *data, size_t len);
-    /* Send what was collected. */
-    void (*flush)(void *call);
-    /* Fill `buffer` from the request's body; less than `len` only at its end. */
-    size_t (*read)(void *call, char *buffer, size_t len);
-    /* The response is complete; the script goes on. */
-    void (*finish)(void *call);
-    /* Where the script is, innermost call first: the answer to corral_trace_ask(). */
-    void (*trace)(void *call, const char *text, size_t len);
-} corral_host_t;
-
 /* What has to be known before PHP starts. Everything is copied, but for `host`. */
 typedef struct {
     const corral_host_t *host;
+    /* Takes the answer to corral_trace_ask(): where the script is, innermost call first. */
+    void (*trace)(void *call, const char *text, size_t len);
     /* php.ini to read, or NULL for the built-in search. */
     const char *ini_path;
     /* Settings in php.ini syntax, read after the files; never NULL. */

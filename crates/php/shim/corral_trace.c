@@ -101,7 +101,7 @@ static void answer(const zend_execute_data *frame)
     if (frame != NULL) {
         add(&trace, " < ...", 6);
     }
-    corral_host->trace(corral_call()->request->call, trace.text, trace.len);
+    corral_trace_sink(corral_call()->request->call, trace.text, trace.len);
 }
 
 static void on_interrupt(zend_execute_data *frame)

@@ -1,99 +1,16 @@
-//! What PHP calls while a request runs: the host's side of `corral_host_t`.
-//!
-//! Every function turns the `call` pointer back into the [`Call`] of the running request, catches
-//! panics, and lets none of its frames live on when PHP may jump.
+//! What PHP calls beside what all interpreters call (`corral_embed::HOST`).
 
 use std::ffi::{c_char, c_void};
-use std::slice;
 
-use corral_worker::Call;
-use smallvec::SmallVec;
+use corral_embed::{bytes, call_of};
 
-use crate::ffi::{Field, Host, Slice, Written};
 use crate::slow;
 
-/// Given to PHP at its start.
-pub(crate) static HOST: Host = Host { head, write, flush, read, finish, trace };
-
+/// Takes a backtrace.
+///
 /// # Safety
-/// `call` is what [`Call::as_ptr`] returned for the request that runs, and nobody else uses it
-/// during the callback.
-unsafe fn call_of<'a>(call: *mut c_void) -> &'a mut Call<'a> {
-    // SAFETY: the caller's promise. The shim passes `corral_request_t.call` unchanged, in the
-    // thread that made the `Call`, which is blocked in `corral_request_run` meanwhile.
-    unsafe { &mut *call.cast::<Call<'a>>() }
-}
-
-/// # Safety
-/// `data` leads to `len` readable bytes that stay as they are for `'a`, or `len` is 0.
-unsafe fn bytes<'a>(data: *const c_char, len: usize) -> &'a [u8] {
-    if len == 0 {
-        return &[];
-    }
-    // SAFETY: the caller's promise.
-    unsafe { slice::from_raw_parts(data.cast(), len) }
-}
-
-/// # Safety
-/// As [`bytes`].
-unsafe fn bytes_of<'a>(slice: Slice) -> &'a [u8] {
-    // SAFETY: the caller's promise.
-    unsafe { bytes(slice.data, slice.len) }
-}
-
-unsafe extern "C" fn head(call: *mut c_void, status: u16, fields: *const Field, n_fields: usize) {
-    // SAFETY: called by the shim with the running request's pointer.
-    let call = unsafe { call_of(call) };
-    // SAFETY: the shim passes an array of `n_fields` fields that lives during the call.
-    let fields = unsafe { slice::from_raw_parts(fields, n_fields) };
-    let fields: SmallVec<[(&[u8], &[u8]); 32]> = fields
-        .iter()
-        .map(|field| {
-            // SAFETY: the shim's fields point into PHP's list of headers, which stays during the call.
-            let name = unsafe { bytes_of(field.name) };
-            // SAFETY: as above.
-            (name, unsafe { bytes_of(field.value) })
-        })
-        .collect();
-    call.respond(status, &fields);
-}
-
-unsafe extern "C" fn write(call: *mut c_void, data: *const c_char, len: usize) -> Written {
-    // SAFETY: called by the shim with the running request's pointer.
-    let call = unsafe { call_of(call) };
-    // SAFETY: the shim passes PHP's output buffer, which nobody changes during the call.
-    let data = unsafe { bytes(data, len) };
-    call.with(Written::ClientGone, |exchange| match exchange.write(data) {
-        Ok(()) => Written::Written,
-        Err(_) => Written::ClientGone,
-    })
-}
-
-unsafe extern "C" fn flush(call: *mut c_void) {
-    // SAFETY: called by the shim with the running request's pointer.
-    let call = unsafe { call_of(call) };
-    call.with((), |exchange| exchange.flush());
-}
-
-unsafe extern "C" fn read(call: *mut c_void, buffer: *mut c_char, len: usize) -> usize {
-    if len == 0 {
-        return 0;
-    }
-    // SAFETY: called by the shim with the running request's pointer.
-    let call = unsafe { call_of(call) };
-    // SAFETY: PHP passes a writable buffer of `len` bytes, and bytes may hold anything before they
-    // are written: `read_body` only writes, and PHP uses no more than the count that is returned.
-    let buffer = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), len) };
-    call.read_fully(buffer)
-}
-
-unsafe extern "C" fn finish(call: *mut c_void) {
-    // SAFETY: called by the shim with the running request's pointer.
-    let call = unsafe { call_of(call) };
-    call.with((), |exchange| exchange.finish());
-}
-
-unsafe extern "C" fn trace(call: *mut c_void, text: *const c_char, len: usize) {
+/// `call` is that of the running request, and `text` leads to `len` readable bytes.
+pub(crate) unsafe extern "C" fn trace(call: *mut c_void, text: *const c_char, len: usize) {
     // SAFETY: called by the shim with the running request's pointer.
     let call = unsafe { call_of(call) };
     // SAFETY: the shim passes its own buffer, which nobody changes during the call.

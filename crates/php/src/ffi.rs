@@ -2,33 +2,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::marker::{PhantomData, PhantomPinned};
-use std::ptr;
 
-/// `corral_slice_t`
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Slice {
-    pub(crate) data: *const c_char,
-    pub(crate) len: usize,
-}
-
-impl Slice {
-    pub(crate) const EMPTY: Self = Self { data: ptr::null(), len: 0 };
-}
-
-impl From<&[u8]> for Slice {
-    fn from(bytes: &[u8]) -> Self {
-        Self { data: bytes.as_ptr().cast(), len: bytes.len() }
-    }
-}
-
-/// `corral_field_t`
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Field {
-    pub(crate) name: Slice,
-    pub(crate) value: Slice,
-}
+use corral_embed::{Field, Host, Slice};
 
 /// What a `corral_string_h` leads to.
 #[repr(C)]
@@ -36,14 +11,6 @@ pub(crate) struct OpaqueString {
     _data: [u8; 0],
     /// Neither `Send` nor `Sync`: reference counts of PHP are plain numbers.
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
-}
-
-/// `corral_written_t`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(C)]
-pub(crate) enum Written {
-    Written = 0,
-    ClientGone = 1,
 }
 
 /// `corral_outcome_t`
@@ -56,21 +23,11 @@ pub(crate) enum Outcome {
     Forbidden = 2,
 }
 
-/// `corral_host_t`
-#[repr(C)]
-pub(crate) struct Host {
-    pub(crate) head: unsafe extern "C" fn(*mut c_void, u16, *const Field, usize),
-    pub(crate) write: unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> Written,
-    pub(crate) flush: unsafe extern "C" fn(*mut c_void),
-    pub(crate) read: unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> usize,
-    pub(crate) finish: unsafe extern "C" fn(*mut c_void),
-    pub(crate) trace: unsafe extern "C" fn(*mut c_void, *const c_char, usize),
-}
-
 /// `corral_options_t`
 #[repr(C)]
 pub(crate) struct Options {
     pub(crate) host: *const Host,
+    pub(crate) trace: unsafe extern "C" fn(*mut c_void, *const c_char, usize),
     pub(crate) ini_path: *const c_char,
     pub(crate) ini_entries: *const c_char,
     pub(crate) sapi_name: *const c_char,
@@ -115,7 +72,7 @@ pub(crate) struct Request {
 
 // The C side asserts the same numbers (corral_sapi.c), so that the two cannot drift apart.
 const _: () = assert!(size_of::<Field>() == 32);
-const _: () = assert!(size_of::<Options>() == 48);
+const _: () = assert!(size_of::<Options>() == 56);
 const _: () = assert!(size_of::<Request>() == 256);
 const _: () = assert!(std::mem::offset_of!(Request, php_self) == 88);
 const _: () = assert!(std::mem::offset_of!(Request, fields) == 240);

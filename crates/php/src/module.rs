@@ -9,10 +9,11 @@ use std::ptr::{self, NonNull};
 
 use anyhow::{Context, bail, ensure};
 use corral_config::plan::PhpSpec;
+use corral_embed::{HOST, Slice};
 use corral_worker::cgi::SOFTWARE;
 use corral_worker::complain;
 
-use crate::ffi::{self, OpaqueString, Options, SettingMode, Slice};
+use crate::ffi::{self, OpaqueString, Options, SettingMode};
 use crate::{callbacks, settings};
 
 /// The name with which opcache enables itself; Unit's name too.
@@ -49,7 +50,8 @@ impl Module {
         let sapi_name = spec.sapi_name.as_deref().unwrap_or(DEFAULT_SAPI_NAME);
         let sapi_name = CString::new(sapi_name).context("the SAPI name contains a NUL")?;
         let options = Options {
-            host: &raw const callbacks::HOST,
+            host: &raw const HOST,
+            trace: callbacks::trace,
             ini_path: ini_path.as_ref().map_or(ptr::null(), |path| path.as_ptr()),
             ini_entries: ini_entries.as_ptr(),
             sapi_name: sapi_name.as_ptr(),

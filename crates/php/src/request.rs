@@ -4,9 +4,10 @@ use std::ffi::{c_char, c_void};
 use std::ptr;
 
 use corral_channel::message::RequestView;
+use corral_embed::{Field, Slice};
 use corral_worker::cgi::{protocol, server_name, server_port};
 
-use crate::ffi::{Field, Request, Slice};
+use crate::ffi::Request;
 use crate::site::Chosen;
 
 /// Buffers that requests use one after the other.

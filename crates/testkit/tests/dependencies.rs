@@ -23,7 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("corral-embed", &["corral-channel", "corral-worker"]),
     ("corral-perl", &["corral-channel", "corral-config", "corral-embed", "corral-worker"]),
     ("corral-ruby", &["corral-channel", "corral-config", "corral-embed", "corral-worker"]),
-    ("corral-php", &["corral-channel", "corral-config", "corral-worker"]),
+    ("corral-php", &["corral-channel", "corral-config", "corral-embed", "corral-worker"]),
     ("corral-python", &["corral-channel", "corral-config", "corral-worker"]),
     (
         "corral-router",

@@ -17,7 +17,7 @@ pub(crate) struct PerlRuntime {
     perl: PerlSpec,
 }
 
-/// Perl stores long bodies of requests there, but that is in workers.
+/// Perl writes nothing while it loads.
 pub(crate) fn scratch(_: &AppSpec) -> Vec<PathBuf> {
     Vec::new()
 }

@@ -2,7 +2,7 @@
 //!
 //! A language's host executable is [`host_main`] with a [`Language`], which can load the interpreter. The
 //! prototype loads once, then forks at main's word; each child answers requests from its own
-//! channel, one at a time, until it is told to leave. Nothing here knows a language.
+//! channel, one at a time or in several threads, until it is told to leave. Nothing here knows a language.
 //!
 //! Hosts whose workers are programs of their own have a prototype around the same [`Keeper`].
 

@@ -106,7 +106,7 @@ pub trait Exchange: Send {
     fn read_body(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// Begins the response. Only the first call counts. Names must be tokens and values free of
-    /// CR, LF and NUL, or the router answers 502.
+    /// CR, LF and NUL, or the router answers 503.
     fn respond(&mut self, status: u16, fields: &[(&[u8], &[u8])]);
 
     /// Adds to the response's body, all of it. Waits while the client is slow.

@@ -1,7 +1,7 @@
 //! Which worker of an application gets which request. Pure: ports stand for the channels, time comes in.
 //!
-//! A worker has as many *hands* as it runs requests at once. An idle worker is preferred, the most recently used one first, so that spare ones can retire; then one
-//! with a free hand. Without one, a busy worker may hold requests *ahead*, so that it goes on without waiting for the router
+//! A worker has as many *hands* as it runs requests at once. An idle worker is preferred, the most recently used one
+//! first, so that spare ones can retire; then the one that has the fewest, of those with a free hand. Without one, a busy worker may hold requests *ahead*, so that it goes on without waiting for the router
 //! to be scheduled: one, or as many short ones as make up `hands::AHEAD`. A request that waits ahead is taken
 //! back when another worker has nothing to do, or when it has waited behind a slow one for longer than
 //! `hands::STALE`. Everything else waits in one queue, first come, first served.

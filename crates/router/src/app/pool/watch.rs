@@ -118,15 +118,17 @@ impl<P: Port> Pool<P> {
         self.find(worker).is_none_or(|worker| worker.leaving)
     }
 
-    /// A worker that is to be killed, for its request at `position`, gets nothing more, and what waits behind its requests goes to
-    /// others.
+    /// A worker that is to be killed, for its request at `position`, gets nothing more, and what waits behind its
+    /// requests goes to others.
     fn condemn(&mut self, index: usize, position: usize, excess: Excess, now: Instant) -> Finding {
         let worker = &mut self.workers[index];
         let request = worker.running(position).map(|held| (held.request.lane, held.request.id));
         let condemned = Condemned { request, excess };
         worker.condemned = Some(condemned);
         worker.port.condemn(condemned);
-        worker.held.iter_mut().skip(position).take(1).for_each(|held| held.reported = true);
+        if let Some(held) = worker.held.get_mut(position) {
+            held.reported = true;
+        }
         let finding = worker.finding(Verdict::Kill(excess), position);
         let key = self.key_at(index);
         self.leaving(key, now);

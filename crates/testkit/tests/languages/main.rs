@@ -1,0 +1,66 @@
+//! One suite for all languages: what an application is told, what it can answer, and what becomes of both when
+//! something goes wrong. Each test is one behaviour of one runtime: `RUNTIME::AREA::BEHAVIOUR`.
+//!
+//! `runtimes.rs` has a row for each runtime, and `apps/README.md` says what an application of the suite does.
+
+mod bodies;
+mod clients;
+mod failures;
+mod processes;
+mod requests;
+mod responses;
+mod runtime;
+mod runtimes;
+mod websockets;
+
+/// Makes a module of each runtime with a test for each behaviour, which is a function of that name in that area.
+macro_rules! suite {
+    (runtimes: $($runtime:ident)*; $behaviours:tt) => {
+        $(suite!(@runtime $runtime $behaviours);)*
+
+        #[test]
+        fn exceptions_name_behaviours() {
+            let behaviours = suite!(@names $behaviours);
+            for runtime in [$(runtimes::$runtime()),*] {
+                for (name, _) in runtime.exceptions {
+                    assert!(behaviours.contains(name), "{name} of {}", runtime.file);
+                }
+            }
+        }
+    };
+    (@runtime $runtime:ident { $($area:ident: $($behaviour:ident)*;)* }) => {
+        mod $runtime {
+            $(mod $area {
+                $(#[test]
+                fn $behaviour() {
+                    let runtime = crate::runtimes::$runtime();
+                    if runtime.permits(stringify!($area), stringify!($behaviour)) {
+                        crate::$area::$behaviour(&runtime);
+                    }
+                })*
+            })*
+        }
+    };
+    (@names { $($area:ident: $($behaviour:ident)*;)* }) => { [$($(stringify!($behaviour)),*),*] };
+}
+
+suite! {
+    runtimes: go node perl php python ruby;
+    {
+        requests:
+            methods made_up_methods target decoded_path headers repeated_headers many_headers host
+            addresses forwarded_address forwarded_scheme tls;
+        bodies:
+            sizes_both_ways chunked ignored none;
+        responses:
+            fields many_fields statuses without_a_body head streaming close_delimited large;
+        failures:
+            before_the_head after_the_head killed;
+        clients:
+            gone slow;
+        processes:
+            environment working_directory user output several several_requests restart_under_load;
+        websockets:
+            echo fragments ping close large_messages;
+    }
+}

@@ -1,0 +1,78 @@
+//! The processes of an application: what they run in, how many there are, and how they are replaced.
+
+use std::collections::BTreeSet;
+
+use corral_testkit::{Client, Load, Request, eventually, is_alive};
+use serde_json::{Value, json};
+
+use crate::runtime::{AtOnce, Runtime, Served};
+
+pub(crate) fn environment(runtime: &Runtime) {
+    let server = runtime.serve_with(json!({ "environment": { "COLOUR": "blue", "TZ": "Asia/Tokyo" } }));
+    server.get("/environment?COLOUR").expect(200).expect_body("blue");
+    server.get("/environment?TZ").expect(200).expect_body("Asia/Tokyo");
+}
+
+pub(crate) fn working_directory(runtime: &Runtime) {
+    let elsewhere = corral_testkit::site();
+    let server = runtime.serve_with(json!({ "working_directory": elsewhere.root() }));
+    server.get("/cwd").expect(200).expect_body(elsewhere.root());
+}
+
+pub(crate) fn user(runtime: &Runtime) {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root may do this");
+        return;
+    }
+    let server = runtime.serve_with(json!({ "user": "daemon", "group": "bin" }));
+    server.get("/user").expect(200).expect_body("1 2");
+}
+
+pub(crate) fn output(runtime: &Runtime) {
+    let server = runtime.serve();
+    server.get("/log").expect(200);
+    server.expect_log("\"app\": said to standard error");
+    server.expect_log("said to standard output");
+}
+
+/// Four requests that wait for each other; who answered them.
+fn meet(server: &Served) -> BTreeSet<String> {
+    let mut clients: Vec<Client> = (0..4).map(|_| server.connect()).collect();
+    clients.iter_mut().for_each(|client| client.write(Request::get("/meet?4").encode()));
+    clients.iter_mut().map(|client| client.read_response().expect(200).text()).collect()
+}
+
+pub(crate) fn several(runtime: &Runtime) {
+    // A process that takes several requests must not take all.
+    let one = match runtime.at_once {
+        AtOnce::Several(ref options) if options == &json!({}) => json!({ "concurrency": 1 }),
+        _ => json!({}),
+    };
+    let server = runtime.serve_with(with(one, "processes", json!(4)));
+    assert_eq!(meet(&server).len(), 4);
+}
+
+pub(crate) fn several_requests(runtime: &Runtime) {
+    let AtOnce::Several(ref options) = runtime.at_once else { return };
+    let server = runtime.serve_with(options.clone());
+    assert_eq!(meet(&server).len(), 1);
+}
+
+fn with(mut options: Value, name: &str, value: Value) -> Value {
+    options[name] = value;
+    options
+}
+
+pub(crate) fn restart_under_load(runtime: &Runtime) {
+    let server = runtime.serve_with(json!({ "processes": 2 }));
+    let load = Load::start(server.address().socket(), "/slow?3", 6);
+    for _ in 0..2 {
+        load.await_more(20);
+        let before: u32 = server.get("/pid").expect(200).text().parse().expect("a number");
+        server.control().get("/control/applications/app/restart").0.expect(200);
+        eventually("the old one has ended", || (!is_alive(before)).then_some(()));
+    }
+    load.await_more(20);
+    let tally = load.stop();
+    assert!(tally.failures.is_empty(), "{} good, but {:?}", tally.n_good, tally.failures);
+}

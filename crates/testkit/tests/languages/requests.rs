@@ -1,0 +1,140 @@
+//! What an application is told of a request.
+
+use corral_testkit::{Authority, Client, Request, TlsClient};
+use serde_json::{Value, json};
+
+use crate::runtime::{Runtime, Served};
+
+#[track_caller]
+fn told(server: &Served, request: &Request) -> Value {
+    server.send(request).expect(200).json()
+}
+
+pub(crate) fn methods(runtime: &Runtime) {
+    let server = runtime.serve();
+    for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "PURGE", "M-SEARCH"] {
+        assert_eq!(told(&server, &Request::new(method, "/request"))["method"], method);
+    }
+}
+
+pub(crate) fn made_up_methods(runtime: &Runtime) {
+    let server = runtime.serve();
+    for method in ["GREET", "A_B-C"] {
+        assert_eq!(told(&server, &Request::new(method, "/request"))["method"], method);
+    }
+}
+
+pub(crate) fn target(runtime: &Runtime) {
+    let server = runtime.serve();
+    for target in ["/request", "/request?", "/request?a=1&b=%20+c&%C3%BC=%2f", "/request?a?b=/../c"] {
+        let found = told(&server, &Request::get(target));
+        assert_eq!(found["target"], target, "{found}");
+        assert_eq!(found["query"], target.split_once('?').map_or("", |(_, query)| query), "{found}");
+    }
+    server.get("/no/such/page").expect(404);
+}
+
+pub(crate) fn decoded_path(runtime: &Runtime) {
+    let server = runtime.serve();
+    let found = told(&server, &Request::get("/a%20b/%C3%BC?x=%41"));
+    assert_eq!((&found["path"], &found["query"]), (&json!("/a b/ü"), &json!("x=%41")));
+}
+
+pub(crate) fn headers(runtime: &Runtime) {
+    let server = runtime.serve();
+    let long = "v".repeat(4000);
+    let request = Request::post("/request")
+        .field("Content-Type", "text/x; charset=y")
+        .field("X-Mixed-CASE", "Value, with \"quotes\"")
+        .field("X-Empty", "")
+        .field("X-Long", &long)
+        .body("12345");
+    let headers = told(&server, &request)["headers"].clone();
+    for (name, value) in [
+        ("content-type", "text/x; charset=y"),
+        ("content-length", "5"),
+        ("x-mixed-case", "Value, with \"quotes\""),
+        ("x-empty", ""),
+        ("x-long", &long),
+    ] {
+        assert_eq!(headers[name], value, "{name} of {headers:#}");
+    }
+    // Nothing of one request is left for the next.
+    let headers = told(&server, &Request::get("/request"))["headers"].clone();
+    for absent in ["content-type", "content-length", "x-mixed-case", "x-empty"] {
+        assert_eq!(headers.get(absent), None, "{headers:#}");
+    }
+}
+
+pub(crate) fn repeated_headers(runtime: &Runtime) {
+    let server = runtime.serve();
+    let request = Request::get("/request")
+        .field("X-Many", "1")
+        .field("Cookie", "a=1")
+        .field("x-many", "2")
+        .field("Cookie", "b=2");
+    let headers = told(&server, &request)["headers"].clone();
+    assert_eq!((&headers["x-many"], &headers["cookie"]), (&json!("1, 2"), &json!("a=1; b=2")), "{headers:#}");
+}
+
+pub(crate) fn many_headers(runtime: &Runtime) {
+    let server = runtime.serve();
+    let request = (0..95).fold(Request::get("/request"), |request, i| {
+        request.field(&format!("X-Field-{i}"), &format!("value {i}"))
+    });
+    let headers = told(&server, &request)["headers"].clone();
+    for i in 0..95 {
+        assert_eq!(headers[format!("x-field-{i}")], format!("value {i}"));
+    }
+}
+
+pub(crate) fn host(runtime: &Runtime) {
+    let server = runtime.serve();
+    let found = told(&server, &Request::get("/request").field("Host", "Example.com:8080"));
+    assert_eq!((&found["headers"]["host"], &found["scheme"]), (&json!("Example.com:8080"), &json!("http")));
+}
+
+pub(crate) fn addresses(runtime: &Runtime) {
+    let server = runtime.serve();
+    let own = "127.0.0.9".parse().expect("an address");
+    let mut client = Client::connect_from(own, server.address().socket());
+    // Nobody is believed who says something else.
+    let request =
+        Request::get("/request").field("X-Forwarded-For", "192.0.2.1").field("X-Forwarded-Proto", "https");
+    let found = client.send(&request).expect(200).json();
+    assert_eq!((&found["client"], &found["scheme"]), (&json!("127.0.0.9"), &json!("http")));
+}
+
+/// Said by a peer that the listener trusts.
+#[track_caller]
+fn told_by_proxy(runtime: &Runtime) -> Value {
+    let server = runtime.serve_at(&json!({ "pass": "applications/app", "forwarded": {
+        "source": "127.0.0.0/8", "client_ip": "X-Forwarded-For", "protocol": "X-Forwarded-Proto"
+    } }));
+    let request =
+        Request::get("/request").field("X-Forwarded-For", "192.0.2.1").field("X-Forwarded-Proto", "https");
+    told(&server, &request)
+}
+
+pub(crate) fn forwarded_address(runtime: &Runtime) {
+    let found = told_by_proxy(runtime);
+    assert_eq!(found["client"], "192.0.2.1", "{found:#}");
+}
+
+pub(crate) fn forwarded_scheme(runtime: &Runtime) {
+    let found = told_by_proxy(runtime);
+    assert_eq!(found["scheme"], "https", "{found:#}");
+}
+
+pub(crate) fn tls(runtime: &Runtime) {
+    let authority = Authority::new("authority");
+    let server = runtime.serve();
+    let bundle = authority.server("localhost", &["localhost"]).pem();
+    server.control().put_text("/certificates/own", &bundle).0.expect(200);
+    let listener = json!({ "pass": "applications/app", "tls": { "certificate": "own" } });
+    let listeners = json!({ server.address().to_string(): listener });
+    server.control().put("/config/listeners", &listeners).expect_done();
+    let mut client = Client::connect_tls(server.address().socket(), &TlsClient::new(&authority), "localhost");
+    let found = client.get("/request").expect(200).json();
+    assert_eq!(found["scheme"], "https", "{found:#}");
+}

@@ -1,0 +1,124 @@
+//! The table of runtimes: a function for each, which the list in `main.rs` names.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::runtime::{AtOnce, Runtime};
+
+const FORWARDED_ADDRESS: (&str, &str) =
+    ("forwarded_address", "a program gets all that was said in X-Forwarded-For, and the peer behind it");
+
+pub(crate) fn php() -> Runtime {
+    Runtime {
+        file: "index.php",
+        beside: &[],
+        app: |site| {
+            // Its errors belong in the log.
+            let admin = json!({ "display_errors": "0", "log_errors": "1" });
+            json!({ "type": "php", "root": site.root(), "script": "index.php", "options": { "admin": admin } })
+        },
+        at_once: AtOnce::One,
+        failure: 500,
+        websockets: false,
+        exceptions: &[
+            ("decoded_path", "there is the URI as sent, and a path of files for scripts"),
+            ("working_directory", "a script runs in its own folder"),
+            ("after_the_head", "PHP ends what a script has begun in order, in every server"),
+        ],
+    }
+}
+
+pub(crate) fn python() -> Runtime {
+    Runtime {
+        file: "wsgi.py",
+        beside: &[],
+        app: |site| json!({ "type": "python", "path": site.root(), "module": "wsgi" }),
+        at_once: AtOnce::Several(json!({ "threads": 4 })),
+        failure: 500,
+        websockets: false,
+        exceptions: &[],
+    }
+}
+
+pub(crate) fn ruby() -> Runtime {
+    Runtime {
+        file: "config.ru",
+        beside: &[],
+        app: |site| json!({ "type": "ruby", "script": site.path("config.ru") }),
+        at_once: AtOnce::One,
+        failure: 500,
+        websockets: false,
+        exceptions: &[],
+    }
+}
+
+pub(crate) fn perl() -> Runtime {
+    Runtime {
+        file: "app.psgi",
+        beside: &[],
+        app: |site| json!({ "type": "perl", "script": site.path("app.psgi") }),
+        at_once: AtOnce::One,
+        failure: 500,
+        websockets: false,
+        exceptions: &[],
+    }
+}
+
+/// Node.js without any package, as a program that serves HTTP.
+pub(crate) fn node() -> Runtime {
+    Runtime {
+        file: "server.js",
+        beside: &["websocket.js"],
+        app: |site| json!({ "type": "http", "executable": "node", "arguments": [site.path("server.js")] }),
+        at_once: AtOnce::Several(json!({})),
+        // What is not caught ends the program.
+        failure: 503,
+        websockets: true,
+        exceptions: &[
+            ("made_up_methods", "its parser knows a list of methods"),
+            FORWARDED_ADDRESS,
+            ("decoded_path", "it gets the target as sent"),
+        ],
+    }
+}
+
+/// Go's `net/http`, as a program that serves HTTP.
+pub(crate) fn go() -> Runtime {
+    Runtime {
+        file: "server.go",
+        beside: &[],
+        app: |site| {
+            let path = site.path("server");
+            fs::copy(compiled_go("server.go"), &path).expect("copy the executable");
+            json!({ "type": "http", "executable": path })
+        },
+        at_once: AtOnce::Several(json!({})),
+        // It closes the connection of a request that panicked.
+        failure: 503,
+        websockets: false,
+        exceptions: &[FORWARDED_ADDRESS],
+    }
+}
+
+/// A program of `apps/`, compiled once in this target folder for what its source says. Tests run at the same time:
+/// each sees all of the executable or none.
+fn compiled_go(name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/languages/apps").join(name);
+    let mut hasher = DefaultHasher::new();
+    fs::read(&source).expect("it is there").hash(&mut hasher);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let path = folder.join(format!("suite-{:x}", hasher.finish()));
+    if !path.exists() {
+        let own = folder.join(format!("suite-{}", std::process::id()));
+        let mut go = Command::new("go");
+        go.args(["build", "-o"]).args([&own, &source]).env("CGO_ENABLED", "0");
+        let status = go.status().expect("go is installed: scripts/setup test");
+        assert!(status.success(), "go build: {status}");
+        fs::rename(own, &path).expect("give it its name");
+    }
+    path
+}

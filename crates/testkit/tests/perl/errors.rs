@@ -1,7 +1,5 @@
 //! Applications that fail: what the visitor sees, what the log says, and that the next request is fine.
 
-use corral_testkit::{Client, Daemon, Request};
-
 use super::serve;
 
 /// Fails as `body` says for every path but `/ok`; the same worker serves on.
@@ -45,25 +43,6 @@ fn responses_that_are_none() {
 #[test]
 fn a_field_that_would_be_two_is_refused() {
     check("[200, ['X-A' => \"1\\r\\nX-B: 2\"], []]", 503, "");
-}
-
-/// What the client of a request for `/` gets before the connection ends.
-fn read_all(server: &Daemon) -> String {
-    let mut client: Client = server.connect();
-    client.write(Request::get("/").encode());
-    String::from_utf8_lossy(&client.read_to_end()).into_owned()
-}
-
-#[test]
-fn a_response_that_breaks_off_is_cut() {
-    let (server, _site) = serve(
-        "return [200, [], ['fine']] if $env->{PATH_INFO} eq '/ok';
-         sub { my $writer = $_[0]->([200, []]); $writer->write('begun'); die 'in the middle' }",
-    );
-    let text = read_all(&server);
-    assert!(text.contains("begun") && !text.ends_with("0\r\n\r\n"), "{text:?}");
-    server.expect_log("GET /: in the middle at ");
-    server.get("/ok").expect(200).expect_body("fine");
 }
 
 #[test]

@@ -41,24 +41,6 @@ fn a_delayed_response() {
     server.get("/").expect(202).expect_field("X-Late", "yes").expect_body("later");
 }
 
-#[test]
-fn a_streamed_response_arrives_as_it_is_written() {
-    let (server, site) = serve(
-        r"sub { my ($respond) = @_;
-            my $writer = $respond->([200, ['Content-Type' => 'text/event-stream']]);
-            $writer->write('first');
-            select undef, undef, undef, 0.01 until -e 'go on';
-            $writer->write('second');
-            $writer->close }",
-    );
-    let mut client = server.connect();
-    client.write(Request::get("/").encode());
-    let begin = client.read_until_text("first");
-    assert!(begin.contains("text/event-stream"), "{begin}");
-    site.write("go on", "");
-    client.read_until_text("second");
-}
-
 /// Four times what may be on the way: the worker waits for its client.
 #[test]
 fn a_large_body_of_many_pieces() {

@@ -79,19 +79,6 @@ echo $n, ' ', memory_get_peak_usage() < 16 << 20 ? 'small' : 'large';",
 }
 
 #[test]
-fn a_script_that_does_not_read_its_body_harms_nobody() {
-    let site = site().file("index.php", "<?php echo 'ok';");
-    let server = daemon().application(php_app(&site)).start();
-    let mut client = server.connect();
-    for _ in 0..3 {
-        let request =
-            Request::post("/").field("Content-Type", "application/octet-stream").body(vec![b'x'; 3_000_000]);
-        client.send(&request).expect(200).expect_body("ok");
-    }
-    client.get("/").expect(200);
-}
-
-#[test]
 fn json_and_put_bodies() {
     let site = site().file("index.php", "<?php echo $_SERVER['CONTENT_TYPE'], json_decode(file_get_contents('php://input'))->a, count($_POST);");
     let server = daemon().application(php_app(&site)).start();

@@ -221,10 +221,3 @@ fn standard_output_and_error_go_where_they_are_sent() {
         (holds("logs/err", "to stderr") && holds("logs/out", "to stdout")).then_some(())
     });
 }
-
-#[test]
-fn what_a_script_writes_to_standard_error_is_logged() {
-    let (_site, server) = scripts(&[("say.php", "fwrite(fopen('php://stderr', 'w'), \"said aloud\\n\");")]);
-    server.get("/say.php").expect(200);
-    server.expect_log("\"php\": said aloud");
-}

@@ -57,32 +57,11 @@ fn fields_of_the_server_are_not_the_scripts() {
 }
 
 #[test]
-fn statuses_without_a_body_have_none() {
-    for status in [204, 304] {
-        let (_site, server) = script(&format!("http_response_code({status}); echo 'must not be sent';"));
-        let mut client = server.connect();
-        client.get("/").expect(status).expect_body("").expect_no_field("Transfer-Encoding");
-        client.get("/").expect(status);
-    }
-}
-
-#[test]
 fn head_runs_the_script_and_sends_no_body() {
     let (_site, server) = script("header('X-Method: ' . $_SERVER['REQUEST_METHOD']); echo 'hello';");
     let mut client = server.connect();
     client.send(&Request::new("HEAD", "/")).expect(200).expect_field("X-Method", "HEAD").expect_body("");
     client.get("/").expect(200).expect_body("hello");
-}
-
-#[test]
-fn a_long_response_is_chunked_or_ends_with_the_connection() {
-    let (_site, server) = script("for ($i = 0; $i < 2000; $i++) { echo str_repeat('x', 1000); flush(); }");
-    let response = server.get("/").expect(200).expect_field("Transfer-Encoding", "chunked");
-    assert_eq!(response.body.len(), 2_000_000);
-    let mut client = server.connect();
-    client.write("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-    let response = client.read_response().expect(200).expect_no_field("Transfer-Encoding");
-    assert_eq!(response.body.len(), 2_000_000);
 }
 
 #[test]
@@ -117,25 +96,6 @@ fn output_order_and_compression_of_php() {
     let (_site, server) = script("ini_set('zlib.output_compression', '1'); echo str_repeat('x', 10000);");
     let response = server.send(&Request::get("/").field("Accept-Encoding", "gzip")).expect(200);
     response.expect_field("Content-Encoding", "gzip");
-}
-
-#[test]
-fn flush_sends_what_there_is() {
-    let site = site().file("gate/.keep", "").file(
-        "index.php",
-        "<?php
-header('X-First: 1');
-echo 'first'; while (ob_get_level()) { ob_end_flush(); } flush();
-for ($i = 0; $i < 3000 && !file_exists(__DIR__ . '/gate/open'); $i++) { usleep(10000); clearstatcache(); }
-echo 'second';",
-    );
-    let server = daemon().application(php_app(&site)).start();
-    let mut client = server.connect();
-    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    let head = client.read_until_text("first");
-    assert!(head.contains("X-First: 1"), "{head}");
-    site.write("gate/open", "");
-    client.read_until_text("second");
 }
 
 #[test]
@@ -175,23 +135,6 @@ file_put_contents(__DIR__ . '/out/after', 'yes');",
     corral_testkit::eventually("the script goes on to its end", || {
         site.path("out/after").exists().then_some(())
     });
-}
-
-#[test]
-fn a_slow_reader_gets_all_and_holds_no_worker() {
-    let (_site, server) = script(
-        "if (isset($_GET['big'])) { for ($i = 0; $i < 400; $i++) { echo str_repeat(chr(97 + $i % 26), 10000); } } else { echo 'small'; }",
-    );
-    let mut slow = server.connect();
-    slow.write("GET /?big HTTP/1.1\r\nHost: a\r\n\r\n");
-    slow.read_until_text("HTTP/1.1 200");
-    // One worker only: it must be free although nobody reads its 4 MB.
-    server.get("/").expect(200).expect_body("small");
-    let rest = {
-        slow.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-        slow.read_to_end()
-    };
-    assert!(rest.len() > 4_000_000, "{}", rest.len());
 }
 
 /// The router holds what a visitor has not read in a file up to a bound, and then the script back.

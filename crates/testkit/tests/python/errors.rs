@@ -153,14 +153,6 @@ fn an_exit_costs_one_request_and_its_worker() {
 }
 
 #[test]
-fn a_crash_costs_one_request() {
-    let (_site, server) = app(&with_bad("os.kill(os.getpid(), 9)"));
-    server.get("/").expect(200);
-    server.get("/bad").expect(503);
-    eventually("another worker serves", || (server.get("/").status == 200).then_some(()));
-}
-
-#[test]
 fn a_client_that_leaves_is_no_error_of_the_application() {
     let (_site, server) = app(&with_bad(
         "start_response('200 OK', [])

@@ -1,8 +1,6 @@
 //! A worker's life: background threads, several processes, limits, leaving in order.
 
-use std::collections::BTreeSet;
-
-use corral_testkit::{Request, daemon, eventually, python_app, site};
+use corral_testkit::{daemon, eventually, python_app, site};
 use serde_json::json;
 
 use crate::answering;
@@ -28,25 +26,6 @@ return n",
     eventually("the thread goes on", || {
         (server.get("/").json().as_u64().unwrap() > first + 20).then_some(())
     });
-}
-
-#[test]
-fn processes_share_the_work() {
-    let site = site().file(
-        "app.py",
-        "import os, time
-def application(environ, start_response):
-    time.sleep(0.05)
-    start_response('200 OK', [])
-    return [b'%d' % os.getpid()]
-",
-    );
-    let server = daemon().python(python_app(&site).with("processes", json!(3))).start();
-    let mut clients: Vec<_> = (0..12).map(|_| server.connect()).collect();
-    clients.iter_mut().for_each(|client| client.write(Request::get("/").encode()));
-    let pids: BTreeSet<_> =
-        clients.iter_mut().map(|client| client.read_response().expect(200).text()).collect();
-    assert_eq!(pids.len(), 3);
 }
 
 /// Writes a file when its process ends in order.

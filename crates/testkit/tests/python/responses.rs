@@ -102,25 +102,6 @@ fn head_without_a_body_keeps_its_length() {
     client.send(&Request::new("HEAD", "/")).expect(200);
 }
 
-/// The client has each piece before the next one is made.
-#[test]
-fn pieces_of_a_slow_generator_arrive_one_by_one() {
-    let (site, server) = app("
-import os
-def application(environ, start_response):
-    start_response('200 OK', [])
-    yield b'first '
-    while not os.path.exists(os.path.join(os.path.dirname(__file__), 'go')):
-        pass
-    yield b'second'
-");
-    let mut client = server.connect();
-    client.write(Request::get("/").encode());
-    client.read_until_text("first ");
-    site.write("go", "");
-    client.read_until_text("second");
-}
-
 #[test]
 fn what_is_written_arrives_before_the_application_goes_on() {
     let (site, server) = app("

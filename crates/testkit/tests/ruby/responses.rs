@@ -32,22 +32,6 @@ fn a_body_that_is_a_file() {
 }
 
 #[test]
-fn an_enumerator_streams() {
-    let (server, site) = serve(
-        "[200, { 'content-type' => 'text/event-stream' }, Enumerator.new { |out|
-            out << 'first'
-            sleep 0.01 until File.exist?('go on')
-            out << 'second' }]",
-    );
-    let mut client = server.connect();
-    client.write(Request::get("/").encode());
-    let begin = client.read_until_text("first");
-    assert!(begin.contains("text/event-stream"), "{begin}");
-    site.write("go on", "");
-    client.read_until_text("second");
-}
-
-#[test]
 fn a_streaming_body_is_called_with_a_stream() {
     let (server, _site) =
         serve("[200, {}, ->(stream) { stream.write('said: ', stream.read); stream << '!'; stream.close }]");

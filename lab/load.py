@@ -49,10 +49,10 @@ class Load:
 def run(point: Point, url: str, seconds: float) -> Load:
     # ab asks for one thing only.
     if point.mode == CLOSE and point.scenario != "owners":
-        return _run(ab_command(url, point.connections, seconds), seconds, parse_ab)
+        return run_command(ab_command(url, point.connections, seconds), seconds, parse_ab)
     if point.mode == RESUMED:
         return _run_s_time(url, seconds)
-    return _run(wrk_command(point, url, seconds), seconds, parse_wrk)
+    return run_command(wrk_command(point, url, seconds), seconds, parse_wrk)
 
 
 def wrk_command(point: Point, url: str, seconds: float) -> list[str]:
@@ -76,7 +76,7 @@ def ab_command(url: str, connections: int, seconds: float) -> list[str]:
             "-c", str(connections), url]
 
 
-def _run(command: list[str], seconds: float, parse) -> Load:
+def run_command(command: list[str], seconds: float, parse) -> Load:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60)
     except subprocess.TimeoutExpired as error:

@@ -51,7 +51,7 @@ class Setup:
 
 def prepare(folder: Path, site: Path, php_workers: int, extra_ini: list[str]) -> Setup:
     """Writes what the servers share. Workers drop to www-data when the lab runs as root."""
-    user = "www-data" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+    user = unprivileged_user()
     php_ini = folder / "php.ini"
     php_ini.write_text("\n".join([*PHP_INI, *extra_ini, ""]))
     scan_dir = folder / "conf.d"
@@ -59,6 +59,10 @@ def prepare(folder: Path, site: Path, php_workers: int, extra_ini: list[str]) ->
     for source in sorted(Path("/etc/php/8.2/fpm/conf.d").glob("*.ini")):
         shutil.copyfile(source, scan_dir / source.name)
     return Setup(site, php_ini, scan_dir, php_workers, user, user)
+
+
+def unprivileged_user() -> str:
+    return "www-data" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
 
 
 # Debian's php.ini-production where it bears on speed, and opcache's defaults said aloud.
@@ -183,9 +187,12 @@ class Corral(Server):
             "--statedir", self.folder / "state", "--tmpdir", self.folder / "tmp",
             "--pid", self.folder / "pid", "--log", self.folder / "server.log",
             "--user", self.setup.user, "--group", self.setup.group,
-            env=self.setup.php_env,
+            env=self.environment(),
         )  # fmt: skip
         self.configure(control)
+
+    def environment(self) -> dict[str, str]:
+        return self.setup.php_env
 
     def configure(self, control: Path) -> None:
         put_configuration(control, self.configuration())

@@ -31,7 +31,8 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, app: &Rc<LoopApp>) -> Resul
         };
         let server = app.server(&program, &tx.connection.event_loop.proxy_servers);
         n_attempts += 1;
-        let mut attempt = Attempt::new(&server, &mut upload);
+        let upgraded = || turn.become_tunnel();
+        let mut attempt = Attempt::new(&server, &mut upload).tell_of_upgrade(&upgraded);
         let outcome = attempt.run(tx).await?;
         let was_sent = attempt.was_sent();
         let failure = match outcome {

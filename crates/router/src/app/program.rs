@@ -1,7 +1,8 @@
 //! Programs that serve HTTP themselves, as workers of a pool.
 //!
 //! The pool does not hand them requests: it says whose turn it is at which program, and the connection that waits for
-//! its turn speaks to the program itself. The end of the turn is the end of the request.
+//! its turn speaks to the program itself. The end of the turn is the end of the request; an upgraded connection holds its
+//! program, but no hand of it.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -107,18 +108,22 @@ impl App {
         key
     }
 
-    /// A program's turn at a request has ended.
-    pub(super) fn end_turn(&self, program: &Program, (lane, id): (Lane, RequestId), elapsed: Duration) {
-        let was_last = program.end_turn();
+    /// A program can take another request in place of this one.
+    pub(super) fn free_hand(&self, program: &Program, (lane, id): (Lane, RequestId), elapsed: Duration) {
         let Some(worker) = program.key() else { return };
-        let now = Instant::now();
         let run_time = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX);
-        if let Some(buffer) = self.done(worker, lane, id, run_time, now) {
+        if let Some(buffer) = self.done(worker, lane, id, run_time, Instant::now()) {
             buffers::give(buffer);
         }
+    }
+
+    /// A program's turn, whose hand is free, has ended.
+    pub(super) fn end_turn(&self, program: &Program) {
+        let was_last = program.end_turn();
+        let Some(worker) = program.key() else { return };
         if was_last {
             program.dismiss();
-            self.leaving(worker, now);
+            self.leaving(worker, Instant::now());
         }
         if program.retires_now() {
             self.main.send(&FromRouter::RetireWorker { app: self.id, worker: program.id });

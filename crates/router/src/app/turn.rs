@@ -33,6 +33,8 @@ enum Phase {
     /// It may begin; the pool can still take that back.
     Given(Arc<Program>),
     Started(Arc<Program>),
+    /// The connection was upgraded: the program has its hands free, and keeps the connection.
+    Tunnel(Arc<Program>),
     Failed(Failure),
 }
 
@@ -85,7 +87,16 @@ impl Cell {
     }
 
     pub(super) fn is_started(&self) -> bool {
-        matches!(self.0.lock().phase, Phase::Started(_))
+        matches!(self.0.lock().phase, Phase::Started(_) | Phase::Tunnel(_))
+    }
+
+    /// The program, if this is when its turn becomes a tunnel.
+    fn become_tunnel(&self) -> Option<Arc<Program>> {
+        let mut state = self.0.lock();
+        let Phase::Started(program) = &state.phase else { return None };
+        let program = Arc::clone(program);
+        state.phase = Phase::Tunnel(Arc::clone(&program));
+        Some(program)
     }
 
     /// Begins the turn if it was given.
@@ -98,7 +109,7 @@ impl Cell {
                 Some(Ok(program))
             }
             Phase::Failed(failure) => Some(Err(failure.clone())),
-            Phase::Waiting | Phase::Started(_) => None,
+            Phase::Waiting | Phase::Started(_) | Phase::Tunnel(_) => None,
         }
     }
 }
@@ -145,6 +156,18 @@ impl Turn {
         Some(begun)
     }
 
+    /// The connection was upgraded. It counts as a request no more, but the program is not told to end before it has ended.
+    pub(crate) fn become_tunnel(&self) {
+        if let Some(program) = self.cell.become_tunnel() {
+            self.free_hand(&program);
+        }
+    }
+
+    fn free_hand(&self, program: &Program) {
+        let elapsed = self.begun.get().map_or_else(Default::default, |begun| begun.elapsed());
+        self.app.app.free_hand(program, self.request(), elapsed);
+    }
+
     /// For how long it is waited for.
     pub(crate) fn patience(&self) -> Patience {
         Patience::new(&self.app.app.spec.limits, true)
@@ -158,14 +181,17 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let started = match &self.cell.0.lock().phase {
-            Phase::Started(program) => Some(Arc::clone(program)),
-            Phase::Waiting | Phase::Given(_) | Phase::Failed(_) => None,
+        let (program, is_tunnel) = match &self.cell.0.lock().phase {
+            Phase::Started(program) => (Some(Arc::clone(program)), false),
+            Phase::Tunnel(program) => (Some(Arc::clone(program)), true),
+            Phase::Waiting | Phase::Given(_) | Phase::Failed(_) => (None, false),
         };
-        match started {
+        match program {
             Some(program) => {
-                let elapsed = self.begun.get().map_or_else(Default::default, |begun| begun.elapsed());
-                self.app.app.end_turn(&program, self.request(), elapsed);
+                if !is_tunnel {
+                    self.free_hand(&program);
+                }
+                self.app.app.end_turn(&program);
             }
             None => drop(self.app.app.cancel(self.lane, self.id)),
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use corral_config::address::ListenAddress;
-use corral_config::plan::{AppSpec, HttpSpec, Limits};
+use corral_config::plan::{AppSpec, HttpSpec, Limits, ProgramKind};
 use corral_config::upstream::{KeepAlive, ProxyOptions, Timeouts};
 use corral_ipc::message::{Door, WorkerId};
 
@@ -55,7 +55,9 @@ impl Host<'_> {
         address: ListenAddress,
         socket: Option<OwnedFd>,
     ) -> Arc<Program> {
-        let options = options(&self.spec.limits, self.http.concurrency.get(), self.n_loops);
+        let mut options = options(&self.spec.limits, self.http.concurrency.get(), self.n_loops);
+        // What Unit hands over is what the client has sent.
+        options.hide_client = self.http.kind != ProgramKind::Server;
         let server = Server::of_program(address, options, self.n_loops);
         let n_requests = self.spec.limits.draw_requests(RandomState::new().hash_one(worker));
         Program::new(worker, pid, server, socket, n_requests)

@@ -23,6 +23,8 @@ pub(crate) struct Attempt<'a> {
     server: &'a Rc<LoopServer>,
     upload: &'a mut Upload,
     was_sent: bool,
+    /// Called when the connection is upgraded.
+    on_upgrade: Option<&'a dyn Fn()>,
 }
 
 /// How an attempt ended.
@@ -37,7 +39,12 @@ pub(crate) enum Outcome {
 
 impl<'a> Attempt<'a> {
     pub(crate) fn new(server: &'a Rc<LoopServer>, upload: &'a mut Upload) -> Self {
-        Self { server, upload, was_sent: false }
+        Self { server, upload, was_sent: false, on_upgrade: None }
+    }
+
+    /// Calls `told` when the connection is upgraded, before anything goes through.
+    pub(crate) fn tell_of_upgrade(self, told: &'a dyn Fn()) -> Self {
+        Self { on_upgrade: Some(told), ..self }
     }
 
     /// Whether the server may have had it, on a connection that has ended since.
@@ -101,6 +108,9 @@ impl<'a> Attempt<'a> {
         if answer.head.status() == SWITCHING_PROTOCOLS {
             if request::wanted_upgrade(tx).is_none() {
                 return Ok(Outcome::Failed(Failure::Switched));
+            }
+            if let Some(told) = self.on_upgrade {
+                told();
             }
             Box::pin(tunnel::run(tx, &mut line, answer, timeouts.tunnel)).await?;
             return Ok(Outcome::Answered);

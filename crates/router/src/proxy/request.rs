@@ -1,7 +1,9 @@
 //! The head of a request as a server gets it.
 
 use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
 
+use corral_config::address::ListenAddress;
 use corral_config::upstream::Host;
 use corral_http::path::append_encoded_path;
 use corral_http::request::{Head, Name};
@@ -73,6 +75,7 @@ fn append_fields(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
             continue;
         }
         let is_told = forwarded && is_forwarded(name);
+        let is_told = is_told || (server.is_program && name.eq_ignore_ascii_case(CLIENT));
         let is_dropped = is_told || (names_fields && is_named(name, head.values(bytes, Name::Connection)));
         // What the configuration says is no matter of the client's.
         if !is_dropped || tx.changes_field(name) {
@@ -85,13 +88,16 @@ fn append_fields(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
     if forwarded {
         append_forwarded(tx, out);
     }
+    if server.is_program && !tx.changes_field(CLIENT) {
+        append_client(tx, out);
+    }
 }
 
 /// HTTP/1.1 demands a Host, which clients of HTTP/1.0 may not send.
 fn append_host(server: &Server, out: &mut Vec<u8>) {
     let host = match &server.origin.host {
         Host::Address(address) => match address {
-            corral_config::address::ListenAddress::Inet(address) => address.to_string(),
+            ListenAddress::Inet(address) => address.to_string(),
             _ => "localhost".to_owned(),
         },
         named @ Host::Named { .. } => named.to_string(),
@@ -140,6 +146,43 @@ fn append_forwarded(tx: &Transaction<'_>, out: &mut Vec<u8>) {
     if let Some(host) = host.filter(|_| !tx.changes_field(FORWARDED_HOST)) {
         response::append_checked_field(out, FORWARDED_HOST, host);
     }
+}
+
+/// What adapters of languages know the client by, and take away again: the address and the scheme that this server
+/// goes by, and the address that was connected to.
+const CLIENT: &[u8] = b"Corral-Client";
+
+/// As in `Forwarded` (RFC 7239).
+fn append_client(tx: &Transaction<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(CLIENT);
+    out.extend_from_slice(b": for=");
+    append_node(tx.client.address.map(|client| (client.ip().to_canonical(), None)), out);
+    out.extend_from_slice(b";by=");
+    append_node(local(tx).map(|local| (local.ip().to_canonical(), Some(local.port()))), out);
+    let protocol: &[u8] = if tx.client.tls { b"https" } else { b"http" };
+    out.extend_from_slice(b";proto=");
+    out.extend_from_slice(protocol);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The address that the client connected to. The kernel is asked only when the listener does not say.
+fn local(tx: &Transaction<'_>) -> Option<SocketAddr> {
+    match &tx.connection.slot.address {
+        ListenAddress::Inet(address) if !address.ip().is_unspecified() => Some(*address),
+        _ => tx.connection.stream.local_address(),
+    }
+}
+
+fn append_node(address: Option<(IpAddr, Option<u16>)>, out: &mut Vec<u8>) {
+    let Some((ip, port)) = address else { return out.extend_from_slice(b"_unix") };
+    out.extend_from_slice(if ip.is_ipv6() { b"\"[" } else { b"\"" });
+    ip_text::append(Some(ip), out);
+    out.extend_from_slice(if ip.is_ipv6() { b"]" } else { b"" });
+    if let Some(port) = port {
+        out.push(b':');
+        out.extend_from_slice(itoa::Buffer::new().format(port).as_bytes());
+    }
+    out.push(b'"');
 }
 
 /// What the client wants to switch to, unless that is HTTP/2: requests on such a connection would pass by the

@@ -38,6 +38,8 @@ pub(crate) struct Server {
     /// The origin as text.
     pub(crate) text: String,
     pub(crate) options: ProxyOptions,
+    /// It is a worker of an application.
+    pub(crate) is_program: bool,
     pub(crate) passive: PassiveHealth,
     pub(crate) check: Option<HealthCheck>,
     /// What its host name stands for, if it has one.
@@ -116,6 +118,7 @@ impl Workshop<'_> {
             origin: origin.clone(),
             text,
             options: upstream.options.clone(),
+            is_program: false,
             passive: upstream.passive,
             check: upstream.health.clone(),
             name: self.resolver.name(&origin.host),
@@ -173,6 +176,7 @@ impl Server {
             text: origin.to_string(),
             origin,
             options,
+            is_program: true,
             passive: PassiveHealth::default(),
             check: None,
             name: None,

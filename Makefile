@@ -22,7 +22,7 @@ export CORRAL_RUBY := $(or $(RUBY),$(CORRAL_RUBY))
 # The host of a language is built where that language can be built against; everything else needs none of them.
 packages = -p corral $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python) $(if $(RUBY),-p corral-ruby)
 
-.PHONY: help setup build run test changes chaos soak bench bench-quick fuzz
+.PHONY: help setup build install run test changes chaos soak bench bench-quick fuzz
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,14 @@ build: ## Build the release executables in target/release: corral, and corral-LA
 	$(if $(PERL),,@echo "left out: corral-perl, as there is no Perl with a shared library and headers (Debian: libperl-dev)")
 	$(if $(RUBY),,@echo "left out: corral-ruby, as there is no Ruby with a shared library and headers (Debian: ruby-dev)")
 	$(if $(PYTHON),,@echo "left out: corral-python, as there is no Python with a shared library and headers (Debian: python3-dev)")
+
+PREFIX ?= /usr/local
+executables = $(patsubst -p,,$(packages))
+
+install: ## Copy what `make build` has built to PREFIX (/usr/local): executables to bin, packages for applications to share/corral
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/corral/node
+	install $(addprefix target/release/,$(executables)) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 sdk/node/package.json sdk/node/README.md sdk/node/*.js sdk/node/*.mjs $(DESTDIR)$(PREFIX)/share/corral/node
 
 # In a new make, because the setup may have brought php-config.
 run: setup ## Build, then serve examples/welcome at http://127.0.0.1:8080

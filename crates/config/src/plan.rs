@@ -17,7 +17,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use self::assets::{Asset, AssetKind, AssetNames, Assets};
-pub use self::http::{HttpSpec, ProgramSocket, Ready};
+pub use self::http::{HttpSpec, ProgramKind, ProgramSocket, Ready};
 pub use self::isolation::{
     Automount, Cgroup, CgroupLimits, FilesystemAccess, IdRange, Isolation, Namespaces, SeccompProfile,
 };
@@ -157,7 +157,7 @@ pub enum RuntimeSpec {
     Perl(PerlSpec),
     /// `type: "python"`.
     Python(PythonSpec),
-    /// `type: "http"`.
+    /// `type: "http"`, `"external"` and `"go"`.
     Http(HttpSpec),
     /// `type: "ruby"`.
     Ruby(RubySpec),

@@ -151,7 +151,7 @@ impl Host {
                 continue;
             }
             if starting.failure.is_none() && now >= starting.deadline {
-                starting.failure = Some(starting.is_late(self.http.ready_timeout));
+                starting.failure = Some(starting.is_late(&self.http));
                 self.keeper.children.end(starting.worker, now);
             }
             idx += 1;
@@ -184,7 +184,7 @@ impl Host {
             complain(format_args!("{} was taken: trying another one", starting.doorway.describe()));
             return self.start(worker, starting.deadline, starting.n_before + 1);
         }
-        self.fail(worker, starting.why_it_ended(exit));
+        self.fail(worker, starting.why_it_ended(exit, self.http.kind.advice()));
     }
 }
 
@@ -192,16 +192,19 @@ impl Host {
 const TICK: Duration = Duration::from_millis(1);
 
 impl Starting {
-    fn is_late(&self, limit: Duration) -> String {
+    fn is_late(&self, http: &HttpSpec) -> String {
         let (pid, missing) = (self.pid.as_raw_nonzero(), self.probe.missing());
-        format!("process {pid} was not ready within {} s (ready.timeout): {missing}", limit.as_secs())
+        let (limit, advice) = (http.ready_timeout.as_secs(), http.kind.advice());
+        format!("process {pid} was not ready within {limit} s (ready.timeout): {missing}{advice}")
     }
 
-    fn why_it_ended(self, exit: Exit) -> String {
+    fn why_it_ended(self, exit: Exit, advice: &str) -> String {
         let pid = self.pid.as_raw_nonzero();
         self.failure.unwrap_or_else(|| match exit {
-            Exit::Code(code) => format!("process {pid} exited with code {code} before it was ready"),
-            Exit::Signal(number) => format!("process {pid} exited on signal {number} before it was ready"),
+            Exit::Code(code) => format!("process {pid} exited with code {code} before it was ready{advice}"),
+            Exit::Signal(number) => {
+                format!("process {pid} exited on signal {number} before it was ready{advice}")
+            }
         })
     }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use corral_config::plan::{
-    AppSpec, Growth, HttpSpec, Isolation, Limits, PhpSpec, PhpTarget, Processes, ProgramSocket, Ready,
-    Restart, RuntimeSpec,
+    AppSpec, Growth, HttpSpec, Isolation, Limits, PhpSpec, PhpTarget, Processes, ProgramKind, ProgramSocket,
+    Ready, Restart, RuntimeSpec,
 };
 
 /// An application with two workers from `name=root`.
@@ -40,6 +40,7 @@ pub(crate) fn spec(text: &str) -> AppSpec {
 /// As `spec`, a program that serves HTTP.
 pub(crate) fn program(name: &str) -> AppSpec {
     let http = HttpSpec {
+        kind: ProgramKind::Server,
         executable: "/bin/true".into(),
         arguments: vec![],
         socket: ProgramSocket::Inherited,

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Options of an application of `type: "http"`.
+/// Options of an application of `type: "http"`, and of those types of Unit whose applications serve HTTP here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpSpec {
+    /// What it was written for.
+    pub kind: ProgramKind,
     /// A path, or a name that is looked for in `PATH`.
     pub executable: PathBuf,
     /// Behind its own name.
@@ -21,6 +23,30 @@ pub struct HttpSpec {
     pub ready_timeout: Duration,
     /// Most requests at once in one process.
     pub concurrency: NonZeroU32,
+}
+
+/// What a program was written for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProgramKind {
+    /// Any server: `type: "http"`.
+    #[default]
+    Server,
+    /// Unit, by a package: `type: "external"` and `"go"`.
+    External,
+}
+
+impl ProgramKind {
+    /// What may help one that does not become ready.
+    #[must_use]
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::Server => "",
+            Self::External => {
+                " (a program for Unit needs Corral's package \"unit-http\" or \"unit.nginx.org/go\" in place of \
+                 Unit's, or serves HTTP on descriptor 3; a shell in front of it starts it by exec)"
+            }
+        }
+    }
 }
 
 /// How a program learns where to serve.

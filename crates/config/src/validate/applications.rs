@@ -81,8 +81,12 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
             python::finish(cx, members, std::mem::take(&mut draft.python))
         }
         "http" => {
-            schema::read_object(cx, members, &[COMMON, http::HTTP], &mut draft);
+            schema::read_object(cx, members, &[COMMON, http::EXTERNAL, http::HTTP], &mut draft);
             http::finish(cx, members, std::mem::take(&mut draft.http), &draft.isolation)
+        }
+        "external" | "go" => {
+            schema::read_object(cx, members, &[COMMON, http::EXTERNAL], &mut draft);
+            http::finish_external(cx, members, std::mem::take(&mut draft.http), &draft.isolation)
         }
         _ => {
             schema::read_object(cx, members, &[COMMON, php::PHP], &mut draft);
@@ -212,7 +216,7 @@ fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
         ));
         return None;
     }
-    if text == "http" {
+    if WITHOUT_MODULE.contains(&&*text) {
         return Some(PathBuf::new());
     }
     let found = match &cx.known.modules {
@@ -231,7 +235,13 @@ fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
 }
 
 fn known_languages(known: &Known) -> Vec<&str> {
-    known.modules.iter().flatten().map(|module| module.language.as_str()).chain(["http"]).collect()
+    known
+        .modules
+        .iter()
+        .flatten()
+        .map(|module| module.language.as_str())
+        .chain(WITHOUT_MODULE.iter().copied())
+        .collect()
 }
 
 /// `php 8.2` and `php8.2` alike into `php` and `8.2`.
@@ -264,7 +274,10 @@ fn version_parts(version: &str) -> Vec<u64> {
 }
 
 /// Types of the contract that have no runtime yet.
-const NOT_YET: &[&str] = &["external", "go", "java", "wasm", "wasm-wasi-component"];
+const NOT_YET: &[&str] = &["java", "wasm", "wasm-wasi-component"];
+
+/// Types of programs that serve HTTP: the daemon runs them, and they have no version.
+const WITHOUT_MODULE: &[&str] = &["external", "go", "http"];
 
 #[cfg(test)]
 mod tests {

@@ -32,7 +32,7 @@ const SEEDS: &[&str] = &[
         "routes": [{"action": {"pass": "routes"}}, {"action": {"return": 200}}, {"action": {"share": "/"}},
                    {"action": {"proxy": "http://127.0.0.1:80"}}],
         "applications": {"php": {"type": "php"}, "python": {"type": "python"}, "ruby": {"type": "ruby"},
-                         "perl": {"type": "perl"}, "external": {"type": "external"}, "java": {"type": "java"},
+                         "perl": {"type": "perl"}, "external": {"type": "external"}, "go": {"type": "go"}, "java": {"type": "java"},
                          "http": {"type": "http"},
                          "wasm": {"type": "wasm"}, "component": {"type": "wasm-wasi-component"}},
         "upstreams": {"name": {"servers": {"127.0.0.1:80": {}}}}}"#,

@@ -1,20 +1,21 @@
-//! The options of applications that serve HTTP themselves (beyond Unit).
+//! The options of applications that serve HTTP themselves: `http` (beyond Unit), `external` and `go` (UNIT-COMPAT 22.5).
 
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::applications::AppDraft;
 use super::context::Context;
 use super::scalars::{MAX_SECONDS, count, seconds};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
-use super::strings::{name, path, string_array, text};
+use super::strings::{argument, name, path, string_array, text};
 use crate::json::{Object, Value};
-use crate::plan::{HttpSpec, Isolation, ProgramSocket, Ready, RuntimeSpec};
+use crate::plan::{HttpSpec, Isolation, ProgramKind, ProgramSocket, Ready, RuntimeSpec};
 
 /// What the members that concern the program say so far.
 #[derive(Default)]
 pub(super) struct HttpDraft {
+    kind: ProgramKind,
     executable: Option<PathBuf>,
     arguments: Vec<String>,
     socket: SocketKind,
@@ -38,19 +39,23 @@ struct ReadyDraft {
     timeout: Option<Duration>,
 }
 
-pub(super) const HTTP: &[Member<AppDraft>] = &[
+pub(super) const EXTERNAL: &[Member<AppDraft>] = &[
     Member::required("executable", STRING, |cx, field, draft| draft.http.executable = path(cx, field)),
     Member::optional("arguments", ARRAY, |cx, field, draft| {
-        draft.http.arguments = string_array(cx, field, text);
+        draft.http.arguments = string_array(cx, field, argument);
     }),
+    Member::optional("ready", STRING.or(OBJECT), |cx, field, draft| draft.http.ready = ready(cx, field)),
+    Member::optional("concurrency", INTEGER, |cx, field, draft| draft.http.concurrency = count(cx, field)),
+];
+
+/// Beyond what `EXTERNAL` has.
+pub(super) const HTTP: &[Member<AppDraft>] = &[
     Member::optional("socket", STRING, |cx, field, draft| {
         draft.http.socket = socket(cx, field).unwrap_or_default();
     }),
     Member::optional("socket_variable", STRING, |cx, field, draft| {
         draft.http.variable = variable(cx, field);
     }),
-    Member::optional("ready", STRING.or(OBJECT), |cx, field, draft| draft.http.ready = ready(cx, field)),
-    Member::optional("concurrency", INTEGER, |cx, field, draft| draft.http.concurrency = count(cx, field)),
 ];
 
 const READY: &[Member<ReadyDraft>] = &[
@@ -80,6 +85,7 @@ pub(super) fn finish(
     let ReadyDraft { path, notify, timeout } = draft.ready;
     let named = |default: &str| draft.variable.clone().unwrap_or_else(|| default.to_owned());
     Some(RuntimeSpec::Http(HttpSpec {
+        kind: draft.kind,
         executable: draft.executable?,
         arguments: draft.arguments,
         socket: match draft.socket {
@@ -95,6 +101,20 @@ pub(super) fn finish(
         ready_timeout: timeout.unwrap_or(READY_TIMEOUT),
         concurrency: draft.concurrency.unwrap_or(CONCURRENCY),
     }))
+}
+
+/// As `finish`, for a program that was written for Unit, which looks for no executable in `PATH`.
+pub(super) fn finish_external(
+    cx: &mut Context<'_>,
+    members: &Object,
+    mut draft: HttpDraft,
+    isolation: &Isolation,
+) -> Option<RuntimeSpec> {
+    let is_name = |path: &PathBuf| !path.as_os_str().as_encoded_bytes().contains(&b'/');
+    draft.kind = ProgramKind::External;
+    draft.executable =
+        draft.executable.map(|path| if is_name(&path) { Path::new(".").join(path) } else { path });
+    finish(cx, members, draft, isolation)
 }
 
 fn socket(cx: &mut Context<'_>, field: Field<'_>) -> Option<SocketKind> {

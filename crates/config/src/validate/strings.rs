@@ -80,6 +80,15 @@ pub(super) fn string_array<T>(
     elements
 }
 
+/// An element of an array that is handed to a program.
+pub(super) fn argument(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
+    if field.value.as_bytes()?.contains(&0) {
+        cx.problem(format!("The \"{}\" array must not contain strings with null character.", field.name));
+        return None;
+    }
+    text(cx, field)
+}
+
 /// A string that may contain variables or be JavaScript.
 pub(super) fn template(cx: &mut Context<'_>, field: Field<'_>) -> Option<Template> {
     parse_template(cx, field.name, field.value.as_bytes()?)

@@ -1,40 +1,10 @@
 //! Applications on frameworks of Node.js, which the npm registry has.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use corral_testkit::{Load, Request, Site};
 use serde_json::{Value, json};
 
+use crate::packages::packages;
 use crate::{merge, program, with_app};
-
-const PACKAGES: &str = "package.json";
-
-/// A folder with the packages; installed once in this target folder, if the list has changed.
-fn packages() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("node");
-    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/programs").join(PACKAGES);
-    let wanted = std::fs::read_to_string(list).expect("the list is there");
-    let installed = folder.join("installed.json");
-    if std::fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
-        return folder;
-    }
-    std::fs::create_dir_all(&folder).expect("make the folder");
-    std::fs::write(folder.join(PACKAGES), &wanted).expect("write the list");
-    let mut npm = Command::new("npm");
-    npm.args([
-        "install",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--no-package-lock",
-        "--loglevel=error",
-    ]);
-    let status = npm.current_dir(&folder).status().expect("npm is installed: scripts/setup test");
-    assert!(status.success(), "npm install: {status}");
-    std::fs::write(installed, wanted).expect("note what is installed");
-    folder
-}
 
 fn site_of(name: &str) -> Site {
     program(name).copy_parts_of(&packages(), &["node_modules"])
@@ -64,7 +34,6 @@ fn check(name: &str, greeting: &str, members: Value) {
     assert!(tally.failures.is_empty(), "{name}: {} good, but {:?}", tally.n_good, tally.failures);
 }
 
-/// One test for both: they share a folder of packages.
 #[test]
 fn express_and_fastify_serve_as_they_are() {
     check("express.js", "hello from Express", json!({ "socket": "port" }));

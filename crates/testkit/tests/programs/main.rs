@@ -1,11 +1,13 @@
 //! Programs that serve HTTP themselves, in languages of the system: started, asked, broken and replaced.
 
+mod external;
 mod frameworks;
 mod go;
 mod isolation;
 mod life;
 mod manual;
 mod node;
+mod packages;
 mod port;
 mod start;
 
@@ -48,5 +50,10 @@ fn number_after(text: &str, word: &str) -> u32 {
 
 /// The process that answers `/`.
 fn pid_of(server: &Daemon) -> u32 {
-    number_after(&server.get("/").expect(200).text(), "hello from ")
+    pid_of_path(server, "/")
+}
+
+/// The process that answers a path.
+fn pid_of_path(server: &Daemon, path: &str) -> u32 {
+    number_after(&server.get(path).expect(200).text(), "hello from ")
 }

@@ -1,11 +1,14 @@
-//! The programs of the manual, with the configurations that stand beside them there: Node.js, Go, gunicorn, Puma, Jetty.
+//! The programs of the manual, with the configurations that stand beside them there.
 
 use std::process::Command;
 
 use corral_testkit::{Load, Site, daemon, site};
 use serde_json::{Value, json};
 
-const PAGE: &str = include_str!("../../../../docs/src/configuration/http.md");
+use crate::packages::packages;
+
+const HTTP: &str = include_str!("../../../../docs/src/configuration/http.md");
+const NODE: &str = include_str!("../../../../docs/src/configuration/nodejs.md");
 
 /// Where the manual's programs are.
 const FOLDER: &str = "/srv/app";
@@ -18,8 +21,8 @@ struct Example {
 
 impl Example {
     /// What stands under a heading: files behind a line with their name, and one document in JSON.
-    fn find(title: &str) -> Self {
-        let section = PAGE.split("\n## ").find(|section| section.lines().next() == Some(title));
+    fn find(page: &str, title: &str) -> Self {
+        let section = page.split("\n## ").find(|section| section.lines().next() == Some(title));
         let section = section.unwrap_or_else(|| panic!("the page has no section {title:?}"));
         let pieces: Vec<&str> = section.split("```").collect();
         let mut example = Self { files: Vec::new(), document: Value::Null };
@@ -47,10 +50,9 @@ impl Example {
 
 /// Runs an example and asks it something, also while it is restarted.
 #[track_caller]
-fn check(title: &str, expected: &str, prepare: impl FnOnce(&Site)) {
-    let example = Example::find(title);
-    let site = example.site();
-    prepare(&site);
+fn check(page: &str, title: &str, expected: &str, prepare: impl FnOnce(Site) -> Site) {
+    let example = Example::find(page, title);
+    let site = prepare(example.site());
     let document = example.document.to_string().replace(FOLDER, &site.root());
     let mut document: Value = serde_json::from_str(&document).expect("a path needs no escapes");
     let name =
@@ -70,30 +72,39 @@ fn check(title: &str, expected: &str, prepare: impl FnOnce(&Site)) {
 
 #[test]
 fn node() {
-    check("Node.js", "hello from Node.js\n", |_| {});
+    check(HTTP, "Node.js", "hello from Node.js\n", |site| site);
 }
 
 #[test]
 fn go() {
-    check("Go", "hello from Go\n", |site| {
+    check(HTTP, "Go", "hello from Go\n", |site| {
         let mut go = Command::new("go");
         go.args(["build", "-o", "api", "main.go"]).current_dir(site.path("")).env("CGO_ENABLED", "0");
         let status = go.status().expect("go is installed: scripts/setup test");
         assert!(status.success(), "go build: {status}");
+        site
     });
 }
 
 #[test]
 fn gunicorn() {
-    check("gunicorn", "hello from gunicorn\n", |_| {});
+    check(HTTP, "gunicorn", "hello from gunicorn\n", |site| site);
 }
 
 #[test]
 fn puma() {
-    check("Puma", "hello from Puma\n", |_| {});
+    check(HTTP, "Puma", "hello from Puma\n", |site| site);
 }
 
 #[test]
 fn jetty() {
-    check("Java", "hello from Jetty\n", |_| {});
+    check(HTTP, "Java", "hello from Jetty\n", |site| site);
+}
+
+#[test]
+fn node_for_unit() {
+    let prepare = |site: Site| site.copy_parts_of(&packages(), &["node_modules"]);
+    check(NODE, "A first application", "hello from unit-http\n", prepare);
+    check(NODE, "Without changing the code", "hello from Express\n", prepare);
+    check(NODE, "WebSocket", "hello from the chat\n", prepare);
 }

@@ -1,7 +1,7 @@
 //! Applications of `type: "http"`: what they become, and what is wrong with them.
 
 use super::{check_problems, config};
-use crate::plan::{HttpSpec, ProgramSocket, Ready, RuntimeSpec};
+use crate::plan::{HttpSpec, ProgramKind, ProgramSocket, Ready, RuntimeSpec};
 
 /// The program of the only application, whose members besides `type` and `executable` are given.
 #[track_caller]
@@ -121,4 +121,44 @@ fn the_type_has_no_version() {
     let detail = "The module to run \"http 2\" is not found among the available application modules.";
     let document = r#"{"applications": {"a": {"type": "http 2", "executable": "/bin/app"}}}"#;
     check_problems(document, &[("/applications/a/type", detail)]);
+}
+
+#[test]
+fn programs_that_were_written_for_unit_have_an_executable_and_arguments() {
+    let unit = |app_type: &str, executable: &str| {
+        let app = format!(
+            r#"{{"type": "{app_type}", "executable": "{executable}", "arguments": ["--tls-min", "1"]}}"#
+        );
+        let config = config(&format!(r#"{{"applications": {{"a": {app}}}}}"#));
+        let RuntimeSpec::Http(http) = config.applications[0].runtime.clone() else { panic!("{config:?}") };
+        assert_eq!((http.kind, http.socket), (ProgramKind::External, ProgramSocket::Inherited));
+        assert_eq!(http.arguments, ["--tls-min", "1"]);
+        http.executable
+    };
+    assert_eq!(unit("external", "/www/app.js").to_str(), Some("/www/app.js"));
+    assert_eq!(unit("go", "bin/app").to_str(), Some("bin/app"));
+    assert_eq!(unit("external", "app").to_str(), Some("./app"), "PATH is not searched");
+    let of = |app: &str| format!(r#"{{"applications": {{"a": {app}}}}}"#);
+    check_problems(
+        &of(r#"{"type": "external"}"#),
+        &[("/applications/a", "Required parameter \"executable\" is missing.")],
+    );
+    check_problems(
+        &of(r#"{"type": "external", "executable": "/a", "arguments": [""], "socket": "port"}"#),
+        &[("/applications/a/socket", "Unknown parameter \"socket\".")],
+    );
+    check_problems(
+        &of(r#"{"type": "go", "executable": "/a", "arguments": ["a\u0000"]}"#),
+        &[(
+            "/applications/a/arguments/0",
+            "The \"arguments\" array must not contain strings with null character.",
+        )],
+    );
+    check_problems(
+        &of(r#"{"type": "external 1", "executable": "/a"}"#),
+        &[(
+            "/applications/a/type",
+            "The module to run \"external 1\" is not found among the available application modules.",
+        )],
+    );
 }

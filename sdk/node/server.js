@@ -1,0 +1,89 @@
+// An HTTP server that serves where Corral lets it, and whose requests know their client.
+'use strict'
+
+const http = require('http')
+const { takeClient } = require('./client')
+
+/** The socket that is handed over, as `sd_listen_fds` has it. */
+const DESCRIPTOR = 3
+const DESCRIPTOR_NAME = 'http'
+
+/** Where applications of Unit believe to be. */
+const ADDRESS = { family: 'IPv4', address: '127.0.0.1', port: 80 }
+
+const EVENTS = new Set(['request', 'upgrade', 'connect', 'checkContinue', 'checkExpectation'])
+
+const isServing = Symbol('serves on the socket that was handed over')
+
+let isTaken = false
+
+/** Whether there is a socket; true once, as one server can have it. */
+function takeSocket () {
+  const { LISTEN_FDS, LISTEN_FDNAMES, LISTEN_PID } = process.env
+  const isForUs = LISTEN_FDS === '1' && LISTEN_FDNAMES === DESCRIPTOR_NAME && LISTEN_PID === String(process.pid)
+  if (!isForUs || isTaken) return false
+  isTaken = true
+  return true
+}
+
+// No class: applications call `http.Server()` without `new`, and inherit from it as from a function.
+function Server (options, listener) {
+  if (!(this instanceof Server)) return new Server(options, listener)
+  http.Server.call(this, options, listener)
+}
+Object.setPrototypeOf(Server.prototype, http.Server.prototype)
+Object.setPrototypeOf(Server, http.Server)
+
+/** Ignores its arguments where there is a socket. */
+Server.prototype.listen = function listen (...args) {
+  if (!takeSocket()) return http.Server.prototype.listen.apply(this, args)
+  this[isServing] = true
+  endOnSignal(this)
+  const callback = args.at(-1)
+  return http.Server.prototype.listen.call(this, { fd: DESCRIPTOR }, typeof callback === 'function' ? callback : undefined)
+}
+
+Server.prototype.address = function address () {
+  return this[isServing] && this.listening ? { ...ADDRESS } : http.Server.prototype.address.call(this)
+}
+
+Server.prototype.emit = function emit (event, request, ...others) {
+  if (EVENTS.has(event) && this[isServing]) introduce(request, event)
+  return http.Server.prototype.emit.call(this, event, request, ...others)
+}
+
+/** Lets the request's socket speak of the client rather than of Corral, who uses it for one client after the other. */
+function introduce (request, event) {
+  const client = takeClient(request)
+  if (!client) return
+  const { socket } = request
+  for (const name of Object.keys(client)) {
+    Object.defineProperty(socket, name, { value: client[name], configurable: true, enumerable: true, writable: true })
+  }
+  // Upgraded, it is that client's for ever. Otherwise it may be asked about when it is the next one's already.
+  if (event !== 'upgrade' && event !== 'connect') request.socket = new Proxy(socket, new View(client))
+}
+
+/** A socket as one request sees it. */
+class View {
+  constructor (client) { this.client = client }
+
+  get (socket, name) {
+    return Object.hasOwn(this.client, name) ? this.client[name] : socket[name]
+  }
+}
+
+/** Corral says that it is over when there are no requests left. Who listens to that signal knows better what to do. */
+function endOnSignal (server) {
+  process.once('SIGTERM', () => {
+    if (process.listenerCount('SIGTERM') > 0) return
+    server.close(() => setImmediate(() => process.exit()))
+    server.closeIdleConnections()
+  })
+}
+
+function createServer (options, listener) {
+  return new Server(options, listener)
+}
+
+module.exports = { IncomingMessage: http.IncomingMessage, Server, createServer }

@@ -41,9 +41,10 @@ PREFIX ?= /usr/local
 executables = $(patsubst -p,,$(packages))
 
 install: ## Copy what `make build` has built to PREFIX (/usr/local): executables to bin, packages for applications to share/corral
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/corral/node
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/corral/node share/corral/go)
 	install $(addprefix target/release/,$(executables)) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 sdk/node/package.json sdk/node/README.md sdk/node/*.js sdk/node/*.mjs $(DESTDIR)$(PREFIX)/share/corral/node
+	install -m 644 sdk/go/go.mod sdk/go/README.md $(filter-out %_test.go,$(wildcard sdk/go/*.go)) $(DESTDIR)$(PREFIX)/share/corral/go
 
 # In a new make, because the setup may have brought php-config.
 run: setup ## Build, then serve examples/welcome at http://127.0.0.1:8080

@@ -5,9 +5,10 @@ use std::process::Command;
 use corral_testkit::{Load, Site, daemon, site};
 use serde_json::{Value, json};
 
-use crate::packages::packages;
+use crate::packages::{own_folder, packages};
 
 const HTTP: &str = include_str!("../../../../docs/src/configuration/http.md");
+const GO: &str = include_str!("../../../../docs/src/configuration/go.md");
 const NODE: &str = include_str!("../../../../docs/src/configuration/nodejs.md");
 
 /// Where the manual's programs are.
@@ -78,10 +79,7 @@ fn node() {
 #[test]
 fn go() {
     check(HTTP, "Go", "hello from Go\n", |site| {
-        let mut go = Command::new("go");
-        go.args(["build", "-o", "api", "main.go"]).current_dir(site.path("")).env("CGO_ENABLED", "0");
-        let status = go.status().expect("go is installed: scripts/setup test");
-        assert!(status.success(), "go build: {status}");
+        build_go(&site, &["-o", "api", "main.go"]);
         site
     });
 }
@@ -107,4 +105,25 @@ fn node_for_unit() {
     check(NODE, "A first application", "hello from unit-http\n", prepare);
     check(NODE, "Without changing the code", "hello from Express\n", prepare);
     check(NODE, "WebSocket", "hello from the chat\n", prepare);
+}
+
+/// With the package of the repository, in the place that the manual names.
+#[test]
+fn go_for_unit() {
+    check(GO, "A first application", "hello from unit.nginx.org/go\n", |site| {
+        let list = site.read("go.mod");
+        assert!(list.contains(GO_PACKAGE), "{list}");
+        site.write("go.mod", list.replace(GO_PACKAGE, &own_folder("go").display().to_string()));
+        build_go(&site, &["-o", "bin/app"]);
+        site
+    });
+}
+
+const GO_PACKAGE: &str = "/usr/local/share/corral/go";
+
+fn build_go(site: &Site, arguments: &[&str]) {
+    let mut go = Command::new("go");
+    go.arg("build").args(arguments).current_dir(site.path("")).env("CGO_ENABLED", "0");
+    let status = go.status().expect("go is installed: scripts/setup test");
+    assert!(status.success(), "go build: {status}");
 }

@@ -24,7 +24,7 @@ pub(crate) fn packages() -> PathBuf {
     let list = fixture();
     fs::write(folder.join(PACKAGES), list).expect("write the list");
     npm(&folder, &[]);
-    npm(&folder, &["--no-save", "--install-links", &own_folder().display().to_string()]);
+    npm(&folder, &["--no-save", "--install-links", &own_folder("node").display().to_string()]);
     fs::write(installed, wanted).expect("note what is installed");
     folder
 }
@@ -48,14 +48,15 @@ fn fixture() -> String {
     fs::read_to_string(path).expect("the list is there")
 }
 
-fn own_folder() -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/node");
+/// The repository's package for a language.
+pub(crate) fn own_folder(language: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk").join(language);
     folder.canonicalize().expect("the package is there")
 }
 
 /// The list, and the text of all that is not in a registry.
 fn wanted() -> String {
-    let entries = fs::read_dir(own_folder()).expect("read the package");
+    let entries = fs::read_dir(own_folder("node")).expect("read the package");
     let mut files: Vec<_> = entries.map(|entry| entry.expect("read the package").path()).collect();
     files.retain(|path| path.is_file());
     files.sort();

@@ -1,0 +1,44 @@
+package unit
+
+import (
+	"crypto/tls"
+	"net/http"
+	"strings"
+)
+
+// What Corral says of the client, in a field that no client can send:
+// Corral-Client: for="192.0.2.1";by="192.0.2.9:443";proto=https
+const clientField = "Corral-Client"
+
+// Clients that come by a Unix socket.
+const unixClient = "unix:"
+
+// Has the handler see the client where net/http has the peer, which is Corral.
+func introduce(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if said := r.Header.Get(clientField); said != "" {
+			r.Header.Del(clientField)
+			client, isSecure := parseClient(said)
+			r.RemoteAddr = client
+			if isSecure {
+				r.TLS = &tls.ConnectionState{HandshakeComplete: true}
+			}
+		}
+		handler.ServeHTTP(&response{ResponseWriter: w}, r)
+	})
+}
+
+// The address, without a port as in Unit, and whether the client speaks TLS.
+func parseClient(said string) (address string, isSecure bool) {
+	address = unixClient
+	for _, pair := range strings.Split(said, ";") {
+		name, value, _ := strings.Cut(pair, "=")
+		switch {
+		case name == "for" && strings.HasPrefix(value, `"`):
+			address = strings.Trim(value, `"[]`)
+		case name == "proto":
+			isSecure = value == "https"
+		}
+	}
+	return address, isSecure
+}

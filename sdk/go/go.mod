@@ -1,0 +1,3 @@
+module unit.nginx.org/go
+
+go 1.21

@@ -1,0 +1,57 @@
+package unit
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+)
+
+// What a response is when the handler does not say: net/http would guess.
+const defaultType = "text/html; charset=utf-8"
+
+// A response with Unit's default type. Everything else is net/http's.
+type response struct {
+	http.ResponseWriter
+	hasHead bool
+}
+
+func (r *response) WriteHeader(status int) {
+	isFinal := status >= 200 || status == http.StatusSwitchingProtocols
+	if isFinal && !r.hasHead {
+		r.hasHead = true
+		mayHaveBody := status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+		if _, hasType := r.Header()["Content-Type"]; mayHaveBody && !hasType {
+			r.Header().Set("Content-Type", defaultType)
+		}
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *response) begin() {
+	if !r.hasHead {
+		r.WriteHeader(http.StatusOK)
+	}
+}
+
+func (r *response) Write(data []byte) (int, error) {
+	r.begin()
+	return r.ResponseWriter.Write(data)
+}
+
+func (r *response) ReadFrom(source io.Reader) (int64, error) {
+	r.begin()
+	return io.Copy(r.ResponseWriter, source)
+}
+
+func (r *response) Flush() {
+	r.begin()
+	_ = http.NewResponseController(r.ResponseWriter).Flush()
+}
+
+func (r *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(r.ResponseWriter).Hijack()
+}
+
+// Unwrap is what http.ResponseController asks for.
+func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }

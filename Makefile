@@ -20,7 +20,7 @@ RUBY := $(shell scripts/find-ruby)
 export CORRAL_RUBY := $(or $(RUBY),$(CORRAL_RUBY))
 
 # The host of a language is built where that language can be built against; everything else needs none of them.
-packages = -p corral $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python) $(if $(RUBY),-p corral-ruby)
+packages = -p corral -p corral-wasm $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python) $(if $(RUBY),-p corral-ruby)
 
 .PHONY: help setup build install run test changes chaos soak bench bench-quick fuzz
 

@@ -9,7 +9,9 @@ mod perl;
 mod python;
 mod restart;
 mod ruby;
+mod wasm;
 
+use std::iter;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,6 +27,7 @@ pub use self::perl::PerlSpec;
 pub use self::python::{PythonProtocol, PythonSpec, PythonTarget};
 pub use self::restart::{Restart, RestartMode};
 pub use self::ruby::RubySpec;
+pub use self::wasm::WasmSpec;
 use crate::address::ListenAddress;
 use crate::settings::LogSettings;
 
@@ -161,6 +164,8 @@ pub enum RuntimeSpec {
     Http(HttpSpec),
     /// `type: "ruby"`.
     Ruby(RubySpec),
+    /// `type: "wasm-wasi-component"`.
+    Wasm(WasmSpec),
     /// Nothing that can be started, and why: part of a stored document that is used as far as it goes.
     Unusable(String),
 }
@@ -184,7 +189,7 @@ impl RuntimeSpec {
     #[must_use]
     pub fn hands(&self) -> Hands {
         match self {
-            Self::Php(_) | Self::Perl(_) | Self::Ruby(_) | Self::Unusable(_) => Hands::ONE,
+            Self::Php(_) | Self::Perl(_) | Self::Ruby(_) | Self::Wasm(_) | Self::Unusable(_) => Hands::ONE,
             Self::Python(python) => Hands { n: python.threads, ahead: true },
             Self::Http(http) => Hands { n: http.concurrency, ahead: false },
         }
@@ -196,7 +201,7 @@ impl RuntimeSpec {
         match self {
             Self::Php(php) => php.targets.iter().map(|target| target.name.as_str()).collect(),
             Self::Python(python) => python.targets.iter().map(|target| target.name.as_str()).collect(),
-            Self::Perl(_) | Self::Ruby(_) | Self::Http(_) | Self::Unusable(_) => Vec::new(),
+            Self::Perl(_) | Self::Ruby(_) | Self::Wasm(_) | Self::Http(_) | Self::Unusable(_) => Vec::new(),
         }
     }
 
@@ -213,6 +218,9 @@ impl RuntimeSpec {
             Self::Perl(perl) => perl.script.parent().into_iter().collect(),
             Self::Http(http) => http.executable_path().into_iter().collect(),
             Self::Ruby(ruby) => ruby.script.parent().into_iter().chain(ruby.hooks.as_deref()).collect(),
+            Self::Wasm(wasm) => {
+                iter::once(&*wasm.component).chain(wasm.filesystem.iter().map(Path::new)).collect()
+            }
             Self::Unusable(_) => Vec::new(),
         }
     }

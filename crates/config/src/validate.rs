@@ -30,6 +30,7 @@ mod strings;
 mod targets;
 mod tls;
 mod upstreams;
+mod wasm;
 
 use std::path::PathBuf;
 

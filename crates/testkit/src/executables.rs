@@ -5,7 +5,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// The daemon, and the host of each language.
-const PACKAGES: [&str; 5] = ["corral", "corral-perl", "corral-php", "corral-python", "corral-ruby"];
+const PACKAGES: [&str; 6] =
+    ["corral", "corral-perl", "corral-php", "corral-python", "corral-ruby", "corral-wasm"];
 
 /// The executables under test.
 #[derive(Debug, Clone)]

@@ -25,6 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("corral-ruby", &["corral-channel", "corral-config", "corral-embed", "corral-worker"]),
     ("corral-php", &["corral-channel", "corral-config", "corral-embed", "corral-worker"]),
     ("corral-python", &["corral-channel", "corral-config", "corral-worker"]),
+    ("corral-wasm", &["corral-channel", "corral-config", "corral-sys", "corral-worker"]),
     (
         "corral-router",
         &["corral-channel", "corral-config", "corral-http", "corral-ipc", "corral-script", "corral-sys"],

@@ -14,6 +14,7 @@ use super::ruby::{self, RubyDraft};
 use super::scalars::count;
 use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{member_name, name, path};
+use super::wasm::{self, WasmDraft};
 use crate::json::{Bytes, Value};
 use crate::plan::{AppSpec, Isolation, Limits, Processes, Restart, RuntimeSpec};
 use crate::{Known, KnownModule};
@@ -80,6 +81,10 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
             schema::read_object(cx, members, &[COMMON, python::PYTHON], &mut draft);
             python::finish(cx, members, std::mem::take(&mut draft.python))
         }
+        "wasm-wasi-component" => {
+            schema::read_object(cx, members, &[COMMON, wasm::WASM], &mut draft);
+            wasm::finish(std::mem::take(&mut draft.wasm))
+        }
         "http" => {
             schema::read_object(cx, members, &[COMMON, http::EXTERNAL, http::HTTP], &mut draft);
             http::finish(cx, members, std::mem::take(&mut draft.http), &draft.isolation)
@@ -132,6 +137,7 @@ pub(super) struct AppDraft {
     pub(super) php: PhpDraft,
     pub(super) python: PythonDraft,
     pub(super) ruby: RubyDraft,
+    pub(super) wasm: WasmDraft,
 }
 
 const COMMON: &[Member<AppDraft>] = &[
@@ -210,6 +216,10 @@ fn read_variable(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<(S
 fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
     let text = app_type.to_string_lossy();
     let (language, version) = split_type(&text);
+    if language == "wasm" {
+        cx.problem(MODULES_OF_WASM);
+        return None;
+    }
     if NOT_YET.contains(&language) {
         cx.problem(format!(
             "The \"{language}\" application type is not supported by this version of Corral yet."
@@ -220,7 +230,9 @@ fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
         return Some(PathBuf::new());
     }
     let found = match &cx.known.modules {
-        None if matches!(language, "perl" | "php" | "python" | "ruby") => Some(PathBuf::new()),
+        None if matches!(language, "perl" | "php" | "python" | "ruby" | "wasm-wasi-component") => {
+            Some(PathBuf::new())
+        }
         None => None,
         Some(modules) => best_module(modules, language, version).map(|module| module.path.clone()),
     };
@@ -274,10 +286,14 @@ fn version_parts(version: &str) -> Vec<u64> {
 }
 
 /// Types of the contract that have no runtime yet.
-const NOT_YET: &[&str] = &["java", "wasm", "wasm-wasi-component"];
+const NOT_YET: &[&str] = &["java"];
 
 /// Types of programs that serve HTTP: the daemon runs them, and they have no version.
 const WITHOUT_MODULE: &[&str] = &["external", "go", "http"];
+
+/// What was there before components: an interface of NGINX Unit's own, which it has deprecated itself.
+const MODULES_OF_WASM: &str = "The \"wasm\" application type is not supported: it runs modules that were written for \
+    an interface of NGINX Unit alone. Build a component for wasi:http, and use the type \"wasm-wasi-component\".";
 
 #[cfg(test)]
 mod tests {

@@ -12,6 +12,7 @@ mod python;
 mod ruby;
 mod share;
 mod upstreams;
+mod wasm;
 
 use super::{Known, KnownModule, validate};
 use crate::address::ListenAddress;
@@ -32,6 +33,7 @@ fn known() -> Known {
         module("php", "8.2.30"),
         module("python", "3.11.2"),
         module("ruby", "3.1.2"),
+        module("wasm-wasi-component", "0.2"),
     ])
     .with_certificates(vec!["a".to_owned(), "b".to_owned()])
     .with_scripts(vec!["http".to_owned(), "other".to_owned()], |source| {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use corral_testkit::{Address, Authority, Daemon, Request, Site, daemon, site};
+use corral_testkit::{Address, Authority, Daemon, Request, Site, component, daemon, site};
 use serde_json::Value;
 
 use crate::index::{Names, Row};
@@ -49,6 +49,7 @@ impl World {
         let names = vec![
             ("{addr}", Address::fresh().to_string()),
             ("{root}", site.root()),
+            ("{component}", component("older").display().to_string()),
             ("{tmp}", format!("{}/tmp", site.root())),
             ("{user}", user),
             ("{group}", group),

@@ -1,0 +1,93 @@
+//! What a component can reach: files, the environment, the log, other servers.
+
+use corral_testkit::{Origin, site};
+use serde_json::json;
+
+use super::{probe, serve};
+
+/// Options: applications.{N}.access.filesystem
+#[test]
+fn folders_are_reached_where_they_are() {
+    let site =
+        site().file("data/a.txt", "from the file").file("other/b.txt", "secret").writable_folder("out");
+    let mut app = probe();
+    app["access"] = json!({ "filesystem": [site.path("data"), site.path("out")] });
+    let server = serve(&app);
+    let get = |target: String| server.get(&target).expect(200).text();
+    let root = site.root();
+    assert_eq!(get(format!("/read?path={root}/data/a.txt")), "from the file");
+    assert_eq!(get(format!("/write?path={root}/out/c.txt&text=hello")), "written");
+    assert_eq!(site.read("out/c.txt"), "hello");
+    for path in ["other/b.txt", "data/../other/b.txt", "data/nothing.txt"] {
+        let text = get(format!("/read?path={root}/{path}"));
+        assert!(text.starts_with("failed: "), "{path}: {text}");
+    }
+}
+
+#[test]
+fn without_folders_there_are_no_files() {
+    let site = site().file("a.txt", "secret");
+    let server = serve(&probe());
+    let text = server.get(&format!("/read?path={}/a.txt", site.root())).expect(200).text();
+    assert!(text.starts_with("failed: "), "{text}");
+}
+
+/// A link in a folder leads nowhere else.
+#[test]
+fn links_do_not_lead_out() {
+    let site = site().file("data/a.txt", "inside").file("secret.txt", "outside");
+    std::os::unix::fs::symlink("../secret.txt", site.path("data/link")).expect("a link");
+    std::os::unix::fs::symlink("a.txt", site.path("data/inner")).expect("a link");
+    let mut app = probe();
+    app["access"] = json!({ "filesystem": [site.path("data")] });
+    let server = serve(&app);
+    let get = |name: &str| server.get(&format!("/read?path={}/data/{name}", site.root())).expect(200).text();
+    assert_eq!(get("inner"), "inside");
+    assert!(get("link").starts_with("failed: "));
+}
+
+#[test]
+fn the_environment_is_the_application_s() {
+    let mut app = probe();
+    app["environment"] = json!({ "GREETING": "good day" });
+    let server = serve(&app);
+    server.get("/env?name=GREETING").expect(200).expect_body("good day");
+    server.get("/env?name=NOTHING_OF_THE_KIND").expect(200).expect_body("environment variable not found");
+}
+
+#[test]
+fn what_is_printed_is_in_the_log() {
+    let server = serve(&probe());
+    server.get("/print").expect(200).expect_body("printed, and read 0 bytes\n");
+    server.expect_log("a line on standard output");
+    server.expect_log("a line on standard error");
+}
+
+#[test]
+fn output_goes_where_it_is_sent() {
+    let site = site().writable_folder("log");
+    let mut app = probe();
+    app["stdout"] = json!(site.path("log/out"));
+    app["stderr"] = json!(site.path("log/err"));
+    let server = serve(&app);
+    server.get("/print").expect(200);
+    assert_eq!(site.read("log/out"), "a line on standard output\n");
+    assert_eq!(site.read("log/err"), "a line on standard error\n");
+}
+
+#[test]
+fn a_component_can_ask_other_servers() {
+    let origin = Origin::saying("hello from elsewhere");
+    let server = serve(&probe());
+    for _ in 0..3 {
+        let response = server.get(&format!("/fetch?authority={}&path=/a", origin.address())).expect(200);
+        response.expect_body("200 hello from elsewhere");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_an_error_for_the_component() {
+    let server = serve(&probe());
+    let text = server.get("/fetch?authority=127.0.0.1:1&path=/").expect(200).text();
+    assert!(text.starts_with("failed: ") && text.contains("ConnectionRefused"), "{text}");
+}

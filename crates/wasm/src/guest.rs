@@ -1,0 +1,145 @@
+//! What an instance can reach: its environment, its folders, the log, and as much memory as it may have.
+
+use std::fs;
+
+use corral_config::plan::{MemoryBounds, WasmSpec};
+use wasmtime::ResourceLimiter;
+use wasmtime::component::ResourceTable;
+use wasmtime::error::Context as _;
+use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+use crate::outgoing::Outgoing;
+
+/// What a worker has for all its instances, one after the other. None of it remembers anything of an instance.
+pub(crate) struct Surroundings {
+    wasi: WasiCtx,
+    outgoing: Outgoing,
+}
+
+impl Surroundings {
+    /// In a worker, and never before: a generator of random numbers that is there at a fork gives all workers the same.
+    ///
+    /// # Errors
+    /// When a folder cannot be opened.
+    pub(crate) fn new(wasm: &WasmSpec) -> wasmtime::Result<Self> {
+        let mut wasi = WasiCtxBuilder::new();
+        // A worker has nothing else to do meanwhile.
+        wasi.allow_blocking_current_thread(true).inherit_stdout().inherit_stderr();
+        for (name, value) in std::env::vars_os() {
+            if let (Some(name), Some(value)) = (name.to_str(), value.to_str()) {
+                wasi.env(name, value);
+            }
+        }
+        for folder in &wasm.filesystem {
+            wasi.preopened_dir(folder, folder, FsPerms::ReadWrite).with_context(|| named(folder))?;
+        }
+        Ok(Self { wasi: wasi.build(), outgoing: Outgoing::default() })
+    }
+}
+
+/// Whether all folders can be opened.
+///
+/// # Errors
+/// When one cannot.
+pub(crate) fn check_folders(wasm: &WasmSpec) -> wasmtime::Result<()> {
+    wasm.filesystem
+        .iter()
+        .try_for_each(|folder| fs::read_dir(folder).map(drop).with_context(|| named(folder)))
+}
+
+fn named(folder: &str) -> String {
+    format!("open the folder \"{folder}\" of \"access.filesystem\"")
+}
+
+/// What one instance has.
+pub(crate) struct Guest {
+    surroundings: Surroundings,
+    http: WasiHttpCtx,
+    table: ResourceTable,
+    pub(crate) memory: Memory,
+}
+
+impl Guest {
+    pub(crate) fn new(surroundings: Surroundings, memory: Memory) -> Self {
+        Self { surroundings, http: WasiHttpCtx::new(), table: ResourceTable::new(), memory }
+    }
+
+    /// For the next one. What the instance has left open is closed.
+    pub(crate) fn into_surroundings(self) -> Surroundings {
+        self.surroundings
+    }
+}
+
+impl WasiView for Guest {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.surroundings.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for Guest {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        let Self { surroundings, http, table, .. } = self;
+        WasiHttpCtxView { ctx: http, table, hooks: &mut surroundings.outgoing }
+    }
+}
+
+/// The memory of one instance, all that its modules have together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Memory {
+    used: usize,
+    max: usize,
+    /// It has asked for more than it may have.
+    pub(crate) was_refused: bool,
+}
+
+/// What a worker needs for itself.
+const OWN: usize = 8 << 20;
+
+impl Memory {
+    /// That of an instance in a worker with these bounds. What it is refused it can do without, or end in order; the
+    /// worker would be killed.
+    pub(crate) fn new(bounds: MemoryBounds) -> Self {
+        let hard = bounds.hard.map_or(usize::MAX, |hard| usize::try_from(hard.get()).unwrap_or(usize::MAX));
+        Self { used: 0, max: hard.saturating_sub(OWN).max(hard / 2), was_refused: false }
+    }
+}
+
+impl ResourceLimiter for Memory {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let used = self.used.saturating_add(desired.saturating_sub(current));
+        if used > self.max {
+            self.was_refused = true;
+            return Ok(false);
+        }
+        self.used = used;
+        Ok(true)
+    }
+
+    fn table_growing(&mut self, _: usize, _: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU64;
+
+    use super::*;
+
+    #[test]
+    fn an_instance_is_refused_what_the_worker_would_be_killed_for() {
+        let mut memory = Memory::new(MemoryBounds { soft: None, hard: NonZeroU64::new(20 << 20) });
+        assert!(memory.memory_growing(0, 10 << 20, None).unwrap());
+        assert!(memory.memory_growing(10 << 20, 12 << 20, None).unwrap());
+        assert!(!memory.was_refused);
+        assert!(!memory.memory_growing(0, 1 << 20, None).unwrap());
+        assert!(memory.was_refused);
+    }
+
+    #[test]
+    fn without_a_bound_there_is_none() {
+        let mut memory = Memory::new(MemoryBounds::default());
+        assert!(memory.memory_growing(0, 1 << 40, None).unwrap());
+    }
+}

@@ -6,6 +6,7 @@ mod go;
 mod isolation;
 mod life;
 mod manual;
+mod next;
 mod node;
 mod packages;
 mod port;

@@ -29,7 +29,8 @@ pub(crate) fn packages() -> PathBuf {
     folder
 }
 
-fn npm(folder: &Path, more: &[&str]) {
+/// `npm install` in this folder.
+pub(crate) fn npm(folder: &Path, more: &[&str]) {
     let mut npm = Command::new("npm");
     npm.args([
         "install",

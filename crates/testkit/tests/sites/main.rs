@@ -1,7 +1,10 @@
 //! Real sites, whole: the example of this repository, and frameworks from Debian's packages.
 
+mod django;
+mod flask;
 mod frameworks;
 mod python;
+mod rails;
 mod welcome;
 mod wordpress;
 

@@ -1,0 +1,71 @@
+//! Ruby on Rails from Debian's packages: forms, sessions, a database.
+
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use corral_testkit::{Browser, Daemon, Site, daemon, site};
+use serde_json::json;
+
+use super::fixture;
+
+/// A new site with a database.
+fn guestbook(preload: bool) -> (Site, Daemon) {
+    let folders = ["data", "tmp", "log"];
+    let site =
+        folders.iter().fold(site().copy_of(&fixture("rails")), |site, folder| site.writable_folder(folder));
+    run(&site, "bundle", &["lock", "--local"]);
+    run(&site, "ruby", &["-r", "./config/environment", "-e", "load 'db/schema.rb'"]);
+    // Its user is not the one who has made it.
+    set_permissions(site.path("data/production.sqlite3"), Permissions::from_mode(0o666)).expect("it is ours");
+    let server = daemon()
+        .config(json!({ "applications": { "guestbook": {
+            "type": "ruby", "script": site.path("config.ru"), "working_directory": site.root(),
+            "processes": 2, "preload": preload, "environment": { "RAILS_ENV": "production" }
+        } } }))
+        .start();
+    (site, server)
+}
+
+/// Debian's Ruby, whatever others there are.
+#[track_caller]
+fn run(site: &Site, program: &str, arguments: &[&str]) {
+    let mut command = Command::new(Path::new("/usr/bin").join(program));
+    command.args(arguments).env("RAILS_ENV", "production").current_dir(site.path(""));
+    let output = command.output().expect("it is installed: scripts/setup test");
+    assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
+}
+
+fn signed_by_visitors(preload: bool) {
+    let (_site, server) = guestbook(preload);
+    let mut visitor = Browser::new(server.address().socket());
+    let page = visitor.open("/").expect(200).expect_text("0 so far");
+    let token = page.between("name=\"authenticity_token\" value=\"", "\"");
+    let entry = [("authenticity_token", &*token), ("entry[author]", "Ann <b>"), ("entry[text]", "Hello & ü")];
+    let page = visitor.submit("/entries", &entry).expect(200).expect_text("1 so far");
+    page.expect_text("Thank you, Ann &lt;b&gt;").expect_text("Ann &lt;b&gt; wrote Hello &amp; ü");
+    let empty = [("authenticity_token", &*token), ("entry[author]", "Ann"), ("entry[text]", "")];
+    visitor.submit("/entries", &empty).expect(422).expect_text("Text can&#39;t be blank");
+    Browser::new(server.address().socket()).submit("/entries", &entry).expect(422);
+    let found = visitor.open("/entries/1").expect(200).json();
+    assert_eq!(found, json!({ "author": "Ann <b>", "text": "Hello & ü" }));
+    for n in 1..=4 {
+        visitor.open("/visits").expect(200).expect_body(n.to_string());
+    }
+    visitor.open("/entries/2").expect(404).expect_text("Not here");
+    visitor.open("/fail").expect(500).expect_text("Our fault");
+    server.expect_log("an error of the page");
+    visitor.open("/").expect(200).expect_text("1 so far");
+}
+
+#[test]
+fn rails_is_signed_by_visitors() {
+    signed_by_visitors(false);
+}
+
+/// Workers that are forked from a Rails that has been loaded have connections of their own.
+#[test]
+fn rails_can_be_loaded_once_for_all_workers() {
+    signed_by_visitors(true);
+}

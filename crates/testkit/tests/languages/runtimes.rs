@@ -9,9 +9,6 @@ use serde_json::json;
 
 use crate::runtime::{AtOnce, Runtime};
 
-const FORWARDED_ADDRESS: (&str, &str) =
-    ("forwarded_address", "a program gets all that was said in X-Forwarded-For, and the peer behind it");
-
 pub(crate) fn php() -> Runtime {
     Runtime {
         file: "index.php",
@@ -80,9 +77,24 @@ pub(crate) fn node() -> Runtime {
         websockets: true,
         exceptions: &[
             ("made_up_methods", "its parser knows a list of methods"),
-            FORWARDED_ADDRESS,
             ("decoded_path", "it gets the target as sent"),
         ],
+    }
+}
+
+/// The same with the package that takes the place of NGINX Unit's.
+pub(crate) fn node_unit() -> Runtime {
+    Runtime {
+        app: |site| {
+            let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/node");
+            for name in ["package.json", "http.js", "server.js", "client.js"] {
+                let content = fs::read(package.join(name)).expect("it is there");
+                site.write(&format!("node_modules/unit-http/{name}"), content);
+            }
+            let arguments = json!(["node", site.path("server.js"), "unit-http"]);
+            json!({ "type": "external", "executable": "/usr/bin/env", "arguments": arguments })
+        },
+        ..node()
     }
 }
 
@@ -100,7 +112,7 @@ pub(crate) fn go() -> Runtime {
         // It closes the connection of a request that panicked.
         failure: 503,
         websockets: false,
-        exceptions: &[FORWARDED_ADDRESS],
+        exceptions: &[],
     }
 }
 

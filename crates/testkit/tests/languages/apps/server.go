@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -44,10 +45,13 @@ func separator(name string) string {
 	return ", "
 }
 
+// What Corral says of the client.
+func told(r *http.Request, pattern string) string {
+	return regexp.MustCompile(pattern).FindStringSubmatch(r.Header.Get("Corral-Client"))[1]
+}
+
 func request(w http.ResponseWriter, r *http.Request, _ string) {
 	headers := map[string]string{"host": r.Host}
-	// Behind what others have claimed.
-	claims := strings.Split(r.Header.Get("X-Forwarded-For"), ", ")
 	for name, values := range r.Header {
 		headers[strings.ToLower(name)] = strings.Join(values, separator(name))
 	}
@@ -56,8 +60,8 @@ func request(w http.ResponseWriter, r *http.Request, _ string) {
 		"target":  r.RequestURI,
 		"path":    r.URL.Path,
 		"query":   r.URL.RawQuery,
-		"scheme":  r.Header.Get("X-Forwarded-Proto"),
-		"client":  claims[len(claims)-1],
+		"scheme":  told(r, `proto=(\w+)`),
+		"client":  told(r, `for="([^"]+)"`),
 		"headers": headers,
 	})
 }

@@ -1,8 +1,9 @@
-// The suite's application in Node.js, on a socket that is handed over: README.md says what is at which path.
+// The suite's application in Node.js, on a socket that is handed over, by the module that the argument names:
+// README.md says what is at which path.
 'use strict'
 const crypto = require('crypto')
 const fs = require('fs')
-const http = require('http')
+const http = require(process.argv[2] ?? 'http')
 const { echo } = require('./websocket.js')
 
 const BLOCK = Buffer.concat(Array(100).fill(Buffer.from([...Array(251).keys()])))
@@ -12,6 +13,9 @@ const cut = target => {
   const at = target.indexOf('?')
   return at < 0 ? [target, ''] : [target.slice(0, at), target.slice(at + 1)]
 }
+
+// What Corral says of the client, unless the module has taken it.
+const corral = (request, pattern) => pattern.exec(request.headers['corral-client'] ?? '')?.[1]
 
 const waitFor = (condition, then) => condition() ? then() : setTimeout(waitFor, 5, condition, then)
 
@@ -35,9 +39,8 @@ const pages = {
     target: request.url,
     path: null,
     query: cut(request.url)[1],
-    scheme: request.headers['x-forwarded-proto'],
-    // Behind what others have claimed.
-    client: request.headers['x-forwarded-for'].split(', ').pop(),
+    scheme: corral(request, /proto=(\w+)/) ?? (request.socket.encrypted ? 'https' : 'http'),
+    client: corral(request, /for="([^"]+)"/) ?? request.socket.remoteAddress,
     headers: request.headers
   })),
   '/echo': (request, response) => bodyOf(request, body => response.end(body)),

@@ -208,7 +208,7 @@ impl<P: Port> Pool<P> {
         self.now = now;
         self.run_time.note(run_time);
         self.crash_loop.end();
-        let entry = self.find(worker).ok_or(NotHeld)?;
+        let Some(entry) = self.find(worker) else { return Ok(Ended::AFTER_THE_WORKER) };
         let position = entry.position(lane, id).ok_or(NotHeld)?;
         let held = entry.release(position);
         entry.slow = false;
@@ -385,6 +385,11 @@ pub(crate) struct Ended {
     pub(crate) payload: Vec<u8>,
     /// It took long, and nobody has said so yet.
     pub(crate) slow: Option<Finding>,
+}
+
+impl Ended {
+    /// The end of its worker was heard of before that of its last requests, which nobody holds any more.
+    const AFTER_THE_WORKER: Self = Self { payload: Vec::new(), slow: None };
 }
 
 #[cfg(test)]

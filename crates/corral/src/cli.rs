@@ -129,7 +129,7 @@ pub(crate) enum Role {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
-    /// Folder of the site
+    /// Folder of the site, or a component of WebAssembly
     #[arg(default_value = ".", conflicts_with = "config")]
     pub(crate) path: PathBuf,
     /// Serve what this JSON, YAML or folder of such files says; several are merged

@@ -96,7 +96,8 @@ fn find_module(language: &str, owner: &Owner) -> anyhow::Result<Vec<Module>> {
     match found.problems.first() {
         Some(problem) => bail!("this site needs {name}, but the {name} module does not work: {problem}"),
         None => bail!(
-            "this site needs {name}, but there is no corral-{language} in {}; install it, or build it with `make build`",
+            "this site needs {name}, but there is no corral-{} in {}; install it, or build it with `make build`",
+            language.split('-').next().unwrap_or(language),
             folder.display()
         ),
     }
@@ -107,6 +108,7 @@ fn name_of(language: &str) -> &str {
     match language {
         "php" => "PHP",
         "python" => "Python",
+        "wasm-wasi-component" => "WebAssembly",
         other => other,
     }
 }

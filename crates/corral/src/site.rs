@@ -1,5 +1,6 @@
 //! Looks at a folder and says what kind of site it is. Reads names, and composer.json, package.json and .htaccess.
 
+mod component;
 pub(crate) mod document;
 mod python;
 
@@ -37,6 +38,8 @@ pub(crate) enum Kind {
     },
     /// An application in Python answers every request.
     Python(Python),
+    /// A component of WebAssembly answers every request.
+    Component(PathBuf),
     /// No scripts at all.
     Static,
 }
@@ -57,7 +60,7 @@ pub(crate) enum Scripts {
 pub(crate) enum SiteError {
     #[error("\"{}\" does not exist; name the folder of a site", .0.display())]
     Missing(PathBuf),
-    #[error("\"{}\" is not a folder; name the folder that the file is in", .0.display())]
+    #[error("\"{}\" is neither a folder nor a component of WebAssembly; name the folder that the file is in", .0.display())]
     NotFolder(PathBuf),
     #[error("\"{}\" is empty; put a site into it", .0.display())]
     Empty(PathBuf),
@@ -74,6 +77,10 @@ pub(crate) fn inspect(path: &Path) -> Result<Site, SiteError> {
         }
         found => found.map_err(unreadable)?,
     };
+    if component::is_component(&path) {
+        let root = path.parent().unwrap_or(Path::new("/")).to_owned();
+        return Ok(Site { root, kind: Kind::Component(path) });
+    }
     if !path.is_dir() {
         return Err(SiteError::NotFolder(path));
     }
@@ -83,10 +90,16 @@ pub(crate) fn inspect(path: &Path) -> Result<Site, SiteError> {
     let public = PUBLIC_FOLDERS.iter().map(|name| path.join(name)).find(|folder| has(folder, "index.php"));
     let root = public.unwrap_or_else(|| path.clone());
     let kind = match kind(&path, &root) {
-        Kind::Static => python::find(&path).map_or(Kind::Static, Kind::Python),
+        Kind::Static => without_scripts(&path),
         scripts => scripts,
     };
     Ok(Site { root, kind })
+}
+
+/// What a folder is that has neither PHP nor a program in it.
+fn without_scripts(project: &Path) -> Kind {
+    let python = python::find(project).map(Kind::Python);
+    python.or_else(|| component::find(project).map(Kind::Component)).unwrap_or(Kind::Static)
 }
 
 /// Where frameworks keep what browsers may reach.
@@ -230,6 +243,7 @@ impl Site {
         match self.kind {
             Kind::FrontController { .. } | Kind::Scripts => Some("php"),
             Kind::Python(_) => Some("python"),
+            Kind::Component(_) => Some("wasm-wasi-component"),
             Kind::Program { .. } | Kind::Static => None,
         }
     }
@@ -249,6 +263,7 @@ impl fmt::Display for Site {
                 let software = python.software.unwrap_or("Python application");
                 write!(f, "{software} in {root}, {}:{}", python.module, python.callable)
             }
+            Kind::Component(file) => write!(f, "component {}", file.display()),
             Kind::Static => write!(f, "static files in {root}"),
         }
     }

@@ -1,6 +1,6 @@
 //! The command line: `corral run` and its friends, and how they fail.
 
-use corral_testkit::{Address, Client, Run, Site, daemon, php_app, site};
+use corral_testkit::{Address, Client, Run, Site, component, daemon, php_app, site};
 use serde_json::json;
 
 /// Starts `corral run` on a site and waits until it serves.
@@ -100,6 +100,16 @@ fn a_program_with_a_start_script_is_served() {
         path.starts_with(&format!("{}/node_modules/.bin:", site.path("").canonicalize().unwrap().display())),
         "{path}"
     );
+    assert!(run.interrupt().status.success());
+}
+
+#[test]
+fn a_component_is_served() {
+    let content = std::fs::read(component("older")).expect("the component");
+    let site = site().file("app.wasm", content);
+    let (mut run, mut client) = serve(&site, &["--workers", "2"]);
+    run.expect_output("app.wasm; WebAssembly 0.2, 2 workers");
+    client.get("/").expect(200).expect_body("Hello from WASI 0.2.0\n");
     assert!(run.interrupt().status.success());
 }
 

@@ -38,7 +38,9 @@ fn routes(site: &Site) -> Value {
     let mut steps = vec![json!({ "match": { "uri": HIDDEN }, "action": { "return": 404 } })];
     match &site.kind {
         // It knows best what is secret.
-        Kind::Program { .. } => steps = vec![json!({ "action": { "pass": "applications/site" } })],
+        Kind::Program { .. } | Kind::Component(_) => {
+            steps = vec![json!({ "action": { "pass": "applications/site" } })];
+        }
         Kind::Python(python) => {
             let application = json!({ "pass": "applications/site" });
             if python.has_static {
@@ -108,6 +110,9 @@ fn application(site: &Site, choices: &Choices<'_>) -> Option<Value> {
         Kind::Static => return None,
         Kind::Program { start } => program(site, start, choices),
         Kind::Python(python) => python_application(site, python, choices),
+        Kind::Component(file) => {
+            json!({ "type": "wasm-wasi-component", "component": file, "processes": processes(choices) })
+        }
         Kind::FrontController { .. } | Kind::Scripts => php(site, choices),
     };
     if let Some((user, group)) = choices.owner {
@@ -117,8 +122,11 @@ fn application(site: &Site, choices: &Choices<'_>) -> Option<Value> {
     Some(application)
 }
 
+fn processes(choices: &Choices<'_>) -> Value {
+    choices.n_workers.map_or_else(|| json!("auto"), |n_workers| json!(n_workers))
+}
+
 fn python_application(site: &Site, python: &Python, choices: &Choices<'_>) -> Value {
-    let processes = choices.n_workers.map_or_else(|| json!("auto"), |n_workers| json!(n_workers));
     let mut application = json!({
         "type": "python",
         "path": site.root,
@@ -126,7 +134,7 @@ fn python_application(site: &Site, python: &Python, choices: &Choices<'_>) -> Va
         "module": python.module,
         "callable": python.callable,
         "factory": python.factory,
-        "processes": processes,
+        "processes": processes(choices),
     });
     if let Some(home) = &python.home {
         application["home"] = json!(home);
@@ -140,8 +148,7 @@ fn php(site: &Site, choices: &Choices<'_>) -> Value {
     if matches!(site.kind, Kind::FrontController { .. }) {
         targets.insert("front".to_owned(), json!({ "root": site.root, "script": "index.php" }));
     }
-    let processes = choices.n_workers.map_or_else(|| json!("auto"), |n_workers| json!(n_workers));
-    let mut application = json!({ "type": "php", "processes": processes, "targets": targets });
+    let mut application = json!({ "type": "php", "processes": processes(choices), "targets": targets });
     if !choices.php_ini.is_empty() {
         let settings: Map<_, _> =
             choices.php_ini.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();

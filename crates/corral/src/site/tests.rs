@@ -101,6 +101,18 @@ fn python_is_run_where_there_is_no_php() {
 }
 
 #[test]
+fn a_component_is_run_where_there_is_nothing_else() {
+    let component = "app.wasm=\0asm\x0d\0\x01\0";
+    let (folder, site) = look(&[component, "index.html"]);
+    let file = folder.path().canonicalize().unwrap().join("app.wasm");
+    assert_eq!((&site.kind, site.language()), (&Kind::Component(file.clone()), Some("wasm-wasi-component")));
+    assert_eq!(inspect(&file).unwrap(), site);
+    assert_eq!(look(&[component, "index.php"]).1.language(), Some("php"));
+    assert_eq!(look(&[component, "app.py=app = 1"]).1.language(), Some("python"));
+    check_kind(&["game.wasm=\0asm\x01\0\0\0", "index.html"], &Kind::Static);
+}
+
+#[test]
 fn without_scripts_it_is_static() {
     check_kind(&["index.html", "a/b.css"], &Kind::Static);
     check_kind(&["index.html", "node_modules/x/y.php", ".cache/z.php"], &Kind::Static);
@@ -133,5 +145,5 @@ fn what_is_no_folder_is_refused() {
     assert!(error("").ends_with("is empty; put a site into it"));
     assert!(error("missing").ends_with("does not exist; name the folder of a site"));
     fs::write(folder.path().join("index.php"), "").unwrap();
-    assert!(error("index.php").ends_with("is not a folder; name the folder that the file is in"));
+    assert!(error("index.php").ends_with("name the folder that the file is in"));
 }

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use corral_testkit::component;
 use serde_json::json;
 
 use crate::runtime::{AtOnce, Runtime};
@@ -62,6 +63,33 @@ pub(crate) fn perl() -> Runtime {
         failure: 500,
         websockets: false,
         exceptions: &[],
+    }
+}
+
+/// A component, which is built with those of its own tests.
+pub(crate) fn wasm() -> Runtime {
+    const NO_PROCESS: &str = "a component does not know its process";
+    const NO_ADDRESS: &str = "wasi:http has no addresses";
+    Runtime {
+        file: "component.rs",
+        beside: &[],
+        app: |site| {
+            let access = json!({ "filesystem": [site.root()] });
+            json!({ "type": "wasm-wasi-component", "component": component("suite"), "access": access })
+        },
+        at_once: AtOnce::One,
+        failure: 500,
+        websockets: false,
+        exceptions: &[
+            ("decoded_path", "it gets the target as sent"),
+            ("addresses", NO_ADDRESS),
+            ("forwarded_address", NO_ADDRESS),
+            ("killed", NO_PROCESS),
+            ("working_directory", "WASI has folders by name, and none to be in"),
+            ("user", "WASI has no users"),
+            ("several", NO_PROCESS),
+            ("restart_under_load", NO_PROCESS),
+        ],
     }
 }
 

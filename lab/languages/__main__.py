@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .. import bench, servers
 from ..__main__ import commit, keep
-from . import contests, measuring, programs, report
+from . import contests, measuring, programs, report, wasm
 from .own import Setup
 
 APPS = Path(__file__).resolve().parent / "apps"
@@ -68,6 +68,8 @@ def measure_all(
     for program in programs.PROGRAMS:
         if any(getattr(kind, "program", None) is program for contest in chosen for kind in contest.servers):
             program.build(apps)
+    if any(wasm.CorralWasm in contest.servers for contest in chosen) and not wasm.missing_target():
+        wasm.build(apps)
     for contest in chosen:
         run["contests"][contest.name] = measuring.run_contest(contest, plan, setup, folder)
     return run

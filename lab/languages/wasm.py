@@ -1,16 +1,31 @@
-"""WebAssembly: a component of wasi:http, which LAB_COMPONENT names, in Corral and in `wasmtime serve`."""
+"""WebAssembly: a component of wasi:http, in Corral and in `wasmtime serve`."""
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 from .own import Corral
 from .peers import Peer
 
-COMPONENT = Path(os.environ.get("LAB_COMPONENT", "/nonexistent"))
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "crates/testkit/tests/fixtures/wasm/Cargo.toml"
+# The same folder as that of the tests' components.
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "components"
+BUILT = TARGET / "wasm32-wasip2/release/contest.wasm"
 
 
-def _missing() -> str | None:
-    return None if COMPONENT.exists() else "LAB_COMPONENT=/path/to/component.wasm"
+def build(apps: Path) -> None:
+    """Compiles the component into the folder of the applications, which everybody may read."""
+    command = ["cargo", "build", "--quiet", "--locked", "--release", "--package", "contest", "--manifest-path", SOURCE]
+    subprocess.run([*command, "--target", "wasm32-wasip2", "--target-dir", TARGET], check=True)
+    shutil.copyfile(BUILT, apps / "contest.wasm")
+
+
+def missing_target() -> str | None:
+    found = shutil.which("rustc") and subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True)
+    target = Path(found.stdout.strip() if found else "/") / "lib/rustlib/wasm32-wasip2"
+    return None if target.exists() else "rustc's target wasm32-wasip2 (scripts/setup bench)"
 
 
 class CorralWasm(Corral):
@@ -18,10 +33,10 @@ class CorralWasm(Corral):
 
     @classmethod
     def missing(cls) -> str | None:
-        return super().missing() or _missing()
+        return super().missing() or missing_target()
 
     def app(self) -> dict:
-        return {"type": "wasm-wasi-component", "component": str(COMPONENT)}
+        return {"type": "wasm-wasi-component", "component": str(self.setup.apps / "contest.wasm")}
 
 
 class WasmtimeServe(Peer):
@@ -30,7 +45,7 @@ class WasmtimeServe(Peer):
 
     @classmethod
     def missing(cls) -> str | None:
-        return super().missing() or _missing()
+        return super().missing() or missing_target()
 
     def argv(self) -> list[object]:
-        return ["serve", "--addr", self.address, "-Scli", COMPONENT]
+        return ["serve", "--addr", self.address, "-Scli", self.setup.apps / "contest.wasm"]

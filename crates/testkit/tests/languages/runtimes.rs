@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use corral_testkit::component;
+use corral_testkit::{component, site};
 use serde_json::json;
 
 use crate::runtime::{AtOnce, Runtime};
@@ -68,7 +68,6 @@ pub(crate) fn perl() -> Runtime {
 
 /// A component, which is built with those of its own tests.
 pub(crate) fn wasm() -> Runtime {
-    const NO_PROCESS: &str = "a component does not know its process";
     const NO_ADDRESS: &str = "wasi:http has no addresses";
     Runtime {
         file: "component.rs",
@@ -84,11 +83,9 @@ pub(crate) fn wasm() -> Runtime {
             ("decoded_path", "it gets the target as sent"),
             ("addresses", NO_ADDRESS),
             ("forwarded_address", NO_ADDRESS),
-            ("killed", NO_PROCESS),
+            ("killed", "a component cannot kill its process"),
             ("working_directory", "WASI has folders by name, and none to be in"),
             ("user", "WASI has no users"),
-            ("several", NO_PROCESS),
-            ("restart_under_load", NO_PROCESS),
         ],
     }
 }
@@ -133,7 +130,7 @@ pub(crate) fn go() -> Runtime {
         beside: &[],
         app: |site| {
             let path = site.path("server");
-            fs::copy(compiled_go("server.go"), &path).expect("copy the executable");
+            fs::copy(compiled_go("serve_http.go"), &path).expect("copy the executable");
             json!({ "type": "http", "executable": path })
         },
         at_once: AtOnce::Several(json!({})),
@@ -144,21 +141,43 @@ pub(crate) fn go() -> Runtime {
     }
 }
 
-/// A program of `apps/`, compiled once in this target folder for what its source says. Tests run at the same time:
-/// each sees all of the executable or none.
-fn compiled_go(name: &str) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/languages/apps").join(name);
+/// The same with the module that takes the place of NGINX Unit's.
+pub(crate) fn go_unit() -> Runtime {
+    Runtime {
+        app: |site| {
+            let path = site.path("server");
+            fs::copy(compiled_go("serve_unit.go"), &path).expect("copy the executable");
+            json!({ "type": "external", "executable": path })
+        },
+        ..go()
+    }
+}
+
+/// The application in Go with this file, compiled once in this target folder for what both say. Tests run at the same
+/// time: each sees all of the executable or none.
+fn compiled_go(main: &str) -> PathBuf {
+    let apps = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/languages/apps");
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/go");
+    let sources = ["unit.go", "client.go", "response.go"].map(|name| sdk.join(name));
     let mut hasher = DefaultHasher::new();
-    fs::read(&source).expect("it is there").hash(&mut hasher);
+    for source in [apps.join("server.go"), apps.join(main)].iter().chain(&sources) {
+        fs::read(source).expect("it is there").hash(&mut hasher);
+    }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let path = folder.join(format!("suite-{:x}", hasher.finish()));
     if !path.exists() {
-        let own = folder.join(format!("suite-{}", std::process::id()));
+        let own = site()
+            .file("go.mod", format!("{GO_MODULE}replace unit.nginx.org/go => {}\n", sdk.display()))
+            .file("server.go", fs::read(apps.join("server.go")).expect("it is there"))
+            .file("main.go", fs::read(apps.join(main)).expect("it is there"));
+        let built = folder.join(format!("suite-{}", std::process::id()));
         let mut go = Command::new("go");
-        go.args(["build", "-o"]).args([&own, &source]).env("CGO_ENABLED", "0");
-        let status = go.status().expect("go is installed: scripts/setup test");
+        go.args(["build", "-mod=mod", "-o"]).arg(&built).arg(".").env("CGO_ENABLED", "0");
+        let status = go.current_dir(own.path("")).status().expect("go is installed: scripts/setup test");
         assert!(status.success(), "go build: {status}");
-        fs::rename(own, &path).expect("give it its name");
+        fs::rename(built, &path).expect("give it its name");
     }
     path
 }
+
+const GO_MODULE: &str = "module suite\n\ngo 1.21\n\nrequire unit.nginx.org/go v0.0.0\n\n";

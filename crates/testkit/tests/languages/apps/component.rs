@@ -56,7 +56,7 @@ impl wasip2::exports::http::incoming_handler::Guest for Suite {
 }
 
 /// A component does not learn in which process it runs.
-const PROCESS: &str = "0";
+const PROCESS: &str = "unknown";
 
 fn block() -> Vec<u8> {
     (0..=250).collect::<Vec<u8>>().repeat(100)

@@ -1,16 +1,13 @@
-// The suite's application in Go, on a socket that is handed over: README.md says what is at which path.
+// The suite's application in Go: README.md says what is at which path, and another file how it serves.
 package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"regexp"
 	"strconv"
 	"strings"
@@ -45,9 +42,16 @@ func separator(name string) string {
 	return ", "
 }
 
-// What Corral says of the client.
-func told(r *http.Request, pattern string) string {
-	return regexp.MustCompile(pattern).FindStringSubmatch(r.Header.Get("Corral-Client"))[1]
+// What Corral says of the client, unless the module has told net/http.
+func client(r *http.Request) (address, scheme string) {
+	said := regexp.MustCompile(`for="([^"]+)".*proto=(\w+)`).FindStringSubmatch(r.Header.Get("Corral-Client"))
+	if said != nil {
+		return said[1], said[2]
+	}
+	if r.TLS != nil {
+		return r.RemoteAddr, "https"
+	}
+	return r.RemoteAddr, "http"
 }
 
 func request(w http.ResponseWriter, r *http.Request, _ string) {
@@ -55,13 +59,14 @@ func request(w http.ResponseWriter, r *http.Request, _ string) {
 	for name, values := range r.Header {
 		headers[strings.ToLower(name)] = strings.Join(values, separator(name))
 	}
+	address, scheme := client(r)
 	json.NewEncoder(w).Encode(map[string]any{
 		"method":  r.Method,
 		"target":  r.RequestURI,
 		"path":    r.URL.Path,
 		"query":   r.URL.RawQuery,
-		"scheme":  told(r, `proto=(\w+)`),
-		"client":  told(r, `for="([^"]+)"`),
+		"scheme":  scheme,
+		"client":  address,
 		"headers": headers,
 	})
 }
@@ -77,7 +82,7 @@ func length(w http.ResponseWriter, r *http.Request, _ string) {
 }
 
 func large(w http.ResponseWriter, _ *http.Request, n string) {
-	for range number(n) {
+	for i := 0; i < number(n); i++ {
 		w.Write(block)
 	}
 }
@@ -174,17 +179,4 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	} else {
 		http.NotFound(w, r)
 	}
-}
-
-func main() {
-	listener, err := net.FileListener(os.NewFile(3, "http"))
-	if err != nil {
-		panic(err)
-	}
-	server := &http.Server{Handler: http.HandlerFunc(serve)}
-	asked, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	go server.Serve(listener)
-	<-asked.Done()
-	server.Shutdown(context.Background())
 }

@@ -83,6 +83,15 @@ fn each_request_has_an_instance_of_its_own() {
     }
 }
 
+/// Workers clear and use the same memory again.
+#[test]
+fn memory_is_empty_for_each_request() {
+    let server = serve(&probe());
+    for mib in [1, 1, 100, 100, 1, 20, 100] {
+        server.get(&format!("/dirty?mib={mib}")).expect(200).expect_body("0 bytes of somebody else");
+    }
+}
+
 /// Workers are forked: they must not have the same generator.
 #[test]
 fn random_numbers_are_random_in_all_workers() {

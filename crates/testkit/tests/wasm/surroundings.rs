@@ -1,6 +1,6 @@
 //! What a component can reach: files, the environment, the log, other servers.
 
-use corral_testkit::{Origin, site};
+use corral_testkit::{Origin, daemon, site};
 use serde_json::json;
 
 use super::{probe, serve};
@@ -44,6 +44,35 @@ fn links_do_not_lead_out() {
     let get = |name: &str| server.get(&format!("/read?path={}/data/{name}", site.root())).expect(200).text();
     assert_eq!(get("inner"), "inside");
     assert!(get("link").starts_with("failed: "));
+}
+
+/// The bounds of the process are there besides.
+#[test]
+fn a_confined_process_runs_components() {
+    let site = site().file("in/a.txt", "from the file").writable_folder("out");
+    let mut app = probe();
+    app["access"] = json!({ "filesystem": [site.path("in"), site.path("out")] });
+    app["isolation"] = json!({
+        "seccomp": "default",
+        "filesystem": { "read": [site.path("in")], "write": [site.path("out")] }
+    });
+    let server = daemon().start_unconfigured();
+    let config = server.with_listener(json!({ "applications": { "app": app } }));
+    let reply = server.control().put("/config", &config);
+    if reply.0.text().contains("this kernel has no Landlock") {
+        eprintln!("skipped: this kernel has no Landlock");
+        return;
+    }
+    reply.expect_done();
+    let get = |target: String| server.get(&target).expect(200).text();
+    let root = site.root();
+    assert_eq!(get(format!("/read?path={root}/in/a.txt")), "from the file");
+    assert_eq!(get(format!("/write?path={root}/out/c.txt&text=hello")), "written");
+    assert!(get(format!("/write?path={root}/in/c.txt&text=hello")).starts_with("failed: "));
+    server.get("/grow?mib=50").expect(200);
+    assert_eq!(get("/dirty?mib=50".to_owned()), "0 bytes of somebody else");
+    server.get("/trap").expect(500);
+    server.get("/hello").expect(200);
 }
 
 #[test]

@@ -19,6 +19,9 @@ export CORRAL_PERL := $(or $(PERL),$(CORRAL_PERL))
 RUBY := $(shell scripts/find-ruby)
 export CORRAL_RUBY := $(or $(RUBY),$(CORRAL_RUBY))
 
+# What web applications in Java run on.
+MAVEN := $(and $(shell command -v javac),$(shell command -v mvn))
+
 # The host of a language is built where that language can be built against; everything else needs none of them.
 packages = -p corral -p corral-wasm $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python) $(if $(RUBY),-p corral-ruby)
 
@@ -30,9 +33,10 @@ help: ## List these commands
 setup: ## Install what the build needs (Debian 12; root or sudo)
 	scripts/setup
 
-build: ## Build the release executables in target/release: corral, and corral-LANGUAGE for each that can be built
+build: ## Build the release executables in target/release: corral, corral-LANGUAGE for each that can be built
 	cargo build --release $(packages)
 	$(if $(PHP_CONFIG),,@echo "left out: corral-php, as there is no php-config (Debian: php8.2-dev libphp8.2-embed)")
+	$(if $(MAVEN),scripts/build-java target/release,@echo "left out: corral-java, as there is no JDK or no Maven (Debian: default-jdk-headless maven)")
 	$(if $(PERL),,@echo "left out: corral-perl, as there is no Perl with a shared library and headers (Debian: libperl-dev)")
 	$(if $(RUBY),,@echo "left out: corral-ruby, as there is no Ruby with a shared library and headers (Debian: ruby-dev)")
 	$(if $(PYTHON),,@echo "left out: corral-python, as there is no Python with a shared library and headers (Debian: python3-dev)")
@@ -45,6 +49,7 @@ install: ## Copy what `make build` has built to PREFIX (/usr/local): executables
 	install $(addprefix target/release/,$(executables)) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 sdk/node/package.json sdk/node/README.md sdk/node/*.js sdk/node/*.mjs $(DESTDIR)$(PREFIX)/share/corral/node
 	install -m 644 sdk/go/go.mod sdk/go/README.md $(filter-out %_test.go,$(wildcard sdk/go/*.go)) $(DESTDIR)$(PREFIX)/share/corral/go
+	$(if $(wildcard target/release/corral-java/launcher.jar),rm -rf $(DESTDIR)$(PREFIX)/share/corral/java && cp -r target/release/corral-java $(DESTDIR)$(PREFIX)/share/corral/java)
 
 # In a new make, because the setup may have brought php-config.
 run: setup ## Build, then serve examples/welcome at http://127.0.0.1:8080

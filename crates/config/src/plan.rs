@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use self::assets::{Asset, AssetKind, AssetNames, Assets};
-pub use self::http::{HttpSpec, ProgramKind, ProgramSocket, Ready};
+pub use self::http::{HttpSpec, JavaSpec, ProgramKind, ProgramSocket, Ready};
 pub use self::isolation::{
     Automount, Cgroup, CgroupLimits, FilesystemAccess, IdRange, Isolation, Namespaces, SeccompProfile,
 };
@@ -62,7 +62,8 @@ pub struct ListenerPlan {
 pub struct AppSpec {
     /// The member's name under `applications`.
     pub name: String,
-    /// The host executable that runs it, as found among the modules; empty for `RuntimeSpec::Http`.
+    /// The host executable that runs it, as found among the modules; empty for
+    /// `RuntimeSpec::Http`, unless that is Java, whose launcher it is.
     pub module: PathBuf,
     /// User to run as; `None` means the daemon's unprivileged user.
     pub user: Option<String>,
@@ -160,7 +161,7 @@ pub enum RuntimeSpec {
     Perl(PerlSpec),
     /// `type: "python"`.
     Python(PythonSpec),
-    /// `type: "http"`, `"external"` and `"go"`.
+    /// `type: "http"`, `"external"`, `"go"` and `"java"`.
     Http(HttpSpec),
     /// `type: "ruby"`.
     Ruby(RubySpec),
@@ -216,7 +217,7 @@ impl RuntimeSpec {
                 python.path.iter().map(|path| &**path).chain(python.home.as_deref()).collect()
             }
             Self::Perl(perl) => perl.script.parent().into_iter().collect(),
-            Self::Http(http) => http.executable_path().into_iter().collect(),
+            Self::Http(http) => http.files(),
             Self::Ruby(ruby) => ruby.script.parent().into_iter().chain(ruby.hooks.as_deref()).collect(),
             Self::Wasm(wasm) => {
                 iter::once(&*wasm.component).chain(wasm.filesystem.iter().map(Path::new)).collect()

@@ -12,6 +12,7 @@ mod describe;
 mod forwarded;
 mod http;
 mod isolation;
+mod java;
 mod limits;
 mod listeners;
 mod names;

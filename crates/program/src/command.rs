@@ -9,12 +9,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use corral_config::plan::{HttpSpec, ProgramSocket};
+use corral_config::plan::{HttpSpec, ProgramKind, ProgramSocket};
 use corral_sys::signal::Pid;
 use corral_sys::spawn::{Executable, Program};
 use rustix::fs::Access;
 
 use crate::door::Doorway;
+use crate::java;
 
 /// A program that can be run any number of times.
 #[derive(Debug)]
@@ -37,12 +38,16 @@ const DESCRIPTOR_NAME: &str = "http";
 const FIRST_DESCRIPTOR: i32 = 3;
 
 impl Command {
-    /// Finds the program.
-    pub(crate) fn new(http: &HttpSpec) -> anyhow::Result<Self> {
-        let path = find(http)?;
-        let arguments =
-            [http.executable.as_os_str()].into_iter().chain(http.arguments.iter().map(OsStr::new));
-        let arguments = arguments.map(|text| CString::new(text.as_bytes())).collect::<Result<_, _>>();
+    /// Finds the program. `module` is what it needs of Corral, if it does.
+    pub(crate) fn new(http: &HttpSpec, module: &Path) -> anyhow::Result<Self> {
+        let (path, arguments) = match &http.kind {
+            ProgramKind::Server | ProgramKind::External => {
+                (find(http)?, http.arguments.iter().map(OsString::from).collect())
+            }
+            ProgramKind::Java(java) => (java::find()?, java::arguments(java, module, http.concurrency)?),
+        };
+        let arguments = [http.executable.clone().into()].into_iter().chain(arguments);
+        let arguments = arguments.map(|text| CString::new(text.into_vec())).collect::<Result<_, _>>();
         let is_kept = |name: &OsStr| LISTEN.iter().all(|other| name != *other);
         Ok(Self {
             path: CString::new(path.into_os_string().into_vec())
@@ -120,13 +125,17 @@ fn find(http: &HttpSpec) -> anyhow::Result<PathBuf> {
         may_run(path).with_context(|| format!("the executable \"{}\"", path.display()))?;
         return Ok(path.to_owned());
     }
+    find_in_path(&http.executable)
+}
+
+pub(crate) fn find_in_path(name: &Path) -> anyhow::Result<PathBuf> {
     let folders = env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into());
-    let found = env::split_paths(&folders).map(|folder| folder.join(&http.executable));
+    let found = env::split_paths(&folders).map(|folder| folder.join(name));
     match found.into_iter().find(|path| may_run(path).is_ok()) {
         Some(path) => Ok(path),
         None => bail!(
             "the executable \"{}\" is in none of the folders of PATH: {}",
-            http.executable.display(),
+            name.display(),
             folders.display()
         ),
     }
@@ -134,7 +143,7 @@ fn find(http: &HttpSpec) -> anyhow::Result<PathBuf> {
 
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-fn may_run(path: &Path) -> io::Result<()> {
+pub(crate) fn may_run(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }

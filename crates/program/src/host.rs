@@ -76,7 +76,7 @@ fn prepare(spec: &AppSpec) -> anyhow::Result<(HttpSpec, Command, Option<Folder>)
     // What programs leave behind ends here, not at main. Without it, main collects it.
     let _ = process::become_subreaper();
     redirect_output(spec).context("open the application's output")?;
-    let command = Command::new(http)?;
+    let command = Command::new(http, &spec.module)?;
     let needs_folder = !matches!(http.socket, ProgramSocket::Port { .. }) || http.ready == Ready::Notify;
     let folder = needs_folder.then(Folder::make).transpose()?;
     let readable = own_files().into_iter().chain([command.path().to_owned()]).collect();

@@ -10,6 +10,7 @@ mod command;
 mod door;
 mod folder;
 mod host;
+mod java;
 mod port;
 mod probe;
 

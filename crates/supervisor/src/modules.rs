@@ -25,7 +25,7 @@ pub struct Found {
     pub problems: Vec<String>,
 }
 
-/// Runs `describe` of every executable `corral-*` in `folder`, as `user` if given.
+/// Runs `describe` of every executable `corral-*` in `folder`, as `user` if given, and looks for the launcher of Java.
 ///
 /// # Errors
 /// When the folder cannot be read. A host that fails is only a problem.
@@ -39,6 +39,7 @@ pub fn detect(folder: &Path, user: Option<&Credentials>) -> anyhow::Result<Found
             Err(error) => found.problems.push(format!("module \"{}\": {error:#}", path.display())),
         }
     }
+    found.modules.extend(java(folder));
     // Of two with the same language and version the first counts (UNIT-COMPAT 20).
     let mut seen = Vec::new();
     found.modules.retain(|module| {
@@ -49,6 +50,19 @@ pub fn detect(folder: &Path, user: Option<&Credentials>) -> anyhow::Result<Found
     });
     Ok(found)
 }
+
+/// The launcher of web applications is no executable: a folder beside the others, or where `make install` puts it.
+fn java(folder: &Path) -> Option<Module> {
+    let folders = [folder.join("corral-java"), folder.join("../share/corral/java")];
+    let folder = folders.into_iter().find(|folder| folder.join(LAUNCHER).is_file())?;
+    let folder = fs::canonicalize(folder).ok()?;
+    // That of the container of servlets.
+    let version = fs::read_to_string(folder.join("version")).ok()?.trim().to_owned();
+    let path = folder.join(LAUNCHER);
+    Some(Module { language: "java".to_owned(), version, path, dependencies: vec![folder] })
+}
+
+const LAUNCHER: &str = "launcher.jar";
 
 fn candidates(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
@@ -203,5 +217,22 @@ mod tests {
         );
         assert!(found.modules.is_empty());
         assert!(detect(Path::new("/no/such/folder"), None).is_err());
+    }
+
+    #[test]
+    fn the_launcher_of_java_is_found_in_both_places() {
+        for place in ["bin/corral-java", "share/corral/java"] {
+            let prefix = tempfile::tempdir().unwrap();
+            let (bin, folder) = (prefix.path().join("bin"), prefix.path().join(place));
+            fs::create_dir_all(&bin).unwrap();
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("version"), "12.0\n").unwrap();
+            assert!(detect(&bin, None).unwrap().modules.is_empty());
+            fs::write(folder.join(LAUNCHER), "").unwrap();
+            let found = detect(&bin, None).unwrap().modules;
+            assert_eq!(found.len(), 1, "{place}");
+            assert_eq!((&*found[0].language, &*found[0].version), ("java", "12.0"));
+            assert!(found[0].path.ends_with(Path::new(place).join(LAUNCHER)), "{:?}", found[0].path);
+        }
     }
 }

@@ -71,11 +71,12 @@ pub(crate) struct Parts {
 impl Parts {
     /// What the host executable of an application consists of; none when it was not found.
     fn host_files(&self, spec: &AppSpec) -> Option<Vec<PathBuf>> {
+        let module = self.modules.iter().find(|module| module.path == spec.module);
+        let dependencies = module.map(|module| module.dependencies.clone());
         if let RuntimeSpec::Http(_) = spec.runtime {
-            return Some((self.own_files)());
+            return Some([(self.own_files)(), dependencies.unwrap_or_default()].concat());
         }
-        let module = self.modules.iter().find(|module| module.path == spec.module)?;
-        Some(module.dependencies.clone())
+        dependencies
     }
 }
 

@@ -47,5 +47,8 @@ fn build() -> PathBuf {
         .status()
         .expect("cargo runs");
     assert!(status.success(), "build the executables: {status}");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/build-java");
+    let status = Command::new(script).arg(&dir).status().expect("the script is there");
+    assert!(status.success(), "build what runs Java: {status}");
     dir
 }

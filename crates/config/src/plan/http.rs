@@ -1,6 +1,6 @@
 //! Applications that serve HTTP themselves: a program, the socket that it gets, and when it is ready.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct HttpSpec {
     /// What it was written for.
     pub kind: ProgramKind,
-    /// A path, or a name that is looked for in `PATH`.
+    /// A path, or a name that is looked for in `PATH`. Java is looked for in `JAVA_HOME` first.
     pub executable: PathBuf,
     /// Behind its own name.
     pub arguments: Vec<String>,
@@ -33,6 +33,21 @@ pub enum ProgramKind {
     Server,
     /// Unit, by a package: `type: "external"` and `"go"`.
     External,
+    /// A web application for a container of servlets: `type: "java"`.
+    Java(JavaSpec),
+}
+
+/// Options of a web application in Java.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JavaSpec {
+    /// An archive, or the folder that is in it.
+    pub webapp: PathBuf,
+    /// Archives, folders and URLs beyond those in the application.
+    pub classpath: Vec<String>,
+    /// Of the Java virtual machine.
+    pub options: Vec<String>,
+    /// Bytes of stack of each thread; `None` leaves it to the virtual machine.
+    pub thread_stack_size: Option<NonZeroUsize>,
 }
 
 impl ProgramKind {
@@ -40,7 +55,7 @@ impl ProgramKind {
     #[must_use]
     pub fn advice(&self) -> &'static str {
         match self {
-            Self::Server => "",
+            Self::Server | Self::Java(_) => "",
             Self::External => {
                 " (a program for Unit needs Corral's package \"unit-http\" or \"unit.nginx.org/go\" in place of \
                  Unit's, or serves HTTP on descriptor 3; a shell in front of it starts it by exec)"
@@ -78,6 +93,15 @@ pub enum Ready {
 }
 
 impl HttpSpec {
+    /// Files that it consists of, as far as the configuration names them.
+    #[must_use]
+    pub fn files(&self) -> Vec<&Path> {
+        match &self.kind {
+            ProgramKind::Java(java) => vec![&java.webapp],
+            ProgramKind::Server | ProgramKind::External => self.executable_path().into_iter().collect(),
+        }
+    }
+
     /// The executable, if it is not looked for.
     #[must_use]
     pub fn executable_path(&self) -> Option<&Path> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::context::Context;
 use super::http::{self, HttpDraft};
 use super::isolation;
+use super::java::{self, JavaDraft};
 use super::limits::{self, LIMITS, PROCESSES};
 use super::perl::{self, PerlDraft};
 use super::php::{self, PhpDraft};
@@ -89,6 +90,11 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
             schema::read_object(cx, members, &[COMMON, http::EXTERNAL, http::HTTP], &mut draft);
             http::finish(cx, members, std::mem::take(&mut draft.http), &draft.isolation)
         }
+        "java" => {
+            schema::read_object(cx, members, &[COMMON, java::JAVA], &mut draft);
+            let (java, http) = (std::mem::take(&mut draft.java), std::mem::take(&mut draft.http));
+            java::finish(cx, members, java, http, &draft.isolation)
+        }
         "external" | "go" => {
             schema::read_object(cx, members, &[COMMON, http::EXTERNAL], &mut draft);
             http::finish_external(cx, members, std::mem::take(&mut draft.http), &draft.isolation)
@@ -134,6 +140,7 @@ pub(super) struct AppDraft {
     restart: Restart,
     pub(super) perl: PerlDraft,
     pub(super) http: HttpDraft,
+    pub(super) java: JavaDraft,
     pub(super) php: PhpDraft,
     pub(super) python: PythonDraft,
     pub(super) ruby: RubyDraft,
@@ -220,17 +227,13 @@ fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
         cx.problem(MODULES_OF_WASM);
         return None;
     }
-    if NOT_YET.contains(&language) {
-        cx.problem(format!(
-            "The \"{language}\" application type is not supported by this version of Corral yet."
-        ));
-        return None;
-    }
     if WITHOUT_MODULE.contains(&&*text) {
         return Some(PathBuf::new());
     }
+    // Which Java there is depends on the application's environment.
+    let version = if language == "java" { "" } else { version };
     let found = match &cx.known.modules {
-        None if matches!(language, "perl" | "php" | "python" | "ruby" | "wasm-wasi-component") => {
+        None if matches!(language, "java" | "perl" | "php" | "python" | "ruby" | "wasm-wasi-component") => {
             Some(PathBuf::new())
         }
         None => None,
@@ -284,9 +287,6 @@ fn is_version(version: &str, wanted: &str) -> bool {
 fn version_parts(version: &str) -> Vec<u64> {
     version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
 }
-
-/// Types of the contract that have no runtime yet.
-const NOT_YET: &[&str] = &["java"];
 
 /// Types of programs that serve HTTP: the daemon runs them, and they have no version.
 const WITHOUT_MODULE: &[&str] = &["external", "go", "http"];

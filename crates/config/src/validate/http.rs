@@ -20,8 +20,21 @@ pub(super) struct HttpDraft {
     arguments: Vec<String>,
     socket: SocketKind,
     variable: Option<String>,
-    ready: ReadyDraft,
+    pub(super) ready: ReadyDraft,
     concurrency: Option<NonZeroU32>,
+}
+
+impl HttpDraft {
+    /// That of a program which makes its socket, and runs as many requests at once as it has threads.
+    pub(super) fn of_java(self, kind: ProgramKind, threads: NonZeroU32) -> Self {
+        Self {
+            kind,
+            executable: Some("java".into()),
+            socket: SocketKind::Unix,
+            concurrency: Some(threads),
+            ..self
+        }
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -33,7 +46,7 @@ enum SocketKind {
 }
 
 #[derive(Default)]
-struct ReadyDraft {
+pub(super) struct ReadyDraft {
     path: Option<String>,
     notify: bool,
     timeout: Option<Duration>,
@@ -141,7 +154,7 @@ fn variable(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
     Some(name)
 }
 
-fn ready(cx: &mut Context<'_>, field: Field<'_>) -> ReadyDraft {
+pub(super) fn ready(cx: &mut Context<'_>, field: Field<'_>) -> ReadyDraft {
     let mut ready = ReadyDraft::default();
     match field.value {
         Value::Object(members) => {

@@ -58,6 +58,10 @@ impl Host<'_> {
         let mut options = options(&self.spec.limits, self.http.concurrency.get(), self.n_loops);
         // What Unit hands over is what the client has sent.
         options.hide_client = self.http.kind != ProgramKind::Server;
+        if let ProgramKind::Java(_) = self.http.kind {
+            // Its connections have no threads.
+            options.keepalive = KeepAlive::default();
+        }
         let server = Server::of_program(address, options, self.n_loops);
         let n_requests = self.spec.limits.draw_requests(RandomState::new().hash_one(worker));
         Program::new(worker, pid, server, socket, n_requests)

@@ -140,8 +140,6 @@ fn the_type_decides_what_runs() {
     check(r#"{"type": "php 7"}"#, &[("/type", missing)]);
     let unknown = "The module to run \"cobol\" is not found among the available application modules.";
     check(r#"{"type": "cobol", "nonsense": 1}"#, &[("/type", unknown)]);
-    let later = "The \"java\" application type is not supported by this version of Corral yet.";
-    check(r#"{"type": "java 17", "webapp": "a.war"}"#, &[("/type", later)]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Applications of `type: "http"`: what they become, and what is wrong with them.
 
 use super::{check_problems, config};
-use crate::plan::{HttpSpec, ProgramKind, ProgramSocket, Ready, RuntimeSpec};
+use crate::plan::{HttpSpec, JavaSpec, ProgramKind, ProgramSocket, Ready, RuntimeSpec};
 
 /// The program of the only application, whose members besides `type` and `executable` are given.
 #[track_caller]
@@ -160,5 +160,35 @@ fn programs_that_were_written_for_unit_have_an_executable_and_arguments() {
             "/applications/a/type",
             "The module to run \"external 1\" is not found among the available application modules.",
         )],
+    );
+}
+
+#[test]
+fn web_applications_in_java_run_as_many_requests_as_they_have_threads() {
+    let java = |members: &str| {
+        let app = format!(r#"{{"type": "java", "webapp": "shop.war"{members}}}"#);
+        let config = config(&format!(r#"{{"applications": {{"a": {app}}}}}"#));
+        let RuntimeSpec::Http(http) = config.applications[0].runtime.clone() else { panic!("{config:?}") };
+        http
+    };
+    let plain = java("");
+    assert_eq!(plain.socket, ProgramSocket::Unix { variable: "SOCKET_PATH".to_owned() });
+    assert_eq!((plain.executable.to_str(), plain.concurrency.get()), (Some("java"), 1));
+    assert_eq!(plain.files(), ["shop.war"]);
+    let members = r#", "classpath": ["a.jar"], "options": ["-Xmx1g"], "unit_jars": "/x", "threads": 8, "thread_stack_size": 1048576"#;
+    let spec = JavaSpec {
+        webapp: "shop.war".into(),
+        classpath: vec!["a.jar".to_owned()],
+        options: vec!["-Xmx1g".to_owned()],
+        thread_stack_size: std::num::NonZeroUsize::new(1 << 20),
+    };
+    let all = java(members);
+    assert_eq!((all.kind, all.concurrency.get()), (ProgramKind::Java(spec), 8));
+    check_problems(
+        r#"{"applications": {"a": {"type": "java", "options": ["-Xmx1g", 1]}}}"#,
+        &[
+            ("/applications/a", "Required parameter \"webapp\" is missing."),
+            ("/applications/a/options/1", "The \"options\" array must contain only string values."),
+        ],
     );
 }

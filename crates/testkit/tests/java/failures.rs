@@ -1,0 +1,62 @@
+//! Applications that cannot be started, and those that end.
+
+use corral_testkit::{daemon, eventually, site};
+use serde_json::{Value, json};
+
+use crate::{Level, app, pid_of, webapp, with_app};
+
+#[track_caller]
+fn check(site: &corral_testkit::Site, members: Value, expected: &[&str]) {
+    let server = daemon().start_unconfigured();
+    let reply = server.control().put("/config", &json!({ "applications": { "app": app(site, members) } }));
+    let detail = reply.expect_refused(500, "Failed to apply new configuration.");
+    for expected in expected {
+        assert!(detail.contains(expected), "{expected:?} is not in {detail:?}");
+    }
+}
+
+#[test]
+fn without_java_it_says_where_it_is_looked_for() {
+    let site = site().file("app/WEB-INF/web.xml", "<web-app/>");
+    check(
+        &site,
+        json!({ "environment": { "PATH": "/no/such/folder", "JAVA_HOME": "" } }),
+        &["Java 17 or newer is needed, in JAVA_HOME or PATH", "none of the folders of PATH: /no/such/folder"],
+    );
+    check(
+        &site,
+        json!({ "environment": { "JAVA_HOME": "/no/such/java" } }),
+        &["the Java of JAVA_HOME, \"/no/such/java/bin/java\"", "No such file"],
+    );
+}
+
+#[test]
+fn an_application_that_is_none_is_named() {
+    let site = site().file("app/index.html", "").file("broken.war", "no archive");
+    check(&site, json!({ "webapp": "no.war" }), &["the web application \"no.war\"", "No such file"]);
+    check(&site, json!({}), &["the folder \"app\" is no web application: it has no WEB-INF"]);
+    check(
+        &site,
+        json!({ "webapp": "broken.war" }),
+        &["exited with code 1", "broken.war\" cannot be started: "],
+    );
+}
+
+#[test]
+fn what_an_application_fails_with_is_passed_on() {
+    let listener = "<listener><listener-class>no.such.Listener</listener-class></listener>";
+    let site = site().file("app/WEB-INF/web.xml", format!("<web-app>{listener}</web-app>"));
+    check(&site, json!({}), &["exited with code 1 before it was ready", "no.such.Listener"]);
+    check(&site, json!({ "options": ["-Xno-such-option"] }), &["Unrecognized option: -Xno-such-option"]);
+}
+
+#[test]
+fn a_crash_costs_one_request() {
+    let site = webapp(Level::Javax);
+    let server = with_app(&site, json!({})).start();
+    let before = pid_of(&server);
+    server.get("/crash").expect(503);
+    server.expect_log("exited with code 3");
+    eventually("another process serves", || (server.get("/hello").status == 200).then_some(()));
+    assert_ne!(pid_of(&server), before);
+}

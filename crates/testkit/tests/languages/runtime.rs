@@ -27,8 +27,11 @@ pub(crate) struct Runtime {
 #[derive(Debug, Clone)]
 pub(crate) enum AtOnce {
     One,
-    /// Four, with these options of the application.
-    Several(Value),
+    /// One, and four, with these options of the application.
+    Several {
+        one: Value,
+        four: Value,
+    },
 }
 
 /// A daemon that serves an application of the suite.

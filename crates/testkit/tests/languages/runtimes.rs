@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use corral_testkit::{component, site};
+use corral_testkit::{component, executables, site};
 use serde_json::json;
 
 use crate::runtime::{AtOnce, Runtime};
@@ -35,7 +35,7 @@ pub(crate) fn python() -> Runtime {
         file: "wsgi.py",
         beside: &[],
         app: |site| json!({ "type": "python", "path": site.root(), "module": "wsgi" }),
-        at_once: AtOnce::Several(json!({ "threads": 4 })),
+        at_once: AtOnce::Several { one: json!({}), four: json!({ "threads": 4 }) },
         failure: 500,
         websockets: false,
         exceptions: &[],
@@ -96,7 +96,7 @@ pub(crate) fn node() -> Runtime {
         file: "server.js",
         beside: &["websocket.js"],
         app: |site| json!({ "type": "http", "executable": "node", "arguments": [site.path("server.js")] }),
-        at_once: AtOnce::Several(json!({})),
+        at_once: AtOnce::Several { one: json!({ "concurrency": 1 }), four: json!({}) },
         // What is not caught ends the program.
         failure: 503,
         websockets: true,
@@ -133,7 +133,7 @@ pub(crate) fn go() -> Runtime {
             fs::copy(compiled_go("serve_http.go"), &path).expect("copy the executable");
             json!({ "type": "http", "executable": path })
         },
-        at_once: AtOnce::Several(json!({})),
+        at_once: AtOnce::Several { one: json!({ "concurrency": 1 }), four: json!({}) },
         // It closes the connection of a request that panicked.
         failure: 503,
         websockets: false,
@@ -153,29 +153,69 @@ pub(crate) fn go_unit() -> Runtime {
     }
 }
 
-/// The application in Go with this file, compiled once in this target folder for what both say. Tests run at the same
-/// time: each sees all of the executable or none.
-fn compiled_go(main: &str) -> PathBuf {
-    let apps = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/languages/apps");
-    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/go");
-    let sources = ["unit.go", "client.go", "response.go"].map(|name| sdk.join(name));
-    let mut hasher = DefaultHasher::new();
-    for source in [apps.join("server.go"), apps.join(main)].iter().chain(&sources) {
-        fs::read(source).expect("it is there").hash(&mut hasher);
+/// Servlets, with all that makes a virtual machine start soon.
+pub(crate) fn java() -> Runtime {
+    Runtime {
+        file: "Suite.java",
+        beside: &["Echo.java"],
+        app: |site| {
+            let copied = Command::new("cp").arg("-r").arg(compiled_java()).arg(site.path("app")).status();
+            assert!(copied.expect("cp(1) is there").success(), "copy the classes");
+            let options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"];
+            // A client that reads slowly holds a thread.
+            json!({ "type": "java", "webapp": site.path("app"), "options": options, "threads": 4 })
+        },
+        at_once: AtOnce::Several { one: json!({ "threads": 1 }), four: json!({}) },
+        failure: 500,
+        websockets: true,
+        exceptions: &[],
     }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let path = folder.join(format!("suite-{:x}", hasher.finish()));
-    if !path.exists() {
+}
+
+/// A folder with the application's classes.
+fn compiled_java() -> PathBuf {
+    let sources = ["Suite.java", "Echo.java"].map(app_file);
+    compiled("java", &sources, |built| {
+        let archives = executables().dir.join("corral-java/ee10/*");
+        let mut javac = Command::new("javac");
+        javac.arg("-classpath").arg(archives).arg("-d").arg(built.join("WEB-INF/classes")).args(&sources);
+        let status = javac.status().expect("a JDK is installed: scripts/setup test");
+        assert!(status.success(), "javac: {status}");
+    })
+}
+
+/// The executable of the application in Go with this file.
+fn compiled_go(main: &str) -> PathBuf {
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/go");
+    let [unit, client, response] = ["unit.go", "client.go", "response.go"].map(|name| sdk.join(name));
+    compiled("go", &[app_file("server.go"), app_file(main), unit, client, response], |built| {
         let own = site()
             .file("go.mod", format!("{GO_MODULE}replace unit.nginx.org/go => {}\n", sdk.display()))
-            .file("server.go", fs::read(apps.join("server.go")).expect("it is there"))
-            .file("main.go", fs::read(apps.join(main)).expect("it is there"));
-        let built = folder.join(format!("suite-{}", std::process::id()));
+            .file("server.go", fs::read(app_file("server.go")).expect("it is there"))
+            .file("main.go", fs::read(app_file(main)).expect("it is there"));
         let mut go = Command::new("go");
-        go.args(["build", "-mod=mod", "-o"]).arg(&built).arg(".").env("CGO_ENABLED", "0");
+        go.args(["build", "-mod=mod", "-o"]).arg(built).arg(".").env("CGO_ENABLED", "0");
         let status = go.current_dir(own.path("")).status().expect("go is installed: scripts/setup test");
         assert!(status.success(), "go build: {status}");
-        fs::rename(built, &path).expect("give it its name");
+    })
+}
+
+fn app_file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/languages/apps").join(name)
+}
+
+/// What `build` makes, once in this target folder for what the sources say. Tests run at the same time: each sees all
+/// of it or nothing.
+fn compiled(kind: &str, sources: &[PathBuf], build: impl FnOnce(&Path)) -> PathBuf {
+    let mut hasher = DefaultHasher::new();
+    sources.iter().for_each(|source| fs::read(source).expect("it is there").hash(&mut hasher));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let path = folder.join(format!("suite-{kind}-{:x}", hasher.finish()));
+    if !path.exists() {
+        let built = folder.join(format!("suite-{kind}-{}", std::process::id()));
+        build(&built);
+        // Another test may have been first, which is as good.
+        assert!(fs::rename(&built, &path).is_ok() || path.exists(), "give {} its name", built.display());
     }
     path
 }

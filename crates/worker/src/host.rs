@@ -54,12 +54,17 @@ pub fn host_main(language: &Language) -> ExitCode {
         }),
         _ => {
             complain(format_args!(
-                "corral starts this program; by hand it only knows: corral-{} describe",
-                language.name
+                "corral starts this program; by hand it only knows: {} describe",
+                own_name()
             ));
             ExitCode::from(2)
         }
     }
+}
+
+fn own_name() -> String {
+    let path = std::env::current_exe().unwrap_or_default();
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn prototype(language: &Language) -> anyhow::Result<ExitCode> {

@@ -1,6 +1,6 @@
 //! What a component can reach: files, the environment, the log, other servers.
 
-use corral_testkit::{Origin, daemon, site};
+use corral_testkit::{Authority, Origin, daemon, site};
 use serde_json::json;
 
 use super::{probe, serve};
@@ -112,6 +112,23 @@ fn a_component_can_ask_other_servers() {
         let response = server.get(&format!("/fetch?authority={}&path=/a", origin.address())).expect(200);
         response.expect_body("200 hello from elsewhere");
     }
+}
+
+/// It must have a certificate of the system's authorities, or of those that the environment names.
+#[test]
+fn servers_with_tls_have_to_prove_who_they_are() {
+    let authority = Authority::new("our own");
+    let site = site().file("ca.pem", authority.bundle().pem());
+    let origin = Origin::start_tls(&authority.server("localhost", &["localhost"]), |peer| {
+        peer.read_request();
+        peer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret");
+    });
+    let target = format!("/fetch?scheme=https&authority=localhost:{}&path=/a", origin.port());
+    let mut app = probe();
+    let text = serve(&app).get(&target).expect(200).text();
+    assert!(text.starts_with("failed: "), "{text}");
+    app["environment"] = json!({ "SSL_CERT_FILE": site.path("ca.pem") });
+    serve(&app).get(&target).expect(200).expect_body("200 secret");
 }
 
 #[test]

@@ -19,7 +19,10 @@ fn check_ended(limits: &Value, target: &str, status: u16, log: &str) {
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     server.expect_log(log);
     server.get("/hello").expect(200);
-    assert_eq!(server.expect_processes("\"app\" worker", 1), worker, "the worker was replaced");
+    // The router may be the first to find that one has run for too long, and then it kills the worker.
+    if status == 503 {
+        assert_eq!(server.expect_processes("\"app\" worker", 1), worker, "the worker was replaced");
+    }
 }
 
 #[test]

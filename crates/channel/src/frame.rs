@@ -36,6 +36,9 @@ pub enum Kind {
     Cancel = 4,
     /// To the worker: finish what is started, then leave.
     Quit = 5,
+    /// To the worker: a part of a WebSocket message (or of a Close frame); `aux` is its opcode. [`Flags::END`] on the
+    /// last. Counts as request body.
+    Message = 6,
     /// From the worker: a response head and what there is of its body (`message::encode_response`).
     Response = 17,
     /// From the worker: more of a response body.
@@ -48,12 +51,23 @@ pub enum Kind {
     BodyCredit = 21,
     /// From the worker: the script has ended, after a response that ended before.
     Finished = 22,
+    /// From the worker: all requests that were there have been started, and their slots are free. Only said when these
+    /// were many: of a worker that runs many at once, another sign may be far.
+    Started = 23,
 }
 
 impl Kind {
-    const TO_WORKER: [Self; 5] = [Self::Request, Self::Body, Self::Credit, Self::Cancel, Self::Quit];
-    const FROM_WORKER: [Self; 6] =
-        [Self::Response, Self::Data, Self::End, Self::Failed, Self::BodyCredit, Self::Finished];
+    const TO_WORKER: [Self; 6] =
+        [Self::Request, Self::Body, Self::Credit, Self::Cancel, Self::Quit, Self::Message];
+    const FROM_WORKER: [Self; 7] = [
+        Self::Response,
+        Self::Data,
+        Self::End,
+        Self::Failed,
+        Self::BodyCredit,
+        Self::Finished,
+        Self::Started,
+    ];
 }
 
 /// What else a frame says.
@@ -203,7 +217,7 @@ mod tests {
             assert!(kinds.iter().filter(|kind| kind.is_ok()).count() <= 1, "{number}");
             accepted.extend(kinds.into_iter().flatten().map(|kind| kind as u8));
         }
-        assert_eq!(accepted, [1, 2, 3, 4, 5, 17, 18, 19, 20, 21, 22]);
+        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 17, 18, 19, 20, 21, 22, 23]);
     }
 
     #[test]

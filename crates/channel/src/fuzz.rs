@@ -37,7 +37,7 @@ pub fn fuzz_decode_response(data: &[u8]) {
 pub fn fuzz_lane(data: &[u8]) {
     let shape = Shape { n_lanes: 2 };
     let region = Region::heap(shape.worker_size());
-    let (port, lanes) = WorkerPort::new(&region, shape).expect("zeroed memory is fresh");
+    let (port, lanes) = WorkerPort::new(&region, None, shape).expect("zeroed memory is fresh");
     let memory = SharedBytes::new(&region, 0, shape.worker_size());
     let mut router = Router { port, lanes, shape, payload: Vec::new() };
     let mut script = Script(data);

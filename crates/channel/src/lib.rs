@@ -24,16 +24,16 @@
 //! - **Nothing blocks the router**: a full ring is an error ([`SendError::Full`]), for the worker a
 //!   reason to wait.
 //!
-//! # Memory of a worker, version 1
+//! # Memory of a worker, version 2
 //! Numbers are in the machine's byte order, offsets and sizes in bytes. Each 32- and 64-bit word is
 //! aligned and accessed atomically. Unused bytes are zero. `n` is the number of lanes, 1 to 252.
 //!
 //! | offset | size | written by | |
 //! | --- | --- | --- | --- |
 //! | 0 | 8 | prototype | `corralWK` |
-//! | 8 | 4 | prototype | version, 1 |
+//! | 8 | 4 | prototype | version, 2 |
 //! | 12 | 4 | prototype | `n` |
-//! | 128 | 4 | both | 1 while the worker sleeps or is about to; it sleeps on this word (futex) |
+//! | 128 | 4 | both | 1 while the worker sleeps or is about to, on this word (futex); 2 while it does so in an event loop, which a byte through the socket of its bell wakes |
 //! | 256 | 64 × 4 | both | slots: ticket × 4 + 1 queued, 2 started, 3 taken back; fresh: 0 |
 //! | 512 | 1 | worker | length of the note |
 //! | 513 | 255 | worker | note |
@@ -70,11 +70,11 @@
 //! | 12 | 4 | `aux`: Request: ticket × 64 + slot, else as [`Kind`] says |
 //! | 16 | | payload: encoded heads as in [`message`], or bytes of a body |
 //!
-//! # Memory of a bell, version 1
+//! # Memory of a bell, version 2
 //! | offset | size | written by | |
 //! | --- | --- | --- | --- |
 //! | 0 | 8 | prototype | `corralBL` |
-//! | 8 | 4 | prototype | version, 1 |
+//! | 8 | 4 | prototype | version, 2 |
 //! | 12 | 4 | prototype | `n` |
 //! | 128 + lane × 128 | 4 | both | 1 while the lane's event loop sleeps or is about to |
 //!

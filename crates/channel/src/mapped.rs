@@ -12,11 +12,13 @@ pub(crate) mod region;
 pub(crate) mod ring;
 #[cfg(test)]
 mod tests;
+pub(crate) mod waker;
 pub(crate) mod worker;
 
 pub use bell::{Bell, WorkerBell};
 pub use layout::{MAX_LANES, MAX_NOTE, MAX_REQUEST_PAYLOAD, Shape};
 pub use map::MapError;
-pub use port::{Sleeper, WorkerPort};
+pub use port::WorkerPort;
 pub use receiver::LaneReceiver;
+pub use waker::Sleeper;
 pub use worker::{Unsent, WorkerEnd, WorkerSleep};

@@ -11,6 +11,16 @@ use crate::sync::{FutexWord, Ordering, fence};
 
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
+const AT_BELL: u32 = 2;
+
+/// Where somebody sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bed {
+    /// On the word: a futex.
+    Word,
+    /// In an event loop, until its bell rings.
+    Bell,
+}
 
 /// The word. All zeros (awake) is its first state.
 #[repr(transparent)]
@@ -29,6 +39,13 @@ impl SleepFlag {
         fence(Ordering::SeqCst);
     }
 
+    /// As [`SleepFlag::announce`], of a sleeper that is woken by its bell.
+    #[cfg(not(loom))]
+    pub(crate) fn announce_at_bell(&self) {
+        self.0.store(AT_BELL, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
     /// Sleeper: up again.
     pub(crate) fn cancel(&self) {
         self.0.store(AWAKE, Ordering::Relaxed);
@@ -41,9 +58,20 @@ impl SleepFlag {
     /// caller that comes too late writes nothing, so nothing of it can get in the way of the next
     /// announcement.
     pub(crate) fn claim(&self) -> bool {
+        self.claim_bed() == Some(Bed::Word)
+    }
+
+    /// As [`SleepFlag::claim`], for a waker who knows of the bell.
+    pub(crate) fn claim_bed(&self) -> Option<Bed> {
         fence(Ordering::SeqCst);
-        self.0.load(Ordering::Relaxed) == ASLEEP
-            && self.0.compare_exchange(ASLEEP, AWAKE, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        let word = self.0.load(Ordering::Relaxed);
+        let bed = match word {
+            ASLEEP => Bed::Word,
+            AT_BELL => Bed::Bell,
+            _ => return None,
+        };
+        let claimed = self.0.compare_exchange(word, AWAKE, Ordering::Relaxed, Ordering::Relaxed);
+        claimed.is_ok().then_some(bed)
     }
 
     /// Anybody, for a look without consequences.
@@ -80,6 +108,7 @@ impl SleepFlag {
     }
 
     /// Waker: ends `sleep_unless` on the other side. One system call, none when nobody sleeps.
+    #[cfg(loom)]
     pub(crate) fn wake(&self) -> bool {
         let asleep = self.claim();
         if asleep {
@@ -105,11 +134,11 @@ pub(crate) fn sleep_for_room(
     slept
 }
 
-/// A consumer that has read wakes the producer that waits for that; true if it took a system call.
+/// Whether a consumer that has read has to wake the producer, if that sleeps.
 ///
-/// `wants_room` is only looked at: a producer that has set it may not have set `sleeping` yet, and would not be
+/// `wants_room` is only looked at: a producer that has set it may not have said yet that it sleeps, and would not be
 /// found by the next call if this one cleared it.
-pub(crate) fn wake_for_room(sleeping: &SleepFlag, wants_room: &SleepFlag) -> bool {
+pub(crate) fn is_room_wanted(wants_room: &SleepFlag) -> bool {
     fence(Ordering::SeqCst);
-    wants_room.is_announced() && sleeping.wake()
+    wants_room.is_announced()
 }

@@ -4,30 +4,34 @@ mod exchange;
 mod failure;
 mod findings;
 mod growth;
+mod loop_app;
 mod overload;
 mod patience;
 mod pool;
 mod port;
 mod program;
+mod receiving;
 mod request_body;
 mod turn;
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use corral_channel::{Lane, RequestId, Sleeper};
-use corral_config::plan::{AppSpec, Growth};
+use corral_config::plan::{AppSpec, Growth, Hands};
 use corral_ipc::message::{AppId, AppStatus, Exit, FromRouter, WorkerId};
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use tokio::sync::Notify;
 
+use crate::buffers;
 use crate::main_link::MainLink;
 
-pub(crate) use exchange::{BusyApps, Exchange, LoopApp, Piece};
+pub(crate) use exchange::{Exchange, Piece};
 pub(crate) use failure::Failure;
+pub(crate) use loop_app::{BusyApps, LoopApp};
 use overload::Overload;
 pub(crate) use patience::Patience;
 use pool::{Bounds, Broken, Cancelled, Condemned, Ended, Excess, Pool, Port, Refusal, Refused, Removed};
@@ -55,6 +59,8 @@ pub(crate) struct App {
     concluded: AtomicBool,
     /// Serves nothing before this instance has finished.
     successor: Mutex<Option<Arc<App>>>,
+    /// Its workers take bodies as they come, and want to know at once that a client has left.
+    streams: AtomicBool,
     last_error: Mutex<Option<String>>,
     overload: Overload,
     /// Requests wait, and `growth` has to look after them.
@@ -77,6 +83,7 @@ impl App {
             retired: AtomicBool::new(false),
             concluded: AtomicBool::new(false),
             successor: Mutex::new(None),
+            streams: AtomicBool::new(false),
             last_error: Mutex::new(None),
             overload: Overload::default(),
             waiting: Arc::new(Notify::new()),
@@ -149,6 +156,23 @@ impl App {
         was_running
     }
 
+    /// A worker has begun all that was sent to it.
+    pub(crate) fn started(&self, worker: WorkerKey, now: Instant) {
+        self.pool.lock().started(worker, now);
+    }
+
+    /// A request has become a connection that may last.
+    pub(crate) fn upgraded(&self, worker: WorkerKey, lane: Lane, id: RequestId) {
+        if let Some(payload) = self.pool.lock().upgraded(worker, lane, id) {
+            buffers::give(payload);
+        }
+    }
+
+    /// Whether its workers run requests in event loops.
+    pub(crate) fn streams(&self) -> bool {
+        self.streams.load(Ordering::Relaxed)
+    }
+
     /// Whether no worker has begun to run the request.
     pub(crate) fn is_queued(&self, lane: Lane, id: RequestId) -> bool {
         self.pool.lock().is_queued(lane, id)
@@ -201,9 +225,22 @@ impl App {
         may_need_rescue
     }
 
-    pub(crate) fn add_worker(&self, id: WorkerId, pid: u32, port: ChannelPort) -> WorkerKey {
+    /// Takes a worker in; `hands` is how many requests it runs at once, if it knows better than its specification.
+    pub(crate) fn add_worker(
+        &self,
+        id: WorkerId,
+        pid: u32,
+        port: ChannelPort,
+        hands: Option<NonZeroU32>,
+    ) -> WorkerKey {
         *self.last_error.lock() = None;
-        self.pool.lock().add_worker(id, pid, AnyPort::Channel(port), Instant::now())
+        self.streams.fetch_or(hands.is_some(), Ordering::Relaxed);
+        let mut pool = self.pool.lock();
+        if let Some(n) = hands {
+            let bounds = Bounds::new(&self.spec.limits, pool.processes(), Hands { n, ahead: false });
+            pool.set_bounds(bounds);
+        }
+        pool.add_worker(id, pid, AnyPort::Channel(port), Instant::now())
     }
 
     /// Lets an added worker take requests; every event loop listens to it by now.

@@ -1,13 +1,16 @@
 //! Hands a request to an application and its answer to the client.
 
+mod upload;
+
 use std::net::IpAddr;
 use std::pin::pin;
 
 use corral_channel::message::{self, RequestHead, ResponseView};
 use corral_config::address::ListenAddress;
-use corral_http::request::Framing as BodyFraming;
+use corral_http::request::Framing;
 use smallvec::SmallVec;
 
+use self::upload::Upload;
 use crate::app::{App, Exchange, Failure, Patience, Piece, RequestBody};
 use crate::body::{BodyError, Stored};
 use crate::buffered::Held;
@@ -28,10 +31,19 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) ->
         tx.reply.close = true;
         return tx.send_error(status).await;
     }
-    let body = match receive(tx).await {
-        Ok(body) => body,
-        Err(error) => return tx.fail_body(&error).await,
+    let mut upload = None;
+    let mut body = if Upload::is_worth_it(tx, &app.app) {
+        upload = Some(Upload::default());
+        Stored { rest: RequestBody::Live, ..Stored::none() }
+    } else {
+        match receive(tx).await {
+            Ok(body) => body,
+            Err(error) => return tx.fail_body(&error).await,
+        }
     };
+    if websocket::is_wanted(tx.request) {
+        body.rest = RequestBody::Messages;
+    }
     let payload = encode(tx, &body, target);
     buffers::give(body.inline);
     if payload.len() > corral_channel::MAX_REQUEST_PAYLOAD {
@@ -40,16 +52,20 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) ->
         return tx.send_error(431).await;
     }
     let exchange = app.begin(payload, body.rest, tx.connection.now());
-    let answered = relay(tx, &exchange, &app.app, body.held).await;
+    let mut answer = Answer { exchange: &exchange, upload, refused: None };
+    let answered = relay(tx, &mut answer, &app.app, body.held).await;
+    let refused = answer.refused;
     drop(exchange);
-    answered
+    match refused {
+        Some(error) => tx.fail_body(&error).await,
+        None => answered,
+    }
 }
 
 /// The request's body. What answers in the place of an error gets none, because somebody may have had it already.
 async fn receive(tx: &mut Transaction<'_>) -> Result<Stored, BodyError> {
     if tx.answers_error() {
-        let held = Held::default();
-        return Ok(Stored { len: 0, inline: Vec::new(), rest: RequestBody::Complete, held });
+        return Ok(Stored::none());
     }
     let rules = tx.rules();
     let Transaction { incoming, connection, rest, .. } = tx;
@@ -73,8 +89,12 @@ fn encode(tx: &Transaction<'_>, body: &Stored, target: u16) -> Vec<u8> {
         local_port,
         tls: tx.client.tls,
         app_target: target,
-        content_length: has_body(tx, body).then_some(body.len),
-        body_complete: matches!(body.rest, RequestBody::Complete),
+        content_length: match body.rest {
+            RequestBody::Live => head.content_length(),
+            _ => has_body(tx, body).then_some(body.len),
+        },
+        body_complete: matches!(body.rest, RequestBody::Complete | RequestBody::Messages),
+        websocket: matches!(body.rest, RequestBody::Messages),
     };
     let mut payload = buffers::take();
     let parent = tx.trace.as_ref().map(|trace| trace.header());
@@ -89,7 +109,7 @@ fn encode(tx: &Transaction<'_>, body: &Stored, target: u16) -> Vec<u8> {
 /// Whether the request had a body, if only an empty one.
 fn has_body(tx: &Transaction<'_>, body: &Stored) -> bool {
     let head = tx.request.head;
-    body.len > 0 || head.content_length().is_some() || head.framing() == BodyFraming::Chunked
+    body.len > 0 || head.content_length().is_some() || head.framing() == Framing::Chunked
 }
 
 /// Fields that speak of the connection to this server: the application gets the decoded body.
@@ -127,8 +147,9 @@ impl AddressText {
 }
 
 /// Passes the answer on. What the request's body has `held` waits no longer when there is one.
-async fn relay(tx: &mut Transaction<'_>, exchange: &Exchange, app: &App, held: Held) -> Result<(), Gone> {
-    let first = next_piece(tx, exchange).await?;
+async fn relay(tx: &mut Transaction<'_>, answer: &mut Answer<'_>, app: &App, held: Held) -> Result<(), Gone> {
+    let exchange = answer.exchange;
+    let first = answer.next_piece(tx).await?;
     drop(held);
     let payload = match first {
         Ok(Piece::Head(payload)) => payload,
@@ -138,6 +159,10 @@ async fn relay(tx: &mut Transaction<'_>, exchange: &Exchange, app: &App, held: H
     let (writer, body_start) = match message::decode_response(&payload) {
         Ok((view, body_start)) => {
             let first = &payload[body_start..];
+            if view.status == 101 && websocket::is_wanted(tx.request) {
+                take_fields(tx, &view);
+                return websocket::run(tx, exchange, first, &app.spec.name).await;
+            }
             (open(tx, exchange, &view, first), body_start)
         }
         Err(error) => {
@@ -147,7 +172,7 @@ async fn relay(tx: &mut Transaction<'_>, exchange: &Exchange, app: &App, held: H
         }
     };
     let Some(writer) = writer else { return Ok(()) };
-    send_body(tx, exchange, writer, payload, body_start, &app.spec.name).await
+    send_body(tx, answer, writer, payload, body_start, &app.spec.name).await
 }
 
 /// Opens the reply; none when another action is to stand in for an error.
@@ -173,12 +198,13 @@ fn open(
 /// Sends the head with what is there of the body, then the rest as it comes.
 async fn send_body(
     tx: &mut Transaction<'_>,
-    exchange: &Exchange,
+    answer: &mut Answer<'_>,
     mut writer: Writer,
     payload: Vec<u8>,
     body_start: usize,
     app: &str,
 ) -> Result<(), Gone> {
+    let exchange = answer.exchange;
     let first = &payload[body_start..];
     if exchange.has_ended() && exchange.n_stored() == 0 {
         let sent = writer.finish(tx, first).await;
@@ -194,7 +220,12 @@ async fn send_body(
             Some(piece) => piece,
             None => {
                 writer.flush(tx).await?;
-                next_piece(tx, exchange).await?
+                let piece = answer.next_piece(tx).await?;
+                // Too late for another answer.
+                if answer.refused.take().is_some() {
+                    return Err(Gone);
+                }
+                piece
             }
         };
         match piece {
@@ -212,20 +243,45 @@ async fn send_body(
     }
 }
 
-/// Waits for the next piece: for as long as the application may be silent, or until the client is gone.
-async fn next_piece(tx: &Transaction<'_>, exchange: &Exchange) -> Result<Result<Piece, Failure>, Gone> {
-    if let Some(piece) = exchange.try_next_piece() {
-        return Ok(piece);
-    }
-    let Connection { stream, deadline, .. } = &*tx.connection;
-    let waiting = async {
-        tokio::select! {
-            biased;
-            piece = exchange.next_piece() => Ok(piece),
-            () = stream.broken() => Err(Gone),
+/// An application's answer, and what there still is of the request's body.
+struct Answer<'e> {
+    exchange: &'e Exchange,
+    /// None once all of it has gone on, or was stored before.
+    upload: Option<Upload>,
+    /// The body is refused.
+    refused: Option<BodyError>,
+}
+
+impl Answer<'_> {
+    /// Waits for the next piece: for as long as the application may be silent, or until the client is gone.
+    async fn next_piece(&mut self, tx: &mut Transaction<'_>) -> Result<Result<Piece, Failure>, Gone> {
+        let exchange = self.exchange;
+        if let Some(upload) = &mut self.upload {
+            match upload.run(tx, exchange).await {
+                Ok(()) => self.upload = None,
+                Err(upload::Stop::Answered) => {}
+                Err(upload::Stop::Gone) => return Err(Gone),
+                Err(upload::Stop::Failed(failure)) => return Ok(Err(failure)),
+                Err(upload::Stop::Refused(error)) => {
+                    self.refused = Some(error);
+                    return Err(Gone);
+                }
+            }
         }
-    };
-    patiently(deadline, exchange.patience(), || exchange.is_queued(), waiting).await
+        if let Some(piece) = exchange.try_next_piece() {
+            return Ok(piece);
+        }
+        let closes = tx.reply.close;
+        let Connection { stream, deadline, .. } = &*tx.connection;
+        let waiting = async {
+            tokio::select! {
+                biased;
+                piece = exchange.next_piece() => Ok(piece),
+                () = stream.gone(closes || !exchange.streams()) => Err(Gone),
+            }
+        };
+        patiently(deadline, exchange.patience(), || exchange.is_queued(), waiting).await
+    }
 }
 
 /// Waits for a worker, or for something from it, for as long as there is patience.

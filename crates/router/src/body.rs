@@ -94,6 +94,13 @@ pub(crate) struct Stored {
     pub(crate) held: Held,
 }
 
+impl Stored {
+    /// No body.
+    pub(crate) fn none() -> Self {
+        Self { len: 0, inline: Vec::new(), rest: RequestBody::Complete, held: Held::default() }
+    }
+}
+
 impl Incoming {
     pub(crate) fn new(framing: Framing, expects_continue: bool, rules: &Rules) -> Result<Self, BodyError> {
         let framing = match framing {
@@ -195,7 +202,8 @@ impl Incoming {
         Ok(())
     }
 
-    async fn read_more(
+    /// Reads some of it into the input, behind what is there.
+    pub(crate) async fn read_more(
         &mut self,
         connection: &mut Connection,
         input: &mut Vec<u8>,

@@ -169,8 +169,8 @@ impl Control {
             }
             ToRouter::Commit { generation } => self.commit(generation).await?,
             ToRouter::Abandon { .. } => self.pending = None,
-            ToRouter::WorkerReady { app, worker, pid } => {
-                self.take_worker(app, Newcomer { worker, pid, access: only(fds).map(Access::Memory) })?;
+            ToRouter::WorkerReady { app, worker, pid, hands } => {
+                self.take_worker(app, Newcomer { worker, pid, access: Access::of_channel(hands, fds) })?;
             }
             ToRouter::ProgramReady { app, worker, pid, door } => {
                 self.take_worker(app, Newcomer { worker, pid, access: Access::of_program(door, fds) })?;
@@ -281,7 +281,10 @@ fn send(event_loop: &Handle, command: Command) {
 }
 
 fn only(fds: Vec<OwnedFd>) -> anyhow::Result<OwnedFd> {
-    let [fd] =
-        <[OwnedFd; 1]>::try_from(fds).map_err(|fds| anyhow::anyhow!("{} descriptors came", fds.len()))?;
+    let [fd] = exactly(fds)?;
     Ok(fd)
+}
+
+fn exactly<const N: usize>(fds: Vec<OwnedFd>) -> anyhow::Result<[OwnedFd; N]> {
+    <[OwnedFd; N]>::try_from(fds).map_err(|fds| anyhow::anyhow!("{} descriptors came", fds.len()))
 }

@@ -3,8 +3,10 @@
 mod socket;
 
 use std::fs::File;
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -70,11 +72,6 @@ impl Stream {
     pub(crate) async fn discard(&mut self, scratch: &mut Vec<u8>) -> io::Result<usize> {
         scratch.clear();
         self.socket.read(scratch).await
-    }
-
-    /// Waits until the connection is broken. Cancel safe.
-    pub(crate) async fn broken(&self) {
-        self.socket.broken().await;
     }
 
     /// Waits until the client is gone, or has at least said that it sends nothing more; where that is
@@ -146,4 +143,16 @@ impl Stream {
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
         self.socket.local_address()
     }
+}
+
+/// What a future gives without waiting.
+pub(crate) async fn now<F: Future>(future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        Poll::Ready(match future.as_mut().poll(context) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        })
+    })
+    .await
 }

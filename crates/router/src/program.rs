@@ -75,6 +75,7 @@ fn describe(tx: &Transaction<'_>) -> Vec<u8> {
         app_target: 0,
         content_length: None,
         body_complete: true,
+        websocket: false,
     };
     let mut payload = buffers::take();
     message::encode_request(&mut payload, &request, iter::empty());

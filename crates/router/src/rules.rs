@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use corral_config::settings::HttpSettings;
+use corral_config::settings::{HttpSettings, WebSocketSettings};
 use corral_http::mime::MimeTypes;
 use corral_http::request::HeadRules;
 
@@ -29,6 +29,7 @@ pub(crate) struct Rules {
     pub(crate) max_body_size: u64,
     /// Folder for larger bodies, if not the daemon's.
     pub(crate) body_temp_path: Option<PathBuf>,
+    pub(crate) websocket: WebSocketSettings,
 }
 
 impl Rules {
@@ -58,6 +59,7 @@ impl Rules {
             body_buffer_size: http.body_buffer_size,
             max_body_size: http.max_body_size,
             body_temp_path: http.body_temp_path.clone(),
+            websocket: http.websocket.clone(),
         }
     }
 }

@@ -1,21 +1,54 @@
-//! Which requests for WebSocket connections applications get to see (UNIT-COMPAT 23.5).
+//! WebSocket connections to applications (RFC 6455, UNIT-COMPAT 23.5): the router keeps to the protocol, the
+//! application has the messages.
 
+mod frames;
+mod incoming;
+mod outgoing;
+mod session;
+
+use aws_lc_rs::digest;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use corral_http::request::Framing;
+
+pub(crate) use self::session::run;
 use crate::transaction::Request;
+
+/// What every accepted key is joined with (RFC 6455 section 1.3).
+const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/// Whether a request asks for a WebSocket connection, in whatever way.
+pub(crate) fn is_wanted(request: Request<'_>) -> bool {
+    let Request { head, bytes, .. } = request;
+    head.wants_websocket() && head.method(bytes) == b"GET" && head.framing() == Framing::Length(0)
+}
 
 /// The status for a request that asks for a WebSocket connection in a way that nobody could accept; none for all
 /// others.
 pub(crate) fn refusal(request: Request<'_>) -> Option<u16> {
-    let Request { head, bytes, .. } = request;
-    if !head.wants_websocket() || head.method(bytes) != b"GET" {
+    if !is_wanted(request) {
         return None;
     }
-    let value = |wanted: &[u8]| {
-        let mut named = head.fields(bytes).filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
-        named.next().map(|(_, value)| value)
-    };
     // 16 bytes in Base64.
-    if value(b"Sec-WebSocket-Key").is_none_or(|key| key.len() != 24) {
+    if key(request).is_none_or(|key| key.len() != 24) {
         return Some(400);
     }
-    (value(b"Sec-WebSocket-Version") != Some(b"13")).then_some(426)
+    (field(request, b"Sec-WebSocket-Version") != Some(b"13")).then_some(426)
+}
+
+/// The answer to the client's key (RFC 6455 section 4.2.2).
+fn accept(request: Request<'_>) -> String {
+    let mut digest = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
+    digest.update(key(request).unwrap_or_default());
+    digest.update(GUID);
+    BASE64_STANDARD.encode(digest.finish())
+}
+
+fn key<'r>(request: Request<'r>) -> Option<&'r [u8]> {
+    field(request, b"Sec-WebSocket-Key")
+}
+
+fn field<'r>(request: Request<'r>, wanted: &[u8]) -> Option<&'r [u8]> {
+    let mut named = request.head.fields(request.bytes).filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
+    named.next().map(|(_, value)| value)
 }

@@ -1,5 +1,6 @@
 //! A worker that a prototype has made, on its way to the router.
 
+use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
 
 use anyhow::Context;
@@ -17,19 +18,31 @@ pub(crate) struct Newcomer {
     door: Option<Door>,
     /// Its memory or its socket, if it has any and there was room.
     access: Option<OwnedFd>,
+    /// Requests that it runs at once in an event loop, if it has said so.
+    hands: Option<NonZeroU32>,
+    /// The push of that loop's bell.
+    bell: Option<OwnedFd>,
     pidfd: Option<OwnedFd>,
 }
 
 impl Newcomer {
-    pub(crate) fn forked(worker: WorkerId, number: u32, fds: Vec<OwnedFd>) -> Self {
+    pub(crate) fn forked(
+        worker: WorkerId,
+        number: u32,
+        hands: Option<NonZeroU32>,
+        fds: Vec<OwnedFd>,
+    ) -> Self {
         let mut fds = fds.into_iter();
-        Self { worker, number, door: None, access: fds.next(), pidfd: fds.next() }
+        let access = fds.next();
+        let bell = hands.and_then(|_| fds.next());
+        Self { worker, number, door: None, access, hands, bell, pidfd: fds.next() }
     }
 
     pub(crate) fn started(worker: WorkerId, number: u32, door: Door, fds: Vec<OwnedFd>) -> Self {
         let mut fds = fds.into_iter();
         let access = if door == Door::Socket { fds.next() } else { None };
-        Self { worker, number, door: Some(door), access, pidfd: fds.next() }
+        let pidfd = fds.next();
+        Self { worker, number, door: Some(door), access, hands: None, bell: None, pidfd }
     }
 
     /// Its process. In a namespace of its own the prototype has other numbers than main.
@@ -42,13 +55,14 @@ impl Newcomer {
     pub(crate) fn announce(&self, app: AppId, router: &mut Peer) -> anyhow::Result<()> {
         let (worker, pid) = (self.worker, self.pid());
         let message = match self.door {
-            None => ToRouter::WorkerReady { app, worker, pid },
+            None => ToRouter::WorkerReady { app, worker, pid, hands: self.hands },
             Some(door) => ToRouter::ProgramReady { app, worker, pid, door },
         };
         if let Some(Door::Port(_)) = self.door {
             return router.try_send(&message, &[]);
         }
         let access = self.access.as_ref().context("no descriptor is left for what it is reached by")?;
-        router.try_send(&message, &[access.as_fd()])
+        let fds: Vec<_> = [Some(access), self.bell.as_ref()].into_iter().flatten().map(AsFd::as_fd).collect();
+        router.try_send(&message, &fds)
     }
 }

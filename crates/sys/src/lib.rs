@@ -1,6 +1,7 @@
 //! The only caller of libc: descriptors, memory, signals, processes and credentials as owned safe types.
 
 pub mod confined;
+pub mod doorbell;
 pub mod eventfd;
 pub mod file;
 pub mod folder;

@@ -4,13 +4,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use corral_channel::{Flags, FrameHead, INITIAL_CREDIT, Kind, Lane, RequestId, SendError, WorkerEnd};
+use corral_channel::{Flags, FrameHead, INITIAL_CREDIT, Kind, Lane, RequestId};
 use corral_sys::signal;
-use rustix::process::{Pid, getppid};
 
-use crate::log::complain;
 use crate::prototype::Place;
 use crate::runtime::ClientGone;
+use crate::wire::Wire;
 use crate::yielding::Yielding;
 
 /// How long a worker sleeps at most before it looks whether it is an orphan.
@@ -18,8 +17,7 @@ pub(crate) const LOOK_AROUND: Duration = Duration::from_secs(5);
 
 /// The worker's end of its channel, with the frames sorted by request.
 pub(crate) struct Inbox {
-    pub(crate) end: WorkerEnd,
-    parent: Pid,
+    pub(crate) wire: Wire,
     /// The requests that run: one, if there are no threads.
     running: Vec<(Lane, RequestId, Stream)>,
     /// Requests that wait, in the order of their arrival: usually none or one.
@@ -32,8 +30,6 @@ pub(crate) struct Inbox {
     has_news: bool,
     /// The router said that nothing more will come.
     leaving: bool,
-    /// The memory is not what it should be.
-    damaged: bool,
 }
 
 /// Whether a frame is worth waiting for room when its request was cancelled.
@@ -110,8 +106,7 @@ pub(crate) enum Next {
 impl Inbox {
     pub(crate) fn new(place: Place) -> Self {
         Self {
-            end: place.end,
-            parent: place.parent,
+            wire: Wire::new(place.end, place.parent),
             running: Vec::new(),
             ahead: VecDeque::new(),
             yielding: Yielding::default(),
@@ -119,7 +114,6 @@ impl Inbox {
             note: Vec::new(),
             has_news: false,
             leaving: false,
-            damaged: false,
         }
     }
 
@@ -137,10 +131,10 @@ impl Inbox {
             // as soon as it gets it: that costs less than a sleep and a wake-up.
             if self.yielding.is_worth_it() {
                 std::thread::yield_now();
-                self.yielding.note(self.end.has_frames());
+                self.yielding.note(self.wire.end.has_frames());
             }
-            if !self.end.has_frames() {
-                self.end.wait(Some(LOOK_AROUND));
+            if !self.wire.end.has_frames() {
+                self.wire.end.wait(Some(LOOK_AROUND));
             }
         }
     }
@@ -148,7 +142,7 @@ impl Inbox {
     /// The next request that was not taken back meanwhile; it is started.
     pub(crate) fn start_next(&mut self) -> Option<Received> {
         while let Some(received) = self.ahead.pop_front() {
-            if self.end.start(&received.head) {
+            if self.wire.end.start(&received.head) {
                 return Some(received);
             }
         }
@@ -162,7 +156,7 @@ impl Inbox {
 
     /// Whether no request will come any more.
     pub(crate) fn is_over(&self) -> bool {
-        self.leaving || self.damaged || signal::is_termination_noted() || self.is_orphan()
+        self.leaving || signal::is_termination_noted() || self.wire.is_broken()
     }
 
     /// No further request is to be started.
@@ -198,12 +192,11 @@ impl Inbox {
 
     /// Sorts in everything that has arrived.
     pub(crate) fn receive(&mut self) {
-        loop {
-            match self.end.recv(&mut self.payload) {
-                Ok(Some(head)) => self.take(head),
-                Ok(None) => return,
-                Err(error) => return self.give_up(&error),
-            }
+        while let Some(head) = self.wire.recv(&mut self.payload) {
+            self.take(head);
+        }
+        if self.wire.is_damaged() {
+            self.give_up();
         }
     }
 
@@ -240,11 +233,7 @@ impl Inbox {
     }
 
     /// The memory is damaged: nothing can be received from now on, so nobody waits for more.
-    fn give_up(&mut self, error: &dyn std::error::Error) {
-        if !self.damaged {
-            complain(format_args!("the worker leaves, its channel is damaged: {error}"));
-        }
-        self.damaged = true;
+    fn give_up(&mut self) {
         for (_, _, stream) in &mut self.running {
             stream.cancelled = true;
         }
@@ -253,21 +242,7 @@ impl Inbox {
 
     /// Sends a frame and wakes its receiver; false if there is no room for it.
     pub(crate) fn try_send(&mut self, frame: FrameHead, pieces: &[&[u8]]) -> Result<bool, ClientGone> {
-        let sent = self.end.send(frame, pieces);
-        self.end.ring(frame.lane);
-        match sent {
-            Ok(()) => Ok(true),
-            Err(SendError::Full) => Ok(false),
-            Err(error) => {
-                self.give_up(&error);
-                Err(ClientGone)
-            }
-        }
-    }
-
-    /// Whether waiting for the router is of no use.
-    pub(crate) fn is_broken(&self) -> bool {
-        self.damaged || self.is_orphan()
+        self.wire.try_send(frame, pieces).inspect_err(|_| self.give_up())
     }
 
     /// Tells the router what is being done; does nothing when it was told already.
@@ -275,13 +250,8 @@ impl Inbox {
         if self.note != text {
             self.note.clear();
             self.note.extend_from_slice(text);
-            self.end.set_note(text);
+            self.wire.end.set_note(text);
         }
-    }
-
-    /// Without its prototype a worker gets no orders. It may be that main and router are gone too.
-    fn is_orphan(&self) -> bool {
-        getppid() != Some(self.parent)
     }
 }
 
@@ -308,7 +278,7 @@ pub(crate) trait Line: Send {
 
 impl Line for Inbox {
     fn max_payload(&self) -> usize {
-        self.end.max_payload()
+        self.wire.end.max_payload()
     }
 
     fn with_stream<R>(&mut self, frame: &FrameHead, act: impl FnOnce(&mut Stream) -> R) -> R {
@@ -329,10 +299,10 @@ impl Line for Inbox {
             if ready(stream) {
                 return Ok(());
             }
-            if self.is_orphan() {
+            if self.wire.is_orphan() {
                 return Err(ClientGone);
             }
-            self.end.wait(Some(LOOK_AROUND));
+            self.wire.end.wait(Some(LOOK_AROUND));
         }
     }
 
@@ -341,10 +311,10 @@ impl Line for Inbox {
         while !self.try_send(frame, pieces)? {
             Self::receive(self);
             let cancelled = patience == Patience::UntilCancelled && self.stream(&frame).cancelled;
-            if cancelled || self.is_broken() {
+            if cancelled || self.wire.is_broken() {
                 return Err(ClientGone);
             }
-            self.end.wait_for_room(frame.lane, len, Some(LOOK_AROUND));
+            self.wire.end.wait_for_room(frame.lane, len, Some(LOOK_AROUND));
         }
         Ok(())
     }

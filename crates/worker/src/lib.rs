@@ -22,7 +22,9 @@ mod log;
 mod prototype;
 mod runtime;
 mod starting;
+mod switchboard;
 mod threads;
+mod wire;
 mod worker;
 mod yielding;
 
@@ -35,4 +37,5 @@ pub use dependencies::of_program;
 pub use host::{Language, Load, host_main, redirect_output};
 pub use keeper::Keeper;
 pub use log::complain;
-pub use runtime::{ClientGone, Crew, Exchange, Runtime, Served, ThreadedRuntime};
+pub use runtime::{ClientGone, Crew, EventLoop, Exchange, Runtime, Served, ThreadedRuntime};
+pub use switchboard::{Event, Message, Phase, RequestKey, Switchboard};

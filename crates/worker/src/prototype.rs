@@ -1,12 +1,14 @@
 //! The prototype of an interpreter: forks workers, copies of itself with the application loaded, at main's word.
 
 use std::io;
+use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use corral_channel::{WorkerBell, WorkerEnd};
 use corral_ipc::link::Link;
 use corral_ipc::message::{Exit, FromPrototype, WorkerId};
+use corral_sys::doorbell::{self, BellPush, Doorbell};
 use corral_sys::process;
 use corral_sys::signal;
 use corral_sys::spawn::Fork;
@@ -40,6 +42,8 @@ pub(crate) struct Place {
     pub(crate) parent: Pid,
     /// Where to say that it is ready, if somebody waits for that.
     pub(crate) report: Option<Report>,
+    /// Wakes its event loop, if it may have one.
+    pub(crate) doorbell: Option<Doorbell>,
 }
 
 impl Prototype {
@@ -97,8 +101,8 @@ impl Prototype {
     fn take_last_word(&mut self, mut starting: Starting, exit: Exit) {
         let worker = starting.worker;
         match starting.word() {
-            Word::Ready => {
-                self.announce(starting);
+            Word::Ready(hands) => {
+                self.announce(starting, hands);
                 self.keeper.tell(&FromPrototype::Exited { worker, exit }, &[]);
             }
             Word::Failed(reason) => self.keeper.tell(&FromPrototype::ForkFailed { worker, reason }, &[]),
@@ -121,37 +125,45 @@ impl Prototype {
     fn take_reports(&mut self) {
         let starting = std::mem::take(&mut self.starting);
         for mut starting in starting {
-            if starting.word() == Word::Ready {
-                self.announce(starting);
-            } else {
-                self.starting.push(starting);
+            match starting.word() {
+                Word::Ready(hands) => self.announce(starting, hands),
+                Word::Nothing | Word::Failed(_) => self.starting.push(starting),
             }
         }
     }
 
     /// Tells main of a worker that takes requests.
-    fn announce(&self, starting: Starting) {
-        self.announce_worker(starting.worker, starting.pid, starting.memory);
+    fn announce(&self, starting: Starting, hands: Option<NonZeroU32>) {
+        let Starting { worker, pid, memory, bell, .. } = starting;
+        let bell = bell.filter(|_| hands.is_some()).map(OwnedFd::from);
+        self.announce_worker(worker, pid, hands, [Some(memory), bell]);
     }
 
-    fn announce_worker(&self, worker: WorkerId, pid: Pid, memory: OwnedFd) {
+    fn announce_worker(
+        &self,
+        worker: WorkerId,
+        pid: Pid,
+        hands: Option<NonZeroU32>,
+        access: [Option<OwnedFd>; 2],
+    ) {
         let number = pid.as_raw_nonzero().get().unsigned_abs();
         // Main may not know that number, if this process has a namespace of its own.
-        let descriptors: Vec<_> = [Some(memory), process::pidfd(pid).ok()].into_iter().flatten().collect();
-        self.keeper.tell(&FromPrototype::Forked { worker, pid: number }, &descriptors);
+        let descriptors: Vec<_> = access.into_iter().chain([process::pidfd(pid).ok()]).flatten().collect();
+        self.keeper.tell(&FromPrototype::Forked { worker, pid: number, hands }, &descriptors);
     }
 
     /// Returns in a new worker with its place, and in the prototype with nothing.
     fn fork(&mut self, worker: WorkerId, runtime: &mut dyn Runtime) -> Option<Place> {
         match self.try_fork(runtime) {
             Ok(Forked::Child(place)) => return Some(place),
-            Ok(Forked::Parent { pid, memory, pipe }) => {
+            Ok(Forked::Parent { pid, memory, bell, pipe }) => {
                 self.keeper.children.add(pid, worker);
                 match pipe {
                     Some(pipe) => {
-                        self.starting.push(Starting::new(worker, pid, memory, pipe, Instant::now()));
+                        let starting = Starting::new(worker, pid, memory, bell, pipe, Instant::now());
+                        self.starting.push(starting);
                     }
-                    None => self.announce_worker(worker, pid, memory),
+                    None => self.announce_worker(worker, pid, None, [Some(memory), None]),
                 }
             }
             Err(error) => {
@@ -167,6 +179,7 @@ impl Prototype {
             return Err(io::Error::other("the application is stopping"));
         }
         let (end, memory) = WorkerEnd::create(&self.bell)?;
+        let (doorbell, bell) = runtime.may_loop().then(doorbell::pair).transpose()?.unzip();
         let (pipe, report) = runtime.has_start().then(starting::pipe).transpose()?.unzip();
         let parent = getpid();
         runtime.before_fork();
@@ -177,10 +190,10 @@ impl Prototype {
             runtime.after_fork();
         }
         match forked? {
-            Fork::Parent(pid) => Ok(Forked::Parent { pid, memory, pipe }),
+            Fork::Parent(pid) => Ok(Forked::Parent { pid, memory, bell, pipe }),
             Fork::Child => {
                 signal::unblock_all()?;
-                Ok(Forked::Child(Place { end, parent, report }))
+                Ok(Forked::Child(Place { end, parent, report, doorbell }))
             }
         }
     }
@@ -190,6 +203,7 @@ enum Forked {
     Parent {
         pid: Pid,
         memory: OwnedFd,
+        bell: Option<BellPush>,
         /// Says when it is ready, if it is not yet.
         pipe: Option<OwnedFd>,
     },

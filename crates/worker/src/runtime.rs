@@ -6,6 +6,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use corral_channel::message::RequestView;
 use corral_sys::spawn::{self, Fork};
 
+use crate::switchboard::Switchboard;
+
 /// An interpreter with an application in it.
 pub trait Runtime {
     /// Called in the prototype before each fork.
@@ -47,6 +49,16 @@ pub trait Runtime {
     /// Called once in a worker that leaves, after its last request.
     fn end(&mut self) {}
 
+    /// Whether a worker may turn out to run its requests in an event loop.
+    fn may_loop(&self) -> bool {
+        false
+    }
+
+    /// Who serves in its place, many requests at once in an event loop; asked after [`Runtime::start`].
+    fn event_loop(&mut self) -> Option<&mut dyn EventLoop> {
+        None
+    }
+
     /// Waits for the next request by calling `wait` once. An interpreter whose threads take turns lets others run.
     fn idle(&mut self, wait: &mut dyn FnMut()) {
         wait();
@@ -59,6 +71,15 @@ pub trait Runtime {
     fn crew(&mut self) -> Option<Crew<'_>> {
         None
     }
+}
+
+/// An interpreter whose requests take turns in one thread.
+pub trait EventLoop {
+    /// How many requests it runs at once.
+    fn hands(&self) -> NonZeroU32;
+
+    /// Serves what comes through the switchboard until [`Switchboard::is_over`].
+    fn run(&mut self, switchboard: Switchboard);
 }
 
 /// The threads of a worker.

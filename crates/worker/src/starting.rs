@@ -2,15 +2,18 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::num::NonZeroU32;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use corral_ipc::message::WorkerId;
+use corral_sys::doorbell::BellPush;
 use corral_sys::file;
 use corral_sys::signal::Pid;
 
-/// What the pipe says of a worker that is ready; everything else is why one is not.
-const READY: &[u8] = b"\0";
+/// What the pipe says first of a worker that is ready, and then how many requests it runs at once, in four bytes, or
+/// nothing; everything else is why one is not.
+const READY: u8 = 0;
 
 /// How long a worker may take to get ready: as long as main lets a prototype load.
 pub(crate) const LONGEST_START: Duration = Duration::from_secs(120);
@@ -25,6 +28,8 @@ pub(crate) struct Starting {
     pub(crate) pid: Pid,
     /// Of its channel.
     pub(crate) memory: OwnedFd,
+    /// Rings the bell of its event loop, if it may have one.
+    pub(crate) bell: Option<BellPush>,
     /// None once the worker has closed its end.
     pipe: Option<File>,
     said: Vec<u8>,
@@ -36,7 +41,8 @@ pub(crate) struct Starting {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     Nothing,
-    Ready,
+    /// It takes requests: so many at once in an event loop, or as its specification says.
+    Ready(Option<NonZeroU32>),
     Failed(String),
 }
 
@@ -51,9 +57,16 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, Report)> {
 }
 
 impl Starting {
-    pub(crate) fn new(worker: WorkerId, pid: Pid, memory: OwnedFd, pipe: OwnedFd, now: Instant) -> Self {
+    pub(crate) fn new(
+        worker: WorkerId,
+        pid: Pid,
+        memory: OwnedFd,
+        bell: Option<BellPush>,
+        pipe: OwnedFd,
+        now: Instant,
+    ) -> Self {
         let deadline = now + LONGEST_START;
-        Self { worker, pid, memory, pipe: Some(pipe.into()), said: Vec::new(), deadline }
+        Self { worker, pid, memory, bell, pipe: Some(pipe.into()), said: Vec::new(), deadline }
     }
 
     /// Whether it has had its time.
@@ -81,7 +94,10 @@ impl Starting {
         }
         match &self.said[..] {
             [] => Word::Nothing,
-            READY => Word::Ready,
+            [READY] => Word::Ready(None),
+            [READY, hands @ ..] => {
+                Word::Ready(hands.try_into().map_or(None, |hands| NonZeroU32::new(u32::from_ne_bytes(hands))))
+            }
             reason => Word::Failed(String::from_utf8_lossy(reason).into_owned()),
         }
     }
@@ -89,8 +105,10 @@ impl Starting {
 
 impl Report {
     /// The worker takes requests. Without a prototype nobody listens, and the worker finds that out by itself.
-    pub(crate) fn ready(mut self) {
-        let _ = self.0.write_all(READY);
+    pub(crate) fn ready(mut self, hands: Option<NonZeroU32>) {
+        let mut word = vec![READY];
+        word.extend(hands.into_iter().flat_map(|hands| hands.get().to_ne_bytes()));
+        let _ = self.0.write_all(&word);
     }
 
     /// The worker is about to end.
@@ -107,7 +125,7 @@ mod tests {
         let (reader, report) = pipe().unwrap();
         let memory = File::open("/dev/null").unwrap().into();
         let pid = rustix::process::getpid();
-        (Starting::new(WorkerId(1), pid, memory, reader, Instant::now()), report)
+        (Starting::new(WorkerId(1), pid, memory, None, reader, Instant::now()), report)
     }
 
     #[test]
@@ -130,8 +148,12 @@ mod tests {
         assert!(silent.pipe().is_none(), "nothing will come any more");
 
         let (mut good, report) = starting();
-        report.ready();
-        assert_eq!((good.word(), good.word()), (Word::Ready, Word::Ready));
+        report.ready(None);
+        assert_eq!((good.word(), good.word()), (Word::Ready(None), Word::Ready(None)));
+
+        let (mut many, report) = starting();
+        report.ready(NonZeroU32::new(70_000));
+        assert_eq!(many.word(), Word::Ready(NonZeroU32::new(70_000)));
 
         let (mut bad, report) = starting();
         report.failed("no module");

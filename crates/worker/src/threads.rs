@@ -28,7 +28,7 @@ const A_MOMENT: Duration = Duration::from_millis(1);
 
 /// Serves until the worker is to leave; `n_left` requests at most.
 pub(crate) fn run(inbox: Inbox, crew: &Crew<'_>, n_left: Option<u32>) {
-    let sleep = inbox.end.sleep();
+    let sleep = inbox.wire.end.sleep();
     let desk = Desk { sleep, state: Mutex::new(State { inbox, n_left, n_idle: 0, n_waiting: 0 }) };
     thread::scope(|scope| {
         for n in 1..crew.n_threads.get() {
@@ -126,14 +126,14 @@ impl Desk {
             return self.sleep.cancel();
         }
         self.sleep.announce();
-        if state.inbox.end.has_frames() || (state.n_idle > 0 && state.inbox.has_requests()) {
+        if state.inbox.wire.end.has_frames() || (state.n_idle > 0 && state.inbox.has_requests()) {
             self.sleep.wake_all();
         }
     }
 
     fn sleep_idle<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         self.sleep.announce();
-        if state.inbox.end.has_frames() {
+        if state.inbox.wire.end.has_frames() {
             return state;
         }
         state.n_idle += 1;
@@ -152,7 +152,7 @@ impl Desk {
         } else {
             self.sleep.announce();
         }
-        if state.inbox.end.has_frames() {
+        if state.inbox.wire.end.has_frames() {
             return state;
         }
         state.n_waiting += 1;
@@ -170,7 +170,7 @@ impl Desk {
 
 impl Line for &Desk {
     fn max_payload(&self) -> usize {
-        self.lock().inbox.end.max_payload()
+        self.lock().inbox.wire.end.max_payload()
     }
 
     fn with_stream<R>(&mut self, frame: &FrameHead, act: impl FnOnce(&mut Stream) -> R) -> R {
@@ -189,7 +189,7 @@ impl Line for &Desk {
             Desk::receive(self, &mut state);
             let stream = state.inbox.stream(frame);
             let (cancelled, ready) = (stream.cancelled, ready(stream));
-            if cancelled || ready || state.inbox.is_broken() {
+            if cancelled || ready || state.inbox.wire.is_broken() {
                 self.go_away(&mut state);
                 return if ready && !cancelled { Ok(()) } else { Err(ClientGone) };
             }
@@ -202,13 +202,13 @@ impl Line for &Desk {
         while !state.inbox.try_send(frame, pieces)? {
             Desk::receive(self, &mut state);
             let cancelled = patience == Patience::UntilCancelled && state.inbox.stream(&frame).cancelled;
-            if cancelled || state.inbox.is_broken() {
+            if cancelled || state.inbox.wire.is_broken() {
                 self.go_away(&mut state);
                 return Err(ClientGone);
             }
-            state.inbox.end.want_room(frame.lane, true);
+            state.inbox.wire.end.want_room(frame.lane, true);
             state = self.sleep_waiting(state);
-            state.inbox.end.want_room(frame.lane, false);
+            state.inbox.wire.end.want_room(frame.lane, false);
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use crate::lifespan;
 use crate::log::complain;
 use crate::prototype::Place;
 use crate::runtime::{Exchange, Runtime, Served};
+use crate::switchboard::Switchboard;
 use crate::threads;
 
 /// Serves requests in a process that was just forked.
@@ -31,10 +32,15 @@ pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -
         complain(format_args!("the worker will not end in order: {error}"));
     }
     if let Some(report) = place.report.take() {
-        report.ready();
+        report.ready(runtime.event_loop().map(|event_loop| event_loop.hands()));
+    }
+    let n_left = lifespan::draw(&spec.limits);
+    if let (Some(event_loop), Some(doorbell)) = (runtime.event_loop(), place.doorbell.take()) {
+        event_loop.run(Switchboard::new(place, doorbell, n_left));
+        runtime.end();
+        return ExitCode::SUCCESS;
     }
     let mut inbox = Inbox::new(place);
-    let n_left = lifespan::draw(&spec.limits);
     match runtime.crew() {
         Some(crew) => threads::run(inbox, &crew, n_left),
         None => serve_all(&mut inbox, runtime, n_left),

@@ -101,7 +101,7 @@ pub(crate) enum Magic {
     Bell,
 }
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 impl Magic {
     fn number(self) -> u64 {

@@ -9,6 +9,7 @@ use crate::mapped::map::{self, MapError};
 use crate::mapped::receiver::LaneReceiver;
 use crate::mapped::region::{Region, Shared, SharedBytes};
 use crate::mapped::ring::MappedRing;
+use crate::mapped::waker::{Sleeper, Waker};
 use crate::ring::{Producer, SendError};
 use crate::slot::{self, N_SLOTS, Slot, State, Ticket};
 
@@ -18,6 +19,7 @@ use crate::slot::{self, N_SLOTS, Slot, State, Ticket};
 #[derive(Debug)]
 pub struct WorkerPort {
     header: Shared<Header>,
+    worker: Waker,
     requests: Producer<MappedRing>,
     /// The last submission in each slot. Private, so that a worker cannot make us mistake one for another.
     submitted: [Option<Submission>; N_SLOTS],
@@ -36,13 +38,29 @@ impl WorkerPort {
     ///
     /// # Errors
     /// When the memory is not that of a fresh worker of this shape, or cannot be mapped.
-    #[expect(clippy::needless_pass_by_value, reason = "the mapping takes the descriptor's place")]
     pub fn map(memory: OwnedFd, shape: Shape) -> Result<(Self, Vec<LaneReceiver>), MapError> {
-        let region = map::open(memory.as_fd(), shape, Magic::Worker, shape.worker_size())?;
-        Self::new(&region, shape)
+        Self::map_with_bell(memory, None, shape)
     }
 
-    pub(crate) fn new(region: &Arc<Region>, shape: Shape) -> Result<(Self, Vec<LaneReceiver>), MapError> {
+    /// As [`WorkerPort::map`], of a worker that may sleep in an event loop and has given the push of its bell.
+    ///
+    /// # Errors
+    /// As for [`WorkerPort::map`].
+    #[expect(clippy::needless_pass_by_value, reason = "the mapping takes the descriptor's place")]
+    pub fn map_with_bell(
+        memory: OwnedFd,
+        bell: Option<OwnedFd>,
+        shape: Shape,
+    ) -> Result<(Self, Vec<LaneReceiver>), MapError> {
+        let region = map::open(memory.as_fd(), shape, Magic::Worker, shape.worker_size())?;
+        Self::new(&region, bell, shape)
+    }
+
+    pub(crate) fn new(
+        region: &Arc<Region>,
+        bell: Option<OwnedFd>,
+        shape: Shape,
+    ) -> Result<(Self, Vec<LaneReceiver>), MapError> {
         let header = Shared::<Header>::new(region, 0);
         let ring = MappedRing {
             cursors: Shared::new(region, std::mem::offset_of!(Header, requests)),
@@ -51,9 +69,12 @@ impl WorkerPort {
         if !ring.is_fresh() {
             return Err(MapError::Used);
         }
-        let lanes = (0..shape.n_lanes).map(|lane| LaneReceiver::new(region, shape, Lane(lane))).collect();
+        let worker = Waker::new(header.clone(), bell);
+        let receiver = |lane| LaneReceiver::new(region, shape, Lane(lane), worker.clone());
+        let lanes = (0..shape.n_lanes).map(receiver).collect();
         let port = Self {
             header,
+            worker,
             requests: Producer::new(ring, MAX_REQUEST_PAYLOAD),
             submitted: [None; N_SLOTS],
             next_ticket: Ticket::FIRST,
@@ -91,6 +112,24 @@ impl WorkerPort {
     pub fn body(&mut self, request: RequestId, lane: Lane, bytes: &[u8], end: bool) -> Result<(), SendError> {
         let flags = if end { Flags::END } else { Flags::NONE };
         let head = FrameHead::new(Kind::Body, lane, request).with_flags(flags);
+        self.requests.push(head, &[bytes], CONTROL_RESERVE)
+    }
+
+    /// Sends a part of a WebSocket message; `end` says that it is the last one. The opcode is that of RFC 6455
+    /// section 5.2, the same for all parts.
+    ///
+    /// # Errors
+    /// Then nothing was sent.
+    pub fn message(
+        &mut self,
+        request: RequestId,
+        lane: Lane,
+        bytes: &[u8],
+        opcode: u8,
+        end: bool,
+    ) -> Result<(), SendError> {
+        let flags = if end { Flags::END } else { Flags::NONE };
+        let head = FrameHead::new(Kind::Message, lane, request).with_flags(flags).with_aux(opcode.into());
         self.requests.push(head, &[bytes], CONTROL_RESERVE)
     }
 
@@ -144,14 +183,14 @@ impl WorkerPort {
 
     /// Wakes the worker if it sleeps; true if that took a system call. To be called after frames were sent.
     pub fn wake(&self) -> bool {
-        self.header.sleeping.0.wake()
+        self.worker.wake()
     }
 
     /// The same in two steps, for a caller that holds a lock: this one makes no system call, and what
     /// it gives makes one. Whoever gets it has to wake the worker, since nobody else will.
     #[must_use]
     pub fn claim_sleeper(&self) -> Option<Sleeper> {
-        self.header.sleeping.0.claim().then(|| Sleeper(self.header.clone()))
+        self.worker.claim()
     }
 
     /// Whether the worker sleeps now, for want of work or of room.
@@ -173,17 +212,5 @@ impl WorkerPort {
         let free = self.requests.free().unwrap_or(0);
         let usable = free.saturating_sub(CONTROL_RESERVE + crate::FRAME_UNIT);
         usable.min(MAX_REQUEST_PAYLOAD)
-    }
-}
-
-/// A worker that sleeps and has to be woken.
-#[derive(Debug)]
-#[must_use]
-pub struct Sleeper(Shared<Header>);
-
-impl Sleeper {
-    /// One system call.
-    pub fn wake(self) {
-        self.0.sleeping.0.end_sleep();
     }
 }

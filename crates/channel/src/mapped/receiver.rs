@@ -3,28 +3,29 @@
 use std::sync::Arc;
 
 use crate::frame::{Direction, FrameHead, Lane};
-use crate::mapped::layout::{Header, Shape};
+use crate::mapped::layout::Shape;
 use crate::mapped::region::{Region, Shared, SharedBytes};
 use crate::mapped::ring::MappedRing;
+use crate::mapped::waker::Waker;
 use crate::ring::{Consumer, Corrupt};
-use crate::sleep::wake_for_room;
+use crate::sleep::is_room_wanted;
 
 /// What one worker sends to one event loop. Every byte of it is hostile until checked.
 #[derive(Debug)]
 pub struct LaneReceiver {
     lane: Lane,
-    header: Shared<Header>,
+    worker: Waker,
     frames: Consumer<MappedRing>,
 }
 
 impl LaneReceiver {
-    pub(crate) fn new(region: &Arc<Region>, shape: Shape, lane: Lane) -> Self {
+    pub(crate) fn new(region: &Arc<Region>, shape: Shape, lane: Lane, worker: Waker) -> Self {
         let ring = MappedRing {
             cursors: Shared::new(region, shape.lane_cursors(lane.index())),
             data: SharedBytes::new(region, shape.lane_data(lane.index()), shape.lane_capacity()),
         };
         let frames = Consumer::new(ring, shape.max_response_payload(), Direction::FromWorker);
-        Self { lane, header: Shared::new(region, 0), frames }
+        Self { lane, worker, frames }
     }
 
     /// Whether there is something to receive (or to find corrupt). One load.
@@ -73,6 +74,6 @@ impl LaneReceiver {
     /// Wakes the worker if it waits for room in this lane; true if that took a system call. To be
     /// called when the lane was drained.
     pub fn wake_producer(&self) -> bool {
-        wake_for_room(&self.header.sleeping.0, &self.frames.cursors().producer.0.wants_room)
+        is_room_wanted(&self.frames.cursors().producer.0.wants_room) && self.worker.wake()
     }
 }

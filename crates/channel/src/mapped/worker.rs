@@ -131,6 +131,19 @@ impl WorkerEnd {
         self.header.sleeping.0.sleep_unless(timeout, || self.requests.has_frames())
     }
 
+    /// As the first half of [`WorkerEnd::wait`], of a worker that sleeps in an event loop: from now on its bell rings
+    /// for a frame. True when there is one already.
+    #[must_use]
+    pub fn announce_at_bell(&self) -> bool {
+        self.header.sleeping.0.announce_at_bell();
+        self.requests.has_frames()
+    }
+
+    /// The event loop is up: the bell need not ring.
+    pub fn cancel_sleep(&self) {
+        self.header.sleeping.0.cancel();
+    }
+
     /// Sleeps until a frame with `len` bytes of payload fits in `lane` or there is a frame to receive;
     /// may return early. True if that took a system call.
     ///

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | 0 | 4 | bytes of the head, these included; the body follows |
 //! | 4 | 1 | minor version of HTTP/1 |
-//! | 5 | 1 | flags: 1 TLS, 2 the body is complete, 4 there is a content length |
+//! | 5 | 1 | flags: 1 TLS, 2 the body is complete, 4 there is a content length, 8 it asks for a WebSocket |
 //! | 6 | 2 | local port |
 //! | 8 | 2 | target of the application |
 //! | 10 | 2 | zero |
@@ -19,6 +19,7 @@ use crate::message::{Fields, Malformed, fields};
 const TLS: u8 = 1;
 const BODY_COMPLETE: u8 = 2;
 const HAS_LENGTH: u8 = 4;
+const WEBSOCKET: u8 = 8;
 
 const FIELD_COUNT: std::ops::Range<usize> = 12..16;
 
@@ -51,6 +52,8 @@ pub struct RequestHead<'a> {
     pub content_length: Option<u64>,
     /// The body behind the head is all of it; otherwise Body frames follow.
     pub body_complete: bool,
+    /// It asks for a WebSocket connection in a way that can be accepted (RFC 6455 section 4.2.1).
+    pub websocket: bool,
 }
 
 impl RequestHead<'_> {
@@ -59,6 +62,7 @@ impl RequestHead<'_> {
         flag(self.tls, TLS)
             | flag(self.body_complete, BODY_COMPLETE)
             | flag(self.content_length.is_some(), HAS_LENGTH)
+            | flag(self.websocket, WEBSOCKET)
     }
 }
 
@@ -129,6 +133,7 @@ pub fn decode_request(payload: &[u8]) -> Result<RequestView<'_>, Malformed> {
         app_target,
         content_length: (flags & HAS_LENGTH != 0).then_some(content_length),
         body_complete: flags & BODY_COMPLETE != 0,
+        websocket: flags & WEBSOCKET != 0,
     };
     let fields = Fields::decode(reader, n_fields, |_, _, _| Ok(()))?;
     Ok(RequestView { head, fields, body: &payload[body_offset..] })

@@ -20,6 +20,7 @@ fn request() -> RequestHead<'static> {
         app_target: 513,
         content_length: Some(u64::MAX),
         body_complete: false,
+        websocket: false,
     }
 }
 
@@ -53,6 +54,7 @@ fn requests_survive_the_way() {
     check_request(RequestHead { tls: false, body_complete: true, ..request() });
     check_request(RequestHead { content_length: Some(0), ..request() });
     check_request(RequestHead { content_length: None, ..request() });
+    check_request(RequestHead { websocket: true, ..request() });
     check_request(RequestHead { target: &[b'x'; 100_000], ..request() });
 }
 

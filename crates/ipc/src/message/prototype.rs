@@ -1,5 +1,7 @@
 //! What main and a prototype tell each other.
 
+use std::num::NonZeroU32;
+
 use corral_config::plan::AppSpec;
 use serde::{Deserialize, Serialize};
 
@@ -58,12 +60,15 @@ pub enum FromPrototype {
         /// What is wrong, where, and what to do.
         reason: String,
     },
-    /// A worker runs. Carries its channel's memory, and its pidfd if there is one.
+    /// A worker runs. Carries its channel's memory, the push of its event loop's bell if it says how many `hands` it
+    /// has, and its pidfd if there is one.
     Forked {
         /// Its number.
         worker: WorkerId,
         /// Its process id as the prototype sees it, which may have a namespace of its own.
         pid: u32,
+        /// Requests that it runs at once, in an event loop, if it has found out only now.
+        hands: Option<NonZeroU32>,
     },
     /// A program runs and is ready for requests. Carries its socket if that is where it is reached, and its pidfd
     /// if there is one.

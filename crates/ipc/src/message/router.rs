@@ -1,5 +1,6 @@
 //! What main and the router tell each other.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ pub enum ToRouter {
         /// Which one.
         generation: Generation,
     },
-    /// A worker is ready for requests. Carries its channel's memory.
+    /// A worker is ready for requests. Carries its channel's memory, and the push of its bell if it has `hands`.
     WorkerReady {
         /// Its application.
         app: AppId,
@@ -75,6 +76,8 @@ pub enum ToRouter {
         worker: WorkerId,
         /// Its process id, for log lines.
         pid: u32,
+        /// As in `Forked`.
+        hands: Option<NonZeroU32>,
     },
     /// A program is ready for requests. Carries its socket if that is where it is reached.
     ProgramReady {

@@ -220,7 +220,7 @@ impl Host {
         self.n_workers += 1;
         self.link.send(&ToPrototype::Fork { worker: number }, &[]).unwrap();
         let (message, mut descriptors) = self.link.recv::<FromPrototype>().unwrap().unwrap();
-        let FromPrototype::Forked { worker, pid } = message else {
+        let FromPrototype::Forked { worker, pid, .. } = message else {
             panic!("the prototype says {message:?}");
         };
         assert_eq!(worker, number);
@@ -369,6 +369,7 @@ impl Request {
             app_target: self.app_target,
             content_length: (!self.body.is_empty()).then_some(self.body.len() as u64),
             body_complete: inline,
+            websocket: false,
         };
         let mut payload = vec![];
         let fields = self.fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));

@@ -184,6 +184,27 @@ impl<P: Port> Pool<P> {
         Ok(())
     }
 
+    /// A worker with many hands has begun what was sent to it: there is room for more.
+    pub(crate) fn started(&mut self, worker: WorkerKey, now: Instant) {
+        self.now = now;
+        if let Some(entry) = self.find(worker) {
+            entry.slow = false;
+            self.dispatch();
+        }
+    }
+
+    pub(crate) fn processes(&self) -> &Processes {
+        &self.processes
+    }
+
+    /// Has other bounds from now on. Its workers speak of themselves, and all say the same; whatever does not when
+    /// there are some already is not believed.
+    pub(crate) fn set_bounds(&mut self, bounds: Bounds) {
+        if self.workers.is_empty() {
+            self.bounds = bounds;
+        }
+    }
+
     /// Requests wait until it goes on.
     pub(crate) fn hold(&mut self) {
         self.is_held = true;
@@ -289,6 +310,15 @@ impl<P: Port> Pool<P> {
         self.dispatch();
         let Worker { pid, port, condemned, .. } = worker;
         Some(Removed { index, pid, port, started, condemned })
+    }
+
+    /// A request has become a connection that may last: it has no limits of time, and needs no payload. Returns that.
+    pub(crate) fn upgraded(&mut self, worker: WorkerKey, lane: Lane, id: RequestId) -> Option<Vec<u8>> {
+        let entry = self.find(worker)?;
+        let position = entry.position(lane, id)?;
+        let held = &mut entry.held[position];
+        held.is_timeless = true;
+        Some(std::mem::take(&mut held.request.payload))
     }
 
     /// Nobody waits for the answer any more.

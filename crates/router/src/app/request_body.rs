@@ -11,6 +11,10 @@ pub(crate) enum RequestBody {
     Complete,
     /// The rest of it, in memory.
     Memory { bytes: Vec<u8>, position: usize },
+    /// None, but messages of a WebSocket connection, which the connection's own task sends.
+    Messages,
+    /// All of it, which the connection's own task sends as it comes.
+    Live,
     /// In a file: the next byte to send, and the length of the whole.
     File { file: File, position: u64, len: u64 },
 }
@@ -20,7 +24,7 @@ impl RequestBody {
     pub(crate) fn read(&mut self, out: &mut Vec<u8>, max: usize) -> io::Result<bool> {
         out.clear();
         match self {
-            Self::Complete => Ok(true),
+            Self::Complete | Self::Messages | Self::Live => Ok(true),
             Self::Memory { bytes, position } => {
                 let end = bytes.len().min(*position + max);
                 out.extend_from_slice(&bytes[*position..end]);

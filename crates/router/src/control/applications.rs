@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
+use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
@@ -160,7 +161,10 @@ impl Control {
         access: Access,
     ) -> anyhow::Result<Added> {
         let (address, socket) = match access {
-            Access::Memory(memory) => return self.add_channel(app, worker, pid, memory),
+            Access::Memory(memory) => return self.add_channel(app, worker, pid, memory, None),
+            Access::Loop { memory, bell, hands } => {
+                return self.add_channel(app, worker, pid, memory, Some((bell, hands)));
+            }
             Access::Socket(file) => (address_of(&file), Some(file)),
             Access::Port(port) => (ListenAddress::Inet((Ipv4Addr::LOCALHOST, port).into()), None),
         };
@@ -177,9 +181,12 @@ impl Control {
         worker: WorkerId,
         pid: u32,
         memory: OwnedFd,
+        event_loop: Option<(OwnedFd, NonZeroU32)>,
     ) -> anyhow::Result<Added> {
-        let (port, receivers) = WorkerPort::map(memory, self.shape()).context("map a worker's memory")?;
-        let key = app.add_worker(worker, pid, ChannelPort { channel: port });
+        let (bell, hands) = event_loop.unzip();
+        let mapped = WorkerPort::map_with_bell(memory, bell, self.shape());
+        let (port, receivers) = mapped.context("map a worker's memory")?;
+        let key = app.add_worker(worker, pid, ChannelPort { channel: port }, hands);
         let n_missing = AtomicUsize::new(self.loops.len());
         Ok(Added::Channel(Arc::new(NewWorker { app: Arc::clone(app), key, n_missing }), receivers))
     }

@@ -1,6 +1,7 @@
 //! A worker that `main` has announced, on its way into a pool.
 
 use std::hash::{BuildHasher, RandomState};
+use std::num::NonZeroU32;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use corral_config::plan::{AppSpec, HttpSpec, Limits, ProgramKind};
 use corral_config::upstream::{KeepAlive, ProxyOptions, Timeouts};
 use corral_ipc::message::{Door, WorkerId};
 
-use super::only;
+use super::{exactly, only};
 use crate::app::Program;
 use crate::proxy::Server;
 
@@ -25,6 +26,8 @@ pub(super) struct Newcomer {
 pub(super) enum Access {
     /// By its channel.
     Memory(OwnedFd),
+    /// By its channel, and it sleeps in an event loop that runs so many requests at once.
+    Loop { memory: OwnedFd, bell: OwnedFd, hands: NonZeroU32 },
     /// At a socket whose file this is.
     Socket(OwnedFd),
     /// At a port of this machine.
@@ -32,6 +35,12 @@ pub(super) enum Access {
 }
 
 impl Access {
+    pub(super) fn of_channel(hands: Option<NonZeroU32>, fds: Vec<OwnedFd>) -> anyhow::Result<Self> {
+        let Some(hands) = hands else { return only(fds).map(Self::Memory) };
+        let [memory, bell] = exactly(fds)?;
+        Ok(Self::Loop { memory, bell, hands })
+    }
+
     pub(super) fn of_program(door: Door, fds: Vec<OwnedFd>) -> anyhow::Result<Self> {
         match door {
             Door::Socket => only(fds).map(Self::Socket),

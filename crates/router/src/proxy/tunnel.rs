@@ -1,9 +1,7 @@
 //! Both directions of a connection that was upgraded: bytes go through as they are.
 
-use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::pin::pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use super::exchange::Answer;
@@ -11,7 +9,7 @@ use super::line::Line;
 use crate::buffers;
 use crate::connection::Connection;
 use crate::deadline::Elapsed;
-use crate::io::Wanted;
+use crate::io::{Wanted, now};
 use crate::transaction::{Gone, Transaction};
 
 /// Room for one read.
@@ -146,16 +144,4 @@ async fn pass(
             down.read(read)?;
         }
     }
-}
-
-/// What a future gives without waiting.
-async fn now<F: Future>(future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    poll_fn(|context| {
-        Poll::Ready(match future.as_mut().poll(context) {
-            Poll::Ready(output) => Some(output),
-            Poll::Pending => None,
-        })
-    })
-    .await
 }

@@ -30,7 +30,7 @@ fn channel_of_child_of(parent: Pid) -> (Router, Inbox) {
     let (end, memory) = WorkerEnd::create(&bell).unwrap();
     let (port, mut lanes) = WorkerPort::map(memory, bell.shape()).unwrap();
     let router = Router { port, lane: lanes.remove(0), n_requests: 0 };
-    (router, Inbox::new(Place { end, parent, report: None }))
+    (router, Inbox::new(Place { end, parent, report: None, doorbell: None }))
 }
 
 impl Router {

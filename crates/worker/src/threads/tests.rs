@@ -96,7 +96,7 @@ fn with_worker(n: u32, n_left: Option<u32>, talk: impl FnOnce(&mut Router)) {
     let scripts = Scripts { barrier: Barrier::new(n as usize) };
     thread::scope(|scope| {
         scope.spawn(|| {
-            let inbox = Inbox::new(Place { end, parent, report: None });
+            let inbox = Inbox::new(Place { end, parent, report: None, doorbell: None });
             let n_threads = NonZeroU32::new(n).unwrap();
             run(inbox, &Crew { runtime: &scripts, n_threads, stack_size: None }, n_left);
         });

@@ -42,7 +42,7 @@ impl Bounds {
         run_time: u32,
     ) -> Option<Finding> {
         let elapsed = Duration::from_micros(run_time.into());
-        if held.reported || elapsed < self.slow? {
+        if held.reported || held.is_timeless || elapsed < self.slow? {
             return None;
         }
         // Once it has begun another one, it speaks of that.

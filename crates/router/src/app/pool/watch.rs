@@ -162,6 +162,9 @@ impl<P: Port> Worker<P> {
 
 impl Held {
     fn time_of_running<P: Port>(&mut self, port: &P, now: Instant) -> Option<Duration> {
+        if self.is_timeless {
+            return None;
+        }
         if self.running_since.is_none() && self.is_started(port) {
             self.running_since = Some(now);
         }

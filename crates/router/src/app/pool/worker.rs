@@ -19,11 +19,13 @@ pub(super) struct Held {
     pub(super) running_since: Option<Instant>,
     /// Somebody was told that it takes long.
     pub(super) reported: bool,
+    /// It may take as long as it likes.
+    pub(super) is_timeless: bool,
 }
 
 impl Held {
     pub(super) fn new(slot: Slot, request: Request, since: Instant) -> Self {
-        Self { slot: Some(slot), request, since, running_since: None, reported: false }
+        Self { slot: Some(slot), request, since, running_since: None, reported: false, is_timeless: false }
     }
 
     /// Whether the worker has begun to run it.
@@ -87,7 +89,8 @@ impl<P> Worker<P> {
     }
 
     pub(super) fn position(&self, lane: Lane, id: RequestId) -> Option<usize> {
-        self.held.iter().position(|held| held.request.lane == lane && held.request.id == id)
+        // Of many at once, those that have just come end first; the others are open for long.
+        self.held.iter().rposition(|held| held.request.lane == lane && held.request.id == id)
     }
 
     /// Whether it is busy and may take one more ahead.

@@ -1,0 +1,232 @@
+//! An application as one event loop uses it: its workers' receivers, and the requests that are in flight.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use corral_channel::{Bell, Lane, LaneReceiver, RequestId};
+use corral_config::plan::RuntimeSpec;
+use corral_ipc::message::{Exit, WorkerId};
+use slab::Slab;
+
+use super::exchange::{Exchange, Shared, State};
+use super::{App, Failure, Gone, Program, Request, RequestBody, Turn, WasRunning, WorkerKey};
+use crate::buffers;
+use crate::proxy::{LoopServer, LoopServers};
+
+/// Index bits of a request id; the rest tells the uses of one index apart.
+const INDEX_BITS: u32 = 20;
+
+/// An application as one event loop uses it.
+pub(crate) struct LoopApp {
+    pub(crate) app: Arc<App>,
+    pub(super) lane: Lane,
+    /// Replaced when a new prototype takes the place of one that died.
+    pub(super) bell: RefCell<Arc<Bell>>,
+    /// By worker index; `None` where the worker is gone.
+    pub(super) receivers: RefCell<Vec<Option<(WorkerKey, LaneReceiver)>>>,
+    pub(super) entries: RefCell<Slab<Rc<Shared>>>,
+    /// Kept connections to workers that are programs.
+    pub(super) programs: RefCell<HashMap<WorkerId, Rc<LoopServer>>>,
+    pub(super) next_stamp: Cell<u32>,
+    /// Requests that had something for a worker whose ring was full.
+    pub(super) stuck: RefCell<Vec<RequestId>>,
+    /// Something was put into rings since the workers were last woken.
+    pub(super) touched: Cell<bool>,
+    /// A connection was woken since the frames were last drained.
+    pub(super) woke: Cell<bool>,
+    pub(super) busy: Rc<BusyApps>,
+    /// It is among those.
+    pub(super) is_busy: Cell<bool>,
+}
+
+/// The applications that an event loop has to look after before and after each sleep: of many sites, those that
+/// somebody has asked for something.
+#[derive(Default)]
+pub(crate) struct BusyApps(RefCell<Vec<Rc<LoopApp>>>);
+
+impl BusyApps {
+    fn add(&self, app: &Rc<LoopApp>) {
+        if !app.is_busy.replace(true) {
+            self.0.borrow_mut().push(Rc::clone(app));
+        }
+    }
+
+    /// Forgets those that nothing is waited for from.
+    pub(crate) fn prune(&self) {
+        self.0.borrow_mut().retain(|app| {
+            let is_busy = app.is_waiting() || app.touched.get();
+            app.is_busy.set(is_busy);
+            is_busy
+        });
+    }
+
+    pub(crate) fn each(&self, act: impl FnMut(&Rc<LoopApp>)) {
+        self.0.borrow().iter().for_each(act);
+    }
+
+    /// Whether workers may say something.
+    pub(crate) fn are_waiting(&self) -> bool {
+        self.0.borrow().iter().any(|app| app.is_waiting())
+    }
+}
+
+impl LoopApp {
+    pub(crate) fn new(app: Arc<App>, lane: Lane, bell: Arc<Bell>, busy: Rc<BusyApps>) -> Rc<Self> {
+        Rc::new(Self {
+            app,
+            lane,
+            bell: RefCell::new(bell),
+            receivers: RefCell::new(Vec::new()),
+            entries: RefCell::new(Slab::new()),
+            programs: RefCell::default(),
+            next_stamp: Cell::new(0),
+            stuck: RefCell::default(),
+            touched: Cell::new(false),
+            woke: Cell::new(false),
+            busy,
+            is_busy: Cell::new(false),
+        })
+    }
+
+    /// Hands an encoded request to the application.
+    pub(crate) fn begin(self: &Rc<Self>, payload: Vec<u8>, body: RequestBody, now: Instant) -> Exchange {
+        let mut entries = self.entries.borrow_mut();
+        let entry = entries.vacant_entry();
+        let stamp = self.next_stamp.get();
+        self.next_stamp.set(stamp.wrapping_add(1));
+        let id = RequestId((stamp << INDEX_BITS) | entry.key() as u32 & ((1 << INDEX_BITS) - 1));
+        let shared = Rc::new(Shared { id, state: RefCell::new(State::new(body)) });
+        entry.insert(Rc::clone(&shared));
+        drop(entries);
+        self.touched.set(true);
+        self.busy.add(self);
+        if let Err(refused) = self.app.submit(Request { lane: self.lane, id, payload, arrived: now }, now) {
+            buffers::give(refused.request.payload);
+            self.fail(id, self.app.explain(refused.reason));
+        }
+        Exchange { app: Rc::clone(self), shared }
+    }
+
+    /// Queues a request for the turn of a program; `description` is its head.
+    pub(crate) fn begin_turn(self: &Rc<Self>, description: Vec<u8>, now: Instant) -> Turn {
+        let id = RequestId(self.next_stamp.get());
+        self.next_stamp.set(id.0.wrapping_add(1));
+        let turn = Turn::new(Rc::clone(self), self.lane, id);
+        self.touched.set(true);
+        self.busy.add(self);
+        let request = Request { lane: self.lane, id, payload: description, arrived: now };
+        if let Err(refused) = self.app.submit(request, now) {
+            buffers::give(refused.request.payload);
+            self.fail(id, self.app.explain(refused.reason));
+        }
+        turn
+    }
+
+    /// The connections of this loop to a program.
+    pub(crate) fn server(&self, program: &Program, servers: &LoopServers) -> Rc<LoopServer> {
+        let mut programs = self.programs.borrow_mut();
+        let server = programs.entry(program.id).or_insert_with(|| servers.server(&program.server, self.lane));
+        Rc::clone(server)
+    }
+
+    /// Whether its workers are programs.
+    pub(crate) fn runs_programs(&self) -> bool {
+        matches!(self.app.spec.runtime, RuntimeSpec::Http(_))
+    }
+
+    /// Listens to a new worker.
+    pub(crate) fn add_receiver(&self, worker: WorkerKey, receiver: LaneReceiver) {
+        let mut receivers = self.receivers.borrow_mut();
+        if receivers.len() <= worker.index {
+            receivers.resize_with(worker.index + 1, || None);
+        }
+        receivers[worker.index] = Some((worker, receiver));
+    }
+
+    /// A worker's process is gone: takes what it still said, then fails what it left behind.
+    pub(crate) fn remove_receiver(self: &Rc<Self>, gone: &Gone, exit: Exit) {
+        self.drain(Instant::now());
+        self.programs.borrow_mut().remove(&gone.id);
+        if let Some(receiver) = self.receivers.borrow_mut().get_mut(gone.index) {
+            *receiver = None;
+        }
+        for &(lane, id) in &gone.started {
+            if lane == self.lane {
+                self.fail(id, gone.failure((lane, id), exit));
+            }
+        }
+    }
+
+    /// Ends a request without an answer.
+    pub(crate) fn fail(&self, id: RequestId, failure: Failure) {
+        if self.app.turns.fail(self.lane, id, &failure) {
+            return;
+        }
+        let Some(shared) = self.lookup(id) else { return };
+        self.entries.borrow_mut().remove(index(id));
+        let mut state = shared.state.borrow_mut();
+        if !state.ended {
+            state.failure = Some(failure);
+            self.wake(&mut state);
+        }
+    }
+
+    /// Whether workers may say something to this loop.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.entries.borrow().is_empty()
+    }
+
+    /// Publishes that this loop is about to sleep. True when it must not, because a frame came meanwhile.
+    pub(crate) fn announce_sleep(&self) -> bool {
+        self.bell.borrow().announce_sleep(self.lane);
+        self.receivers.borrow().iter().flatten().any(|(_, receiver)| receiver.has_frames())
+    }
+
+    pub(crate) fn cancel_sleep(&self) {
+        self.bell.borrow().cancel_sleep(self.lane);
+    }
+
+    /// Listens to the bell of a new prototype.
+    pub(crate) fn replace_bell(&self, bell: Arc<Bell>) {
+        self.bell.replace(bell);
+    }
+
+    /// Wakes the workers that this loop has put something in front of. True when the application's
+    /// `rescue` should be called in a while.
+    pub(crate) fn wake_workers(&self) -> bool {
+        self.touched.replace(false) && self.app.wake_workers()
+    }
+
+    pub(super) fn lookup(&self, id: RequestId) -> Option<Rc<Shared>> {
+        let entries = self.entries.borrow();
+        let shared = entries.get(index(id))?;
+        (shared.id == id).then(|| Rc::clone(shared))
+    }
+
+    pub(super) fn abandon(&self, shared: &Shared) {
+        {
+            let mut state = shared.state.borrow_mut();
+            state.abandoned = true;
+            state.waker = None;
+            state.spool.clear();
+        }
+        if self.lookup(shared.id).is_none() {
+            return;
+        }
+        // A complete answer whose script still runs needs no word; its entry goes with the last frame.
+        if shared.state.borrow().ended {
+            return;
+        }
+        self.touched.set(true);
+        if self.app.cancel(self.lane, shared.id) == WasRunning::No {
+            self.entries.borrow_mut().remove(index(shared.id));
+        }
+    }
+}
+
+pub(super) fn index(id: RequestId) -> usize {
+    (id.0 & ((1 << INDEX_BITS) - 1)) as usize
+}

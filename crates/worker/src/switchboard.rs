@@ -1,0 +1,319 @@
+//! The channel of a worker that runs many requests at once in one thread. Nothing here waits: an interpreter's event
+//! loop asks what has come ([`Switchboard::receive`]), sleeps until the bell rings, and leaves what cannot be sent yet.
+
+mod frame;
+mod session;
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use corral_channel::message::{self, RequestView};
+use corral_channel::{Flags, FrameHead, Kind, Lane, N_SLOTS, RequestId};
+use corral_sys::doorbell::Doorbell;
+
+pub use self::session::{Message, Phase};
+use self::session::{Session, Step};
+use crate::log::complain;
+use crate::prototype::Place;
+use crate::runtime::ClientGone;
+use crate::wire::Wire;
+
+/// Requests that come at once, and bytes, after which the router hears that there is room again: below what makes it
+/// wait for that.
+const MANY_REQUESTS: usize = N_SLOTS / 2;
+const MANY_BYTES: usize = 64 * 1024;
+
+/// A request that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestKey {
+    lane: Lane,
+    id: RequestId,
+}
+
+/// Something has come.
+#[derive(Debug)]
+pub enum Event {
+    /// A request, as [`message::decode_request`] reads it; it has been started.
+    Begun(RequestKey, Vec<u8>),
+    /// More of a request's body, or a message, or the end of its client, or room for more of its response.
+    Changed(RequestKey),
+}
+
+/// All requests of a worker.
+pub struct Switchboard {
+    wire: Wire,
+    doorbell: Doorbell,
+    sessions: HashMap<RequestKey, Session>,
+    /// Requests with something to send for which there was no room.
+    blocked: Vec<RequestKey>,
+    /// Requests until the worker is replaced.
+    n_left: Option<u32>,
+    /// Words about requests and not of them, once there is room: that many were started, that none is to come.
+    words: Vec<FrameHead>,
+    is_leaving: bool,
+    payload: Vec<u8>,
+}
+
+impl Switchboard {
+    pub(crate) fn new(place: Place, doorbell: Doorbell, n_left: Option<u32>) -> Self {
+        Self {
+            wire: Wire::new(place.end, place.parent),
+            doorbell,
+            sessions: HashMap::new(),
+            blocked: Vec::new(),
+            n_left,
+            words: Vec::new(),
+            is_leaving: false,
+            payload: Vec::new(),
+        }
+    }
+
+    /// Readable when something has come while nobody looked.
+    #[must_use]
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        self.doorbell.as_fd()
+    }
+
+    /// The bell was heard: the event loop is up.
+    pub fn silence(&self) {
+        self.wire.end.cancel_sleep();
+        self.doorbell.silence();
+    }
+
+    /// Has the bell ring from now on. False when something came meanwhile, and the loop must not sleep.
+    #[must_use]
+    pub fn may_sleep(&self) -> bool {
+        let may_sleep = !self.wire.end.announce_at_bell();
+        if !may_sleep {
+            self.wire.end.cancel_sleep();
+        }
+        may_sleep
+    }
+
+    /// No further request will be started, and those that run have ended or lost the one who asked.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.wire.is_broken() || (self.is_leaving && self.sessions.is_empty())
+    }
+
+    /// No further request is to be started.
+    pub fn leave(&mut self) {
+        self.is_leaving = true;
+    }
+
+    /// Whether no further request will be started.
+    #[must_use]
+    pub fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
+    /// Takes what has come, and sends what there is room for by now.
+    pub fn receive(&mut self, events: &mut Vec<Event>) {
+        let (mut n_requests, mut n_bytes) = (0, 0);
+        while let Some(head) = self.wire.recv(&mut self.payload) {
+            n_requests += usize::from(head.kind == Kind::Request);
+            n_bytes += self.payload.len();
+            self.take(head, events);
+            if n_requests >= MANY_REQUESTS || n_bytes >= MANY_BYTES {
+                (n_requests, n_bytes) = (0, 0);
+                self.words.push(FrameHead::new(Kind::Started, head.lane, head.request));
+            }
+        }
+        if self.wire.is_damaged() {
+            self.is_leaving = true;
+            for (key, session) in &mut self.sessions {
+                session.cancel();
+                events.push(Event::Changed(*key));
+            }
+        }
+        self.say_words();
+        self.retry(events);
+    }
+
+    fn take(&mut self, head: FrameHead, events: &mut Vec<Event>) {
+        let key = RequestKey { lane: head.lane, id: head.request };
+        match head.kind {
+            Kind::Request => self.begin(key, head, events),
+            Kind::Quit => self.is_leaving = true,
+            _ => {
+                // Of a request that was taken back, or that has ended here already.
+                let Some(session) = self.sessions.get_mut(&key) else { return };
+                session.take(head, &self.payload);
+                self.settle(key);
+                events.push(Event::Changed(key));
+            }
+        }
+    }
+
+    fn begin(&mut self, key: RequestKey, head: FrameHead, events: &mut Vec<Event>) {
+        if self.n_left == Some(0) || !self.wire.end.start(&head) {
+            return;
+        }
+        let payload = std::mem::take(&mut self.payload);
+        let view = match message::decode_request(&payload) {
+            Ok(view) => view,
+            Err(error) => {
+                complain(format_args!("a request cannot be read: {error}"));
+                self.sessions.insert(key, Session::new(head, &unreadable()));
+                return self.abort(key);
+            }
+        };
+        self.sessions.insert(key, Session::new(head, &view));
+        events.push(Event::Begun(key, payload));
+        self.n_left = self.n_left.map(|n| n - 1);
+        if self.n_left == Some(0) {
+            self.is_leaving = true;
+            self.words.push(FrameHead::new(Kind::End, key.lane, key.id).with_flags(Flags::LAST));
+        }
+    }
+
+    fn say_words(&mut self) {
+        let wire = &mut self.wire;
+        self.words.retain(|word| matches!(wire.try_send(*word, &[]), Ok(false)));
+    }
+
+    /// Sends what there was no room for.
+    fn retry(&mut self, events: &mut Vec<Event>) {
+        for key in std::mem::take(&mut self.blocked) {
+            self.wire.end.want_room(key.lane, false);
+            self.settle(key);
+            events.push(Event::Changed(key));
+        }
+        for key in &self.blocked {
+            self.wire.end.want_room(key.lane, true);
+        }
+    }
+
+    /// Whether nobody reads the response of this request, or it has ended.
+    #[must_use]
+    pub fn is_gone(&self, key: RequestKey) -> bool {
+        self.sessions.get(&key).is_none_or(Session::is_cancelled)
+    }
+
+    /// How far its response is.
+    #[must_use]
+    pub fn phase(&self, key: RequestKey) -> Phase {
+        self.sessions.get(&key).map_or(Phase::Ended, Session::phase)
+    }
+
+    /// Bytes of the response that wait until the client has taken others.
+    #[must_use]
+    pub fn n_pending(&self, key: RequestKey) -> usize {
+        self.sessions.get(&key).map_or(0, Session::n_pending)
+    }
+
+    /// What has come of the body, and whether it is the end of it; nothing if more has to come first. What is taken
+    /// makes room for more.
+    pub fn take_body(&mut self, key: RequestKey) -> Option<(Vec<u8>, bool)> {
+        let taken = self.sessions.get_mut(&key)?.take_body();
+        self.settle(key);
+        taken
+    }
+
+    /// The next message of a WebSocket connection.
+    pub fn take_message(&mut self, key: RequestKey) -> Option<Message> {
+        let message = self.sessions.get_mut(&key)?.take_message()?;
+        self.settle(key);
+        Some(message)
+    }
+
+    /// Begins the response; only the first call counts. It is sent with what follows. 101 accepts a WebSocket
+    /// connection, on which the server's frames are the body of the response from then on.
+    pub fn respond(&mut self, key: RequestKey, status: u16, fields: &[(&[u8], &[u8])]) {
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.respond(status, fields, self.wire.end.max_payload());
+        }
+        self.settle(key);
+    }
+
+    /// Adds to the response's body, and sends as much as may be sent; `ends` says that this is all of it.
+    ///
+    /// # Errors
+    /// When nobody reads it.
+    pub fn write(&mut self, key: RequestKey, bytes: &[u8], ends: bool) -> Result<(), ClientGone> {
+        let session = self.sessions.get_mut(&key).filter(|session| !session.is_cancelled());
+        session.ok_or(ClientGone)?.write(bytes, ends);
+        self.settle(key);
+        Ok(())
+    }
+
+    /// Sends a message of a WebSocket connection: opcode 1 is text, 2 binary.
+    ///
+    /// # Errors
+    /// As for [`Switchboard::write`].
+    pub fn write_message(&mut self, key: RequestKey, opcode: u8, bytes: &[u8]) -> Result<(), ClientGone> {
+        let session = self.sessions.get_mut(&key).filter(|session| !session.is_cancelled());
+        let session = session.ok_or(ClientGone)?;
+        session.write(frame::head(opcode, bytes.len()).as_ref(), false);
+        session.write(bytes, false);
+        self.settle(key);
+        Ok(())
+    }
+
+    /// Closes a WebSocket connection.
+    ///
+    /// # Errors
+    /// As for [`Switchboard::write`].
+    pub fn close(&mut self, key: RequestKey, code: u16, reason: &[u8]) -> Result<(), ClientGone> {
+        let mut payload = code.to_be_bytes().to_vec();
+        payload.extend_from_slice(&reason[..reason.len().min(frame::LONGEST_REASON)]);
+        self.write_message(key, frame::CLOSE, &payload)?;
+        self.write(key, b"", true)
+    }
+
+    /// The request has ended; what there still is of its response is sent without it. A response that was not begun
+    /// is one with 500.
+    pub fn finish(&mut self, key: RequestKey) {
+        self.respond(key, 500, &[]);
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.finish();
+        }
+        self.settle(key);
+    }
+
+    /// The request has ended without the rest of its response, and the client is to see that: it gets 500 if nothing
+    /// was sent yet.
+    pub fn abort(&mut self, key: RequestKey) {
+        let Some(session) = self.sessions.get_mut(&key) else { return };
+        if session.take_head_back() {
+            return self.finish(key);
+        }
+        session.abort();
+        self.settle(key);
+    }
+
+    /// Sends what a session has, as far as there is room and credit.
+    fn settle(&mut self, key: RequestKey) {
+        let max_payload = self.wire.end.max_payload();
+        let Some(session) = self.sessions.get_mut(&key) else { return };
+        while let Some(Step { frame, n_bytes }) = session.next_step(max_payload) {
+            match self.wire.try_send(frame, &[session.pending(n_bytes)]) {
+                Ok(true) => session.sent(&frame, n_bytes),
+                Ok(false) => {
+                    if !self.blocked.contains(&key) {
+                        self.blocked.push(key);
+                    }
+                    self.wire.end.want_room(key.lane, true);
+                    return;
+                }
+                Err(ClientGone) => return session.cancel(),
+            }
+        }
+        if session.is_done() {
+            self.sessions.remove(&key);
+        }
+    }
+}
+
+/// Stands for a request that is none.
+fn unreadable() -> RequestView<'static> {
+    static EMPTY: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
+        let mut payload = Vec::new();
+        message::encode_request(&mut payload, &message::RequestHead::default(), []);
+        payload
+    });
+    message::decode_request(&EMPTY).expect("encoded just now")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,323 @@
+//! One of many requests: what has come for it, and what of its answer is still to be sent. Pure: frames go in and out.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use corral_channel::message::{self, RequestView};
+use corral_channel::{BODY_WINDOW, Flags, FrameHead, INITIAL_CREDIT, Kind};
+
+use crate::log::complain;
+
+/// Bytes of one message of a WebSocket connection; who sends more is cut off.
+const LONGEST_MESSAGE: usize = 10 * 1024 * 1024;
+
+/// Request body that is taken before the router hears of it, in bytes: not every message is worth a frame.
+const ACKNOWLEDGED: u32 = BODY_WINDOW / 4;
+
+/// How far a response is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// No head yet.
+    Silent,
+    /// The head is there, and perhaps some of the body.
+    Begun,
+    /// There will be no more of it.
+    Ended,
+}
+
+/// A message of a WebSocket connection, put together from its fragments.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Message {
+    /// RFC 6455 section 5.2: 1 text, 2 binary, 8 close; whatever comes after a close is dropped.
+    pub opcode: u8,
+    /// The payload; of a close its code and its reason.
+    pub bytes: Vec<u8>,
+}
+
+/// What is to be sent next, with so many bytes of what is pending.
+pub(super) struct Step {
+    pub(super) frame: FrameHead,
+    pub(super) n_bytes: usize,
+}
+
+/// A request while it runs.
+pub(super) struct Session {
+    request: FrameHead,
+    begun: Instant,
+    body: Vec<u8>,
+    body_ended: bool,
+    messages: VecDeque<Message>,
+    /// Of a message that is not complete.
+    partial: Vec<u8>,
+    /// Body bytes that the router may send and was not told of: those that were taken, and at first the window.
+    acknowledge: u32,
+    /// The router may be told.
+    is_body_wanted: bool,
+    is_websocket: bool,
+    /// The connection has become a WebSocket connection.
+    is_accepted: bool,
+    /// The response as far as it is not sent, from `n_sent` on.
+    out: Vec<u8>,
+    n_sent: usize,
+    /// Bytes of the head in front of it.
+    n_head: usize,
+    bodiless: bool,
+    phase: Phase,
+    /// The router knows of the end.
+    is_end_sent: bool,
+    /// Bytes of body that may be sent.
+    credit: u64,
+    is_cancelled: bool,
+    is_aborted: bool,
+    /// How long it ran, once it has ended.
+    ran: Option<Duration>,
+    is_done: bool,
+}
+
+impl Session {
+    pub(super) fn new(request: FrameHead, view: &RequestView<'_>) -> Self {
+        Self {
+            request,
+            begun: Instant::now(),
+            body: view.body.to_vec(),
+            body_ended: view.head.body_complete,
+            messages: VecDeque::new(),
+            partial: Vec::new(),
+            acknowledge: if view.head.body_complete && !view.head.websocket { 0 } else { BODY_WINDOW },
+            is_body_wanted: false,
+            is_websocket: view.head.websocket,
+            is_accepted: false,
+            out: Vec::new(),
+            n_sent: 0,
+            n_head: 0,
+            bodiless: view.head.method == b"HEAD",
+            phase: Phase::Silent,
+            is_end_sent: false,
+            credit: INITIAL_CREDIT.into(),
+            is_cancelled: false,
+            is_aborted: false,
+            ran: None,
+            is_done: false,
+        }
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.is_cancelled
+    }
+
+    /// The router has heard everything.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(super) fn n_pending(&self) -> usize {
+        self.out.len() - self.n_sent
+    }
+
+    /// Takes a frame that came for it.
+    pub(super) fn take(&mut self, head: FrameHead, payload: &[u8]) {
+        let ends = head.flags.contains(Flags::END);
+        match head.kind {
+            Kind::Body => {
+                self.body.extend_from_slice(payload);
+                self.body_ended |= ends;
+            }
+            Kind::Message => self.take_part(head.aux, payload, ends),
+            Kind::Credit => self.credit += u64::from(head.aux),
+            Kind::Cancel => self.cancel(),
+            _ => {}
+        }
+    }
+
+    fn take_part(&mut self, opcode: u32, payload: &[u8], ends: bool) {
+        if self.partial.len() + payload.len() > LONGEST_MESSAGE {
+            self.partial = Vec::new();
+            self.is_body_wanted = false;
+            self.messages.push_back(Message { opcode: 8, bytes: too_big() });
+            return;
+        }
+        self.partial.extend_from_slice(payload);
+        if ends {
+            let bytes = std::mem::take(&mut self.partial);
+            self.messages.push_back(Message { opcode: (opcode & 15) as u8, bytes });
+        } else {
+            // The rest of the message must not wait until somebody has taken what is there of it.
+            self.acknowledge += payload.len() as u32;
+        }
+    }
+
+    pub(super) fn cancel(&mut self) {
+        self.is_cancelled = true;
+        self.drop_pending();
+    }
+
+    pub(super) fn take_body(&mut self) -> Option<(Vec<u8>, bool)> {
+        self.is_body_wanted = !self.body_ended;
+        if self.body.is_empty() && !self.body_ended {
+            return None;
+        }
+        let bytes = std::mem::take(&mut self.body);
+        if !self.body_ended {
+            self.acknowledge += bytes.len() as u32;
+        }
+        Some((bytes, self.body_ended))
+    }
+
+    pub(super) fn take_message(&mut self) -> Option<Message> {
+        let message = self.messages.pop_front()?;
+        // What came before the last part was acknowledged when it came; that it is counted twice at most once a
+        // message does not matter to a window.
+        self.acknowledge += (message.bytes.len() as u32).min(BODY_WINDOW);
+        Some(message)
+    }
+
+    pub(super) fn respond(&mut self, status: u16, fields: &[(&[u8], &[u8])], longest: usize) {
+        if self.phase != Phase::Silent {
+            return;
+        }
+        message::encode_response(&mut self.out, status, fields.iter().copied());
+        if self.out.len() > longest {
+            let len = self.out.len();
+            complain(format_args!("the head of the response has {len} bytes, which is too long"));
+            self.out.clear();
+            return self.respond(500, &[], longest);
+        }
+        self.n_head = self.out.len();
+        self.phase = Phase::Begun;
+        self.bodiless |= matches!(status, 204 | 304);
+        self.is_accepted = self.is_websocket && status == 101;
+        // The client's messages may come.
+        self.is_body_wanted |= self.is_accepted;
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8], ends: bool) {
+        if self.phase != Phase::Begun {
+            return;
+        }
+        if !self.bodiless {
+            self.out.extend_from_slice(bytes);
+        }
+        if ends {
+            self.phase = Phase::Ended;
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.phase = Phase::Ended;
+        self.ran = Some(self.begun.elapsed());
+    }
+
+    /// Forgets what was begun of the response, if nobody has seen it; then another one can be.
+    pub(super) fn take_head_back(&mut self) -> bool {
+        let is_unseen = self.phase == Phase::Silent || (self.n_head > 0 && self.phase == Phase::Begun);
+        if is_unseen {
+            self.drop_pending();
+            self.phase = Phase::Silent;
+        }
+        is_unseen
+    }
+
+    pub(super) fn abort(&mut self) {
+        self.is_aborted = self.phase != Phase::Ended;
+        self.finish();
+    }
+
+    /// What to send next, if it may be sent. Its bytes are those of [`Session::pending`].
+    pub(super) fn next_step(&self, max_payload: usize) -> Option<Step> {
+        if self.is_done {
+            return None;
+        }
+        if self.is_body_wanted && self.acknowledge >= ACKNOWLEDGED && self.ran.is_none() {
+            let frame = self.frame(Kind::BodyCredit, Flags::NONE).with_aux(self.acknowledge);
+            return Some(Step { frame, n_bytes: 0 });
+        }
+        if self.n_pending() == 0 {
+            return self.last_step();
+        }
+        // A head that nothing follows yet waits for that, unless the other side waits for it.
+        let n_body = self.n_pending() - self.n_head;
+        let is_bare = self.n_head > 0 && n_body == 0;
+        if is_bare && self.phase == Phase::Begun && !self.is_accepted {
+            return None;
+        }
+        let n_allowed = usize::try_from(self.credit).unwrap_or(usize::MAX);
+        let n_now = n_body.min(n_allowed).min(max_payload - self.n_head);
+        if n_now == 0 && n_body > 0 && self.n_head == 0 {
+            return None;
+        }
+        let kind = if self.n_head > 0 { Kind::Response } else { Kind::Data };
+        let flags = if n_now == n_body { self.closing_flags() } else { Flags::NONE };
+        let frame = self.frame(kind, flags).with_aux(self.micros(flags));
+        Some(Step { frame, n_bytes: self.n_head + n_now })
+    }
+
+    /// What says the end, when everything else is sent.
+    fn last_step(&self) -> Option<Step> {
+        let kind = match (self.ran.is_some(), self.is_end_sent) {
+            (true, true) => Kind::Finished,
+            (true, false) if self.is_aborted => Kind::Failed,
+            (true, false) => Kind::End,
+            (false, false) if self.phase == Phase::Ended && !self.is_cancelled => Kind::End,
+            _ => return None,
+        };
+        let end = if kind == Kind::Finished { Flags::NONE } else { Flags::END };
+        let done = if self.ran.is_some() { Flags::DONE } else { Flags::NONE };
+        let flags = end | done;
+        Some(Step { frame: self.frame(kind, flags).with_aux(self.micros(flags)), n_bytes: 0 })
+    }
+
+    fn closing_flags(&self) -> Flags {
+        match (self.phase, self.ran, self.is_aborted) {
+            (Phase::Ended, _, true) | (Phase::Silent | Phase::Begun, ..) => Flags::NONE,
+            (Phase::Ended, None, false) => Flags::END,
+            (Phase::Ended, Some(_), false) => Flags::END | Flags::DONE,
+        }
+    }
+
+    /// How long the request ran, in microseconds, if the frame says that it has ended.
+    fn micros(&self, flags: Flags) -> u32 {
+        let ran = self.ran.filter(|_| flags.contains(Flags::DONE)).unwrap_or_default();
+        u32::try_from(ran.as_micros()).unwrap_or(u32::MAX)
+    }
+
+    fn frame(&self, kind: Kind, flags: Flags) -> FrameHead {
+        FrameHead::new(kind, self.request.lane, self.request.request).with_flags(flags)
+    }
+
+    /// The bytes of a step.
+    pub(super) fn pending(&self, n_bytes: usize) -> &[u8] {
+        &self.out[self.n_sent..][..n_bytes]
+    }
+
+    /// A step has been taken.
+    pub(super) fn sent(&mut self, frame: &FrameHead, n_bytes: usize) {
+        if frame.kind == Kind::BodyCredit {
+            self.acknowledge = 0;
+            return;
+        }
+        self.credit -= n_bytes.saturating_sub(self.n_head) as u64;
+        self.n_head = 0;
+        self.n_sent += n_bytes;
+        if self.n_sent == self.out.len() {
+            self.drop_pending();
+        }
+        self.is_end_sent |= frame.flags.contains(Flags::END);
+        self.is_done |= frame.flags.contains(Flags::DONE);
+    }
+
+    fn drop_pending(&mut self) {
+        self.out.clear();
+        (self.n_sent, self.n_head) = (0, 0);
+    }
+}
+
+/// The payload of a close for a message that is too long.
+fn too_big() -> Vec<u8> {
+    let mut bytes = 1009_u16.to_be_bytes().to_vec();
+    bytes.extend_from_slice(b"message too big");
+    bytes
+}

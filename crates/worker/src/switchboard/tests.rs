@@ -1,0 +1,254 @@
+//! Many requests over a real channel, both ends of it in this process.
+
+use corral_channel::message::RequestHead;
+use corral_channel::{BODY_WINDOW, INITIAL_CREDIT, LaneReceiver, Slot, WorkerBell, WorkerEnd, WorkerPort};
+use corral_sys::doorbell;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::getppid;
+
+use super::*;
+
+const LANE: Lane = Lane(0);
+
+/// The router's end.
+struct Router {
+    port: WorkerPort,
+    lane: LaneReceiver,
+}
+
+fn channel(n_left: Option<u32>) -> (Router, Switchboard) {
+    let (bell, _) = WorkerBell::create(1).unwrap();
+    let (end, memory) = WorkerEnd::create(&bell).unwrap();
+    let (doorbell, push) = doorbell::pair().unwrap();
+    let (port, mut lanes) = WorkerPort::map_with_bell(memory, Some(push.into()), bell.shape()).unwrap();
+    let place = Place { end, parent: getppid().expect("a test has a parent"), report: None, doorbell: None };
+    (Router { port, lane: lanes.remove(0) }, Switchboard::new(place, doorbell, n_left))
+}
+
+impl Router {
+    fn submit_head(&mut self, id: u32, head: &RequestHead<'_>, body: &[u8]) -> RequestId {
+        let mut payload = vec![];
+        message::encode_request(&mut payload, head, []);
+        let slot = Slot::new(id as usize % 64).unwrap();
+        self.port.submit(slot, RequestId(id), LANE, &[&payload, body]).unwrap();
+        self.port.wake();
+        RequestId(id)
+    }
+
+    fn submit(&mut self, id: u32) -> RequestId {
+        self.submit_head(id, &RequestHead { body_complete: true, ..RequestHead::default() }, b"")
+    }
+
+    /// All frames that have come, as text: request, kind, flags, and the length of the body or `aux`.
+    fn frames(&mut self) -> Vec<String> {
+        let mut frames = Vec::new();
+        let mut payload = Vec::new();
+        while let Some(head) = self.lane.recv(&mut payload).unwrap() {
+            let mut text = format!("{} {:?}", head.request.0, head.kind);
+            if head.kind == Kind::Response {
+                let (view, offset) = message::decode_response(&payload).unwrap();
+                text += &format!(" {}", view.status);
+                payload.drain(..offset);
+            }
+            if head.kind == Kind::BodyCredit {
+                text += &format!(" {}", head.aux);
+            }
+            if !payload.is_empty() {
+                text += &format!(" {}", payload.len());
+            }
+            for (flag, name) in [(Flags::END, "end"), (Flags::DONE, "done"), (Flags::LAST, "last")] {
+                if head.flags.contains(flag) {
+                    text += &format!(" {name}");
+                }
+            }
+            frames.push(text);
+        }
+        self.lane.wake_producer();
+        frames
+    }
+}
+
+/// What has come, as keys of requests that have begun.
+fn begun(board: &mut Switchboard) -> Vec<RequestKey> {
+    let mut events = Vec::new();
+    board.receive(&mut events);
+    events
+        .iter()
+        .filter_map(|event| if let Event::Begun(key, _) = event { Some(*key) } else { None })
+        .collect()
+}
+
+fn receive(board: &mut Switchboard) {
+    board.receive(&mut Vec::new());
+}
+
+fn is_ringing(board: &Switchboard) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(&board.bell(), PollFlags::IN)], Some(&now)).unwrap() == 1
+}
+
+#[test]
+fn answers_go_in_any_order() {
+    let (mut router, mut board) = channel(None);
+    (0..3).for_each(|id| _ = router.submit(id));
+    let keys = begun(&mut board);
+    keys.iter().for_each(|key| board.respond(*key, 200, &[]));
+    assert_eq!(router.frames(), [""; 0], "a head waits for what follows");
+    for (key, body) in [(keys[2], &b"third"[..]), (keys[0], b"first!")] {
+        board.write(key, body, true).unwrap();
+        assert_eq!(board.phase(key), Phase::Ended);
+        board.finish(key);
+    }
+    board.abort(keys[1]);
+    assert_eq!(
+        router.frames(),
+        [
+            "2 Response 200 5 end",
+            "2 Finished done",
+            "0 Response 200 6 end",
+            "0 Finished done",
+            "1 Response 500 end done"
+        ]
+    );
+    assert!(board.sessions.is_empty() && board.is_gone(keys[0]));
+}
+
+#[test]
+fn the_bell_rings_for_a_loop_that_sleeps_and_for_no_other() {
+    let (mut router, mut board) = channel(None);
+    router.submit(0);
+    assert!(!is_ringing(&board));
+    assert!(!board.may_sleep(), "something has come");
+    begun(&mut board);
+    assert!(board.may_sleep());
+    router.submit(1);
+    router.submit(2);
+    assert!(is_ringing(&board));
+    board.silence();
+    assert!(!is_ringing(&board));
+    assert_eq!(begun(&mut board).len(), 2);
+}
+
+#[test]
+fn a_response_keeps_to_its_credit() {
+    let (mut router, mut board) = channel(None);
+    let id = router.submit(0);
+    let key = begun(&mut board)[0];
+    board.respond(key, 200, &[]);
+    let n = INITIAL_CREDIT as usize + 1000;
+    board.write(key, &vec![b'x'; n], true).unwrap();
+    board.finish(key);
+    let mut got = 0;
+    // The ring is smaller than the credit, so that it takes several turns.
+    for _ in 0..20 {
+        got += router
+            .frames()
+            .iter()
+            .map(|text| text.split(' ').next_back().unwrap().parse().unwrap_or(0))
+            .sum::<usize>();
+        receive(&mut board);
+    }
+    assert_eq!((got, board.n_pending(key)), (n - 1000, 1000));
+    router.port.credit(id, LANE, 5000).unwrap();
+    receive(&mut board);
+    assert_eq!(router.frames(), ["0 Data 1000 end done"]);
+    assert!(board.sessions.is_empty());
+}
+
+#[test]
+fn who_is_gone_gets_nothing() {
+    let (mut router, mut board) = channel(None);
+    let id = router.submit(0);
+    let key = begun(&mut board)[0];
+    board.respond(key, 200, &[]);
+    router.port.cancel(id, LANE).unwrap();
+    receive(&mut board);
+    assert!(board.is_gone(key));
+    assert_eq!(board.write(key, b"x", false), Err(ClientGone));
+    board.finish(key);
+    assert_eq!(router.frames(), ["0 End end done"]);
+}
+
+#[test]
+fn a_response_that_was_begun_is_cut_and_another_is_replaced() {
+    let (mut router, mut board) = channel(None);
+    (0..2).for_each(|id| _ = router.submit(id));
+    let keys = begun(&mut board);
+    board.respond(keys[0], 200, &[]);
+    board.abort(keys[0]);
+    assert_eq!(router.frames(), ["0 Response 500 end done"]);
+    board.respond(keys[1], 200, &[]);
+    board.write(keys[1], b"begun", false).unwrap();
+    board.abort(keys[1]);
+    assert_eq!(router.frames(), ["1 Response 200 5", "1 Failed end done"]);
+}
+
+#[test]
+fn a_body_is_asked_for_as_it_is_taken() {
+    let (mut router, mut board) = channel(None);
+    let id = router.submit_head(0, &RequestHead::default(), b"inline");
+    let key = begun(&mut board)[0];
+    assert_eq!(router.frames(), [""; 0], "nobody wants it yet");
+    assert_eq!(board.take_body(key), Some((b"inline".to_vec(), false)));
+    assert_eq!(router.frames(), [format!("0 BodyCredit {}", BODY_WINDOW + 6)]);
+    assert_eq!(board.take_body(key), None);
+    router.port.body(id, LANE, b"more", false).unwrap();
+    router.port.body(id, LANE, b"last", true).unwrap();
+    receive(&mut board);
+    assert_eq!(board.take_body(key), Some((b"morelast".to_vec(), true)));
+    assert_eq!(router.frames(), [""; 0]);
+}
+
+#[test]
+fn messages_are_put_together() {
+    let (mut router, mut board) = channel(None);
+    let head = RequestHead { body_complete: true, websocket: true, ..RequestHead::default() };
+    let id = router.submit_head(0, &head, b"");
+    let key = begun(&mut board)[0];
+    board.respond(key, 101, &[]);
+    assert_eq!(router.frames(), [format!("0 BodyCredit {BODY_WINDOW}"), "0 Response 101".to_owned()]);
+    for (bytes, opcode, end) in [(&b"he"[..], 1, false), (b"llo", 1, true), (b"\0", 2, true)] {
+        router.port.message(id, LANE, bytes, opcode, end).unwrap();
+    }
+    receive(&mut board);
+    assert_eq!(board.take_message(key), Some(Message { opcode: 1, bytes: b"hello".to_vec() }));
+    assert_eq!(board.take_message(key), Some(Message { opcode: 2, bytes: vec![0] }));
+    assert_eq!(board.take_message(key), None);
+    board.write_message(key, 1, b"hi").unwrap();
+    board.close(key, 1000, &[b'r'; 200]).unwrap();
+    board.finish(key);
+    assert_eq!(router.frames(), ["0 Data 4", "0 Data 127", "0 End end", "0 Finished done"]);
+}
+
+#[test]
+fn a_worker_leaves_after_its_share() {
+    let (mut router, mut board) = channel(Some(2));
+    (0..3).for_each(|id| _ = router.submit(id));
+    let keys = begun(&mut board);
+    assert_eq!(keys.len(), 2, "the third is for another");
+    assert_eq!(router.frames(), ["1 End last"]);
+    assert!(router.port.take_back(Slot::new(2).unwrap(), RequestId(2), LANE));
+    assert!(board.is_leaving() && !board.is_over());
+    keys.iter().for_each(|key| board.finish(*key));
+    assert!(board.is_over());
+}
+
+#[test]
+fn the_router_hears_that_many_have_begun() {
+    let (mut router, mut board) = channel(None);
+    (0..40).for_each(|id| _ = router.submit(id));
+    assert_eq!(begun(&mut board).len(), 40);
+    assert_eq!(router.frames(), ["31 Started"]);
+    (40..44).for_each(|id| _ = router.submit_head(id, &RequestHead::default(), &[0; 20_000]));
+    assert_eq!(begun(&mut board).len(), 4);
+    assert_eq!(router.frames(), ["43 Started"]);
+}
+
+#[test]
+fn a_request_that_was_taken_back_is_not_begun() {
+    let (mut router, mut board) = channel(None);
+    let id = router.submit(0);
+    assert!(router.port.take_back(Slot::new(0).unwrap(), id, LANE));
+    router.port.body(id, LANE, b"x", true).unwrap();
+    assert_eq!(begun(&mut board), []);
+}

@@ -1,0 +1,65 @@
+//! A worker's end of its channel, and whether there is still somebody at the other one.
+
+use corral_channel::{FrameHead, SendError, WorkerEnd};
+use rustix::process::{Pid, getppid};
+
+use crate::log::complain;
+use crate::runtime::ClientGone;
+
+/// The end with what is known about the other one.
+pub(crate) struct Wire {
+    pub(crate) end: WorkerEnd,
+    parent: Pid,
+    /// The memory is not what it should be.
+    is_damaged: bool,
+}
+
+impl Wire {
+    pub(crate) fn new(end: WorkerEnd, parent: Pid) -> Self {
+        Self { end, parent, is_damaged: false }
+    }
+
+    /// The next frame, its payload in `payload`. A damaged channel has none.
+    pub(crate) fn recv(&mut self, payload: &mut Vec<u8>) -> Option<FrameHead> {
+        self.end.recv(payload).unwrap_or_else(|error| {
+            self.give_up(&error);
+            None
+        })
+    }
+
+    /// Sends a frame and wakes its receiver; false if there is no room for it.
+    pub(crate) fn try_send(&mut self, frame: FrameHead, pieces: &[&[u8]]) -> Result<bool, ClientGone> {
+        let sent = self.end.send(frame, pieces);
+        self.end.ring(frame.lane);
+        match sent {
+            Ok(()) => Ok(true),
+            Err(SendError::Full) => Ok(false),
+            Err(error) => {
+                self.give_up(&error);
+                Err(ClientGone)
+            }
+        }
+    }
+
+    fn give_up(&mut self, error: &dyn std::error::Error) {
+        if !self.is_damaged {
+            complain(format_args!("the worker leaves, its channel is damaged: {error}"));
+        }
+        self.is_damaged = true;
+    }
+
+    /// Nothing can be received from now on, so nobody is to wait for more.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.is_damaged
+    }
+
+    /// Without its prototype a worker gets no orders. It may be that main and router are gone too.
+    pub(crate) fn is_orphan(&self) -> bool {
+        getppid() != Some(self.parent)
+    }
+
+    /// Whether waiting for the router is of no use.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_damaged || self.is_orphan()
+    }
+}

@@ -1,4 +1,4 @@
-//! Runs Python applications: WSGI on an embedded interpreter.
+//! Runs Python applications: WSGI and ASGI on an embedded interpreter.
 //!
 //! `corral-python prototype` is started by main with a socket to it; `corral-python describe` says which
 //! Python this is. Everything about processes and the channel is in `corral-worker`; here is Python.
@@ -7,10 +7,12 @@
 //! modules start threads and open connections while they are imported, and neither survives a fork.
 
 mod application;
+mod asgi;
 mod errors;
 mod files;
 mod interpreter;
 mod lease;
+mod prefix;
 mod runtime;
 mod wsgi;
 

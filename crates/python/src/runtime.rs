@@ -3,19 +3,26 @@
 use anyhow::bail;
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, PythonProtocol, PythonSpec, RuntimeSpec};
-use corral_worker::{Crew, Exchange, Runtime, Served, ThreadedRuntime as _};
+use corral_worker::{Crew, EventLoop, Exchange, Runtime, Served, ThreadedRuntime as _};
 use pyo3::prelude::*;
 
 use crate::application::Application;
+use crate::asgi::Asgi;
 use crate::errors;
 use crate::interpreter::Interpreter;
 use crate::wsgi::Wsgi;
 
 /// Python, with the application in a worker. What holds objects comes before the interpreter.
 pub(crate) struct PythonRuntime {
-    wsgi: Option<Wsgi>,
+    application: Option<Running>,
     python: PythonSpec,
     interpreter: Interpreter,
+}
+
+/// An application that was imported, by its protocol.
+enum Running {
+    Wsgi(Box<Wsgi>),
+    Asgi(Asgi),
 }
 
 impl PythonRuntime {
@@ -26,7 +33,7 @@ impl PythonRuntime {
     pub(crate) fn load(spec: &AppSpec) -> anyhow::Result<Box<dyn Runtime>> {
         let RuntimeSpec::Python(python) = &spec.runtime else { bail!("this is no application of Python") };
         let interpreter = Interpreter::start(spec, python)?;
-        Ok(Box::new(Self { wsgi: None, python: python.clone(), interpreter }))
+        Ok(Box::new(Self { application: None, python: python.clone(), interpreter }))
     }
 }
 
@@ -48,29 +55,43 @@ impl Runtime for PythonRuntime {
     }
 
     fn start(&mut self) -> anyhow::Result<()> {
-        let wsgi = Python::attach(|py| {
-            let application =
-                Application::import(py, &self.python).map_err(|error| errors::describe(py, &error))?;
-            match application.protocol {
-                PythonProtocol::Wsgi => Wsgi::new(py, application.targets, self.python.threads)
-                    .map_err(|error| errors::describe(py, &error)),
-                PythonProtocol::Asgi => {
-                    bail!("ASGI applications are not supported by this version of Corral yet")
-                }
-            }
-        })?;
-        self.wsgi = Some(wsgi);
+        let import = |py: Python<'_>| -> PyResult<Running> {
+            let Application { targets, protocol } = Application::import(py, &self.python)?;
+            Ok(match protocol {
+                PythonProtocol::Wsgi => Running::Wsgi(Box::new(Wsgi::new(py, targets, self.python.threads)?)),
+                PythonProtocol::Asgi => Running::Asgi(Asgi::start(py, targets)?),
+            })
+        };
+        let running = Python::attach(|py| import(py).map_err(|error| errors::describe(py, &error)))?;
+        self.application = Some(running);
         Ok(())
     }
 
+    fn may_loop(&self) -> bool {
+        self.python.protocol != Some(PythonProtocol::Wsgi)
+    }
+
+    fn event_loop(&mut self) -> Option<&mut dyn EventLoop> {
+        match &mut self.application {
+            Some(Running::Asgi(asgi)) => Some(asgi),
+            _ => None,
+        }
+    }
+
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
-        self.wsgi.as_ref().expect("it was started").serve(request, exchange)
+        match &self.application {
+            Some(Running::Wsgi(wsgi)) => wsgi.serve(request, exchange),
+            Some(Running::Asgi(_)) | None => {
+                unreachable!("one that was started is asked, and a loop serves itself")
+            }
+        }
     }
 
     fn crew(&mut self) -> Option<Crew<'_>> {
-        let (runtime, n_threads) = (self.wsgi.as_ref()?, self.python.threads);
+        let Some(Running::Wsgi(wsgi)) = &self.application else { return None };
+        let n_threads = self.python.threads;
         (n_threads.get() > 1).then_some(Crew {
-            runtime,
+            runtime: wsgi.as_ref(),
             n_threads,
             stack_size: self.python.thread_stack_size,
         })
@@ -81,7 +102,7 @@ impl Runtime for PythonRuntime {
     }
 
     fn end(&mut self) {
-        self.wsgi = None;
+        self.application = None;
         self.interpreter.end();
     }
 }

@@ -15,6 +15,7 @@ use super::Call;
 use super::file_wrapper::FileWrapper;
 use super::input::Input;
 use crate::application::Target;
+use crate::prefix::strip_prefix;
 
 /// Names of fields that are remembered as keys. Whoever invents more gets them made each time.
 const MAX_REMEMBERED: usize = 512;
@@ -193,31 +194,4 @@ fn latin1<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> 
     // SAFETY: a new reference, or none with an exception set.
     let text = unsafe { Bound::from_owned_ptr_or_err(py, text)? };
     Ok(text.cast_into()?)
-}
-
-/// Divides a path that begins with the prefix, where a segment ends.
-fn strip_prefix<'a>(path: &'a [u8], prefix: Option<&'a str>) -> Option<(&'a [u8], &'a [u8])> {
-    let prefix = prefix?.as_bytes();
-    let rest = path.strip_prefix(prefix)?;
-    (rest.is_empty() || rest[0] == b'/').then_some((prefix, rest))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(path: &str, prefix: &str, expect: Option<(&str, &str)>) {
-        let found = strip_prefix(path.as_bytes(), Some(prefix));
-        assert_eq!(found, expect.map(|(prefix, rest)| (prefix.as_bytes(), rest.as_bytes())));
-    }
-
-    #[test]
-    fn a_prefix_ends_where_a_segment_does() {
-        check("/app/x", "/app", Some(("/app", "/x")));
-        check("/app", "/app", Some(("/app", "")));
-        check("/app/", "/app", Some(("/app", "/")));
-        check("/apple", "/app", None);
-        check("/", "/app", None);
-    }
 }

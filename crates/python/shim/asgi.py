@@ -1,0 +1,209 @@
+"""The event loop of a worker with an ASGI 3 application. What is between it and the channel is in src/asgi.rs."""
+
+import asyncio
+import contextlib
+import inspect
+import signal
+import traceback
+
+# How often to look whether there is still a server, in seconds.
+LOOK_AROUND = 5
+# How long what still runs has at the end when the server does not wait: it kills what takes a second.
+HURRY = 0.3
+# How long the application may take to shut down in good order, in seconds.
+SHUTDOWN = 30
+# Bytes of a file that are sent at a time.
+FILE_STEP = 256 * 1024
+
+
+class ClientDisconnected(OSError):
+    """The client has left: nobody gets what is sent."""
+
+
+def new_loop():
+    """uvloop where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        loop = asyncio.new_event_loop()
+    else:
+        loop = uvloop.new_event_loop()
+    asyncio.set_event_loop(loop)
+    return loop
+
+
+def single(app):
+    """Applications of ASGI 2 are called twice."""
+    call = getattr(app, "__call__", None)
+    is_single = inspect.iscoroutinefunction(app) or inspect.iscoroutinefunction(call)
+    if is_single and not inspect.isclass(app):
+        return app
+
+    async def call_twice(scope, receive, send):
+        await app(scope)(receive, send)
+
+    return call_twice
+
+
+class Lifespan:
+    """The application's startup and shutdown (the lifespan protocol, 2.0)."""
+
+    def __init__(self, loop, app):
+        self.app = app
+        self.state = {}
+        self.is_supported = True
+        self.events = asyncio.Queue()
+        self.started = loop.create_future()
+        self.stopped = loop.create_future()
+        self.events.put_nowait({"type": "lifespan.startup"})
+        self.task = loop.create_task(self.run())
+
+    async def run(self):
+        scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": self.state}
+        try:
+            await self.app(scope, self.events.get, self.send)
+        except BaseException as error:
+            # Whoever raises before the startup is complete does not know the protocol.
+            self.is_supported = self.started.done()
+            if self.is_supported and not isinstance(error, asyncio.CancelledError):
+                traceback.print_exc()
+        finally:
+            for future in (self.started, self.stopped):
+                if not future.done():
+                    future.set_result(None)
+
+    async def send(self, event):
+        kind = event["type"]
+        if kind == "lifespan.startup.complete":
+            self.started.set_result(None)
+        elif kind == "lifespan.startup.failed":
+            self.started.set_result(event.get("message") or "the application's startup has failed")
+        elif kind == "lifespan.shutdown.complete":
+            self.stopped.set_result(None)
+        elif kind == "lifespan.shutdown.failed":
+            print(event.get("message") or "the application's shutdown has failed", flush=True)
+            self.stopped.set_result(None)
+        else:
+            raise RuntimeError(f'"{kind}" is no event of the lifespan protocol')
+
+    async def start(self):
+        failure = await self.started
+        if failure is not None:
+            raise RuntimeError(failure)
+
+    async def stop(self):
+        if not self.task.done():
+            self.events.put_nowait({"type": "lifespan.shutdown"})
+            await self.stopped
+
+
+class Server:
+    """One loop, and the applications that its requests are for."""
+
+    def __init__(self, apps):
+        self.loop = new_loop()
+        self.lifespans = []
+        self.loop.run_until_complete(self.start([single(app) for app in apps]))
+
+    async def start(self, apps):
+        for app in apps:
+            lifespan = Lifespan(self.loop, app)
+            self.lifespans.append(lifespan)
+            await lifespan.start()
+
+    def state(self, target):
+        lifespan = self.lifespans[target]
+        return dict(lifespan.state) if lifespan.is_supported else None
+
+    def run(self, board):
+        self.board = board
+        self.loop.add_reader(board.fileno(), self.on_bell)
+        self.loop.add_signal_handler(signal.SIGTERM, self.hurry)
+        self.loop.call_soon(self.poll)
+        self.loop.call_later(LOOK_AROUND, self.look_around)
+        self.is_serving, self.is_hurried = True, False
+        try:
+            self.loop.run_forever()
+        finally:
+            self.is_serving = False
+            self.loop.remove_reader(board.fileno())
+            self.loop.run_until_complete(self.end())
+            self.loop.close()
+
+    def on_bell(self):
+        self.board.silence()
+        self.poll()
+
+    def poll(self):
+        """Takes what has come. While something does, it comes back after everybody else had a turn."""
+        if not self.is_serving:
+            return
+        if self.board.poll(self) or not self.board.may_sleep():
+            self.loop.call_soon(self.poll)
+        elif self.board.is_over():
+            self.stop()
+
+    def look_around(self):
+        if self.is_serving:
+            self.poll()
+            self.loop.call_later(LOOK_AROUND, self.look_around)
+
+    def hurry(self):
+        self.is_hurried = True
+        self.stop()
+
+    def stop(self):
+        # A second stop would end the loop in which the end is waited for.
+        if self.is_serving:
+            self.is_serving = False
+            self.loop.stop()
+
+    async def end(self):
+        tasks = asyncio.all_tasks() - {asyncio.current_task()} - {lifespan.task for lifespan in self.lifespans}
+        if self.is_hurried:
+            for task in tasks:
+                task.cancel()
+            await self.within(HURRY, asyncio.gather(*tasks, return_exceptions=True))
+        for lifespan in self.lifespans:
+            await self.within(HURRY if self.is_hurried else SHUTDOWN, lifespan.stop())
+        await self.loop.shutdown_asyncgens()
+
+    @staticmethod
+    async def within(seconds, work):
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(work, seconds)
+
+    def begin(self, request, target):
+        return self.loop.create_task(self.serve(self.lifespans[target].app, request))
+
+    async def serve(self, app, request):
+        async def receive():
+            event = request.receive()
+            return event if type(event) is dict else await event
+
+        async def send(event):
+            if event.get("type") == "http.response.pathsend":
+                await send_file(event["path"], send)
+            else:
+                pending = request.send(event)
+                if pending is not None:
+                    await pending
+
+        try:
+            await app(request.scope, receive, send)
+        except BaseException as error:
+            is_leaving = request.fail(error)
+            if not isinstance(error, (Exception, asyncio.CancelledError)):
+                raise
+        else:
+            is_leaving = request.finish()
+        if is_leaving:
+            self.loop.call_soon(self.poll)
+
+
+async def send_file(path, send):
+    loop = asyncio.get_running_loop()
+    with open(path, "rb") as file:
+        while piece := await loop.run_in_executor(None, file.read, FILE_STEP):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})

@@ -1,0 +1,82 @@
+//! Events as dictionaries: what the application is told, and what is read out of what it says.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString};
+
+/// A field of a response.
+pub(super) type Field = (Vec<u8>, Vec<u8>);
+
+/// The client has sent some of the body.
+pub(super) fn body<'py>(py: Python<'py>, bytes: &[u8], more: bool) -> PyResult<Bound<'py, PyDict>> {
+    let event = of(py, "http.request")?;
+    event.set_item(pyo3::intern!(py, "body"), PyBytes::new(py, bytes))?;
+    event.set_item(pyo3::intern!(py, "more_body"), more)?;
+    Ok(event)
+}
+
+/// An event that says nothing but its type.
+pub(super) fn of<'py>(py: Python<'py>, kind: &str) -> PyResult<Bound<'py, PyDict>> {
+    let event = PyDict::new(py);
+    event.set_item(pyo3::intern!(py, "type"), PyString::intern(py, kind))?;
+    Ok(event)
+}
+
+/// A text or binary message of the client.
+///
+/// # Errors
+/// `UnicodeDecodeError` for a text that is none.
+pub(super) fn message<'py>(py: Python<'py>, is_text: bool, bytes: &[u8]) -> PyResult<Bound<'py, PyDict>> {
+    let event = of(py, "websocket.receive")?;
+    let (bytes, text) = if is_text {
+        (None, Some(PyString::from_bytes(py, bytes)?))
+    } else {
+        (Some(PyBytes::new(py, bytes)), None)
+    };
+    event.set_item(pyo3::intern!(py, "bytes"), bytes)?;
+    event.set_item(pyo3::intern!(py, "text"), text)?;
+    Ok(event)
+}
+
+/// The end of a WebSocket connection.
+pub(super) fn disconnect<'py>(py: Python<'py>, code: u16, reason: &[u8]) -> PyResult<Bound<'py, PyDict>> {
+    let event = of(py, "websocket.disconnect")?;
+    event.set_item(pyo3::intern!(py, "code"), code)?;
+    event.set_item(pyo3::intern!(py, "reason"), String::from_utf8_lossy(reason))?;
+    Ok(event)
+}
+
+/// A member that may be absent, or None.
+pub(super) fn get<'py>(event: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    Ok(event.get_item(PyString::intern(event.py(), name))?.filter(|value| !value.is_none()))
+}
+
+/// The status of a response.
+pub(super) fn status(event: &Bound<'_, PyDict>) -> PyResult<u16> {
+    let status = get(event, "status")?.ok_or_else(|| PyValueError::new_err("a response needs a status"))?;
+    let status: u16 = status.extract()?;
+    if (200..1000).contains(&status) {
+        return Ok(status);
+    }
+    Err(PyValueError::new_err(format!("{status} is no status of a response")))
+}
+
+/// The fields of a response: pairs of byte strings.
+pub(super) fn headers(event: &Bound<'_, PyDict>) -> PyResult<Vec<Field>> {
+    let Some(headers) = get(event, "headers")? else { return Ok(Vec::new()) };
+    let mut fields = Vec::with_capacity(headers.len().unwrap_or(8));
+    for pair in headers.try_iter()? {
+        let pair = pair?;
+        let (name, value) = (pair.get_item(0)?, pair.get_item(1)?);
+        fields.push((bytes_of(&name)?.to_vec(), bytes_of(&value)?.to_vec()));
+    }
+    Ok(fields)
+}
+
+fn bytes_of<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
+    let bytes = value.cast::<PyBytes>();
+    let bytes = bytes.map_err(|_| {
+        PyTypeError::new_err(format!("names and values of headers are bytes, not {}", value.get_type()))
+    })?;
+    Ok(bytes.as_bytes())
+}

@@ -1,0 +1,452 @@
+//! A request as its coroutine sees it: `receive` and `send`, which never wait but give a future to wait for.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use corral_worker::{ClientGone, Phase, RequestKey, complain};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyModule, PyString};
+
+use super::board::{Ended, Line, lock};
+use super::events;
+use crate::errors;
+
+/// Bytes of a response that wait for the client before its coroutine does.
+const MOST_PENDING: usize = 64 * 1024;
+
+/// Close codes (RFC 6455 section 7.4.1).
+const NORMAL: u16 = 1000;
+const ABNORMAL: u16 = 1006;
+const NO_TEXT: u16 = 1007;
+const INTERNAL: u16 = 1011;
+
+static DISCONNECTED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Remembers the exception for clients that have left.
+pub(super) fn keep_exception(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let class = module.getattr("ClientDisconnected")?.unbind();
+    // There is one module in a process.
+    let _ = DISCONNECTED.set(py, class);
+    Ok(())
+}
+
+/// One request, or one WebSocket connection.
+#[pyclass(frozen, module = "corral")]
+pub(super) struct Request {
+    line: Line,
+    ended: Ended,
+    key: RequestKey,
+    #[pyo3(get)]
+    scope: Py<PyDict>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Of a WebSocket connection.
+    websocket: Option<Socket>,
+    /// The application was told that somebody wants to connect. It may answer before it asks.
+    is_connect_told: bool,
+    /// All of the body was given out.
+    is_body_taken: bool,
+    /// Futures that wait for the next event.
+    receivers: Vec<Py<PyAny>>,
+    /// Futures that wait until the client has taken more.
+    senders: Vec<Py<PyAny>>,
+    /// Keeps the coroutine's task alive.
+    task: Option<Py<PyAny>>,
+}
+
+/// How far a WebSocket connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Socket {
+    /// Somebody wants to connect.
+    Connecting,
+    /// The application has accepted.
+    Open,
+    /// It answers like a request.
+    Denied,
+    Closed,
+}
+
+/// What has come, before it is an object of Python.
+enum Incoming {
+    Body(Vec<u8>, bool),
+    Gone,
+    Connect,
+    Message { is_text: bool, bytes: Vec<u8> },
+    Disconnect { code: u16, reason: Vec<u8> },
+}
+
+impl Request {
+    pub(super) fn new(
+        line: &Line,
+        ended: &Ended,
+        key: RequestKey,
+        is_websocket: bool,
+        scope: Py<PyDict>,
+    ) -> Self {
+        let state = State {
+            websocket: is_websocket.then_some(Socket::Connecting),
+            is_connect_told: false,
+            is_body_taken: false,
+            receivers: Vec::new(),
+            senders: Vec::new(),
+            task: None,
+        };
+        Self { line: Arc::clone(line), ended: Arc::clone(ended), key, scope, state: Mutex::new(state) }
+    }
+
+    /// Keeps its task: the loop does not.
+    pub(super) fn keep(&self, task: Py<PyAny>) {
+        self.state().task = Some(task);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something has come for it, or there is room.
+    pub(super) fn on_change(&self, py: Python<'_>) -> PyResult<()> {
+        loop {
+            let Some(future) = self.state().receivers.pop() else { break };
+            if is_done(py, &future)? {
+                continue;
+            }
+            match self.next_event(py)? {
+                Some(event) => set_result(py, &future, event.into_any())?,
+                None => {
+                    self.state().receivers.push(future);
+                    break;
+                }
+            }
+        }
+        let has_room = {
+            let line = lock(&self.line);
+            line.is_gone(self.key) || line.n_pending(self.key) <= MOST_PENDING / 2
+        };
+        if has_room {
+            let senders = std::mem::take(&mut self.state().senders);
+            for future in senders {
+                if !is_done(py, &future)? {
+                    set_result(py, &future, py.None().into_bound(py))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn next_event<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let incoming = {
+            let (mut state, mut line) = (self.state(), lock(&self.line));
+            let state = &mut *state;
+            match &mut state.websocket {
+                Some(_) if !std::mem::replace(&mut state.is_connect_told, true) => Some(Incoming::Connect),
+                Some(socket) => next_message(socket, &mut line, self.key),
+                None => next_body(&mut state.is_body_taken, &mut line, self.key),
+            }
+        };
+        incoming.map(|incoming| self.tell(py, incoming)).transpose()
+    }
+
+    fn tell<'py>(&self, py: Python<'py>, incoming: Incoming) -> PyResult<Bound<'py, PyDict>> {
+        match incoming {
+            Incoming::Body(bytes, more) => events::body(py, &bytes, more),
+            Incoming::Gone => events::of(py, "http.disconnect"),
+            Incoming::Connect => events::of(py, "websocket.connect"),
+            Incoming::Message { is_text, bytes } => events::message(py, is_text, &bytes).or_else(|_| {
+                self.close(NO_TEXT, b"a text is not UTF-8");
+                events::disconnect(py, NO_TEXT, b"")
+            }),
+            Incoming::Disconnect { code, reason } => events::disconnect(py, code, &reason),
+        }
+    }
+
+    fn close(&self, code: u16, reason: &[u8]) {
+        self.state().websocket = Some(Socket::Closed);
+        // Who is gone need not be told.
+        let _ = lock(&self.line).close(self.key, code, reason);
+    }
+
+    fn start(&self, event: &Bound<'_, PyDict>) -> PyResult<()> {
+        let (status, fields) = (events::status(event)?, events::headers(event)?);
+        self.respond(status, &fields);
+        Ok(())
+    }
+
+    fn respond(&self, status: u16, fields: &[events::Field]) {
+        let fields: Vec<(&[u8], &[u8])> =
+            fields.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        lock(&self.line).respond(self.key, status, &fields);
+    }
+
+    fn body(&self, event: &Bound<'_, PyDict>) -> PyResult<Result<(), ClientGone>> {
+        let more = events::get(event, "more_body")?.map_or(Ok(false), |more| more.is_truthy())?;
+        let body = events::get(event, "body")?;
+        let bytes = match &body {
+            Some(body) => with_bytes(body)?,
+            None => &[],
+        };
+        Ok(lock(&self.line).write(self.key, bytes, !more))
+    }
+
+    /// One event of the HTTP protocol.
+    fn send_http(&self, kind: &str, event: &Bound<'_, PyDict>) -> PyResult<Result<(), ClientGone>> {
+        let phase = lock(&self.line).phase(self.key);
+        match (kind, phase) {
+            ("http.response.start", Phase::Silent) => self.start(event).map(Ok),
+            ("http.response.body", Phase::Begun) => self.body(event),
+            _ => Err(unexpected(kind)),
+        }
+    }
+
+    /// One event of the WebSocket protocol.
+    fn send_websocket(
+        &self,
+        socket: Socket,
+        kind: &str,
+        event: &Bound<'_, PyDict>,
+    ) -> PyResult<Result<(), ClientGone>> {
+        match (kind, socket) {
+            ("websocket.accept", Socket::Connecting) => {
+                self.accept(event)?;
+                self.state().websocket = Some(Socket::Open);
+                Ok(Ok(()))
+            }
+            ("websocket.send", Socket::Open) => self.message(event),
+            ("websocket.close", Socket::Open) => {
+                let code = events::get(event, "code")?.map_or(Ok(NORMAL), |code| code.extract())?;
+                let reason = events::get(event, "reason")?.map(|reason| reason.extract::<String>());
+                self.close(code, reason.transpose()?.unwrap_or_default().as_bytes());
+                Ok(Ok(()))
+            }
+            ("websocket.close", Socket::Connecting) => {
+                self.state().websocket = Some(Socket::Closed);
+                self.respond(403, &[]);
+                Ok(lock(&self.line).write(self.key, b"", true))
+            }
+            ("websocket.close", Socket::Closed) => Ok(Ok(())),
+            ("websocket.http.response.start", Socket::Connecting) => {
+                self.start(event)?;
+                self.state().websocket = Some(Socket::Denied);
+                Ok(Ok(()))
+            }
+            ("websocket.http.response.body", Socket::Denied) => self.body(event),
+            _ => Err(unexpected(kind)),
+        }
+    }
+
+    fn accept(&self, event: &Bound<'_, PyDict>) -> PyResult<()> {
+        let mut fields = events::headers(event)?;
+        if let Some(subprotocol) = events::get(event, "subprotocol")? {
+            let subprotocol: String = subprotocol.extract()?;
+            fields.push((b"Sec-WebSocket-Protocol".to_vec(), subprotocol.into_bytes()));
+        }
+        self.respond(101, &fields);
+        Ok(())
+    }
+
+    fn message(&self, event: &Bound<'_, PyDict>) -> PyResult<Result<(), ClientGone>> {
+        if let Some(text) = events::get(event, "text")? {
+            let text = text.cast_into::<PyString>()?;
+            return Ok(lock(&self.line).write_message(self.key, 1, text.to_str()?.as_bytes()));
+        }
+        let bytes = events::get(event, "bytes")?;
+        let bytes = bytes.ok_or_else(|| PyValueError::new_err("a message needs bytes or a text"))?;
+        let bytes = with_bytes(&bytes)?;
+        Ok(lock(&self.line).write_message(self.key, 2, bytes))
+    }
+
+    /// For lines about it.
+    fn describe(&self, py: Python<'_>) -> String {
+        let scope = self.scope.bind(py);
+        let get = |name: &str| scope.get_item(name).ok().flatten();
+        let method = get("method").map_or_else(|| "WebSocket".to_owned(), |method| method.to_string());
+        let bytes = |name: &str| {
+            let value = get(name).and_then(|value| value.extract::<Vec<u8>>().ok());
+            String::from_utf8_lossy(&value.unwrap_or_default()).into_owned()
+        };
+        let (path, query) = (bytes("raw_path"), bytes("query_string"));
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!("{method} {path}{mark}{query}")
+    }
+
+    /// It has ended; whether the worker is about to leave.
+    fn end(&self) -> bool {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(self.key);
+        lock(&self.line).is_leaving()
+    }
+}
+
+#[pymethods]
+impl Request {
+    /// The next event, or a future of it.
+    fn receive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(event) = self.next_event(py)? {
+            return Ok(event.into_any());
+        }
+        let future = new_future(py)?;
+        self.state().receivers.insert(0, future.clone().unbind());
+        Ok(future)
+    }
+
+    /// Sends an event. A future says when there is room for more, if there is none now.
+    fn send<'py>(&self, py: Python<'py>, event: &Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let kind = events::get(event, "type")?;
+        let kind =
+            kind.ok_or_else(|| PyValueError::new_err("an event needs a type"))?.cast_into::<PyString>()?;
+        let socket = self.state().websocket;
+        let is_gone = {
+            let line = lock(&self.line);
+            line.is_gone(self.key) && line.phase(self.key) != Phase::Ended
+        };
+        let sent = if is_gone {
+            Err(ClientGone)
+        } else {
+            match socket {
+                Some(socket) => self.send_websocket(socket, kind.to_str()?, event)?,
+                None => self.send_http(kind.to_str()?, event)?,
+            }
+        };
+        if sent.is_err() {
+            let class = DISCONNECTED.get(py).expect("kept before the first request").bind(py);
+            return Err(PyErr::from_value(class.call1(("the client is gone",))?));
+        }
+        if lock(&self.line).n_pending(self.key) <= MOST_PENDING {
+            return Ok(None);
+        }
+        let future = new_future(py)?;
+        self.state().senders.push(future.clone().unbind());
+        Ok(Some(future))
+    }
+
+    /// The application has returned. True when the worker is about to leave.
+    fn finish(&self, py: Python<'_>) -> bool {
+        let socket = self.state().websocket;
+        if socket == Some(Socket::Open) {
+            self.close(NORMAL, b"");
+        }
+        let phase = lock(&self.line).phase(self.key);
+        match phase {
+            Phase::Ended => lock(&self.line).finish(self.key),
+            Phase::Silent => {
+                if !lock(&self.line).is_gone(self.key) {
+                    complain(format_args!(
+                        "{}: the application has returned without a response",
+                        self.describe(py)
+                    ));
+                }
+                lock(&self.line).finish(self.key);
+            }
+            // A WebSocket connection that its client has closed.
+            Phase::Begun if socket.is_some() || lock(&self.line).is_gone(self.key) => {
+                lock(&self.line).finish(self.key);
+            }
+            Phase::Begun => {
+                complain(format_args!(
+                    "{}: the application has returned before its response was complete",
+                    self.describe(py)
+                ));
+                lock(&self.line).abort(self.key);
+            }
+        }
+        self.end()
+    }
+
+    /// The application has raised an exception.
+    fn fail(&self, py: Python<'_>, error: &Bound<'_, PyAny>) -> bool {
+        let error = PyErr::from_value(error.clone());
+        if !self.is_of_the_end(py, &error) {
+            complain(format_args!("{}: {}", self.describe(py), errors::traceback(py, &error)));
+        }
+        let socket = self.state().websocket;
+        if socket == Some(Socket::Open) {
+            self.close(INTERNAL, b"");
+        }
+        let mut line = lock(&self.line);
+        match line.phase(self.key) {
+            Phase::Begun => line.abort(self.key),
+            Phase::Silent | Phase::Ended => line.finish(self.key),
+        }
+        drop(line);
+        self.end()
+    }
+}
+
+impl Request {
+    /// Whether an exception only says that the client has left, or that the worker ends.
+    fn is_of_the_end(&self, py: Python<'_>, error: &PyErr) -> bool {
+        let is = |class: &Bound<'_, PyAny>| error.value(py).is_instance(class).unwrap_or(false);
+        let cancelled = py.import("asyncio").and_then(|asyncio| asyncio.getattr("CancelledError"));
+        DISCONNECTED.get(py).is_some_and(|class| is(class.bind(py)))
+            || cancelled.is_ok_and(|class| is(&class))
+    }
+}
+
+fn next_body(
+    is_body_taken: &mut bool,
+    line: &mut corral_worker::Switchboard,
+    key: RequestKey,
+) -> Option<Incoming> {
+    if !*is_body_taken && let Some((bytes, is_all)) = line.take_body(key) {
+        *is_body_taken = is_all;
+        return Some(Incoming::Body(bytes, !is_all));
+    }
+    (line.is_gone(key) || line.phase(key) == Phase::Ended).then_some(Incoming::Gone)
+}
+
+fn next_message(
+    socket: &mut Socket,
+    line: &mut corral_worker::Switchboard,
+    key: RequestKey,
+) -> Option<Incoming> {
+    match line.take_message(key) {
+        Some(message) if message.opcode == 8 => {
+            *socket = Socket::Closed;
+            let (code, reason) = match &message.bytes[..] {
+                [high, low, reason @ ..] => (u16::from_be_bytes([*high, *low]), reason.to_vec()),
+                // RFC 6455 section 7.1.5.
+                _ => (1005, Vec::new()),
+            };
+            if code == 1009 {
+                // Its own client has not said that: the message was too long.
+                let _ = line.close(key, code, &reason);
+            }
+            Some(Incoming::Disconnect { code, reason })
+        }
+        Some(message) => Some(Incoming::Message { is_text: message.opcode == 1, bytes: message.bytes }),
+        None if line.is_gone(key) || line.phase(key) == Phase::Ended => {
+            let code = if *socket == Socket::Closed { NORMAL } else { ABNORMAL };
+            *socket = Socket::Closed;
+            Some(Incoming::Disconnect { code, reason: Vec::new() })
+        }
+        None => None,
+    }
+}
+
+fn with_bytes<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
+    let bytes = value.cast::<PyBytes>();
+    let bytes = bytes.map_err(|_| {
+        PyValueError::new_err(format!("a body consists of bytes, not of {}", value.get_type()))
+    })?;
+    Ok(bytes.as_bytes())
+}
+
+fn unexpected(kind: &str) -> PyErr {
+    PyRuntimeError::new_err(format!("\"{kind}\" is not expected now"))
+}
+
+fn new_future(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    static LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let get_loop = LOOP.import(py, "asyncio", "get_running_loop")?;
+    get_loop.call0()?.call_method0(pyo3::intern!(py, "create_future"))
+}
+
+fn is_done(py: Python<'_>, future: &Py<PyAny>) -> PyResult<bool> {
+    future.bind(py).call_method0(pyo3::intern!(py, "done"))?.is_truthy()
+}
+
+fn set_result(py: Python<'_>, future: &Py<PyAny>, result: Bound<'_, PyAny>) -> PyResult<()> {
+    future.bind(py).call_method1(pyo3::intern!(py, "set_result"), (result,))?;
+    Ok(())
+}

@@ -34,6 +34,7 @@ mod site;
 mod small_disk;
 mod tls;
 mod wait;
+mod websocket;
 
 pub use address::{Address, port_of_all_addresses};
 pub use app::{PhpApp, PythonApp, php_app, python_app};
@@ -57,3 +58,4 @@ pub use site::{Site, site};
 pub use small_disk::SmallDisk;
 pub use tls::{Authority, Bundle, TlsClient};
 pub use wait::{PATIENCE, eventually, within};
+pub use websocket::WebSocket;

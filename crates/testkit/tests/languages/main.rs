@@ -45,7 +45,7 @@ macro_rules! suite {
 }
 
 suite! {
-    runtimes: go go_unit java node node_unit perl php python ruby wasm;
+    runtimes: asgi go go_unit java node node_unit perl php python ruby wasm;
     {
         requests:
             methods made_up_methods target decoded_path headers repeated_headers many_headers host

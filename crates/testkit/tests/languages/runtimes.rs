@@ -42,6 +42,22 @@ pub(crate) fn python() -> Runtime {
     }
 }
 
+/// Python by ASGI.
+pub(crate) fn asgi() -> Runtime {
+    Runtime {
+        file: "asgi.py",
+        beside: &[],
+        app: |site| json!({ "type": "python", "path": site.root(), "module": "asgi" }),
+        at_once: AtOnce::Several { one: json!({}), four: json!({}) },
+        failure: 500,
+        websockets: true,
+        exceptions: &[(
+            "target",
+            "path and query are told apart, so that nobody sees a `?` with nothing behind it",
+        )],
+    }
+}
+
 pub(crate) fn ruby() -> Runtime {
     Runtime {
         file: "config.ru",

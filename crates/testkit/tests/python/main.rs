@@ -1,5 +1,6 @@
 //! Python as an application and its visitors see it.
 
+mod asgi;
 mod body;
 mod environ;
 mod errors;
@@ -8,6 +9,7 @@ mod manual;
 mod responses;
 mod setup;
 mod threads;
+mod websocket;
 
 use corral_testkit::{Daemon, Site, daemon, python_app, site};
 

@@ -1,6 +1,6 @@
 //! The examples of the manual's pages about Python.
 
-use corral_testkit::{daemon, site};
+use corral_testkit::{WebSocket, daemon, site};
 use serde_json::Value;
 
 const PYTHON: &str = include_str!("../../../../docs/src/configuration/python.md");
@@ -26,6 +26,17 @@ fn the_example_of_the_page_runs() {
     let server = daemon().config(document(PYTHON, "/srv/site", &site.root())).start();
     server.get("/").expect(200).expect_body("hello from Python\n");
     assert_eq!(server.named("\"site\" worker").len(), 4);
+}
+
+#[test]
+fn the_example_of_asgi_runs() {
+    let (_, asgi) = PYTHON.split_once("\n## ASGI\n").expect("there is such a section");
+    let site = site().file("app.py", block(asgi, "python"));
+    let server = daemon().config(document(PYTHON, "/srv/site", &site.root())).start();
+    server.get("/").expect(200).expect_body("hello from ASGI\n");
+    let mut socket = WebSocket::open(server.connect(), &WebSocket::request("/"));
+    socket.send_text("hello");
+    socket.expect_text("hello");
 }
 
 /// With the layout of a Django project; without the user and the environment, which a test cannot have.

@@ -1,6 +1,7 @@
 //! Real sites, whole: the example of this repository, and frameworks from Debian's packages.
 
 mod django;
+mod fastapi;
 mod flask;
 mod frameworks;
 mod python;

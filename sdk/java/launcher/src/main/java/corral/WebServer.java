@@ -15,8 +15,6 @@ public final class WebServer {
     /** Beyond those that run requests: Jetty's own, and those that handle the messages of WebSockets. */
     private static final int FURTHER_THREADS = 16;
 
-    private static final int LARGEST_HEAD = 1 << 20;
-
     /** Unit's name for the option. */
     private static final String CONTEXT_PATH = "nginx.unit.context.path";
 
@@ -39,9 +37,6 @@ public final class WebServer {
     private static UnixDomainServerConnector connector(Server server) {
         HttpConfiguration configuration = new HttpConfiguration();
         configuration.setSendServerVersion(false);
-        // It is Corral who bounds them.
-        configuration.setRequestHeaderSize(LARGEST_HEAD);
-        configuration.setMaxResponseHeaderSize(LARGEST_HEAD);
         configuration.addCustomizer(new Client());
         var connector = new UnixDomainServerConnector(server, 1, 1, new HttpConnectionFactory(configuration));
         connector.setUnixDomainPath(Path.of(System.getenv("SOCKET_PATH")));

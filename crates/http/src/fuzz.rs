@@ -10,6 +10,49 @@ use crate::range::{self, Selection};
 use crate::request::{Head, HeadError, HeadRules, Progress, parse_head};
 use crate::response::{format_date, parse_date};
 use crate::upstream::{ResponseError, ResponseHead, parse_response};
+use crate::websocket::{Closing, Control, Incoming, Item, Outgoing};
+
+/// Frames of a WebSocket client: the same messages however they are split, and whatever the window; none of them
+/// larger than a frame may be.
+pub fn fuzz_websocket(data: &[u8]) {
+    let Some((&options, data)) = data.split_first() else { return };
+    let (step, window) = (usize::from(options & 15) + 1, usize::from(options >> 4) + 1);
+    let whole = read_messages(data, data.len().max(1), usize::MAX);
+    assert_eq!(whole, read_messages(data, step, window), "pieces of {step} through a window of {window}");
+    let mut outgoing = Outgoing::default();
+    for piece in data.chunks(step) {
+        if outgoing.take(piece).is_err() {
+            return;
+        }
+        outgoing.control(Control::Pong, b"");
+    }
+    assert!(outgoing.pending().len() <= data.len() * 3);
+}
+
+/// What a client's bytes say, with the parts of each message joined.
+fn read_messages(data: &[u8], step: usize, window: usize) -> Result<Vec<u8>, Closing> {
+    let mut incoming = Incoming::new(100);
+    let (mut said, mut buffer) = (Vec::new(), Vec::new());
+    for piece in data.chunks(step) {
+        buffer.extend_from_slice(piece);
+        loop {
+            let (n, item) = incoming.next(&mut buffer, window)?;
+            match item {
+                Some(Item::Part { opcode, bytes, ends }) => {
+                    assert!(opcode == 1 || opcode == 2);
+                    said.extend_from_slice(&buffer[bytes]);
+                    said.extend(ends.then_some(opcode));
+                }
+                Some(Item::Ping(bytes) | Item::Close(bytes)) => said.extend_from_slice(&buffer[bytes]),
+                Some(Item::Pong) => {}
+                None if n == 0 => break,
+                None => {}
+            }
+            buffer.drain(..n);
+        }
+    }
+    Ok(said)
+}
 
 /// A head: the same result however it is split, offsets within it, a clean path.
 pub fn fuzz_head(data: &[u8]) {

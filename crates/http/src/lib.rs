@@ -21,5 +21,6 @@ pub mod response;
 #[cfg(any(test, feature = "test-util"))]
 pub mod smuggling;
 pub mod upstream;
+pub mod websocket;
 
 pub use chars::{is_field_value, is_token, list, trim};

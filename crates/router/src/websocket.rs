@@ -1,9 +1,6 @@
 //! WebSocket connections to applications (RFC 6455, UNIT-COMPAT 23.5): the router keeps to the protocol, the
 //! application has the messages.
 
-mod frames;
-mod incoming;
-mod outgoing;
 mod session;
 
 use aws_lc_rs::digest;

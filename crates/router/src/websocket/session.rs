@@ -5,12 +5,9 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use corral_config::settings::WebSocketSettings;
-use tungstenite::protocol::frame::coding::Control;
+use corral_http::websocket::{Closing, Control, Incoming, Item, Outgoing};
 
 use super::accept;
-use super::frames::Closing;
-use super::incoming::{Incoming, Item};
-use super::outgoing::Outgoing;
 use crate::app::{Exchange, Piece};
 use crate::buffers;
 use crate::connection::Connection;
@@ -51,6 +48,7 @@ pub(crate) async fn run(
         has_pinged: false,
         unsent: None,
         needs_bytes: false,
+        is_cut: false,
     };
     session.take_bytes(first);
     let passed = session.pass(tx, exchange).await;
@@ -79,6 +77,8 @@ struct Session<'s> {
     unsent: Option<(u8, Vec<u8>, bool)>,
     /// Nothing can be made of `input` without more.
     needs_bytes: bool,
+    /// It ends within a frame.
+    is_cut: bool,
 }
 
 impl Session<'_> {
@@ -87,6 +87,9 @@ impl Session<'_> {
             let now = tx.connection.now();
             self.take_pieces(exchange);
             self.take_input(exchange, now);
+            if self.is_cut {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
             self.write(tx, now)?;
             if self.outgoing.is_closed() && self.outgoing.pending().is_empty() {
                 return Ok(());
@@ -124,7 +127,8 @@ impl Session<'_> {
     }
 
     fn close(&mut self, closing: Closing) {
-        self.outgoing.close(&closing.payload());
+        // One that cannot be said within a frame is seen as the end of the connection.
+        self.is_cut |= !self.outgoing.close(&closing.payload());
     }
 
     /// Passes on what the client has said, as far as the application takes it.
@@ -179,7 +183,7 @@ impl Session<'_> {
                 // If there is no room for it, the application learns of the end by that of the request.
                 exchange.send_message(payload, CLOSE, true);
                 // An echo of the code (RFC 6455 section 5.5.1).
-                self.outgoing.close(&payload[..payload.len().min(2)]);
+                self.is_cut |= !self.outgoing.close(&payload[..payload.len().min(2)]);
             }
         }
     }

@@ -46,7 +46,8 @@ pub(super) struct Session {
     begun: Instant,
     body: Vec<u8>,
     body_ended: bool,
-    messages: VecDeque<Message>,
+    /// With the bytes of each that the router was not told of.
+    messages: VecDeque<(Message, u32)>,
     /// Of a message that is not complete.
     partial: Vec<u8>,
     /// Body bytes that the router may send and was not told of: those that were taken, and at first the window.
@@ -137,13 +138,14 @@ impl Session {
         if self.partial.len() + payload.len() > LONGEST_MESSAGE {
             self.partial = Vec::new();
             self.is_body_wanted = false;
-            self.messages.push_back(Message { opcode: 8, bytes: too_big() });
+            self.messages.push_back((Message { opcode: 8, bytes: too_big() }, 0));
             return;
         }
         self.partial.extend_from_slice(payload);
         if ends {
             let bytes = std::mem::take(&mut self.partial);
-            self.messages.push_back(Message { opcode: (opcode & 15) as u8, bytes });
+            let message = Message { opcode: (opcode & 15) as u8, bytes };
+            self.messages.push_back((message, payload.len() as u32));
         } else {
             // The rest of the message must not wait until somebody has taken what is there of it.
             self.acknowledge += payload.len() as u32;
@@ -168,10 +170,8 @@ impl Session {
     }
 
     pub(super) fn take_message(&mut self) -> Option<Message> {
-        let message = self.messages.pop_front()?;
-        // What came before the last part was acknowledged when it came; that it is counted twice at most once a
-        // message does not matter to a window.
-        self.acknowledge += (message.bytes.len() as u32).min(BODY_WINDOW);
+        let (message, untold) = self.messages.pop_front()?;
+        self.acknowledge += untold;
         Some(message)
     }
 

@@ -214,6 +214,20 @@ fn messages_are_put_together() {
     assert_eq!(board.take_message(key), Some(Message { opcode: 1, bytes: b"hello".to_vec() }));
     assert_eq!(board.take_message(key), Some(Message { opcode: 2, bytes: vec![0] }));
     assert_eq!(board.take_message(key), None);
+    // What is taken makes room for as much, and no more.
+    for _ in 0..3 {
+        for end in [false, true] {
+            router.port.message(id, LANE, &[0; 20_000], 2, end).unwrap();
+        }
+        receive(&mut board);
+        assert_eq!(board.take_message(key).map(|message| message.bytes.len()), Some(40_000));
+    }
+    let told = router
+        .frames()
+        .iter()
+        .map(|frame| frame.split(' ').next_back().unwrap().parse::<u32>().unwrap())
+        .sum::<u32>();
+    assert!((100_000..=120_008).contains(&told), "{told}");
     board.write_message(key, 1, b"hi").unwrap();
     board.close(key, 1000, &[b'r'; 200]).unwrap();
     board.finish(key);

@@ -3,7 +3,10 @@
 use std::io::Cursor;
 
 use tungstenite::protocol::frame::FrameHeader;
-use tungstenite::protocol::frame::coding::{Control, OpCode};
+use tungstenite::protocol::frame::coding::OpCode;
+
+/// The kinds of control frames.
+pub use tungstenite::protocol::frame::coding::Control;
 
 /// Bytes of the longest head: length in eight bytes, and a mask.
 pub(super) const LONGEST_HEAD: usize = 14;
@@ -13,9 +16,11 @@ pub(super) const LONGEST_CONTROL: u64 = 125;
 
 /// Why the router closes a connection (RFC 6455 section 7.4.1), with a word for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Closing {
-    pub(super) code: u16,
-    pub(super) reason: &'static str,
+pub struct Closing {
+    /// As the client gets it.
+    pub code: u16,
+    /// Short enough for a control frame.
+    pub reason: &'static str,
 }
 
 /// A head, the length of its payload, and its own; nothing when more has to come.
@@ -38,7 +43,8 @@ impl Closing {
     }
 
     /// The payload of its frame.
-    pub(super) fn payload(self) -> Vec<u8> {
+    #[must_use]
+    pub fn payload(self) -> Vec<u8> {
         let mut payload = self.code.to_be_bytes().to_vec();
         payload.extend_from_slice(self.reason.as_bytes());
         payload

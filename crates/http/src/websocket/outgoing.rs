@@ -6,7 +6,7 @@ use super::frames::{LONGEST_HEAD, append_control, parse_head};
 
 /// Frames of the application on their way, and those of the router that wait for the end of one.
 #[derive(Debug, Default)]
-pub(super) struct Outgoing {
+pub struct Outgoing {
     /// Bytes for the client, from `n_sent` on.
     bytes: Vec<u8>,
     n_sent: usize,
@@ -23,16 +23,17 @@ pub(super) struct Outgoing {
 
 /// The application sends what is no frame of a server.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NoFrame;
+pub struct NoFrame;
 
 impl Outgoing {
     /// What is to be sent now.
-    pub(super) fn pending(&self) -> &[u8] {
+    #[must_use]
+    pub fn pending(&self) -> &[u8] {
         &self.bytes[self.n_sent..]
     }
 
     /// So much of it was sent.
-    pub(super) fn sent(&mut self, n: usize) {
+    pub fn sent(&mut self, n: usize) {
         self.n_sent += n;
         if self.n_sent == self.bytes.len() {
             self.bytes.clear();
@@ -41,7 +42,8 @@ impl Outgoing {
     }
 
     /// Whether a close is among what was taken: nothing may follow it.
-    pub(super) fn is_closed(&self) -> bool {
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
         self.is_closed
     }
 
@@ -49,7 +51,7 @@ impl Outgoing {
     ///
     /// # Errors
     /// When they are not frames as a server sends them.
-    pub(super) fn take(&mut self, mut bytes: &[u8]) -> Result<(), NoFrame> {
+    pub fn take(&mut self, mut bytes: &[u8]) -> Result<(), NoFrame> {
         while !bytes.is_empty() && !self.is_closed {
             if self.left == 0 {
                 bytes = self.take_head(bytes)?;
@@ -89,7 +91,7 @@ impl Outgoing {
     }
 
     /// Adds a control frame as soon as no other frame is under way. After a close there are none.
-    pub(super) fn control(&mut self, kind: Control, payload: &[u8]) {
+    pub fn control(&mut self, kind: Control, payload: &[u8]) {
         if self.is_closed {
             return;
         }
@@ -102,7 +104,8 @@ impl Outgoing {
 
     /// Ends the connection; what the application was about to say is cut off. A frame that is under way cannot be
     /// ended: false, and the connection has to be cut.
-    pub(super) fn close(&mut self, payload: &[u8]) -> bool {
+    #[must_use]
+    pub fn close(&mut self, payload: &[u8]) -> bool {
         let may_close = self.is_between();
         if may_close {
             self.control(Control::Close, payload);

@@ -9,9 +9,16 @@ use super::frames::{Closing, LONGEST_CONTROL, parse_head};
 
 /// Something that the client has said. Ranges are of the bytes that were given.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Item {
-    /// A part of a message; `ends` says that it is the last one.
-    Part { opcode: u8, bytes: Range<usize>, ends: bool },
+pub enum Item {
+    /// A part of a message.
+    Part {
+        /// That of its message: 1 text, 2 binary.
+        opcode: u8,
+        /// What there is of it.
+        bytes: Range<usize>,
+        /// It is the last one.
+        ends: bool,
+    },
     /// Asks for a pong.
     Ping(Range<usize>),
     /// Answers a ping, or is a sign of life.
@@ -32,7 +39,7 @@ struct Frame {
 
 /// The state between two frames, or within one.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub struct Incoming {
     max_frame: u64,
     frame: Option<Frame>,
     /// Of the message that is not complete.
@@ -40,7 +47,9 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    pub(super) fn new(max_frame: u64) -> Self {
+    /// The state at the beginning. Frames may have `max_frame` bytes of payload.
+    #[must_use]
+    pub fn new(max_frame: u64) -> Self {
         Self { max_frame, frame: None, message: None }
     }
 
@@ -49,7 +58,7 @@ impl Incoming {
     ///
     /// # Errors
     /// When the client breaks the rules: the connection is to be closed.
-    pub(super) fn next(&mut self, bytes: &mut [u8], window: usize) -> Result<(usize, Option<Item>), Closing> {
+    pub fn next(&mut self, bytes: &mut [u8], window: usize) -> Result<(usize, Option<Item>), Closing> {
         if let Some(frame) = self.frame {
             return Ok(self.part(frame, bytes, 0, window));
         }
@@ -243,5 +252,16 @@ mod tests {
             check(&[frame(0x88, &code.to_be_bytes())], Ok("close 2"));
         }
         check(&[frame(0x88, b"\x03\xe8\xff")], Err(1007));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_say_the_same_however_they_come(
+            options: u8,
+            frames in proptest::collection::vec((proptest::num::u8::ANY, ".{0,20}"), 0..6),
+        ) {
+            let frames = frames.iter().map(|(first, payload)| frame(first & 0x8f, payload.as_bytes()));
+            crate::fuzz::fuzz_websocket(&[vec![options], frames.flatten().collect()].concat());
+        }
     }
 }

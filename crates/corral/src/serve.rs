@@ -106,6 +106,7 @@ fn find_module(language: &str, owner: &Owner) -> anyhow::Result<Vec<Module>> {
 /// What people call it.
 fn name_of(language: &str) -> &str {
     match language {
+        "java" => "Java on Jetty",
         "php" => "PHP",
         "python" => "Python",
         "wasm-wasi-component" => "WebAssembly",

@@ -1,7 +1,10 @@
-//! Looks at a folder and says what kind of site it is. Reads names, and composer.json, package.json and .htaccess.
+//! Looks at a folder and says what kind of site it is. Reads names, and composer.json, package.json,
+//! go.mod and .htaccess.
 
 mod component;
 pub(crate) mod document;
+mod go;
+mod java;
 mod python;
 
 use std::fmt;
@@ -9,6 +12,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub(crate) use self::go::Go;
 pub(crate) use self::python::Python;
 
 /// A site that can be served.
@@ -35,6 +39,15 @@ pub(crate) enum Kind {
     Program {
         /// How the shell starts it.
         start: String,
+        /// It has NGINX Unit's package, or Corral's of that name.
+        for_unit: bool,
+    },
+    /// A program in Go, which has to be compiled first.
+    Go(Go),
+    /// A web application in Java.
+    Java {
+        /// An archive or a folder.
+        webapp: PathBuf,
     },
     /// An application in Python answers every request.
     Python(Python),
@@ -60,7 +73,7 @@ pub(crate) enum Scripts {
 pub(crate) enum SiteError {
     #[error("\"{}\" does not exist; name the folder of a site", .0.display())]
     Missing(PathBuf),
-    #[error("\"{}\" is neither a folder nor a component of WebAssembly; name the folder that the file is in", .0.display())]
+    #[error("\"{}\" is neither a folder nor a component of WebAssembly nor an archive of Java; name the folder that the file is in", .0.display())]
     NotFolder(PathBuf),
     #[error("\"{}\" is empty; put a site into it", .0.display())]
     Empty(PathBuf),
@@ -82,7 +95,10 @@ pub(crate) fn inspect(path: &Path) -> Result<Site, SiteError> {
         return Ok(Site { root, kind: Kind::Component(path) });
     }
     if !path.is_dir() {
-        return Err(SiteError::NotFolder(path));
+        return match (java::find(&path), path.parent()) {
+            (Some(webapp), Some(folder)) => Ok(Site { root: folder.to_owned(), kind: Kind::Java { webapp } }),
+            _ => Err(SiteError::NotFolder(path)),
+        };
     }
     if fs::read_dir(&path).map_err(unreadable)?.next().is_none() {
         return Err(SiteError::Empty(path));
@@ -96,10 +112,13 @@ pub(crate) fn inspect(path: &Path) -> Result<Site, SiteError> {
     Ok(Site { root, kind })
 }
 
-/// What a folder is that has neither PHP nor a program in it.
+/// What a folder is that has neither PHP nor a program with a start script in it.
 fn without_scripts(project: &Path) -> Kind {
-    let python = python::find(project).map(Kind::Python);
-    python.or_else(|| component::find(project).map(Kind::Component)).unwrap_or(Kind::Static)
+    let go = || go::find(project).map(Kind::Go);
+    let java = || java::find(project).map(|webapp| Kind::Java { webapp });
+    let component = || component::find(project).map(Kind::Component);
+    let found = python::find(project).map(Kind::Python).or_else(go).or_else(java).or_else(component);
+    found.unwrap_or(Kind::Static)
 }
 
 /// Where frameworks keep what browsers may reach.
@@ -119,18 +138,19 @@ fn kind(project: &Path, root: &Path) -> Kind {
         return Kind::FrontController { software, scripts };
     }
     match start_script(project) {
-        Some(start) => Kind::Program { start },
+        Some((start, for_unit)) => Kind::Program { start, for_unit },
         None if found.scripts.is_empty() => Kind::Static,
         None => Kind::Scripts,
     }
 }
 
-/// What package.json says about starting.
-fn start_script(project: &Path) -> Option<String> {
+/// What package.json says about starting, and whether it has Unit's package.
+fn start_script(project: &Path) -> Option<(String, bool)> {
     let package = fs::read(project.join("package.json")).ok()?;
     let package: serde_json::Value = serde_json::from_slice(&package).ok()?;
     let start = package["scripts"]["start"].as_str()?.trim();
-    (!start.is_empty()).then(|| start.to_owned())
+    let for_unit = !package["dependencies"]["unit-http"].is_null();
+    (!start.is_empty()).then(|| (start.to_owned(), for_unit))
 }
 
 /// A site with more scripts than this is not listed.
@@ -244,7 +264,8 @@ impl Site {
             Kind::FrontController { .. } | Kind::Scripts => Some("php"),
             Kind::Python(_) => Some("python"),
             Kind::Component(_) => Some("wasm-wasi-component"),
-            Kind::Program { .. } | Kind::Static => None,
+            Kind::Java { .. } => Some("java"),
+            Kind::Program { .. } | Kind::Go(_) | Kind::Static => None,
         }
     }
 }
@@ -258,7 +279,9 @@ impl fmt::Display for Site {
                 write!(f, "PHP site with a front controller, {}", self.root.join("index.php").display())
             }
             Kind::Scripts => write!(f, "PHP scripts in {root}"),
-            Kind::Program { start } => write!(f, "program in {root}, started by \"{start}\""),
+            Kind::Program { start, .. } => write!(f, "program in {root}, started by \"{start}\""),
+            Kind::Go(_) => write!(f, "Go program in {root}"),
+            Kind::Java { webapp } => write!(f, "Java web application {}", webapp.display()),
             Kind::Python(python) => {
                 let software = python.software.unwrap_or("Python application");
                 write!(f, "{software} in {root}, {}:{}", python.module, python.callable)

@@ -103,6 +103,33 @@ fn a_program_with_a_start_script_is_served() {
     assert!(run.interrupt().status.success());
 }
 
+/// It is compiled, gets the socket that its package wants, and leaves nothing in the folder.
+#[test]
+fn a_go_program_is_served() {
+    let page = include_str!("../../../docs/src/configuration/go.md");
+    let code = page.split("```go\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/go");
+    let package = package.canonicalize().expect("it is there");
+    let list = "module app\n\ngo 1.21\n\nrequire unit.nginx.org/go v0.0.0\n\nreplace unit.nginx.org/go => ";
+    let site = site().file("app.go", code).file("go.mod", format!("{list}{}\n", package.display()));
+    let (mut run, mut client) = serve(&site, &["--workers", "1"]);
+    run.expect_output("Go program in ");
+    client.get("/").expect(200).expect_body("hello from unit.nginx.org/go\n");
+    assert!(run.interrupt().status.success());
+    assert_eq!(std::fs::read_dir(site.path("")).expect("the site is there").count(), 2);
+}
+
+#[test]
+fn a_java_web_application_is_served() {
+    let site = site().file("WEB-INF/web.xml", "<web-app/>").file("index.jsp", "<%= 6 * 7 %>");
+    let (mut run, mut client) = serve(&site, &["--workers", "1"]);
+    run.expect_output("Java web application ");
+    run.expect_output("Java on Jetty 12.");
+    client.get("/").expect(200).expect_body("42");
+    client.get("/WEB-INF/web.xml").expect(404);
+    assert!(run.interrupt().status.success());
+}
+
 #[test]
 fn a_component_is_served() {
     let content = std::fs::read(component("older")).expect("the component");

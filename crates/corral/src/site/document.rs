@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, Python, Scripts, Site};
+use super::{Kind, Python, Scripts, Site, go};
 
 /// What the user or the machine decides.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ fn routes(site: &Site) -> Value {
     let mut steps = vec![json!({ "match": { "uri": HIDDEN }, "action": { "return": 404 } })];
     match &site.kind {
         // It knows best what is secret.
-        Kind::Program { .. } | Kind::Component(_) => {
+        Kind::Program { .. } | Kind::Go(_) | Kind::Java { .. } | Kind::Component(_) => {
             steps = vec![json!({ "action": { "pass": "applications/site" } })];
         }
         Kind::Python(python) => {
@@ -108,7 +108,13 @@ fn share(root: &Path) -> String {
 fn application(site: &Site, choices: &Choices<'_>) -> Option<Value> {
     let mut application = match &site.kind {
         Kind::Static => return None,
-        Kind::Program { start } => program(site, start, choices),
+        Kind::Program { start, for_unit } => {
+            let exec = if *for_unit { "exec " } else { "" };
+            let command = format!("PATH=\"$PWD/node_modules/.bin:$PATH\"; {exec}{start}");
+            program(site, &command, *for_unit, choices)
+        }
+        Kind::Go(go) => program(site, go::START, go.for_unit, choices),
+        Kind::Java { webapp } => java(site, webapp, choices),
         Kind::Python(python) => python_application(site, python, choices),
         Kind::Component(file) => {
             json!({ "type": "wasm-wasi-component", "component": file, "processes": processes(choices) })
@@ -157,25 +163,46 @@ fn php(site: &Site, choices: &Choices<'_>) -> Value {
     application
 }
 
-/// As `npm start` runs it: by a shell that finds the commands of its packages.
-fn program(site: &Site, start: &str, choices: &Choices<'_>) -> Value {
-    let command = format!("PATH=\"$PWD/node_modules/.bin:$PATH\"; {start}");
-    json!({
-        "type": "http",
+/// A command of the shell; for `npm start` it finds the commands of its packages. One for Unit gets a socket, others a port.
+fn program(site: &Site, command: &str, for_unit: bool, choices: &Choices<'_>) -> Value {
+    let mut application = json!({
+        "type": "external",
         "executable": "/bin/sh",
         "arguments": ["-c", command],
         "working_directory": site.root,
-        "socket": "port",
+        "processes": choices.n_workers.map_or(1, NonZeroU32::get),
+        // Some are compiled first.
+        "ready": { "timeout": 300 },
+    });
+    if !for_unit {
+        application["type"] = "http".into();
+        application["socket"] = "port".into();
+    }
+    application
+}
+
+/// One virtual machine for all processors.
+fn java(site: &Site, webapp: &Path, choices: &Choices<'_>) -> Value {
+    json!({
+        "type": "java",
+        "webapp": webapp,
+        "working_directory": site.root,
+        "threads": JAVA_THREADS,
         "processes": choices.n_workers.map_or(1, NonZeroU32::get),
     })
 }
 
+/// Enough for a desk.
+const JAVA_THREADS: u32 = 16;
+
 #[cfg(test)]
 mod tests {
+    use corral_config::plan::{ProgramKind, ProgramSocket, RuntimeSpec};
     use corral_config::route::{Action, ActionKind, Destination, Facts};
     use corral_config::template::{Variable, Variables};
     use corral_config::{Config, Known, json, validate};
 
+    use super::super::Go;
     use super::*;
 
     fn config(site: &Site) -> Config {
@@ -311,20 +338,38 @@ mod tests {
         let app = &config.applications[0];
         assert_eq!((app.user.as_deref(), app.group.as_deref()), (Some("alice"), Some("users")));
         assert_eq!((app.processes.max.get(), app.processes.spare), (4, 4));
-        let corral_config::plan::RuntimeSpec::Php(php) = &app.runtime else { panic!("{app:?}") };
+        let RuntimeSpec::Php(php) = &app.runtime else { panic!("{app:?}") };
         assert_eq!(php.admin, [("memory_limit".to_owned(), "256M".to_owned())]);
         assert!(config.settings.http.chunked_transform);
     }
 
     #[test]
     fn a_program_gets_every_request() {
-        let config = config(&site(&Kind::Program { start: "node server.js".to_owned() }));
+        let config = config(&site(&Kind::Program { start: "node server.js".to_owned(), for_unit: false }));
         assert_eq!(config.routes[0].steps().len(), 1);
         let app = &config.applications[0];
         assert_eq!((app.user.as_deref(), app.processes.max.get()), (Some("alice"), 4));
         assert_eq!(app.working_directory.as_deref(), Some(Path::new("/srv/site")));
-        let corral_config::plan::RuntimeSpec::Http(http) = &app.runtime else { panic!("{app:?}") };
+        let RuntimeSpec::Http(http) = &app.runtime else { panic!("{app:?}") };
         assert!(http.arguments[1].ends_with("; node server.js"), "{http:?}");
+    }
+
+    #[test]
+    fn programs_for_unit_get_a_socket_and_others_a_port() {
+        let http = |kind: Kind| {
+            let config = config(&site(&kind));
+            match config.applications[0].runtime.clone() {
+                RuntimeSpec::Http(http) => http,
+                other => panic!("{other:?}"),
+            }
+        };
+        let node = http(Kind::Program { start: "node app.js".to_owned(), for_unit: true });
+        assert_eq!((&node.kind, &node.socket), (&ProgramKind::External, &ProgramSocket::Inherited));
+        assert!(node.arguments[1].ends_with("; exec node app.js"), "{node:?}");
+        assert_eq!(http(Kind::Go(Go { for_unit: true })).kind, ProgramKind::External);
+        assert_eq!(http(Kind::Go(Go { for_unit: false })).kind, ProgramKind::Server);
+        let java = http(Kind::Java { webapp: "/srv/site/shop.war".into() });
+        assert_eq!(java.files(), [Path::new("/srv/site/shop.war")]);
     }
 
     #[test]

@@ -122,7 +122,7 @@ fn without_scripts_it_is_static() {
 #[test]
 fn a_start_script_makes_a_program() {
     let package = r#"package.json={"scripts": {"start": " node server.js "}}"#;
-    let program = Kind::Program { start: "node server.js".to_owned() };
+    let program = Kind::Program { start: "node server.js".to_owned(), for_unit: false };
     check_kind(&[package, "index.html"], &program);
     check_kind(&[package, "docs/example.php"], &program);
     check_front(
@@ -146,4 +146,31 @@ fn what_is_no_folder_is_refused() {
     assert!(error("missing").ends_with("does not exist; name the folder of a site"));
     fs::write(folder.path().join("index.php"), "").unwrap();
     assert!(error("index.php").ends_with("name the folder that the file is in"));
+}
+
+#[test]
+fn packages_of_unit_are_seen() {
+    let package = r#"package.json={"scripts": {"start": "node app.js"}, "dependencies": {"unit-http": "*"}}"#;
+    check_kind(&[package], &Kind::Program { start: "node app.js".to_owned(), for_unit: true });
+    let source = "main.go=// A server.\npackage main\n";
+    check_kind(&["go.mod=module a", source], &Kind::Go(Go { for_unit: false }));
+    check_kind(&["go.mod=require unit.nginx.org/go v0.0.0", source], &Kind::Go(Go { for_unit: true }));
+    check_kind(&["go.mod=module a", "a.go=package a"], &Kind::Static);
+}
+
+#[test]
+fn web_applications_in_java_are_folders_and_archives() {
+    let webapp = |files: &[&str], expected: &str| {
+        let (folder, site) = look(files);
+        let expected = fs::canonicalize(folder.path()).unwrap().join(expected);
+        assert_eq!(site.kind, Kind::Java { webapp: expected }, "{files:?}");
+        assert_eq!(site.language(), Some("java"));
+    };
+    webapp(&["index.jsp", "WEB-INF/web.xml"], "");
+    webapp(&["shop.war"], "shop.war");
+    webapp(&["pom.xml", "src/A.java", "target/shop.war"], "target/shop.war");
+    check_kind(&["a.war", "b.war"], &Kind::Static);
+    let (folder, _) = look(&["a.war", "b.war"]);
+    let site = inspect(&folder.path().join("b.war")).unwrap();
+    assert!(matches!(&site.kind, Kind::Java { webapp } if webapp.ends_with("b.war")), "{site:?}");
 }

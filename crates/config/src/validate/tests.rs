@@ -29,6 +29,7 @@ fn known() -> Known {
         path: format!("/opt/corral-{language}").into(),
     };
     Known::modules(vec![
+        module("java", "12.0.25"),
         module("perl", "5.36.0"),
         module("php", "8.2.30"),
         module("python", "3.11.2"),

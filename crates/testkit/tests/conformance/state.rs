@@ -184,7 +184,7 @@ fn what_is_wrong_in_a_stored_document_costs_as_little_as_possible() {
         "routes": {
             "main": [
                 { "match": { "uri": "/good" }, "action": { "pass": "applications/good" } },
-                { "match": { "uri": "/war" }, "action": { "pass": "applications/war" } },
+                { "match": { "uri": "/rack" }, "action": { "pass": "applications/rack" } },
                 { "match": { "uri": "/typo" }, "action": { "pass": "applications/typo" } },
                 { "match": { "uri": "/closed" }, "action": { "pass": "routes/broken" } },
             ],
@@ -192,7 +192,7 @@ fn what_is_wrong_in_a_stored_document_costs_as_little_as_possible() {
         },
         "applications": {
             "good": good,
-            "war": { "type": "java 17", "webapp": "a.war" },
+            "rack": { "type": "ruby 99", "script": "config.ru" },
             "typo": { "type": "php", "rot": "/srv" },
         }
     }));
@@ -202,12 +202,12 @@ fn what_is_wrong_in_a_stored_document_costs_as_little_as_possible() {
     });
     restart_with(&mut server, &config.to_string());
     server.get("/good").expect(200).expect_body("here");
-    for path in ["/war", "/typo", "/closed"] {
+    for path in ["/rack", "/typo", "/closed"] {
         server.get(path).expect(503);
     }
     let status = server.control().get("/status/applications").json();
     let reason = |app: &str| status[app]["last_error"].as_str().unwrap_or_default();
-    assert!(reason("war").contains("\"java\""), "{status}");
+    assert!(reason("rack").contains("\"ruby 99\""), "{status}");
     assert!(reason("typo").contains("Unknown parameter \"rot\""), "{status}");
     let now = server.control().get("/config").json();
     assert_eq!(now["settings"], json!({ "http": { "log_route": true } }));
@@ -219,7 +219,7 @@ fn what_is_wrong_in_a_stored_document_costs_as_little_as_possible() {
     let refused = server.control().put("/config/applications/typo/rot", &json!("/other"));
     refused.expect_refused(400, "Invalid configuration.");
     server.get("/good").expect(200);
-    server.get("/war").expect(503);
+    server.get("/rack").expect(503);
     server.control().put("/config/applications/typo", &good).expect_done();
     server.get("/typo").expect(200).expect_body("here");
 }

@@ -52,8 +52,11 @@ pub(crate) fn several(runtime: &Runtime) {
         AtOnce::One => json!({}),
     };
     let server = runtime.serve_with(with(one, "processes", json!(4)));
-    // As long as requests are short, more processes than there are processors are of no use.
-    server.get("/slow?50").expect(200);
+    // One that runs as many requests as come does not wait for those that start.
+    eventually("all have started", || {
+        let status = server.control().get("/status/applications/app").json();
+        (status["processes"]["idle"] == 4).then_some(())
+    });
     let pids = meet(&server);
     // Who cannot know its own has shown by meeting that there are as many.
     assert!(pids.len() == 4 || pids.contains(UNKNOWN), "{pids:?}");

@@ -1,14 +1,23 @@
 //! The command line: `corral run` and its friends, and how they fail.
 
-use corral_testkit::{Address, Client, Run, Site, component, daemon, php_app, site};
+use std::time::Duration;
+
+use corral_testkit::{Address, Client, PATIENCE, Run, Site, component, daemon, php_app, site, within};
 use serde_json::json;
 
 /// Starts `corral run` on a site and waits until it serves.
 fn serve(site: &Site, more: &[&str]) -> (Run, Client) {
+    serve_within(PATIENCE, site, more)
+}
+
+/// The same for what has to be compiled first.
+fn serve_within(patience: Duration, site: &Site, more: &[&str]) -> (Run, Client) {
     let address = Address::fresh();
     let (root, listen) = (site.root(), address.to_string());
     let arguments = [&["run", &root, "--listen", &listen], more].concat();
     let mut run = Run::start(&arguments);
+    // What it waits for in vain is told by what follows.
+    let _ = within(patience, || run.stdout().contains(&listen).then_some(()));
     run.expect_output(&listen);
     let client =
         corral_testkit::eventually("it accepts connections", || Client::try_connect(address.socket()).ok());
@@ -108,15 +117,20 @@ fn a_program_with_a_start_script_is_served() {
 fn a_go_program_is_served() {
     let page = include_str!("../../../docs/src/configuration/go.md");
     let code = page.split("```go\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
-    let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/go");
-    let package = package.canonicalize().expect("it is there");
-    let list = "module app\n\ngo 1.21\n\nrequire unit.nginx.org/go v0.0.0\n\nreplace unit.nginx.org/go => ";
-    let site = site().file("app.go", code).file("go.mod", format!("{list}{}\n", package.display()));
-    let (mut run, mut client) = serve(&site, &["--workers", "1"]);
+    let list =
+        "module app\n\ngo 1.21\n\nrequire unit.nginx.org/go v0.0.0\n\nreplace unit.nginx.org/go => ./unit\n";
+    let mut site = site().file("app.go", code).file("go.mod", list);
+    // Where any user may read it.
+    for name in ["go.mod", "client.go", "response.go", "unit.go"] {
+        let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/go");
+        let text = std::fs::read(package.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        site = site.file(&format!("unit/{name}"), text);
+    }
+    let (mut run, mut client) = serve_within(Duration::from_secs(240), &site, &["--workers", "1"]);
     run.expect_output("Go program in ");
     client.get("/").expect(200).expect_body("hello from unit.nginx.org/go\n");
     assert!(run.interrupt().status.success());
-    assert_eq!(std::fs::read_dir(site.path("")).expect("the site is there").count(), 2);
+    assert_eq!(std::fs::read_dir(site.path("")).expect("the site is there").count(), 3);
 }
 
 #[test]

@@ -46,6 +46,8 @@ pub struct Switchboard {
     sessions: HashMap<RequestKey, Session>,
     /// Requests with something to send for which there was no room.
     blocked: Vec<RequestKey>,
+    /// Those of them for which there was some, and nobody was told.
+    eased: Vec<RequestKey>,
     /// Requests until the worker is replaced.
     n_left: Option<u32>,
     /// Words about requests and not of them, once there is room: that many were started, that none is to come.
@@ -61,6 +63,7 @@ impl Switchboard {
             doorbell,
             sessions: HashMap::new(),
             blocked: Vec::new(),
+            eased: Vec::new(),
             n_left,
             words: Vec::new(),
             is_leaving: false,
@@ -82,8 +85,11 @@ impl Switchboard {
 
     /// Has the bell ring from now on. False when something came meanwhile, and the loop must not sleep.
     #[must_use]
-    pub fn may_sleep(&self) -> bool {
-        let may_sleep = !self.wire.end.announce_at_bell();
+    pub fn may_sleep(&mut self) -> bool {
+        let has_frames = self.wire.end.announce_at_bell();
+        // Room that was made before the announcement rings no bell.
+        self.retry();
+        let may_sleep = !has_frames && self.eased.is_empty();
         if !may_sleep {
             self.wire.end.cancel_sleep();
         }
@@ -127,7 +133,8 @@ impl Switchboard {
             }
         }
         self.say_words();
-        self.retry(events);
+        self.retry();
+        events.extend(self.eased.drain(..).map(Event::Changed));
     }
 
     fn take(&mut self, head: FrameHead, events: &mut Vec<Event>) {
@@ -173,11 +180,14 @@ impl Switchboard {
     }
 
     /// Sends what there was no room for.
-    fn retry(&mut self, events: &mut Vec<Event>) {
+    fn retry(&mut self) {
         for key in std::mem::take(&mut self.blocked) {
             self.wire.end.want_room(key.lane, false);
+            let n_before = self.n_pending(key);
             self.settle(key);
-            events.push(Event::Changed(key));
+            if self.n_pending(key) < n_before {
+                self.eased.push(key);
+            }
         }
         for key in &self.blocked {
             self.wire.end.want_room(key.lane, true);

@@ -19,21 +19,25 @@ fs.mkdirSync(path.join(folder, 'node_modules'))
 fs.symlinkSync(path.dirname(__dirname), path.join(folder, 'node_modules', 'unit-http'))
 fs.copyFileSync(path.join(__dirname, '..', 'fixtures', 'application.js'), path.join(folder, 'application.js'))
 
-/** Runs the application; `listener` becomes its descriptor 3, as the shell's number becomes its own. */
+/** Runs the application; `listener` becomes its descriptor 3 and nobody else's, as the shell's number becomes its own. */
 async function run (listener, env = {}) {
   const handedOver = listener ? 'LISTEN_FDS=1 LISTEN_FDNAMES=http LISTEN_PID=$$' : ''
   const stdio = ['ignore', 'pipe', 'inherit', ...(listener ? [listener._handle.fd] : [])]
   const child = spawn('sh', ['-c', `${handedOver} exec "$0" application.js`, process.execPath], { stdio, cwd: folder, env: { ...process.env, ...env } })
+  listener?.close()
   const said = []
   child.stdout.on('data', piece => said.push(String(piece)))
   await once(child.stdout, 'data')
   return { child, address: JSON.parse(said[0]), said }
 }
 
+/** A listener to hand over. One that is closed takes the name along that it was given, hence another one for the clients. */
 async function listen (name) {
   const listener = net.createServer()
-  listener.listen(path.join(folder, name))
+  const given = path.join(folder, `${name}.given`)
+  listener.listen(given)
   await once(listener, 'listening')
+  fs.renameSync(given, path.join(folder, name))
   return listener
 }
 
@@ -66,7 +70,6 @@ test('it serves on descriptor 3, and knows the client', async () => {
   child.kill()
   const [code] = await once(child, 'exit')
   assert.deepEqual([code, said.at(-1)], [0, 'closed\n'], 'it has closed its server')
-  listener.close()
 })
 
 test('a request to upgrade is introduced before anybody has looked at its fields', async () => {
@@ -79,7 +82,6 @@ test('a request to upgrade is introduced before anybody has looked at its fields
   socket.destroy()
   child.kill()
   await once(child, 'exit')
-  listener.close()
 })
 
 test('elsewhere it is the http module', async () => {
@@ -93,11 +95,9 @@ test('elsewhere it is the http module', async () => {
 })
 
 test('a socket that is meant for another process is left alone', async () => {
-  const listener = await listen('other')
   const handedOver = { LISTEN_FDS: '1', LISTEN_FDNAMES: 'http', LISTEN_PID: '1' }
   const { child, address } = await run(null, handedOver)
   assert.ok(address.port > 1024, address)
   child.kill()
   await once(child, 'exit')
-  listener.close()
 })

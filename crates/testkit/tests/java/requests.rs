@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use corral_testkit::{Client, Load, Request};
+use corral_testkit::{Client, Daemon, Load, Request, WebSocket};
 use serde_json::json;
 
 use crate::{Level, app, archive, compile, pid_of, webapp, with_app};
@@ -32,7 +32,7 @@ fn check(level: Level) {
     server.get("/fail").expect(500);
     server.expect_log("java.lang.IllegalStateException: on purpose");
     expect_session(&mut server.connect());
-    expect_echo(&mut server.connect());
+    chat(&server);
 }
 
 #[track_caller]
@@ -44,21 +44,13 @@ fn expect_session(client: &mut Client) {
     client.get("/session").expect(200).expect_body("visit 1");
 }
 
-/// The masked example of RFC 6455 section 5.7 comes back without its mask.
+/// A connection that has proved to be an echo.
 #[track_caller]
-fn expect_echo(client: &mut Client) {
-    client.write(
-        "GET /chat HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
-    );
-    let head = client.read_until_text("\r\n\r\n");
-    assert!(head.starts_with("HTTP/1.1 101 ") && head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
-    client.write([0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58]);
-    let mut frame = Vec::new();
-    while frame.len() < 7 {
-        frame.extend(client.read_some());
-    }
-    assert_eq!(frame, [0x81, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f]);
+fn chat(server: &Daemon) -> WebSocket {
+    let mut socket = WebSocket::open(server.connect(), &WebSocket::request("/chat"));
+    socket.send_text("Hello");
+    socket.expect_text("Hello");
+    socket
 }
 
 #[test]
@@ -125,8 +117,7 @@ fn as_many_requests_at_once_as_threads() {
 fn a_web_socket_takes_no_thread() {
     let site = webapp(Level::Javax);
     let server = with_app(&site, json!({})).start();
-    let mut chat = server.connect();
-    expect_echo(&mut chat);
+    let _chat = chat(&server);
     server.get("/hello").expect(200);
 }
 

@@ -1,6 +1,6 @@
 //! Applications that were written for Unit's `external` type, with the packages that take the place of Unit's.
 
-use corral_testkit::{Client, Daemon, Load, Request, Site, daemon, eventually, site};
+use corral_testkit::{Daemon, Load, Request, Site, WebSocket, daemon, eventually, site};
 use serde_json::{Value, json};
 
 use crate::packages::packages;
@@ -91,25 +91,17 @@ fn a_crash_costs_one_request() {
 }
 
 /// A WebSocket, open, with what it was greeted with.
-fn open_web_socket(server: &Daemon) -> Client {
-    let mut client = server.connect();
-    client.write(
-        "GET /chat HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
-    );
-    let text = client.read_until_text("127.0.0.1 at /chat");
-    assert!(text.starts_with("HTTP/1.1 101 ") && text.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{text}");
-    client
+#[track_caller]
+fn open_web_socket(server: &Daemon) -> WebSocket {
+    let mut socket = WebSocket::open(server.connect(), &WebSocket::request("/chat"));
+    socket.expect_text("127.0.0.1 at /chat");
+    socket
 }
 
-/// The masked example of RFC 6455 section 5.7 comes back without its mask.
-fn expect_echo(client: &mut Client) {
-    client.write([0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58]);
-    let mut frame = Vec::new();
-    while frame.len() < 7 {
-        frame.extend(client.read_some());
-    }
-    assert_eq!(frame, [0x81, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f]);
+#[track_caller]
+fn expect_echo(socket: &mut WebSocket) {
+    socket.send_text("Hello");
+    socket.expect_text("Hello");
 }
 
 /// They are no requests: they leave room for these, and the process waits for them at its end.

@@ -1,6 +1,6 @@
 //! A server for Node.js on a socket that it is handed: everything that HTTP does goes through.
 
-use corral_testkit::{Request, eventually};
+use corral_testkit::{Request, WebSocket, eventually};
 use serde_json::{Value, json};
 
 use crate::{node, pid_of, program, with_app};
@@ -96,26 +96,14 @@ fn events_come_as_they_happen() {
     });
 }
 
-/// RFC 6455 sections 1.3 and 5.7.
 #[test]
 fn web_sockets_go_through() {
     let site = program("server.js");
     let server = with_app(&node(&site, json!({}))).start();
-    let mut client = server.connect();
-    client.write(
-        "GET /chat HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
-    );
-    let head = client.read_until_text("\r\n\r\n");
-    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
-    assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
+    let mut client = WebSocket::open(server.connect(), &WebSocket::request("/chat"));
     for _ in 0..3 {
-        client.write([0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58]);
-        let mut frame = Vec::new();
-        while frame.len() < 7 {
-            frame.extend(client.read_some());
-        }
-        assert_eq!(frame, [0x81, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f]);
+        client.send_text("Hello");
+        client.expect_text("Hello");
     }
     server.get("/").expect(200);
     drop(client);

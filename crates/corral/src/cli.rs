@@ -11,7 +11,7 @@ use clap_complete::Shell;
 use crate::client::{Address, Daemon};
 use crate::daemon;
 
-/// An application server: HTTP, static files and PHP in one daemon, configured while it runs.
+/// An application server: HTTP, static files and applications in one daemon, configured while it runs.
 #[derive(Debug, Parser)]
 #[command(name = "corral", version, max_term_width = 100)]
 pub(crate) struct Cli {

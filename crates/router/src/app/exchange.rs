@@ -44,8 +44,6 @@ pub(super) struct State {
     pub(super) body: RequestBody,
     /// Bytes of it that the worker has asked for and not got.
     pub(super) wanted: u32,
-    /// It has asked for some.
-    pub(super) was_asked: bool,
     /// Which worker answers; known from its first frame.
     pub(super) worker: Option<WorkerKey>,
     /// Response bytes that were stored and not yet acknowledged to the worker.
@@ -146,9 +144,9 @@ impl Exchange {
         }
     }
 
-    /// Whether nobody has asked for any of the body.
-    pub(crate) fn is_unasked(&self) -> bool {
-        !self.shared.state.borrow().was_asked
+    /// Whether a worker has said something about the request.
+    pub(crate) fn has_worker(&self) -> bool {
+        self.shared.state.borrow().worker.is_some()
     }
 
     /// Whether there is something of the answer.
@@ -206,7 +204,6 @@ impl State {
             failure: None,
             body,
             wanted: 0,
-            was_asked: false,
             worker: None,
             uncredited: 0,
             allowed: u64::from(INITIAL_CREDIT),

@@ -118,7 +118,6 @@ impl LoopApp {
             Kind::Failed => state.failure = Some(Failure::NoResponse),
             Kind::BodyCredit => {
                 state.wanted = state.wanted.saturating_add(head.aux);
-                state.was_asked = true;
                 self.send_body(worker, shared.id, &mut state);
             }
             _ => {}

@@ -66,8 +66,8 @@ impl Upload {
         while !self.is_sent && (incoming.is_done() || !self.pending.is_empty()) {
             let n = self.pending.len().min(exchange.window() as usize);
             let ends = incoming.is_done() && n == self.pending.len();
-            // The end of a body needs no window, but somebody who has asked for it.
-            if n == 0 && (!ends || exchange.is_unasked()) {
+            // The end of a body needs no window, but a worker that is known.
+            if n == 0 && !(ends && exchange.has_worker()) {
                 break;
             }
             if !exchange.send_body(&self.pending[..n], ends) {

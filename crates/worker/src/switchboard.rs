@@ -132,7 +132,6 @@ impl Switchboard {
                 events.push(Event::Changed(*key));
             }
         }
-        self.say_words();
         self.retry();
         events.extend(self.eased.drain(..).map(Event::Changed));
     }
@@ -174,23 +173,26 @@ impl Switchboard {
         }
     }
 
-    fn say_words(&mut self) {
-        let wire = &mut self.wire;
-        self.words.retain(|word| matches!(wire.try_send(*word, &[]), Ok(false)));
-    }
-
     /// Sends what there was no room for.
     fn retry(&mut self) {
+        self.want_room(false);
         for key in std::mem::take(&mut self.blocked) {
-            self.wire.end.want_room(key.lane, false);
             let n_before = self.n_pending(key);
             self.settle(key);
             if self.n_pending(key) < n_before {
                 self.eased.push(key);
             }
         }
-        for key in &self.blocked {
-            self.wire.end.want_room(key.lane, true);
+        let wire = &mut self.wire;
+        self.words.retain(|word| matches!(wire.try_send(*word, &[]), Ok(false)));
+        self.want_room(true);
+    }
+
+    /// Has the bell ring, or no longer ring, when there is room in the lanes of what is left to send.
+    fn want_room(&mut self, is_wanted: bool) {
+        let blocked = self.blocked.iter().map(|key| key.lane);
+        for lane in blocked.chain(self.words.iter().map(|word| word.lane)) {
+            self.wire.end.want_room(lane, is_wanted);
         }
     }
 
@@ -241,10 +243,14 @@ impl Switchboard {
     /// # Errors
     /// When nobody reads it.
     pub fn write(&mut self, key: RequestKey, bytes: &[u8], ends: bool) -> Result<(), ClientGone> {
-        let session = self.sessions.get_mut(&key).filter(|session| !session.is_cancelled());
-        session.ok_or(ClientGone)?.write(bytes, ends);
+        self.listening(key)?.write(bytes, ends);
         self.settle(key);
         Ok(())
+    }
+
+    /// A request whose response somebody reads.
+    fn listening(&mut self, key: RequestKey) -> Result<&mut Session, ClientGone> {
+        self.sessions.get_mut(&key).filter(|session| !session.is_cancelled()).ok_or(ClientGone)
     }
 
     /// Sends a message of a WebSocket connection: opcode 1 is text, 2 binary.
@@ -252,10 +258,7 @@ impl Switchboard {
     /// # Errors
     /// As for [`Switchboard::write`].
     pub fn write_message(&mut self, key: RequestKey, opcode: u8, bytes: &[u8]) -> Result<(), ClientGone> {
-        let session = self.sessions.get_mut(&key).filter(|session| !session.is_cancelled());
-        let session = session.ok_or(ClientGone)?;
-        session.write(frame::head(opcode, bytes.len()).as_ref(), false);
-        session.write(bytes, false);
+        self.listening(key)?.write_message(opcode, bytes);
         self.settle(key);
         Ok(())
     }
@@ -265,9 +268,8 @@ impl Switchboard {
     /// # Errors
     /// As for [`Switchboard::write`].
     pub fn close(&mut self, key: RequestKey, code: u16, reason: &[u8]) -> Result<(), ClientGone> {
-        let mut payload = code.to_be_bytes().to_vec();
-        payload.extend_from_slice(&reason[..reason.len().min(frame::LONGEST_REASON)]);
-        self.write_message(key, frame::CLOSE, &payload)?;
+        self.listening(key)?.close(code, reason);
+        self.settle(key);
         self.write(key, b"", true)
     }
 

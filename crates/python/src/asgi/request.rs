@@ -408,10 +408,6 @@ fn next_message(
                 // RFC 6455 section 7.1.5.
                 _ => (1005, Vec::new()),
             };
-            if code == 1009 {
-                // Its own client has not said that: the message was too long.
-                let _ = line.close(key, code, &reason);
-            }
             Some(Incoming::Disconnect { code, reason })
         }
         Some(message) => Some(Incoming::Message { is_text: message.opcode == 1, bytes: message.bytes }),

@@ -6,10 +6,14 @@ use std::time::{Duration, Instant};
 use corral_channel::message::{self, RequestView};
 use corral_channel::{BODY_WINDOW, Flags, FrameHead, INITIAL_CREDIT, Kind};
 
+use super::frame::{self, CLOSE};
 use crate::log::complain;
 
 /// Bytes of one message of a WebSocket connection; who sends more is cut off.
 const LONGEST_MESSAGE: usize = 10 * 1024 * 1024;
+
+/// The code for that (RFC 6455 section 7.4.1).
+const TOO_BIG: u16 = 1009;
 
 /// Request body that is taken before the router hears of it, in bytes: not every message is worth a frame.
 const ACKNOWLEDGED: u32 = BODY_WINDOW / 4;
@@ -138,7 +142,9 @@ impl Session {
         if self.partial.len() + payload.len() > LONGEST_MESSAGE {
             self.partial = Vec::new();
             self.is_body_wanted = false;
-            self.messages.push_back((Message { opcode: 8, bytes: too_big() }, 0));
+            self.close(TOO_BIG, b"message too big");
+            self.write(b"", true);
+            self.messages.push_back((Message { opcode: CLOSE, bytes: TOO_BIG.to_be_bytes().to_vec() }, 0));
             return;
         }
         self.partial.extend_from_slice(payload);
@@ -204,6 +210,19 @@ impl Session {
         if ends {
             self.phase = Phase::Ended;
         }
+    }
+
+    /// Adds a whole message.
+    pub(super) fn write_message(&mut self, opcode: u8, bytes: &[u8]) {
+        self.write(frame::head(opcode, bytes.len()).as_ref(), false);
+        self.write(bytes, false);
+    }
+
+    /// Adds the last message of a WebSocket connection.
+    pub(super) fn close(&mut self, code: u16, reason: &[u8]) {
+        let mut payload = code.to_be_bytes().to_vec();
+        payload.extend_from_slice(&reason[..reason.len().min(frame::LONGEST_REASON)]);
+        self.write_message(CLOSE, &payload);
     }
 
     pub(super) fn finish(&mut self) {
@@ -313,11 +332,4 @@ impl Session {
         self.out.clear();
         (self.n_sent, self.n_head) = (0, 0);
     }
-}
-
-/// The payload of a close for a message that is too long.
-fn too_big() -> Vec<u8> {
-    let mut bytes = 1009_u16.to_be_bytes().to_vec();
-    bytes.extend_from_slice(b"message too big");
-    bytes
 }

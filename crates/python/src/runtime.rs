@@ -3,7 +3,7 @@
 use anyhow::bail;
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, PythonProtocol, PythonSpec, RuntimeSpec};
-use corral_worker::{Crew, EventLoop, Exchange, Runtime, Served, ThreadedRuntime as _};
+use corral_worker::{Crew, EventLoop, Exchange, Runtime, Served, Threads};
 use pyo3::prelude::*;
 
 use crate::application::Application;
@@ -55,10 +55,11 @@ impl Runtime for PythonRuntime {
     }
 
     fn start(&mut self) -> anyhow::Result<()> {
+        let threads = Threads { n: self.python.threads, stack_size: self.python.thread_stack_size };
         let import = |py: Python<'_>| -> PyResult<Running> {
             let Application { targets, protocol } = Application::import(py, &self.python)?;
             Ok(match protocol {
-                PythonProtocol::Wsgi => Running::Wsgi(Box::new(Wsgi::new(py, targets, self.python.threads)?)),
+                PythonProtocol::Wsgi => Running::Wsgi(Box::new(Wsgi::new(py, targets, threads)?)),
                 PythonProtocol::Asgi => Running::Asgi(Asgi::start(py, targets)?),
             })
         };
@@ -87,14 +88,11 @@ impl Runtime for PythonRuntime {
         }
     }
 
-    fn crew(&mut self) -> Option<Crew<'_>> {
-        let Some(Running::Wsgi(wsgi)) = &self.application else { return None };
-        let n_threads = self.python.threads;
-        (n_threads.get() > 1).then_some(Crew {
-            runtime: wsgi.as_ref(),
-            n_threads,
-            stack_size: self.python.thread_stack_size,
-        })
+    fn crew(&mut self) -> Option<&mut dyn Crew> {
+        match &mut self.application {
+            Some(Running::Wsgi(wsgi)) if self.python.threads.get() > 1 => Some(wsgi.as_mut()),
+            _ => None,
+        }
     }
 
     fn has_end(&self) -> bool {

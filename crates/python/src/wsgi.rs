@@ -5,11 +5,10 @@ mod file_wrapper;
 mod input;
 mod response;
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use corral_channel::message::RequestView;
-use corral_worker::{Exchange, Served, ThreadedRuntime, complain};
+use corral_worker::{Crew, Exchange, Life, Served, Server, Threads, complain};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
@@ -24,11 +23,24 @@ use crate::{errors, interpreter};
 pub(crate) struct Wsgi {
     targets: Vec<Target>,
     environ: Environ,
+    threads: Threads,
 }
 
 impl Wsgi {
-    pub(crate) fn new(py: Python<'_>, targets: Vec<Target>, threads: NonZeroU32) -> PyResult<Self> {
-        Ok(Self { targets, environ: Environ::new(py, threads.get() > 1)? })
+    pub(crate) fn new(py: Python<'_>, targets: Vec<Target>, threads: Threads) -> PyResult<Self> {
+        Ok(Self { targets, environ: Environ::new(py, threads.n.get() > 1)?, threads })
+    }
+
+    /// Answers a request.
+    pub(crate) fn serve(&self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+        let Some(target) = self.targets.get(usize::from(request.head.app_target)) else {
+            exchange.respond(404, &[]);
+            return Served::Done;
+        };
+        let call = Arc::new(Call::new(request));
+        // SAFETY: the loan is dropped at the end of this function, and `exchange` is not used before.
+        let _loan = unsafe { call.lease.lend(exchange) };
+        Python::attach(|py| self.answer(py, target, request, &call))
     }
 
     /// Answers a request, which is lent to `call`.
@@ -64,20 +76,16 @@ impl Wsgi {
     }
 }
 
-impl ThreadedRuntime for Wsgi {
-    fn in_thread(&self, body: &mut dyn FnMut()) {
-        interpreter::in_thread(body);
+impl Crew for Wsgi {
+    fn run(&mut self, life: Life<'_>) {
+        let server = &*self;
+        self.threads.run(|| interpreter::in_thread(&mut || life(&mut { server })));
     }
+}
 
-    fn serve(&self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
-        let Some(target) = self.targets.get(usize::from(request.head.app_target)) else {
-            exchange.respond(404, &[]);
-            return Served::Done;
-        };
-        let call = Arc::new(Call::new(request));
-        // SAFETY: the loan is dropped at the end of this function, and `exchange` is not used before.
-        let _loan = unsafe { call.lease.lend(exchange) };
-        Python::attach(|py| self.answer(py, target, request, &call))
+impl Server for &Wsgi {
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+        (**self).serve(request, exchange)
     }
 }
 

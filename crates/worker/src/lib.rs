@@ -37,5 +37,6 @@ pub use dependencies::of_program;
 pub use host::{Language, Load, host_main, redirect_output};
 pub use keeper::Keeper;
 pub use log::complain;
-pub use runtime::{ClientGone, Crew, EventLoop, Exchange, Runtime, Served, ThreadedRuntime};
+pub use runtime::{ClientGone, Crew, EventLoop, Exchange, Life, Runtime, Served, Server};
 pub use switchboard::{Event, Message, Phase, RequestKey, Switchboard};
+pub use threads::Threads;

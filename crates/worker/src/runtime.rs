@@ -1,7 +1,7 @@
 //! What a language has to implement, and what it gets to answer a request with.
 
 use std::io;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
 
 use corral_channel::message::RequestView;
 use corral_sys::spawn::{self, Fork};
@@ -68,7 +68,7 @@ pub trait Runtime {
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served;
 
     /// Who serves in its place, several requests at once; asked once, after [`Runtime::start`].
-    fn crew(&mut self) -> Option<Crew<'_>> {
+    fn crew(&mut self) -> Option<&mut dyn Crew> {
         None
     }
 }
@@ -82,25 +82,19 @@ pub trait EventLoop {
     fn run(&mut self, switchboard: Switchboard);
 }
 
-/// The threads of a worker.
-pub struct Crew<'a> {
-    /// What they run.
-    pub runtime: &'a dyn ThreadedRuntime,
-    /// How many there are, that of the worker's start included.
-    pub n_threads: NonZeroU32,
-    /// Bytes of stack of the others; `None` leaves it to the system.
-    pub stack_size: Option<NonZeroUsize>,
+/// The threads of a worker, which answer requests at the same time.
+pub trait Crew {
+    /// Has each of them live `life`, and returns when all have.
+    fn run(&mut self, life: Life<'_>);
 }
 
-/// An interpreter that several threads use at once.
-pub trait ThreadedRuntime: Sync {
-    /// Runs `body`, the life of one thread, in an interpreter that knows the thread.
-    fn in_thread(&self, body: &mut dyn FnMut()) {
-        body();
-    }
+/// What a thread of a crew does: it takes requests, and has this [`Server`] answer them, until the worker leaves.
+pub type Life<'a> = &'a (dyn Fn(&mut dyn Server) + Sync);
 
+/// Who answers the requests of one thread.
+pub trait Server {
     /// As [`Runtime::serve`].
-    fn serve(&self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served;
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served;
 }
 
 /// What becomes of the worker after a request.

@@ -5,6 +5,7 @@
 //! A thread that leaves the channel to run a request announces the sleep of the others anew, which costs no system
 //! call; so there is always somebody who is woken for the next request, and nobody who passes requests on.
 
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use corral_channel::{FrameHead, WorkerSleep};
 use crate::exchange::After;
 use crate::inbox::{Inbox, LOOK_AROUND, Line, Patience, Received, Stream};
 use crate::log::complain;
-use crate::runtime::{ClientGone, Crew};
+use crate::runtime::{ClientGone, Crew, Server};
 use crate::worker;
 
 /// How long a thread sleeps at most that waits for something of its own request.
@@ -26,39 +27,53 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// For as long as threads that have been woken need to take a request.
 const A_MOMENT: Duration = Duration::from_millis(1);
 
+/// Threads of the system, for an interpreter that takes any thread for one of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct Threads {
+    /// How many there are, the one that runs them included.
+    pub n: NonZeroU32,
+    /// Bytes of stack of the others; `None` leaves it to the system.
+    pub stack_size: Option<NonZeroUsize>,
+}
+
+impl Threads {
+    /// Calls `body` in each, and returns when all have returned.
+    pub fn run(&self, body: impl Fn() + Sync) {
+        thread::scope(|scope| {
+            for n in 1..self.n.get() {
+                let mut thread = thread::Builder::new();
+                if let Some(size) = self.stack_size {
+                    thread = thread.stack_size(size.get());
+                }
+                if let Err(error) = thread.spawn_scoped(scope, &body) {
+                    complain(format_args!("{n} threads run, and no further one can be started: {error}"));
+                    break;
+                }
+            }
+            body();
+        });
+    }
+}
+
 /// Serves until the worker is to leave; `n_left` requests at most.
-pub(crate) fn run(inbox: Inbox, crew: &Crew<'_>, n_left: Option<u32>) {
+pub(crate) fn run(inbox: Inbox, crew: &mut dyn Crew, n_left: Option<u32>) {
     let sleep = inbox.wire.end.sleep();
     let desk = Desk { sleep, state: Mutex::new(State { inbox, n_left, n_idle: 0, n_waiting: 0 }) };
-    thread::scope(|scope| {
-        for n in 1..crew.n_threads.get() {
-            let mut thread = thread::Builder::new();
-            if let Some(size) = crew.stack_size {
-                thread = thread.stack_size(size.get());
-            }
-            if let Err(error) = thread.spawn_scoped(scope, || serve_all(&desk, crew)) {
-                complain(format_args!("{n} threads run, and no further one can be started: {error}"));
-                break;
-            }
-        }
-        serve_all(&desk, crew);
-    });
+    crew.run(&|server| serve_all(&desk, server));
 }
 
-fn serve_all(desk: &Desk, crew: &Crew<'_>) {
-    crew.runtime.in_thread(&mut || {
-        let mut out = Vec::new();
-        while let Some((received, is_last)) = desk.next() {
-            serve(desk, crew, received, is_last, &mut out);
-        }
-    });
+fn serve_all(desk: &Desk, server: &mut dyn Server) {
+    let mut out = Vec::new();
+    while let Some((received, is_last)) = desk.next() {
+        serve(desk, server, received, is_last, &mut out);
+    }
 }
 
-fn serve(desk: &Desk, crew: &Crew<'_>, received: Received, is_last: bool, out: &mut Vec<u8>) {
+fn serve(desk: &Desk, server: &mut dyn Server, received: Received, is_last: bool, out: &mut Vec<u8>) {
     let (frame, payload) = desk.lock().inbox.begin(received);
     let mut line = desk;
     let after = worker::serve(&mut line, frame, &payload, out, is_last, |view, exchange| {
-        crew.runtime.serve(view, exchange)
+        server.serve(view, exchange)
     });
     let mut state = desk.lock();
     state.inbox.end(&frame, payload);

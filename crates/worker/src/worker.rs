@@ -42,7 +42,7 @@ pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -
     }
     let mut inbox = Inbox::new(place);
     match runtime.crew() {
-        Some(crew) => threads::run(inbox, &crew, n_left),
+        Some(crew) => threads::run(inbox, crew, n_left),
         None => serve_all(&mut inbox, runtime, n_left),
     }
     runtime.end();

@@ -1,6 +1,5 @@
 //! Several requests at once over a real channel, the router's end of it in this process.
 
-use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
 use std::time::Instant;
@@ -11,7 +10,7 @@ use rustix::process::getppid;
 
 use super::*;
 use crate::prototype::Place;
-use crate::runtime::{Exchange, Served, ThreadedRuntime};
+use crate::runtime::{Exchange, Life, Served};
 
 const LANE: Lane = Lane(0);
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -62,14 +61,23 @@ impl Router {
 
 /// What requests do, by their paths.
 struct Scripts {
+    threads: Threads,
     barrier: Barrier,
 }
 
-impl ThreadedRuntime for Scripts {
-    fn serve(&self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+impl Crew for Scripts {
+    fn run(&mut self, life: Life<'_>) {
+        self.threads.run(|| life(&mut Script(&self.barrier)));
+    }
+}
+
+struct Script<'a>(&'a Barrier);
+
+impl Server for Script<'_> {
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
         match request.head.path {
             b"/together" => {
-                self.barrier.wait();
+                self.0.wait();
             }
             b"/leave" => return Served::Leave,
             b"/body" => {
@@ -93,12 +101,12 @@ fn with_worker(n: u32, n_left: Option<u32>, talk: impl FnOnce(&mut Router)) {
     let (port, mut lanes) = WorkerPort::map(memory, bell.shape()).unwrap();
     let mut router = Router { port, lane: lanes.remove(0), n_requests: 0 };
     let parent = getppid().expect("a test has a parent");
-    let scripts = Scripts { barrier: Barrier::new(n as usize) };
+    let threads = Threads { n: NonZeroU32::new(n).unwrap(), stack_size: None };
+    let mut scripts = Scripts { threads, barrier: Barrier::new(n as usize) };
     thread::scope(|scope| {
         scope.spawn(|| {
             let inbox = Inbox::new(Place { end, parent, report: None, doorbell: None });
-            let n_threads = NonZeroU32::new(n).unwrap();
-            run(inbox, &Crew { runtime: &scripts, n_threads, stack_size: None }, n_left);
+            run(inbox, &mut scripts, n_left);
         });
         let talked = catch_unwind(AssertUnwindSafe(|| talk(&mut router)));
         if talked.is_err() {

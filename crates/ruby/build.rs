@@ -3,7 +3,7 @@
 //! `CORRAL_RUBY` names another `ruby`, for a host of another version.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 const HOW_TO_GET_RUBY: &str = "corral-ruby needs Ruby's headers and shared library. On Debian and Ubuntu: apt-get install \
@@ -39,7 +39,7 @@ fn build() -> Result<(), String> {
 
 fn compile(headers: &[PathBuf]) {
     let mut shim = cc::Build::new();
-    shim.file(Path::new("shim/corral_ruby.c"));
+    shim.files(["shim/corral_ruby.c", "shim/corral_exchange.c"]);
     for folder in headers {
         // As system headers: Ruby's own do not pass -Wextra.
         shim.flag("-isystem").flag(folder.to_str().expect("ruby printed it as UTF-8"));

@@ -190,8 +190,9 @@ impl RuntimeSpec {
     #[must_use]
     pub fn hands(&self) -> Hands {
         match self {
-            Self::Php(_) | Self::Perl(_) | Self::Ruby(_) | Self::Wasm(_) | Self::Unusable(_) => Hands::ONE,
+            Self::Php(_) | Self::Perl(_) | Self::Wasm(_) | Self::Unusable(_) => Hands::ONE,
             Self::Python(python) => Hands { n: python.threads, ahead: true },
+            Self::Ruby(ruby) => Hands { n: ruby.threads, ahead: true },
             Self::Http(http) => Hands { n: http.concurrency, ahead: false },
         }
     }

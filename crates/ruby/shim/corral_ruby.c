@@ -1,5 +1,5 @@
-/* Ruby: started once in the prototype, one request at a time in the workers. What Rack asks for is in corral.rb; this
- * gives it the request as a hash, and the functions that answer. */
+/* Ruby: started once in the prototype; one request at a time in the workers, or one in each thread. What Rack asks for is in
+ * request.rb; this gives it the request as a hash, and the object that answers. */
 
 #define _GNU_SOURCE
 
@@ -12,161 +12,15 @@
 #include <ruby/thread.h>
 #include <ruby/version.h>
 
-#include "corral_ruby.h"
-
-static const corral_host_t *host;
+#include "corral_internal.h"
 
 /* The module Corral, and what the last failure was. */
 static VALUE corral;
 static VALUE problem;
 
-/* That of the running request; NULL between requests, when a stream that was kept is of no use. */
-static void *running;
-
-/* A call of the host's that may wait, and so is made without the lock of the interpreter. */
-typedef struct {
-    const char *data;
-    char *buffer;
-    size_t len;
-    size_t result;
-} waiting_t;
-
-static void require_request(void)
-{
-    if (running == NULL) {
-        rb_raise(rb_eIOError, "the request is over");
-    }
-}
-
-static VALUE as_string(VALUE value)
-{
-    return RB_TYPE_P(value, T_STRING) ? value : rb_obj_as_string(value);
-}
-
-/* head(status, [name, value, name, value, …]): names and values are strings. */
-static VALUE corral_head(VALUE self, VALUE status, VALUE list)
-{
-    int number = NUM2INT(status);
-    long n_items;
-    corral_field_t *fields;
-    VALUE buffer;
-
-    (void) self;
-    require_request();
-    Check_Type(list, T_ARRAY);
-    if (number < 100 || number > 999) {
-        rb_raise(rb_eArgError, "the response's status must be a number from 100 to 999, not %d", number);
-    }
-    n_items = RARRAY_LEN(list);
-    fields = ALLOCV_N(corral_field_t, buffer, n_items / 2 + 1);
-    for (long i = 0; i + 1 < n_items; i += 2) {
-        VALUE name = rb_ary_entry(list, i);
-        VALUE value = rb_ary_entry(list, i + 1);
-
-        Check_Type(name, T_STRING);
-        Check_Type(value, T_STRING);
-        fields[i / 2].name = (corral_slice_t) {RSTRING_PTR(name), (size_t) RSTRING_LEN(name)};
-        fields[i / 2].value = (corral_slice_t) {RSTRING_PTR(value), (size_t) RSTRING_LEN(value)};
-    }
-    host->head(running, (uint16_t) number, fields, (size_t) n_items / 2);
-    ALLOCV_END(buffer);
-    RB_GC_GUARD(list);
-    return Qnil;
-}
-
-static void *write_waiting(void *data)
-{
-    waiting_t *waiting = data;
-
-    waiting->result = (size_t) host->write(running, waiting->data, waiting->len);
-    return NULL;
-}
-
-/* write(bytes): whether somebody reads the response. */
-static VALUE corral_write(VALUE self, VALUE bytes)
-{
-    waiting_t waiting;
-
-    (void) self;
-    require_request();
-    bytes = as_string(bytes);
-    waiting = (waiting_t) {RSTRING_PTR(bytes), NULL, (size_t) RSTRING_LEN(bytes), 0};
-    if (host->collects(running, waiting.len)) {
-        write_waiting(&waiting);
-    } else {
-        /* Another thread could change it meanwhile. */
-        bytes = rb_str_new_frozen(bytes);
-        waiting.data = RSTRING_PTR(bytes);
-        rb_thread_call_without_gvl(write_waiting, &waiting, NULL, NULL);
-    }
-    RB_GC_GUARD(bytes);
-    return waiting.result == 0 ? Qtrue : Qfalse;
-}
-
-static void *flush_waiting(void *data)
-{
-    (void) data;
-    host->flush(running);
-    return NULL;
-}
-
-static VALUE corral_flush(VALUE self)
-{
-    require_request();
-    rb_thread_call_without_gvl(flush_waiting, NULL, NULL, NULL);
-    return self;
-}
-
-static void *read_waiting(void *data)
-{
-    waiting_t *waiting = data;
-
-    waiting->result = host->read(running, waiting->buffer, waiting->len);
-    return NULL;
-}
-
-/* read(length): so many bytes of the request's body, or fewer if it ends. */
-static VALUE corral_read(VALUE self, VALUE length)
-{
-    long len = NUM2LONG(length);
-    VALUE string = rb_str_buf_new(len);
-    waiting_t waiting = {NULL, RSTRING_PTR(string), (size_t) len, 0};
-
-    (void) self;
-    require_request();
-    rb_str_locktmp(string);
-    rb_thread_call_without_gvl(read_waiting, &waiting, NULL, NULL);
-    rb_str_unlocktmp(string);
-    rb_str_set_len(string, (long) waiting.result);
-    return string;
-}
-
-static void *finish_waiting(void *data)
-{
-    (void) data;
-    host->finish(running);
-    return NULL;
-}
-
-static VALUE corral_finish(VALUE self)
-{
-    require_request();
-    rb_thread_call_without_gvl(finish_waiting, NULL, NULL, NULL);
-    return self;
-}
-
-static VALUE corral_abort(VALUE self)
-{
-    require_request();
-    host->abort(running);
-    return self;
-}
-
-static VALUE corral_is_gone(VALUE self)
-{
-    (void) self;
-    return running == NULL || host->gone(running) ? Qtrue : Qfalse;
-}
+/* What a thread of the worker does. */
+static void (*life)(void *data);
+static void *life_data;
 
 const char *corral_ruby_version(void)
 {
@@ -222,24 +76,29 @@ static void restore_signals(void)
     }
 }
 
-/* Under its own name, for backtraces. */
-static VALUE eval_protected(VALUE data)
+static void *live_unlocked(void *data)
 {
-    VALUE text = rb_utf8_str_new_cstr((const char *) data);
-
-    return rb_funcall(rb_const_get(rb_cObject, rb_intern("TOPLEVEL_BINDING")), rb_intern("eval"), 2, text,
-                      rb_str_new_cstr("corral.rb"));
+    (void) data;
+    life(life_data);
+    return NULL;
 }
 
-const char *corral_ruby_start(const corral_host_t *functions, const char *handler)
+/* Corral.live: the life of a thread, which takes the lock of the interpreter for each request. Nothing may be raised in it
+ * from outside of a request: there are frames of Rust below. crew.rb sees to that. */
+static VALUE corral_live(VALUE self)
+{
+    rb_thread_call_without_gvl(live_unlocked, NULL, NULL, NULL);
+    return self;
+}
+
+const char *corral_ruby_start(const corral_host_t *functions)
 {
     static char name[] = "corral-ruby", option[] = "-e", program[] = "";
     static char *arguments[] = {name, option, program, NULL};
-    int n_arguments = 3, state = 0;
+    int n_arguments = 3;
     char **argv = arguments;
     VALUE *top = top_of_stack();
 
-    host = functions;
     if (top == NULL) {
         return "the stack of this thread cannot be found";
     }
@@ -254,14 +113,26 @@ const char *corral_ruby_start(const corral_host_t *functions, const char *handle
     rb_global_variable(&corral);
     rb_global_variable(&problem);
     corral = rb_define_module("Corral");
-    rb_define_singleton_method(corral, "head", corral_head, 2);
-    rb_define_singleton_method(corral, "write", corral_write, 1);
-    rb_define_singleton_method(corral, "flush", corral_flush, 0);
-    rb_define_singleton_method(corral, "read", corral_read, 1);
-    rb_define_singleton_method(corral, "finish", corral_finish, 0);
-    rb_define_singleton_method(corral, "abort", corral_abort, 0);
-    rb_define_singleton_method(corral, "gone?", corral_is_gone, 0);
-    rb_protect(eval_protected, (VALUE) handler, &state);
+    rb_define_singleton_method(corral, "live", corral_live, 0);
+    corral_exchange_define(corral, functions);
+    return NULL;
+}
+
+/* Under its own name, for backtraces. */
+static VALUE eval_protected(VALUE data)
+{
+    const char **file = (const char **) data;
+
+    return rb_funcall(rb_const_get(rb_cObject, rb_intern("TOPLEVEL_BINDING")), rb_intern("eval"), 2,
+                      rb_utf8_str_new_cstr(file[1]), rb_str_new_cstr(file[0]));
+}
+
+const char *corral_ruby_eval(const char *name, const char *text)
+{
+    const char *file[] = {name, text};
+    int state = 0;
+
+    rb_protect(eval_protected, (VALUE) file, &state);
     return state == 0 ? NULL : explain();
 }
 
@@ -300,17 +171,16 @@ int corral_ruby_fork(void)
     return NIL_P(pid) ? 0 : NUM2INT(pid);
 }
 
-static VALUE boot_protected(VALUE data)
+static VALUE boot_protected(VALUE n_threads)
 {
-    (void) data;
-    return rb_funcall(corral, rb_intern("boot"), 0);
+    return rb_funcall(corral, rb_intern("boot"), 1, UINT2NUM((unsigned int) n_threads));
 }
 
-const char *corral_ruby_boot(void)
+const char *corral_ruby_boot(uint32_t n_threads)
 {
     int state = 0;
 
-    rb_protect(boot_protected, Qnil, &state);
+    rb_protect(boot_protected, (VALUE) n_threads, &state);
     return state == 0 ? NULL : explain();
 }
 
@@ -328,28 +198,76 @@ static VALUE environment(const corral_request_t *request)
     return env;
 }
 
+/* A request with what is made for it. */
+typedef struct {
+    const corral_request_t *request;
+    /* The function of corral.rb. */
+    const char *function;
+    VALUE exchange;
+    corral_outcome_t outcome;
+} serving_t;
+
 static VALUE serve_protected(VALUE data)
 {
-    const corral_request_t *request = (const corral_request_t *) data;
+    serving_t *serving = (serving_t *) data;
+    const corral_request_t *request = serving->request;
     VALUE length = ULL2NUM(request->content_length);
 
-    return rb_funcall(corral, rb_intern("serve"), 3, environment(request), length, request->https ? Qtrue : Qfalse);
+    serving->exchange = corral_exchange_new(request->call);
+    return rb_funcall(corral, rb_intern(serving->function), 4, serving->exchange, environment(request), length,
+                      request->https ? Qtrue : Qfalse);
+}
+
+static void *serve(void *data)
+{
+    serving_t *serving = data;
+    int state = 0;
+    VALUE leaves = rb_protect(serve_protected, (VALUE) serving, &state);
+
+    if (state != 0) {
+        /* It catches everything that an application can do, but what it does to its own thread. */
+        rb_set_errinfo(Qnil);
+    }
+    if (!NIL_P(serving->exchange)) {
+        corral_exchange_end(serving->exchange);
+    }
+    serving->outcome = state != 0 || RTEST(leaves) ? CORRAL_LEAVES : CORRAL_SERVED;
+    return NULL;
 }
 
 corral_outcome_t corral_ruby_serve(const corral_request_t *request)
 {
-    int state = 0;
-    VALUE leaves;
+    serving_t serving = {request, "serve", Qnil, CORRAL_SERVED};
 
-    running = request->call;
-    leaves = rb_protect(serve_protected, (VALUE) request, &state);
-    running = NULL;
-    if (state != 0) {
-        /* It catches everything that an application can do, but what it does to its own thread. */
+    serve(&serving);
+    return serving.outcome;
+}
+
+corral_outcome_t corral_ruby_serve_in_thread(const corral_request_t *request)
+{
+    serving_t serving = {request, "serve_in_thread", Qnil, CORRAL_SERVED};
+
+    rb_thread_call_with_gvl(serve, &serving);
+    return serving.outcome;
+}
+
+static VALUE run_protected(VALUE data)
+{
+    (void) data;
+    return rb_funcall(corral, rb_intern("run"), 0);
+}
+
+void corral_ruby_run(void (*live)(void *data), void *data)
+{
+    int state = 1;
+
+    life = live;
+    life_data = data;
+    /* Whatever is raised here, be it by the handler of a signal: the threads use what this was given. */
+    while (state != 0) {
+        rb_protect(run_protected, Qnil, &state);
         rb_set_errinfo(Qnil);
-        return CORRAL_LEAVES;
     }
-    return RTEST(leaves) ? CORRAL_LEAVES : CORRAL_SERVED;
 }
 
 typedef struct {

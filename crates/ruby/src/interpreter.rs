@@ -3,18 +3,24 @@
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::io;
 use std::marker::PhantomData;
+use std::num::NonZeroU32;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
 use anyhow::{Context, bail};
-use corral_embed::{HOST, Outcome, Request};
-use corral_worker::{Fork, Pid};
+use corral_channel::message::RequestView;
+use corral_embed::{HOST, Outcome, Request, Requests};
+use corral_worker::{Exchange, Fork, Life, Pid, Served, Server};
 
 use crate::ffi;
 
 /// The Rack handler.
-const HANDLER: &str = include_str!("../shim/corral.rb");
+const HANDLER: [(&CStr, &str); 3] = [
+    (c"request.rb", include_str!("../shim/request.rb")),
+    (c"crew.rb", include_str!("../shim/crew.rb")),
+    (c"corral.rb", include_str!("../shim/corral.rb")),
+];
 
 /// Of the Ruby that this program is linked with, such as `3.1.2`.
 pub(crate) fn version() -> &'static str {
@@ -43,14 +49,23 @@ impl Interpreter {
     /// # Errors
     /// When it does not start.
     pub(crate) fn start() -> anyhow::Result<Self> {
-        let handler = CString::new(HANDLER).context("the handler contains a NUL")?;
-        // SAFETY: the string lives until the call returns, `HOST` is a static; and only `RubyRuntime::load` calls this,
-        // once for each process.
-        let problem = unsafe { ffi::corral_ruby_start(&raw const HOST, handler.as_ptr()) };
-        let interpreter = Self { _thread: PhantomData };
+        // SAFETY: `HOST` is a static; and only `RubyRuntime::load` calls this, once for each process.
+        let problem = unsafe { ffi::corral_ruby_start(&raw const HOST) };
+        let mut interpreter = Self { _thread: PhantomData };
         // SAFETY: what the shim has just returned.
         unsafe { check(problem) }?;
+        for (name, text) in HANDLER {
+            interpreter.eval(name, text)?;
+        }
         Ok(interpreter)
+    }
+
+    fn eval(&mut self, name: &CStr, text: &str) -> anyhow::Result<()> {
+        let text = CString::new(text).context("the handler contains a NUL")?;
+        // SAFETY: Ruby is started, and the strings live until the call returns.
+        let problem = unsafe { ffi::corral_ruby_eval(name.as_ptr(), text.as_ptr()) };
+        // SAFETY: what the shim has just returned.
+        unsafe { check(problem) }
     }
 
     /// Loads the application, and hooks if there are any.
@@ -79,13 +94,13 @@ impl Interpreter {
         }
     }
 
-    /// Calls the hooks of a new worker.
+    /// Calls the hooks of a new worker, and makes its threads if it has several.
     ///
     /// # Errors
     /// What one of them raises.
-    pub(crate) fn boot(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn boot(&mut self, n_threads: NonZeroU32) -> anyhow::Result<()> {
         // SAFETY: Ruby is started and no request runs.
-        let problem = unsafe { ffi::corral_ruby_boot() };
+        let problem = unsafe { ffi::corral_ruby_boot(n_threads.get()) };
         // SAFETY: what the shim has just returned.
         unsafe { check(problem) }
     }
@@ -95,6 +110,14 @@ impl Interpreter {
         // SAFETY: Ruby is started in this thread and runs no other request, and what `request` leads to stays as it is
         // until the call returns.
         unsafe { ffi::corral_ruby_serve(request) }
+    }
+
+    /// Has each of the threads that [`Self::boot`] has made live `life`, and returns when all have.
+    pub(crate) fn run(&mut self, life: Life<'_>) {
+        let live = || life(&mut Thread::default());
+        let live: &(dyn Fn() + Sync) = &live;
+        // SAFETY: Ruby is started and no request runs; `live` stays until the call returns.
+        unsafe { ffi::corral_ruby_run(call_in_thread, (&raw const live).cast_mut().cast()) };
     }
 
     /// Lets other threads of Ruby run while this one waits.
@@ -108,6 +131,30 @@ impl Interpreter {
         // SAFETY: Ruby is started and no request runs.
         unsafe { ffi::corral_ruby_shutdown() };
     }
+}
+
+/// A thread of Ruby, while it does not hold the lock.
+#[derive(Default)]
+struct Thread {
+    requests: Requests,
+}
+
+impl Server for Thread {
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+        self.requests.serve(request, exchange, |request| {
+            // SAFETY: only `Interpreter::run` makes values of this type, in threads of Ruby that have let go of the lock
+            // and run no request; what `request` leads to stays as it is until the call returns.
+            unsafe { ffi::corral_ruby_serve_in_thread(request) }
+        })
+    }
+}
+
+/// # Safety
+/// `data` leads to a `&(dyn Fn() + Sync)`.
+unsafe extern "C" fn call_in_thread(data: *mut c_void) {
+    // SAFETY: the caller's promise.
+    let live = unsafe { &*data.cast::<&(dyn Fn() + Sync)>() };
+    live();
 }
 
 /// # Safety

@@ -1,4 +1,4 @@
-//! The Ruby runtime: one request at a time.
+//! The Ruby runtime: one request at a time, or one in each thread.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, RubySpec, RuntimeSpec};
 use corral_embed::Requests;
-use corral_worker::{Exchange, Fork, Runtime, Served, complain};
+use corral_worker::{Crew, Exchange, Fork, Life, Runtime, Served};
 
 use crate::interpreter::Interpreter;
 
@@ -30,9 +30,6 @@ impl RubyRuntime {
     /// When it cannot be loaded, in Ruby's words.
     pub(crate) fn load(spec: &AppSpec) -> anyhow::Result<Box<dyn Runtime>> {
         let RuntimeSpec::Ruby(ruby) = &spec.runtime else { bail!("this is no application of Ruby") };
-        if ruby.threads.get() > 1 {
-            complain(format_args!("\"threads\" has no effect for Ruby yet: use \"processes\""));
-        }
         let interpreter = Interpreter::start()?;
         let mut runtime = Self { interpreter, requests: Requests::default(), ruby: ruby.clone() };
         if ruby.preload {
@@ -60,7 +57,7 @@ impl Runtime for RubyRuntime {
         if !self.ruby.preload {
             self.load_script()?;
         }
-        self.interpreter.boot()
+        self.interpreter.boot(self.ruby.threads)
     }
 
     fn idle(&mut self, wait: &mut dyn FnMut()) {
@@ -71,7 +68,17 @@ impl Runtime for RubyRuntime {
         self.requests.serve(request, exchange, |request| self.interpreter.serve(request))
     }
 
+    fn crew(&mut self) -> Option<&mut dyn Crew> {
+        (self.ruby.threads.get() > 1).then_some(self)
+    }
+
     fn end(&mut self) {
         self.interpreter.shutdown();
+    }
+}
+
+impl Crew for RubyRuntime {
+    fn run(&mut self, life: Life<'_>) {
+        self.interpreter.run(life);
     }
 }

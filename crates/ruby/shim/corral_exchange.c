@@ -1,0 +1,283 @@
+/* The running request as an object of Ruby, Corral::Exchange, which any thread may use: its methods answer the request. */
+
+#include <ruby.h>
+#include <ruby/thread.h>
+
+#include "corral_internal.h"
+
+typedef struct {
+    /* NULL when the request is over. */
+    void *call;
+    /* Held during each call of the host, of which there may be one at a time: some are made without Ruby's own lock. */
+    VALUE mutex;
+} exchange_t;
+
+/* A call of the host: those members are used that it is about. */
+typedef struct {
+    exchange_t *exchange;
+    int status;
+    const corral_field_t *fields;
+    VALUE bytes;
+    char *buffer;
+    size_t len;
+    size_t result;
+} waiting_t;
+
+static const corral_host_t *host;
+static VALUE class;
+
+static void exchange_mark(void *data)
+{
+    rb_gc_mark(((exchange_t *) data)->mutex);
+}
+
+static const rb_data_type_t exchange_type = {
+    .wrap_struct_name = "Corral::Exchange",
+    .function = {.dmark = exchange_mark, .dfree = RUBY_DEFAULT_FREE},
+};
+
+static exchange_t *exchange_of(VALUE self)
+{
+    return rb_check_typeddata(self, &exchange_type);
+}
+
+static void require_request(const exchange_t *exchange)
+{
+    if (exchange->call == NULL) {
+        rb_raise(rb_eIOError, "the request is over");
+    }
+}
+
+VALUE corral_exchange_new(void *call)
+{
+    exchange_t *exchange;
+    VALUE self = TypedData_Make_Struct(class, exchange_t, &exchange_type, exchange);
+
+    exchange->mutex = Qnil;
+    exchange->mutex = rb_mutex_new();
+    exchange->call = call;
+    return self;
+}
+
+static VALUE lock_protected(VALUE mutex)
+{
+    return rb_mutex_lock(mutex);
+}
+
+static VALUE unlock_protected(VALUE mutex)
+{
+    return rb_mutex_unlock(mutex);
+}
+
+void corral_exchange_end(VALUE self)
+{
+    exchange_t *exchange = exchange_of(self);
+    int state = 1;
+
+    /* What another thread raises here comes too late for the request. */
+    while (state != 0) {
+        rb_protect(lock_protected, exchange->mutex, &state);
+        rb_set_errinfo(Qnil);
+    }
+    exchange->call = NULL;
+    rb_protect(unlock_protected, exchange->mutex, &state);
+    rb_set_errinfo(Qnil);
+    RB_GC_GUARD(self);
+}
+
+/* Makes a call of the host. */
+static size_t run(VALUE self, VALUE (*act)(VALUE), waiting_t waiting)
+{
+    waiting.exchange = exchange_of(self);
+    rb_mutex_synchronize(waiting.exchange->mutex, act, (VALUE) &waiting);
+    RB_GC_GUARD(self);
+    return waiting.result;
+}
+
+/* Makes one that may wait; other threads of Ruby go on meanwhile. */
+static void run_unlocked(waiting_t *waiting, void *(*act)(void *))
+{
+    require_request(waiting->exchange);
+    rb_thread_call_without_gvl(act, waiting, NULL, NULL);
+}
+
+static VALUE head_locked(VALUE data)
+{
+    waiting_t *waiting = (waiting_t *) data;
+
+    require_request(waiting->exchange);
+    host->head(waiting->exchange->call, (uint16_t) waiting->status, waiting->fields, waiting->len);
+    return Qnil;
+}
+
+/* head(status, [name, value, name, value, …]): names and values are strings. */
+static VALUE exchange_head(VALUE self, VALUE status, VALUE list)
+{
+    int number = NUM2INT(status);
+    long n_items;
+    corral_field_t *fields;
+    VALUE buffer;
+
+    Check_Type(list, T_ARRAY);
+    if (number < 100 || number > 999) {
+        rb_raise(rb_eArgError, "the response's status must be a number from 100 to 999, not %d", number);
+    }
+    n_items = RARRAY_LEN(list);
+    fields = ALLOCV_N(corral_field_t, buffer, n_items / 2 + 1);
+    for (long i = 0; i + 1 < n_items; i += 2) {
+        VALUE name = rb_ary_entry(list, i);
+        VALUE value = rb_ary_entry(list, i + 1);
+
+        Check_Type(name, T_STRING);
+        Check_Type(value, T_STRING);
+        fields[i / 2].name = (corral_slice_t) {RSTRING_PTR(name), (size_t) RSTRING_LEN(name)};
+        fields[i / 2].value = (corral_slice_t) {RSTRING_PTR(value), (size_t) RSTRING_LEN(value)};
+    }
+    run(self, head_locked, (waiting_t) {.status = number, .fields = fields, .len = (size_t) n_items / 2});
+    ALLOCV_END(buffer);
+    RB_GC_GUARD(list);
+    return Qnil;
+}
+
+static void *write_waiting(void *data)
+{
+    waiting_t *waiting = data;
+    VALUE bytes = waiting->bytes;
+
+    waiting->result = (size_t) host->write(waiting->exchange->call, RSTRING_PTR(bytes), (size_t) RSTRING_LEN(bytes));
+    return NULL;
+}
+
+static VALUE write_locked(VALUE data)
+{
+    waiting_t *waiting = (waiting_t *) data;
+
+    require_request(waiting->exchange);
+    if (host->collects(waiting->exchange->call, (size_t) RSTRING_LEN(waiting->bytes))) {
+        write_waiting(waiting);
+    } else {
+        /* Another thread could change it meanwhile. */
+        waiting->bytes = rb_str_new_frozen(waiting->bytes);
+        run_unlocked(waiting, write_waiting);
+    }
+    return Qnil;
+}
+
+/* write(bytes): whether somebody reads the response. */
+static VALUE exchange_write(VALUE self, VALUE bytes)
+{
+    bytes = RB_TYPE_P(bytes, T_STRING) ? bytes : rb_obj_as_string(bytes);
+    return run(self, write_locked, (waiting_t) {.bytes = bytes}) == 0 ? Qtrue : Qfalse;
+}
+
+static void *flush_waiting(void *data)
+{
+    host->flush(((waiting_t *) data)->exchange->call);
+    return NULL;
+}
+
+static VALUE flush_locked(VALUE data)
+{
+    run_unlocked((waiting_t *) data, flush_waiting);
+    return Qnil;
+}
+
+static VALUE exchange_flush(VALUE self)
+{
+    run(self, flush_locked, (waiting_t) {0});
+    return self;
+}
+
+static void *read_waiting(void *data)
+{
+    waiting_t *waiting = data;
+
+    waiting->result = host->read(waiting->exchange->call, waiting->buffer, waiting->len);
+    return NULL;
+}
+
+static VALUE read_locked(VALUE data)
+{
+    run_unlocked((waiting_t *) data, read_waiting);
+    return Qnil;
+}
+
+/* read(length): so many bytes of the request's body, or fewer if it ends. */
+static VALUE exchange_read(VALUE self, VALUE length)
+{
+    long len = NUM2LONG(length);
+    VALUE string = rb_str_buf_new(len);
+    size_t n;
+
+    rb_str_locktmp(string);
+    n = run(self, read_locked, (waiting_t) {.buffer = RSTRING_PTR(string), .len = (size_t) len});
+    rb_str_unlocktmp(string);
+    rb_str_set_len(string, (long) n);
+    return string;
+}
+
+static void *finish_waiting(void *data)
+{
+    host->finish(((waiting_t *) data)->exchange->call);
+    return NULL;
+}
+
+static VALUE finish_locked(VALUE data)
+{
+    run_unlocked((waiting_t *) data, finish_waiting);
+    return Qnil;
+}
+
+static VALUE exchange_finish(VALUE self)
+{
+    run(self, finish_locked, (waiting_t) {0});
+    return self;
+}
+
+static void *abort_waiting(void *data)
+{
+    host->abort(((waiting_t *) data)->exchange->call);
+    return NULL;
+}
+
+static VALUE abort_locked(VALUE data)
+{
+    run_unlocked((waiting_t *) data, abort_waiting);
+    return Qnil;
+}
+
+static VALUE exchange_abort(VALUE self)
+{
+    run(self, abort_locked, (waiting_t) {0});
+    return self;
+}
+
+/* Whether nobody reads the response any more. A thread that waits for the client will notice by itself. */
+static VALUE exchange_is_gone(VALUE self)
+{
+    exchange_t *exchange = exchange_of(self);
+    int is_gone;
+
+    if (!RTEST(rb_mutex_trylock(exchange->mutex))) {
+        return Qfalse;
+    }
+    is_gone = exchange->call == NULL || host->gone(exchange->call);
+    rb_mutex_unlock(exchange->mutex);
+    RB_GC_GUARD(self);
+    return is_gone ? Qtrue : Qfalse;
+}
+
+void corral_exchange_define(VALUE corral, const corral_host_t *functions)
+{
+    host = functions;
+    rb_global_variable(&class);
+    class = rb_define_class_under(corral, "Exchange", rb_cObject);
+    rb_undef_alloc_func(class);
+    rb_define_method(class, "head", exchange_head, 2);
+    rb_define_method(class, "write", exchange_write, 1);
+    rb_define_method(class, "flush", exchange_flush, 0);
+    rb_define_method(class, "read", exchange_read, 1);
+    rb_define_method(class, "finish", exchange_finish, 0);
+    rb_define_method(class, "abort", exchange_abort, 0);
+    rb_define_method(class, "gone?", exchange_is_gone, 0);
+}

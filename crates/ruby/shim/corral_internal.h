@@ -1,0 +1,19 @@
+/* What the parts of the shim share. */
+
+#ifndef CORRAL_INTERNAL_H
+#define CORRAL_INTERNAL_H
+
+#include <ruby.h>
+
+#include "corral_ruby.h"
+
+/* Defines the class Corral::Exchange, whose objects answer requests by these functions. */
+void corral_exchange_define(VALUE corral, const corral_host_t *functions);
+
+/* That of the request whose `call` this is. */
+VALUE corral_exchange_new(void *call);
+
+/* The request is over: objects that were kept are of no use from now on. Waits for threads that use it now. */
+void corral_exchange_end(VALUE self);
+
+#endif

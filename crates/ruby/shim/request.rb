@@ -1,0 +1,207 @@
+# frozen_string_literal: true
+
+# One request (Rack 2 and 3): gives it to the application, and turns what that returns into calls of Corral::Exchange, which
+# corral_exchange.c defines.
+
+require 'stringio'
+require 'tempfile'
+
+module Corral
+  # A response's body that the application writes to: what Rack calls a stream.
+  class Stream
+    def initialize(exchange, input)
+      @exchange = exchange
+      @input = input
+      @mutex = Thread::Mutex.new
+      @ended = Thread::ConditionVariable.new
+      @closed = false
+    end
+
+    def write(*pieces)
+      pieces.sum do |piece|
+        piece = piece.to_s
+        raise IOError, 'the response is closed' if @closed
+        raise Errno::EPIPE, 'the client is gone' unless @exchange.write(piece)
+
+        @exchange.flush
+        piece.bytesize
+      end
+    end
+
+    def <<(piece)
+      write(piece)
+      self
+    end
+
+    def read(*arguments)
+      @input.read(*arguments)
+    end
+
+    def flush
+      self
+    end
+
+    def close_read; end
+
+    def close(*)
+      @mutex.synchronize do
+        @closed = true
+        @ended.broadcast
+      end
+      nil
+    end
+    alias close_write close
+
+    def closed?
+      @closed
+    end
+
+    # Other threads may write after the application has returned.
+    def await_end
+      @mutex.synchronize { @ended.wait(@mutex, 1) until @closed || @exchange.gone? }
+      @closed = true
+    end
+  end
+
+  # A request while it is answered.
+  class Request
+    # Bytes of a body that are kept in memory; a longer one goes to a file.
+    LARGEST_IN_MEMORY = 1 << 20
+
+    # Bytes that are read of a file at once.
+    PIECE = 1 << 16
+
+    def initialize(exchange, env)
+      @exchange = exchange
+      @env = env
+      @state = :silent
+    end
+
+    # Returns whether the worker leaves.
+    def answer(app, length, https)
+      body = nil
+      leaves = false
+      begin
+        complete(length, https)
+        response = app.call(@env)
+        raise TypeError, "the response is no array of three: #{response.inspect}" unless response.respond_to?(:to_ary)
+
+        status, fields, body = response.to_ary
+        respond(status, fields, body)
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        leaves = e.is_a?(SystemExit) || e.is_a?(SignalException)
+        error = e
+        report(e)
+      end
+      after(status, fields, body, error)
+      leaves
+    end
+
+    private
+
+    def complete(length, https)
+      @env['SCRIPT_NAME'] = ''
+      @env['rack.version'] = Rack::VERSION.is_a?(Array) ? Rack::VERSION : [1, 6]
+      @env['rack.url_scheme'] = https ? 'https' : 'http'
+      @env['rack.input'] = input(length)
+      @env['rack.errors'] = $stderr
+      @env['rack.multiprocess'] = true
+      @env['rack.run_once'] = false
+      @env['rack.hijack?'] = false
+      @env['rack.response_finished'] = []
+      @env['rack.after_reply'] = []
+    end
+
+    def input(length)
+      return StringIO.new(length.zero? ? String.new : @exchange.read(length)) if length <= LARGEST_IN_MEMORY
+
+      file = Tempfile.new('corral')
+      file.binmode
+      file.unlink
+      until (piece = @exchange.read(PIECE)).empty?
+        file.write(piece)
+      end
+      file.rewind
+      file
+    end
+
+    def respond(status, fields, body)
+      unless body.respond_to?(:each) || body.respond_to?(:call)
+        raise TypeError, 'the body of the response has neither each nor call'
+      end
+      list, hijack = list_of(fields)
+      @exchange.head(Integer(status), list)
+      @state = :open
+      if hijack then stream(hijack)
+      elsif body.respond_to?(:to_path) && File.file?(body.to_path) then copy(body.to_path)
+      elsif body.respond_to?(:each) then each(body)
+      else stream(body)
+      end
+      @state = :ended
+    end
+
+    # Names and values in turn, without those that are for the server.
+    def list_of(fields)
+      list = []
+      hijack = nil
+      fields.each do |name, value|
+        if name == 'rack.hijack' then hijack = value
+        elsif name.start_with?('rack.') then next
+        else values_of(value).each { |one| list << name.to_s << one.to_s }
+        end
+      end
+      [list, hijack]
+    end
+
+    # Several of one name are an array in Rack 3, and lines in Rack 2.
+    def values_of(value)
+      return value if value.is_a?(Array)
+
+      value = value.to_s
+      value.include?("\n") ? value.split("\n") : [value]
+    end
+
+    def copy(path)
+      File.open(path, 'rb') do |file|
+        piece = String.new(capacity: PIECE)
+        break unless @exchange.write(piece) while file.read(PIECE, piece)
+      end
+    end
+
+    def each(body)
+      # What comes of a list comes at once; of anything else each piece is sent before the next one is made.
+      comes_at_once = body.respond_to?(:to_ary)
+      body.each do |piece|
+        break unless @exchange.write(piece)
+
+        @exchange.flush unless comes_at_once
+      end
+    end
+
+    def stream(callable)
+      stream = Stream.new(@exchange, @env['rack.input'])
+      callable.call(stream)
+      stream.await_end
+    end
+
+    # The visitor gets 500, or a response that is cut off.
+    def report(error)
+      Corral.complain("#{@env['REQUEST_METHOD']} #{@env['REQUEST_URI']}: #{Corral.explain(error)}")
+      @exchange.head(500, []) if @state == :silent
+      @exchange.abort if @state == :open
+    end
+
+    def after(status, fields, body, error)
+      finished = Array(@env['rack.response_finished'])
+      replied = Array(@env['rack.after_reply'])
+      @exchange.finish unless finished.empty? && replied.empty?
+      attempt { body.close if body.respond_to?(:close) }
+      finished.reverse_each { |callable| attempt { callable.call(@env, status, fields, error) } }
+      replied.each { |callable| attempt { callable.call } }
+    end
+
+    def attempt(&block)
+      Corral.attempt("#{@env['REQUEST_METHOD']} #{@env['REQUEST_URI']}: after the response", &block)
+    end
+  end
+end

@@ -59,7 +59,8 @@ suite! {
         clients:
             gone slow;
         processes:
-            environment working_directory user output several several_requests restart_under_load;
+            environment working_directory user output several several_requests failures_beside_others
+            limit_of_requests restart_under_load;
         websockets:
             echo fragments ping close large_messages;
     }

@@ -68,13 +68,60 @@ pub(crate) fn several_requests(runtime: &Runtime) {
     assert_eq!(meet(&server).len(), 1);
 }
 
+/// A response that is begun, and completed when there is a file `go`.
+fn begin(server: &Served) -> Client {
+    let mut client = server.connect();
+    client.write(Request::get("/stream").encode());
+    client.read_until_text("first");
+    client
+}
+
+fn expect_completed(server: &Served, mut client: Client) {
+    server.site.write("go", "");
+    client.read_until_text("second");
+}
+
+/// A request that fails is nothing to the others of its process.
+pub(crate) fn failures_beside_others(runtime: &Runtime) {
+    let AtOnce::Several { ref four, .. } = runtime.at_once else { return };
+    let server = runtime.serve_with(four.clone());
+    let running = begin(&server);
+    let pid = server.get("/pid").expect(200).text();
+    for _ in 0..5 {
+        server.get("/fail").expect(runtime.failure);
+        let mut client = server.connect();
+        client.write(Request::get("/fail-late").encode());
+        client.read_to_end();
+        server.get("/pid").expect(200).expect_body(&pid);
+    }
+    expect_completed(&server, running);
+}
+
+/// All requests of a process count, and those that run when it has had its share are completed.
+pub(crate) fn limit_of_requests(runtime: &Runtime) {
+    let AtOnce::Several { ref four, .. } = runtime.at_once else { return };
+    let server = runtime.serve_with(with(four.clone(), "limits", json!({ "requests": 3 })));
+    let running = begin(&server);
+    let pid = server.get("/pid").expect(200).text();
+    server.get("/pid").expect(200).expect_body(&pid);
+    eventually("another process answers", || (server.get("/pid").expect(200).text() != pid).then_some(()));
+    expect_completed(&server, running);
+}
+
 fn with(mut options: Value, name: &str, value: Value) -> Value {
     options[name] = value;
     options
 }
 
 pub(crate) fn restart_under_load(runtime: &Runtime) {
-    let server = runtime.serve_with(json!({ "processes": 2 }));
+    restart_under_load_with(runtime, json!({}));
+    if let AtOnce::Several { ref four, .. } = runtime.at_once {
+        restart_under_load_with(runtime, four.clone());
+    }
+}
+
+fn restart_under_load_with(runtime: &Runtime, options: Value) {
+    let server = runtime.serve_with(with(options, "processes", json!(2)));
     let load = Load::start(server.address().socket(), "/slow?3", 6);
     for _ in 0..2 {
         load.await_more(20);

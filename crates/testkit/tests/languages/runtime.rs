@@ -34,6 +34,9 @@ pub(crate) enum AtOnce {
     },
 }
 
+/// Behaviours of processes that have several requests at once.
+const OF_SEVERAL: [&str; 3] = ["several_requests", "failures_beside_others", "limit_of_requests"];
+
 /// A daemon that serves an application of the suite.
 #[derive(Debug)]
 pub(crate) struct Served {
@@ -54,7 +57,7 @@ impl Runtime {
     pub(crate) fn permits(&self, area: &str, behaviour: &str) -> bool {
         let reason = if area == "websockets" && !self.websockets {
             Some("its interface has requests and responses only")
-        } else if behaviour == "several_requests" && matches!(self.at_once, AtOnce::One) {
+        } else if OF_SEVERAL.contains(&behaviour) && matches!(self.at_once, AtOnce::One) {
             Some("a process runs one request at a time")
         } else {
             self.exceptions.iter().find(|(name, _)| *name == behaviour).map(|(_, reason)| *reason)

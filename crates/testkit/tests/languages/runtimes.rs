@@ -63,7 +63,7 @@ pub(crate) fn ruby() -> Runtime {
         file: "config.ru",
         beside: &[],
         app: |site| json!({ "type": "ruby", "script": site.path("config.ru") }),
-        at_once: AtOnce::One,
+        at_once: AtOnce::Several { one: json!({}), four: json!({ "threads": 4 }) },
         failure: 500,
         websockets: false,
         exceptions: &[],
@@ -119,6 +119,7 @@ pub(crate) fn node() -> Runtime {
         exceptions: &[
             ("made_up_methods", "its parser knows a list of methods"),
             ("decoded_path", "it gets the target as sent"),
+            ("failures_beside_others", "what is not caught ends the program"),
         ],
     }
 }

@@ -54,12 +54,15 @@ pub enum Kind {
     /// From the worker: all requests that were there have been started, and their slots are free. Only said when these
     /// were many: of a worker that runs many at once, another sign may be far.
     Started = 23,
+    /// From the worker: a response before the response (`message::encode_informational`), as many as it likes until that
+    /// begins; later ones are dropped. Counts as response body.
+    Informational = 24,
 }
 
 impl Kind {
     const TO_WORKER: [Self; 6] =
         [Self::Request, Self::Body, Self::Credit, Self::Cancel, Self::Quit, Self::Message];
-    const FROM_WORKER: [Self; 7] = [
+    const FROM_WORKER: [Self; 8] = [
         Self::Response,
         Self::Data,
         Self::End,
@@ -67,6 +70,7 @@ impl Kind {
         Self::BodyCredit,
         Self::Finished,
         Self::Started,
+        Self::Informational,
     ];
 }
 
@@ -217,7 +221,7 @@ mod tests {
             assert!(kinds.iter().filter(|kind| kind.is_ok()).count() <= 1, "{number}");
             accepted.extend(kinds.into_iter().flatten().map(|kind| kind as u8));
         }
-        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 17, 18, 19, 20, 21, 22, 23]);
+        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 17, 18, 19, 20, 21, 22, 23, 24]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::mapped::layout::{Header, Shape};
 use crate::mapped::port::WorkerPort;
 use crate::mapped::receiver::LaneReceiver;
 use crate::mapped::region::{Region, SharedBytes};
-use crate::message::{decode_request, decode_response};
+use crate::message::{decode_informational, decode_request, decode_response};
 use crate::ring::Cursors;
 use crate::slot::Slot;
 
@@ -22,9 +22,11 @@ pub fn fuzz_decode_request(data: &[u8]) {
     }
 }
 
-/// Reads `data` as the payload of a Response frame.
+/// Reads `data` as the payload of a Response frame, and of an Informational one.
 pub fn fuzz_decode_response(data: &[u8]) {
-    let Ok((response, body_offset)) = decode_response(data) else { return };
+    let informational = decode_informational(data).is_ok();
+    let Ok((response, body_offset)) = decode_response(data) else { return assert!(!informational) };
+    assert_eq!(informational, (102..200).contains(&response.status));
     assert!((100..=999).contains(&response.status) && body_offset <= data.len());
     assert_eq!(response.fields.count(), response.fields.len());
     for (name, value) in response.fields {

@@ -13,7 +13,9 @@ mod tests;
 
 pub use fields::Fields;
 pub use request::{RequestHead, RequestView, decode_request, encode_request};
-pub use response::{ResponseView, decode_response, encode_response};
+pub use response::{
+    ResponseView, decode_informational, decode_response, encode_informational, encode_response,
+};
 
 /// A payload that is no head, or a head that must not be passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +23,7 @@ pub enum Malformed {
     /// It ends early, or a part leaves it.
     #[error("the head ends before its parts do")]
     Truncated,
-    /// Not 100 to 999.
+    /// Not 100 to 999, or of an informational response not 102 to 199.
     #[error("the status is {status}")]
     Status {
         /// As received.

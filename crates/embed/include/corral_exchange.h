@@ -24,6 +24,8 @@ typedef struct {
 /* The host's functions. `call` is that of the running request; strings stay during the call only. One call at a time,
  * by whichever thread. */
 typedef struct {
+    /* Sends an informational response before the head; waits. Not zero when no response can be like that. */
+    int (*inform)(void *call, uint16_t status, const corral_field_t *fields, size_t n_fields);
     void (*head)(void *call, uint16_t status, const corral_field_t *fields, size_t n_fields);
     /* Whether `write` of so many bytes does not wait. */
     int (*collects)(void *call, size_t len);

@@ -9,7 +9,9 @@ use smallvec::SmallVec;
 use crate::ffi::{Field, Host, Slice};
 
 /// Given to the shim at its start.
-pub static HOST: Host = Host { head, collects, write, flush, read, finish, abort, gone };
+pub static HOST: Host = Host { inform, head, collects, write, flush, read, finish, abort, gone };
+
+type Fields<'a> = SmallVec<[(&'a [u8], &'a [u8]); 32]>;
 
 /// The running request behind its pointer.
 ///
@@ -41,20 +43,36 @@ unsafe fn bytes_of<'a>(slice: Slice) -> &'a [u8] {
     unsafe { bytes(slice.data, slice.len) }
 }
 
+/// # Safety
+/// `fields` leads to `n_fields` fields whose strings stay as they are for `'a`, or `n_fields` is 0.
+unsafe fn fields_of<'a>(fields: *const Field, n_fields: usize) -> Fields<'a> {
+    if n_fields == 0 {
+        return Fields::new();
+    }
+    // SAFETY: the caller's promise.
+    let fields = unsafe { slice::from_raw_parts(fields, n_fields) };
+    let bytes_of = |field: &Field| {
+        // SAFETY: the caller's promise.
+        let name = unsafe { bytes_of(field.name) };
+        // SAFETY: as above.
+        (name, unsafe { bytes_of(field.value) })
+    };
+    fields.iter().map(bytes_of).collect()
+}
+
+unsafe extern "C" fn inform(call: *mut c_void, status: u16, fields: *const Field, n_fields: usize) -> c_int {
+    // SAFETY: called by the shim with the running request's pointer.
+    let call = unsafe { call_of(call) };
+    // SAFETY: the shim passes an array of `n_fields` fields that lives during the call, and so do its strings.
+    let fields = unsafe { fields_of(fields, n_fields) };
+    call.with(0, |exchange| exchange.inform(status, &fields).is_err().into())
+}
+
 unsafe extern "C" fn head(call: *mut c_void, status: u16, fields: *const Field, n_fields: usize) {
     // SAFETY: called by the shim with the running request's pointer.
     let call = unsafe { call_of(call) };
-    // SAFETY: the shim passes an array of `n_fields` fields that lives during the call.
-    let fields = unsafe { slice::from_raw_parts(fields, n_fields) };
-    let fields: SmallVec<[(&[u8], &[u8]); 32]> = fields
-        .iter()
-        .map(|field| {
-            // SAFETY: the shim's strings stay during the call.
-            let name = unsafe { bytes_of(field.name) };
-            // SAFETY: as above.
-            (name, unsafe { bytes_of(field.value) })
-        })
-        .collect();
+    // SAFETY: the shim passes an array of `n_fields` fields that lives during the call, and so do its strings.
+    let fields = unsafe { fields_of(fields, n_fields) };
     call.respond(status, &fields);
 }
 

@@ -37,6 +37,8 @@ pub struct Field {
 #[repr(C)]
 pub struct Host {
     /// As in the header.
+    pub inform: unsafe extern "C" fn(*mut c_void, u16, *const Field, usize) -> c_int,
+    /// As in the header.
     pub head: unsafe extern "C" fn(*mut c_void, u16, *const Field, usize),
     /// As in the header.
     pub collects: unsafe extern "C" fn(*mut c_void, usize) -> c_int,
@@ -81,5 +83,5 @@ pub enum Outcome {
 
 // The C compiler computes the same (System V ABI); these tell when the two drift apart.
 const _: () = assert!(size_of::<Field>() == 32);
-const _: () = assert!(size_of::<Host>() == 64);
+const _: () = assert!(size_of::<Host>() == 72);
 const _: () = assert!(size_of::<Request>() == 40);

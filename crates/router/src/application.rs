@@ -19,7 +19,7 @@ use crate::deadline::{Deadline, Elapsed};
 use crate::telemetry::TRACEPARENT;
 use crate::transaction::{Gone, Request, Transaction};
 use crate::writer::Writer;
-use crate::{buffers, ip_text, program, websocket};
+use crate::{buffers, interim, ip_text, program, websocket};
 
 /// Answers a request by an application.
 pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) -> Result<(), Gone> {
@@ -149,11 +149,11 @@ impl AddressText {
 /// Passes the answer on. What the request's body has `held` waits no longer when there is one.
 async fn relay(tx: &mut Transaction<'_>, answer: &mut Answer<'_>, app: &App, held: Held) -> Result<(), Gone> {
     let exchange = answer.exchange;
-    let first = answer.next_piece(tx).await?;
+    let first = answer.first_piece(tx).await?;
     drop(held);
     let payload = match first {
         Ok(Piece::Head(payload)) => payload,
-        Ok(Piece::Data(_) | Piece::End) => return fail(tx, app, &Failure::NoResponse).await,
+        Ok(_) => return fail(tx, app, &Failure::NoResponse).await,
         Err(failure) => return fail(tx, app, &failure).await,
     };
     let (writer, body_start) = match message::decode_response(&payload) {
@@ -166,9 +166,8 @@ async fn relay(tx: &mut Transaction<'_>, answer: &mut Answer<'_>, app: &App, hel
             (open(tx, exchange, &view, first), body_start)
         }
         Err(error) => {
-            tracing::error!("\"{}\": the response is malformed: {error}", app.spec.name);
             buffers::give(payload);
-            return tx.send_error(503).await;
+            return fail(tx, app, &Failure::Malformed(error)).await;
         }
     };
     let Some(writer) = writer else { return Ok(()) };
@@ -234,7 +233,7 @@ async fn send_body(
                 buffers::give(data);
                 sent?;
             }
-            Ok(Piece::End | Piece::Head(_)) => return writer.finish(tx, b"").await,
+            Ok(Piece::End | Piece::Head(_) | Piece::Interim(_)) => return writer.finish(tx, b"").await,
             Err(failure) => {
                 tracing::error!("\"{app}\": {failure}; the response is cut off");
                 return Err(Gone);
@@ -253,6 +252,16 @@ struct Answer<'e> {
 }
 
 impl Answer<'_> {
+    /// The first piece of the response itself. What the client may know before that is sent to it at once.
+    async fn first_piece(&mut self, tx: &mut Transaction<'_>) -> Result<Result<Piece, Failure>, Gone> {
+        loop {
+            match self.next_piece(tx).await? {
+                Ok(Piece::Interim(heads)) => interim::send(tx, &heads).await?,
+                piece => return Ok(piece),
+            }
+        }
+    }
+
     /// Waits for the next piece: for as long as the application may be silent, or until the client is gone.
     async fn next_piece(&mut self, tx: &mut Transaction<'_>) -> Result<Result<Piece, Failure>, Gone> {
         let exchange = self.exchange;

@@ -1,5 +1,7 @@
 /* The running request as an object of Ruby, Corral::Exchange, which any thread may use: its methods answer the request. */
 
+#include <string.h>
+
 #include <ruby.h>
 #include <ruby/thread.h>
 
@@ -99,6 +101,58 @@ static void run_unlocked(waiting_t *waiting, void *(*act)(void *))
 {
     require_request(waiting->exchange);
     rb_thread_call_without_gvl(act, waiting, NULL, NULL);
+}
+
+static void *inform_waiting(void *data)
+{
+    waiting_t *waiting = data;
+
+    waiting->result = (size_t) host->inform(waiting->exchange->call, (uint16_t) waiting->status, waiting->fields,
+                                            waiting->len);
+    return NULL;
+}
+
+static VALUE inform_locked(VALUE data)
+{
+    run_unlocked((waiting_t *) data, inform_waiting);
+    return Qnil;
+}
+
+/* inform(status, [name, value, …]): a response before the response. The strings are copied, as other threads may change or
+ * move them while this one waits. */
+static VALUE exchange_inform(VALUE self, VALUE status, VALUE list)
+{
+    int number = NUM2INT(status);
+    size_t n_fields, n_bytes = 0, result;
+    VALUE fields_buffer, text_buffer;
+    corral_field_t *fields;
+    char *text;
+
+    Check_Type(list, T_ARRAY);
+    n_fields = (size_t) RARRAY_LEN(list) / 2;
+    for (size_t i = 0; i < 2 * n_fields; i++) {
+        VALUE string = rb_ary_entry(list, (long) i);
+
+        Check_Type(string, T_STRING);
+        n_bytes += (size_t) RSTRING_LEN(string);
+    }
+    fields = ALLOCV_N(corral_field_t, fields_buffer, n_fields + 1);
+    text = ALLOCV_N(char, text_buffer, n_bytes + 1);
+    for (size_t i = 0; i < 2 * n_fields; i++) {
+        VALUE string = rb_ary_entry(list, (long) i);
+        corral_slice_t *slice = i % 2 == 0 ? &fields[i / 2].name : &fields[i / 2].value;
+
+        *slice = (corral_slice_t) {text, (size_t) RSTRING_LEN(string)};
+        memcpy(text, RSTRING_PTR(string), slice->len);
+        text += slice->len;
+    }
+    result = run(self, inform_locked, (waiting_t) {.status = number, .fields = fields, .len = n_fields});
+    ALLOCV_END(text_buffer);
+    ALLOCV_END(fields_buffer);
+    if (result != 0) {
+        rb_raise(rb_eArgError, "no response can have such fields: a name is no token, or a value has CR, LF or NUL");
+    }
+    return Qnil;
 }
 
 static VALUE head_locked(VALUE data)
@@ -273,6 +327,7 @@ void corral_exchange_define(VALUE corral, const corral_host_t *functions)
     rb_global_variable(&class);
     class = rb_define_class_under(corral, "Exchange", rb_cObject);
     rb_undef_alloc_func(class);
+    rb_define_method(class, "inform", exchange_inform, 2);
     rb_define_method(class, "head", exchange_head, 2);
     rb_define_method(class, "write", exchange_write, 1);
     rb_define_method(class, "flush", exchange_flush, 0);

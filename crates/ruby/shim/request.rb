@@ -108,6 +108,8 @@ module Corral
       @env['rack.multiprocess'] = true
       @env['rack.run_once'] = false
       @env['rack.hijack?'] = false
+      # HTTP/1.0 knows no responses before the response.
+      @env['rack.early_hints'] = method(:hint) unless @env['SERVER_PROTOCOL'] == 'HTTP/1.0'
       @env['rack.response_finished'] = []
       @env['rack.after_reply'] = []
     end
@@ -123,6 +125,13 @@ module Corral
       end
       file.rewind
       file
+    end
+
+    # What the client may load while it waits (RFC 8297).
+    def hint(fields)
+      list, = list_of(fields)
+      @exchange.inform(103, list) unless list.empty?
+      nil
     end
 
     def respond(status, fields, body)

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use corral_channel::message::{self, RequestView};
+use corral_channel::message::{self, Malformed, RequestView};
 use corral_channel::{Flags, FrameHead, Kind};
 
 use crate::inbox::{Line, Patience, Stream};
@@ -170,6 +170,15 @@ impl<'a, L: Line> Running<'a, L> {
         Ok(self.line.with_stream(&self.frame, |stream| stream.credit))
     }
 
+    /// Sends the informational response that is in `out`.
+    fn send_informational(&mut self) -> Result<(), ClientGone> {
+        let len = self.out.len() as u64;
+        self.wait_for_credit(len)?;
+        self.line.send(self.frame(Kind::Informational), &[self.out], Patience::UntilCancelled)?;
+        self.line.with_stream(&self.frame, |stream| stream.credit -= len);
+        Ok(())
+    }
+
     fn has_body_ended(&mut self) -> bool {
         self.line.with_stream(&self.frame, |stream| stream.body_ended)
     }
@@ -222,6 +231,24 @@ impl<L: Line> Exchange for Running<'_, L> {
             self.acknowledge_body().map_err(aborted)?;
             self.line.wait_until(&self.frame, Stream::has_body).map_err(aborted)?;
         }
+    }
+
+    fn inform(&mut self, status: u16, fields: &[(&[u8], &[u8])]) -> Result<(), Malformed> {
+        if self.phase != Phase::Silent {
+            return Ok(());
+        }
+        message::encode_informational(self.out, status, fields.iter().copied())?;
+        if self.out.len() > self.line.max_payload() {
+            complain(format_args!(
+                "an informational response has {} bytes, which is too long",
+                self.out.len()
+            ));
+        } else {
+            // A client that is gone is reported by the next `write`.
+            let _ = self.send_informational();
+        }
+        self.out.clear();
+        Ok(())
     }
 
     fn respond(&mut self, status: u16, fields: &[(&[u8], &[u8])]) {

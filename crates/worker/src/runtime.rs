@@ -3,7 +3,7 @@
 use std::io;
 use std::num::NonZeroU32;
 
-use corral_channel::message::RequestView;
+use corral_channel::message::{Malformed, RequestView};
 use corral_sys::spawn::{self, Fork};
 
 use crate::switchboard::Switchboard;
@@ -119,6 +119,12 @@ pub trait Exchange: Send {
     /// # Errors
     /// `ConnectionAborted` when the rest will not come.
     fn read_body(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Sends an informational response, 102 to 199, at once. Without effect when the response has begun.
+    ///
+    /// # Errors
+    /// For another status, and for fields that no response can have.
+    fn inform(&mut self, status: u16, fields: &[(&[u8], &[u8])]) -> Result<(), Malformed>;
 
     /// Begins the response. Only the first call counts. Names must be tokens and values free of
     /// CR, LF and NUL, or the router answers 503.

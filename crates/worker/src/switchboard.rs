@@ -7,7 +7,7 @@ mod session;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use corral_channel::message::{self, RequestView};
+use corral_channel::message::{self, Malformed, RequestView};
 use corral_channel::{Flags, FrameHead, Kind, Lane, N_SLOTS, RequestId};
 use corral_sys::doorbell::Doorbell;
 
@@ -229,6 +229,23 @@ impl Switchboard {
         Some(message)
     }
 
+    /// Sends an informational response, 102 to 199. Without effect when the response has begun or nobody waits for it.
+    ///
+    /// # Errors
+    /// For another status, and for fields that no response can have.
+    pub fn inform(
+        &mut self,
+        key: RequestKey,
+        status: u16,
+        fields: &[(&[u8], &[u8])],
+    ) -> Result<(), Malformed> {
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.inform(status, fields, self.wire.end.max_payload())?;
+        }
+        self.settle(key);
+        Ok(())
+    }
+
     /// Begins the response; only the first call counts. It is sent with what follows. 101 accepts a WebSocket
     /// connection, on which the server's frames are the body of the response from then on.
     pub fn respond(&mut self, key: RequestKey, status: u16, fields: &[(&[u8], &[u8])]) {
@@ -298,8 +315,9 @@ impl Switchboard {
     fn settle(&mut self, key: RequestKey) {
         let max_payload = self.wire.end.max_payload();
         let Some(session) = self.sessions.get_mut(&key) else { return };
-        while let Some(Step { frame, n_bytes }) = session.next_step(max_payload) {
-            match self.wire.try_send(frame, &[session.pending(n_bytes)]) {
+        while let Some(step) = session.next_step(max_payload) {
+            let Step { frame, n_bytes } = step;
+            match self.wire.try_send(frame, &[session.pending(&step)]) {
                 Ok(true) => session.sent(&frame, n_bytes),
                 Ok(false) => {
                     if !self.blocked.contains(&key) {

@@ -58,3 +58,34 @@ pub fn decode_response(payload: &[u8]) -> Result<(ResponseView<'_>, usize), Malf
     let fields = Fields::decode(reader, n_fields, fields::check_response_field)?;
     Ok((ResponseView { status, fields }, body_offset))
 }
+
+/// Appends the head of an informational response, which has no body. What the router would refuse is refused here: an
+/// application can be told, while the client waits for the response.
+///
+/// # Errors
+/// As for [`decode_informational`]; `out` is as it was then.
+pub fn encode_informational<'f>(
+    out: &mut Vec<u8>,
+    status: u16,
+    fields: impl IntoIterator<Item = (&'f [u8], &'f [u8])>,
+) -> Result<(), Malformed> {
+    let start = out.len();
+    encode_response(out, status, fields);
+    let checked = decode_informational(&out[start..]).map(|_| ());
+    if checked.is_err() {
+        out.truncate(start);
+    }
+    checked
+}
+
+/// Reads the payload of an Informational frame.
+///
+/// # Errors
+/// As for [`decode_response`]; also for 100 and 101, which are the router's own words.
+pub fn decode_informational(payload: &[u8]) -> Result<ResponseView<'_>, Malformed> {
+    let (view, _) = decode_response(payload)?;
+    if !(102..200).contains(&view.status) {
+        return Err(Malformed::Status { status: view.status });
+    }
+    Ok(view)
+}

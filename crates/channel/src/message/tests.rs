@@ -141,3 +141,27 @@ fn statuses_have_three_digits() {
         assert_eq!(decode_response(&response_payload(status, &[])).unwrap().0.status, status);
     }
 }
+
+#[test]
+fn informational_responses_survive_the_way() {
+    let links: [(&[u8], &[u8]); 2] = [(b"Link", b"</a>"), (b"Link", b"</b>")];
+    let mut payload = Vec::new();
+    encode_informational(&mut payload, 103, links).unwrap();
+    let view = decode_informational(&payload).unwrap();
+    assert_eq!(view.status, 103);
+    assert!(view.fields.eq(links));
+}
+
+#[test]
+fn what_is_no_informational_response_is_refused_by_both_ends() {
+    for status in [0, 99, 100, 101, 200, 1000] {
+        let mut payload = b"before".to_vec();
+        let refused = encode_informational(&mut payload, status, []).unwrap_err();
+        assert_eq!((refused, &payload[..]), (Malformed::Status { status }, &b"before"[..]));
+        assert_eq!(decode_informational(&response_payload(status, &[])).unwrap_err(), refused);
+    }
+    let fields: [(&[u8], &[u8]); 1] = [(b"Link", b"</a>\r\nSet-Cookie: a=b")];
+    let refused = encode_informational(&mut Vec::new(), 103, fields).unwrap_err();
+    assert_eq!(refused, Malformed::FieldValue { index: 0 });
+    assert_eq!(decode_informational(&response_payload(103, &fields)).unwrap_err(), refused);
+}

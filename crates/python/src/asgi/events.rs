@@ -61,6 +61,12 @@ pub(super) fn status(event: &Bound<'_, PyDict>) -> PyResult<u16> {
     Err(PyValueError::new_err(format!("{status} is no status of a response")))
 }
 
+/// The links of an early hint: byte strings.
+pub(super) fn links(event: &Bound<'_, PyDict>) -> PyResult<Vec<Vec<u8>>> {
+    let links = get(event, "links")?.ok_or_else(|| PyValueError::new_err("an early hint needs links"))?;
+    links.try_iter()?.map(|link| Ok(bytes_of(&link?, "links")?.to_vec())).collect()
+}
+
 /// The fields of a response: pairs of byte strings.
 pub(super) fn headers(event: &Bound<'_, PyDict>) -> PyResult<Vec<Field>> {
     let Some(headers) = get(event, "headers")? else { return Ok(Vec::new()) };
@@ -68,15 +74,15 @@ pub(super) fn headers(event: &Bound<'_, PyDict>) -> PyResult<Vec<Field>> {
     for pair in headers.try_iter()? {
         let pair = pair?;
         let (name, value) = (pair.get_item(0)?, pair.get_item(1)?);
-        fields.push((bytes_of(&name)?.to_vec(), bytes_of(&value)?.to_vec()));
+        let what = "names and values of headers";
+        fields.push((bytes_of(&name, what)?.to_vec(), bytes_of(&value, what)?.to_vec()));
     }
     Ok(fields)
 }
 
-fn bytes_of<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
+fn bytes_of<'a>(value: &'a Bound<'_, PyAny>, what: &str) -> PyResult<&'a [u8]> {
     let bytes = value.cast::<PyBytes>();
-    let bytes = bytes.map_err(|_| {
-        PyTypeError::new_err(format!("names and values of headers are bytes, not {}", value.get_type()))
-    })?;
+    let bytes =
+        bytes.map_err(|_| PyTypeError::new_err(format!("{what} are bytes, not {}", value.get_type())))?;
     Ok(bytes.as_bytes())
 }

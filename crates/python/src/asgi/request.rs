@@ -15,6 +15,9 @@ use crate::errors;
 /// Bytes of a response that wait for the client before its coroutine does.
 const MOST_PENDING: usize = 64 * 1024;
 
+/// RFC 8297.
+const EARLY_HINTS: u16 = 103;
+
 /// Close codes (RFC 6455 section 7.4.1).
 const NORMAL: u16 = 1000;
 const ABNORMAL: u16 = 1006;
@@ -180,6 +183,14 @@ impl Request {
         lock(&self.line).respond(self.key, status, &fields);
     }
 
+    /// What the client may load while it waits (RFC 8297).
+    fn hint(&self, event: &Bound<'_, PyDict>) -> PyResult<()> {
+        let links = events::links(event)?;
+        let fields: Vec<(&[u8], &[u8])> = links.iter().map(|link| (&b"Link"[..], &link[..])).collect();
+        let informed = lock(&self.line).inform(self.key, EARLY_HINTS, &fields);
+        informed.map_err(|error| PyValueError::new_err(format!("links that cannot be sent: {error}")))
+    }
+
     fn body(&self, event: &Bound<'_, PyDict>) -> PyResult<Result<(), ClientGone>> {
         let more = events::get(event, "more_body")?.map_or(Ok(false), |more| more.is_truthy())?;
         let body = events::get(event, "body")?;
@@ -194,6 +205,7 @@ impl Request {
     fn send_http(&self, kind: &str, event: &Bound<'_, PyDict>) -> PyResult<Result<(), ClientGone>> {
         let phase = lock(&self.line).phase(self.key);
         match (kind, phase) {
+            ("http.response.early_hint", Phase::Silent) => self.hint(event).map(Ok),
             ("http.response.start", Phase::Silent) => self.start(event).map(Ok),
             ("http.response.body", Phase::Begun) => self.body(event),
             _ => Err(unexpected(kind)),

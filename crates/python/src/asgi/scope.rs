@@ -10,6 +10,8 @@ use crate::prefix::strip_prefix;
 /// What is the same in all requests.
 pub(super) struct Scopes {
     http: Py<PyDict>,
+    /// With what a client of HTTP/1.0 does not know left out.
+    http_1_0: Py<PyDict>,
     websocket: Py<PyDict>,
     prefixes: Vec<Option<String>>,
 }
@@ -30,7 +32,8 @@ impl Scopes {
             Ok(scope.unbind())
         };
         Ok(Self {
-            http: template("http", &["http.response.pathsend"])?,
+            http: template("http", &["http.response.pathsend", "http.response.early_hint"])?,
+            http_1_0: template("http", &["http.response.pathsend"])?,
             websocket: template("websocket", &["websocket.http.response"])?,
             prefixes,
         })
@@ -49,7 +52,11 @@ impl Scopes {
         state: &Bound<'_, PyAny>,
     ) -> PyResult<Py<PyDict>> {
         let head = &request.head;
-        let template = if head.websocket { &self.websocket } else { &self.http };
+        let template = match (head.websocket, head.version_minor) {
+            (true, _) => &self.websocket,
+            (false, 0) => &self.http_1_0,
+            (false, _) => &self.http,
+        };
         let scope = template.bind(py).copy()?;
         let text = |bytes: &[u8]| PyString::new(py, &String::from_utf8_lossy(bytes));
         scope.set_item(pyo3::intern!(py, "http_version"), version(py, head.version_minor))?;

@@ -18,6 +18,8 @@ use crate::spool::Spool;
 /// What a worker's answer consists of, in order.
 #[derive(Debug)]
 pub(crate) enum Piece {
+    /// Heads of informational responses, as they are sent.
+    Interim(Vec<u8>),
     /// The head, encoded, and the first bytes of the body behind it.
     Head(Vec<u8>),
     /// More of the body.
@@ -36,7 +38,11 @@ pub(super) struct Shared {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) waker: Option<Waker>,
+    /// Heads of informational responses that wait to be sent.
+    pub(super) interim: Vec<u8>,
     pub(super) head: Option<Vec<u8>>,
+    /// The response has begun: nothing comes before it any more.
+    pub(super) has_begun: bool,
     pub(super) spool: Spool,
     /// The response is complete.
     pub(super) ended: bool,
@@ -198,7 +204,9 @@ impl State {
     pub(super) fn new(body: RequestBody) -> Self {
         Self {
             waker: None,
+            interim: Vec::new(),
             head: None,
+            has_begun: false,
             spool: Spool::default(),
             ended: false,
             failure: None,
@@ -211,7 +219,10 @@ impl State {
         }
     }
 
-    fn next_piece(&mut self) -> Result<Option<Piece>, Failure> {
+    pub(super) fn next_piece(&mut self) -> Result<Option<Piece>, Failure> {
+        if !self.interim.is_empty() {
+            return Ok(Some(Piece::Interim(std::mem::take(&mut self.interim))));
+        }
         if let Some(head) = self.head.take() {
             return Ok(Some(Piece::Head(head)));
         }
@@ -224,8 +235,9 @@ impl State {
         }
     }
 
-    fn has_piece(&self) -> bool {
-        self.head.is_some() || self.spool.len() > 0 || self.failure.is_some() || self.ended
+    pub(super) fn has_piece(&self) -> bool {
+        let has_content = self.head.is_some() || self.spool.len() > 0;
+        has_content || !self.interim.is_empty() || self.failure.is_some() || self.ended
     }
 
     pub(super) fn store(&mut self, data: Vec<u8>) {

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use corral_channel::message::Malformed;
 use corral_ipc::message::Exit;
 
 use super::findings::Mebibytes;
@@ -18,6 +19,8 @@ pub(crate) enum Failure {
     NoWorker(String),
     #[error("the application gave no response")]
     NoResponse,
+    #[error("the response is malformed: {0}")]
+    Malformed(Malformed),
     #[error("the worker {pid} was ended after it ran the request for {:.1} s (limits.kill_after)", .elapsed.as_secs_f64())]
     Killed { pid: u32, elapsed: Duration },
     #[error("the worker {pid} was ended as it used {} (limits.memory.hard)", Mebibytes(*.used))]

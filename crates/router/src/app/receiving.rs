@@ -4,18 +4,22 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use corral_channel::message;
 use corral_channel::{Flags, FrameHead, Kind, LaneReceiver, MAX_INLINE_BODY, RequestId};
 
 use super::exchange::{Shared, State};
 use super::loop_app::{LoopApp, index};
 use super::{Failure, RequestBody, WorkerKey};
-use crate::buffers;
+use crate::{buffers, interim};
 
 /// Response bytes that are acknowledged at a time.
 const CREDIT_STEP: u32 = 128 * 1024;
 
 /// Bytes of one response that are kept for a client that does not read them, before its worker waits.
 const MAX_SPOOLED: u64 = 256 * 1024 * 1024;
+
+/// Bytes of informational responses that are kept, likewise.
+const MAX_INTERIM: usize = 64 * 1024;
 
 /// Bytes of a request's body that are not sent alone while there is no room for more.
 const SMALLEST_PIECE: usize = 4096;
@@ -106,6 +110,7 @@ impl LoopApp {
     ) -> Result<(), String> {
         let mut state = shared.state.borrow_mut();
         state.worker = Some(worker);
+        state.has_begun |= matches!(head.kind, Kind::Response | Kind::Data);
         match head.kind {
             Kind::Response if state.head.is_none() && !state.abandoned => {
                 state.uncredited = state.uncredited.saturating_add(payload.len() as u32);
@@ -114,6 +119,10 @@ impl LoopApp {
             Kind::Response | Kind::Data => {
                 state.take(payload.len())?;
                 state.store(std::mem::replace(payload, buffers::take()));
+            }
+            Kind::Informational if !state.has_begun => {
+                state.take(payload.len())?;
+                state.take_informational(payload);
             }
             Kind::Failed => state.failure = Some(Failure::NoResponse),
             Kind::BodyCredit => {
@@ -137,7 +146,8 @@ impl LoopApp {
 
     /// Lets the worker send more once what it sent is stored, unless too much is.
     pub(super) fn credit(&self, worker: WorkerKey, id: RequestId, state: &mut State) {
-        let is_full = state.spool.len() > MAX_SPOOLED || state.spool.is_stuck();
+        let is_full =
+            state.spool.len() > MAX_SPOOLED || state.spool.is_stuck() || state.interim.len() > MAX_INTERIM;
         if state.ended || state.uncredited < CREDIT_STEP || is_full {
             return;
         }
@@ -196,5 +206,61 @@ impl LoopApp {
                 self.wake(&mut state);
             }
         }
+    }
+}
+
+impl State {
+    fn take_informational(&mut self, payload: &[u8]) {
+        self.uncredited = self.uncredited.saturating_add(payload.len() as u32);
+        match message::decode_informational(payload) {
+            Ok(_) if self.abandoned => {}
+            Ok(view) => interim::append(&mut self.interim, view.status, view.fields),
+            Err(error) => self.failure = Some(Failure::Malformed(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::exchange::Piece;
+
+    fn informational(state: &mut State, status: u16) {
+        let mut payload = Vec::new();
+        message::encode_response(&mut payload, status, [(&b"Link"[..], &b"</a>"[..]), (b"Keep-Alive", b"")]);
+        state.take_informational(&payload);
+    }
+
+    #[test]
+    fn informational_responses_wait_as_they_are_sent_without_fields_of_the_connection() {
+        let mut state = State::new(RequestBody::Complete);
+        assert!(!state.has_piece());
+        informational(&mut state, 103);
+        informational(&mut state, 102);
+        assert!(state.has_piece());
+        let Ok(Some(Piece::Interim(heads))) = state.next_piece() else { panic!("{state:?}") };
+        let heads = String::from_utf8(heads).unwrap();
+        assert_eq!(
+            heads,
+            "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\nLink: </a>\r\n\r\n"
+        );
+        assert!(!state.has_piece());
+    }
+
+    #[test]
+    fn what_is_no_informational_response_fails_the_request() {
+        for status in [100, 101, 200] {
+            let mut state = State::new(RequestBody::Complete);
+            informational(&mut state, status);
+            assert!(matches!(state.next_piece(), Err(Failure::Malformed(_))), "{status}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_kept_for_nobody() {
+        let mut state = State::new(RequestBody::Complete);
+        state.abandoned = true;
+        informational(&mut state, 103);
+        assert!(!state.has_piece());
     }
 }

@@ -7,17 +7,16 @@ use std::task::Poll;
 use std::time::Duration;
 
 use corral_config::upstream::Timeouts;
-use corral_http::response::{self, Connection as ConnectionField, Framing, Trailer};
 use corral_http::upstream::{ResponseHead, parse_response};
 
 use super::failure::Failure;
 use super::line::Line;
 use super::upload::Upload;
 use crate::body::BodyError;
-use crate::buffers;
 use crate::connection::Connection;
 use crate::io::{Stream, Wanted};
 use crate::transaction::{Gone, Transaction};
+use crate::{buffers, interim};
 
 /// Room for a read from a server that follows others into the same buffer.
 const LEAST_ROOM: usize = 16 * 1024;
@@ -337,16 +336,11 @@ async fn take_head(tx: &mut Transaction<'_>, answer: &mut Answer) -> Result<bool
 
 const EARLY_HINTS: u16 = 103;
 
-/// Passes on what the client may load already (RFC 8297). HTTP/1.0 knows no interim responses.
+/// Passes on what the client may load already.
 async fn send_hints(tx: &mut Transaction<'_>, head: &ResponseHead, input: &[u8]) -> Result<(), Gone> {
-    if tx.request.head.version_minor() == 0 {
-        return Ok(());
-    }
-    let trailer =
-        Trailer { server: None, date: None, framing: Framing::NoBody, connection: ConnectionField::Unsaid };
     let mut hints = buffers::take();
-    response::append_head(&mut hints, EARLY_HINTS, head.fields(input), &trailer);
-    let sent = tx.send(&mut [IoSlice::new(&hints)]).await;
+    interim::append(&mut hints, EARLY_HINTS, head.fields(input));
+    let sent = interim::send(tx, &hints).await;
     buffers::give(hints);
     sent
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::app;
 
 /// An application with this body for requests.
-fn handling(body: &str) -> String {
+pub(crate) fn handling(body: &str) -> String {
     format!(
         "import asyncio, json, os, sys
 

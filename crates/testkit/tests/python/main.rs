@@ -2,6 +2,7 @@
 
 mod asgi;
 mod body;
+mod early_hints;
 mod environ;
 mod errors;
 mod life;

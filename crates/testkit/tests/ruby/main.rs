@@ -2,6 +2,8 @@
 
 // `cfg(test)` always holds here; it tells clippy that these helpers are tests too.
 #[cfg(test)]
+mod early_hints;
+#[cfg(test)]
 mod errors;
 #[cfg(test)]
 mod frameworks;

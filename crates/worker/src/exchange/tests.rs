@@ -55,7 +55,7 @@ impl Router {
         let mut payload = vec![];
         let head = self.lane.recv(&mut payload).unwrap()?;
         let mut text = format!("{:?}", head.kind);
-        if head.kind == Kind::Response {
+        if matches!(head.kind, Kind::Response | Kind::Informational) {
             let (view, offset) = message::decode_response(&payload).unwrap();
             text += &format!(" {}", view.status);
             payload.drain(..offset);
@@ -130,6 +130,48 @@ fn short_responses_are_one_frame() {
         },
         &["Response 404 end done 2"],
     );
+}
+
+#[test]
+fn informational_responses_come_before_the_response_and_never_after() {
+    check(
+        "GET",
+        |it| {
+            it.inform(103, &[(b"Link", b"</a>")]).unwrap();
+            it.inform(102, &[]).unwrap();
+            it.respond(204, &[]);
+            it.inform(103, &[(b"Link", b"</late>")]).unwrap();
+        },
+        &["Informational 103", "Informational 102", "Response 204 end done"],
+    );
+    check(
+        "GET",
+        |it| {
+            assert_eq!(it.inform(200, &[]), Err(Malformed::Status { status: 200 }));
+            assert_eq!(it.inform(103, &[(b"Link", b"a\r\nb")]), Err(Malformed::FieldValue { index: 0 }));
+            it.inform(103, &[(b"Link", &[b'x'; 70_000])]).unwrap();
+        },
+        &["Response 500 end done"],
+    );
+}
+
+#[test]
+fn informational_responses_take_credit() {
+    let (mut router, mut inbox) = channel();
+    let id = router.submit("GET", b"", true);
+    let value = [b'x'; 10_000];
+    let worker = thread::spawn(move || {
+        serve(&mut inbox, After::Another, |it| {
+            (0..30).for_each(|_| it.inform(103, &[(b"Link", &value)]).unwrap());
+            assert!(it.client_gone(), "the rest went nowhere");
+        });
+    });
+    let n_affordable = CREDIT / (10_000 + 24);
+    (0..n_affordable).for_each(|_| assert_eq!(router.wait(), "Informational 103"));
+    router.port.cancel(id, LANE).unwrap();
+    router.port.wake();
+    assert_eq!(router.wait(), "End end done");
+    worker.join().unwrap();
 }
 
 #[test]

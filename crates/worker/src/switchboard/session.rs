@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use corral_channel::message::{self, RequestView};
+use corral_channel::message::{self, Malformed, RequestView};
 use corral_channel::{BODY_WINDOW, Flags, FrameHead, INITIAL_CREDIT, Kind};
 
 use super::frame::{self, CLOSE};
@@ -61,6 +61,8 @@ pub(super) struct Session {
     is_websocket: bool,
     /// The connection has become a WebSocket connection.
     is_accepted: bool,
+    /// Informational responses that are not sent.
+    informational: VecDeque<Vec<u8>>,
     /// The response as far as it is not sent, from `n_sent` on.
     out: Vec<u8>,
     n_sent: usize,
@@ -92,6 +94,7 @@ impl Session {
             is_body_wanted: false,
             is_websocket: view.head.websocket,
             is_accepted: false,
+            informational: VecDeque::new(),
             out: Vec::new(),
             n_sent: 0,
             n_head: 0,
@@ -120,7 +123,8 @@ impl Session {
     }
 
     pub(super) fn n_pending(&self) -> usize {
-        self.out.len() - self.n_sent
+        let n_informational: usize = self.informational.iter().map(Vec::len).sum();
+        n_informational + self.out.len() - self.n_sent
     }
 
     /// Takes a frame that came for it.
@@ -160,6 +164,7 @@ impl Session {
 
     pub(super) fn cancel(&mut self) {
         self.is_cancelled = true;
+        self.informational.clear();
         self.drop_pending();
     }
 
@@ -179,6 +184,25 @@ impl Session {
         let (message, untold) = self.messages.pop_front()?;
         self.acknowledge += untold;
         Some(message)
+    }
+
+    pub(super) fn inform(
+        &mut self,
+        status: u16,
+        fields: &[(&[u8], &[u8])],
+        longest: usize,
+    ) -> Result<(), Malformed> {
+        if self.phase != Phase::Silent || self.is_cancelled {
+            return Ok(());
+        }
+        let mut head = Vec::new();
+        message::encode_informational(&mut head, status, fields.iter().copied())?;
+        if head.len() > longest {
+            complain(format_args!("an informational response has {} bytes, which is too long", head.len()));
+        } else {
+            self.informational.push_back(head);
+        }
+        Ok(())
     }
 
     pub(super) fn respond(&mut self, status: u16, fields: &[(&[u8], &[u8])], longest: usize) {
@@ -254,6 +278,10 @@ impl Session {
             let frame = self.frame(Kind::BodyCredit, Flags::NONE).with_aux(self.acknowledge);
             return Some(Step { frame, n_bytes: 0 });
         }
+        if let Some(head) = self.informational.front() {
+            let frame = self.frame(Kind::Informational, Flags::NONE);
+            return (head.len() as u64 <= self.credit).then_some(Step { frame, n_bytes: head.len() });
+        }
         if self.n_pending() == 0 {
             return self.last_step();
         }
@@ -308,14 +336,22 @@ impl Session {
     }
 
     /// The bytes of a step.
-    pub(super) fn pending(&self, n_bytes: usize) -> &[u8] {
-        &self.out[self.n_sent..][..n_bytes]
+    pub(super) fn pending(&self, step: &Step) -> &[u8] {
+        match self.informational.front() {
+            Some(head) if step.frame.kind == Kind::Informational => head,
+            _ => &self.out[self.n_sent..][..step.n_bytes],
+        }
     }
 
     /// A step has been taken.
     pub(super) fn sent(&mut self, frame: &FrameHead, n_bytes: usize) {
         if frame.kind == Kind::BodyCredit {
             self.acknowledge = 0;
+            return;
+        }
+        if frame.kind == Kind::Informational {
+            self.credit -= n_bytes as u64;
+            self.informational.pop_front();
             return;
         }
         self.credit -= n_bytes.saturating_sub(self.n_head) as u64;

@@ -45,7 +45,7 @@ impl Router {
         let mut payload = Vec::new();
         while let Some(head) = self.lane.recv(&mut payload).unwrap() {
             let mut text = format!("{} {:?}", head.request.0, head.kind);
-            if head.kind == Kind::Response {
+            if matches!(head.kind, Kind::Response | Kind::Informational) {
                 let (view, offset) = message::decode_response(&payload).unwrap();
                 text += &format!(" {}", view.status);
                 payload.drain(..offset);
@@ -111,6 +111,56 @@ fn answers_go_in_any_order() {
         ]
     );
     assert!(board.sessions.is_empty() && board.is_gone(keys[0]));
+}
+
+#[test]
+fn informational_responses_go_before_the_response_and_never_after() {
+    let (mut router, mut board) = channel(None);
+    router.submit(0);
+    let key = begun(&mut board)[0];
+    board.inform(key, 103, &[(b"Link", b"</a>")]).unwrap();
+    assert_eq!(router.frames(), ["0 Informational 103"], "at once");
+    board.inform(key, 103, &[]).unwrap();
+    board.respond(key, 200, &[]);
+    board.inform(key, 103, &[(b"Link", b"</late>")]).unwrap();
+    board.write(key, b"body", true).unwrap();
+    board.finish(key);
+    assert_eq!(router.frames(), ["0 Informational 103", "0 Response 200 4 end", "0 Finished done"]);
+    assert!(board.inform(key, 103, &[]).is_ok(), "it has ended");
+}
+
+#[test]
+fn informational_responses_that_no_client_may_see_are_refused() {
+    let (mut router, mut board) = channel(None);
+    router.submit(0);
+    let key = begun(&mut board)[0];
+    let refused = board.inform(key, 103, &[(b"Link", b"</a>"), (b"a b", b"")]);
+    assert_eq!(refused, Err(Malformed::FieldName { index: 1 }));
+    assert_eq!(board.inform(key, 101, &[]), Err(Malformed::Status { status: 101 }));
+    board.inform(key, 103, &[(b"Link", &[b'x'; 70_000])]).unwrap();
+    board.abort(key);
+    assert_eq!(router.frames(), ["0 Response 500 end done"]);
+}
+
+#[test]
+fn informational_responses_keep_to_the_credit() {
+    let (mut router, mut board) = channel(None);
+    let id = router.submit(0);
+    let key = begun(&mut board)[0];
+    let value = [b'x'; 10_000];
+    (0..30).for_each(|_| board.inform(key, 103, &[(b"Link", &value)]).unwrap());
+    board.finish(key);
+    let mut got = Vec::new();
+    for _ in 0..20 {
+        got.extend(router.frames());
+        receive(&mut board);
+    }
+    assert_eq!(got, vec!["0 Informational 103"; INITIAL_CREDIT as usize / 10_024]);
+    router.port.credit(id, LANE, 100_000).unwrap();
+    receive(&mut board);
+    let rest = router.frames();
+    assert_eq!((rest.len(), rest[4].as_str()), (5, "0 Response 500 end done"));
+    assert!(board.sessions.is_empty());
 }
 
 #[test]

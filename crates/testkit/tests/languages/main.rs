@@ -53,7 +53,7 @@ suite! {
         bodies:
             sizes_both_ways chunked ignored none;
         responses:
-            fields many_fields statuses without_a_body head streaming close_delimited large;
+            fields many_fields statuses without_a_body head streaming early_hints close_delimited large;
         failures:
             before_the_head after_the_head killed;
         clients:

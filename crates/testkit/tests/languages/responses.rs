@@ -66,6 +66,19 @@ pub(crate) fn streaming(runtime: &Runtime) {
     client.get("/pid").expect(200);
 }
 
+/// They come before the response does, to whoever can tell the two apart.
+pub(crate) fn early_hints(runtime: &Runtime) {
+    let server = runtime.serve();
+    let mut client = server.connect();
+    client.write(Request::get("/hints").encode());
+    client.read_response().expect(103).expect_field("Link", "</style.css>; rel=preload; as=style");
+    server.site.write("go", "");
+    client.read_response().expect(200).expect_body("hints").expect_no_field("Link");
+    client.write("GET /hints HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n");
+    client.read_response().expect(200).expect_body("hints");
+    client.get("/pid").expect(200);
+}
+
 pub(crate) fn close_delimited(runtime: &Runtime) {
     let server = runtime.serve();
     let (mut client, begin) = begin_stream(&server, "HTTP/1.0");

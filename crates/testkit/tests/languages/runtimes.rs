@@ -10,6 +10,9 @@ use serde_json::json;
 
 use crate::runtime::{AtOnce, Runtime};
 
+/// Why some have nothing to say before the response.
+const ONE_RESPONSE: &str = "its interface has one response to a request";
+
 pub(crate) fn php() -> Runtime {
     Runtime {
         file: "index.php",
@@ -23,6 +26,7 @@ pub(crate) fn php() -> Runtime {
         failure: 500,
         websockets: false,
         exceptions: &[
+            ("early_hints", ONE_RESPONSE),
             ("decoded_path", "there is the URI as sent, and a path of files for scripts"),
             ("working_directory", "a script runs in its own folder"),
             ("after_the_head", "PHP ends what a script has begun in order, in every server"),
@@ -38,7 +42,7 @@ pub(crate) fn python() -> Runtime {
         at_once: AtOnce::Several { one: json!({}), four: json!({ "threads": 4 }) },
         failure: 500,
         websockets: false,
-        exceptions: &[],
+        exceptions: &[("early_hints", ONE_RESPONSE)],
     }
 }
 
@@ -78,7 +82,7 @@ pub(crate) fn perl() -> Runtime {
         at_once: AtOnce::One,
         failure: 500,
         websockets: false,
-        exceptions: &[],
+        exceptions: &[("early_hints", ONE_RESPONSE)],
     }
 }
 
@@ -96,6 +100,7 @@ pub(crate) fn wasm() -> Runtime {
         failure: 500,
         websockets: false,
         exceptions: &[
+            ("early_hints", ONE_RESPONSE),
             ("decoded_path", "it gets the target as sent"),
             ("addresses", NO_ADDRESS),
             ("forwarded_address", NO_ADDRESS),
@@ -185,7 +190,7 @@ pub(crate) fn java() -> Runtime {
         at_once: AtOnce::Several { one: json!({ "threads": 1 }), four: json!({}) },
         failure: 500,
         websockets: true,
-        exceptions: &[],
+        exceptions: &[("early_hints", ONE_RESPONSE)],
     }
 }
 

@@ -105,6 +105,12 @@ async def stream(scope, receive, send, argument):
     await write(send, b"second", more=False)
 
 
+async def hints(scope, receive, send, argument):
+    await send({"type": "http.response.early_hint", "links": [b"</style.css>; rel=preload; as=style"]})
+    await wait_for(lambda: os.path.exists("go"))
+    await plain(send, "hints")
+
+
 async def fail(scope, receive, send, argument):
     raise ValueError("failed on purpose")
 
@@ -184,6 +190,7 @@ PAGES = {
     "/fields": fields,
     "/many": many,
     "/stream": stream,
+    "/hints": hints,
     "/fail": fail,
     "/fail-late": fail_late,
     "/die": die,

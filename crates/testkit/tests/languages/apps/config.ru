@@ -51,6 +51,11 @@ PAGES = {
       out << 'second'
     end]
   end,
+  '/hints' => lambda do |env, _|
+    env['rack.early_hints']&.call('link' => '</style.css>; rel=preload; as=style')
+    wait_for { File.exist?('go') }
+    plain('hints')
+  end,
   '/fail' => ->(_, _) { raise 'failed on purpose' },
   '/fail-late' => lambda do |_, _|
     [200, {}, Enumerator.new do |out|

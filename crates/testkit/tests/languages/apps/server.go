@@ -111,8 +111,21 @@ func many(w http.ResponseWriter, _ *http.Request, n string) {
 func stream(w http.ResponseWriter, _ *http.Request, _ string) {
 	fmt.Fprint(w, "first")
 	w.(http.Flusher).Flush()
-	waitFor(func() bool { _, err := os.Stat("go"); return err == nil })
+	waitFor(isToldToGo)
 	fmt.Fprint(w, "second")
+}
+
+func isToldToGo() bool {
+	_, err := os.Stat("go")
+	return err == nil
+}
+
+func hints(w http.ResponseWriter, _ *http.Request, _ string) {
+	w.Header().Set("Link", "</style.css>; rel=preload; as=style")
+	w.WriteHeader(http.StatusEarlyHints)
+	w.Header().Del("Link")
+	waitFor(isToldToGo)
+	fmt.Fprint(w, "hints")
 }
 
 func fail(http.ResponseWriter, *http.Request, string) { panic("failed on purpose") }
@@ -167,7 +180,7 @@ func ignored(w http.ResponseWriter, _ *http.Request, _ string) { fmt.Fprint(w, "
 
 var pages = map[string]func(http.ResponseWriter, *http.Request, string){
 	"/request": request, "/a%20b/%C3%BC": request, "/echo": echo, "/length": length, "/ignored": ignored, "/large": large,
-	"/status": status, "/fields": fields, "/many": many, "/stream": stream, "/fail": fail,
+	"/status": status, "/fields": fields, "/many": many, "/stream": stream, "/hints": hints, "/fail": fail,
 	"/fail-late": failLate, "/die": die, "/endless": endless, "/meet": meet, "/slow": slow, "/pid": pid,
 	"/cwd": cwd, "/environment": environment, "/user": user, "/log": log,
 }

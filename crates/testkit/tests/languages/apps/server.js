@@ -62,6 +62,10 @@ const pages = {
     response.write('first')
     waitFor(() => fs.existsSync('go'), () => response.end('second'))
   },
+  '/hints': (request, response) => {
+    response.writeEarlyHints({ link: '</style.css>; rel=preload; as=style' })
+    waitFor(() => fs.existsSync('go'), () => response.end('hints'))
+  },
   '/fail': () => { throw new Error('failed on purpose') },
   '/fail-late': (request, response) => {
     response.write('begun', () => { throw new Error('failed too late') })

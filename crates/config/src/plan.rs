@@ -190,7 +190,8 @@ impl RuntimeSpec {
     #[must_use]
     pub fn hands(&self) -> Hands {
         match self {
-            Self::Php(_) | Self::Perl(_) | Self::Wasm(_) | Self::Unusable(_) => Hands::ONE,
+            Self::Php(_) | Self::Wasm(_) | Self::Unusable(_) => Hands::ONE,
+            Self::Perl(perl) => Hands { n: perl.threads, ahead: true },
             Self::Python(python) => Hands { n: python.threads, ahead: true },
             Self::Ruby(ruby) => Hands { n: ruby.threads, ahead: true },
             Self::Http(http) => Hands { n: http.concurrency, ahead: false },

@@ -17,6 +17,9 @@ use constant LARGEST_IN_MEMORY => 1 << 20;
 # Bytes that are read of a handle at once.
 use constant PIECE => 1 << 16;
 
+# Whether this is one interpreter of several.
+our $multithread;
+
 # The application, the process that this is, how far the response is, and which request it belongs to.
 my ($app, $process, $phase, $serial);
 
@@ -75,7 +78,7 @@ sub complete {
     $env->{'psgi.version'}           = [1, 1];
     $env->{'psgi.input'}             = body_handle($env->{'psgi.input'});
     $env->{'psgi.errors'}            = \*STDERR;
-    $env->{'psgi.multithread'}       = !!0;
+    $env->{'psgi.multithread'}       = $multithread;
     $env->{'psgi.multiprocess'}      = !!1;
     $env->{'psgi.run_once'}          = !!0;
     $env->{'psgi.nonblocking'}       = !!0;

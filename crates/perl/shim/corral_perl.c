@@ -1,5 +1,5 @@
-/* Perl: started once in the prototype, one request at a time in the workers. The PSGI handler is in corral.pl; this gives
- * it the request as a hash, and the functions that answer. */
+/* Perl: interpreters, of which each answers one request at a time. The PSGI handler is in corral.pl; this gives it the
+ * request as a hash, and the functions that answer. */
 
 #define PERL_NO_GET_CONTEXT
 
@@ -11,19 +11,31 @@
 
 EXTERN_C void boot_DynaLoader(pTHX_ CV *cv);
 
-static PerlInterpreter *my_perl;
+struct corral_perl {
+    PerlInterpreter *perl;
+    SV *serve;
+    SV *problem;
+    /* That of the running request; NULL between requests, when a handle that was kept is of no use. */
+    void *running;
+};
+
 static const corral_host_t *host;
-static SV *serve;
-static SV *start_error;
 
-/* That of the running request; NULL between requests, when a handle that was kept is of no use. */
-static void *running;
-
-static void require_request(pTHX)
+/* The running request of the interpreter that this function was defined in. A thread that the application starts has a copy
+ * of that, and no request. */
+static void *request_of(pTHX_ CV *cv)
 {
-    if (running == NULL) {
+    const corral_perl_t *corral = CvXSUBANY(cv).any_ptr;
+
+#ifdef MULTIPLICITY
+    if (corral->perl != aTHX) {
+        croak("the request belongs to another thread");
+    }
+#endif
+    if (corral->running == NULL) {
         croak("the request is over");
     }
+    return corral->running;
 }
 
 /* The bytes of a string. Dies of characters that do not fit in bytes. */
@@ -44,11 +56,12 @@ XS_INTERNAL(corral_xs_head)
     SV *buffer;
     corral_field_t *fields;
     IV status;
+    void *request;
 
     if (items != 2 || !SvROK(ST(1)) || SvTYPE(SvRV(ST(1))) != SVt_PVAV) {
         croak("the response's fields must be an array");
     }
-    require_request(aTHX);
+    request = request_of(aTHX_ cv);
     status = SvIV(ST(0));
     if (status < 100 || status > 999) {
         croak("the response's status must be a number from 100 to 999, not \"%" SVf "\"", SVfARG(ST(0)));
@@ -71,7 +84,7 @@ XS_INTERNAL(corral_xs_head)
         fields[i / 2].name = bytes_of(aTHX_ *name);
         fields[i / 2].value = SvOK(*value) ? bytes_of(aTHX_ *value) : (corral_slice_t) {"", 0};
     }
-    host->head(running, (uint16_t) status, fields, (size_t) n_items / 2);
+    host->head(request, (uint16_t) status, fields, (size_t) n_items / 2);
     XSRETURN_EMPTY;
 }
 
@@ -80,16 +93,17 @@ XS_INTERNAL(corral_xs_body)
 {
     dXSARGS;
     corral_slice_t bytes;
+    void *request;
 
     if (items != 1) {
         croak("one piece of the body at a time");
     }
-    require_request(aTHX);
+    request = request_of(aTHX_ cv);
     if (!SvOK(ST(0))) {
         XSRETURN_YES;
     }
     bytes = bytes_of(aTHX_ ST(0));
-    if (host->write(running, bytes.data, bytes.len) != 0) {
+    if (host->write(request, bytes.data, bytes.len) != 0) {
         XSRETURN_NO;
     }
     XSRETURN_YES;
@@ -100,8 +114,7 @@ XS_INTERNAL(corral_xs_flush)
     dXSARGS;
 
     PERL_UNUSED_VAR(items);
-    require_request(aTHX);
-    host->flush(running);
+    host->flush(request_of(aTHX_ cv));
     XSRETURN_EMPTY;
 }
 
@@ -110,8 +123,7 @@ XS_INTERNAL(corral_xs_finish)
     dXSARGS;
 
     PERL_UNUSED_VAR(items);
-    require_request(aTHX);
-    host->finish(running);
+    host->finish(request_of(aTHX_ cv));
     XSRETURN_EMPTY;
 }
 
@@ -120,8 +132,7 @@ XS_INTERNAL(corral_xs_abort)
     dXSARGS;
 
     PERL_UNUSED_VAR(items);
-    require_request(aTHX);
-    host->abort(running);
+    host->abort(request_of(aTHX_ cv));
     XSRETURN_EMPTY;
 }
 
@@ -131,15 +142,16 @@ XS_INTERNAL(corral_xs_input)
     dXSARGS;
     STRLEN len;
     SV *result;
+    void *request;
 
     if (items != 1) {
         croak("how much of the body?");
     }
-    require_request(aTHX);
+    request = request_of(aTHX_ cv);
     len = SvUV(ST(0));
     result = sv_2mortal(newSV(len + 1));
     SvPOK_only(result);
-    len = host->read(running, SvPVX(result), len);
+    len = host->read(request, SvPVX(result), len);
     SvCUR_set(result, len);
     *SvEND(result) = '\0';
     ST(0) = result;
@@ -148,15 +160,24 @@ XS_INTERNAL(corral_xs_input)
 
 static void init_xs(pTHX)
 {
-    static const char file[] = __FILE__;
+    newXS("DynaLoader::boot_DynaLoader", boot_DynaLoader, __FILE__);
+}
 
-    newXS("DynaLoader::boot_DynaLoader", boot_DynaLoader, file);
-    newXS("Corral::PSGI::head", corral_xs_head, file);
-    newXS("Corral::PSGI::body", corral_xs_body, file);
-    newXS("Corral::PSGI::flush", corral_xs_flush, file);
-    newXS("Corral::PSGI::finish", corral_xs_finish, file);
-    newXS("Corral::PSGI::abort", corral_xs_abort, file);
-    newXS("Corral::PSGI::input", corral_xs_input, file);
+static void define(pTHX_ corral_perl_t *corral, const char *name, XSUBADDR_t function)
+{
+    CV *cv = newXS(name, function, __FILE__);
+
+    CvXSUBANY(cv).any_ptr = corral;
+}
+
+static void define_all(pTHX_ corral_perl_t *corral)
+{
+    define(aTHX_ corral, "Corral::PSGI::head", corral_xs_head);
+    define(aTHX_ corral, "Corral::PSGI::body", corral_xs_body);
+    define(aTHX_ corral, "Corral::PSGI::flush", corral_xs_flush);
+    define(aTHX_ corral, "Corral::PSGI::finish", corral_xs_finish);
+    define(aTHX_ corral, "Corral::PSGI::abort", corral_xs_abort);
+    define(aTHX_ corral, "Corral::PSGI::input", corral_xs_input);
 }
 
 const char *corral_perl_version(void)
@@ -181,69 +202,110 @@ static SV *call(pTHX_ SV *function, SV *argument)
     return SvTRUE(ERRSV) ? NULL : result;
 }
 
-static const char *explain(pTHX_ SV *reason)
+static const char *explain(pTHX_ corral_perl_t *corral)
 {
-    SvREFCNT_dec(start_error);
-    start_error = newSVsv(reason);
-    return SvPV_nolen(start_error);
+    SvREFCNT_dec(corral->problem);
+    corral->problem = newSVsv(ERRSV);
+    return SvPV_nolen(corral->problem);
 }
 
-const char *corral_perl_load(const char *script)
+/* Makes the interpreter the one of this thread. */
+static PerlInterpreter *enter(const corral_perl_t *corral)
 {
-    const char *problem = NULL;
-
-    ENTER;
-    SAVETMPS;
-    if (call(aTHX_ newSVpvs_flags("Corral::PSGI::load", SVs_TEMP), newSVpv(script, 0)) == NULL) {
-        problem = explain(aTHX_ ERRSV);
-    }
-    FREETMPS;
-    LEAVE;
-    return problem;
+    PERL_SET_CONTEXT(corral->perl);
+    return corral->perl;
 }
 
-const char *corral_perl_start(const corral_host_t *functions, const char *handler)
+int corral_perl_has_threads(void)
 {
-    /* Perl writes over them when a program changes $0. */
-    static char name[] = "corral-perl", option[] = "-e", program[] = "0";
-    static char *arguments[] = {name, option, program, NULL};
+#ifdef USE_ITHREADS
+    return 1;
+#else
+    return 0;
+#endif
+}
+
+/* Perl writes over them when a program changes $0. */
+static char name[] = "corral-perl", option[] = "-e", program[] = "0";
+static char *arguments[] = {name, option, program, NULL};
+
+void corral_perl_initialize(const corral_host_t *functions)
+{
     static char *no_environment[] = {NULL};
     int n_arguments = 3;
     char **argv = arguments, **envp = no_environment;
 
     host = functions;
     PERL_SYS_INIT3(&n_arguments, &argv, &envp);
-    my_perl = perl_alloc();
-    if (my_perl == NULL) {
-        return "there is no memory for Perl";
-    }
-    perl_construct(my_perl);
-    PL_exit_flags |= PERL_EXIT_DESTRUCT_END;
-    PL_perl_destruct_level = 0;
-    if (perl_parse(my_perl, init_xs, n_arguments, argv, NULL) != 0 || perl_run(my_perl) != 0) {
-        return "Perl does not start; it says why above";
-    }
-    eval_pv(handler, 0);
-    if (SvTRUE(ERRSV)) {
-        return explain(aTHX_ ERRSV);
-    }
-    serve = newSVpvs("Corral::PSGI::serve");
-    return NULL;
 }
 
-void corral_perl_stop(void)
+void corral_perl_terminate(void)
 {
-    if (my_perl == NULL) {
-        return;
-    }
-    perl_destruct(my_perl);
-    perl_free(my_perl);
-    my_perl = NULL;
     PERL_SYS_TERM();
 }
 
-void corral_perl_forked(void)
+corral_perl_t *corral_perl_new(void)
 {
+    corral_perl_t *corral = calloc(1, sizeof(*corral));
+
+    if (corral == NULL) {
+        return NULL;
+    }
+    corral->perl = perl_alloc();
+    if (corral->perl == NULL) {
+        free(corral);
+        return NULL;
+    }
+    perl_construct(corral->perl);
+    return corral;
+}
+
+const char *corral_perl_start(corral_perl_t *corral, const char *handler, int multithread)
+{
+    dTHXa(enter(corral));
+
+    PL_exit_flags |= PERL_EXIT_DESTRUCT_END;
+    PL_perl_destruct_level = 0;
+    if (perl_parse(corral->perl, init_xs, 3, arguments, NULL) != 0 || perl_run(corral->perl) != 0) {
+        return "Perl does not start; it says why above";
+    }
+    define_all(aTHX_ corral);
+    sv_setsv(get_sv("Corral::PSGI::multithread", GV_ADD), boolSV(multithread));
+    eval_pv(handler, 0);
+    if (SvTRUE(ERRSV)) {
+        return explain(aTHX_ corral);
+    }
+    corral->serve = newSVpvs("Corral::PSGI::serve");
+    return NULL;
+}
+
+const char *corral_perl_load(corral_perl_t *corral, const char *script)
+{
+    dTHXa(enter(corral));
+    const char *problem = NULL;
+
+    ENTER;
+    SAVETMPS;
+    if (call(aTHX_ newSVpvs_flags("Corral::PSGI::load", SVs_TEMP), newSVpv(script, 0)) == NULL) {
+        problem = explain(aTHX_ corral);
+    }
+    FREETMPS;
+    LEAVE;
+    return problem;
+}
+
+void corral_perl_free(corral_perl_t *corral)
+{
+    enter(corral);
+    perl_destruct(corral->perl);
+    perl_free(corral->perl);
+    free(corral);
+}
+
+void corral_perl_forked(corral_perl_t *corral)
+{
+    dTHXa(enter(corral));
+
     /* Otherwise all workers would draw the same numbers. */
     PL_srand_called = FALSE;
 }
@@ -265,15 +327,16 @@ static HV *environment(pTHX_ const corral_request_t *request)
     return env;
 }
 
-corral_outcome_t corral_perl_serve(const corral_request_t *request)
+corral_outcome_t corral_perl_serve(corral_perl_t *corral, const corral_request_t *request)
 {
+    dTHXa(enter(corral));
     corral_outcome_t outcome = CORRAL_SERVED;
     SV *leaves;
 
-    running = request->call;
+    corral->running = request->call;
     ENTER;
     SAVETMPS;
-    leaves = call(aTHX_ serve, newRV_noinc((SV *) environment(aTHX_ request)));
+    leaves = call(aTHX_ corral->serve, newRV_noinc((SV *) environment(aTHX_ request)));
     if (leaves == NULL) {
         /* It catches everything that an application can do. */
         PerlIO_printf(PerlIO_stderr(), "%" SVf, SVfARG(ERRSV));
@@ -282,6 +345,6 @@ corral_outcome_t corral_perl_serve(const corral_request_t *request)
     }
     FREETMPS;
     LEAVE;
-    running = NULL;
+    corral->running = NULL;
     return outcome;
 }

@@ -1,9 +1,10 @@
-//! Perl as a whole: started once in the prototype, with the application in it, and copied by each fork.
+//! Perl as a whole: interpreters with the application in them, which each fork copies.
 
 use std::ffi::{CStr, CString, c_char};
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
 
 use anyhow::{Context, bail};
 use corral_embed::{HOST, Outcome, Request};
@@ -27,29 +28,60 @@ pub(crate) fn folders() -> Vec<PathBuf> {
     env!("CORRAL_PERL_FOLDERS").split(':').map(PathBuf::from).collect()
 }
 
-/// Perl, started. There can be one in a process; it ends with this value.
+/// What Perl has for a whole process; to be dropped after the interpreters.
 ///
-/// Neither `Send` nor `Sync`: all calls must come from the thread that started it.
-pub(crate) struct Interpreter {
+/// Neither `Send` nor `Sync`: interpreters are made and ended in the thread that forks.
+pub(crate) struct Process {
     _thread: PhantomData<*mut ()>,
 }
 
-impl Interpreter {
-    /// Starts Perl.
+impl Process {
+    /// To be called once in a process.
+    pub(crate) fn initialize() -> Self {
+        // SAFETY: `HOST` is a static; and only `PerlRuntime::load` calls this, once for each process.
+        unsafe { ffi::corral_perl_initialize(&raw const HOST) };
+        Self { _thread: PhantomData }
+    }
+
+    /// Whether there can be several interpreters, each in a thread.
+    pub(crate) fn has_threads() -> bool {
+        // SAFETY: returns a constant of the shim.
+        unsafe { ffi::corral_perl_has_threads() != 0 }
+    }
+
+    /// Starts an interpreter.
     ///
     /// # Errors
     /// When it does not start.
-    pub(crate) fn start() -> anyhow::Result<Self> {
+    pub(crate) fn start(&self, multithread: bool) -> anyhow::Result<Interpreter> {
         let handler = CString::new(HANDLER).context("the handler contains a NUL")?;
-        // SAFETY: the string lives until the call returns, `HOST` is a static; and only `PerlRuntime::load` calls this,
-        // once for each process.
-        let problem = unsafe { ffi::corral_perl_start(&raw const HOST, handler.as_ptr()) };
-        let interpreter = Self { _thread: PhantomData };
+        // SAFETY: Perl is initialized.
+        let perl = NonNull::new(unsafe { ffi::corral_perl_new() }).context("there is no memory for Perl")?;
+        let interpreter = Interpreter { perl };
+        // SAFETY: the interpreter is new, and the string lives until the call returns.
+        let problem = unsafe { ffi::corral_perl_start(perl.as_ptr(), handler.as_ptr(), multithread.into()) };
         // SAFETY: what the shim has just returned.
         unsafe { check(problem) }?;
         Ok(interpreter)
     }
+}
 
+impl Drop for Process {
+    fn drop(&mut self) {
+        // SAFETY: Perl was initialized; who holds this drops the interpreters first.
+        unsafe { ffi::corral_perl_terminate() };
+    }
+}
+
+/// An interpreter; it ends with this value.
+pub(crate) struct Interpreter {
+    perl: NonNull<ffi::Perl>,
+}
+
+// SAFETY: the shim's functions make an interpreter the calling thread's first, and it keeps nothing elsewhere.
+unsafe impl Send for Interpreter {}
+
+impl Interpreter {
     /// Loads the application.
     ///
     /// # Errors
@@ -57,23 +89,23 @@ impl Interpreter {
     pub(crate) fn load(&mut self, script: &Path) -> anyhow::Result<()> {
         let script =
             CString::new(script.as_os_str().as_bytes()).context("the script's path contains a NUL")?;
-        // SAFETY: Perl is started, and the string lives until the call returns.
-        let problem = unsafe { ffi::corral_perl_load(script.as_ptr()) };
+        // SAFETY: the interpreter is started and borrowed alone, and the string lives until the call returns.
+        let problem = unsafe { ffi::corral_perl_load(self.perl.as_ptr(), script.as_ptr()) };
         // SAFETY: what the shim has just returned.
         unsafe { check(problem) }
     }
 
     /// To be called first in a forked child.
     pub(crate) fn forked(&mut self) {
-        // SAFETY: Perl is started and no request runs.
-        unsafe { ffi::corral_perl_forked() };
+        // SAFETY: the interpreter is started and runs no request.
+        unsafe { ffi::corral_perl_forked(self.perl.as_ptr()) };
     }
 
     /// Answers one request.
     pub(crate) fn serve(&mut self, request: &Request) -> Outcome {
-        // SAFETY: Perl is started in this thread and runs no other request, and what `request` leads to stays as it is
-        // until the call returns.
-        unsafe { ffi::corral_perl_serve(request) }
+        // SAFETY: the interpreter is started and borrowed alone, so that it runs no other request, and what `request`
+        // leads to stays as it is until the call returns.
+        unsafe { ffi::corral_perl_serve(self.perl.as_ptr(), request) }
     }
 }
 
@@ -92,7 +124,7 @@ unsafe fn check(problem: *const c_char) -> anyhow::Result<()> {
 
 impl Drop for Interpreter {
     fn drop(&mut self) {
-        // SAFETY: Perl was started by `start`, and no request runs.
-        unsafe { ffi::corral_perl_stop() };
+        // SAFETY: it is the shim's, runs no request, and is not used again.
+        unsafe { ffi::corral_perl_free(self.perl.as_ptr()) };
     }
 }

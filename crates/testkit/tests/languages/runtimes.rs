@@ -79,7 +79,7 @@ pub(crate) fn perl() -> Runtime {
         file: "app.psgi",
         beside: &[],
         app: |site| json!({ "type": "perl", "script": site.path("app.psgi") }),
-        at_once: AtOnce::One,
+        at_once: AtOnce::Several { one: json!({}), four: json!({ "threads": 4 }) },
         failure: 500,
         websockets: false,
         exceptions: &[("early_hints", ONE_RESPONSE)],

@@ -11,6 +11,8 @@ mod loading;
 mod requests;
 #[cfg(test)]
 mod responses;
+#[cfg(test)]
+mod threads;
 
 #[cfg(test)]
 use corral_testkit::{Daemon, Site, daemon, site};

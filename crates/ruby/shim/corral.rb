@@ -58,6 +58,11 @@ module Corral
     # The same in a thread of the crew.
     def serve_in_thread(exchange, env, length, https)
       Crew.application { serve(exchange, env, length, https) }
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      # Another thread has raised this while the server's own code ran, so nobody knows how far the response is.
+      complain("#{env['REQUEST_METHOD']} #{env['REQUEST_URI']}: #{explain(e)}")
+      exchange.abort
+      e.is_a?(SystemExit) || e.is_a?(SignalException)
     end
 
     def call_hooks(name)

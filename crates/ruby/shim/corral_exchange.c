@@ -18,7 +18,8 @@ typedef struct {
 typedef struct {
     exchange_t *exchange;
     int status;
-    const corral_field_t *fields;
+    VALUE list;
+    corral_field_t *fields;
     VALUE bytes;
     char *buffer;
     size_t len;
@@ -155,10 +156,18 @@ static VALUE exchange_inform(VALUE self, VALUE status, VALUE list)
     return Qnil;
 }
 
+/* Nobody else runs from where the strings are looked at until they have been used. */
 static VALUE head_locked(VALUE data)
 {
     waiting_t *waiting = (waiting_t *) data;
 
+    for (size_t i = 0; i < 2 * waiting->len; i++) {
+        VALUE string = rb_ary_entry(waiting->list, (long) i);
+        corral_slice_t *slice = i % 2 == 0 ? &waiting->fields[i / 2].name : &waiting->fields[i / 2].value;
+
+        Check_Type(string, T_STRING);
+        *slice = (corral_slice_t) {RSTRING_PTR(string), (size_t) RSTRING_LEN(string)};
+    }
     require_request(waiting->exchange);
     host->head(waiting->exchange->call, (uint16_t) waiting->status, waiting->fields, waiting->len);
     return Qnil;
@@ -168,7 +177,7 @@ static VALUE head_locked(VALUE data)
 static VALUE exchange_head(VALUE self, VALUE status, VALUE list)
 {
     int number = NUM2INT(status);
-    long n_items;
+    size_t n_fields;
     corral_field_t *fields;
     VALUE buffer;
 
@@ -176,18 +185,9 @@ static VALUE exchange_head(VALUE self, VALUE status, VALUE list)
     if (number < 100 || number > 999) {
         rb_raise(rb_eArgError, "the response's status must be a number from 100 to 999, not %d", number);
     }
-    n_items = RARRAY_LEN(list);
-    fields = ALLOCV_N(corral_field_t, buffer, n_items / 2 + 1);
-    for (long i = 0; i + 1 < n_items; i += 2) {
-        VALUE name = rb_ary_entry(list, i);
-        VALUE value = rb_ary_entry(list, i + 1);
-
-        Check_Type(name, T_STRING);
-        Check_Type(value, T_STRING);
-        fields[i / 2].name = (corral_slice_t) {RSTRING_PTR(name), (size_t) RSTRING_LEN(name)};
-        fields[i / 2].value = (corral_slice_t) {RSTRING_PTR(value), (size_t) RSTRING_LEN(value)};
-    }
-    run(self, head_locked, (waiting_t) {.status = number, .fields = fields, .len = (size_t) n_items / 2});
+    n_fields = (size_t) RARRAY_LEN(list) / 2;
+    fields = ALLOCV_N(corral_field_t, buffer, n_fields + 1);
+    run(self, head_locked, (waiting_t) {.status = number, .list = list, .fields = fields, .len = n_fields});
     ALLOCV_END(buffer);
     RB_GC_GUARD(list);
     return Qnil;

@@ -57,12 +57,15 @@ pub enum Kind {
     /// From the worker: a response before the response (`message::encode_informational`), as many as it likes until that
     /// begins; later ones are dropped. Counts as response body.
     Informational = 24,
+    /// From the worker: the fields behind the response's body (`message::encode_trailers`), once all of that is sent; the
+    /// last such frame counts. Counts as response body.
+    Trailers = 25,
 }
 
 impl Kind {
     const TO_WORKER: [Self; 6] =
         [Self::Request, Self::Body, Self::Credit, Self::Cancel, Self::Quit, Self::Message];
-    const FROM_WORKER: [Self; 8] = [
+    const FROM_WORKER: [Self; 9] = [
         Self::Response,
         Self::Data,
         Self::End,
@@ -71,6 +74,7 @@ impl Kind {
         Self::Finished,
         Self::Started,
         Self::Informational,
+        Self::Trailers,
     ];
 }
 
@@ -221,7 +225,7 @@ mod tests {
             assert!(kinds.iter().filter(|kind| kind.is_ok()).count() <= 1, "{number}");
             accepted.extend(kinds.into_iter().flatten().map(|kind| kind as u8));
         }
-        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 17, 18, 19, 20, 21, 22, 23, 24]);
+        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 17, 18, 19, 20, 21, 22, 23, 24, 25]);
     }
 
     #[test]

@@ -7,7 +7,9 @@ use crate::mapped::layout::{Header, Shape};
 use crate::mapped::port::WorkerPort;
 use crate::mapped::receiver::LaneReceiver;
 use crate::mapped::region::{Region, SharedBytes};
-use crate::message::{decode_informational, decode_request, decode_response};
+use crate::message::{
+    check_trailers, decode_informational, decode_request, decode_response, decode_trailers,
+};
 use crate::ring::Cursors;
 use crate::slot::Slot;
 
@@ -31,6 +33,16 @@ pub fn fuzz_decode_response(data: &[u8]) {
     assert_eq!(response.fields.count(), response.fields.len());
     for (name, value) in response.fields {
         assert!(!name.is_empty() && !name.iter().any(|byte| b"\r\n\0: ".contains(byte)));
+        assert!(!value.iter().any(|byte| b"\r\n\0".contains(byte)));
+    }
+}
+
+/// Reads `data` as the payload of a Trailers frame.
+pub fn fuzz_decode_trailers(data: &[u8]) {
+    let Ok(trailers) = decode_trailers(data) else { return };
+    assert_eq!(trailers.count(), trailers.len());
+    assert_eq!(check_trailers(trailers), Ok(()));
+    for (_, value) in trailers {
         assert!(!value.iter().any(|byte| b"\r\n\0".contains(byte)));
     }
 }
@@ -159,6 +171,7 @@ mod tests {
         fn no_bytes_harm_the_decoders(data in prop::collection::vec(any::<u8>(), 0..200)) {
             fuzz_decode_request(&data);
             fuzz_decode_response(&data);
+            fuzz_decode_trailers(&data);
         }
 
         #[test]
@@ -167,12 +180,15 @@ mod tests {
             crate::message::encode_request(&mut request, &Default::default(), [(&b"a"[..], &b"b"[..])]);
             let mut response = Vec::new();
             crate::message::encode_response(&mut response, 200, [(&b"name"[..], &b"value"[..]); 3]);
-            for payload in [&mut request, &mut response] {
+            let mut trailers = Vec::new();
+            crate::message::encode_trailers(&mut trailers, [(&b"name"[..], &b"value"[..]); 3]);
+            for payload in [&mut request, &mut response, &mut trailers] {
                 let at = at % payload.len();
                 payload[at] = byte;
             }
             fuzz_decode_request(&request);
             fuzz_decode_response(&response);
+            fuzz_decode_trailers(&trailers);
         }
     }
 }

@@ -10,12 +10,14 @@ mod request;
 mod response;
 #[cfg(test)]
 mod tests;
+mod trailers;
 
 pub use fields::Fields;
 pub use request::{RequestHead, RequestView, decode_request, encode_request};
 pub use response::{
     ResponseView, decode_informational, decode_response, encode_informational, encode_response,
 };
+pub use trailers::{check_trailers, decode_trailers, encode_trailers};
 
 /// A payload that is no head, or a head that must not be passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +40,12 @@ pub enum Malformed {
     /// With CR, LF or NUL (RFC 9110 section 5.5).
     #[error("the value of field {index} has CR, LF or NUL")]
     FieldValue {
+        /// Counted from zero.
+        index: usize,
+    },
+    /// RFC 9110 section 6.5.1.
+    #[error("field {index} must not be behind a body")]
+    Trailer {
         /// Counted from zero.
         index: usize,
     },

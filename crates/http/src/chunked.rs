@@ -249,10 +249,10 @@ pub const MAX_EXTENSIONS: u16 = 4096;
 /// Bytes of trailer fields in one body, as in FreeUnit.
 pub const MAX_TRAILERS: u16 = 4096;
 
-/// What ends a chunked reply.
-pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+/// The last chunk of a body; then come trailer fields, if there are any, and [`CHUNK_END`].
+pub const LAST_CHUNK: &[u8] = b"0\r\n";
 
-/// What stands behind the data of each chunk.
+/// What stands behind the data of each chunk, and ends the body.
 pub const CHUNK_END: &[u8] = b"\r\n";
 
 /// The line before a chunk's data.

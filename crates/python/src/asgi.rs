@@ -4,6 +4,7 @@ mod board;
 mod events;
 mod request;
 mod scope;
+mod trailers;
 
 use std::num::NonZeroU32;
 

@@ -185,7 +185,9 @@ fn open(
         return None;
     }
     let announced = take_fields(tx, view);
-    let complete = exchange.has_ended().then(|| first.len() as u64 + exchange.n_stored());
+    let is_chunked = announced.is_none() && exchange.has_trailers() && takes_trailers(tx);
+    let is_complete = exchange.has_ended() && !is_chunked;
+    let complete = is_complete.then(|| first.len() as u64 + exchange.n_stored());
     // What arrived completely is measured, not believed, except for HEAD, whose body was never made.
     let length = match complete {
         Some(length) if !(tx.is_head() && length == 0) => Some(length),
@@ -206,7 +208,7 @@ async fn send_body(
     let exchange = answer.exchange;
     let first = &payload[body_start..];
     if exchange.has_ended() && exchange.n_stored() == 0 {
-        let sent = writer.finish(tx, first).await;
+        let sent = finish(tx, exchange, writer, first).await;
         buffers::give(payload);
         return sent;
     }
@@ -233,13 +235,39 @@ async fn send_body(
                 buffers::give(data);
                 sent?;
             }
-            Ok(Piece::End | Piece::Head(_) | Piece::Interim(_)) => return writer.finish(tx, b"").await,
+            Ok(Piece::End | Piece::Head(_) | Piece::Interim(_)) => {
+                return finish(tx, exchange, writer, b"").await;
+            }
             Err(failure) => {
                 tracing::error!("\"{app}\": {failure}; the response is cut off");
                 return Err(Gone);
             }
         }
     }
+}
+
+/// Sends the last piece of the body, and what is behind it to a client that asks for it.
+async fn finish(
+    tx: &mut Transaction<'_>,
+    exchange: &Exchange,
+    mut writer: Writer,
+    piece: &[u8],
+) -> Result<(), Gone> {
+    if exchange.has_trailers() && takes_trailers(tx) {
+        writer.set_trailers(exchange.take_trailers());
+    }
+    writer.finish(tx, piece).await
+}
+
+/// Whether the client has said that it understands fields behind a body (RFC 9110 sections 6.5.1 and 10.1.4).
+fn takes_trailers(tx: &Transaction<'_>) -> bool {
+    let Request { head, bytes, .. } = tx.request;
+    let mut codings = head.fields(bytes).filter(|(name, _)| name.eq_ignore_ascii_case(b"te"));
+    head.version_minor() > 0 && codings.any(|(_, value)| names_trailers(value))
+}
+
+fn names_trailers(codings: &[u8]) -> bool {
+    codings.split(|byte| *byte == b',').any(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"trailers"))
 }
 
 /// An application's answer, and what there still is of the request's body.

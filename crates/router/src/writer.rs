@@ -23,6 +23,8 @@ pub(crate) struct Writer {
     is_head: bool,
     /// What has to be sent before the next piece: at first the reply's head.
     prefix: Vec<u8>,
+    /// Lines behind a body in chunks.
+    trailers: Vec<u8>,
     encoding: Option<Box<Encoding>>,
 }
 
@@ -49,7 +51,7 @@ impl Writer {
             Framing::NoBody => 0,
             Framing::Chunked | Framing::UntilClose => u64::MAX,
         };
-        Self { framing, left, is_head, prefix: head, encoding: None }
+        Self { framing, left, is_head, prefix: head, trailers: Vec::new(), encoding: None }
     }
 
     /// Compresses the body, of which `length` is known. Server-sent events are `live`.
@@ -60,6 +62,11 @@ impl Writer {
             self.encoding = Some(Box::new(Encoding { encoder, left, is_measured, is_live, is_dirty: false }));
         }
         self
+    }
+
+    /// Puts lines behind the body (RFC 9112 section 7.1.2). One whose length was announced has none.
+    pub(crate) fn set_trailers(&mut self, lines: Vec<u8>) {
+        self.trailers = lines;
     }
 
     /// Sends a piece of the body. What is compressed may be kept for later: call `flush` before you wait for
@@ -188,7 +195,9 @@ impl Writer {
         if !piece.is_empty() {
             self.send_piece(tx, piece).await?;
         }
-        self.prefix.extend_from_slice(LAST_CHUNK);
+        for part in [LAST_CHUNK, &self.trailers, CHUNK_END] {
+            self.prefix.extend_from_slice(part);
+        }
         tx.send(&mut [IoSlice::new(&self.prefix)]).await
     }
 }

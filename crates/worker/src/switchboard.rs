@@ -265,6 +265,14 @@ impl Switchboard {
         Ok(())
     }
 
+    /// Ends the response with fields behind its body. They are such that [`message::check_trailers`] accepts them.
+    pub fn write_trailers(&mut self, key: RequestKey, fields: &[(&[u8], &[u8])]) {
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.write_trailers(fields, self.wire.end.max_payload());
+        }
+        self.settle(key);
+    }
+
     /// A request whose response somebody reads.
     fn listening(&mut self, key: RequestKey) -> Result<&mut Session, ClientGone> {
         self.sessions.get_mut(&key).filter(|session| !session.is_cancelled()).ok_or(ClientGone)

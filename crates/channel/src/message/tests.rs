@@ -165,3 +165,34 @@ fn what_is_no_informational_response_is_refused_by_both_ends() {
     assert_eq!(refused, Malformed::FieldValue { index: 0 });
     assert_eq!(decode_informational(&response_payload(103, &fields)).unwrap_err(), refused);
 }
+
+#[test]
+fn trailers_survive_the_way() {
+    let fields: [(&[u8], &[u8]); 2] = [(b"Server-Timing", b"db;dur=5"), (b"x-empty", b"")];
+    let mut payload = Vec::new();
+    encode_trailers(&mut payload, fields);
+    assert!(decode_trailers(&payload).unwrap().eq(fields));
+    for len in 0..payload.len() {
+        assert_eq!(decode_trailers(&payload[..len]).unwrap_err(), Malformed::Truncated);
+    }
+    payload[4] = 3;
+    assert_eq!(decode_trailers(&payload).unwrap_err(), Malformed::Truncated);
+}
+
+#[test]
+fn what_must_not_be_behind_a_body_is_refused_by_both_ends() {
+    let names =
+        ["Content-Length", "TRANSFER-ENCODING", "trailer", "Set-Cookie", "If-Match", "www-authenticate"];
+    let forbidden = names.map(|name| (name.as_bytes(), &b"1"[..], Malformed::Trailer { index: 1 }));
+    let broken = [
+        (&b"a b"[..], &b""[..], Malformed::FieldName { index: 1 }),
+        (b"a", b"b\r\nc: d", Malformed::FieldValue { index: 1 }),
+    ];
+    for (name, value, expect) in forbidden.into_iter().chain(broken) {
+        let fields: [(&[u8], &[u8]); 2] = [(b"Fine", b"fine"), (name, value)];
+        let mut payload = Vec::new();
+        encode_trailers(&mut payload, fields);
+        assert_eq!(decode_trailers(&payload).unwrap_err(), expect);
+        assert_eq!(check_trailers(fields), Err(expect));
+    }
+}

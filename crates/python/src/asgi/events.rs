@@ -51,6 +51,11 @@ pub(super) fn get<'py>(event: &Bound<'py, PyDict>, name: &str) -> PyResult<Optio
     Ok(event.get_item(PyString::intern(event.py(), name))?.filter(|value| !value.is_none()))
 }
 
+/// A member that says yes or no, and no where it is absent.
+pub(super) fn flag(event: &Bound<'_, PyDict>, name: &str) -> PyResult<bool> {
+    get(event, name)?.map_or(Ok(false), |value| value.is_truthy())
+}
+
 /// The status of a response.
 pub(super) fn status(event: &Bound<'_, PyDict>) -> PyResult<u16> {
     let status = get(event, "status")?.ok_or_else(|| PyValueError::new_err("a response needs a status"))?;

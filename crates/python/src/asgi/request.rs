@@ -10,6 +10,7 @@ use pyo3::types::{PyBytes, PyDict, PyModule, PyString};
 
 use super::board::{Ended, Line, lock};
 use super::events;
+use super::trailers::{self, Trailers};
 use crate::errors;
 
 /// Bytes of a response that wait for the client before its coroutine does.
@@ -52,6 +53,8 @@ struct State {
     is_connect_told: bool,
     /// All of the body was given out.
     is_body_taken: bool,
+    /// Behind the response's body.
+    trailers: Trailers,
     /// Futures that wait for the next event.
     receivers: Vec<Py<PyAny>>,
     /// Futures that wait until the client has taken more.
@@ -93,6 +96,7 @@ impl Request {
             websocket: is_websocket.then_some(Socket::Connecting),
             is_connect_told: false,
             is_body_taken: false,
+            trailers: Trailers::default(),
             receivers: Vec::new(),
             senders: Vec::new(),
             task: None,
@@ -178,9 +182,7 @@ impl Request {
     }
 
     fn respond(&self, status: u16, fields: &[events::Field]) {
-        let fields: Vec<(&[u8], &[u8])> =
-            fields.iter().map(|(name, value)| (&name[..], &value[..])).collect();
-        lock(&self.line).respond(self.key, status, &fields);
+        lock(&self.line).respond(self.key, status, &borrowed(fields));
     }
 
     /// What the client may load while it waits (RFC 8297).
@@ -192,22 +194,39 @@ impl Request {
     }
 
     fn body(&self, event: &Bound<'_, PyDict>) -> PyResult<Result<(), ClientGone>> {
-        let more = events::get(event, "more_body")?.map_or(Ok(false), |more| more.is_truthy())?;
+        let more = events::flag(event, "more_body")?;
         let body = events::get(event, "body")?;
         let bytes = match &body {
             Some(body) => with_bytes(body)?,
             None => &[],
         };
-        Ok(lock(&self.line).write(self.key, bytes, !more))
+        let ends = !more && self.state().trailers.end_body();
+        Ok(lock(&self.line).write(self.key, bytes, ends))
+    }
+
+    fn trailers(&self, event: &Bound<'_, PyDict>) -> PyResult<()> {
+        let event = trailers::Event::read(event)?;
+        let complete = self.state().trailers.add(event);
+        if let Some(fields) = complete {
+            lock(&self.line).write_trailers(self.key, &borrowed(&fields));
+        }
+        Ok(())
     }
 
     /// One event of the HTTP protocol.
     fn send_http(&self, kind: &str, event: &Bound<'_, PyDict>) -> PyResult<Result<(), ClientGone>> {
         let phase = lock(&self.line).phase(self.key);
+        let are_trailers_next = self.state().trailers.are_next();
         match (kind, phase) {
             ("http.response.early_hint", Phase::Silent) => self.hint(event).map(Ok),
-            ("http.response.start", Phase::Silent) => self.start(event).map(Ok),
-            ("http.response.body", Phase::Begun) => self.body(event),
+            ("http.response.start", Phase::Silent) => {
+                let trailers = Trailers::announced(event)?;
+                self.start(event)?;
+                self.state().trailers = trailers;
+                Ok(Ok(()))
+            }
+            ("http.response.body", Phase::Begun) if !are_trailers_next => self.body(event),
+            ("http.response.trailers", Phase::Begun) if are_trailers_next => self.trailers(event).map(Ok),
             _ => Err(unexpected(kind)),
         }
     }
@@ -430,6 +449,10 @@ fn next_message(
         }
         None => None,
     }
+}
+
+fn borrowed(fields: &[events::Field]) -> Vec<(&[u8], &[u8])> {
+    fields.iter().map(|(name, value)| (&name[..], &value[..])).collect()
 }
 
 fn with_bytes<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {

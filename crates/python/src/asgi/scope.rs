@@ -32,7 +32,10 @@ impl Scopes {
             Ok(scope.unbind())
         };
         Ok(Self {
-            http: template("http", &["http.response.pathsend", "http.response.early_hint"])?,
+            http: template(
+                "http",
+                &["http.response.pathsend", "http.response.early_hint", "http.response.trailers"],
+            )?,
             http_1_0: template("http", &["http.response.pathsend"])?,
             websocket: template("websocket", &["websocket.http.response"])?,
             prefixes,

@@ -46,6 +46,8 @@ pub(super) struct State {
     pub(super) spool: Spool,
     /// The response is complete.
     pub(super) ended: bool,
+    /// The lines behind the body, as they are sent.
+    pub(super) trailers: Vec<u8>,
     pub(super) failure: Option<Failure>,
     pub(super) body: RequestBody,
     /// Bytes of it that the worker has asked for and not got.
@@ -188,6 +190,16 @@ impl Exchange {
         state.ended && state.failure.is_none()
     }
 
+    /// Whether there are fields behind the body.
+    pub(crate) fn has_trailers(&self) -> bool {
+        !self.shared.state.borrow().trailers.is_empty()
+    }
+
+    /// The lines behind the body; complete when that has ended.
+    pub(crate) fn take_trailers(&self) -> Vec<u8> {
+        std::mem::take(&mut self.shared.state.borrow_mut().trailers)
+    }
+
     /// Bytes of the body that have arrived and were not taken yet.
     pub(crate) fn n_stored(&self) -> u64 {
         self.shared.state.borrow().spool.len()
@@ -209,6 +221,7 @@ impl State {
             has_begun: false,
             spool: Spool::default(),
             ended: false,
+            trailers: Vec::new(),
             failure: None,
             body,
             wanted: 0,

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use corral_channel::message;
 use corral_channel::{Flags, FrameHead, Kind, LaneReceiver, MAX_INLINE_BODY, RequestId};
+use corral_http::response;
 
 use super::exchange::{Shared, State};
 use super::loop_app::{LoopApp, index};
@@ -124,6 +125,10 @@ impl LoopApp {
                 state.take(payload.len())?;
                 state.take_informational(payload);
             }
+            Kind::Trailers if state.has_begun && !state.ended => {
+                state.take(payload.len())?;
+                state.take_trailers(payload);
+            }
             Kind::Failed => state.failure = Some(Failure::NoResponse),
             Kind::BodyCredit => {
                 state.wanted = state.wanted.saturating_add(head.aux);
@@ -218,6 +223,18 @@ impl State {
             Err(error) => self.failure = Some(Failure::Malformed(error)),
         }
     }
+
+    fn take_trailers(&mut self, payload: &[u8]) {
+        self.uncredited = self.uncredited.saturating_add(payload.len() as u32);
+        self.trailers.clear();
+        match message::decode_trailers(payload) {
+            Ok(_) if self.abandoned => {}
+            Ok(fields) => {
+                fields.for_each(|(name, value)| response::append_field(&mut self.trailers, name, value));
+            }
+            Err(error) => self.failure = Some(Failure::Malformed(error)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -254,6 +271,21 @@ mod tests {
             informational(&mut state, status);
             assert!(matches!(state.next_piece(), Err(Failure::Malformed(_))), "{status}");
         }
+    }
+
+    #[test]
+    fn trailers_are_kept_as_lines_and_the_last_count() {
+        let mut state = State::new(RequestBody::Complete);
+        for value in [&b"1"[..], b"2"] {
+            let mut payload = Vec::new();
+            message::encode_trailers(&mut payload, [(&b"X-A"[..], value)]);
+            state.take_trailers(&payload);
+        }
+        assert_eq!(state.trailers, b"X-A: 2\r\n");
+        let mut payload = Vec::new();
+        message::encode_trailers(&mut payload, [(&b"Content-Length"[..], &b"1"[..])]);
+        state.take_trailers(&payload);
+        assert!(state.trailers.is_empty() && matches!(state.next_piece(), Err(Failure::Malformed(_))));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod manual;
 mod responses;
 mod setup;
 mod threads;
+mod trailers;
 mod websocket;
 
 use corral_testkit::{Daemon, Site, daemon, python_app, site};

@@ -1,8 +1,9 @@
 //! What a Rack application has to say before its response: `rack.early_hints`.
 
-use corral_testkit::{Client, Daemon, Request};
+use corral_testkit::{Client, Daemon, Request, daemon, site};
+use serde_json::json;
 
-use super::serve;
+use super::{app_of, serve};
 
 #[track_caller]
 fn begin(server: &Daemon) -> Client {
@@ -130,4 +131,28 @@ fn a_client_that_leaves_behind_a_hint_keeps_nobody() {
     drop(client);
     server.expect_log("it is done");
     server.get("/next").expect(200).expect_body("done");
+}
+
+/// Each thread's hints go to its own client.
+#[test]
+fn threads_have_their_own() {
+    let script = "run ->(env) do
+        100.times { |n| env['rack.early_hints'].call('link' => \"<#{env['PATH_INFO']}#{n}>\"); Thread.pass }
+        [200, {}, [env['PATH_INFO']]]
+    end";
+    let site = site().file("config.ru", script);
+    let mut app = app_of(&site);
+    app["threads"] = json!(4);
+    let server = daemon().config(json!({ "applications": { "app": app } })).start();
+    let paths = ["/a", "/b", "/c", "/d", "/e", "/f"];
+    let mut clients = paths.map(|_| server.connect());
+    for (client, path) in clients.iter_mut().zip(paths) {
+        client.write(Request::get(path).encode());
+    }
+    for (mut client, path) in clients.into_iter().zip(paths) {
+        for n in 0..100 {
+            client.read_response().expect(103).expect_field("Link", &format!("<{path}{n}>"));
+        }
+        client.read_response().expect(200).expect_body(path);
+    }
 }

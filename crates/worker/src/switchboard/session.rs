@@ -68,6 +68,8 @@ pub(super) struct Session {
     n_sent: usize,
     /// Bytes of the head in front of it.
     n_head: usize,
+    /// What is behind the body, encoded, until it is sent.
+    trailers: Vec<u8>,
     bodiless: bool,
     phase: Phase,
     /// The router knows of the end.
@@ -98,6 +100,7 @@ impl Session {
             out: Vec::new(),
             n_sent: 0,
             n_head: 0,
+            trailers: Vec::new(),
             bodiless: view.head.method == b"HEAD",
             phase: Phase::Silent,
             is_end_sent: false,
@@ -165,6 +168,7 @@ impl Session {
     pub(super) fn cancel(&mut self) {
         self.is_cancelled = true;
         self.informational.clear();
+        self.trailers.clear();
         self.drop_pending();
     }
 
@@ -236,6 +240,24 @@ impl Session {
         }
     }
 
+    pub(super) fn write_trailers(&mut self, fields: &[(&[u8], &[u8])], longest: usize) {
+        if self.phase != Phase::Begun {
+            return;
+        }
+        self.phase = Phase::Ended;
+        if self.bodiless || self.is_cancelled {
+            return;
+        }
+        message::encode_trailers(&mut self.trailers, fields.iter().copied());
+        if self.trailers.len() > longest {
+            complain(format_args!(
+                "the trailers of a response have {} bytes, which is too long",
+                self.trailers.len()
+            ));
+            self.trailers.clear();
+        }
+    }
+
     /// Adds a whole message.
     pub(super) fn write_message(&mut self, opcode: u8, bytes: &[u8]) {
         self.write(frame::head(opcode, bytes.len()).as_ref(), false);
@@ -282,6 +304,11 @@ impl Session {
             let frame = self.frame(Kind::Informational, Flags::NONE);
             return (head.len() as u64 <= self.credit).then_some(Step { frame, n_bytes: head.len() });
         }
+        if self.n_pending() == 0 && !self.trailers.is_empty() {
+            let n_bytes = self.trailers.len();
+            let frame = self.frame(Kind::Trailers, Flags::NONE);
+            return (n_bytes as u64 <= self.credit).then_some(Step { frame, n_bytes });
+        }
         if self.n_pending() == 0 {
             return self.last_step();
         }
@@ -318,6 +345,9 @@ impl Session {
     }
 
     fn closing_flags(&self) -> Flags {
+        if !self.trailers.is_empty() {
+            return Flags::NONE;
+        }
         match (self.phase, self.ran, self.is_aborted) {
             (Phase::Ended, _, true) | (Phase::Silent | Phase::Begun, ..) => Flags::NONE,
             (Phase::Ended, None, false) => Flags::END,
@@ -339,6 +369,7 @@ impl Session {
     pub(super) fn pending(&self, step: &Step) -> &[u8] {
         match self.informational.front() {
             Some(head) if step.frame.kind == Kind::Informational => head,
+            _ if step.frame.kind == Kind::Trailers => &self.trailers,
             _ => &self.out[self.n_sent..][..step.n_bytes],
         }
     }
@@ -352,6 +383,11 @@ impl Session {
         if frame.kind == Kind::Informational {
             self.credit -= n_bytes as u64;
             self.informational.pop_front();
+            return;
+        }
+        if frame.kind == Kind::Trailers {
+            self.credit -= n_bytes as u64;
+            self.trailers.clear();
             return;
         }
         self.credit -= n_bytes.saturating_sub(self.n_head) as u64;

@@ -164,6 +164,56 @@ fn informational_responses_keep_to_the_credit() {
 }
 
 #[test]
+fn trailers_come_behind_the_body_and_end_the_response() {
+    let (mut router, mut board) = channel(None);
+    (0..2).for_each(|id| _ = router.submit(id));
+    let keys = begun(&mut board);
+    board.respond(keys[0], 200, &[]);
+    board.write(keys[0], b"body", false).unwrap();
+    assert_eq!(router.frames(), ["0 Response 200 4"]);
+    board.write_trailers(keys[0], &[(b"A", b"b")]);
+    assert_eq!(board.phase(keys[0]), Phase::Ended);
+    board.write_trailers(keys[0], &[(b"A", b"late")]);
+    board.finish(keys[0]);
+    assert_eq!(router.frames(), ["0 Trailers 18", "0 End end", "0 Finished done"]);
+    // A body that waits for credit is in front of them.
+    let n = INITIAL_CREDIT as usize + 10;
+    board.respond(keys[1], 200, &[]);
+    board.write(keys[1], &vec![b'x'; n], false).unwrap();
+    board.write_trailers(keys[1], &[(b"A", b"b")]);
+    board.finish(keys[1]);
+    for _ in 0..20 {
+        assert!(!router.frames().iter().any(|frame| frame.contains("Trailers") || frame.contains("end")));
+        receive(&mut board);
+    }
+    for credit in [10, 18] {
+        router.port.credit(RequestId(1), LANE, credit).unwrap();
+        receive(&mut board);
+    }
+    assert_eq!(router.frames(), ["1 Data 10", "1 Trailers 18", "1 End end done"]);
+    assert!(board.sessions.is_empty());
+}
+
+#[test]
+fn a_response_without_a_body_has_nothing_behind_it() {
+    let (mut router, mut board) = channel(None);
+    router.submit_head(
+        0,
+        &RequestHead { method: b"HEAD", body_complete: true, ..RequestHead::default() },
+        b"",
+    );
+    router.submit(1);
+    for (key, status) in begun(&mut board).into_iter().zip([200, 204]) {
+        board.respond(key, status, &[]);
+        board.write(key, b"dropped", false).unwrap();
+        board.write_trailers(key, &[(b"A", b"b")]);
+        board.finish(key);
+    }
+    let frames = ["0 Response 200 end", "0 Finished done", "1 Response 204 end", "1 Finished done"];
+    assert_eq!(router.frames(), frames);
+}
+
+#[test]
 fn the_bell_rings_for_a_loop_that_sleeps_and_for_no_other() {
     let (mut router, mut board) = channel(None);
     router.submit(0);

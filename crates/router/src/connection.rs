@@ -4,10 +4,9 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::mem;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use corral_http::request::{Head, HeadError, Progress, parse_head};
@@ -18,7 +17,7 @@ use crate::admission::Place;
 use crate::buffers;
 use crate::deadline::{Deadline, Elapsed};
 use crate::event_loop::EventLoop;
-use crate::io::Stream;
+use crate::io::{Stream, now};
 use crate::prelude::{self, Prepared};
 use crate::rules::Rules;
 use crate::transaction;
@@ -241,7 +240,7 @@ impl Connection {
         }
         if work.input.is_empty() {
             // Being readable may be a false alarm, above all of a fresh connection: it goes on waiting.
-            match at_once(pin!(stream.read(&mut work.input))).await {
+            match now(stream.read(&mut work.input)).await {
                 None => return HeadResult::NothingYet,
                 Some(Ok(0) | Err(_)) => return HeadResult::Closed,
                 Some(Ok(_)) => {}
@@ -315,15 +314,6 @@ pub(crate) async fn run(mut connection: Box<Connection>) {
 fn next_id() -> ConnectionId {
     static LAST: AtomicU64 = AtomicU64::new(0);
     ConnectionId::MIN.saturating_add(LAST.fetch_add(1, Ordering::Relaxed))
-}
-
-/// What a future gives without waiting.
-async fn at_once<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
-    poll_fn(|context| match Pin::new(&mut future).poll(context) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
 }
 
 /// Looks at what has come of a head; with its first byte the request has begun, and counts.

@@ -205,7 +205,7 @@ impl Default for HttpSettings {
             idle_timeout: Duration::from_secs(180),
             large_header_buffer_size: 8192,
             large_header_buffers: 4,
-            body_buffer_size: 16384,
+            body_buffer_size: 65536,
             max_body_size: 8 * 1024 * 1024,
             body_temp_path: None,
             discard_unsafe_fields: true,

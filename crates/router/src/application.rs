@@ -5,6 +5,7 @@ mod upload;
 use std::net::IpAddr;
 use std::pin::pin;
 
+use corral_channel::MAX_INLINE_BODY;
 use corral_channel::message::{self, RequestHead, ResponseView};
 use corral_config::address::ListenAddress;
 use corral_http::request::Framing;
@@ -31,27 +32,20 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) ->
         tx.reply.close = true;
         return tx.send_error(status).await;
     }
-    let mut upload = None;
-    let mut body = if Upload::is_worth_it(tx, &app.app) {
-        upload = Some(Upload::default());
-        Stored { rest: RequestBody::Live, ..Stored::none() }
-    } else {
-        match receive(tx).await {
-            Ok(body) => body,
-            Err(error) => return tx.fail_body(&error).await,
-        }
+    let (mut body, upload) = match receive(tx, &app.app).await {
+        Ok(received) => received,
+        Err(error) => return tx.fail_body(&error).await,
     };
     if websocket::is_wanted(tx.request) {
         body.rest = RequestBody::Messages;
     }
     let payload = encode(tx, &body, target);
-    buffers::give(body.inline);
-    if payload.len() > corral_channel::MAX_REQUEST_PAYLOAD {
+    if payload.len() + body.inline.len() > corral_channel::MAX_REQUEST_PAYLOAD {
         tracing::warn!("\"{}\": a request head of {} bytes is too large", app.app.spec.name, payload.len());
         buffers::give(payload);
         return tx.send_error(431).await;
     }
-    let exchange = app.begin(payload, body.rest, tx.connection.now());
+    let exchange = app.begin(payload, body.inline, body.rest, tx.connection.now());
     let mut answer = Answer { exchange: &exchange, upload, refused: None };
     let answered = relay(tx, &mut answer, &app.app, body.held).await;
     let refused = answer.refused;
@@ -62,14 +56,22 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) ->
     }
 }
 
-/// The request's body. What answers in the place of an error gets none, because somebody may have had it already.
-async fn receive(tx: &mut Transaction<'_>) -> Result<Stored, BodyError> {
+/// The request's body, or what goes on as it comes if the application takes it so. What answers in the place of an error
+/// gets none, because somebody may have had it already.
+async fn receive(tx: &mut Transaction<'_>, app: &App) -> Result<(Stored, Option<Upload>), BodyError> {
     if tx.answers_error() {
-        return Ok(Stored::none());
+        return Ok((Stored::none(), None));
     }
     let rules = tx.rules();
     let Transaction { incoming, connection, rest, .. } = tx;
-    incoming.store(connection, rest, rules).await
+    if !app.streams() {
+        return Ok((incoming.store(connection, rest, rules).await?, None));
+    }
+    let at_hand = incoming.take_at_hand(connection, rest, rules).await?;
+    if incoming.is_done() && at_hand.len() <= MAX_INLINE_BODY {
+        return Ok((Stored::inline(at_hand), None));
+    }
+    Ok((Stored { rest: RequestBody::Live, ..Stored::none() }, Some(Upload::new(at_hand))))
 }
 
 fn encode(tx: &Transaction<'_>, body: &Stored, target: u16) -> Vec<u8> {
@@ -102,7 +104,6 @@ fn encode(tx: &Transaction<'_>, body: &Stored, target: u16) -> Vec<u8> {
     let fields = tx.request_fields().filter(|(name, _)| !is_hop_by_hop(name) && !replaced(name));
     let fields = fields.chain(parent.as_ref().map(|parent| (TRACEPARENT, &parent[..])));
     message::encode_request(&mut payload, &request, fields);
-    payload.extend_from_slice(&body.inline);
     payload
 }
 

@@ -16,6 +16,7 @@ use crate::buffered::Held;
 use crate::buffers;
 use crate::connection::Connection;
 use crate::deadline::Elapsed;
+use crate::io::now;
 use crate::rules::Rules;
 use crate::temp;
 
@@ -33,7 +34,7 @@ pub(crate) struct Incoming {
     framing: Decoding,
     /// The client waits for `100 Continue`.
     expects_continue: bool,
-    /// The last read has filled its room.
+    /// The last read has filled its room, or much came with the head.
     is_fast: bool,
 }
 
@@ -97,7 +98,13 @@ pub(crate) struct Stored {
 impl Stored {
     /// No body.
     pub(crate) fn none() -> Self {
-        Self { len: 0, inline: Vec::new(), rest: RequestBody::Complete, held: Held::default() }
+        Self::inline(Vec::new())
+    }
+
+    /// A body that travels with the head.
+    pub(crate) fn inline(inline: Vec<u8>) -> Self {
+        let len = inline.len() as u64;
+        Self { len, inline, rest: RequestBody::Complete, held: Held::default() }
     }
 }
 
@@ -117,9 +124,9 @@ impl Incoming {
         Self { framing: Decoding::Done, expects_continue: false, is_fast: false }
     }
 
-    /// Whether what is left can be read and forgotten. A client that waits for `100 Continue` has sent
-    /// nothing, and nobody knows whether it will.
-    pub(crate) fn can_be_discarded(&self, input: &[u8]) -> bool {
+    /// Whether what is left comes without a word from here, so that it can be read and forgotten. A client that waits for
+    /// `100 Continue` has sent nothing, and nobody knows whether it will.
+    pub(crate) fn comes_uninvited(&self, input: &[u8]) -> bool {
         self.is_done() || !self.expects_continue || !input.is_empty()
     }
 
@@ -142,7 +149,56 @@ impl Incoming {
             if self.is_done() {
                 return store.finish().map_err(BodyError::Store);
             }
-            self.read_more(connection, input, rules).await?;
+            self.read_into(&mut store.memory, connection, input, rules).await?;
+        }
+    }
+
+    /// Takes what is there without waiting, or to be waited for: no more than travels with the head.
+    pub(crate) async fn take_at_hand(
+        &mut self,
+        connection: &mut Connection,
+        input: &mut Vec<u8>,
+        rules: &Rules,
+    ) -> Result<Vec<u8>, BodyError> {
+        let mut out = Vec::new();
+        loop {
+            self.decode(input, &mut out)?;
+            if self.is_done() || out.len() >= MAX_INLINE_BODY || !self.comes_uninvited(&out) {
+                return Ok(out);
+            }
+            match now(self.read_into(&mut out, connection, input, rules)).await {
+                Some(read) => read?,
+                None => return Ok(out),
+            }
+        }
+    }
+
+    /// Reads some of it: to `out` what needs no decoding, else into the input.
+    async fn read_into(
+        &mut self,
+        out: &mut Vec<u8>,
+        connection: &mut Connection,
+        input: &mut Vec<u8>,
+        rules: &Rules,
+    ) -> Result<(), BodyError> {
+        let Decoding::Length(left) = self.framing else {
+            return self.read_more(connection, input, rules).await;
+        };
+        let n_before = out.len();
+        self.read_more(connection, out, rules).await?;
+        let n_own = at_most(left, out.len() - n_before);
+        input.extend(out.drain(n_before + n_own..));
+        self.count(n_own);
+        Ok(())
+    }
+
+    /// So many bytes have come of a body whose length is known.
+    fn count(&mut self, n: usize) {
+        if let Decoding::Length(left) = &mut self.framing {
+            *left -= n as u64;
+            if *left == 0 {
+                self.framing = Decoding::Done;
+            }
         }
     }
 
@@ -172,15 +228,13 @@ impl Incoming {
 
     /// Moves as much as it can from the input to `out`.
     pub(crate) fn decode(&mut self, input: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), BodyError> {
+        self.is_fast |= input.len() >= SMALL_STEP;
         match &mut self.framing {
             Decoding::Done => {}
             Decoding::Length(left) => {
-                let len = input.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                let len = at_most(*left, input.len());
                 out.extend(input.drain(..len));
-                *left -= len as u64;
-                if *left == 0 {
-                    self.framing = Decoding::Done;
-                }
+                self.count(len);
             }
             Decoding::Chunked(decoder) => {
                 let decoded = decoder.decode(input, out, usize::MAX)?;
@@ -214,7 +268,11 @@ impl Incoming {
         if !self.is_fast && input.is_empty() && input.capacity() >= READ_STEP {
             buffers::give(std::mem::replace(input, buffers::take()));
         }
-        input.reserve(if self.is_fast { READ_STEP } else { SMALL_STEP });
+        input.reserve(match self.framing {
+            _ if !self.is_fast => SMALL_STEP,
+            Decoding::Length(left) => at_most(left, buffers::LARGE_CAPACITY),
+            _ => READ_STEP,
+        });
         let room = input.capacity() - input.len();
         match deadline.limit(rules.body_read_timeout, pin!(stream.read(input))).await {
             Ok(Ok(n)) if n > 0 => {
@@ -225,6 +283,11 @@ impl Incoming {
             Err(Elapsed) => Err(BodyError::TimedOut),
         }
     }
+}
+
+/// So many bytes of those that are left.
+fn at_most(left: u64, n: usize) -> usize {
+    usize::try_from(left).map_or(n, |left| left.min(n))
 }
 
 /// Where a body goes: memory first, a file when it grows.

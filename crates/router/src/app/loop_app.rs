@@ -91,8 +91,14 @@ impl LoopApp {
         })
     }
 
-    /// Hands an encoded request to the application.
-    pub(crate) fn begin(self: &Rc<Self>, payload: Vec<u8>, body: RequestBody, now: Instant) -> Exchange {
+    /// Hands an encoded request to the application, with the first piece of its body.
+    pub(crate) fn begin(
+        self: &Rc<Self>,
+        payload: Vec<u8>,
+        inline: Vec<u8>,
+        body: RequestBody,
+        now: Instant,
+    ) -> Exchange {
         let mut entries = self.entries.borrow_mut();
         let entry = entries.vacant_entry();
         let stamp = self.next_stamp.get();
@@ -103,7 +109,8 @@ impl LoopApp {
         drop(entries);
         self.touched.set(true);
         self.busy.add(self);
-        if let Err(refused) = self.app.submit(Request { lane: self.lane, id, payload, arrived: now }, now) {
+        let request = Request { lane: self.lane, id, payload, inline, arrived: now };
+        if let Err(refused) = self.app.submit(request, now) {
             buffers::give(refused.request.payload);
             self.fail(id, self.app.explain(refused.reason));
         }
@@ -117,7 +124,7 @@ impl LoopApp {
         let turn = Turn::new(Rc::clone(self), self.lane, id);
         self.touched.set(true);
         self.busy.add(self);
-        let request = Request { lane: self.lane, id, payload: description, arrived: now };
+        let request = Request { lane: self.lane, id, payload: description, inline: Vec::new(), arrived: now };
         if let Err(refused) = self.app.submit(request, now) {
             buffers::give(refused.request.payload);
             self.fail(id, self.app.explain(refused.reason));

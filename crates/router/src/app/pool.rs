@@ -68,8 +68,10 @@ pub(crate) struct Request {
     pub(crate) lane: Lane,
     /// Unique among the requests of its lane.
     pub(crate) id: RequestId,
-    /// The encoded head and the first piece of the body.
+    /// The encoded head.
     pub(crate) payload: Vec<u8>,
+    /// The piece of the body that travels with it.
+    pub(crate) inline: Vec<u8>,
     pub(crate) arrived: Instant,
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct ChannelPort {
 
 impl Port for ChannelPort {
     fn submit(&mut self, slot: Slot, request: &Request) -> Result<(), SendError> {
-        self.channel.submit(slot, request.id, request.lane, &[&request.payload])
+        self.channel.submit(slot, request.id, request.lane, &[&request.payload, &request.inline])
     }
 
     fn take_back(&self, slot: Slot, request: &Request) -> bool {

@@ -2,10 +2,8 @@
 
 use std::pin::pin;
 
-use corral_http::request::Framing;
-
 use super::patiently;
-use crate::app::{App, Exchange, Failure};
+use crate::app::{Exchange, Failure};
 use crate::body::BodyError;
 use crate::connection::Connection;
 use crate::deadline::Elapsed;
@@ -13,7 +11,6 @@ use crate::io::Wanted;
 use crate::transaction::{Gone, Transaction};
 
 /// What was received of a body and has not gone on.
-#[derive(Default)]
 pub(super) struct Upload {
     pending: Vec<u8>,
     is_sent: bool,
@@ -34,14 +31,9 @@ pub(super) enum Stop {
 }
 
 impl Upload {
-    /// Whether the body of a request is to go on as it comes: it has one, and the application takes it so. One that
-    /// came with the head needs no such care.
-    pub(super) fn is_worth_it(tx: &Transaction<'_>, app: &App) -> bool {
-        let has_come = match tx.request.head.framing() {
-            Framing::Length(len) => tx.rest.len() as u64 >= len,
-            Framing::Chunked => false,
-        };
-        app.streams() && !has_come && !tx.incoming.is_done() && !tx.answers_error()
+    /// Of a body of which some has come.
+    pub(super) fn new(pending: Vec<u8>) -> Self {
+        Self { pending, is_sent: false, is_stuck: false }
     }
 
     /// Sends the body on until it ends or the application says something. Can be called again after the latter.

@@ -201,6 +201,6 @@ impl Transaction<'_> {
 
     /// A listener that was removed, or a body that will not be read to its end, closes the connection.
     fn settle_connection(&mut self) {
-        self.reply.close |= self.connection.slot.is_closed() || !self.incoming.can_be_discarded(&self.rest);
+        self.reply.close |= self.connection.slot.is_closed() || !self.incoming.comes_uninvited(&self.rest);
     }
 }

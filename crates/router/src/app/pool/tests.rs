@@ -140,8 +140,13 @@ impl Scene {
         let lane = Lane(0);
         match words[0] {
             "submit" => {
-                let request =
-                    Request { lane, id: RequestId(number(1)), payload: Vec::new(), arrived: self.now };
+                let request = Request {
+                    lane,
+                    id: RequestId(number(1)),
+                    payload: Vec::new(),
+                    inline: Vec::new(),
+                    arrived: self.now,
+                };
                 if self.pool.submit(request, self.now).is_err() {
                     self.log.push(format!("refused {}", number(1)));
                 }

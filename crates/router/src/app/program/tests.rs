@@ -13,7 +13,13 @@ fn program(n_requests: Option<u32>) -> Arc<Program> {
 }
 
 fn request() -> Request {
-    Request { lane: Lane(0), id: RequestId(5), payload: Vec::new(), arrived: Instant::now() }
+    Request {
+        lane: Lane(0),
+        id: RequestId(5),
+        payload: Vec::new(),
+        inline: Vec::new(),
+        arrived: Instant::now(),
+    }
 }
 
 /// A port to a program, and the turn of `request`.

@@ -111,9 +111,8 @@ class Server:
             self.lifespans.append(lifespan)
             await lifespan.start()
 
-    def state(self, target):
-        lifespan = self.lifespans[target]
-        return dict(lifespan.state) if lifespan.is_supported else None
+    def states(self):
+        return [lifespan.state if lifespan.is_supported else None for lifespan in self.lifespans]
 
     def run(self, board):
         self.board = board

@@ -54,8 +54,10 @@ impl EventLoop for Asgi {
         Python::attach(|py| {
             let run = || {
                 let prefixes = std::mem::take(&mut self.prefixes);
-                let board = Bound::new(py, Board::new(py, switchboard, prefixes)?)?;
-                self.server.bind(py).call_method1("run", (board,))
+                let server = self.server.bind(py);
+                let states = server.call_method0("states")?.extract()?;
+                let board = Bound::new(py, Board::new(py, switchboard, prefixes, states)?)?;
+                server.call_method1("run", (board,))
             };
             if let Err(error) = run() {
                 complain(format_args!("the worker leaves: {}", errors::traceback(py, &error)));

@@ -53,6 +53,10 @@ pub struct Switchboard {
     /// Words about requests and not of them, once there is room: that many were started, that none is to come.
     words: Vec<FrameHead>,
     is_leaving: bool,
+    /// The loop asks what has come before it sleeps again.
+    is_up: bool,
+    /// Requests with a whole response that was not sent, because their end is likely to come along with it.
+    late: Vec<RequestKey>,
     payload: Vec<u8>,
 }
 
@@ -67,6 +71,8 @@ impl Switchboard {
             n_left,
             words: Vec::new(),
             is_leaving: false,
+            is_up: false,
+            late: Vec::new(),
             payload: Vec::new(),
         }
     }
@@ -78,7 +84,8 @@ impl Switchboard {
     }
 
     /// The bell was heard: the event loop is up.
-    pub fn silence(&self) {
+    pub fn silence(&mut self) {
+        self.is_up = true;
         self.wire.end.cancel_sleep();
         self.doorbell.silence();
     }
@@ -90,6 +97,7 @@ impl Switchboard {
         // Room that was made before the announcement rings no bell.
         self.retry();
         let may_sleep = !has_frames && self.eased.is_empty();
+        self.is_up = !may_sleep;
         if !may_sleep {
             self.wire.end.cancel_sleep();
         }
@@ -173,8 +181,11 @@ impl Switchboard {
         }
     }
 
-    /// Sends what there was no room for.
+    /// Sends what there was no room for, and what has waited for the end of its request.
     fn retry(&mut self) {
+        for key in std::mem::take(&mut self.late) {
+            self.settle(key);
+        }
         self.want_room(false);
         for key in std::mem::take(&mut self.blocked) {
             let n_before = self.n_pending(key);
@@ -260,8 +271,15 @@ impl Switchboard {
     /// # Errors
     /// When nobody reads it.
     pub fn write(&mut self, key: RequestKey, bytes: &[u8], ends: bool) -> Result<(), ClientGone> {
-        self.listening(key)?.write(bytes, ends);
-        self.settle(key);
+        let is_up = self.is_up;
+        let max_payload = self.wire.end.max_payload();
+        let session = self.listening(key)?;
+        session.write(bytes, ends);
+        if is_up && session.is_one_frame(max_payload) {
+            self.late.push(key);
+        } else {
+            self.settle(key);
+        }
         Ok(())
     }
 
@@ -301,8 +319,8 @@ impl Switchboard {
     /// The request has ended; what there still is of its response is sent without it. A response that was not begun
     /// is one with 500.
     pub fn finish(&mut self, key: RequestKey) {
-        self.respond(key, 500, &[]);
         if let Some(session) = self.sessions.get_mut(&key) {
+            session.respond(500, &[], self.wire.end.max_payload());
             session.finish();
         }
         self.settle(key);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use corral_channel::message;
 use corral_worker::{Event, RequestKey, Switchboard};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use super::request::Request;
 use super::scope::Scopes;
@@ -38,10 +39,11 @@ impl Board {
         py: Python<'_>,
         switchboard: Switchboard,
         prefixes: Vec<Option<String>>,
+        states: Vec<Option<Py<PyDict>>>,
     ) -> PyResult<Self> {
         let fd = switchboard.bell().as_raw_fd();
         let line = Arc::new(Mutex::new(switchboard));
-        let scopes = Scopes::new(py, prefixes)?;
+        let scopes = Scopes::new(py, prefixes, states)?;
         Ok(Self { line, scopes, requests: Mutex::default(), ended: Ended::default(), fd })
     }
 
@@ -73,8 +75,7 @@ impl Board {
             line.finish(key);
             return Ok(());
         }
-        let state = server.call_method1(pyo3::intern!(py, "state"), (target,))?;
-        let scope = self.scopes.build(py, &view, target, &state)?;
+        let scope = self.scopes.build(py, &view, target)?;
         let request = Py::new(py, Request::new(&self.line, &self.ended, key, view.head.websocket, scope))?;
         self.requests().insert(key, request.clone_ref(py));
         let task = server.call_method1(pyo3::intern!(py, "begin"), (&request, target))?;

@@ -14,10 +14,16 @@ pub(super) struct Scopes {
     http_1_0: Py<PyDict>,
     websocket: Py<PyDict>,
     prefixes: Vec<Option<String>>,
+    /// What the lifespan of each target has kept for its requests, if it knows that protocol.
+    states: Vec<Option<Py<PyDict>>>,
 }
 
 impl Scopes {
-    pub(super) fn new(py: Python<'_>, prefixes: Vec<Option<String>>) -> PyResult<Self> {
+    pub(super) fn new(
+        py: Python<'_>,
+        prefixes: Vec<Option<String>>,
+        states: Vec<Option<Py<PyDict>>>,
+    ) -> PyResult<Self> {
         let template = |kind: &str, extensions: &[&str]| -> PyResult<Py<PyDict>> {
             let scope = PyDict::new(py);
             let asgi = PyDict::new(py);
@@ -39,6 +45,7 @@ impl Scopes {
             http_1_0: template("http", &["http.response.pathsend"])?,
             websocket: template("websocket", &["websocket.http.response"])?,
             prefixes,
+            states,
         })
     }
 
@@ -52,7 +59,6 @@ impl Scopes {
         py: Python<'_>,
         request: &RequestView<'_>,
         target: usize,
-        state: &Bound<'_, PyAny>,
     ) -> PyResult<Py<PyDict>> {
         let head = &request.head;
         let template = match (head.websocket, head.version_minor) {
@@ -79,8 +85,8 @@ impl Scopes {
         if head.websocket {
             scope.set_item(pyo3::intern!(py, "subprotocols"), subprotocols(py, request)?)?;
         }
-        if !state.is_none() {
-            scope.set_item(pyo3::intern!(py, "state"), state)?;
+        if let Some(state) = &self.states[target] {
+            scope.set_item(pyo3::intern!(py, "state"), state.bind(py).copy()?)?;
         }
         Ok(scope.unbind())
     }

@@ -130,6 +130,11 @@ impl Session {
         n_informational + self.out.len() - self.n_sent
     }
 
+    /// Whether the whole response is there, can be sent in one frame, and was not.
+    pub(super) fn is_one_frame(&self, max_payload: usize) -> bool {
+        self.phase == Phase::Ended && self.n_head > 0 && self.n_pending() <= max_payload
+    }
+
     /// Takes a frame that came for it.
     pub(super) fn take(&mut self, head: FrameHead, payload: &[u8]) {
         let ends = head.flags.contains(Flags::END);

@@ -214,6 +214,28 @@ fn a_response_without_a_body_has_nothing_behind_it() {
 }
 
 #[test]
+fn a_short_response_goes_with_the_end_of_its_request() {
+    let (mut router, mut board) = channel(None);
+    (0..3).for_each(|id| _ = router.submit(id));
+    board.silence();
+    let keys = begun(&mut board);
+    keys.iter().for_each(|key| board.respond(*key, 200, &[]));
+    board.write(keys[0], b"at once", true).unwrap();
+    board.write(keys[1], b"a part", false).unwrap();
+    assert_eq!(router.frames(), ["1 Response 200 6"], "what goes on does not wait");
+    board.finish(keys[0]);
+    assert_eq!(router.frames(), ["0 Response 200 7 end done"]);
+    board.write(keys[2], b"and more to do", true).unwrap();
+    assert_eq!(router.frames(), [""; 0]);
+    assert!(board.may_sleep());
+    assert_eq!(router.frames(), ["2 Response 200 14 end"], "the loop does not sleep before it is sent");
+    board.write(keys[1], b"", true).unwrap();
+    board.finish(keys[1]);
+    board.finish(keys[2]);
+    assert_eq!(router.frames(), ["1 End end", "1 Finished done", "2 Finished done"]);
+}
+
+#[test]
 fn the_bell_rings_for_a_loop_that_sleeps_and_for_no_other() {
     let (mut router, mut board) = channel(None);
     router.submit(0);

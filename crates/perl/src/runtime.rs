@@ -83,13 +83,13 @@ impl Runtime for PerlRuntime {
 }
 
 impl Crew for PerlRuntime {
-    fn run(&mut self, life: Life<'_>) {
+    fn run(&mut self, life: &dyn Life) {
         let threads = Threads { n: self.perl.threads, stack_size: self.perl.thread_stack_size };
         let interpreters = Mutex::new(self.interpreters.iter_mut());
         threads.run(|| {
             let next = interpreters.lock().unwrap_or_else(PoisonError::into_inner).next();
             let interpreter = next.expect("there is one for each thread");
-            life(&mut Thread { interpreter, requests: Requests::default() });
+            life.live(&mut Thread { interpreter, requests: Requests::default() });
         });
     }
 }

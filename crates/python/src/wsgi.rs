@@ -77,9 +77,9 @@ impl Wsgi {
 }
 
 impl Crew for Wsgi {
-    fn run(&mut self, life: Life<'_>) {
+    fn run(&mut self, life: &dyn Life) {
         let server = &*self;
-        self.threads.run(|| interpreter::in_thread(&mut || life(&mut { server })));
+        self.threads.run(|| interpreter::in_thread(&mut || life.live(&mut { server })));
     }
 }
 

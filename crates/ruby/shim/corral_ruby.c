@@ -18,8 +18,9 @@
 static VALUE corral;
 static VALUE problem;
 
-/* What a thread of the worker does. */
+/* What a thread of the worker does, and what ends that; NULL while there is nothing to end. */
 static void (*life)(void *data);
+static void (*leave_life)(void *data);
 static void *life_data;
 
 const char *corral_ruby_version(void)
@@ -91,6 +92,15 @@ static VALUE corral_live(VALUE self)
     return self;
 }
 
+/* Corral.leave: has the lives of all threads end. */
+static VALUE corral_leave(VALUE self)
+{
+    if (leave_life != NULL) {
+        leave_life(life_data);
+    }
+    return self;
+}
+
 const char *corral_ruby_start(const corral_host_t *functions)
 {
     static char name[] = "corral-ruby", option[] = "-e", program[] = "";
@@ -114,6 +124,7 @@ const char *corral_ruby_start(const corral_host_t *functions)
     rb_global_variable(&problem);
     corral = rb_define_module("Corral");
     rb_define_singleton_method(corral, "live", corral_live, 0);
+    rb_define_singleton_method(corral, "leave", corral_leave, 0);
     corral_exchange_define(corral, functions);
     return NULL;
 }
@@ -257,17 +268,19 @@ static VALUE run_protected(VALUE data)
     return rb_funcall(corral, rb_intern("run"), 0);
 }
 
-void corral_ruby_run(void (*live)(void *data), void *data)
+void corral_ruby_run(void (*live)(void *data), void (*leave)(void *data), void *data)
 {
     int state = 1;
 
     life = live;
+    leave_life = leave;
     life_data = data;
     /* Whatever is raised here, be it by the handler of a signal: the threads use what this was given. */
     while (state != 0) {
         rb_protect(run_protected, Qnil, &state);
         rb_set_errinfo(Qnil);
     }
+    leave_life = NULL;
 }
 
 typedef struct {

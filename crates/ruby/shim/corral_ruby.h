@@ -29,8 +29,9 @@ const char *corral_ruby_boot(uint32_t n_threads);
 
 corral_outcome_t corral_ruby_serve(const corral_request_t *request);
 
-/* Calls `live(data)` in each of several threads, without the lock of the interpreter, and returns when all have returned. */
-void corral_ruby_run(void (*live)(void *data), void *data);
+/* Calls `live(data)` in each of several threads, without the lock of the interpreter, and returns when all have returned.
+ * Meanwhile it may call `leave(data)`, after which they soon do. */
+void corral_ruby_run(void (*live)(void *data), void (*leave)(void *data), void *data);
 
 /* As corral_ruby_serve, to be called within `live`. */
 corral_outcome_t corral_ruby_serve_in_thread(const corral_request_t *request);

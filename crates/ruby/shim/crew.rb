@@ -34,6 +34,7 @@ module Corral
 
     # Returns when all have ended. May be called again if something is raised in it.
     def run
+      heed_termination unless @serves
       @serves = true
       await_all
     end
@@ -64,6 +65,18 @@ module Corral
       @begin.pop
       Corral.live if @serves
       Corral.attempt('a hook failed') { Crew.application { Corral.call_hooks(:on_thread_shutdown) } }
+    end
+
+    # Has the worker leave in order at SIGTERM.
+    def heed_termination
+      worker = $$
+      trap('TERM') { $$ == worker ? Corral.leave : end_by_signal }
+    end
+
+    # In a process that the application has forked.
+    def end_by_signal
+      trap('TERM', 'SYSTEM_DEFAULT')
+      Process.kill('TERM', $$)
     end
 
     def await_all

@@ -12,7 +12,11 @@ unsafe extern "C" {
     pub(crate) fn corral_ruby_fork() -> c_int;
     pub(crate) fn corral_ruby_boot(n_threads: u32) -> *const c_char;
     pub(crate) fn corral_ruby_serve(request: *const Request) -> Outcome;
-    pub(crate) fn corral_ruby_run(live: unsafe extern "C" fn(*mut c_void), data: *mut c_void);
+    pub(crate) fn corral_ruby_run(
+        live: unsafe extern "C" fn(*mut c_void),
+        leave: unsafe extern "C" fn(*mut c_void),
+        data: *mut c_void,
+    );
     pub(crate) fn corral_ruby_serve_in_thread(request: *const Request) -> Outcome;
     pub(crate) fn corral_ruby_idle(wait: unsafe extern "C" fn(*mut c_void), data: *mut c_void);
     pub(crate) fn corral_ruby_shutdown();

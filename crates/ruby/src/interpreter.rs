@@ -113,11 +113,9 @@ impl Interpreter {
     }
 
     /// Has each of the threads that [`Self::boot`] has made live `life`, and returns when all have.
-    pub(crate) fn run(&mut self, life: Life<'_>) {
-        let live = || life(&mut Thread::default());
-        let live: &(dyn Fn() + Sync) = &live;
-        // SAFETY: Ruby is started and no request runs; `live` stays until the call returns.
-        unsafe { ffi::corral_ruby_run(call_in_thread, (&raw const live).cast_mut().cast()) };
+    pub(crate) fn run(&mut self, life: &dyn Life) {
+        // SAFETY: Ruby is started and no request runs; `life` stays until the call returns.
+        unsafe { ffi::corral_ruby_run(live, leave, (&raw const life).cast_mut().cast()) };
     }
 
     /// Lets other threads of Ruby run while this one waits.
@@ -150,11 +148,19 @@ impl Server for Thread {
 }
 
 /// # Safety
-/// `data` leads to a `&(dyn Fn() + Sync)`.
-unsafe extern "C" fn call_in_thread(data: *mut c_void) {
+/// `data` leads to a `&dyn Life`.
+unsafe extern "C" fn live(data: *mut c_void) {
     // SAFETY: the caller's promise.
-    let live = unsafe { &*data.cast::<&(dyn Fn() + Sync)>() };
-    live();
+    let life = unsafe { *data.cast::<&dyn Life>() };
+    life.live(&mut Thread::default());
+}
+
+/// # Safety
+/// `data` leads to a `&dyn Life`.
+unsafe extern "C" fn leave(data: *mut c_void) {
+    // SAFETY: the caller's promise.
+    let life = unsafe { *data.cast::<&dyn Life>() };
+    life.leave();
 }
 
 /// # Safety

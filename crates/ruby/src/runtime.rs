@@ -72,13 +72,18 @@ impl Runtime for RubyRuntime {
         (self.ruby.threads.get() > 1).then_some(self)
     }
 
+    /// Hooks, and what Ruby does at exit. With several threads crew.rb takes note of SIGTERM.
+    fn has_end(&self) -> bool {
+        self.ruby.threads.get() == 1
+    }
+
     fn end(&mut self) {
         self.interpreter.shutdown();
     }
 }
 
 impl Crew for RubyRuntime {
-    fn run(&mut self, life: Life<'_>) {
+    fn run(&mut self, life: &dyn Life) {
         self.interpreter.run(life);
     }
 }

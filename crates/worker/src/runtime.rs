@@ -85,11 +85,17 @@ pub trait EventLoop {
 /// The threads of a worker, which answer requests at the same time.
 pub trait Crew {
     /// Has each of them live `life`, and returns when all have.
-    fn run(&mut self, life: Life<'_>);
+    fn run(&mut self, life: &dyn Life);
 }
 
-/// What a thread of a crew does: it takes requests, and has this [`Server`] answer them, until the worker leaves.
-pub type Life<'a> = &'a (dyn Fn(&mut dyn Server) + Sync);
+/// What the threads of a crew do.
+pub trait Life: Sync {
+    /// Takes requests, and has `server` answer them, until the worker leaves.
+    fn live(&self, server: &mut dyn Server);
+
+    /// Has the worker leave: each thread ends when it has answered its request.
+    fn leave(&self);
+}
 
 /// Who answers the requests of one thread.
 pub trait Server {

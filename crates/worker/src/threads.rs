@@ -15,7 +15,7 @@ use corral_channel::{FrameHead, WorkerSleep};
 use crate::exchange::After;
 use crate::inbox::{Inbox, LOOK_AROUND, Line, Patience, Received, Stream};
 use crate::log::complain;
-use crate::runtime::{ClientGone, Crew, Server};
+use crate::runtime::{ClientGone, Crew, Life, Server};
 use crate::worker;
 
 /// How long a thread sleeps at most that waits for something of its own request.
@@ -59,14 +59,7 @@ impl Threads {
 pub(crate) fn run(inbox: Inbox, crew: &mut dyn Crew, n_left: Option<u32>) {
     let sleep = inbox.wire.end.sleep();
     let desk = Desk { sleep, state: Mutex::new(State { inbox, n_left, n_idle: 0, n_waiting: 0 }) };
-    crew.run(&|server| serve_all(&desk, server));
-}
-
-fn serve_all(desk: &Desk, server: &mut dyn Server) {
-    let mut out = Vec::new();
-    while let Some((received, is_last)) = desk.next() {
-        serve(desk, server, received, is_last, &mut out);
-    }
+    crew.run(&desk);
 }
 
 fn serve(desk: &Desk, server: &mut dyn Server, received: Received, is_last: bool, out: &mut Vec<u8>) {
@@ -75,11 +68,9 @@ fn serve(desk: &Desk, server: &mut dyn Server, received: Received, is_last: bool
     let after = worker::serve(&mut line, frame, &payload, out, is_last, |view, exchange| {
         server.serve(view, exchange)
     });
-    let mut state = desk.lock();
-    state.inbox.end(&frame, payload);
+    desk.lock().inbox.end(&frame, payload);
     if after == After::Nothing {
-        state.inbox.leave();
-        desk.sleep.wake_all();
+        desk.leave();
     }
 }
 
@@ -180,6 +171,20 @@ impl Desk {
         let mut state = self.lock();
         state.n_waiting -= 1;
         state
+    }
+}
+
+impl Life for Desk {
+    fn live(&self, server: &mut dyn Server) {
+        let mut out = Vec::new();
+        while let Some((received, is_last)) = self.next() {
+            serve(self, server, received, is_last, &mut out);
+        }
+    }
+
+    fn leave(&self) {
+        self.lock().inbox.leave();
+        self.sleep.wake_all();
     }
 }
 

@@ -111,6 +111,57 @@ fn what_is_to_be_done_at_exit_is_done() {
     eventually("it says so", || server.log().contains("the end of ").then_some(()));
 }
 
+/// Those that are ended from outside have a second for it.
+#[test]
+fn workers_that_are_replaced_leave_in_order_too() {
+    for (threads, n_ends) in [(1, 1), (3, 3)] {
+        let site = site()
+            .file("config.ru", "at_exit { warn 'all is done' }\nrun ->(_env) { [200, {}, [$$.to_s]] }")
+            .file(
+                "hooks.rb",
+                "on_thread_shutdown { warn 'a thread ends' }\non_worker_shutdown { warn 'the worker ends' }",
+            );
+        let mut app = app_of(&site);
+        app["hooks"] = json!(site.path("hooks.rb"));
+        app["threads"] = json!(threads);
+        let server = daemon().config(json!({ "applications": { "app": app } })).start();
+        let pid = server.get("/").expect(200).text();
+        server.control().get("/control/applications/app/restart").0.expect(200);
+        server.expect_log("all is done");
+        server.expect_log("the worker ends");
+        server.expect_log(&format!("process {pid} exited with code 0"));
+        let log = server.log();
+        assert_eq!(log.matches("a thread ends").count(), n_ends, "{log}");
+        server.get("/").expect(200);
+    }
+}
+
+/// The signal that tells a worker to leave is the server's, and still ends what the application has forked.
+#[test]
+fn termination_is_for_the_server() {
+    for threads in [1, 2] {
+        let site = site().file(
+            "config.ru",
+            "trap('TERM') { warn 'its own handler'; exit! 7 }
+             at_exit { warn 'all is done' }
+             run lambda { |_env|
+               child = fork { sleep }
+               Process.kill(:TERM, child)
+               [200, { 'x-pid' => $$.to_s }, [Process.wait2(child).last.termsig.to_s]]
+             }",
+        );
+        let mut app = app_of(&site);
+        app["threads"] = json!(threads);
+        let server = daemon().config(json!({ "applications": { "app": app } })).start();
+        let response = server.get("/").expect(200).expect_body("15");
+        let pid = response.field("x-pid").expect("the application says it").to_owned();
+        server.control().get("/control/applications/app/restart").0.expect(200);
+        server.expect_log(&format!("process {pid} exited with code 0"));
+        server.expect_log("all is done");
+        assert!(!server.log().contains("its own handler"));
+    }
+}
+
 /// Children of the application are the application's: it can start them and learn how they ended.
 #[test]
 fn programs_can_be_run() {

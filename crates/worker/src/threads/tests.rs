@@ -10,7 +10,7 @@ use rustix::process::getppid;
 
 use super::*;
 use crate::prototype::Place;
-use crate::runtime::{Exchange, Life, Served};
+use crate::runtime::{Exchange, Served};
 
 const LANE: Lane = Lane(0);
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -66,8 +66,8 @@ struct Scripts {
 }
 
 impl Crew for Scripts {
-    fn run(&mut self, life: Life<'_>) {
-        self.threads.run(|| life(&mut Script(&self.barrier)));
+    fn run(&mut self, life: &dyn Life) {
+        self.threads.run(|| life.live(&mut Script(&self.barrier)));
     }
 }
 

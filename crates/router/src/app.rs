@@ -1,6 +1,7 @@
 //! One running instance of an application, shared by all event loops.
 
 mod exchange;
+mod extras;
 mod failure;
 mod findings;
 mod growth;

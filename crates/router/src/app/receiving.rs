@@ -4,14 +4,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use corral_channel::message;
 use corral_channel::{Flags, FrameHead, Kind, LaneReceiver, MAX_INLINE_BODY, RequestId};
-use corral_http::response;
 
 use super::exchange::{Shared, State};
 use super::loop_app::{LoopApp, index};
 use super::{Failure, RequestBody, WorkerKey};
-use crate::{buffers, interim};
+use crate::buffers;
 
 /// Response bytes that are acknowledged at a time.
 const CREDIT_STEP: u32 = 128 * 1024;
@@ -121,14 +119,8 @@ impl LoopApp {
                 state.take(payload.len())?;
                 state.store(std::mem::replace(payload, buffers::take()));
             }
-            Kind::Informational if !state.has_begun => {
-                state.take(payload.len())?;
-                state.take_informational(payload);
-            }
-            Kind::Trailers if state.has_begun && !state.ended => {
-                state.take(payload.len())?;
-                state.take_trailers(payload);
-            }
+            Kind::Informational => state.take_informational(payload)?,
+            Kind::Trailers => state.take_trailers(payload)?,
             Kind::Failed => state.failure = Some(Failure::NoResponse),
             Kind::BodyCredit => {
                 state.wanted = state.wanted.saturating_add(head.aux);
@@ -211,88 +203,5 @@ impl LoopApp {
                 self.wake(&mut state);
             }
         }
-    }
-}
-
-impl State {
-    fn take_informational(&mut self, payload: &[u8]) {
-        self.uncredited = self.uncredited.saturating_add(payload.len() as u32);
-        match message::decode_informational(payload) {
-            Ok(_) if self.abandoned => {}
-            Ok(view) => interim::append(&mut self.interim, view.status, view.fields),
-            Err(error) => self.failure = Some(Failure::Malformed(error)),
-        }
-    }
-
-    fn take_trailers(&mut self, payload: &[u8]) {
-        self.uncredited = self.uncredited.saturating_add(payload.len() as u32);
-        self.trailers.clear();
-        match message::decode_trailers(payload) {
-            Ok(_) if self.abandoned => {}
-            Ok(fields) => {
-                fields.for_each(|(name, value)| response::append_field(&mut self.trailers, name, value));
-            }
-            Err(error) => self.failure = Some(Failure::Malformed(error)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::app::exchange::Piece;
-
-    fn informational(state: &mut State, status: u16) {
-        let mut payload = Vec::new();
-        message::encode_response(&mut payload, status, [(&b"Link"[..], &b"</a>"[..]), (b"Keep-Alive", b"")]);
-        state.take_informational(&payload);
-    }
-
-    #[test]
-    fn informational_responses_wait_as_they_are_sent_without_fields_of_the_connection() {
-        let mut state = State::new(RequestBody::Complete);
-        assert!(!state.has_piece());
-        informational(&mut state, 103);
-        informational(&mut state, 102);
-        assert!(state.has_piece());
-        let Ok(Some(Piece::Interim(heads))) = state.next_piece() else { panic!("{state:?}") };
-        let heads = String::from_utf8(heads).unwrap();
-        assert_eq!(
-            heads,
-            "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\nLink: </a>\r\n\r\n"
-        );
-        assert!(!state.has_piece());
-    }
-
-    #[test]
-    fn what_is_no_informational_response_fails_the_request() {
-        for status in [100, 101, 200] {
-            let mut state = State::new(RequestBody::Complete);
-            informational(&mut state, status);
-            assert!(matches!(state.next_piece(), Err(Failure::Malformed(_))), "{status}");
-        }
-    }
-
-    #[test]
-    fn trailers_are_kept_as_lines_and_the_last_count() {
-        let mut state = State::new(RequestBody::Complete);
-        for value in [&b"1"[..], b"2"] {
-            let mut payload = Vec::new();
-            message::encode_trailers(&mut payload, [(&b"X-A"[..], value)]);
-            state.take_trailers(&payload);
-        }
-        assert_eq!(state.trailers, b"X-A: 2\r\n");
-        let mut payload = Vec::new();
-        message::encode_trailers(&mut payload, [(&b"Content-Length"[..], &b"1"[..])]);
-        state.take_trailers(&payload);
-        assert!(state.trailers.is_empty() && matches!(state.next_piece(), Err(Failure::Malformed(_))));
-    }
-
-    #[test]
-    fn nothing_is_kept_for_nobody() {
-        let mut state = State::new(RequestBody::Complete);
-        state.abandoned = true;
-        informational(&mut state, 103);
-        assert!(!state.has_piece());
     }
 }

@@ -108,10 +108,15 @@ module Corral
       @env['rack.multiprocess'] = true
       @env['rack.run_once'] = false
       @env['rack.hijack?'] = false
-      # HTTP/1.0 knows no responses before the response.
-      @env['rack.early_hints'] = method(:hint) unless @env['SERVER_PROTOCOL'] == 'HTTP/1.0'
+      @env['rack.early_hints'] = method(:hint) if takes_hints?
       @env['rack.response_finished'] = []
       @env['rack.after_reply'] = []
+    end
+
+    # Browsers do, who say what they fetch something for. Others may take a hint for the response (RFC 8297 section 3), and
+    # Rails sends hints to whoever can have them.
+    def takes_hints?
+      @env['SERVER_PROTOCOL'] != 'HTTP/1.0' && @env.key?('HTTP_SEC_FETCH_MODE')
     end
 
     def input(length)

@@ -70,7 +70,8 @@ pub(crate) fn streaming(runtime: &Runtime) {
 pub(crate) fn early_hints(runtime: &Runtime) {
     let server = runtime.serve();
     let mut client = server.connect();
-    client.write(Request::get("/hints").encode());
+    // What browsers send, and others need not understand hints.
+    client.write(Request::get("/hints").field("Sec-Fetch-Mode", "navigate").encode());
     client.read_response().expect(103).expect_field("Link", "</style.css>; rel=preload; as=style");
     server.site.write("go", "");
     client.read_response().expect(200).expect_body("hints").expect_no_field("Link");

@@ -5,10 +5,15 @@ use serde_json::json;
 
 use super::{app_of, serve};
 
+/// A request of a browser.
+fn visit(path: &str) -> Request {
+    Request::get(path).field("Sec-Fetch-Mode", "navigate")
+}
+
 #[track_caller]
 fn begin(server: &Daemon) -> Client {
     let mut client = server.connect();
-    client.write(Request::get("/").encode());
+    client.write(visit("/").encode());
     client
 }
 
@@ -37,7 +42,7 @@ fn there_may_be_many_and_the_connection_goes_on() {
     );
     let mut client = server.connect();
     for path in ["/first", "/second"] {
-        client.write(Request::get(path).encode());
+        client.write(visit(path).encode());
         for n in 0..1000 {
             let link = format!("</{n}>");
             assert_eq!(client.read_response().expect(103).all("Link").collect::<Vec<_>>(), [&*link; 20]);
@@ -47,12 +52,13 @@ fn there_may_be_many_and_the_connection_goes_on() {
 }
 
 #[test]
-fn a_client_of_http_1_0_gets_none() {
+fn who_may_take_them_for_the_response_gets_none() {
     let (server, _site) = serve("[200, {}, [env['rack.early_hints'].inspect]]");
     let mut client = server.connect();
-    client.write("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    client.write("GET / HTTP/1.0\r\nConnection: keep-alive\r\nSec-Fetch-Mode: navigate\r\n\r\n");
     client.read_response().expect(200).expect_body("nil");
-    client.get("/").expect(200).expect_text("hint");
+    client.get("/").expect(200).expect_body("nil");
+    client.send(&visit("/")).expect(200).expect_text("hint");
 }
 
 #[test]
@@ -62,7 +68,7 @@ fn an_exception_behind_a_hint_is_still_answered() {
     client.read_response().expect(103);
     client.read_response().expect(500);
     server.expect_log("failed on purpose");
-    client.get("/").expect(103);
+    client.send(&visit("/")).expect(103);
     client.read_response().expect(500);
 }
 
@@ -82,7 +88,7 @@ fn what_no_response_can_have_is_an_argument_error() {
         client.read_response().expect(200).expect_body("fine");
     }
     let (server, _site) = serve("env['rack.early_hints'].call('link' => \"a\\r\")");
-    server.get("/").expect(500);
+    begin(&server).read_response().expect(500);
     server.expect_log("no response can have such fields");
 }
 
@@ -99,7 +105,7 @@ fn a_hint_behind_the_head_is_dropped() {
     );
     let mut client = server.connect();
     for _ in 0..2 {
-        client.get("/").expect(200).expect_body("firstsecond");
+        client.send(&visit("/")).expect(200).expect_body("firstsecond");
     }
 }
 
@@ -115,7 +121,7 @@ fn a_hint_behind_the_request_is_an_error() {
            end } }
          [200, {}, ['done']]",
     );
-    server.get("/").expect(200).expect_body("done");
+    begin(&server).read_response().expect(200).expect_body("done");
     server.expect_log("refused: the request is over");
 }
 
@@ -147,7 +153,7 @@ fn threads_have_their_own() {
     let paths = ["/a", "/b", "/c", "/d", "/e", "/f"];
     let mut clients = paths.map(|_| server.connect());
     for (client, path) in clients.iter_mut().zip(paths) {
-        client.write(Request::get(path).encode());
+        client.write(visit(path).encode());
     }
     for (mut client, path) in clients.into_iter().zip(paths) {
         for n in 0..100 {

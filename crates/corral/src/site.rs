@@ -6,6 +6,7 @@ pub(crate) mod document;
 mod go;
 mod java;
 mod python;
+mod script;
 
 use std::fmt;
 use std::fs;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use self::go::Go;
 pub(crate) use self::python::Python;
+pub(crate) use self::script::Script;
 
 /// A site that can be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub(crate) enum Kind {
     },
     /// An application in Python answers every request.
     Python(Python),
+    /// An application in Ruby or Perl answers every request that is not for a file.
+    Script(Script),
     /// A component of WebAssembly answers every request.
     Component(PathBuf),
     /// No scripts at all.
@@ -117,7 +121,9 @@ fn without_scripts(project: &Path) -> Kind {
     let go = || go::find(project).map(Kind::Go);
     let java = || java::find(project).map(|webapp| Kind::Java { webapp });
     let component = || component::find(project).map(Kind::Component);
-    let found = python::find(project).map(Kind::Python).or_else(go).or_else(java).or_else(component);
+    let script = || script::find(project).map(Kind::Script);
+    let python = python::find(project).map(Kind::Python);
+    let found = python.or_else(script).or_else(go).or_else(java).or_else(component);
     found.unwrap_or(Kind::Static)
 }
 
@@ -263,6 +269,7 @@ impl Site {
         match self.kind {
             Kind::FrontController { .. } | Kind::Scripts => Some("php"),
             Kind::Python(_) => Some("python"),
+            Kind::Script(ref script) => Some(script.language),
             Kind::Component(_) => Some("wasm-wasi-component"),
             Kind::Java { .. } => Some("java"),
             Kind::Program { .. } | Kind::Go(_) | Kind::Static => None,
@@ -285,6 +292,9 @@ impl fmt::Display for Site {
             Kind::Python(python) => {
                 let software = python.software.unwrap_or("Python application");
                 write!(f, "{software} in {root}, {}:{}", python.module, python.callable)
+            }
+            Kind::Script(script) => {
+                write!(f, "{} application {}", script.interface, script.file.display())
             }
             Kind::Component(file) => write!(f, "component {}", file.display()),
             Kind::Static => write!(f, "static files in {root}"),

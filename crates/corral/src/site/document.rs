@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, Python, Scripts, Site, go};
+use super::{Kind, Python, Script, Scripts, Site, go};
 
 /// What the user or the machine decides.
 #[derive(Debug)]
@@ -48,6 +48,13 @@ fn routes(site: &Site) -> Value {
                 steps.push(json!({ "match": { "uri": "/static/*" }, "action": files }));
             }
             steps.push(json!({ "action": application }));
+        }
+        Kind::Script(script) => {
+            let application = json!({ "pass": "applications/site" });
+            steps.push(json!({ "action": match &script.public {
+                Some(public) => json!({ "share": share(public), "fallback": application }),
+                None => application,
+            } }));
         }
         Kind::Static => steps.push(json!({ "action": { "share": share(&site.root) } })),
         Kind::Scripts => {
@@ -116,6 +123,7 @@ fn application(site: &Site, choices: &Choices<'_>) -> Option<Value> {
         Kind::Go(go) => program(site, go::START, go.for_unit, choices),
         Kind::Java { webapp } => java(site, webapp, choices),
         Kind::Python(python) => python_application(site, python, choices),
+        Kind::Script(script) => script_application(site, script, choices),
         Kind::Component(file) => {
             json!({ "type": "wasm-wasi-component", "component": file, "processes": processes(choices) })
         }
@@ -146,6 +154,15 @@ fn python_application(site: &Site, python: &Python, choices: &Choices<'_>) -> Va
         application["home"] = json!(home);
     }
     application
+}
+
+fn script_application(site: &Site, script: &Script, choices: &Choices<'_>) -> Value {
+    json!({
+        "type": script.language,
+        "script": script.file,
+        "working_directory": site.root,
+        "processes": processes(choices),
+    })
 }
 
 fn php(site: &Site, choices: &Choices<'_>) -> Value {
@@ -253,7 +270,8 @@ mod tests {
             ActionKind::Return(answer) => answer.status.to_string(),
             ActionKind::Pass(Destination::Application { app, target }) => {
                 let spec = &config.applications[*app];
-                spec.runtime.target_names()[usize::from(*target)].to_owned()
+                let names = spec.runtime.target_names();
+                names.get(usize::from(*target)).map_or("application", |name| name).to_owned()
             }
             ActionKind::Share(share) => {
                 let mut file = Vec::new();
@@ -308,6 +326,19 @@ mod tests {
 
     fn site(kind: &Kind) -> Site {
         Site { root: "/srv/site".into(), kind: kind.clone() }
+    }
+
+    #[test]
+    fn an_application_gets_what_is_no_file_of_its_public_folder() {
+        let script = |public: Option<&str>| {
+            let file = "/srv/site/config.ru".into();
+            Kind::Script(Script { language: "ruby", interface: "Rack", file, public: public.map(Into::into) })
+        };
+        check(&script(Some("/srv/site/public")), "/a.css", "/srv/site/public/a.css or application");
+        check(&script(None), "/config.ru", "application");
+        check(&script(None), "/.env", "404");
+        let RuntimeSpec::Ruby(ruby) = &config(&site(&script(None))).applications[0].runtime else { panic!() };
+        assert_eq!(ruby.script, Path::new("/srv/site/config.ru"));
     }
 
     #[test]

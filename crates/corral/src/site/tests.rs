@@ -101,6 +101,20 @@ fn python_is_run_where_there_is_no_php() {
 }
 
 #[test]
+fn ruby_and_perl_are_run_by_their_scripts() {
+    for (name, language) in [("config.ru", "ruby"), ("app.psgi", "perl"), ("bin/app.psgi", "perl")] {
+        let (folder, site) = look(&[name, "public/style.css"]);
+        let folder = folder.path().canonicalize().unwrap();
+        let Kind::Script(script) = &site.kind else { panic!("{site:?}") };
+        assert_eq!((script.language, &script.file), (language, &folder.join(name)));
+        assert_eq!((site.root, &script.public), (folder.clone(), &Some(folder.join("public"))));
+    }
+    assert_eq!(look(&["config.ru"]).1.language(), Some("ruby"));
+    assert_eq!(look(&["config.ru", "app.py=app = 1"]).1.language(), Some("python"));
+    assert_eq!(look(&["app.psgi", "index.php"]).1.language(), Some("php"));
+}
+
+#[test]
 fn a_component_is_run_where_there_is_nothing_else() {
     let component = "app.wasm=\0asm\x0d\0\x01\0";
     let (folder, site) = look(&[component, "index.html"]);

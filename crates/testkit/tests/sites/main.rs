@@ -6,13 +6,23 @@ mod flask;
 mod frameworks;
 mod python;
 mod rails;
+mod scripts;
 mod welcome;
 mod wordpress;
 
 use std::path::Path;
 
-use corral_testkit::{Builder, Site, daemon};
+use corral_testkit::{Address, Builder, Client, Run, Site, daemon, eventually};
 use serde_json::json;
+
+/// Has `corral run` serve a folder.
+#[track_caller]
+fn serve(site: &Site) -> (Run, Client) {
+    let address = Address::fresh();
+    let run = Run::start(&["run", &site.root(), "--listen", &address.to_string(), "--workers", "1"]);
+    let client = eventually("it accepts connections", || Client::try_connect(address.socket()).ok());
+    (run, client)
+}
 
 /// Files, then scripts by their path, then the front controller: what most PHP sites want.
 fn with_front_controller(site: &Site, public: &str) -> Builder {

@@ -1,6 +1,8 @@
 //! Projects in Python, as `corral run` serves them without a configuration.
 
-use corral_testkit::{Address, Client, Run, Site, eventually, site};
+use corral_testkit::{Address, Run, site};
+
+use crate::serve;
 
 const APPLICATION: &str = "
 import os
@@ -11,14 +13,6 @@ def NAME(environ, start_response):
 
 fn application(name: &str) -> String {
     APPLICATION.replace("NAME", name)
-}
-
-#[track_caller]
-fn serve(site: &Site) -> (Run, Client) {
-    let address = Address::fresh();
-    let run = Run::start(&["run", &site.root(), "--listen", &address.to_string(), "--workers", "1"]);
-    let client = eventually("it accepts connections", || Client::try_connect(address.socket()).ok());
-    (run, client)
 }
 
 #[test]

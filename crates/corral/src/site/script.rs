@@ -1,0 +1,27 @@
+//! Recognises applications in Ruby and Perl by the file that all their servers start.
+
+use std::path::{Path, PathBuf};
+
+use super::has;
+
+/// An application that a script of its own makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Script {
+    /// As in the `type` of an application.
+    pub(crate) language: &'static str,
+    /// What the file is for.
+    pub(crate) interface: &'static str,
+    pub(crate) file: PathBuf,
+    /// Where the project keeps files for browsers, if it does.
+    pub(crate) public: Option<PathBuf>,
+}
+
+const FILES: [(&str, &str, &str); 3] =
+    [("ruby", "Rack", "config.ru"), ("perl", "PSGI", "app.psgi"), ("perl", "PSGI", "bin/app.psgi")];
+
+/// Looks for an application in a folder.
+pub(crate) fn find(project: &Path) -> Option<Script> {
+    let (language, interface, name) = FILES.into_iter().find(|(.., name)| has(project, name))?;
+    let public = Some(project.join("public")).filter(|folder| folder.is_dir());
+    Some(Script { language, interface, file: project.join(name), public })
+}

@@ -17,6 +17,7 @@ typedef struct {
 /* A call of the host: those members are used that it is about. */
 typedef struct {
     exchange_t *exchange;
+    void (*act)(void *call);
     int status;
     VALUE list;
     corral_field_t *fields;
@@ -224,21 +225,35 @@ static VALUE exchange_write(VALUE self, VALUE bytes)
     return run(self, write_locked, (waiting_t) {.bytes = bytes}) == 0 ? Qtrue : Qfalse;
 }
 
-static void *flush_waiting(void *data)
+static void *act_waiting(void *data)
 {
-    host->flush(((waiting_t *) data)->exchange->call);
+    waiting_t *waiting = data;
+
+    waiting->act(waiting->exchange->call);
     return NULL;
 }
 
-static VALUE flush_locked(VALUE data)
+static VALUE act_locked(VALUE data)
 {
-    run_unlocked((waiting_t *) data, flush_waiting);
+    run_unlocked((waiting_t *) data, act_waiting);
     return Qnil;
 }
 
 static VALUE exchange_flush(VALUE self)
 {
-    run(self, flush_locked, (waiting_t) {0});
+    run(self, act_locked, (waiting_t) {.act = host->flush});
+    return self;
+}
+
+static VALUE exchange_finish(VALUE self)
+{
+    run(self, act_locked, (waiting_t) {.act = host->finish});
+    return self;
+}
+
+static VALUE exchange_abort(VALUE self)
+{
+    run(self, act_locked, (waiting_t) {.act = host->abort});
     return self;
 }
 
@@ -268,42 +283,6 @@ static VALUE exchange_read(VALUE self, VALUE length)
     rb_str_unlocktmp(string);
     rb_str_set_len(string, (long) n);
     return string;
-}
-
-static void *finish_waiting(void *data)
-{
-    host->finish(((waiting_t *) data)->exchange->call);
-    return NULL;
-}
-
-static VALUE finish_locked(VALUE data)
-{
-    run_unlocked((waiting_t *) data, finish_waiting);
-    return Qnil;
-}
-
-static VALUE exchange_finish(VALUE self)
-{
-    run(self, finish_locked, (waiting_t) {0});
-    return self;
-}
-
-static void *abort_waiting(void *data)
-{
-    host->abort(((waiting_t *) data)->exchange->call);
-    return NULL;
-}
-
-static VALUE abort_locked(VALUE data)
-{
-    run_unlocked((waiting_t *) data, abort_waiting);
-    return Qnil;
-}
-
-static VALUE exchange_abort(VALUE self)
-{
-    run(self, abort_locked, (waiting_t) {0});
-    return self;
 }
 
 /* Whether nobody reads the response any more. A thread that waits for the client will notice by itself. */

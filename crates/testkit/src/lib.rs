@@ -17,6 +17,7 @@
 
 mod address;
 mod app;
+mod asking;
 mod browser;
 mod client;
 mod components;

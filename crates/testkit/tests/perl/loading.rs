@@ -18,10 +18,7 @@ fn refused_if(script: &str, preload: bool, reason: &str) {
     let site = site().file("app.psgi", script);
     let mut app = app_of(&site);
     app["preload"] = json!(preload);
-    let server = daemon().start_unconfigured();
-    let config = server.with_listener(json!({ "applications": { "app": app } }));
-    let detail =
-        server.control().put("/config", &config).expect_refused(500, "Failed to apply new configuration.");
+    let detail = daemon().start_unconfigured().expect_refused(&app);
     assert!(detail.contains(reason), "{detail}");
 }
 
@@ -33,10 +30,7 @@ fn scripts_that_cannot_be_loaded_are_refused() {
     refused("use Not::There; sub {}", "Can't locate Not/There.pm in @INC");
     refused("exit 3", "the script called exit(3)");
     let site = site();
-    let server = daemon().start_unconfigured();
-    let config = server.with_listener(json!({ "applications": { "app": app_of(&site) } }));
-    let detail =
-        server.control().put("/config", &config).expect_refused(500, "Failed to apply new configuration.");
+    let detail = daemon().start_unconfigured().expect_refused(&app_of(&site));
     assert!(detail.contains("cannot read the script"), "{detail}");
 }
 

@@ -1,6 +1,6 @@
 //! What an ASGI application has to say before its response: `http.response.early_hint`.
 
-use corral_testkit::{Client, Daemon, Request, daemon, eventually, python_app, site};
+use corral_testkit::{Request, daemon, eventually, python_app, site};
 use serde_json::json;
 
 use crate::app;
@@ -16,13 +16,6 @@ const WAIT: &str = "while not os.path.exists(os.path.join(os.path.dirname(__file
     await asyncio.sleep(0.005)
 ";
 
-#[track_caller]
-fn begin(server: &Daemon) -> Client {
-    let mut client = server.connect();
-    client.write(Request::get("/").encode());
-    client
-}
-
 #[test]
 fn hints_come_before_the_response_and_are_not_logged() {
     let hints = hint("[b'</style.css>; rel=preload; as=style', b'</app.js>; rel=preload']");
@@ -37,7 +30,7 @@ fn hints_come_before_the_response_and_are_not_logged() {
             "access_log": { "path": log, "format": "$status $body_bytes_sent" }
         }))
         .start();
-    let mut client = begin(&server);
+    let mut client = server.begin(&Request::get("/"));
     let early = client.read_response().expect(103);
     assert_eq!(early.reason, "Early Hints");
     let links: Vec<_> = early.all("Link").collect();
@@ -85,7 +78,7 @@ fn a_client_of_http_1_0_gets_none() {
 #[test]
 fn an_exception_behind_a_hint_is_still_answered() {
     let (_site, server) = app(&handling(&format!("{}1 / 0", hint("[b'</a>']"))));
-    let mut client = begin(&server);
+    let mut client = server.begin(&Request::get("/"));
     client.read_response().expect(103).expect_field("Link", "</a>");
     client.read_response().expect(500);
     server.expect_log("ZeroDivisionError");
@@ -96,7 +89,7 @@ fn an_exception_behind_a_hint_is_still_answered() {
 #[test]
 fn a_process_that_dies_behind_a_hint_is_still_answered() {
     let (_site, server) = app(&handling(&format!("{}os.kill(os.getpid(), 9)", hint("[b'</a>']"))));
-    let mut client = begin(&server);
+    let mut client = server.begin(&Request::get("/"));
     client.read_response().expect(103);
     client.read_response().expect(503);
 }
@@ -133,7 +126,7 @@ try:
         hint("[b'</b>']"),
         hint("[b'</c>']"),
     )));
-    let mut client = begin(&server);
+    let mut client = server.begin(&Request::get("/"));
     for link in ["</a>", "</b>"] {
         client.read_response().expect(103).expect_field("Link", link);
     }
@@ -151,7 +144,7 @@ try:
         hint("[b'</a>']"),
         hint("[b'</b>']"),
     )));
-    let mut client = begin(&server);
+    let mut client = server.begin(&Request::get("/"));
     client.read_response().expect(103);
     drop(client);
     server.expect_log("told http.disconnect");

@@ -1,6 +1,6 @@
 //! What an ASGI application has to say behind the body of its response: `http.response.trailers`.
 
-use corral_testkit::{Client, Daemon, Request, daemon, python_app, site};
+use corral_testkit::{Client, Request, daemon, python_app, site};
 use serde_json::json;
 
 use crate::app;
@@ -31,14 +31,6 @@ fn asking(method: &str) -> Request {
     Request::new(method, "/").field("TE", "trailers").field("Connection", "TE")
 }
 
-/// Begins such a request.
-#[track_caller]
-fn begin(server: &Daemon) -> Client {
-    let mut client = server.connect();
-    client.write(asking("GET").encode());
-    client
-}
-
 /// Reads head and body of a response in chunks, and what is behind them.
 #[track_caller]
 fn read(client: &mut Client) -> (String, String) {
@@ -56,7 +48,7 @@ fn read(client: &mut Client) -> (String, String) {
 fn they_come_behind_the_body_and_the_connection_goes_on() {
     let fields = "(b'Server-Timing', b'db;dur=5'), (b'x-a', b'1'), (b'x-a', b'2'), (b'x-empty', b'')";
     let (_site, server) = app(&responding("hello", fields));
-    let mut client = begin(&server);
+    let mut client = server.begin(&asking("GET"));
     for _ in 0..3 {
         let lines = "Server-Timing: db;dur=5\r\nx-a: 1\r\nx-a: 2\r\nx-empty: \r\n\r\n".to_owned();
         assert_eq!(read(&mut client), ("5\r\nhello\r\n0\r\n".to_owned(), lines));
@@ -136,7 +128,7 @@ fn a_response_of_known_length_or_without_a_body_has_none() {
 #[test]
 fn nothing_may_be_in_front_of_them_or_in_them() {
     let (_site, server) = app(&responding("", "(b'x-a', b'1')"));
-    let mut client = begin(&server);
+    let mut client = server.begin(&asking("GET"));
     client.read_until_text("\r\n\r\n0\r\nx-a: 1\r\n\r\n");
     client.get("/").expect(200).expect_body("");
     let (_site, server) = app(&responding("hello", ""));
@@ -152,7 +144,7 @@ fn a_file_can_have_them() {
         + "await send({'type': 'http.response.pathsend', 'path': __file__})\n"
         + &trailers("(b'x-a', b'1')");
     let (site, server) = app(&handling(&code));
-    let mut client = begin(&server);
+    let mut client = server.begin(&asking("GET"));
     client.read_until_text("x-a: 1\r\n\r\n");
     let file = std::fs::read_to_string(site.path("app.py")).expect("it is there");
     client.get("/").expect(200).expect_body(file);
@@ -213,7 +205,7 @@ fn a_response_without_what_it_announced_is_cut() {
         (trailers.replace("b'1'", "'1'"), "are bytes, not"),
     ] {
         let (_site, server) = app(&handling(&(start("") + &body("begun") + &code)));
-        let text = String::from_utf8_lossy(&begin(&server).read_to_end()).into_owned();
+        let text = String::from_utf8_lossy(&server.begin(&asking("GET")).read_to_end()).into_owned();
         assert!(text.contains("begun") && !text.contains("\r\n0\r\n"), "{text}");
         server.expect_log(error);
     }
@@ -237,7 +229,7 @@ fn what_is_refused_leaves_the_others_alone() {
         trailers("(b'x-kept', b'2')")
     );
     let (_site, server) = app(&handling(&code));
-    let mut client = begin(&server);
+    let mut client = server.begin(&asking("GET"));
     assert_eq!(read(&mut client).1, "x-kept: 2\r\n\r\n");
     server.expect_log("refused b'if-match'");
     client.get("/").expect(200).expect_body("hello");
@@ -255,7 +247,7 @@ except OSError as error:
     print('refused', type(error).__name__, flush=True)
 ";
     let (_site, server) = app(&handling(&code));
-    let mut client = begin(&server);
+    let mut client = server.begin(&asking("GET"));
     client.read_until_text("begun");
     drop(client);
     server.expect_log("refused ClientDisconnected");

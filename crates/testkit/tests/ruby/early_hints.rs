@@ -1,6 +1,6 @@
 //! What a Rack application has to say before its response: `rack.early_hints`.
 
-use corral_testkit::{Client, Daemon, Request, daemon, site};
+use corral_testkit::{Request, daemon, site};
 use serde_json::json;
 
 use super::{app_of, serve};
@@ -10,13 +10,6 @@ fn visit(path: &str) -> Request {
     Request::get(path).field("Sec-Fetch-Mode", "navigate")
 }
 
-#[track_caller]
-fn begin(server: &Daemon) -> Client {
-    let mut client = server.connect();
-    client.write(visit("/").encode());
-    client
-}
-
 #[test]
 fn hints_come_before_the_response() {
     let (server, site) = serve(
@@ -24,7 +17,7 @@ fn hints_come_before_the_response() {
          sleep 0.005 until File.exist?('go')
          [404, { 'x-a' => 'b' }, ['done']]",
     );
-    let mut client = begin(&server);
+    let mut client = server.begin(&visit("/"));
     let early = client.read_response().expect(103).expect_field("x-number", "3");
     assert_eq!(early.all("Link").collect::<Vec<_>>(), ["</a>", "</b>"]);
     assert_eq!(early.all("X-Array").collect::<Vec<_>>(), ["1", "2"]);
@@ -64,7 +57,7 @@ fn who_may_take_them_for_the_response_gets_none() {
 #[test]
 fn an_exception_behind_a_hint_is_still_answered() {
     let (server, _site) = serve("env['rack.early_hints'].call('link' => '</a>')\nraise 'failed on purpose'");
-    let mut client = begin(&server);
+    let mut client = server.begin(&visit("/"));
     client.read_response().expect(103);
     client.read_response().expect(500);
     server.expect_log("failed on purpose");
@@ -83,12 +76,12 @@ fn what_no_response_can_have_is_an_argument_error() {
              end
              [200, {{}}, ['fine']]"
         ));
-        let mut client = begin(&server);
+        let mut client = server.begin(&visit("/"));
         client.read_response().expect(103).expect_field("x-error", "ArgumentError");
         client.read_response().expect(200).expect_body("fine");
     }
     let (server, _site) = serve("env['rack.early_hints'].call('link' => \"a\\r\")");
-    begin(&server).read_response().expect(500);
+    server.begin(&visit("/")).read_response().expect(500);
     server.expect_log("no response can have such fields");
 }
 
@@ -121,7 +114,7 @@ fn a_hint_behind_the_request_is_an_error() {
            end } }
          [200, {}, ['done']]",
     );
-    begin(&server).read_response().expect(200).expect_body("done");
+    server.begin(&visit("/")).read_response().expect(200).expect_body("done");
     server.expect_log("refused: the request is over");
 }
 
@@ -132,7 +125,7 @@ fn a_client_that_leaves_behind_a_hint_keeps_nobody() {
          warn 'it is done'
          [200, {}, ['done']]",
     );
-    let mut client = begin(&server);
+    let mut client = server.begin(&visit("/"));
     client.read_until_text("xxxx");
     drop(client);
     server.expect_log("it is done");
@@ -151,10 +144,7 @@ fn threads_have_their_own() {
     app["threads"] = json!(4);
     let server = daemon().config(json!({ "applications": { "app": app } })).start();
     let paths = ["/a", "/b", "/c", "/d", "/e", "/f"];
-    let mut clients = paths.map(|_| server.connect());
-    for (client, path) in clients.iter_mut().zip(paths) {
-        client.write(visit(path).encode());
-    }
+    let clients = paths.map(|path| server.begin(&visit(path)));
     for (mut client, path) in clients.into_iter().zip(paths) {
         for n in 0..100 {
             client.read_response().expect(103).expect_field("Link", &format!("<{path}{n}>"));

@@ -11,10 +11,7 @@ fn refused(script: &str, preload: bool, reason: &str) {
     let site = site().file("config.ru", script);
     let mut app = app_of(&site);
     app["preload"] = json!(preload);
-    let server = daemon().start_unconfigured();
-    let config = server.with_listener(json!({ "applications": { "app": app } }));
-    let detail =
-        server.control().put("/config", &config).expect_refused(500, "Failed to apply new configuration.");
+    let detail = daemon().start_unconfigured().expect_refused(&app);
     assert!(detail.contains(reason), "{detail}");
 }
 
@@ -27,10 +24,7 @@ fn scripts_that_cannot_be_loaded_are_refused() {
         refused("exit 3", preload, "exit(3) was called");
     }
     let site = site();
-    let server = daemon().start_unconfigured();
-    let config = server.with_listener(json!({ "applications": { "app": app_of(&site) } }));
-    let detail =
-        server.control().put("/config", &config).expect_refused(500, "Failed to apply new configuration.");
+    let detail = daemon().start_unconfigured().expect_refused(&app_of(&site));
     assert!(detail.contains("cannot read the script"), "{detail}");
 }
 
@@ -97,10 +91,7 @@ fn a_hook_that_fails_is_a_reason_to_refuse() {
         .file("hooks.rb", "on_worker_boot { raise 'not today' }");
     let mut app = app_of(&site);
     app["hooks"] = json!(site.path("hooks.rb"));
-    let server = daemon().start_unconfigured();
-    let config = server.with_listener(json!({ "applications": { "app": app } }));
-    let detail =
-        server.control().put("/config", &config).expect_refused(500, "Failed to apply new configuration.");
+    let detail = daemon().start_unconfigured().expect_refused(&app);
     assert!(detail.contains("not today (RuntimeError)"), "{detail}");
 }
 

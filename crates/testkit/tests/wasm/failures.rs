@@ -58,10 +58,7 @@ fn refused(content: Option<&[u8]>, reason: &str) {
         site.write("app.wasm", content);
     }
     let app = json!({ "type": "wasm-wasi-component", "component": site.path("app.wasm") });
-    let server = daemon().start_unconfigured();
-    let config = server.with_listener(json!({ "applications": { "app": app } }));
-    let detail =
-        server.control().put("/config", &config).expect_refused(500, "Failed to apply new configuration.");
+    let detail = daemon().start_unconfigured().expect_refused(&app);
     assert!(detail.contains("app.wasm") && detail.contains(reason), "{detail}");
 }
 
@@ -86,9 +83,6 @@ fn what_is_no_component_is_refused() {
 fn a_folder_that_is_not_there_is_refused() {
     let mut app = probe();
     app["access"] = json!({ "filesystem": ["/nowhere/at/all"] });
-    let server = daemon().start_unconfigured();
-    let config = server.with_listener(json!({ "applications": { "app": app } }));
-    let detail =
-        server.control().put("/config", &config).expect_refused(500, "Failed to apply new configuration.");
+    let detail = daemon().start_unconfigured().expect_refused(&app);
     assert!(detail.contains("open the folder \"/nowhere/at/all\" of \"access.filesystem\""), "{detail}");
 }

@@ -3,6 +3,7 @@
 //!
 //! `runtimes.rs` has a row for each runtime, and `apps/README.md` says what an application of the suite does.
 
+mod at_once;
 mod bodies;
 mod clients;
 mod failures;
@@ -59,8 +60,10 @@ suite! {
         clients:
             gone slow;
         processes:
-            environment working_directory user output several several_requests failures_beside_others
-            limit_of_requests restart_under_load;
+            environment working_directory user output several restart_under_load;
+        at_once:
+            in_one_process queue own_variables computing_beside_others long_beside_others
+            failures_beside_others gone_beside_others limit_of_requests stop;
         websockets:
             echo fragments ping close large_messages;
     }

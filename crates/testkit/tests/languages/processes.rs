@@ -1,11 +1,10 @@
 //! The processes of an application: what they run in, how many there are, and how they are replaced.
 
-use std::collections::BTreeSet;
-
-use corral_testkit::{Client, Load, Request, eventually, is_alive};
+use corral_testkit::{Load, eventually, is_alive};
 use serde_json::{Value, json};
 
-use crate::runtime::{AtOnce, Runtime, Served};
+use crate::at_once::meet;
+use crate::runtime::{AtOnce, Runtime, with};
 
 pub(crate) fn environment(runtime: &Runtime) {
     let server = runtime.serve_with(json!({ "environment": { "COLOUR": "blue", "TZ": "Asia/Tokyo" } }));
@@ -38,13 +37,6 @@ pub(crate) fn output(runtime: &Runtime) {
 /// In place of a process id.
 const UNKNOWN: &str = "unknown";
 
-/// Four requests that wait for each other; who answered them.
-fn meet(server: &Served) -> BTreeSet<String> {
-    let mut clients: Vec<Client> = (0..4).map(|_| server.connect()).collect();
-    clients.iter_mut().for_each(|client| client.write(Request::get("/meet?4").encode()));
-    clients.iter_mut().map(|client| client.read_response().expect(200).text()).collect()
-}
-
 pub(crate) fn several(runtime: &Runtime) {
     // A process that takes several requests must not take all.
     let one = match runtime.at_once {
@@ -60,57 +52,6 @@ pub(crate) fn several(runtime: &Runtime) {
     let pids = meet(&server);
     // Who cannot know its own has shown by meeting that there are as many.
     assert!(pids.len() == 4 || pids.contains(UNKNOWN), "{pids:?}");
-}
-
-pub(crate) fn several_requests(runtime: &Runtime) {
-    let AtOnce::Several { ref four, .. } = runtime.at_once else { return };
-    let server = runtime.serve_with(four.clone());
-    assert_eq!(meet(&server).len(), 1);
-}
-
-/// A response that is begun, and completed when there is a file `go`.
-fn begin(server: &Served) -> Client {
-    let mut client = server.connect();
-    client.write(Request::get("/stream").encode());
-    client.read_until_text("first");
-    client
-}
-
-fn expect_completed(server: &Served, mut client: Client) {
-    server.site.write("go", "");
-    client.read_until_text("second");
-}
-
-/// A request that fails is nothing to the others of its process.
-pub(crate) fn failures_beside_others(runtime: &Runtime) {
-    let AtOnce::Several { ref four, .. } = runtime.at_once else { return };
-    let server = runtime.serve_with(four.clone());
-    let running = begin(&server);
-    let pid = server.get("/pid").expect(200).text();
-    for _ in 0..5 {
-        server.get("/fail").expect(runtime.failure);
-        let mut client = server.connect();
-        client.write(Request::get("/fail-late").encode());
-        client.read_to_end();
-        server.get("/pid").expect(200).expect_body(&pid);
-    }
-    expect_completed(&server, running);
-}
-
-/// All requests of a process count, and those that run when it has had its share are completed.
-pub(crate) fn limit_of_requests(runtime: &Runtime) {
-    let AtOnce::Several { ref four, .. } = runtime.at_once else { return };
-    let server = runtime.serve_with(with(four.clone(), "limits", json!({ "requests": 3 })));
-    let running = begin(&server);
-    let pid = server.get("/pid").expect(200).text();
-    server.get("/pid").expect(200).expect_body(&pid);
-    eventually("another process answers", || (server.get("/pid").expect(200).text() != pid).then_some(()));
-    expect_completed(&server, running);
-}
-
-fn with(mut options: Value, name: &str, value: Value) -> Value {
-    options[name] = value;
-    options
 }
 
 pub(crate) fn restart_under_load(runtime: &Runtime) {

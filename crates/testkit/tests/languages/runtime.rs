@@ -1,6 +1,6 @@
 //! A runtime under test: how its application is configured, and where it differs from the others by its nature.
 
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
 use corral_testkit::{Daemon, Site, daemon, site};
@@ -34,9 +34,6 @@ pub(crate) enum AtOnce {
     },
 }
 
-/// Behaviours of processes that have several requests at once.
-const OF_SEVERAL: [&str; 3] = ["several_requests", "failures_beside_others", "limit_of_requests"];
-
 /// A daemon that serves an application of the suite.
 #[derive(Debug)]
 pub(crate) struct Served {
@@ -52,12 +49,33 @@ impl Deref for Served {
     }
 }
 
+impl DerefMut for Served {
+    fn deref_mut(&mut self) -> &mut Daemon {
+        &mut self.server
+    }
+}
+
+/// Options and one more.
+pub(crate) fn with(mut options: Value, name: &str, value: Value) -> Value {
+    options[name] = value;
+    options
+}
+
 impl Runtime {
+    /// The options of a process that has four requests at once.
+    #[track_caller]
+    pub(crate) fn four(&self) -> Value {
+        match &self.at_once {
+            AtOnce::Several { four, .. } => four.clone(),
+            AtOnce::One => panic!("{} has one request at a time", self.file),
+        }
+    }
+
     /// Whether this behaviour can be asked for. Says why not.
     pub(crate) fn permits(&self, area: &str, behaviour: &str) -> bool {
         let reason = if area == "websockets" && !self.websockets {
             Some("its interface has requests and responses only")
-        } else if OF_SEVERAL.contains(&behaviour) && matches!(self.at_once, AtOnce::One) {
+        } else if area == "at_once" && matches!(self.at_once, AtOnce::One) {
             Some("a process runs one request at a time")
         } else {
             self.exceptions.iter().find(|(name, _)| *name == behaviour).map(|(_, reason)| *reason)

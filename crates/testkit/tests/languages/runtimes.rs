@@ -13,6 +13,9 @@ use crate::runtime::{AtOnce, Runtime};
 /// Why some have nothing to say before the response.
 const ONE_RESPONSE: &str = "its interface has one response to a request";
 
+/// Why some wait for a request that computes.
+const ONE_THREAD: &str = "its requests take turns in one thread";
+
 pub(crate) fn php() -> Runtime {
     Runtime {
         file: "index.php",
@@ -55,10 +58,10 @@ pub(crate) fn asgi() -> Runtime {
         at_once: AtOnce::Several { one: json!({}), four: json!({}) },
         failure: 500,
         websockets: true,
-        exceptions: &[(
-            "target",
-            "path and query are told apart, so that nobody sees a `?` with nothing behind it",
-        )],
+        exceptions: &[
+            ("target", "path and query are told apart, so that nobody sees a `?` with nothing behind it"),
+            ("computing_beside_others", ONE_THREAD),
+        ],
     }
 }
 
@@ -125,6 +128,7 @@ pub(crate) fn node() -> Runtime {
             ("made_up_methods", "its parser knows a list of methods"),
             ("decoded_path", "it gets the target as sent"),
             ("failures_beside_others", "what is not caught ends the program"),
+            ("computing_beside_others", ONE_THREAD),
         ],
     }
 }
@@ -159,7 +163,7 @@ pub(crate) fn go() -> Runtime {
         // It closes the connection of a request that panicked.
         failure: 503,
         websockets: false,
-        exceptions: &[],
+        exceptions: &[("own_variables", "goroutines have no variables that outlive them")],
     }
 }
 

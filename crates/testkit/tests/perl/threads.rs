@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use corral_testkit::{Client, Daemon, Request, Site, daemon, eventually, site};
+use corral_testkit::{Daemon, Site, daemon, eventually, site};
 use serde_json::{Value, json};
 
 use super::app_of;
@@ -16,7 +16,6 @@ use Time::HiRes 'sleep';
 sub note { open my $file, '>>', "out/$_[0]" or die $!; print {$file} "$_[1]\n"; close $file or die $! }
 
 my $id = rand;
-my $n = 0;
 our $kept;
 note('loaded', $$);
 END { warn "the end of $id\n" if defined $id }
@@ -30,14 +29,9 @@ my %pages = (
         sleep 0.005 while met() < 4 * ($round + 1);
         return "$$ " . ($_[0]{'psgi.multithread'} ? 'threads' : 'alone');
     },
-    '/sleep' => sub { sleep 0.2; $$ },
     '/wait' => sub { sleep 0.005 until -e 'go'; $$ },
-    '/compute' => sub { my $i = 0; $i++ until -e 'go'; $$ },
-    '/body' => sub { my $sum = 0; while (read $_[0]{'psgi.input'}, my $piece, 60_000) { $sum += length $piece } $sum },
-    '/long' => sub { my $left = 100; bless \$left, 'Long' },
     '/keep' => sub { my $respond = shift; sub { $kept = $_[0]->([200, []]); $kept->write('kept'); $kept->close } },
     '/use-kept' => sub { eval { $kept->write('x'); 1 } ? 'written' : $@ },
-    '/fail' => sub { die "on purpose\n" },
     '/exit' => sub { exit 3 },
     '/leave' => sub { $_[0]{'psgix.harakiri.commit'} = 1; $$ },
     '/random' => sub { "$id " . rand },
@@ -50,19 +44,12 @@ my %pages = (
     },
 );
 
-{
-    package Long;
-    sub getline { my $left = shift; return $$left-- > 0 ? 'x' x 100_000 : undef }
-    sub close { }
-}
-
 sub {
     my ($env) = @_;
     my $page = $pages{$env->{PATH_INFO}};
     my $answer = $page ? $page->($env) : $$;
     return $answer if ref $answer eq 'CODE';
-    $n++;
-    return [200, ['X-Interpreter' => $id, 'X-N' => $n], ref $answer ? $answer : [$answer]];
+    return [200, ['X-Interpreter' => $id], ref $answer ? $answer : [$answer]];
 };
 "##;
 
@@ -76,22 +63,6 @@ fn server(threads: u32, options: &[(&str, Value)]) -> (Daemon, Site) {
     (daemon().config(json!({ "applications": { "app": app } })).start(), site)
 }
 
-fn ask(server: &Daemon, path: &str, n: usize) -> Vec<Client> {
-    let mut clients: Vec<_> = (0..n).map(|_| server.connect()).collect();
-    clients.iter_mut().for_each(|client| client.write(Request::get(path).encode()));
-    clients
-}
-
-/// A request that runs until there is a file `go`.
-fn begin(server: &Daemon, path: &str) -> Client {
-    let client = ask(server, path, 1).remove(0);
-    eventually("it runs", || {
-        let status = server.control().get("/status/applications/app").json();
-        (status["requests"]["active"] == 1).then_some(())
-    });
-    client
-}
-
 /// Options: applications.{N}.threads, applications.{N}.thread_stack_size
 #[test]
 fn threads_run_requests_at_once_in_one_process() {
@@ -101,7 +72,7 @@ fn threads_run_requests_at_once_in_one_process() {
         for _ in 0..5 {
             let mut interpreters = BTreeSet::new();
             let mut answers = BTreeSet::new();
-            for mut client in ask(&server, "/together", 4) {
+            for mut client in server.begin_all("/together", 4) {
                 let response = client.read_response().expect(200);
                 interpreters.insert(response.field("X-Interpreter").unwrap().to_owned());
                 answers.insert(response.text());
@@ -116,63 +87,15 @@ fn threads_run_requests_at_once_in_one_process() {
     }
 }
 
-/// Variables are an interpreter's own, and there for its next request.
-#[test]
-fn a_thread_keeps_what_is_its_own() {
-    let (server, _site) = server(2, &[]);
-    let n_of = |server: &Daemon| server.get("/").field("X-N").unwrap().parse::<u32>().unwrap();
-    let most = (0..40).map(|_| n_of(&server)).max().unwrap();
-    assert!(most >= 20, "{most}");
-}
-
-#[test]
-fn more_requests_than_threads_wait_their_turn() {
-    let (server, _site) = server(3, &[]);
-    for mut client in ask(&server, "/sleep", 12) {
-        client.read_response().expect(200);
-    }
-}
-
-#[test]
-fn a_request_does_not_hold_the_others() {
-    for path in ["/wait", "/compute"] {
-        let (server, site) = server(2, &[]);
-        let mut slow = begin(&server, path);
-        let pid = server.get("/").expect(200).text();
-        for _ in 0..5 {
-            server.get("/").expect(200).expect_body(&pid);
-        }
-        site.write("go", "");
-        slow.read_response().expect(200).expect_body(pid);
-    }
-}
-
-#[test]
-fn long_responses_and_bodies_go_side_by_side() {
-    let (server, _site) = server(4, &[]);
-    let mut clients = ask(&server, "/long", 4);
-    let post = Request::post("/body").body(vec![b'z'; 3_000_000]);
-    for _ in 0..3 {
-        server.send(&post).expect(200).expect_body("3000000");
-    }
-    for client in &mut clients {
-        assert_eq!(client.read_response().expect(200).body.len(), 10_000_000);
-    }
-}
-
 #[test]
 fn what_one_does_is_nothing_to_the_others() {
     let (server, site) = server(2, &[]);
-    let mut waiting = begin(&server, "/wait");
+    let mut waiting = server.begin_running("/wait");
     let pid = server.get("/").expect(200).text();
     for _ in 0..3 {
-        server.get("/fail").expect(500);
         server.get("/exit").expect(500);
         server.get("/keep").expect(200).expect_body("kept");
         server.get("/use-kept").expect(200).expect_body("the request is over\n");
-        let mut client = ask(&server, "/long", 1).remove(0);
-        client.read_until_text("xxxx");
-        drop(client);
         server.get("/programs").expect(200).expect_body("from a child\n3");
         server.get("/").expect(200).expect_body(&pid);
     }
@@ -184,7 +107,7 @@ fn what_one_does_is_nothing_to_the_others() {
 #[test]
 fn a_process_leaves_after_all_its_requests() {
     let (server, site) = server(3, &[]);
-    let mut waiting = begin(&server, "/wait");
+    let mut waiting = server.begin_running("/wait");
     let pid = server.get("/leave").expect(200).text();
     assert_ne!(server.get("/").expect(200).text(), pid);
     assert!(!server.log().contains("the end of"));
@@ -212,12 +135,7 @@ fn a_script_that_fails_in_one_thread_is_refused() {
         let mut app = app_of(&site);
         app["threads"] = json!(3);
         app["preload"] = json!(preload);
-        let server = daemon().start_unconfigured();
-        let config = server.with_listener(json!({ "applications": { "app": app } }));
-        let detail = server
-            .control()
-            .put("/config", &config)
-            .expect_refused(500, "Failed to apply new configuration.");
+        let detail = daemon().start_unconfigured().expect_refused(&app);
         assert!(detail.contains("of loneliness at "), "{detail}");
     }
 }
@@ -241,19 +159,8 @@ fn modules_in_c_work_in_all_threads() {
     let server = daemon().config(json!({ "applications": { "app": app } })).start();
     let expected = server.get("/").expect(200).text();
     for _ in 0..20 {
-        for mut client in ask(&server, "/", 8) {
+        for mut client in server.begin_all("/", 8) {
             client.read_response().expect(200).expect_body(&expected);
         }
-    }
-}
-
-/// A request that runs for ever keeps nobody from stopping.
-#[test]
-fn a_server_stops_while_threads_run() {
-    for path in ["/wait", "/compute"] {
-        let (mut server, _site) = server(2, &[]);
-        let client = begin(&server, path);
-        assert!(server.stop().success());
-        drop(client);
     }
 }

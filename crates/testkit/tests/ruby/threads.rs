@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use corral_testkit::{Client, Daemon, Request, Site, daemon, eventually, site};
+use corral_testkit::{Daemon, Request, Site, daemon, eventually, site};
 use serde_json::{Value, json};
 
 use super::app_of;
@@ -24,17 +24,12 @@ def meet
 end
 
 def answer(text)
-  Thread.current[:n] = Thread.current[:n].to_i + 1
-  [200, { 'x-thread' => Thread.current.object_id.to_s, 'x-n' => Thread.current[:n].to_s }, [text.to_s]]
+  [200, { 'x-thread' => Thread.current.object_id.to_s }, [text.to_s]]
 end
 
 PAGES = {
   '/together' => ->(env) { meet; answer(\"#{$$} #{env['rack.multithread']}\") },
-  '/sleep' => ->(_) { sleep 0.2; answer($$) },
   '/wait' => ->(_) { $waiting = Thread.current; sleep 0.005 until File.exist?('go'); answer($$) },
-  '/compute' => ->(_) { n = 0; n += 1 until File.exist?('go'); answer($$) },
-  '/body' => ->(env) { answer(env['rack.input'].read.bytesize) },
-  '/long' => ->(_) { [200, {}, Enumerator.new { |out| 100.times { out << 'x' * 100_000 } }] },
   '/hijack' => ->(env) { [200, { 'rack.hijack' => ->(stream) { Thread.new { 20.times { stream << env['QUERY_STRING']; sleep 0.002 }; stream.close } } }, []] },
   '/timeout' => ->(_) { answer(begin Timeout.timeout(0.02) { sleep } rescue $!.class end) },
   '/kill' => ->(_) { $waiting.kill; answer('killed') },
@@ -63,22 +58,6 @@ fn server(threads: u32, options: &[(&str, Value)]) -> (Daemon, Site) {
     (daemon().config(json!({ "applications": { "app": app } })).start(), site)
 }
 
-fn ask(server: &Daemon, path: &str, n: usize) -> Vec<Client> {
-    let mut clients: Vec<_> = (0..n).map(|_| server.connect()).collect();
-    clients.iter_mut().for_each(|client| client.write(Request::get(path).encode()));
-    clients
-}
-
-/// A request that runs until there is a file `go`.
-fn begin(server: &Daemon, path: &str) -> Client {
-    let client = ask(server, path, 1).remove(0);
-    eventually("it runs", || {
-        let status = server.control().get("/status/applications/app").json();
-        (status["requests"]["active"] == 1).then_some(())
-    });
-    client
-}
-
 /// Options: applications.{N}.threads
 #[test]
 fn threads_run_requests_at_once_in_one_process() {
@@ -86,7 +65,7 @@ fn threads_run_requests_at_once_in_one_process() {
     for _ in 0..5 {
         let mut threads = BTreeSet::new();
         let mut answers = BTreeSet::new();
-        for mut client in ask(&server, "/together", 4) {
+        for mut client in server.begin_all("/together", 4) {
             let response = client.read_response().expect(200);
             threads.insert(response.field("x-thread").unwrap().to_owned());
             answers.insert(response.text());
@@ -96,58 +75,12 @@ fn threads_run_requests_at_once_in_one_process() {
     }
 }
 
-/// What an application keeps for each thread (a connection to a database) is there for the thread's next request.
-#[test]
-fn a_thread_keeps_what_is_its_own() {
-    let (server, _site) = server(2, &[]);
-    let n_of = |server: &Daemon| server.get("/").field("x-n").unwrap().parse::<u32>().unwrap();
-    let most = (0..40).map(|_| n_of(&server)).max().unwrap();
-    assert!(most >= 20, "{most}");
-}
-
-#[test]
-fn more_requests_than_threads_wait_their_turn() {
-    let (server, _site) = server(3, &[]);
-    for mut client in ask(&server, "/sleep", 12) {
-        client.read_response().expect(200);
-    }
-}
-
-/// Not even one that computes: Ruby lets threads take turns.
-#[test]
-fn a_request_does_not_hold_the_others() {
-    for path in ["/wait", "/compute"] {
-        let (server, site) = server(2, &[]);
-        let mut slow = begin(&server, path);
-        let pid = server.get("/").expect(200).text();
-        for _ in 0..5 {
-            server.get("/").expect(200).expect_body(&pid);
-        }
-        site.write("go", "");
-        slow.read_response().expect(200).expect_body(pid);
-    }
-}
-
-#[test]
-fn long_responses_and_bodies_go_side_by_side() {
-    let (server, _site) = server(4, &[]);
-    let mut clients = ask(&server, "/long", 4);
-    let post = Request::post("/body").body(vec![b'z'; 3_000_000]);
-    for _ in 0..3 {
-        server.send(&post).expect(200).expect_body("3000000");
-    }
-    for client in &mut clients {
-        assert_eq!(client.read_response().expect(200).body.len(), 10_000_000);
-    }
-}
-
 /// Other threads may write to a stream: each writes to its own.
 #[test]
 fn streams_belong_to_their_requests() {
     let (server, _site) = server(4, &[]);
-    let mut clients: Vec<_> =
-        ["a", "b", "c", "d"].map(|name| (name, ask(&server, &format!("/hijack?{name}"), 1).remove(0))).into();
-    for (name, client) in &mut clients {
+    let begin = |name| (name, server.begin(&Request::get(&format!("/hijack?{name}"))));
+    for (name, mut client) in ["a", "b", "c", "d"].map(begin) {
         client.read_response().expect(200).expect_body(name.repeat(20));
     }
     server.get("/keep").expect(200).expect_body("kept");
@@ -162,7 +95,7 @@ fn what_is_raised_in_a_request_is_for_that_request() {
     }
     server.get("/fail").expect(500);
     let pid = server.get("/").expect(200).text();
-    let mut waiting = begin(&server, "/wait");
+    let mut waiting = server.begin_running("/wait");
     server.get("/raise").expect(200).expect_body("raised");
     waiting.read_response().expect(500);
     server.expect_log("from elsewhere");
@@ -173,7 +106,7 @@ fn what_is_raised_in_a_request_is_for_that_request() {
     }
     server.get("/main").expect(200).expect_body("false");
     site.write("go", "");
-    for mut client in ask(&server, "/wait", 2) {
+    for mut client in server.begin_all("/wait", 2) {
         client.read_response().expect(200).expect_body(&pid);
     }
 }
@@ -184,7 +117,7 @@ fn killed_threads_end_with_their_request() {
     for path in ["/kill", "/kill-later"] {
         let (server, _site) = server(2, &[]);
         let first = server.get("/").expect(200).text();
-        let mut waiting = (path == "/kill").then(|| begin(&server, "/wait"));
+        let mut waiting = (path == "/kill").then(|| server.begin_running("/wait"));
         server.get(path).expect(200);
         if let Some(client) = &mut waiting {
             client.read_response().expect(500);
@@ -202,7 +135,7 @@ fn exit_ends_the_process_after_all_requests() {
     for path in ["/exit", "/thread-exit"] {
         let (server, site) = server(3, &[]);
         let pid = server.get("/").expect(200).text();
-        let mut waiting = begin(&server, "/wait");
+        let mut waiting = server.begin_running("/wait");
         server.get(path).expect(500);
         let next = server.get("/").expect(200).text();
         assert_ne!(next, pid);
@@ -212,22 +145,9 @@ fn exit_ends_the_process_after_all_requests() {
 }
 
 #[test]
-fn clients_that_leave_disturb_nobody() {
-    let (server, _site) = server(2, &[]);
-    let pid = server.get("/").expect(200).text();
-    for _ in 0..5 {
-        let mut client = ask(&server, "/long", 1).remove(0);
-        client.read_until_text("xxxx");
-        drop(client);
-        server.get("/").expect(200).expect_body(&pid);
-    }
-    assert_eq!(server.get("/long").expect(200).body.len(), 10_000_000);
-}
-
-#[test]
 fn programs_can_be_run_and_signals_handled() {
     let (server, _site) = server(2, &[]);
-    for mut client in ask(&server, "/programs", 4) {
+    for mut client in server.begin_all("/programs", 4) {
         client.read_response().expect(200).expect_body("from a child\n3");
     }
     let pid = server.get("/").expect(200).text();
@@ -258,7 +178,7 @@ fn each_thread_has_its_hooks() {
     app["threads"] = json!(3);
     app["limits"] = json!({ "requests": 6 });
     let server = daemon().config(json!({ "applications": { "app": app } })).start();
-    for mut client in ask(&server, "/", 6) {
+    for mut client in server.begin_all("/", 6) {
         client.read_response().expect(200).expect_body("1 3 1");
     }
     server.expect_log("the worker ends");
@@ -276,23 +196,7 @@ fn a_hook_of_a_thread_that_fails_is_a_reason_to_refuse() {
         let mut app = app_of(&site);
         app["hooks"] = json!(site.path("hooks.rb"));
         app["threads"] = json!(3);
-        let server = daemon().start_unconfigured();
-        let config = server.with_listener(json!({ "applications": { "app": app } }));
-        let detail = server
-            .control()
-            .put("/config", &config)
-            .expect_refused(500, "Failed to apply new configuration.");
+        let detail = daemon().start_unconfigured().expect_refused(&app);
         assert!(detail.contains("not today (RuntimeError)") || detail.contains("exit(3)"), "{detail}");
-    }
-}
-
-/// A thread that runs for ever keeps nobody from stopping.
-#[test]
-fn a_server_stops_while_threads_run() {
-    for path in ["/wait", "/compute"] {
-        let (mut server, _site) = server(2, &[]);
-        let client = begin(&server, path);
-        assert!(server.stop().success());
-        drop(client);
     }
 }

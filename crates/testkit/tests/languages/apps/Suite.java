@@ -15,6 +15,8 @@ import java.util.stream.Collectors;
 
 @WebServlet("/")
 public class Suite extends HttpServlet {
+    private static final ThreadLocal<Integer> KEPT = ThreadLocal.withInitial(() -> 0);
+
     @Override
     protected void service(HttpServletRequest request, HttpServletResponse response) throws IOException {
         String argument = request.getQueryString() == null ? "" : request.getQueryString();
@@ -41,6 +43,11 @@ public class Suite extends HttpServlet {
             case "/slow" -> {
                 pause(Integer.parseInt(argument));
                 say(out, pid());
+            }
+            case "/compute" -> compute(out);
+            case "/kept" -> {
+                KEPT.set(KEPT.get() + 1);
+                say(out, KEPT.get());
             }
             case "/pid" -> say(out, pid());
             case "/cwd" -> say(out, Path.of("").toAbsolutePath());
@@ -138,6 +145,13 @@ public class Suite extends HttpServlet {
     private static void meet(OutputStream out, int n) throws IOException {
         Files.createFile(Path.of("meet", UUID.randomUUID().toString()));
         waitFor(() -> Path.of("meet").toFile().list().length >= n);
+        say(out, pid());
+    }
+
+    private static void compute(OutputStream out) throws IOException {
+        while (!Files.exists(Path.of("go"))) {
+            Thread.onSpinWait();
+        }
         say(out, pid());
     }
 

@@ -7,6 +7,7 @@ use IO::Handle;
 use JSON::PP;
 use Time::HiRes ();
 
+my $n_kept = 0;
 my $block = join('', map { chr } 0 .. 250) x 100;
 
 sub plain {
@@ -94,6 +95,8 @@ my %pages = (
         plain($$);
     },
     '/slow'        => sub { Time::HiRes::sleep($_[1] / 1000); plain($$) },
+    '/compute'     => sub { 1 until -e 'go'; plain($$) },
+    '/kept'        => sub { plain(++$n_kept) },
     '/pid'         => sub { plain($$) },
     '/cwd'         => sub { plain(Cwd::getcwd()) },
     '/environment' => sub { plain($ENV{ $_[1] } // '') },

@@ -145,6 +145,20 @@ async def slow(scope, receive, send, argument):
     await plain(send, os.getpid())
 
 
+async def compute(scope, receive, send, argument):
+    while not os.path.exists("go"):
+        pass
+    await plain(send, os.getpid())
+
+
+async def kept(scope, receive, send, argument):
+    kept.n += 1
+    await plain(send, kept.n)
+
+
+kept.n = 0
+
+
 async def pid(scope, receive, send, argument):
     await plain(send, os.getpid())
 
@@ -197,6 +211,8 @@ PAGES = {
     "/endless": endless,
     "/meet": meet,
     "/slow": slow,
+    "/compute": compute,
+    "/kept": kept,
     "/pid": pid,
     "/cwd": cwd,
     "/environment": environment,

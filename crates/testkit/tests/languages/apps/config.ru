@@ -71,6 +71,11 @@ PAGES = {
     plain($$)
   end,
   '/slow' => ->(_, n) { sleep(n.to_i / 1000.0) && plain($$) },
+  '/compute' => lambda do |_, _|
+    nil until File.exist?('go')
+    plain($$)
+  end,
+  '/kept' => ->(_, _) { plain(Thread.current[:kept] = Thread.current[:kept].to_i + 1) },
   '/pid' => ->(_, _) { plain($$) },
   '/cwd' => ->(_, _) { plain(Dir.pwd) },
   '/environment' => ->(_, name) { plain(ENV[name]) },

@@ -158,6 +158,12 @@ func slow(w http.ResponseWriter, r *http.Request, ms string) {
 	pid(w, r, "")
 }
 
+func compute(w http.ResponseWriter, r *http.Request, _ string) {
+	for !isToldToGo() {
+	}
+	pid(w, r, "")
+}
+
 func pid(w http.ResponseWriter, _ *http.Request, _ string) { fmt.Fprint(w, os.Getpid()) }
 
 func cwd(w http.ResponseWriter, _ *http.Request, _ string) {
@@ -181,7 +187,7 @@ func ignored(w http.ResponseWriter, _ *http.Request, _ string) { fmt.Fprint(w, "
 var pages = map[string]func(http.ResponseWriter, *http.Request, string){
 	"/request": request, "/a%20b/%C3%BC": request, "/echo": echo, "/length": length, "/ignored": ignored, "/large": large,
 	"/status": status, "/fields": fields, "/many": many, "/stream": stream, "/hints": hints, "/fail": fail,
-	"/fail-late": failLate, "/die": die, "/endless": endless, "/meet": meet, "/slow": slow, "/pid": pid,
+	"/fail-late": failLate, "/die": die, "/endless": endless, "/meet": meet, "/slow": slow, "/compute": compute, "/pid": pid,
 	"/cwd": cwd, "/environment": environment, "/user": user, "/log": log,
 }
 

@@ -8,6 +8,8 @@ const { echo } = require('./websocket.js')
 
 const BLOCK = Buffer.concat(Array(100).fill(Buffer.from([...Array(251).keys()])))
 
+let nKept = 0
+
 // Path and query.
 const cut = target => {
   const at = target.indexOf('?')
@@ -80,6 +82,11 @@ const pages = {
     waitFor(() => fs.readdirSync('meet').length >= n, () => response.end(`${process.pid}`))
   },
   '/slow': (request, response, ms) => setTimeout(() => response.end(`${process.pid}`), ms),
+  '/compute': (request, response) => {
+    while (!fs.existsSync('go'));
+    response.end(`${process.pid}`)
+  },
+  '/kept': (request, response) => response.end(`${++nKept}`),
   '/pid': (request, response) => response.end(`${process.pid}`),
   '/cwd': (request, response) => response.end(process.cwd()),
   '/environment': (request, response, name) => response.end(process.env[name] ?? ''),

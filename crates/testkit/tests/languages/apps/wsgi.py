@@ -5,9 +5,11 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 
 BLOCK = bytes(range(251)) * 100
+local = threading.local()
 
 
 def application(environ, start_response):
@@ -113,6 +115,17 @@ def slow(environ, start_response, argument):
     return plain(start_response, os.getpid())
 
 
+def compute(environ, start_response, argument):
+    while not os.path.exists("go"):
+        pass
+    return plain(start_response, os.getpid())
+
+
+def kept(environ, start_response, argument):
+    local.n = getattr(local, "n", 0) + 1
+    return plain(start_response, local.n)
+
+
 def pid(environ, start_response, argument):
     return plain(start_response, os.getpid())
 
@@ -157,6 +170,8 @@ PAGES = {
     "/endless": endless,
     "/meet": meet,
     "/slow": slow,
+    "/compute": compute,
+    "/kept": kept,
     "/pid": pid,
     "/cwd": cwd,
     "/environment": environment,

@@ -45,6 +45,12 @@ impl Lease {
         }
     }
 
+    /// Looks at the request, unless it has ended or a thread that waits for the client has it. `look` runs no code of
+    /// Python, which could come back here.
+    pub(crate) fn peek<R>(&self, look: impl FnOnce(&mut dyn Exchange) -> R) -> Option<R> {
+        act_on(self.0.try_lock().ok()?, look)
+    }
+
     /// Does something that may wait; other threads of Python go on meanwhile.
     pub(crate) fn wait<R: Send>(
         &self,

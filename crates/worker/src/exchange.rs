@@ -82,6 +82,8 @@ pub(crate) struct Running<'a, L> {
     bodiless: bool,
     /// The piece of the request's body that came with it, as far as it was not read.
     inline: &'a [u8],
+    /// There is no other piece.
+    is_inline_all: bool,
     /// Body bytes that the router may send and was not told of: those that were read, and at first the window.
     n_read: u32,
     collect_at_most: usize,
@@ -107,6 +109,7 @@ impl<'a, L: Line> Running<'a, L> {
             phase: Phase::Silent,
             bodiless: view.head.method == b"HEAD",
             inline: view.body,
+            is_inline_all: view.head.body_complete,
             // The router sends nothing before it is asked: the window opens with the first read.
             n_read: if view.head.body_complete { 0 } else { corral_channel::BODY_WINDOW },
             collect_at_most,
@@ -231,6 +234,14 @@ impl<L: Line> Exchange for Running<'_, L> {
             self.acknowledge_body().map_err(aborted)?;
             self.line.wait_until(&self.frame, Stream::has_body).map_err(aborted)?;
         }
+    }
+
+    fn body_at_hand(&self) -> (&[u8], bool) {
+        (self.inline, self.is_inline_all)
+    }
+
+    fn skip_body(&mut self, n: usize) {
+        self.inline = &self.inline[n..];
     }
 
     fn inform(&mut self, status: u16, fields: &[(&[u8], &[u8])]) -> Result<(), Malformed> {

@@ -126,6 +126,12 @@ pub trait Exchange: Send {
     /// `ConnectionAborted` when the rest will not come.
     fn read_body(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
+    /// What came of the request's body along with its head and was not read, and whether that is all there is.
+    fn body_at_hand(&self) -> (&[u8], bool);
+
+    /// Takes so many of the bytes [at hand](Exchange::body_at_hand) for read.
+    fn skip_body(&mut self, n: usize);
+
     /// Sends an informational response, 102 to 199, at once. Without effect when the response has begun.
     ///
     /// # Errors

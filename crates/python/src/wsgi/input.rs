@@ -40,12 +40,15 @@ impl Input {
         Self { call: Some(Arc::clone(call)), buffer: Mutex::default() }
     }
 
-    /// Reads until `is_enough`, or all of it; then gives as many bytes as that says.
+    /// Reads until `enough` says how many bytes that are, or all of it, and gives them.
     fn take<'py>(
         &self,
         py: Python<'py>,
         mut enough: impl FnMut(&[u8]) -> Option<usize>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        if let Some(taken) = self.take_at_hand(py, &mut enough) {
+            return Ok(taken);
+        }
         // Moved out, as it may not be locked while the client is waited for.
         let mut buffer =
             std::mem::take(&mut *self.buffer.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner));
@@ -63,6 +66,27 @@ impl Input {
         let taken = read.map(|n| PyBytes::new(py, buffer.take(n)));
         *self.buffer.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner) = buffer;
         taken
+    }
+
+    /// Gives what came along with the request's head, if that is enough: it needs no buffer.
+    fn take_at_hand<'py>(
+        &self,
+        py: Python<'py>,
+        enough: impl FnOnce(&[u8]) -> Option<usize>,
+    ) -> Option<Bound<'py, PyBytes>> {
+        let buffer = self.buffer.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        if !buffer.rest().is_empty() {
+            return None;
+        }
+        drop(buffer);
+        let taken = self.call.as_ref()?.lease.peek(|exchange| {
+            let (bytes, is_all) = exchange.body_at_hand();
+            let n = enough(bytes).or_else(|| is_all.then_some(bytes.len()))?;
+            let taken = PyBytes::new(py, &bytes[..n]);
+            exchange.skip_body(n);
+            Some(taken)
+        });
+        taken.flatten()
     }
 
     fn fill(&self, py: Python<'_>, buffer: &mut Buffer) -> PyResult<()> {

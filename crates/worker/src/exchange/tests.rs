@@ -353,6 +353,26 @@ fn short_bodies_come_with_the_head() {
 }
 
 #[test]
+fn what_is_at_hand_needs_no_buffer() {
+    let (mut router, mut inbox) = channel();
+    router.submit("POST", b"12345", false);
+    serve(&mut inbox, After::Another, |it| {
+        assert_eq!(it.body_at_hand(), (&b"12345"[..], false));
+        it.skip_body(2);
+        let mut buffer = [0; 2];
+        assert_eq!((it.read_body(&mut buffer).unwrap(), &buffer), (2, b"34"));
+        assert_eq!(it.body_at_hand(), (&b"5"[..], false));
+    });
+    router.submit("POST", b"6", true);
+    serve(&mut inbox, After::Another, |it| {
+        assert_eq!(it.body_at_hand(), (&b"6"[..], true));
+        it.skip_body(1);
+        assert_eq!(it.body_at_hand(), (&b""[..], true));
+        assert_eq!(it.read_body(&mut [0]).unwrap(), 0);
+    });
+}
+
+#[test]
 fn long_bodies_are_acknowledged() {
     let (mut router, mut inbox) = channel();
     let id = router.submit("POST", b"", false);

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod body;
 mod call;
 pub mod cgi;
 mod children;
@@ -28,6 +29,7 @@ mod wire;
 mod worker;
 mod yielding;
 
+pub use body::Body;
 pub use call::Call;
 pub use children::{Children, Scope};
 pub use confine::confine;

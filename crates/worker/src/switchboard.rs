@@ -6,6 +6,7 @@ mod session;
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use corral_channel::message::{self, Malformed, RequestView};
 use corral_channel::{Flags, FrameHead, Kind, Lane, N_SLOTS, RequestId};
@@ -13,6 +14,7 @@ use corral_sys::doorbell::Doorbell;
 
 pub use self::session::{Message, Phase};
 use self::session::{Session, Step};
+use crate::body::Body;
 use crate::log::complain;
 use crate::prototype::Place;
 use crate::runtime::ClientGone;
@@ -34,7 +36,7 @@ pub struct RequestKey {
 #[derive(Debug)]
 pub enum Event {
     /// A request, as [`message::decode_request`] reads it; it has been started.
-    Begun(RequestKey, Vec<u8>),
+    Begun(RequestKey, Arc<Vec<u8>>),
     /// More of a request's body, or a message, or the end of its client, or room for more of its response.
     Changed(RequestKey),
 }
@@ -163,16 +165,17 @@ impl Switchboard {
         if self.n_left == Some(0) || !self.wire.end.start(&head) {
             return;
         }
-        let payload = std::mem::take(&mut self.payload);
+        let payload = Arc::new(std::mem::take(&mut self.payload));
         let view = match message::decode_request(&payload) {
             Ok(view) => view,
             Err(error) => {
                 complain(format_args!("a request cannot be read: {error}"));
-                self.sessions.insert(key, Session::new(head, &unreadable()));
+                self.sessions.insert(key, Session::new(head, &unreadable(), Body::from(Vec::new())));
                 return self.abort(key);
             }
         };
-        self.sessions.insert(key, Session::new(head, &view));
+        let inline = Body::end_of(&payload, view.body.len());
+        self.sessions.insert(key, Session::new(head, &view, inline));
         events.push(Event::Begun(key, payload));
         self.n_left = self.n_left.map(|n| n - 1);
         if self.n_left == Some(0) {
@@ -227,7 +230,7 @@ impl Switchboard {
 
     /// What has come of the body, and whether it is the end of it; nothing if more has to come first. What is taken
     /// makes room for more.
-    pub fn take_body(&mut self, key: RequestKey) -> Option<(Vec<u8>, bool)> {
+    pub fn take_body(&mut self, key: RequestKey) -> Option<(Body, bool)> {
         let taken = self.sessions.get_mut(&key)?.take_body();
         self.settle(key);
         taken

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use corral_worker::{ClientGone, Phase, RequestKey, complain};
+use corral_worker::{Body, ClientGone, Phase, RequestKey, complain};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -77,7 +77,7 @@ enum Socket {
 
 /// What has come, before it is an object of Python.
 enum Incoming {
-    Body(Vec<u8>, bool),
+    Body(Body, bool),
     Gone,
     Connect,
     Message { is_text: bool, bytes: Vec<u8> },

@@ -7,6 +7,7 @@ use corral_channel::message::{self, Malformed, RequestView};
 use corral_channel::{BODY_WINDOW, Flags, FrameHead, INITIAL_CREDIT, Kind};
 
 use super::frame::{self, CLOSE};
+use crate::body::Body;
 use crate::log::complain;
 
 /// Bytes of one message of a WebSocket connection; who sends more is cut off.
@@ -48,6 +49,8 @@ pub(super) struct Step {
 pub(super) struct Session {
     request: FrameHead,
     begun: Instant,
+    /// What came along with the head, until it is taken.
+    inline: Option<Body>,
     body: Vec<u8>,
     body_ended: bool,
     /// With the bytes of each that the router was not told of.
@@ -84,11 +87,12 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(request: FrameHead, view: &RequestView<'_>) -> Self {
+    pub(super) fn new(request: FrameHead, view: &RequestView<'_>, inline: Body) -> Self {
         Self {
             request,
             begun: Instant::now(),
-            body: view.body.to_vec(),
+            inline: (!inline.is_empty()).then_some(inline),
+            body: Vec::new(),
             body_ended: view.head.body_complete,
             messages: VecDeque::new(),
             partial: Vec::new(),
@@ -177,16 +181,17 @@ impl Session {
         self.drop_pending();
     }
 
-    pub(super) fn take_body(&mut self) -> Option<(Vec<u8>, bool)> {
+    pub(super) fn take_body(&mut self) -> Option<(Body, bool)> {
         self.is_body_wanted = !self.body_ended;
-        if self.body.is_empty() && !self.body_ended {
-            return None;
-        }
-        let bytes = std::mem::take(&mut self.body);
+        let body = match self.inline.take() {
+            Some(inline) => inline,
+            None if self.body.is_empty() && !self.body_ended => return None,
+            None => std::mem::take(&mut self.body).into(),
+        };
         if !self.body_ended {
-            self.acknowledge += bytes.len() as u32;
+            self.acknowledge += body.len() as u32;
         }
-        Some((bytes, self.body_ended))
+        Some((body, self.body_ended && self.body.is_empty()))
     }
 
     pub(super) fn take_message(&mut self) -> Option<Message> {

@@ -1,6 +1,6 @@
 //! The chunked transfer coding (RFC 9112 section 7.1): a decoder for requests, heads of chunks for replies.
 //!
-//! Chunk extensions and trailer fields are checked and discarded. Lines end with CRLF, never with a bare
+//! Chunk extensions and trailer fields are checked, and discarded unless somebody wants the latter. Lines end with CRLF, never with a bare
 //! LF: front ends that disagree about that is what smuggling by chunk extensions lives on.
 
 use std::ops::Range;
@@ -64,6 +64,8 @@ pub struct Decoder {
     n_digits: u8,
     n_extension_bytes: u16,
     n_trailer_bytes: u16,
+    /// The lines of trailer fields, if they are wanted.
+    trailers: Option<Vec<u8>>,
 }
 
 impl Decoder {
@@ -76,7 +78,23 @@ impl Decoder {
             n_digits: 0,
             n_extension_bytes: 0,
             n_trailer_bytes: 0,
+            trailers: None,
         }
+    }
+
+    /// Keeps the trailer fields.
+    #[must_use]
+    pub fn keeping_trailers(self) -> Decoder {
+        Decoder { trailers: Some(Vec::new()), ..self }
+    }
+
+    /// Names and values of the trailer fields that were kept, in order, when the body is complete.
+    pub fn trailers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let lines = self.trailers.as_deref().unwrap_or_default().split(|&b| b == b'\n');
+        lines.filter_map(|line| {
+            let colon = line.iter().position(|&b| b == b':')?;
+            Some((&line[..colon], line[colon + 1..].trim_ascii()))
+        })
     }
 
     /// Decodes what it can of `input` and appends at most `limit` bytes to `out`.
@@ -195,6 +213,10 @@ impl Decoder {
         self.n_trailer_bytes += 1;
         if self.n_trailer_bytes > MAX_TRAILERS {
             return Err(ChunkError::TrailersTooLong);
+        }
+        if let Some(lines) = &mut self.trailers {
+            // CR is no part of a value; a line feed is none of a line that is accepted.
+            lines.push(if b == b'\r' { b'\n' } else { b });
         }
         match (self.state, b) {
             (_, b'\n') => Err(ChunkError::BadLineEnd),

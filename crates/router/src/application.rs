@@ -186,7 +186,7 @@ fn open(
         return None;
     }
     let announced = take_fields(tx, view);
-    let is_chunked = announced.is_none() && exchange.has_trailers() && takes_trailers(tx);
+    let is_chunked = announced.is_none() && exchange.has_trailers() && tx.takes_trailers();
     let is_complete = exchange.has_ended() && !is_chunked;
     let complete = is_complete.then(|| first.len() as u64 + exchange.n_stored());
     // What arrived completely is measured, not believed, except for HEAD, whose body was never made.
@@ -254,21 +254,10 @@ async fn finish(
     mut writer: Writer,
     piece: &[u8],
 ) -> Result<(), Gone> {
-    if exchange.has_trailers() && takes_trailers(tx) {
+    if exchange.has_trailers() && tx.takes_trailers() {
         writer.set_trailers(exchange.take_trailers());
     }
     writer.finish(tx, piece).await
-}
-
-/// Whether the client has said that it understands fields behind a body (RFC 9110 sections 6.5.1 and 10.1.4).
-fn takes_trailers(tx: &Transaction<'_>) -> bool {
-    let Request { head, bytes, .. } = tx.request;
-    let mut codings = head.fields(bytes).filter(|(name, _)| name.eq_ignore_ascii_case(b"te"));
-    head.version_minor() > 0 && codings.any(|(_, value)| names_trailers(value))
-}
-
-fn names_trailers(codings: &[u8]) -> bool {
-    codings.split(|byte| *byte == b',').any(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"trailers"))
 }
 
 /// An application's answer, and what there still is of the request's body.

@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::Instant;
 
-use corral_http::request::Head;
+use corral_http::list;
+use corral_http::request::{Head, Name};
 
 use crate::accept::SlotSettings;
 use crate::body::{BodyError, Incoming};
@@ -186,6 +187,13 @@ impl<'c> Transaction<'c> {
 
     pub(crate) fn is_head(&self) -> bool {
         self.method() == b"HEAD"
+    }
+
+    /// Whether the client has said that it understands fields behind a body (RFC 9110 sections 6.5.1 and 10.1.4).
+    pub(crate) fn takes_trailers(&self) -> bool {
+        let Request { head, bytes, .. } = self.request;
+        let mut codings = head.values(bytes, Name::Te).flat_map(list);
+        head.version_minor() > 0 && codings.any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
     }
 
     pub(crate) fn variables(&self) -> RequestVariables<'_> {

@@ -35,6 +35,19 @@ fn extensions_and_trailers_are_discarded() {
 }
 
 #[test]
+fn trailers_are_kept_for_who_wants_them() {
+    let body = b"1\r\na\r\n0\r\nA: b\r\nLong:\tc d \r\nC:\r\n\r\nrest";
+    let mut decoder = Decoder::new(300).keeping_trailers();
+    // Byte by byte, as they may come.
+    for byte in body {
+        decoder.decode(&[*byte], &mut Vec::new(), usize::MAX).unwrap();
+    }
+    let expected: [(&[u8], &[u8]); 3] = [(b"A", b"b"), (b"Long", b"c d"), (b"C", b"")];
+    assert!(decoder.trailers().eq(expected));
+    assert_eq!(Decoder::new(300).trailers().count(), 0);
+}
+
+#[test]
 fn sizes_are_plain_hexadecimal() {
     for body in ["", "x", "-1", "+1", "0x1", " 1", "\r\n", ";a\r\n", "g\r\n", "1g\r\n", "1_0\r\n", "1.0\r\n"]
     {

@@ -1,6 +1,8 @@
 //! The body of a response, taken out of its framing.
 
+use corral_channel::message::check_trailers;
 use corral_http::chunked::{ChunkError, Decoder};
+use corral_http::response;
 use corral_http::upstream::Body;
 
 /// A body on its way in.
@@ -20,32 +22,37 @@ enum Left {
 }
 
 impl Download {
-    pub(crate) fn new(body: Body) -> Self {
+    /// A body that begins; the fields behind it are kept if somebody wants them.
+    pub(crate) fn new(body: Body, wants_trailers: bool) -> Self {
         let left = match body {
             Body::Absent => Left::Bytes(0),
             Body::Length(length) => Left::Bytes(length),
+            Body::Chunked if wants_trailers => Left::Chunks(Decoder::new(u64::MAX).keeping_trailers()),
             Body::Chunked => Left::Chunks(Decoder::new(u64::MAX)),
             Body::UntilClose => Left::UntilClose,
         };
         Self { left, decoded: Vec::new(), has_excess: false }
     }
 
-    /// What of the received bytes is content, and whether nothing more belongs to the response.
-    pub(crate) fn take<'p>(&'p mut self, received: &'p [u8]) -> Result<(&'p [u8], bool), ChunkError> {
+    /// What of the received bytes is content; and the lines behind the body when nothing more belongs to the response.
+    pub(crate) fn take<'p>(
+        &'p mut self,
+        received: &'p [u8],
+    ) -> Result<(&'p [u8], Option<Vec<u8>>), ChunkError> {
         match &mut self.left {
             Left::Bytes(left) => {
                 let n = usize::try_from(*left).map_or(received.len(), |left| left.min(received.len()));
                 *left -= n as u64;
                 self.has_excess |= n < received.len();
-                Ok((&received[..n], *left == 0))
+                Ok((&received[..n], (*left == 0).then(Vec::new)))
             }
             Left::Chunks(decoder) => {
                 self.decoded.clear();
                 let decoded = decoder.decode(received, &mut self.decoded, usize::MAX)?;
                 self.has_excess |= decoded.consumed < received.len();
-                Ok((&self.decoded, decoded.done))
+                Ok((&self.decoded, decoded.done.then(|| trailers(decoder))))
             }
-            Left::UntilClose => Ok((received, false)),
+            Left::UntilClose => Ok((received, None)),
         }
     }
 
@@ -59,6 +66,16 @@ impl Download {
     }
 }
 
+/// The fields behind a body as they are sent, without those that nobody may look for there.
+fn trailers(decoder: &Decoder) -> Vec<u8> {
+    let mut lines = Vec::new();
+    let is_allowed = |field: &(&[u8], &[u8])| check_trailers([*field]).is_ok();
+    for (name, value) in decoder.trailers().filter(is_allowed) {
+        response::append_field(&mut lines, name, value);
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,17 +83,29 @@ mod tests {
     /// The pieces that come out, then `.` when the body is done and `!` when there is more than that.
     #[track_caller]
     fn check(body: Body, pieces: &[&str], expect: &str) {
-        let mut download = Download::new(body);
+        let mut download = Download::new(body, false);
         let mut out = String::new();
         for piece in pieces {
             match download.take(piece.as_bytes()) {
-                Ok((content, false)) => out += &format!("{} ", String::from_utf8_lossy(content)),
-                Ok((content, true)) => out += &format!("{} .", String::from_utf8_lossy(content)),
+                Ok((content, None)) => out += &format!("{} ", String::from_utf8_lossy(content)),
+                Ok((content, Some(_))) => out += &format!("{} .", String::from_utf8_lossy(content)),
                 Err(error) => out += &error.to_string(),
             }
         }
         out += if download.has_excess() { "!" } else { "" };
         assert_eq!(out, expect, "{body:?} {pieces:?}");
+    }
+
+    #[test]
+    fn fields_behind_the_body_are_kept_for_who_wants_them() {
+        let body = "1\r\na\r\n0\r\nX-A:1\r\nContent-Length: 5\r\nX-B:  2 \r\nX-C:\r\n\r\n";
+        let lines = |wants_trailers| {
+            let mut download = Download::new(Body::Chunked, wants_trailers);
+            let (_, lines) = download.take(body.as_bytes()).unwrap();
+            String::from_utf8(lines.expect("all of it")).unwrap()
+        };
+        assert_eq!(lines(true), "X-A: 1\r\nX-B: 2\r\nX-C: \r\n");
+        assert_eq!(lines(false), "");
     }
 
     #[test]

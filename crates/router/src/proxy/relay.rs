@@ -41,16 +41,17 @@ impl Relay<'_> {
     ) -> Result<Relayed, Gone> {
         let Answer { head, input } = answer;
         let is_head = tx.is_head();
-        let mut download = Download::new(head.body(is_head));
-        let (piece, is_last) = match download.take(&input[head.len()..]) {
+        let mut download = Download::new(head.body(is_head), tx.takes_trailers());
+        let (piece, end) = match download.take(&input[head.len()..]) {
             Ok(taken) => taken,
             Err(error) => return Ok(Relayed::Refused(error.into())),
         };
         if tx.intercepts(head.status()) {
-            return Ok(self.complete(head, is_head, is_last && !download.has_excess()));
+            return Ok(self.complete(head, is_head, end.is_some() && !download.has_excess()));
         }
         let mut writer = open(tx, head, input);
-        let failure = if is_last {
+        let failure = if let Some(trailers) = end {
+            writer.set_trailers(trailers);
             writer.finish(tx, piece).await?;
             None
         } else {
@@ -93,13 +94,14 @@ impl Relay<'_> {
                 return Ok(None);
             }
             match download.take(input) {
-                Ok((piece, true)) => {
+                Ok((piece, Some(trailers))) => {
+                    writer.set_trailers(trailers);
                     writer.finish(tx, piece).await?;
                     return Ok(None);
                 }
                 // Framing alone.
-                Ok((b"", false)) => {}
-                Ok((piece, false)) => writer.send(tx, piece).await?,
+                Ok((b"", None)) => {}
+                Ok((piece, None)) => writer.send(tx, piece).await?,
                 Err(error) => return Ok(Some(error.into())),
             }
         }

@@ -28,10 +28,27 @@ pub(crate) fn append_head(tx: &Transaction<'_>, server: &Server, length: Option<
     if let Some(protocol) = wanted_upgrade(tx) {
         response::append_field(out, b"Connection", b"upgrade");
         response::append_field(out, b"Upgrade", protocol);
-    } else if server.options.keepalive.connections == 0 {
-        response::append_field(out, b"Connection", b"close");
+    } else {
+        append_connection(tx, server, out);
     }
     out.extend_from_slice(b"\r\n");
+}
+
+/// What is about this one connection: whether it is kept, and that fields behind the body are welcome, which is said
+/// for each connection anew (RFC 9110 section 10.1.4).
+fn append_connection(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
+    let is_kept = server.options.keepalive.connections > 0;
+    let takes_trailers = tx.takes_trailers();
+    if takes_trailers {
+        response::append_field(out, b"TE", b"trailers");
+    }
+    let options: &[u8] = match (is_kept, takes_trailers) {
+        (true, false) => return,
+        (true, true) => b"TE",
+        (false, false) => b"close",
+        (false, true) => b"close, TE",
+    };
+    response::append_field(out, b"Connection", options);
 }
 
 /// The target as received, or the rewritten path with the query as received. What could end the request

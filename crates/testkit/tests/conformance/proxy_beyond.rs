@@ -372,3 +372,55 @@ fn a_large_response_waits_for_a_slow_client() {
     eventually("the server sends", || (origin.n_connections() == 1).then_some(()));
     client.read_response().expect(200).expect_body(&large);
 }
+
+#[test]
+fn fields_behind_a_body_reach_who_asks_for_them() {
+    let origin = Origin::start(|peer| {
+        while let Some(request) = peer.read_request() {
+            let body = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
+            let end = "0\r\nX-Sum:  6 \r\nContent-Length: 7\r\nX-Last: \r\n\r\n";
+            if request.starts_with(b"GET /late ") {
+                peer.write(body.as_bytes());
+                peer.write(end.as_bytes());
+            } else {
+                peer.write((body.to_owned() + end).as_bytes());
+            }
+        }
+    });
+    let server = proxy(&origin);
+    let mut client = server.connect();
+    for path in ["/", "/late"] {
+        client.write(format!("GET {path} HTTP/1.1\r\nHost: a\r\nTE: gzip, trailers\r\n\r\n"));
+        client.read_until_text("\r\n3\r\nabc\r\n0\r\nX-Sum: 6\r\nX-Last: \r\n\r\n");
+        client.write(format!("GET {path} HTTP/1.1\r\nHost: a\r\nTE: gzip\r\n\r\n"));
+        client.read_until_text("\r\n3\r\nabc\r\n0\r\n\r\n");
+    }
+    assert_eq!(origin.n_connections(), 1);
+}
+
+#[test]
+fn servers_hear_that_fields_behind_a_body_are_welcome() {
+    let origin = Origin::echo();
+    let server = proxy(&origin);
+    let request = Request::get("/").field("TE", "trailers, deflate").field("Connection", "TE");
+    let text = server.send(&request).expect(200).text();
+    assert!(text.contains("TE: trailers\r\nConnection: TE\r\n"), "{text}");
+    let server = proxy_with(&origin, json!({ "keepalive": { "connections": 0 } }));
+    let text = server.send(&request).expect(200).text();
+    assert!(text.contains("TE: trailers\r\nConnection: close, TE\r\n"), "{text}");
+}
+
+/// A body of the size that is kept for another server, and is not when nobody else may get it.
+#[test]
+fn bodies_are_forgotten_when_they_were_sent() {
+    let origin = Origin::echo();
+    let server = proxy(&origin);
+    let mut client = server.connect();
+    for len in [0, 1, 4_000, 32_768, 65_535, 65_536, 65_537, 200_000] {
+        let body = "x".repeat(len);
+        for method in ["POST", "PUT"] {
+            let text = client.send(&Request::new(method, "/").body(&body)).expect(200).text();
+            assert!(text.ends_with(&format!("\r\n\r\n{body}")), "{method} {len}");
+        }
+    }
+}

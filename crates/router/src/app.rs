@@ -108,7 +108,7 @@ impl App {
         Ok(())
     }
 
-    /// A worker reported the end of a request. Returns the request's buffer for another use, or nothing
+    /// A worker reported the end of a request. Returns the request's buffers for another use, or nothing
     /// when the worker does not hold such a request.
     pub(crate) fn done(
         &self,
@@ -117,15 +117,15 @@ impl App {
         id: RequestId,
         run_time: u32,
         now: Instant,
-    ) -> Option<Vec<u8>> {
+    ) -> Option<[Vec<u8>; 2]> {
         let mut pool = self.pool.lock();
         let ended = pool.done(worker, lane, id, run_time, now).ok();
         self.conclude_if_unused(pool);
-        let Ended { payload, slow } = ended?;
+        let Ended { buffers, slow } = ended?;
         if let Some(slow) = slow {
             self.report(&slow);
         }
-        Some(payload)
+        Some(buffers)
     }
 
     /// The worker takes no more requests; another may be needed in its place.

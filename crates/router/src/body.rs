@@ -142,7 +142,7 @@ impl Incoming {
         input: &mut Vec<u8>,
         rules: &Rules,
     ) -> Result<Stored, BodyError> {
-        let mut store = Store::default();
+        let mut store = Store { memory: self.buffer(input), ..Store::default() };
         loop {
             self.decode(input, &mut store.memory)?;
             store.spill(rules)?;
@@ -160,7 +160,7 @@ impl Incoming {
         input: &mut Vec<u8>,
         rules: &Rules,
     ) -> Result<Vec<u8>, BodyError> {
-        let mut out = Vec::new();
+        let mut out = self.buffer(input);
         loop {
             self.decode(input, &mut out)?;
             if self.is_done() || out.len() >= MAX_INLINE_BODY || !self.comes_uninvited(&out) {
@@ -170,6 +170,15 @@ impl Incoming {
                 Some(read) => read?,
                 None => return Ok(out),
             }
+        }
+    }
+
+    /// Where it goes that is read: a large buffer if much is likely to come at once, and fits.
+    fn buffer(&self, input: &[u8]) -> Vec<u8> {
+        let is_large = |left| (READ_STEP as u64..=buffers::LARGE_CAPACITY as u64).contains(&left);
+        match self.framing {
+            Decoding::Length(left) if input.len() >= SMALL_STEP && is_large(left) => buffers::take_large(),
+            _ => Vec::new(),
         }
     }
 

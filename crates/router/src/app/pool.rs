@@ -245,7 +245,7 @@ impl<P: Port> Pool<P> {
         } else {
             self.refill(worker.index);
         }
-        Ok(Ended { payload: held.request.payload, slow })
+        Ok(Ended { buffers: [held.request.payload, held.request.inline], slow })
     }
 
     /// Gives a request that has waited ahead for too long to an idle worker.
@@ -413,15 +413,15 @@ pub(crate) struct Removed<P> {
 /// A request that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Its buffer.
-    pub(crate) payload: Vec<u8>,
+    /// Those of its head and of its body.
+    pub(crate) buffers: [Vec<u8>; 2],
     /// It took long, and nobody has said so yet.
     pub(crate) slow: Option<Finding>,
 }
 
 impl Ended {
     /// The end of its worker was heard of before that of its last requests, which nobody holds any more.
-    const AFTER_THE_WORKER: Self = Self { payload: Vec::new(), slow: None };
+    const AFTER_THE_WORKER: Self = Self { buffers: [const { Vec::new() }; 2], slow: None };
 }
 
 #[cfg(test)]

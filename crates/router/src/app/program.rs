@@ -112,8 +112,8 @@ impl App {
     pub(super) fn free_hand(&self, program: &Program, (lane, id): (Lane, RequestId), elapsed: Duration) {
         let Some(worker) = program.key() else { return };
         let run_time = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX);
-        if let Some(buffer) = self.done(worker, lane, id, run_time, Instant::now()) {
-            buffers::give(buffer);
+        if let Some(buffers) = self.done(worker, lane, id, run_time, Instant::now()) {
+            buffers.into_iter().for_each(buffers::give);
         }
     }
 

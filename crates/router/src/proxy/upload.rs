@@ -5,8 +5,10 @@ use std::io;
 
 use corral_http::request::Framing;
 
+use super::is_idempotent;
 use crate::app::RequestBody;
 use crate::body::BodyError;
+use crate::buffers;
 use crate::transaction::Transaction;
 
 /// A body up to this size can be sent again.
@@ -21,6 +23,8 @@ pub(crate) struct Upload {
     n_sent: usize,
     /// What was stored before; nothing more comes from the client then.
     stored: RequestBody,
+    /// Another server may get it when one had it.
+    is_repeatable: bool,
     /// Some of it was sent and is forgotten.
     is_cut: bool,
     /// Everything is in `kept`, or was.
@@ -37,6 +41,7 @@ impl Upload {
             kept: Vec::new(),
             n_sent: 0,
             stored: RequestBody::Complete,
+            is_repeatable: is_idempotent(tx.method()),
             is_cut: false,
             is_complete: tx.incoming.is_done(),
         };
@@ -52,7 +57,11 @@ impl Upload {
             upload.is_complete = matches!(stored.rest, RequestBody::Complete);
             (upload.kept, upload.stored) = (stored.inline, stored.rest);
         } else {
-            upload.take(tx)?;
+            // In one piece with the head, so that the server is woken once.
+            let rules = tx.rules();
+            let Transaction { incoming, connection, rest, .. } = tx;
+            upload.kept = incoming.take_at_hand(connection, rest, rules).await?;
+            upload.is_complete = incoming.is_done();
         }
         Ok(upload)
     }
@@ -92,7 +101,14 @@ impl Upload {
     /// So many of the pending bytes were sent.
     pub(crate) fn advance(&mut self, n: usize) -> io::Result<()> {
         self.n_sent += n;
-        if self.is_complete || !self.pending().is_empty() {
+        if !self.pending().is_empty() {
+            return Ok(());
+        }
+        if self.is_complete {
+            if !self.is_repeatable {
+                buffers::give(std::mem::take(&mut self.kept));
+                self.forget();
+            }
             return Ok(());
         }
         if !matches!(self.stored, RequestBody::Complete) {

@@ -91,7 +91,10 @@ impl Flags {
     pub const DONE: Self = Self(2);
     /// The worker leaves after this request: take back what is queued.
     pub const LAST: Self = Self(4);
-    const ALL: u8 = 7;
+    /// The body goes on with a part of a file, which the end of the payload describes (`message::FilePart`). Only on
+    /// Response and Data, once in a response; nothing of the body comes behind it.
+    pub const FILE: Self = Self(8);
+    const ALL: u8 = 15;
 
     /// Whether all flags of `other` are set here.
     #[must_use]
@@ -231,7 +234,7 @@ mod tests {
     #[test]
     fn unknown_flags_are_refused() {
         let mut bytes = FrameHead::new(Kind::Data, Lane(0), RequestId(1)).to_bytes();
-        bytes[5] = 8;
-        assert_eq!(FrameHead::from_bytes(bytes, Direction::FromWorker), Err(Corrupt::Flags { flags: 8 }));
+        bytes[5] = 16;
+        assert_eq!(FrameHead::from_bytes(bytes, Direction::FromWorker), Err(Corrupt::Flags { flags: 16 }));
     }
 }

@@ -4,11 +4,11 @@ use std::mem::offset_of;
 
 use crate::frame::{FrameHead, Kind, Lane, RequestId};
 use crate::mapped::layout::{Header, Shape};
-use crate::mapped::port::WorkerPort;
+use crate::mapped::port::{Beside, WorkerPort};
 use crate::mapped::receiver::LaneReceiver;
 use crate::mapped::region::{Region, SharedBytes};
 use crate::message::{
-    check_trailers, decode_informational, decode_request, decode_response, decode_trailers,
+    check_trailers, decode_informational, decode_request, decode_response, decode_trailers, split_file,
 };
 use crate::ring::Cursors;
 use crate::slot::Slot;
@@ -47,11 +47,22 @@ pub fn fuzz_decode_trailers(data: &[u8]) {
     }
 }
 
+/// Reads `data` as a payload that ends with a part of a file.
+pub fn fuzz_split_file(data: &[u8]) {
+    let Ok((rest, part)) = split_file(data) else { return };
+    assert_eq!(rest + crate::message::FilePart::SIZE, data.len());
+    assert!(part.len > 0 && i64::try_from(part.offset.checked_add(part.len).expect("checked")).is_ok());
+    let end = part.to_bytes();
+    assert_eq!(split_file(&end), Ok((0, part)));
+    // What nobody reads may be anything.
+    assert!(data[rest..][..4] == end[..4] && data[rest + 8..] == end[8..]);
+}
+
 /// A worker with two lanes that does what `data` says to its memory while the router uses it.
 pub fn fuzz_lane(data: &[u8]) {
     let shape = Shape { n_lanes: 2 };
     let region = Region::heap(shape.worker_size());
-    let (port, lanes) = WorkerPort::new(&region, None, shape).expect("zeroed memory is fresh");
+    let (port, lanes) = WorkerPort::new(&region, Beside::default(), shape).expect("zeroed memory is fresh");
     let memory = SharedBytes::new(&region, 0, shape.worker_size());
     let mut router = Router { port, lanes, shape, payload: Vec::new() };
     let mut script = Script(data);
@@ -172,6 +183,16 @@ mod tests {
             fuzz_decode_request(&data);
             fuzz_decode_response(&data);
             fuzz_decode_trailers(&data);
+            fuzz_split_file(&data);
+        }
+
+        #[test]
+        fn parts_of_files_survive_the_way(number: u32, offset: u64, len: u64, before in 0..100usize) {
+            let part = crate::message::FilePart { number, offset, len };
+            let payload = [&vec![7; before][..], &part.to_bytes()].concat();
+            fuzz_split_file(&payload);
+            let is_possible = len > 0 && offset.checked_add(len).is_some_and(|end| end <= i64::MAX as u64);
+            prop_assert_eq!(split_file(&payload).ok(), is_possible.then_some((before, part)));
         }
 
         #[test]

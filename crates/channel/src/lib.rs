@@ -24,15 +24,16 @@
 //! - **Nothing blocks the router**: a full ring is an error ([`SendError::Full`]), for the worker a
 //!   reason to wait.
 //!
-//! # Memory of a worker, version 2
+//! # Memory of a worker, version 3
 //! Numbers are in the machine's byte order, offsets and sizes in bytes. Each 32- and 64-bit word is
 //! aligned and accessed atomically. Unused bytes are zero. `n` is the number of lanes, 1 to 252.
 //!
 //! | offset | size | written by | |
 //! | --- | --- | --- | --- |
 //! | 0 | 8 | prototype | `corralWK` |
-//! | 8 | 4 | prototype | version, 2 |
+//! | 8 | 4 | prototype | version, 3 |
 //! | 12 | 4 | prototype | `n` |
+//! | 16 | 4 | router | files that it has taken |
 //! | 128 | 4 | both | 1 while the worker sleeps or is about to, on this word (futex); 2 while it does so in an event loop, which a byte through the socket of its bell wakes |
 //! | 256 | 64 × 4 | both | slots: ticket × 4 + 1 queued, 2 started, 3 taken back; fresh: 0 |
 //! | 512 | 1 | worker | length of the note |
@@ -64,22 +65,29 @@
 //! | --- | --- | --- |
 //! | 0 | 4 | bytes of payload: at most 131072 in the request ring, C / 2 - 16 in a lane |
 //! | 4 | 1 | [`Kind`] |
-//! | 5 | 1 | [`Flags`]: 1 end, 2 done, 4 last |
+//! | 5 | 1 | [`Flags`]: 1 end, 2 done, 4 last, 8 file |
 //! | 6 | 2 | lane (in a lane: ignored) |
 //! | 8 | 4 | request |
 //! | 12 | 4 | `aux`: Request: ticket × 64 + slot, else as [`Kind`] says |
 //! | 16 | | payload: encoded heads as in [`message`], or bytes of a body |
 //!
-//! # Memory of a bell, version 2
+//! # Memory of a bell, version 3
 //! | offset | size | written by | |
 //! | --- | --- | --- | --- |
 //! | 0 | 8 | prototype | `corralBL` |
-//! | 8 | 4 | prototype | version, 2 |
+//! | 8 | 4 | prototype | version, 3 |
 //! | 12 | 4 | prototype | `n` |
 //! | 128 + lane × 128 | 4 | both | 1 while the lane's event loop sleeps or is about to |
 //!
 //! Whoever changes that 1 to 0 adds one to the lane's eventfd. Nobody reads the eventfd; it is watched
 //! edge-triggered.
+//!
+//! # Files
+//! A worker may have a socket for files (`SOCK_SEQPACKET`): each datagram is a byte of no meaning with one open file. The
+//! first one has the number 0, the next one 1, and so on. A file is sent before the frame that names its number, and each
+//! is named once. [`MAX_FILES`] at most are sent and not yet taken, which the worker sees from the router's count; what
+//! else it wants to send goes through the ring. The router takes regular files alone, whose reading waits for nobody
+//! (`corral_sys::sendable`), looks at each before it keeps it, and never lets an event loop close another.
 //!
 //! # Ordering
 //! - A producer writes frames, then stores its position with Release; a consumer loads it with Acquire,
@@ -126,6 +134,9 @@ pub const BODY_WINDOW: u32 = 64 * 1024;
 
 /// Bytes of request body that travel with the head; all of a longer one travels in Body frames.
 pub const MAX_INLINE_BODY: usize = 64 * 1024;
+
+/// Files of one worker that may be on their way: sent, and not yet taken by an event loop.
+pub const MAX_FILES: u32 = 64;
 
 /// How long property tests look: not long where each step is interpreted.
 #[cfg(all(test, not(loom)))]

@@ -4,6 +4,7 @@
 //! built of.
 
 pub(crate) mod bell;
+pub(crate) mod files;
 pub(crate) mod layout;
 pub(crate) mod map;
 pub(crate) mod port;
@@ -16,9 +17,10 @@ pub(crate) mod waker;
 pub(crate) mod worker;
 
 pub use bell::{Bell, WorkerBell};
+pub use files::{Arrived, FileError, FileSender, file_sockets};
 pub use layout::{MAX_LANES, MAX_NOTE, MAX_REQUEST_PAYLOAD, Shape};
 pub use map::MapError;
-pub use port::WorkerPort;
+pub use port::{Beside, WorkerPort};
 pub use receiver::LaneReceiver;
 pub use waker::Sleeper;
 pub use worker::{Unsent, WorkerEnd, WorkerSleep};

@@ -5,6 +5,7 @@
 //! strings. Encoding appends to a buffer, decoding borrows from one; neither allocates for each field.
 
 mod fields;
+mod file;
 mod reader;
 mod request;
 mod response;
@@ -13,6 +14,7 @@ mod tests;
 mod trailers;
 
 pub use fields::Fields;
+pub use file::{FilePart, split_file};
 pub use request::{RequestHead, RequestView, decode_request, encode_request};
 pub use response::{
     ResponseView, decode_informational, decode_response, encode_informational, encode_response,
@@ -42,6 +44,14 @@ pub enum Malformed {
     FieldValue {
         /// Counted from zero.
         index: usize,
+    },
+    /// An empty one, or one that no file can have.
+    #[error("no file has a part of {len} bytes from {offset} on")]
+    FilePart {
+        /// As received.
+        offset: u64,
+        /// As received.
+        len: u64,
     },
     /// RFC 9110 section 6.5.1.
     #[error("field {index} must not be behind a body")]

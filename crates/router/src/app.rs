@@ -3,6 +3,7 @@
 mod exchange;
 mod extras;
 mod failure;
+mod file;
 mod findings;
 mod growth;
 mod loop_app;
@@ -32,6 +33,7 @@ use crate::main_link::MainLink;
 
 pub(crate) use exchange::{Exchange, Piece};
 pub(crate) use failure::Failure;
+pub(crate) use file::SentFile;
 pub(crate) use loop_app::{BusyApps, LoopApp};
 use overload::Overload;
 pub(crate) use patience::Patience;

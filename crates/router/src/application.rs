@@ -12,7 +12,7 @@ use corral_http::request::Framing;
 use smallvec::SmallVec;
 
 use self::upload::Upload;
-use crate::app::{App, Exchange, Failure, Patience, Piece, RequestBody};
+use crate::app::{App, Exchange, Failure, Patience, Piece, RequestBody, SentFile};
 use crate::body::{BodyError, Stored};
 use crate::buffered::Held;
 use crate::connection::Connection;
@@ -189,11 +189,10 @@ fn open(
     let is_chunked = announced.is_none() && exchange.has_trailers() && tx.takes_trailers();
     let is_complete = exchange.has_ended() && !is_chunked;
     let complete = is_complete.then(|| first.len() as u64 + exchange.n_stored());
-    // What arrived completely is measured, not believed, except for HEAD, whose body was never made.
-    let length = match complete {
-        Some(length) if !(tx.is_head() && length == 0) => Some(length),
-        _ => announced,
-    };
+    // What arrived completely is measured, not believed, except for HEAD, whose body was never made, and for files, which
+    // may be longer than what is to be sent of them.
+    let is_believed = (tx.is_head() && complete == Some(0)) || (exchange.has_file() && announced.is_some());
+    let length = complete.filter(|_| !is_believed).or(announced);
     Some(tx.open(view.status, length))
 }
 
@@ -213,7 +212,9 @@ async fn send_body(
         buffers::give(payload);
         return sent;
     }
-    let sent = writer.send(tx, first).await;
+    // Where there is no body yet and more of it is there, the head leaves with that.
+    let has_next = first.is_empty() && exchange.n_stored() > 0;
+    let sent = if has_next { Ok(()) } else { writer.send(tx, first).await };
     // The client may take long for the rest.
     buffers::give(payload);
     sent?;
@@ -236,6 +237,7 @@ async fn send_body(
                 buffers::give(data);
                 sent?;
             }
+            Ok(Piece::File(file)) => send_file(tx, &mut writer, &file, app).await?,
             Ok(Piece::End | Piece::Head(_) | Piece::Interim(_)) => {
                 return finish(tx, exchange, writer, b"").await;
             }
@@ -245,6 +247,20 @@ async fn send_body(
             }
         }
     }
+}
+
+/// Sends the file with which the body ends.
+async fn send_file(
+    tx: &mut Transaction<'_>,
+    writer: &mut Writer,
+    file: &SentFile,
+    app: &str,
+) -> Result<(), Gone> {
+    let sent = writer.send_file(tx, file.file(), file.range()).await;
+    if sent.is_err() && file.is_cut().unwrap_or(true) {
+        tracing::error!("\"{app}\": {}; the response is cut off", Failure::FileCut);
+    }
+    sent
 }
 
 /// Sends the last piece of the body, and what is behind it to a client that asks for it.

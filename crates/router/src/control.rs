@@ -169,8 +169,9 @@ impl Control {
             }
             ToRouter::Commit { generation } => self.commit(generation).await?,
             ToRouter::Abandon { .. } => self.pending = None,
-            ToRouter::WorkerReady { app, worker, pid, hands } => {
-                self.take_worker(app, Newcomer { worker, pid, access: Access::of_channel(hands, fds) })?;
+            ToRouter::WorkerReady { app, worker, pid, hands, files } => {
+                let access = Access::of_channel(hands, files, fds);
+                self.take_worker(app, Newcomer { worker, pid, access })?;
             }
             ToRouter::ProgramReady { app, worker, pid, door } => {
                 self.take_worker(app, Newcomer { worker, pid, access: Access::of_program(door, fds) })?;

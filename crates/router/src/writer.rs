@@ -10,6 +10,7 @@ use corral_http::response::Framing;
 
 use crate::buffers;
 use crate::compression::Encoder;
+use crate::compression::cache::Part;
 use crate::transaction::{Gone, Transaction};
 
 /// A piece up to this size is copied behind the head.
@@ -127,20 +128,41 @@ impl Writer {
         self.prefix.extend_from_slice(piece);
     }
 
-    /// Sends a part of a file straight from the page cache. Only for a body of known length.
+    /// Sends a part of a file: straight from the page cache, unless it is compressed on its way.
     pub(crate) async fn send_file(
         &mut self,
         tx: &mut Transaction<'_>,
         file: &File,
         range: ByteRange,
     ) -> Result<(), Gone> {
+        if self.encoding.is_some() {
+            return self.encode_file(tx, file, range).await;
+        }
         if self.is_head || self.left == 0 {
             return self.send_piece(tx, b"").await;
         }
+        let len = range.len().min(self.left);
+        if self.framing == Framing::Chunked {
+            self.prefix.extend_from_slice(ChunkHead::new(len as usize).as_bytes());
+        }
         self.send_prefix_before_more(tx).await?;
-        let mut offset = range.first;
-        while offset <= range.last {
-            match tx.connection.stream.try_send_file(file, offset, range.last - offset + 1) {
+        self.send_from_file(tx, file, range.first, len).await?;
+        if self.framing == Framing::Chunked {
+            self.prefix.extend_from_slice(CHUNK_END);
+        }
+        Ok(())
+    }
+
+    async fn send_from_file(
+        &mut self,
+        tx: &mut Transaction<'_>,
+        file: &File,
+        first: u64,
+        len: u64,
+    ) -> Result<(), Gone> {
+        let (mut offset, end) = (first, first + len);
+        while offset < end {
+            match tx.connection.stream.try_send_file(file, offset, end - offset) {
                 // The file was cut short after its length was announced.
                 Ok(0) => return Err(Gone),
                 Ok(n) => {
@@ -152,6 +174,35 @@ impl Writer {
                 Err(_) => return Err(Gone),
             }
         }
+        Ok(())
+    }
+
+    /// The same through the encoder: in other threads, as for all files.
+    async fn encode_file(
+        &mut self,
+        tx: &mut Transaction<'_>,
+        file: &File,
+        range: ByteRange,
+    ) -> Result<(), Gone> {
+        let Some(mut encoding) = self.encoding.take() else { return Ok(()) };
+        let len = range.len().min(encoding.left);
+        encoding.left -= len;
+        encoding.is_dirty |= len > 0;
+        let mut part = Part::new(file, range.first, len).map_err(|error| failed(&error))?;
+        let Encoding { mut encoder, .. } = *encoding;
+        while !part.is_done() {
+            let output;
+            (encoder, output) = part.next(encoder).await.map_err(|error| match error.kind() {
+                // It was cut short.
+                io::ErrorKind::UnexpectedEof => Gone,
+                _ => failed(&error),
+            })?;
+            if !output.is_empty() {
+                self.send_piece(tx, &output).await?;
+            }
+        }
+        *encoding = Encoding { encoder, ..*encoding };
+        self.encoding = Some(encoding);
         Ok(())
     }
 

@@ -22,6 +22,10 @@ pub(crate) struct Newcomer {
     hands: Option<NonZeroU32>,
     /// The push of that loop's bell.
     bell: Option<OwnedFd>,
+    /// Whether it sends files.
+    has_files: bool,
+    /// The socket for them.
+    files: Option<OwnedFd>,
     pidfd: Option<OwnedFd>,
 }
 
@@ -30,19 +34,23 @@ impl Newcomer {
         worker: WorkerId,
         number: u32,
         hands: Option<NonZeroU32>,
+        has_files: bool,
         fds: Vec<OwnedFd>,
     ) -> Self {
         let mut fds = fds.into_iter();
         let access = fds.next();
         let bell = hands.and_then(|_| fds.next());
-        Self { worker, number, door: None, access, hands, bell, pidfd: fds.next() }
+        let files = if has_files { fds.next() } else { None };
+        Self { worker, number, door: None, access, hands, bell, has_files, files, pidfd: fds.next() }
     }
 
     pub(crate) fn started(worker: WorkerId, number: u32, door: Door, fds: Vec<OwnedFd>) -> Self {
         let mut fds = fds.into_iter();
         let access = if door == Door::Socket { fds.next() } else { None };
         let pidfd = fds.next();
-        Self { worker, number, door: Some(door), access, hands: None, bell: None, pidfd }
+        let (hands, bell) = (None, None);
+        let (has_files, files) = (false, None);
+        Self { worker, number, door: Some(door), access, hands, bell, has_files, files, pidfd }
     }
 
     /// Its process. In a namespace of its own the prototype has other numbers than main.
@@ -55,14 +63,15 @@ impl Newcomer {
     pub(crate) fn announce(&self, app: AppId, router: &mut Peer) -> anyhow::Result<()> {
         let (worker, pid) = (self.worker, self.pid());
         let message = match self.door {
-            None => ToRouter::WorkerReady { app, worker, pid, hands: self.hands },
+            None => ToRouter::WorkerReady { app, worker, pid, hands: self.hands, files: self.has_files },
             Some(door) => ToRouter::ProgramReady { app, worker, pid, door },
         };
         if let Some(Door::Port(_)) = self.door {
             return router.try_send(&message, &[]);
         }
         let access = self.access.as_ref().context("no descriptor is left for what it is reached by")?;
-        let fds: Vec<_> = [Some(access), self.bell.as_ref()].into_iter().flatten().map(AsFd::as_fd).collect();
+        let fds = [Some(access), self.bell.as_ref(), self.files.as_ref()];
+        let fds: Vec<_> = fds.into_iter().flatten().map(AsFd::as_fd).collect();
         router.try_send(&message, &fds)
     }
 }

@@ -16,6 +16,7 @@ pub mod poll;
 pub mod process;
 pub mod sealed;
 pub mod seccomp;
+pub mod sendable;
 pub mod signal;
 pub mod socket;
 pub mod spawn;

@@ -3,9 +3,10 @@
 use std::io;
 use std::time::Duration;
 
-use corral_channel::message::{self, Malformed, RequestView};
+use corral_channel::message::{self, FilePart, Malformed, RequestView};
 use corral_channel::{Flags, FrameHead, Kind};
 
+use crate::file::FileRest;
 use crate::inbox::{Line, Patience, Stream};
 use crate::log::complain;
 use crate::runtime::{ClientGone, Exchange};
@@ -149,12 +150,12 @@ impl<'a, L: Line> Running<'a, L> {
     /// Sends what is collected and as much of `tail` as fits, and says how much that was. Waits for
     /// credit and for room. What completes something wants an empty tail.
     fn send(&mut self, tail: &[u8], completes: Completes) -> Result<usize, ClientGone> {
-        let (kind, n_head) = match self.phase {
-            Phase::HeadCollected(len) => (Kind::Response, len),
-            _ if self.out.is_empty() && tail.is_empty() => (Kind::End, 0),
-            _ => (Kind::Data, 0),
+        let kind = match self.phase {
+            Phase::HeadCollected(_) => Kind::Response,
+            _ if self.out.is_empty() && tail.is_empty() => Kind::End,
+            _ => Kind::Data,
         };
-        let n_collected = (self.out.len() - n_head) as u64;
+        let n_collected = self.n_collected();
         let credit = self.wait_for_credit(n_collected + u64::from(!tail.is_empty()))?;
         let n_allowed = usize::try_from(credit - n_collected).unwrap_or(usize::MAX);
         let room = self.line.max_payload() - self.out.len();
@@ -165,6 +166,12 @@ impl<'a, L: Line> Running<'a, L> {
         self.out.clear();
         self.phase = if completes == Completes::Nothing { Phase::HeadSent } else { Phase::Ended };
         Ok(n_tail)
+    }
+
+    /// Bytes of body that are collected.
+    fn n_collected(&self) -> u64 {
+        let n_head = if let Phase::HeadCollected(len) = self.phase { len } else { 0 };
+        (self.out.len() - n_head) as u64
     }
 
     /// Waits until `n` bytes of body may be sent, and says how many may.
@@ -290,6 +297,27 @@ impl<L: Line> Exchange for Running<'_, L> {
         }
         self.out.extend_from_slice(bytes);
         Ok(())
+    }
+
+    fn send_file(&mut self, file: &FileRest<'_>) -> Result<bool, ClientGone> {
+        self.respond(200, &[]);
+        if self.is_over() || self.bodiless {
+            return Ok(true);
+        }
+        if self.out.len() + FilePart::SIZE > self.line.max_payload() {
+            self.send(b"", Completes::Nothing)?;
+        }
+        let n_collected = self.n_collected();
+        self.wait_for_credit(n_collected)?;
+        let kind = if matches!(self.phase, Phase::HeadCollected(_)) { Kind::Response } else { Kind::Data };
+        let frame = self.frame(kind).with_flags(Completes::Response.flags());
+        let is_sent = self.line.send_file(frame, self.out, file)?;
+        if is_sent {
+            self.line.with_stream(&self.frame, |stream| stream.credit -= n_collected);
+            self.out.clear();
+            self.phase = Phase::Ended;
+        }
+        Ok(is_sent)
     }
 
     fn flush(&mut self) {

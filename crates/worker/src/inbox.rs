@@ -4,12 +4,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use corral_channel::message::FilePart;
 use corral_channel::{Flags, FrameHead, INITIAL_CREDIT, Kind, Lane, RequestId};
 use corral_sys::signal;
 
+use crate::file::FileRest;
 use crate::prototype::Place;
 use crate::runtime::ClientGone;
-use crate::wire::Wire;
+use crate::wire::{Handover, Wire};
 use crate::yielding::Yielding;
 
 /// How long a worker sleeps at most before it looks whether it is an orphan.
@@ -245,6 +247,26 @@ impl Inbox {
         self.wire.try_send(frame, pieces).inspect_err(|_| self.give_up())
     }
 
+    /// As [`Inbox::try_send`] with a file.
+    pub(crate) fn try_send_file(
+        &mut self,
+        frame: FrameHead,
+        collected: &[u8],
+        file: &FileRest<'_>,
+    ) -> Result<Handover, ClientGone> {
+        self.wire.try_send_file(frame, &[collected], file).inspect_err(|_| self.give_up())
+    }
+
+    fn wait_for_room(&mut self, frame: &FrameHead, len: usize, patience: Patience) -> Result<(), ClientGone> {
+        self.receive();
+        let cancelled = patience == Patience::UntilCancelled && self.stream(frame).cancelled;
+        if cancelled || self.wire.is_broken() {
+            return Err(ClientGone);
+        }
+        self.wire.end.wait_for_room(frame.lane, len, Some(LOOK_AROUND));
+        Ok(())
+    }
+
     /// Tells the router what is being done; does nothing when it was told already.
     pub(crate) fn set_note(&mut self, text: &[u8]) {
         if self.note != text {
@@ -271,6 +293,14 @@ pub(crate) trait Line: Send {
 
     /// Sends a frame and wakes its receiver. Waits for room.
     fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: Patience) -> Result<(), ClientGone>;
+
+    /// The same with a file, if that can be sent. False, and nothing is sent, if it cannot.
+    fn send_file(
+        &mut self,
+        frame: FrameHead,
+        collected: &[u8],
+        file: &FileRest<'_>,
+    ) -> Result<bool, ClientGone>;
 
     /// Tells the router what is being done.
     fn note(&mut self, text: &[u8]);
@@ -309,14 +339,24 @@ impl Line for Inbox {
     fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: Patience) -> Result<(), ClientGone> {
         let len = pieces.iter().map(|piece| piece.len()).sum();
         while !self.try_send(frame, pieces)? {
-            Self::receive(self);
-            let cancelled = patience == Patience::UntilCancelled && self.stream(&frame).cancelled;
-            if cancelled || self.wire.is_broken() {
-                return Err(ClientGone);
-            }
-            self.wire.end.wait_for_room(frame.lane, len, Some(LOOK_AROUND));
+            self.wait_for_room(&frame, len, patience)?;
         }
         Ok(())
+    }
+
+    fn send_file(
+        &mut self,
+        frame: FrameHead,
+        collected: &[u8],
+        file: &FileRest<'_>,
+    ) -> Result<bool, ClientGone> {
+        let len = collected.len() + FilePart::SIZE;
+        loop {
+            match self.try_send_file(frame, collected, file)? {
+                Handover::NoRoom => self.wait_for_room(&frame, len, Patience::UntilCancelled)?,
+                handover => return Ok(handover == Handover::Done),
+            }
+        }
     }
 
     fn note(&mut self, text: &[u8]) {

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use corral_channel::{WorkerBell, WorkerEnd};
+use corral_channel::{WorkerBell, WorkerEnd, file_sockets};
 use corral_ipc::link::Link;
 use corral_ipc::message::{Exit, FromPrototype, WorkerId};
 use corral_sys::doorbell::{self, BellPush, Doorbell};
@@ -46,6 +46,17 @@ pub(crate) struct Place {
     pub(crate) doorbell: Option<Doorbell>,
 }
 
+/// What a new worker is reached by.
+#[derive(Debug)]
+pub(crate) struct Access {
+    /// Of its channel.
+    pub(crate) memory: OwnedFd,
+    /// Rings the bell of its event loop, if it may have one.
+    pub(crate) bell: Option<BellPush>,
+    /// Where its files come, if it may send any.
+    pub(crate) files: Option<OwnedFd>,
+}
+
 impl Prototype {
     /// Reports to main that the application is loaded.
     ///
@@ -73,7 +84,7 @@ impl Prototype {
             self.take_deaths()?;
             while let Some(worker) = self.keeper.next_wanted()? {
                 if let Some(place) = self.fork(worker, runtime) {
-                    return Ok(Ended::InWorker(Box::new(place)));
+                    return Ok(Ended::InWorker(place));
                 }
             }
         }
@@ -134,36 +145,32 @@ impl Prototype {
 
     /// Tells main of a worker that takes requests.
     fn announce(&self, starting: Starting, hands: Option<NonZeroU32>) {
-        let Starting { worker, pid, memory, bell, .. } = starting;
-        let bell = bell.filter(|_| hands.is_some()).map(OwnedFd::from);
-        self.announce_worker(worker, pid, hands, [Some(memory), bell]);
+        let Starting { worker, pid, access, .. } = starting;
+        self.announce_worker(worker, pid, hands, access);
     }
 
-    fn announce_worker(
-        &self,
-        worker: WorkerId,
-        pid: Pid,
-        hands: Option<NonZeroU32>,
-        access: [Option<OwnedFd>; 2],
-    ) {
+    fn announce_worker(&self, worker: WorkerId, pid: Pid, hands: Option<NonZeroU32>, access: Access) {
         let number = pid.as_raw_nonzero().get().unsigned_abs();
         // Main may not know that number, if this process has a namespace of its own.
-        let descriptors: Vec<_> = access.into_iter().chain([process::pidfd(pid).ok()]).flatten().collect();
-        self.keeper.tell(&FromPrototype::Forked { worker, pid: number, hands }, &descriptors);
+        let Access { memory, bell, files } = access;
+        let bell = bell.filter(|_| hands.is_some()).map(OwnedFd::from);
+        let message = FromPrototype::Forked { worker, pid: number, hands, files: files.is_some() };
+        let descriptors = [Some(memory), bell, files, process::pidfd(pid).ok()];
+        let descriptors: Vec<_> = descriptors.into_iter().flatten().collect();
+        self.keeper.tell(&message, &descriptors);
     }
 
     /// Returns in a new worker with its place, and in the prototype with nothing.
-    fn fork(&mut self, worker: WorkerId, runtime: &mut dyn Runtime) -> Option<Place> {
+    fn fork(&mut self, worker: WorkerId, runtime: &mut dyn Runtime) -> Option<Box<Place>> {
         match self.try_fork(runtime) {
             Ok(Forked::Child(place)) => return Some(place),
-            Ok(Forked::Parent { pid, memory, bell, pipe }) => {
+            Ok(Forked::Parent { pid, access, pipe }) => {
                 self.keeper.children.add(pid, worker);
                 match pipe {
                     Some(pipe) => {
-                        let starting = Starting::new(worker, pid, memory, bell, pipe, Instant::now());
-                        self.starting.push(starting);
+                        self.starting.push(Starting::new(worker, pid, access, pipe, Instant::now()));
                     }
-                    None => self.announce_worker(worker, pid, None, [Some(memory), None]),
+                    None => self.announce_worker(worker, pid, None, access),
                 }
             }
             Err(error) => {
@@ -180,6 +187,8 @@ impl Prototype {
         }
         let (end, memory) = WorkerEnd::create(&self.bell)?;
         let (doorbell, bell) = runtime.may_loop().then(doorbell::pair).transpose()?.unzip();
+        let (sender, files) = runtime.sends_files().then(file_sockets).transpose()?.unzip();
+        let end = end.with_files(sender);
         let (pipe, report) = runtime.has_start().then(starting::pipe).transpose()?.unzip();
         let parent = getpid();
         runtime.before_fork();
@@ -190,10 +199,10 @@ impl Prototype {
             runtime.after_fork();
         }
         match forked? {
-            Fork::Parent(pid) => Ok(Forked::Parent { pid, memory, bell, pipe }),
+            Fork::Parent(pid) => Ok(Forked::Parent { pid, access: Access { memory, bell, files }, pipe }),
             Fork::Child => {
                 signal::unblock_all()?;
-                Ok(Forked::Child(Place { end, parent, report, doorbell }))
+                Ok(Forked::Child(Box::new(Place { end, parent, report, doorbell })))
             }
         }
     }
@@ -202,10 +211,9 @@ impl Prototype {
 enum Forked {
     Parent {
         pid: Pid,
-        memory: OwnedFd,
-        bell: Option<BellPush>,
+        access: Access,
         /// Says when it is ready, if it is not yet.
         pipe: Option<OwnedFd>,
     },
-    Child(Place),
+    Child(Box<Place>),
 }

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use corral_channel::message::{Malformed, RequestView};
 use corral_sys::spawn::{self, Fork};
 
+use crate::file::FileRest;
 use crate::switchboard::Switchboard;
 
 /// An interpreter with an application in it.
@@ -51,6 +52,11 @@ pub trait Runtime {
 
     /// Whether a worker may turn out to run its requests in an event loop.
     fn may_loop(&self) -> bool {
+        false
+    }
+
+    /// Whether responses may end with files that the router sends by itself.
+    fn sends_files(&self) -> bool {
         false
     }
 
@@ -147,6 +153,13 @@ pub trait Exchange: Send {
     /// # Errors
     /// When nobody reads it any more; nothing more needs to be written then.
     fn write(&mut self, bytes: &[u8]) -> Result<(), ClientGone>;
+
+    /// Ends the response with a part of a file, which is the rest of its body. The file is not needed any more then, but
+    /// must not be changed. False when the router cannot have it: then `write` what is in it.
+    ///
+    /// # Errors
+    /// As for `write`.
+    fn send_file(&mut self, file: &FileRest<'_>) -> Result<bool, ClientGone>;
 
     /// Sends what was collected. Without it, small pieces wait for more.
     fn flush(&mut self);

@@ -7,9 +7,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use corral_ipc::message::WorkerId;
-use corral_sys::doorbell::BellPush;
 use corral_sys::file;
 use corral_sys::signal::Pid;
+
+use crate::prototype::Access;
 
 /// What the pipe says first of a worker that is ready, and then how many requests it runs at once, in four bytes, or
 /// nothing; everything else is why one is not.
@@ -26,10 +27,7 @@ const LONGEST_REASON: u64 = 64 * 1024;
 pub(crate) struct Starting {
     pub(crate) worker: WorkerId,
     pub(crate) pid: Pid,
-    /// Of its channel.
-    pub(crate) memory: OwnedFd,
-    /// Rings the bell of its event loop, if it may have one.
-    pub(crate) bell: Option<BellPush>,
+    pub(crate) access: Access,
     /// None once the worker has closed its end.
     pipe: Option<File>,
     said: Vec<u8>,
@@ -57,16 +55,9 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, Report)> {
 }
 
 impl Starting {
-    pub(crate) fn new(
-        worker: WorkerId,
-        pid: Pid,
-        memory: OwnedFd,
-        bell: Option<BellPush>,
-        pipe: OwnedFd,
-        now: Instant,
-    ) -> Self {
+    pub(crate) fn new(worker: WorkerId, pid: Pid, access: Access, pipe: OwnedFd, now: Instant) -> Self {
         let deadline = now + LONGEST_START;
-        Self { worker, pid, memory, bell, pipe: Some(pipe.into()), said: Vec::new(), deadline }
+        Self { worker, pid, access, pipe: Some(pipe.into()), said: Vec::new(), deadline }
     }
 
     /// Whether it has had its time.
@@ -125,7 +116,8 @@ mod tests {
         let (reader, report) = pipe().unwrap();
         let memory = File::open("/dev/null").unwrap().into();
         let pid = rustix::process::getpid();
-        (Starting::new(WorkerId(1), pid, memory, None, reader, Instant::now()), report)
+        let access = Access { memory, bell: None, files: None };
+        (Starting::new(WorkerId(1), pid, access, reader, Instant::now()), report)
     }
 
     #[test]

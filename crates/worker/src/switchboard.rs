@@ -15,10 +15,11 @@ use corral_sys::doorbell::Doorbell;
 pub use self::session::{Message, Phase};
 use self::session::{Session, Step};
 use crate::body::Body;
+use crate::file::FileRest;
 use crate::log::complain;
 use crate::prototype::Place;
 use crate::runtime::ClientGone;
-use crate::wire::Wire;
+use crate::wire::{Handover, Wire};
 
 /// Requests that come at once, and bytes, after which the router hears that there is room again: below what makes it
 /// wait for that.
@@ -284,6 +285,33 @@ impl Switchboard {
             self.settle(key);
         }
         Ok(())
+    }
+
+    /// Sends what there is of a response, and a part of a file as the rest of its body: then only fields are behind it, if
+    /// it does not end the response. The file is not needed any more then, but must not be changed. False when it cannot
+    /// be sent now, and has to be written.
+    ///
+    /// # Errors
+    /// As for [`Switchboard::write`].
+    pub fn send_file(
+        &mut self,
+        key: RequestKey,
+        file: &FileRest<'_>,
+        ends: bool,
+    ) -> Result<bool, ClientGone> {
+        let max_payload = self.wire.end.max_payload();
+        let session = self.listening(key)?;
+        if session.drops_body() {
+            return self.write(key, b"", ends).map(|()| true);
+        }
+        let Some(step) = session.step_with_file(max_payload, ends) else { return Ok(false) };
+        let Some(session) = self.sessions.get_mut(&key) else { return Ok(false) };
+        match self.wire.try_send_file(step.frame, &[session.pending(&step)], file)? {
+            Handover::Done => session.sent_with_file(&step),
+            Handover::NoRoom | Handover::Refused => return Ok(false),
+        }
+        self.settle(key);
+        Ok(true)
     }
 
     /// Ends the response with fields behind its body. They are such that [`message::check_trailers`] accepts them.

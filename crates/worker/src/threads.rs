@@ -13,9 +13,11 @@ use std::time::Duration;
 use corral_channel::{FrameHead, WorkerSleep};
 
 use crate::exchange::After;
+use crate::file::FileRest;
 use crate::inbox::{Inbox, LOOK_AROUND, Line, Patience, Received, Stream};
 use crate::log::complain;
 use crate::runtime::{ClientGone, Crew, Life, Server};
+use crate::wire::Handover;
 use crate::worker;
 
 /// How long a thread sleeps at most that waits for something of its own request.
@@ -174,6 +176,27 @@ impl Desk {
     }
 }
 
+impl Desk {
+    /// Sleeps until there may be room for a frame of a running request.
+    fn wait_for_room<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        frame: &FrameHead,
+        patience: Patience,
+    ) -> Result<MutexGuard<'a, State>, ClientGone> {
+        self.receive(&mut state);
+        let cancelled = patience == Patience::UntilCancelled && state.inbox.stream(frame).cancelled;
+        if cancelled || state.inbox.wire.is_broken() {
+            self.go_away(&mut state);
+            return Err(ClientGone);
+        }
+        state.inbox.wire.end.want_room(frame.lane, true);
+        let state = self.sleep_waiting(state);
+        state.inbox.wire.end.want_room(frame.lane, false);
+        Ok(state)
+    }
+}
+
 impl Life for Desk {
     fn live(&self, server: &mut dyn Server) {
         let mut out = Vec::new();
@@ -220,17 +243,24 @@ impl Line for &Desk {
     fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: Patience) -> Result<(), ClientGone> {
         let mut state = self.lock();
         while !state.inbox.try_send(frame, pieces)? {
-            Desk::receive(self, &mut state);
-            let cancelled = patience == Patience::UntilCancelled && state.inbox.stream(&frame).cancelled;
-            if cancelled || state.inbox.wire.is_broken() {
-                self.go_away(&mut state);
-                return Err(ClientGone);
-            }
-            state.inbox.wire.end.want_room(frame.lane, true);
-            state = self.sleep_waiting(state);
-            state.inbox.wire.end.want_room(frame.lane, false);
+            state = self.wait_for_room(state, &frame, patience)?;
         }
         Ok(())
+    }
+
+    fn send_file(
+        &mut self,
+        frame: FrameHead,
+        collected: &[u8],
+        file: &FileRest<'_>,
+    ) -> Result<bool, ClientGone> {
+        let mut state = self.lock();
+        loop {
+            match state.inbox.try_send_file(frame, collected, file)? {
+                Handover::NoRoom => state = self.wait_for_room(state, &frame, Patience::UntilCancelled)?,
+                handover => return Ok(handover == Handover::Done),
+            }
+        }
     }
 
     fn note(&mut self, text: &[u8]) {

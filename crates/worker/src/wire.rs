@@ -1,8 +1,11 @@
 //! A worker's end of its channel, and whether there is still somebody at the other one.
 
+use std::os::fd::AsFd;
+
 use corral_channel::{FrameHead, SendError, WorkerEnd};
 use rustix::process::{Pid, getppid};
 
+use crate::file::FileRest;
 use crate::log::complain;
 use crate::runtime::ClientGone;
 
@@ -12,6 +15,16 @@ pub(crate) struct Wire {
     parent: Pid,
     /// The memory is not what it should be.
     is_damaged: bool,
+}
+
+/// What has become of a file that the router was to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Handover {
+    Done,
+    /// There is no room for the frame: try again.
+    NoRoom,
+    /// It cannot be sent.
+    Refused,
 }
 
 impl Wire {
@@ -34,6 +47,26 @@ impl Wire {
         match sent {
             Ok(()) => Ok(true),
             Err(SendError::Full) => Ok(false),
+            Err(error) => {
+                self.give_up(&error);
+                Err(ClientGone)
+            }
+        }
+    }
+
+    /// As [`Wire::try_send`] with a file, if that can be sent; nothing is sent else.
+    pub(crate) fn try_send_file(
+        &mut self,
+        frame: FrameHead,
+        pieces: &[&[u8]],
+        file: &FileRest<'_>,
+    ) -> Result<Handover, ClientGone> {
+        let sent = self.end.send_file(frame, pieces, file.as_fd(), file.part());
+        self.end.ring(frame.lane);
+        match sent {
+            Ok(true) => Ok(Handover::Done),
+            Ok(false) => Ok(Handover::Refused),
+            Err(SendError::Full) => Ok(Handover::NoRoom),
             Err(error) => {
                 self.give_up(&error);
                 Err(ClientGone)

@@ -94,6 +94,15 @@ pub(crate) struct Identity {
     n_lanes: AtomicU32,
 }
 
+/// What is first in a worker's memory.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct First {
+    identity: Identity,
+    /// Files of this worker that the router has taken, counted without end.
+    pub(crate) files_taken: AtomicU32,
+}
+
 /// The two kinds of memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Magic {
@@ -101,7 +110,7 @@ pub(crate) enum Magic {
     Bell,
 }
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 impl Magic {
     fn number(self) -> u64 {
@@ -153,7 +162,7 @@ impl Note {
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Header {
-    pub(crate) identity: Padded<Identity>,
+    pub(crate) first: Padded<First>,
     /// The worker sleeps, for whatever reason. The word that it sleeps on.
     pub(crate) sleeping: Padded<SleepFlag>,
     pub(crate) slots: [SlotWord; N_SLOTS],
@@ -172,6 +181,7 @@ unsafe impl SharedType for Padded<SleepFlag> {}
 
 const _: () = {
     assert!(offset_of!(Identity, version) == 8 && offset_of!(Identity, n_lanes) == 12);
+    assert!(offset_of!(First, identity) == 0 && offset_of!(First, files_taken) == 16);
     assert!(offset_of!(Header, sleeping) == 128);
     assert!(offset_of!(Header, slots) == 256);
     assert!(offset_of!(Header, note) == 512);

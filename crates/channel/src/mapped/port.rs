@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use crate::frame::{Flags, FrameHead, Kind, Lane, RequestId};
+use crate::mapped::files::FileReceiver;
 use crate::mapped::layout::{CONTROL_RESERVE, Header, MAX_REQUEST_PAYLOAD, Magic, Shape};
 use crate::mapped::map::{self, MapError};
 use crate::mapped::receiver::LaneReceiver;
@@ -12,6 +13,15 @@ use crate::mapped::ring::MappedRing;
 use crate::mapped::waker::{Sleeper, Waker};
 use crate::ring::{Producer, SendError};
 use crate::slot::{self, N_SLOTS, Slot, State, Ticket};
+
+/// What a worker has given beside its memory.
+#[derive(Debug, Default)]
+pub struct Beside {
+    /// The push of its bell, if it may sleep in an event loop.
+    pub bell: Option<OwnedFd>,
+    /// The socket for its files, if it may send any.
+    pub files: Option<OwnedFd>,
+}
 
 /// Submission to one worker, its slots and its note. Used by all event loops, one at a time.
 ///
@@ -39,26 +49,26 @@ impl WorkerPort {
     /// # Errors
     /// When the memory is not that of a fresh worker of this shape, or cannot be mapped.
     pub fn map(memory: OwnedFd, shape: Shape) -> Result<(Self, Vec<LaneReceiver>), MapError> {
-        Self::map_with_bell(memory, None, shape)
+        Self::map_with(memory, Beside::default(), shape)
     }
 
-    /// As [`WorkerPort::map`], of a worker that may sleep in an event loop and has given the push of its bell.
+    /// As [`WorkerPort::map`], of a worker that has given more than its memory.
     ///
     /// # Errors
     /// As for [`WorkerPort::map`].
     #[expect(clippy::needless_pass_by_value, reason = "the mapping takes the descriptor's place")]
-    pub fn map_with_bell(
+    pub fn map_with(
         memory: OwnedFd,
-        bell: Option<OwnedFd>,
+        beside: Beside,
         shape: Shape,
     ) -> Result<(Self, Vec<LaneReceiver>), MapError> {
         let region = map::open(memory.as_fd(), shape, Magic::Worker, shape.worker_size())?;
-        Self::new(&region, bell, shape)
+        Self::new(&region, beside, shape)
     }
 
     pub(crate) fn new(
         region: &Arc<Region>,
-        bell: Option<OwnedFd>,
+        beside: Beside,
         shape: Shape,
     ) -> Result<(Self, Vec<LaneReceiver>), MapError> {
         let header = Shared::<Header>::new(region, 0);
@@ -69,8 +79,10 @@ impl WorkerPort {
         if !ring.is_fresh() {
             return Err(MapError::Used);
         }
-        let worker = Waker::new(header.clone(), bell);
-        let receiver = |lane| LaneReceiver::new(region, shape, Lane(lane), worker.clone());
+        let worker = Waker::new(header.clone(), beside.bell);
+        let files = beside.files.map(|socket| Arc::new(FileReceiver::new(socket, header.clone())));
+        let receiver =
+            |lane| LaneReceiver::new(region, shape, Lane(lane), worker.clone()).with_files(files.clone());
         let lanes = (0..shape.n_lanes).map(receiver).collect();
         let port = Self {
             header,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::frame::{Direction, FrameHead, Lane};
+use crate::mapped::files::{Arrived, FileError, FileReceiver};
 use crate::mapped::layout::Shape;
 use crate::mapped::region::{Region, Shared, SharedBytes};
 use crate::mapped::ring::MappedRing;
@@ -16,6 +17,8 @@ pub struct LaneReceiver {
     lane: Lane,
     worker: Waker,
     frames: Consumer<MappedRing>,
+    /// Shared with the other lanes of the worker.
+    files: Option<Arc<FileReceiver>>,
 }
 
 impl LaneReceiver {
@@ -25,7 +28,11 @@ impl LaneReceiver {
             data: SharedBytes::new(region, shape.lane_data(lane.index()), shape.lane_capacity()),
         };
         let frames = Consumer::new(ring, shape.max_response_payload(), Direction::FromWorker);
-        Self { lane, worker, frames }
+        Self { lane, worker, frames, files: None }
+    }
+
+    pub(crate) fn with_files(self, files: Option<Arc<FileReceiver>>) -> Self {
+        Self { files, ..self }
     }
 
     /// Whether there is something to receive (or to find corrupt). One load.
@@ -69,6 +76,15 @@ impl LaneReceiver {
     /// Drops the rest of the frame that `peek` gave.
     pub fn skip(&mut self) {
         self.frames.close();
+    }
+
+    /// Takes the file that a frame has named, in this or any lane; none if this process had no descriptor for it.
+    ///
+    /// # Errors
+    /// As for [`LaneReceiver::recv`].
+    pub fn take_file(&self, number: u32) -> Result<Option<Arrived>, FileError> {
+        let files = self.files.as_ref().ok_or(FileError::Missing { number })?;
+        files.take(number)
     }
 
     /// Wakes the worker if it waits for room in this lane; true if that took a system call. To be

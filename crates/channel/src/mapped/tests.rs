@@ -19,7 +19,7 @@ struct Ends {
 /// Over the heap, so that Miri can run this.
 fn ends() -> Ends {
     let region = Region::heap(SHAPE.worker_size());
-    let (port, lanes) = WorkerPort::new(&region, None, SHAPE).unwrap();
+    let (port, lanes) = WorkerPort::new(&region, Beside::default(), SHAPE).unwrap();
     let worker = WorkerEnd::new(&region, &WorkerBell::on_heap(SHAPE));
     Ends { port, lanes, worker }
 }
@@ -210,7 +210,7 @@ fn nobody_is_woken_who_is_awake() {
 #[test]
 fn used_memory_is_refused() {
     let region = Region::heap(SHAPE.worker_size());
-    let (mut port, _lanes) = WorkerPort::new(&region, None, SHAPE).unwrap();
+    let (mut port, _lanes) = WorkerPort::new(&region, Beside::default(), SHAPE).unwrap();
     port.quit().unwrap();
-    assert!(matches!(WorkerPort::new(&region, None, SHAPE), Err(MapError::Used)));
+    assert!(matches!(WorkerPort::new(&region, Beside::default(), SHAPE), Err(MapError::Used)));
 }

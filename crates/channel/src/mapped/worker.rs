@@ -2,16 +2,19 @@
 
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::OwnedFd;
+use std::ops::Range;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::frame::{Direction, FrameHead, Kind, Lane};
+use crate::frame::{Direction, Flags, FrameHead, Kind, Lane};
 use crate::mapped::bell::WorkerBell;
+use crate::mapped::files::FileSender;
 use crate::mapped::layout::{Header, MAX_REQUEST_PAYLOAD, Magic};
 use crate::mapped::map;
 use crate::mapped::region::{Region, Shared, SharedBytes};
 use crate::mapped::ring::MappedRing;
+use crate::message::FilePart;
 use crate::ring::{Consumer, Corrupt, Producer, SendError};
 use crate::sleep::sleep_for_room;
 use crate::slot;
@@ -23,6 +26,7 @@ pub struct WorkerEnd {
     requests: Consumer<MappedRing>,
     lanes: Vec<Producer<MappedRing>>,
     bell: WorkerBell,
+    files: Option<FileSender>,
 }
 
 /// The sleep of a worker with several threads. Any number of them may sleep; whoever wakes them wakes one.
@@ -95,7 +99,14 @@ impl WorkerEnd {
             requests: Consumer::new(requests, MAX_REQUEST_PAYLOAD, Direction::ToWorker),
             lanes: (0..usize::from(shape.n_lanes)).map(lane).collect(),
             bell: bell.share(),
+            files: None,
         }
+    }
+
+    /// The same, which can send files. The other end of the socket is for the router.
+    #[must_use]
+    pub fn with_files(self, files: Option<FileSender>) -> Self {
+        Self { files, ..self }
     }
 
     /// Bytes of payload that one frame to the router can have.
@@ -194,6 +205,36 @@ impl WorkerEnd {
     /// If there is no such lane.
     pub fn send(&mut self, head: FrameHead, pieces: &[&[u8]]) -> Result<(), SendError> {
         self.lanes[head.lane.index()].push(head, pieces, 0)
+    }
+
+    /// Sends a frame as [`WorkerEnd::send`], and with it a part of a file with which the response's body ends. False, and
+    /// nothing is sent, when the file cannot be: then its bytes have to be.
+    ///
+    /// # Errors
+    /// Then nothing was sent.
+    ///
+    /// # Panics
+    /// If there is no such lane.
+    pub fn send_file(
+        &mut self,
+        head: FrameHead,
+        pieces: &[&[u8]],
+        file: BorrowedFd<'_>,
+        part: Range<u64>,
+    ) -> Result<bool, SendError> {
+        let Some(files) = &mut self.files else { return Ok(false) };
+        let lane = &mut self.lanes[head.lane.index()];
+        let n_bytes = pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        // What fits now fits afterwards: the file goes first, or the router could miss it.
+        lane.check_room(n_bytes + FilePart::SIZE, 0)?;
+        let part = FilePart { number: files.next(), offset: part.start, len: part.end - part.start };
+        if files.send(file, &self.header).is_err() {
+            return Ok(false);
+        }
+        let end = part.to_bytes();
+        let pieces: Vec<&[u8]> = pieces.iter().copied().chain([&end[..]]).collect();
+        lane.push(head.with_flags(head.flags | Flags::FILE), &pieces, 0)?;
+        Ok(true)
     }
 
     /// As `send`, but while there is no room it rings, asks `keep_waiting`, and sleeps. `keep_waiting`

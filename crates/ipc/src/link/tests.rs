@@ -76,7 +76,8 @@ fn an_end_with_unread_messages_is_an_end() {
 fn a_packet_waits_for_room_and_keeps_its_descriptors() {
     let (main, router) = pair();
     let (reader, writer) = io::pipe().unwrap();
-    let message = ToRouter::WorkerReady { app: AppId(1), worker: WorkerId(2), pid: 3, hands: None };
+    let message =
+        ToRouter::WorkerReady { app: AppId(1), worker: WorkerId(2), pid: 3, hands: None, files: false };
     let packet = Packet::new(&message, &[writer.as_fd()]).unwrap();
     drop(writer);
     let filler = ToRouter::Prepare {

@@ -61,7 +61,7 @@ pub enum FromPrototype {
         reason: String,
     },
     /// A worker runs. Carries its channel's memory, the push of its event loop's bell if it says how many `hands` it
-    /// has, and its pidfd if there is one.
+    /// has, the socket of its `files` if it sends any, and its pidfd if there is one.
     Forked {
         /// Its number.
         worker: WorkerId,
@@ -69,6 +69,8 @@ pub enum FromPrototype {
         pid: u32,
         /// Requests that it runs at once, in an event loop, if it has found out only now.
         hands: Option<NonZeroU32>,
+        /// Whether its responses may end with files.
+        files: bool,
     },
     /// A program runs and is ready for requests. Carries its socket if that is where it is reached, and its pidfd
     /// if there is one.

@@ -68,7 +68,8 @@ pub enum ToRouter {
         /// Which one.
         generation: Generation,
     },
-    /// A worker is ready for requests. Carries its channel's memory, and the push of its bell if it has `hands`.
+    /// A worker is ready for requests. Carries its channel's memory, the push of its bell if it has `hands`, and the
+    /// socket of its `files` if it sends any.
     WorkerReady {
         /// Its application.
         app: AppId,
@@ -78,6 +79,8 @@ pub enum ToRouter {
         pid: u32,
         /// As in `Forked`.
         hands: Option<NonZeroU32>,
+        /// As in `Forked`.
+        files: bool,
     },
     /// A program is ready for requests. Carries its socket if that is where it is reached.
     ProgramReady {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use corral_channel::{INITIAL_CREDIT, RequestId, SendError, WorkerPort};
 
-use super::{Failure, LoopApp, Patience, RequestBody, WorkerKey};
+use super::{Failure, LoopApp, Patience, RequestBody, SentFile, WorkerKey};
 use crate::buffers;
 use crate::spool::Spool;
 
@@ -24,6 +24,8 @@ pub(crate) enum Piece {
     Head(Vec<u8>),
     /// More of the body.
     Data(Vec<u8>),
+    /// The rest of it.
+    File(SentFile),
     /// Nothing more comes.
     End,
 }
@@ -44,6 +46,10 @@ pub(super) struct State {
     /// The response has begun: nothing comes before it any more.
     pub(super) has_begun: bool,
     pub(super) spool: Spool,
+    /// What the body ends with.
+    pub(super) file: Option<SentFile>,
+    /// Nothing of the body comes any more.
+    pub(super) has_file: bool,
     /// The response is complete.
     pub(super) ended: bool,
     /// The lines behind the body, as they are sent.
@@ -190,6 +196,11 @@ impl Exchange {
         state.ended && state.failure.is_none()
     }
 
+    /// Whether the body ends with a file.
+    pub(crate) fn has_file(&self) -> bool {
+        self.shared.state.borrow().has_file
+    }
+
     /// Whether there are fields behind the body.
     pub(crate) fn has_trailers(&self) -> bool {
         !self.shared.state.borrow().trailers.is_empty()
@@ -202,7 +213,7 @@ impl Exchange {
 
     /// Bytes of the body that have arrived and were not taken yet.
     pub(crate) fn n_stored(&self) -> u64 {
-        self.shared.state.borrow().spool.len()
+        self.shared.state.borrow().n_stored()
     }
 }
 
@@ -220,6 +231,8 @@ impl State {
             head: None,
             has_begun: false,
             spool: Spool::default(),
+            file: None,
+            has_file: false,
             ended: false,
             trailers: Vec::new(),
             failure: None,
@@ -242,6 +255,9 @@ impl State {
         if let Some(data) = self.spool.pop().map_err(|error| Failure::Store(Arc::new(error)))? {
             return Ok(Some(Piece::Data(data)));
         }
+        if let Some(file) = self.file.take() {
+            return Ok(Some(Piece::File(file)));
+        }
         match &self.failure {
             Some(failure) => Err(failure.clone()),
             None => Ok(self.ended.then_some(Piece::End)),
@@ -249,8 +265,12 @@ impl State {
     }
 
     pub(super) fn has_piece(&self) -> bool {
-        let has_content = self.head.is_some() || self.spool.len() > 0;
+        let has_content = self.head.is_some() || self.n_stored() > 0;
         has_content || !self.interim.is_empty() || self.failure.is_some() || self.ended
+    }
+
+    pub(super) fn n_stored(&self) -> u64 {
+        self.spool.len() + self.file.as_ref().map_or(0, |file| file.range().len())
     }
 
     pub(super) fn store(&mut self, data: Vec<u8>) {

@@ -35,6 +35,10 @@ pub(crate) enum Failure {
     Program { pid: u32, failure: Arc<ProxyFailure> },
     #[error("store the response: {0}")]
     Store(Arc<io::Error>),
+    #[error("no descriptor is left for the file that it ends with")]
+    NoDescriptor,
+    #[error("the file that it ends with has become shorter")]
+    FileCut,
 }
 
 impl Failure {

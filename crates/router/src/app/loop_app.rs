@@ -219,6 +219,7 @@ impl LoopApp {
             state.abandoned = true;
             state.waker = None;
             state.spool.clear();
+            state.file = None;
         }
         if self.lookup(shared.id).is_none() {
             return;

@@ -8,7 +8,7 @@ use corral_channel::{Flags, FrameHead, Kind, LaneReceiver, MAX_INLINE_BODY, Requ
 
 use super::exchange::{Shared, State};
 use super::loop_app::{LoopApp, index};
-use super::{Failure, RequestBody, WorkerKey};
+use super::{Failure, RequestBody, SentFile, WorkerKey, file};
 use crate::buffers;
 
 /// Response bytes that are acknowledged at a time.
@@ -52,7 +52,11 @@ impl LoopApp {
     ) -> Result<(), String> {
         let mut payload = buffers::take();
         while let Some(head) = receiver.recv(&mut payload).map_err(|corrupt| corrupt.to_string())? {
-            self.on_frame(worker, &head, &mut payload, now)?;
+            let file = match head.flags.contains(Flags::FILE) {
+                true => Some(file::take(receiver, &head, &mut payload)?),
+                false => None,
+            };
+            self.on_frame(worker, &head, &mut payload, file, now)?;
         }
         buffers::give(payload);
         receiver.wake_producer();
@@ -64,6 +68,7 @@ impl LoopApp {
         worker: WorkerKey,
         head: &FrameHead,
         payload: &mut Vec<u8>,
+        file: Option<Result<SentFile, Failure>>,
         now: Instant,
     ) -> Result<(), String> {
         if head.kind == Kind::Started {
@@ -72,7 +77,7 @@ impl LoopApp {
             return Ok(());
         }
         if let Some(shared) = self.lookup(head.request) {
-            self.on_answer(worker, &shared, head, payload)?;
+            self.on_answer(worker, &shared, head, payload, file)?;
         }
         if head.flags.contains(Flags::LAST) {
             self.touched.set(true);
@@ -106,10 +111,15 @@ impl LoopApp {
         shared: &Rc<Shared>,
         head: &FrameHead,
         payload: &mut Vec<u8>,
+        file: Option<Result<SentFile, Failure>>,
     ) -> Result<(), String> {
         let mut state = shared.state.borrow_mut();
         state.worker = Some(worker);
-        state.has_begun |= matches!(head.kind, Kind::Response | Kind::Data);
+        let is_body = matches!(head.kind, Kind::Response | Kind::Data);
+        if state.has_file && (file.is_some() || (is_body && !payload.is_empty())) {
+            return Err("the worker goes on behind the file that ends a response".into());
+        }
+        state.has_begun |= is_body;
         match head.kind {
             Kind::Response if state.head.is_none() && !state.abandoned => {
                 state.uncredited = state.uncredited.saturating_add(payload.len() as u32);
@@ -127,6 +137,9 @@ impl LoopApp {
                 self.send_body(worker, shared.id, &mut state);
             }
             _ => {}
+        }
+        if let Some(file) = file {
+            state.take_file(file);
         }
         state.ended |= head.flags.contains(Flags::END);
         self.credit(worker, shared.id, &mut state);

@@ -151,16 +151,65 @@ impl Stream {
     /// When the file cannot be read to its end; nothing follows then.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         let Some(encoder) = self.encoder.take() else { return Ok(None) };
-        let _permit = WORKERS.acquire().await.map_err(io::Error::other)?;
         let (source, offset) = (Arc::clone(&self.source), self.offset);
         let len = (self.size - offset).min(STEP as u64);
         let is_last = offset + len == self.size;
         let work = move || encode_piece(encoder, &source, offset, len, is_last);
-        let (encoder, bytes) = tokio::task::spawn_blocking(work).await.map_err(io::Error::other)??;
+        let (encoder, bytes) = beside_the_loop(work).await?;
         self.encoder = encoder;
         self.offset += len;
         Ok(Some(bytes))
     }
+}
+
+/// A part of a file on its way through the encoder of a reply, a piece at a time.
+pub(crate) struct Part {
+    source: Arc<File>,
+    offset: u64,
+    end: u64,
+}
+
+impl Part {
+    /// `len` bytes from `offset` on.
+    pub(crate) fn new(file: &File, offset: u64, len: u64) -> io::Result<Self> {
+        Ok(Self { source: Arc::new(file.try_clone()?), offset, end: offset + len })
+    }
+
+    /// Whether all of it went through.
+    pub(crate) fn is_done(&self) -> bool {
+        self.offset == self.end
+    }
+
+    /// Gives the encoder back, and what it has made by now.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Stream::next`].
+    pub(crate) async fn next(&mut self, mut encoder: Encoder) -> io::Result<(Encoder, Vec<u8>)> {
+        let (source, offset) = (Arc::clone(&self.source), self.offset);
+        let len = (self.end - offset).min(STEP as u64);
+        self.offset += len;
+        beside_the_loop(move || {
+            write_piece(&mut encoder, &source, offset, len)?;
+            let bytes = std::mem::take(encoder.output());
+            Ok((encoder, bytes))
+        })
+        .await
+    }
+}
+
+/// No event loop compresses a file.
+async fn beside_the_loop<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let _permit = WORKERS.acquire().await.map_err(io::Error::other)?;
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+fn write_piece(encoder: &mut Encoder, source: &File, offset: u64, len: u64) -> io::Result<()> {
+    let mut piece = vec![0; len as usize];
+    source.read_exact_at(&mut piece, offset)?;
+    encoder.write(&piece)
 }
 
 fn encode_piece(
@@ -170,9 +219,7 @@ fn encode_piece(
     len: u64,
     is_last: bool,
 ) -> io::Result<(Option<Encoder>, Vec<u8>)> {
-    let mut piece = vec![0; len as usize];
-    source.read_exact_at(&mut piece, offset)?;
-    encoder.write(&piece)?;
+    write_piece(&mut encoder, source, offset, len)?;
     if is_last {
         return Ok((None, encoder.finish()?));
     }

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
-use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
@@ -161,9 +160,13 @@ impl Control {
         access: Access,
     ) -> anyhow::Result<Added> {
         let (address, socket) = match access {
-            Access::Memory(memory) => return self.add_channel(app, worker, pid, memory, None),
-            Access::Loop { memory, bell, hands } => {
-                return self.add_channel(app, worker, pid, memory, Some((bell, hands)));
+            Access::Channel { memory, beside, hands } => {
+                let mapped = WorkerPort::map_with(memory, beside, self.shape());
+                let (port, receivers) = mapped.context("map a worker's memory")?;
+                let key = app.add_worker(worker, pid, ChannelPort { channel: port }, hands);
+                let n_missing = AtomicUsize::new(self.loops.len());
+                let worker = NewWorker { app: Arc::clone(app), key, n_missing };
+                return Ok(Added::Channel(Arc::new(worker), receivers));
             }
             Access::Socket(file) => (address_of(&file), Some(file)),
             Access::Port(port) => (ListenAddress::Inet((Ipv4Addr::LOCALHOST, port).into()), None),
@@ -173,22 +176,6 @@ impl Control {
         };
         let host = Host { spec: &app.spec, http, n_loops: self.loops.len() };
         Ok(Added::Program(app.add_program(&host.program(worker, pid, address, socket))))
-    }
-
-    fn add_channel(
-        &self,
-        app: &Arc<App>,
-        worker: WorkerId,
-        pid: u32,
-        memory: OwnedFd,
-        event_loop: Option<(OwnedFd, NonZeroU32)>,
-    ) -> anyhow::Result<Added> {
-        let (bell, hands) = event_loop.unzip();
-        let mapped = WorkerPort::map_with_bell(memory, bell, self.shape());
-        let (port, receivers) = mapped.context("map a worker's memory")?;
-        let key = app.add_worker(worker, pid, ChannelPort { channel: port }, hands);
-        let n_missing = AtomicUsize::new(self.loops.len());
-        Ok(Added::Channel(Arc::new(NewWorker { app: Arc::clone(app), key, n_missing }), receivers))
     }
 
     /// Makes every event loop listen to a worker; the last one lets it take requests. Nobody listens to a program

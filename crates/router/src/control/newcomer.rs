@@ -6,12 +6,14 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::{Context, ensure};
+use corral_channel::Beside;
 use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, HttpSpec, Limits, ProgramKind};
 use corral_config::upstream::{KeepAlive, ProxyOptions, Timeouts};
 use corral_ipc::message::{Door, WorkerId};
 
-use super::{exactly, only};
+use super::only;
 use crate::app::Program;
 use crate::proxy::Server;
 
@@ -24,10 +26,8 @@ pub(super) struct Newcomer {
 
 /// How a worker is reached.
 pub(super) enum Access {
-    /// By its channel.
-    Memory(OwnedFd),
-    /// By its channel, and it sleeps in an event loop that runs so many requests at once.
-    Loop { memory: OwnedFd, bell: OwnedFd, hands: NonZeroU32 },
+    /// By its channel. One that has hands sleeps in an event loop, and runs so many requests at once.
+    Channel { memory: OwnedFd, beside: Beside, hands: Option<NonZeroU32> },
     /// At a socket whose file this is.
     Socket(OwnedFd),
     /// At a port of this machine.
@@ -35,10 +35,18 @@ pub(super) enum Access {
 }
 
 impl Access {
-    pub(super) fn of_channel(hands: Option<NonZeroU32>, fds: Vec<OwnedFd>) -> anyhow::Result<Self> {
-        let Some(hands) = hands else { return only(fds).map(Self::Memory) };
-        let [memory, bell] = exactly(fds)?;
-        Ok(Self::Loop { memory, bell, hands })
+    pub(super) fn of_channel(
+        hands: Option<NonZeroU32>,
+        has_files: bool,
+        fds: Vec<OwnedFd>,
+    ) -> anyhow::Result<Self> {
+        let n_wanted = 1 + usize::from(hands.is_some()) + usize::from(has_files);
+        ensure!(fds.len() == n_wanted, "{} descriptors came, not {n_wanted}", fds.len());
+        let mut fds = fds.into_iter();
+        let memory = fds.next().context("no memory came")?;
+        let bell = hands.and_then(|_| fds.next());
+        let files = fds.next();
+        Ok(Self::Channel { memory, beside: Beside { bell, files }, hands })
     }
 
     pub(super) fn of_program(door: Door, fds: Vec<OwnedFd>) -> anyhow::Result<Self> {

@@ -108,6 +108,7 @@ impl Session<'_> {
                     buffers::give(data);
                 }
                 Some(Ok(Piece::Head(_) | Piece::Interim(_))) => {}
+                Some(Ok(Piece::File(_))) => self.refuse(),
                 Some(Ok(Piece::End)) => {
                     self.close(Closing { code: 1011, reason: "the application has ended" });
                 }
@@ -121,9 +122,13 @@ impl Session<'_> {
 
     fn take_bytes(&mut self, bytes: &[u8]) {
         if self.outgoing.take(bytes).is_err() {
-            tracing::error!("\"{}\": the worker sends what is no frame of a WebSocket connection", self.app);
-            self.close(Closing { code: 1011, reason: "the application has failed" });
+            self.refuse();
         }
+    }
+
+    fn refuse(&mut self) {
+        tracing::error!("\"{}\": the worker sends what is no frame of a WebSocket connection", self.app);
+        self.close(Closing { code: 1011, reason: "the application has failed" });
     }
 
     fn close(&mut self, closing: Closing) {

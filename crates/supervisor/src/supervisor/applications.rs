@@ -75,8 +75,8 @@ impl Supervisor {
         match message {
             FromPrototype::Ready => self.prototype_ready(id, fds),
             FromPrototype::Failed { reason } => self.app_failed(id, &reason),
-            FromPrototype::Forked { worker, pid, hands } => {
-                self.worker_forked(id, &Newcomer::forked(worker, pid, hands, fds));
+            FromPrototype::Forked { worker, pid, hands, files } => {
+                self.worker_forked(id, &Newcomer::forked(worker, pid, hands, files, fds));
             }
             FromPrototype::Started { worker, pid, door } => {
                 self.worker_forked(id, &Newcomer::started(worker, pid, door, fds));

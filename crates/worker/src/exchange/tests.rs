@@ -1,10 +1,14 @@
 //! Requests over a real channel, both ends of it in this process.
 
 use std::io::ErrorKind;
+use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
 
 use corral_channel::message::RequestHead;
-use corral_channel::{Lane, LaneReceiver, RequestId, Slot, WorkerBell, WorkerEnd, WorkerPort};
+use corral_channel::{
+    Beside, Lane, LaneReceiver, MAX_FILES, RequestId, Slot, WorkerBell, WorkerEnd, WorkerPort, file_sockets,
+};
+use corral_sys::memory::SharedMemory;
 use rustix::process::{Pid, getpid, getppid};
 
 use super::*;
@@ -28,7 +32,10 @@ fn channel() -> (Router, Inbox) {
 fn channel_of_child_of(parent: Pid) -> (Router, Inbox) {
     let (bell, _) = WorkerBell::create(1).unwrap();
     let (end, memory) = WorkerEnd::create(&bell).unwrap();
-    let (port, mut lanes) = WorkerPort::map(memory, bell.shape()).unwrap();
+    let (sender, files) = file_sockets().unwrap();
+    let end = end.with_files(Some(sender));
+    let beside = Beside { bell: None, files: Some(files) };
+    let (port, mut lanes) = WorkerPort::map_with(memory, beside, bell.shape()).unwrap();
     let router = Router { port, lane: lanes.remove(0), n_requests: 0 };
     (router, Inbox::new(Place { end, parent, report: None, doorbell: None }))
 }
@@ -55,11 +62,13 @@ impl Router {
         let mut payload = vec![];
         let head = self.lane.recv(&mut payload).unwrap()?;
         let mut text = format!("{:?}", head.kind);
+        let file = self.take_file(&head, &mut payload);
         if matches!(head.kind, Kind::Response | Kind::Informational) {
             let (view, offset) = message::decode_response(&payload).unwrap();
             text += &format!(" {}", view.status);
             payload.drain(..offset);
         }
+        text += &file;
         for (flag, name) in [(Flags::END, " end"), (Flags::DONE, " done"), (Flags::LAST, " last")] {
             if head.flags.contains(flag) {
                 text += name;
@@ -69,6 +78,17 @@ impl Router {
             0 => Some(text),
             number => Some(format!("{text} {number}")),
         }
+    }
+
+    /// What a frame says of a file, which is taken out of it.
+    fn take_file(&self, head: &FrameHead, payload: &mut Vec<u8>) -> String {
+        if !head.flags.contains(Flags::FILE) {
+            return String::new();
+        }
+        let (n_before, part) = message::split_file(payload).unwrap();
+        payload.truncate(n_before);
+        let file = self.lane.take_file(part.number).unwrap().unwrap();
+        format!(" file {}+{} of {}", part.offset, part.len, file.size)
     }
 
     fn frames(&mut self) -> Vec<String> {
@@ -449,4 +469,100 @@ fn an_orphan_leaves() {
     router.submit("GET", b"", true);
     serve(&mut inbox, After::Another, |_| {});
     assert!(matches!(inbox.next(), Next::Leave));
+}
+
+/// So many bytes on a file system that files are sent from.
+fn file(len: usize) -> OwnedFd {
+    SharedMemory::create("file", len).unwrap().1
+}
+
+fn send_file(it: &mut Running<'_, Inbox>, file: &OwnedFd, offset: u64) -> bool {
+    it.send_file(&FileRest::of(file.as_fd(), offset).unwrap()).unwrap()
+}
+
+#[test]
+fn a_file_ends_the_response_in_one_frame() {
+    let large = file(100_000);
+    check(
+        "GET",
+        |it| {
+            it.respond(200, &[(b"A", b"b")]);
+            assert!(send_file(it, &large, 7));
+            it.write(b"too late").unwrap();
+            it.finish();
+        },
+        &["Response 200 file 7+99993 of 100000 end", "Finished done"],
+    );
+    check(
+        "GET",
+        |it| {
+            it.write(b"before").unwrap();
+            it.flush();
+            assert!(send_file(it, &large, 0));
+        },
+        &["Response 200 6", "Data file 0+100000 of 100000 end", "Finished done"],
+    );
+    check(
+        "GET",
+        |it| {
+            it.write(b"before").unwrap();
+            assert!(send_file(it, &large, 0));
+        },
+        &["Response 200 file 0+100000 of 100000 end 6", "Finished done"],
+    );
+}
+
+#[test]
+fn a_file_is_cut_to_what_is_wanted_of_it() {
+    let large = file(100_000);
+    let rest = FileRest::of(large.as_fd(), 10).unwrap().at_most(5);
+    assert_eq!(rest.n_bytes(), 5);
+    check(
+        "GET",
+        |it| assert!(it.send_file(&rest).unwrap()),
+        &["Response 200 file 10+5 of 100000 end", "Finished done"],
+    );
+}
+
+#[test]
+fn files_of_responses_without_a_body_stay_here() {
+    let large = file(100_000);
+    check("HEAD", |it| assert!(send_file(it, &large, 0)), &["Response 200 end done"]);
+    check(
+        "GET",
+        |it| {
+            it.respond(304, &[]);
+            assert!(send_file(it, &large, 0));
+        },
+        &["Response 304 end done"],
+    );
+}
+
+#[test]
+fn what_is_short_or_no_file_is_read() {
+    let (reader, _writer) = rustix::pipe::pipe().unwrap();
+    for (file, offset) in [(&file(16_000), 0), (&file(20_000), 5000), (&file(20_000), 30_000), (&reader, 0)] {
+        assert!(FileRest::of(file.as_fd(), offset).is_none());
+    }
+}
+
+/// The router does not look for a while, and the worker must not send without end.
+#[test]
+fn there_are_only_so_many_files_on_the_way() {
+    let (mut router, mut inbox) = channel();
+    let large = file(100_000);
+    for n in 0..=MAX_FILES {
+        router.port.submit(Slot::new(0).unwrap(), RequestId(n), LANE, &[&request_head()]).unwrap();
+        serve(&mut inbox, After::Another, |it| assert_eq!(send_file(it, &large, 0), n < MAX_FILES));
+    }
+    assert_eq!(router.frames().len(), 2 * MAX_FILES as usize + 1);
+    router.port.submit(Slot::new(0).unwrap(), RequestId(0), LANE, &[&request_head()]).unwrap();
+    serve(&mut inbox, After::Another, |it| assert!(send_file(it, &large, 0)));
+}
+
+fn request_head() -> Vec<u8> {
+    let head = RequestHead { method: b"GET", body_complete: true, ..RequestHead::default() };
+    let mut payload = vec![];
+    message::encode_request(&mut payload, &head, []);
+    payload
 }

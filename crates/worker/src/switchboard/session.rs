@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use corral_channel::message::{self, Malformed, RequestView};
+use corral_channel::message::{self, FilePart, Malformed, RequestView};
 use corral_channel::{BODY_WINDOW, Flags, FrameHead, INITIAL_CREDIT, Kind};
 
 use super::frame::{self, CLOSE};
@@ -337,6 +337,29 @@ impl Session {
         let flags = if n_now == n_body { self.closing_flags() } else { Flags::NONE };
         let frame = self.frame(kind, flags).with_aux(self.micros(flags));
         Some(Step { frame, n_bytes: self.n_head + n_now })
+    }
+
+    /// Whether nothing of the body is sent that comes next, whatever is written.
+    pub(super) fn drops_body(&self) -> bool {
+        self.bodiless && self.phase == Phase::Begun
+    }
+
+    /// What to send with a file, if that can come next.
+    pub(super) fn step_with_file(&self, max_payload: usize, ends: bool) -> Option<Step> {
+        let n_bytes = self.n_pending();
+        let is_next = self.informational.is_empty() && !self.is_websocket && self.phase == Phase::Begun;
+        let fits = n_bytes + FilePart::SIZE <= max_payload && (n_bytes - self.n_head) as u64 <= self.credit;
+        let kind = if self.n_head > 0 { Kind::Response } else { Kind::Data };
+        let flags = if ends { Flags::END } else { Flags::NONE };
+        (is_next && fits).then(|| Step { frame: self.frame(kind, flags), n_bytes })
+    }
+
+    /// That has been done.
+    pub(super) fn sent_with_file(&mut self, step: &Step) {
+        self.sent(&step.frame, step.n_bytes);
+        if step.frame.flags.contains(Flags::END) {
+            self.phase = Phase::Ended;
+        }
     }
 
     /// What says the end, when everything else is sent.

@@ -1,8 +1,13 @@
 //! Many requests over a real channel, both ends of it in this process.
 
+use std::os::fd::OwnedFd;
+
 use corral_channel::message::RequestHead;
-use corral_channel::{BODY_WINDOW, INITIAL_CREDIT, LaneReceiver, Slot, WorkerBell, WorkerEnd, WorkerPort};
+use corral_channel::{
+    BODY_WINDOW, Beside, INITIAL_CREDIT, LaneReceiver, Slot, WorkerBell, WorkerEnd, WorkerPort, file_sockets,
+};
 use corral_sys::doorbell;
+use corral_sys::memory::SharedMemory;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::getppid;
 
@@ -20,7 +25,10 @@ fn channel(n_left: Option<u32>) -> (Router, Switchboard) {
     let (bell, _) = WorkerBell::create(1).unwrap();
     let (end, memory) = WorkerEnd::create(&bell).unwrap();
     let (doorbell, push) = doorbell::pair().unwrap();
-    let (port, mut lanes) = WorkerPort::map_with_bell(memory, Some(push.into()), bell.shape()).unwrap();
+    let (sender, files) = file_sockets().unwrap();
+    let end = end.with_files(Some(sender));
+    let beside = Beside { bell: Some(push.into()), files: Some(files) };
+    let (port, mut lanes) = WorkerPort::map_with(memory, beside, bell.shape()).unwrap();
     let place = Place { end, parent: getppid().expect("a test has a parent"), report: None, doorbell: None };
     (Router { port, lane: lanes.remove(0) }, Switchboard::new(place, doorbell, n_left))
 }
@@ -45,6 +53,12 @@ impl Router {
         let mut payload = Vec::new();
         while let Some(head) = self.lane.recv(&mut payload).unwrap() {
             let mut text = format!("{} {:?}", head.request.0, head.kind);
+            if head.flags.contains(Flags::FILE) {
+                let (n_before, part) = message::split_file(&payload).unwrap();
+                payload.truncate(n_before);
+                assert!(self.lane.take_file(part.number).unwrap().is_some());
+                text += &format!(" file of {}", part.len);
+            }
             if matches!(head.kind, Kind::Response | Kind::Informational) {
                 let (view, offset) = message::decode_response(&payload).unwrap();
                 text += &format!(" {}", view.status);
@@ -391,4 +405,63 @@ fn a_request_that_was_taken_back_is_not_begun() {
     assert!(router.port.take_back(Slot::new(0).unwrap(), id, LANE));
     router.port.body(id, LANE, b"x", true).unwrap();
     assert_eq!(begun(&mut board), []);
+}
+
+fn file() -> OwnedFd {
+    SharedMemory::create("file", 100_000).unwrap().1
+}
+
+#[test]
+fn a_file_ends_a_response_or_its_body() {
+    let (mut router, mut board) = channel(None);
+    (0..2).for_each(|id| _ = router.submit(id));
+    let keys = begun(&mut board);
+    let file = file();
+    let rest = FileRest::of(file.as_fd(), 0).unwrap();
+    keys.iter().for_each(|key| board.respond(*key, 200, &[]));
+    assert_eq!(board.send_file(keys[0], &rest, true), Ok(true));
+    assert_eq!(board.phase(keys[0]), Phase::Ended);
+    board.finish(keys[0]);
+    board.write(keys[1], b"before", false).unwrap();
+    assert_eq!(board.send_file(keys[1], &rest, false), Ok(true));
+    board.write_trailers(keys[1], &[(b"A", b"b")]);
+    board.finish(keys[1]);
+    assert_eq!(
+        router.frames(),
+        [
+            "0 Response file of 100000 200 end",
+            "0 Finished done",
+            "1 Response 200 6",
+            "1 Data file of 100000",
+            "1 Trailers 18",
+            "1 End end",
+            "1 Finished done"
+        ]
+    );
+    assert!(board.sessions.is_empty());
+}
+
+#[test]
+fn a_file_is_not_sent_before_its_head_or_in_the_place_of_messages() {
+    let (mut router, mut board) = channel(None);
+    router.submit(0);
+    let head = RequestHead { body_complete: true, websocket: true, ..RequestHead::default() };
+    router.submit_head(1, &head, b"");
+    router.submit_head(
+        2,
+        &RequestHead { method: b"HEAD", body_complete: true, ..RequestHead::default() },
+        b"",
+    );
+    let keys = begun(&mut board);
+    let file = file();
+    let rest = FileRest::of(file.as_fd(), 0).unwrap();
+    assert_eq!(board.send_file(keys[0], &rest, true), Ok(false));
+    board.respond(keys[1], 101, &[]);
+    assert_eq!(board.send_file(keys[1], &rest, true), Ok(false));
+    board.respond(keys[2], 200, &[]);
+    assert_eq!(board.send_file(keys[2], &rest, true), Ok(true));
+    assert!(router.frames().iter().all(|frame| !frame.contains("file")));
+    router.port.cancel(RequestId(0), LANE).unwrap();
+    receive(&mut board);
+    assert_eq!(board.send_file(keys[0], &rest, true), Err(ClientGone));
 }

@@ -1,0 +1,170 @@
+//! Open files on their way from a worker to the router, beside the rings: one datagram each, in the order of their numbers.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use corral_sys::sendable;
+use corral_sys::socket::{self, Wait};
+
+use crate::MAX_FILES;
+use crate::mapped::layout::Header;
+use crate::mapped::region::Shared;
+
+/// The worker's end.
+#[derive(Debug)]
+pub struct FileSender {
+    socket: OwnedFd,
+    /// Number of the next one.
+    next: u32,
+}
+
+/// Both ends; the second one is for the router ([`crate::Beside`]).
+///
+/// # Errors
+/// No descriptor is left.
+pub fn file_sockets() -> io::Result<(FileSender, OwnedFd)> {
+    let (sends, receives) = socket::seqpacket_pair()?;
+    Ok((FileSender { socket: sends, next: 0 }, receives))
+}
+
+impl FileSender {
+    /// Number of the next file.
+    pub(crate) fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Sends it, without waiting. Fails when too many are on their way, or the system lets no more be.
+    pub(crate) fn send(&mut self, file: BorrowedFd<'_>, header: &Header) -> io::Result<()> {
+        let n_taken = header.first.0.files_taken.load(Ordering::Relaxed);
+        if self.next.wrapping_sub(n_taken) >= MAX_FILES {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        socket::send(self.socket.as_fd(), &[0], &[file], Wait::Never)?;
+        self.next = self.next.wrapping_add(1);
+        Ok(())
+    }
+}
+
+/// A file as the router gets it.
+#[derive(Debug)]
+pub struct Arrived {
+    /// Regular, and open for reading; reading it waits for nobody.
+    pub file: OwnedFd,
+    /// Its length when it arrived.
+    pub size: u64,
+}
+
+/// A worker sends what no worker of ours does.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// A frame names a file that was not sent, or was taken already.
+    #[error("the worker names file {number}, which it has not sent")]
+    Missing {
+        /// As named.
+        number: u32,
+    },
+    /// It has sent more than it may.
+    #[error("the worker sends more files than it names")]
+    TooMany,
+    /// A datagram came with none, or with several, or with something else than a file.
+    #[error("the worker sends what is no file that the router may send on")]
+    Unfit,
+    /// The socket is not what it should be.
+    #[error("receive a file of the worker")]
+    Receive(#[source] io::Error),
+}
+
+/// The router's end, which all event loops share: who looks for his file may find those of others.
+#[derive(Debug)]
+pub(crate) struct FileReceiver {
+    state: Mutex<State>,
+    header: Shared<Header>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// None at the end.
+    socket: Option<OwnedFd>,
+    /// Number of the next datagram.
+    next: u32,
+    /// What has come and nobody has asked for; without a file where there was no descriptor for it.
+    waiting: Vec<(u32, Option<Arrived>)>,
+}
+
+impl FileReceiver {
+    pub(crate) fn new(socket: OwnedFd, header: Shared<Header>) -> Self {
+        let state = State { socket: Some(socket), next: 0, waiting: Vec::new() };
+        Self { state: Mutex::new(state), header }
+    }
+
+    /// Takes a file; none if this process had no descriptor for it.
+    pub(crate) fn take(&self, number: u32) -> Result<Option<Arrived>, FileError> {
+        let mut state = self.lock();
+        let arrived = loop {
+            if let Some(place) = state.waiting.iter().position(|(known, _)| *known == number) {
+                break state.waiting.swap_remove(place).1;
+            }
+            state.receive(number)?;
+        };
+        drop(state);
+        self.header.first.0.files_taken.fetch_add(1, Ordering::Relaxed);
+        Ok(arrived)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Takes the next datagram.
+    fn receive(&mut self, wanted: u32) -> Result<(), FileError> {
+        if self.waiting.len() >= MAX_FILES as usize {
+            return Err(FileError::TooMany);
+        }
+        let Some(socket) = &self.socket else { return Err(FileError::Missing { number: wanted }) };
+        let received = match socket::recv(socket.as_fd(), &mut [0; 8], Wait::Never) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(FileError::Missing { number: wanted });
+            }
+            received => received.map_err(FileError::Receive)?,
+        };
+        let is_end = received.len == 0 && received.fds.is_empty();
+        if is_end && !received.lacks_descriptors {
+            return Err(FileError::Missing { number: wanted });
+        }
+        let arrived = match received.lacks_descriptors {
+            true if received.fds.is_empty() => None,
+            _ => Some(check(received.fds)?),
+        };
+        self.waiting.push((self.next, arrived));
+        self.next = self.next.wrapping_add(1);
+        Ok(())
+    }
+}
+
+fn check(descriptors: Vec<OwnedFd>) -> Result<Arrived, FileError> {
+    let size = match &descriptors[..] {
+        [file] => sendable::size(file).ok().flatten(),
+        _ => None,
+    };
+    match (size, <[OwnedFd; 1]>::try_from(descriptors)) {
+        (Some(size), Ok([file])) => Ok(Arrived { file, size }),
+        (_, refused) => {
+            sendable::close_aside(refused.map_or_else(|several| several, Vec::from));
+            Err(FileError::Unfit)
+        }
+    }
+}
+
+impl Drop for FileReceiver {
+    /// Nobody has looked at what is still in the socket.
+    fn drop(&mut self) {
+        sendable::close_aside(self.lock().socket.take().into_iter().collect());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Files that another process has opened and an event loop may send: reading them waits for nothing but a disk, and so
+//! does closing them.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::thread;
+
+use rustix::fs::{FileType, OFlags};
+
+/// How long a file is that may be sent; nothing for any other: one that is not regular, cannot be read, or is on a file
+/// system that is not known to be of this machine alone.
+///
+/// # Errors
+/// Those of fstat(2) and its like, where a descriptor is none.
+pub fn size(file: impl AsFd) -> io::Result<Option<u64>> {
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    let is_readable = !flags.contains(OFlags::PATH) && flags & OFlags::RWMODE != OFlags::WRONLY;
+    let status = rustix::fs::fstat(&file)?;
+    let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+    if !is_readable || !is_regular || !is_local(&file)? {
+        return Ok(None);
+    }
+    Ok(u64::try_from(status.st_size).ok())
+}
+
+fn is_local(file: impl AsFd) -> io::Result<bool> {
+    let kind = rustix::fs::fstatfs(file)?.f_type;
+    // The kernel's own numbers have 32 bits, and its structure has a word of the machine for them.
+    Ok(LOCAL.contains(&(kind as u32)))
+}
+
+/// What fstatfs(2) says of file systems on disks and in memory. Those of a network wait for others, FUSE waits for a
+/// program that anybody may have written, and layers (overlayfs) may lie above either.
+const LOCAL: [u32; 10] = [
+    // ext2, ext3 and ext4
+    0xef53,
+    // XFS
+    0x5846_5342,
+    // Btrfs
+    0x9123_683e,
+    // F2FS
+    0xf2f5_2010,
+    // ZFS
+    0x2fc1_2fc1,
+    // Bcachefs
+    0xca45_1a4e,
+    // tmpfs
+    0x0102_1994,
+    // ramfs
+    0x8584_58f6,
+    // EROFS
+    0xe0f5_e1e2,
+    // SquashFS
+    0x7371_7368,
+];
+
+/// Closes descriptors that others have sent, in a thread of its own: there are sockets and files whose end is waited for.
+pub fn close_aside(descriptors: Vec<OwnedFd>) {
+    if !descriptors.is_empty() {
+        // Where there is no thread for it, they are closed here.
+        let _ = thread::Builder::new().name("close".into()).spawn(move || drop(descriptors));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, OpenOptions};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::fs::OpenOptionsExt;
+
+    use super::*;
+    use crate::{memory::SharedMemory, socket};
+
+    fn here() -> std::path::PathBuf {
+        std::env::temp_dir().join(format!("corral-sendable-{}", std::process::id()))
+    }
+
+    #[test]
+    fn regular_files_that_can_be_read_are() {
+        let path = here();
+        std::fs::write(&path, "12345").unwrap();
+        // In an image of a container it may be on layers.
+        let is_local = is_local(File::open(&path).unwrap()).unwrap();
+        let expect = is_local.then_some(5);
+        assert_eq!(size(File::open(&path).unwrap()).unwrap(), expect);
+        let both = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        assert_eq!(size(both).unwrap(), expect);
+        assert_eq!(size(OpenOptions::new().write(true).open(&path).unwrap()).unwrap(), None);
+        let place = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&path).unwrap();
+        assert_eq!(size(place).unwrap(), None);
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn files_in_memory_are() {
+        let (_, memory) = SharedMemory::create("sendable", 8192).unwrap();
+        assert_eq!(size(memory).unwrap(), Some(8192));
+    }
+
+    #[test]
+    fn everything_else_is_not() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let (one, other) = socket::seqpacket_pair().unwrap();
+        let open = |path: &str| OwnedFd::from(File::open(path).unwrap());
+        let others = [reader, writer, one, other, open("/dev/zero"), open("/"), open("/proc/version")];
+        for (n, other) in others.iter().enumerate() {
+            assert_eq!(size(other).unwrap(), None, "number {n}");
+        }
+        close_aside(others.into());
+    }
+}

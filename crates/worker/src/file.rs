@@ -1,0 +1,50 @@
+//! Files that responses end with: which of them are left to the router.
+
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use corral_sys::sendable;
+
+/// Bytes from which on a file is left to the router: handing it over costs as much as sending so many.
+const WORTH_IT: u64 = 16 * 1024;
+
+/// A part of an open file, which the router can send by itself.
+#[derive(Debug, Clone)]
+pub struct FileRest<'f> {
+    file: BorrowedFd<'f>,
+    part: Range<u64>,
+}
+
+impl<'f> FileRest<'f> {
+    /// From `offset` to the end. Nothing where it has to be read: because it is short, is no regular file, or is on a file
+    /// system that an event loop could wait for.
+    #[must_use]
+    pub fn of(file: BorrowedFd<'f>, offset: u64) -> Option<Self> {
+        let size = sendable::size(file).ok().flatten()?;
+        let rest = Self { file, part: offset..size };
+        (rest.n_bytes() >= WORTH_IT).then_some(rest)
+    }
+
+    /// Bytes of it.
+    #[must_use]
+    pub fn n_bytes(&self) -> u64 {
+        self.part.end.saturating_sub(self.part.start)
+    }
+
+    /// So many bytes of it from its beginning, if there are more.
+    #[must_use]
+    pub fn at_most(self, n_bytes: u64) -> Self {
+        let end = self.part.end.min(self.part.start.saturating_add(n_bytes));
+        Self { part: self.part.start..end, ..self }
+    }
+
+    pub(crate) fn part(&self) -> Range<u64> {
+        self.part.clone()
+    }
+}
+
+impl AsFd for FileRest<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file
+    }
+}

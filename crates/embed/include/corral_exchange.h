@@ -31,6 +31,9 @@ typedef struct {
     int (*collects)(void *call, size_t len);
     /* Not zero when nobody reads the response any more. */
     int (*write)(void *call, const char *data, size_t len);
+    /* Ends the response with what an open file has from `offset` on; waits. Not zero when it has to be read and written
+     * instead. */
+    int (*file)(void *call, int descriptor, uint64_t offset);
     void (*flush)(void *call);
     /* Fills the buffer, or less if the body ends. */
     size_t (*read)(void *call, char *buffer, size_t len);

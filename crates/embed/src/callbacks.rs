@@ -1,15 +1,16 @@
 //! What an interpreter calls while a request runs. None of these frames is alive when it raises an error.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::os::fd::BorrowedFd;
 use std::slice;
 
-use corral_worker::Call;
+use corral_worker::{Call, ClientGone, FileRest};
 use smallvec::SmallVec;
 
 use crate::ffi::{Field, Host, Slice};
 
 /// Given to the shim at its start.
-pub static HOST: Host = Host { inform, head, collects, write, flush, read, finish, abort, gone };
+pub static HOST: Host = Host { inform, head, collects, write, file, flush, read, finish, abort, gone };
 
 type Fields<'a> = SmallVec<[(&'a [u8], &'a [u8]); 32]>;
 
@@ -88,6 +89,22 @@ unsafe extern "C" fn write(call: *mut c_void, data: *const c_char, len: usize) -
     // SAFETY: the shim's string stays during the call.
     let data = unsafe { bytes(data, len) };
     call.with(1, |exchange| exchange.write(data).is_err().into())
+}
+
+unsafe extern "C" fn file(call: *mut c_void, descriptor: c_int, offset: u64) -> c_int {
+    if descriptor < 0 {
+        return 1;
+    }
+    // SAFETY: called by the shim with the running request's pointer.
+    let call = unsafe { call_of(call) };
+    // SAFETY: the shim's file stays open during the call.
+    let file = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    let Some(rest) = FileRest::of(file, offset) else { return 1 };
+    call.with(0, |exchange| match exchange.send_file(&rest) {
+        // Who is gone needs no bytes of it.
+        Ok(true) | Err(ClientGone) => 0,
+        Ok(false) => 1,
+    })
 }
 
 unsafe extern "C" fn flush(call: *mut c_void) {

@@ -45,6 +45,8 @@ pub struct Host {
     /// As in the header.
     pub write: unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_int,
     /// As in the header.
+    pub file: unsafe extern "C" fn(*mut c_void, c_int, u64) -> c_int,
+    /// As in the header.
     pub flush: unsafe extern "C" fn(*mut c_void),
     /// As in the header.
     pub read: unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> usize,
@@ -83,5 +85,5 @@ pub enum Outcome {
 
 // The C compiler computes the same (System V ABI); these tell when the two drift apart.
 const _: () = assert!(size_of::<Field>() == 32);
-const _: () = assert!(size_of::<Host>() == 72);
+const _: () = assert!(size_of::<Host>() == 80);
 const _: () = assert!(size_of::<Request>() == 40);

@@ -9,7 +9,8 @@ package Corral::PSGI;
 use strict;
 use warnings;
 
-use IO::Handle ();
+use IO::Handle   ();
+use Scalar::Util ();
 
 # Bytes of a request's body that are kept in memory; a longer one goes to a file.
 use constant LARGEST_IN_MEMORY => 1 << 20;
@@ -137,14 +138,25 @@ sub respond {
 sub copy {
     my ($from) = @_;
     die "the body of the response is neither an array nor a handle\n" if !ref $from && ref \$from ne 'GLOB';
-    local $/ = \(PIECE);
-    while (defined(my $piece = $from->getline)) {
-        last unless body($piece);
-        # Whoever writes an object of his own wants its pieces to arrive as they come.
-        flush() if length $piece < PIECE;
+    if (!leave($from)) {
+        local $/ = \(PIECE);
+        while (defined(my $piece = $from->getline)) {
+            last unless body($piece);
+            # Whoever writes an object of his own wants its pieces to arrive as they come.
+            flush() if length $piece < PIECE;
+        }
     }
     $from->close;
     return;
+}
+
+# Leaves the rest of a file to the server, if this is a handle of one, nobody has a say in how it is read, and it is long.
+sub leave {
+    my ($from) = @_;
+    return if (Scalar::Util::reftype($from) // '') ne 'GLOB' || tied *$from;
+    return if Scalar::Util::blessed($from) && $from->can('getline') != IO::Handle->can('getline');
+    return if grep { !/\A(?:unix|perlio|stdio)\z/ } PerlIO::get_layers($from);
+    return file($from);
 }
 
 # The application died: the client gets 500, or a response that is cut off.

@@ -109,6 +109,33 @@ XS_INTERNAL(corral_xs_body)
     XSRETURN_YES;
 }
 
+/* file($handle): ends the response with the rest of an open file; false when it has to be read instead. */
+XS_INTERNAL(corral_xs_file)
+{
+    dXSARGS;
+    PerlIO *handle;
+    Off_t position;
+    int descriptor;
+
+    if (items != 1) {
+        croak("one file, please");
+    }
+    handle = IoIFP(sv_2io(ST(0)));
+    if (handle == NULL) {
+        XSRETURN_NO;
+    }
+    descriptor = PerlIO_fileno(handle);
+    position = lseek(descriptor, 0, SEEK_CUR);
+    /* What Perl has read ahead was not read by the application. */
+    if (position >= 0 && PerlIO_has_cntptr(handle)) {
+        position -= PerlIO_get_cnt(handle);
+    }
+    if (position < 0 || host->file(request_of(aTHX_ cv), descriptor, (uint64_t) position) != 0) {
+        XSRETURN_NO;
+    }
+    XSRETURN_YES;
+}
+
 XS_INTERNAL(corral_xs_flush)
 {
     dXSARGS;
@@ -174,6 +201,7 @@ static void define_all(pTHX_ corral_perl_t *corral)
 {
     define(aTHX_ corral, "Corral::PSGI::head", corral_xs_head);
     define(aTHX_ corral, "Corral::PSGI::body", corral_xs_body);
+    define(aTHX_ corral, "Corral::PSGI::file", corral_xs_file);
     define(aTHX_ corral, "Corral::PSGI::flush", corral_xs_flush);
     define(aTHX_ corral, "Corral::PSGI::finish", corral_xs_finish);
     define(aTHX_ corral, "Corral::PSGI::abort", corral_xs_abort);

@@ -72,6 +72,10 @@ impl Runtime for PerlRuntime {
         if self.perl.preload { Ok(()) } else { self.load_script() }
     }
 
+    fn sends_files(&self) -> bool {
+        true
+    }
+
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
         let interpreter = self.interpreters.first_mut().expect("there is one for each thread");
         self.requests.serve(request, exchange, |request| interpreter.serve(request))

@@ -182,7 +182,7 @@ class Server:
 
         async def send(event):
             if event.get("type") == "http.response.pathsend":
-                await send_file(event["path"], send)
+                await send_file(request, event["path"], send)
             else:
                 pending = request.send(event)
                 if pending is not None:
@@ -200,9 +200,11 @@ class Server:
             self.loop.call_soon(self.poll)
 
 
-async def send_file(path, send):
+async def send_file(request, path, send):
     loop = asyncio.get_running_loop()
     with open(path, "rb") as file:
+        if request.send_file(file.fileno()):
+            return
         while piece := await loop.run_in_executor(None, file.read, FILE_STEP):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": b""})

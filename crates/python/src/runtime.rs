@@ -79,6 +79,10 @@ impl Runtime for PythonRuntime {
         }
     }
 
+    fn sends_files(&self) -> bool {
+        true
+    }
+
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
         match &self.application {
             Some(Running::Wsgi(wsgi)) => wsgi.serve(request, exchange),

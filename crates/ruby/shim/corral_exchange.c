@@ -22,6 +22,7 @@ typedef struct {
     VALUE list;
     corral_field_t *fields;
     VALUE bytes;
+    int descriptor;
     char *buffer;
     size_t len;
     size_t result;
@@ -225,6 +226,27 @@ static VALUE exchange_write(VALUE self, VALUE bytes)
     return run(self, write_locked, (waiting_t) {.bytes = bytes}) == 0 ? Qtrue : Qfalse;
 }
 
+static void *file_waiting(void *data)
+{
+    waiting_t *waiting = data;
+
+    waiting->result = (size_t) host->file(waiting->exchange->call, waiting->descriptor, 0);
+    return NULL;
+}
+
+static VALUE file_locked(VALUE data)
+{
+    run_unlocked((waiting_t *) data, file_waiting);
+    return Qnil;
+}
+
+/* send_file(descriptor): ends the response with the whole of an open file, which nobody else closes meanwhile. False when it
+ * has to be read and written instead. */
+static VALUE exchange_send_file(VALUE self, VALUE descriptor)
+{
+    return run(self, file_locked, (waiting_t) {.descriptor = NUM2INT(descriptor)}) == 0 ? Qtrue : Qfalse;
+}
+
 static void *act_waiting(void *data)
 {
     waiting_t *waiting = data;
@@ -309,6 +331,7 @@ void corral_exchange_define(VALUE corral, const corral_host_t *functions)
     rb_define_method(class, "inform", exchange_inform, 2);
     rb_define_method(class, "head", exchange_head, 2);
     rb_define_method(class, "write", exchange_write, 1);
+    rb_define_method(class, "send_file", exchange_send_file, 1);
     rb_define_method(class, "flush", exchange_flush, 0);
     rb_define_method(class, "read", exchange_read, 1);
     rb_define_method(class, "finish", exchange_finish, 0);

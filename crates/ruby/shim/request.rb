@@ -177,6 +177,8 @@ module Corral
 
     def copy(path)
       File.open(path, 'rb') do |file|
+        break if @exchange.send_file(file.fileno)
+
         piece = String.new(capacity: PIECE)
         break unless @exchange.write(piece) while file.read(PIECE, piece)
       end

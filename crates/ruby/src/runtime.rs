@@ -64,6 +64,10 @@ impl Runtime for RubyRuntime {
         self.interpreter.idle(wait);
     }
 
+    fn sends_files(&self) -> bool {
+        true
+    }
+
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
         self.requests.serve(request, exchange, |request| self.interpreter.serve(request))
     }

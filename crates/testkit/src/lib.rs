@@ -27,6 +27,7 @@ mod dial;
 mod executables;
 mod load;
 mod mariadb;
+mod memory_file;
 mod origin;
 mod processes;
 mod response;
@@ -48,6 +49,7 @@ pub use dial::{Width, dial};
 pub use executables::{Executables, executables};
 pub use load::{Load, Tally};
 pub use mariadb::MariaDb;
+pub use memory_file::MemoryFile;
 pub use origin::{Origin, Peer};
 pub use processes::{
     Process, Resource, Signal, descendants, is_alive, limit, open_descriptors, private_memory,

@@ -1,8 +1,9 @@
 //! A request as its coroutine sees it: `receive` and `send`, which never wait but give a future to wait for.
 
+use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use corral_worker::{Body, ClientGone, Phase, RequestKey, complain};
+use corral_worker::{Body, ClientGone, FileRest, Phase, RequestKey, complain};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -349,6 +350,23 @@ impl Request {
         let future = new_future(py)?;
         self.state().senders.push(future.clone().unbind());
         Ok(Some(future))
+    }
+
+    /// Leaves an open file to the server, as the rest of the body. False if it has to be sent by other events, which also
+    /// say what is wrong.
+    fn send_file(&self, number: RawFd) -> bool {
+        let mut state = self.state();
+        if number < 0 || state.websocket.is_some() || state.trailers.are_next() {
+            return false;
+        }
+        // SAFETY: asgi.py has this file open, and closes it after this call.
+        let file = unsafe { BorrowedFd::borrow_raw(number) };
+        let Some(rest) = FileRest::of(file, 0) else { return false };
+        let sent = lock(&self.line).send_file(self.key, &rest, state.trailers.are_none());
+        if sent == Ok(true) {
+            state.trailers.end_body();
+        }
+        sent == Ok(true)
     }
 
     /// The application has returned. True when the worker is about to leave.

@@ -26,9 +26,14 @@ impl Trailers {
         Ok(if is_announced { Self::Announced } else { Self::Unannounced })
     }
 
+    /// Whether the response ends with its body.
+    pub(super) fn are_none(&self) -> bool {
+        matches!(self, Self::Unannounced)
+    }
+
     /// The body has ended. True when the response has, too.
     pub(super) fn end_body(&mut self) -> bool {
-        let ends = matches!(self, Self::Unannounced);
+        let ends = self.are_none();
         if !ends {
             *self = Self::Collected(Vec::new());
         }

@@ -1,6 +1,6 @@
-//! `wsgi.file_wrapper`: a file as a response, read without Python where it is one of the system.
+//! `wsgi.file_wrapper`: a file as a response. One of the system is left to the server, or read without Python.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use pyo3::prelude::*;
 use rustix::fs::FileType;
@@ -50,6 +50,9 @@ pub(super) fn send(py: Python<'_>, call: &Call, wrapper: &Bound<'_, FileWrapper>
     let Some((file, mut position)) = regular_file(wrapper.get().filelike.bind(py)) else {
         return Ok(false);
     };
+    if call.send_file(py, file.as_fd(), position)? {
+        return Ok(true);
+    }
     let mut piece = vec![0; PIECE];
     while call.wants_body(py)? {
         let n = py.detach(|| rustix::io::pread(&file, &mut piece, position)).map_err(std::io::Error::from)?;

@@ -1,8 +1,10 @@
 //! `start_response` and `write`: the head is kept until there is body, and the length that it promises is kept to.
 
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use corral_channel::message::RequestView;
+use corral_worker::FileRest;
 use pyo3::exceptions::{
     PyAssertionError, PyBrokenPipeError, PyOSError, PyRuntimeError, PyTypeError, PyValueError,
 };
@@ -97,6 +99,32 @@ impl Call {
         };
         match written {
             Some(Ok(())) => Ok(()),
+            Some(Err(_)) => Err(Stop::ClientGone),
+            None => Err(ended().into()),
+        }
+    }
+
+    /// Leaves the rest of a file to the server. False if it has to be read.
+    pub(super) fn send_file(
+        &self,
+        py: Python<'_>,
+        file: BorrowedFd<'_>,
+        position: u64,
+    ) -> Result<bool, Stop> {
+        let Some(rest) = FileRest::of(file, position).filter(|_| !self.is_head) else { return Ok(false) };
+        self.send_head(py)?;
+        let Progress::Sent { left } = *self.progress() else { return Ok(false) };
+        // One that is shorter than promised must not be taken for all of the response.
+        if left.is_some_and(|left| left > rest.n_bytes()) {
+            return Ok(false);
+        }
+        let rest = rest.at_most(left.unwrap_or(u64::MAX));
+        match self.lease.wait(py, |exchange| exchange.send_file(&rest)) {
+            Some(Ok(true)) => {
+                *self.progress() = Progress::Sent { left: Some(0) };
+                Ok(true)
+            }
+            Some(Ok(false)) => Ok(false),
             Some(Err(_)) => Err(Stop::ClientGone),
             None => Err(ended().into()),
         }

@@ -7,6 +7,7 @@ mod at_once;
 mod bodies;
 mod clients;
 mod failures;
+mod files;
 mod processes;
 mod requests;
 mod responses;
@@ -59,6 +60,9 @@ suite! {
             before_the_head after_the_head killed;
         clients:
             gone slow;
+        files:
+            of_all_sizes for_slow_clients removed_meanwhile truncated_meanwhile process_killed_meanwhile
+            restarted_meanwhile again_and_again;
         processes:
             environment working_directory user output several restart_under_load;
         at_once:

@@ -19,6 +19,8 @@ pub(crate) struct Runtime {
     /// The answer when the application fails before there is a response.
     pub(crate) failure: u16,
     pub(crate) websockets: bool,
+    /// Whether it leaves files to the server.
+    pub(crate) files: bool,
     /// Behaviours that its interface does not permit, and why.
     pub(crate) exceptions: &'static [(&'static str, &'static str)],
 }
@@ -75,6 +77,8 @@ impl Runtime {
     pub(crate) fn permits(&self, area: &str, behaviour: &str) -> bool {
         let reason = if area == "websockets" && !self.websockets {
             Some("its interface has requests and responses only")
+        } else if area == "files" && !self.files {
+            Some("its interface has no files as responses")
         } else if area == "at_once" && matches!(self.at_once, AtOnce::One) {
             Some("a process runs one request at a time")
         } else {

@@ -28,6 +28,7 @@ pub(crate) fn php() -> Runtime {
         at_once: AtOnce::One,
         failure: 500,
         websockets: false,
+        files: false,
         exceptions: &[
             ("early_hints", ONE_RESPONSE),
             ("decoded_path", "there is the URI as sent, and a path of files for scripts"),
@@ -45,6 +46,7 @@ pub(crate) fn python() -> Runtime {
         at_once: AtOnce::Several { one: json!({}), four: json!({ "threads": 4 }) },
         failure: 500,
         websockets: false,
+        files: true,
         exceptions: &[("early_hints", ONE_RESPONSE)],
     }
 }
@@ -58,6 +60,7 @@ pub(crate) fn asgi() -> Runtime {
         at_once: AtOnce::Several { one: json!({}), four: json!({}) },
         failure: 500,
         websockets: true,
+        files: true,
         exceptions: &[
             ("target", "path and query are told apart, so that nobody sees a `?` with nothing behind it"),
             ("computing_beside_others", ONE_THREAD),
@@ -73,6 +76,7 @@ pub(crate) fn ruby() -> Runtime {
         at_once: AtOnce::Several { one: json!({}), four: json!({ "threads": 4 }) },
         failure: 500,
         websockets: false,
+        files: true,
         exceptions: &[],
     }
 }
@@ -85,6 +89,7 @@ pub(crate) fn perl() -> Runtime {
         at_once: AtOnce::Several { one: json!({}), four: json!({ "threads": 4 }) },
         failure: 500,
         websockets: false,
+        files: true,
         exceptions: &[("early_hints", ONE_RESPONSE)],
     }
 }
@@ -102,6 +107,7 @@ pub(crate) fn wasm() -> Runtime {
         at_once: AtOnce::One,
         failure: 500,
         websockets: false,
+        files: false,
         exceptions: &[
             ("early_hints", ONE_RESPONSE),
             ("decoded_path", "it gets the target as sent"),
@@ -124,6 +130,7 @@ pub(crate) fn node() -> Runtime {
         // What is not caught ends the program.
         failure: 503,
         websockets: true,
+        files: false,
         exceptions: &[
             ("made_up_methods", "its parser knows a list of methods"),
             ("decoded_path", "it gets the target as sent"),
@@ -163,6 +170,7 @@ pub(crate) fn go() -> Runtime {
         // It closes the connection of a request that panicked.
         failure: 503,
         websockets: false,
+        files: false,
         exceptions: &[("own_variables", "goroutines have no variables that outlive them")],
     }
 }
@@ -194,6 +202,7 @@ pub(crate) fn java() -> Runtime {
         at_once: AtOnce::Several { one: json!({ "threads": 1 }), four: json!({}) },
         failure: 500,
         websockets: true,
+        files: false,
         exceptions: &[("early_hints", ONE_RESPONSE)],
     }
 }

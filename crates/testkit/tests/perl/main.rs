@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod errors;
 #[cfg(test)]
+mod files;
+#[cfg(test)]
 mod frameworks;
 #[cfg(test)]
 mod loading;

@@ -5,6 +5,7 @@ mod body;
 mod early_hints;
 mod environ;
 mod errors;
+mod files;
 mod life;
 mod manual;
 mod responses;

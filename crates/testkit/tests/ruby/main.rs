@@ -6,6 +6,8 @@ mod early_hints;
 #[cfg(test)]
 mod errors;
 #[cfg(test)]
+mod files;
+#[cfg(test)]
 mod frameworks;
 #[cfg(test)]
 mod life;

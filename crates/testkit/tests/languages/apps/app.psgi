@@ -84,6 +84,7 @@ my %pages = (
             $writer->write('second');
         });
     },
+    '/file'      => sub { open my $file, '<:raw', $_[1] or die $!; [200, [], $file] },
     '/fail'      => sub { die "failed on purpose\n" },
     '/fail-late' => sub { streamed(sub { $_[0]->write('begun'); die "failed too late\n" }) },
     '/die'       => sub { kill KILL => $$ },

@@ -111,6 +111,11 @@ async def hints(scope, receive, send, argument):
     await plain(send, "hints")
 
 
+async def file(scope, receive, send, argument):
+    await begin(send)
+    await send({"type": "http.response.pathsend", "path": argument})
+
+
 async def fail(scope, receive, send, argument):
     raise ValueError("failed on purpose")
 
@@ -205,6 +210,7 @@ PAGES = {
     "/many": many,
     "/stream": stream,
     "/hints": hints,
+    "/file": file,
     "/fail": fail,
     "/fail-late": fail_late,
     "/die": die,

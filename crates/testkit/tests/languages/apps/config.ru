@@ -32,6 +32,13 @@ class Endless
   end
 end
 
+# A file, which has no need of being read here.
+RackFile = Struct.new(:to_path) do
+  def each
+    raise 'it has a path'
+  end
+end
+
 PAGES = {
   '/request' => ->(env, _) { plain(JSON.generate(told(env))) },
   '/a%20b/%C3%BC' => ->(env, _) { plain(JSON.generate(told(env))) },
@@ -56,6 +63,7 @@ PAGES = {
     wait_for { File.exist?('go') }
     plain('hints')
   end,
+  '/file' => ->(_, path) { [200, {}, RackFile.new(path)] },
   '/fail' => ->(_, _) { raise 'failed on purpose' },
   '/fail-late' => lambda do |_, _|
     [200, {}, Enumerator.new do |out|

@@ -81,6 +81,11 @@ def stream(environ, start_response, argument):
     yield b"second"
 
 
+def file(environ, start_response, argument):
+    start_response("200 OK", [])
+    return environ["wsgi.file_wrapper"](open(argument, "rb"))
+
+
 def fail(environ, start_response, argument):
     raise ValueError("failed on purpose")
 
@@ -164,6 +169,7 @@ PAGES = {
     "/fields": fields,
     "/many": many,
     "/stream": stream,
+    "/file": file,
     "/fail": fail,
     "/fail-late": fail_late,
     "/die": die,

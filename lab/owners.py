@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from . import measure
-from .servers import ApachePrefork, Corral, FpmPool, NginxFpm, Server, ServerFailed, Setup, first_line
+from .servers import ApachePrefork, Corral, FpmPool, NginxFpm, Server, ServerFailed, Setup
 from .workloads import N_SITES, site_host
 
 FIRST_UID = 64_000

@@ -1,0 +1,34 @@
+"""php-fpm."""
+
+import os
+from pathlib import Path
+
+from .server import Server
+
+
+class FpmPool:
+    """php-fpm with one static pool on a Unix socket, the back end of two servers."""
+
+    executable = "/usr/sbin/php-fpm8.2"
+
+    @staticmethod
+    def launch(server: Server) -> Path:
+        socket_path = server.folder / "fpm.sock"
+        setup = server.setup
+        as_user = f"user = {setup.user}\ngroup = {setup.group}\nlisten.owner = {setup.user}\n" if os.geteuid() == 0 else ""
+        conf = server.write(
+            "fpm.conf",
+            f"""[global]
+error_log = {server.folder}/fpm.log
+daemonize = no
+[www]
+{as_user}listen = {socket_path}
+listen.backlog = 4096
+pm = static
+pm.max_children = {setup.php_workers}
+""",
+        )
+        as_root = ["--allow-to-run-as-root"] if os.geteuid() == 0 else []
+        server.spawn(FpmPool.executable, "--nodaemonize", *as_root, "--fpm-config", conf, "-c", setup.php_ini,
+                     env=setup.php_env)  # fmt: skip
+        return socket_path

@@ -19,6 +19,7 @@ mod forwarded;
 mod given_sockets;
 mod isolation;
 mod isolation_beyond;
+mod isolation_rootfs;
 mod listeners;
 mod packaging;
 mod patterns;

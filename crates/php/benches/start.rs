@@ -9,10 +9,13 @@
 
 #[path = "../tests/php/host.rs"]
 mod host;
+#[path = "../tests/php/messages.rs"]
+mod messages;
 
 use std::time::Instant;
 
-use host::{App, Host, Request, Worker, app, get};
+use host::{App, Host, Worker, app};
+use messages::{Request, get};
 
 /// Workers of one measurement.
 const N: usize = 200;

@@ -9,8 +9,11 @@
 
 #[path = "../tests/php/host.rs"]
 mod host;
+#[path = "../tests/php/messages.rs"]
+mod messages;
 
-use host::{App, Host, Request, Worker, app, get};
+use host::{App, Host, Worker, app};
+use messages::{Request, get};
 
 /// Requests of one measurement.
 const N: u32 = 100_000;

@@ -5,7 +5,8 @@ use corral_sys::signal::Ended;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::host::{App, app, get, wait_for};
+use crate::host::{App, app, wait_for};
+use crate::messages::{get, post};
 
 fn hello() -> App {
     app(&[("index.php", "<?php echo 'hello';"), ("pid.php", "<?php echo getmypid();")])
@@ -94,7 +95,7 @@ fn a_request_ahead_waits_for_its_turn_with_its_body() {
     let root = host.app().root();
     let first = worker.submit(&get("/"));
     wait_for(&root.join("at"));
-    let put = crate::host::post("/second.php", "text/plain", vec![b'y'; 60_000]).method("PUT");
+    let put = post("/second.php", "text/plain", vec![b'y'; 60_000]).method("PUT");
     let second = worker.submit(&put);
     std::fs::write(root.join("go"), "").unwrap();
     assert_eq!(worker.answer(&host, first, &get("/")).body.len(), 400_000);

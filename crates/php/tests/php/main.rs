@@ -7,6 +7,8 @@ mod host;
 #[cfg(test)]
 mod life;
 #[cfg(test)]
+mod messages;
+#[cfg(test)]
 mod requests;
 #[cfg(test)]
 mod responses;

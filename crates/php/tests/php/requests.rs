@@ -2,7 +2,8 @@
 
 use corral_channel::{Flags, Kind};
 
-use crate::host::{Host, Request, Response, Worker, app, get, post};
+use crate::host::{Host, Worker, app};
+use crate::messages::{Request, Response, get, post};
 
 /// Runs one script for one request.
 #[track_caller]

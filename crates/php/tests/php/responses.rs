@@ -2,7 +2,8 @@
 
 use corral_channel::{Flags, Kind};
 
-use crate::host::{Host, Response, Worker, app, get, post};
+use crate::host::{Host, Worker, app};
+use crate::messages::{Response, get, post};
 
 const CREDIT: usize = corral_channel::INITIAL_CREDIT as usize;
 

@@ -2,7 +2,8 @@
 
 use std::os::unix::fs::symlink;
 
-use crate::host::{App, Request, Response, app, get};
+use crate::host::{App, app};
+use crate::messages::{Request, Response, get};
 
 const SHOW: &str = "<?php echo basename(__FILE__), ' ', $_SERVER['SCRIPT_NAME'], ' ',
     $_SERVER['PATH_INFO'] ?? '-', ' ', basename(getcwd());";

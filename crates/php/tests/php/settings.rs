@@ -1,6 +1,7 @@
 //! The options of an application, and what workers share.
 
-use crate::host::{App, Host, app, get};
+use crate::host::{App, Host, app};
+use crate::messages::get;
 
 #[track_caller]
 fn check(app: App, expected: &str) {

@@ -1,6 +1,7 @@
 //! The channel of a worker that runs many requests at once in one thread. Nothing here waits: an interpreter's event
 //! loop asks what has come ([`Switchboard::receive`]), sleeps until the bell rings, and leaves what cannot be sent yet.
 
+mod arriving;
 mod frame;
 mod session;
 
@@ -12,7 +13,8 @@ use corral_channel::message::{self, Malformed, RequestView};
 use corral_channel::{Flags, FrameHead, Kind, Lane, N_SLOTS, RequestId};
 use corral_sys::doorbell::Doorbell;
 
-pub use self::session::{Message, Phase};
+pub use self::arriving::Message;
+pub use self::session::Phase;
 use self::session::{Session, Step};
 use crate::body::Body;
 use crate::file::FileRest;

@@ -4,20 +4,15 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use corral_channel::message::{self, FilePart, Malformed, RequestView};
-use corral_channel::{BODY_WINDOW, Flags, FrameHead, INITIAL_CREDIT, Kind};
+use corral_channel::{Flags, FrameHead, INITIAL_CREDIT, Kind};
 
+use super::arriving::{Arriving, Message, TooLong};
 use super::frame::{self, CLOSE};
 use crate::body::Body;
 use crate::log::complain;
 
-/// Bytes of one message of a WebSocket connection; who sends more is cut off.
-const LONGEST_MESSAGE: usize = 10 * 1024 * 1024;
-
-/// The code for that (RFC 6455 section 7.4.1).
+/// The code for messages that are too long (RFC 6455 section 7.4.1).
 const TOO_BIG: u16 = 1009;
-
-/// Request body that is taken before the router hears of it, in bytes: not every message is worth a frame.
-const ACKNOWLEDGED: u32 = BODY_WINDOW / 4;
 
 /// How far a response is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,15 +25,6 @@ pub enum Phase {
     Ended,
 }
 
-/// A message of a WebSocket connection, put together from its fragments.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Message {
-    /// RFC 6455 section 5.2: 1 text, 2 binary, 8 close; whatever comes after a close is dropped.
-    pub opcode: u8,
-    /// The payload; of a close its code and its reason.
-    pub bytes: Vec<u8>,
-}
-
 /// What is to be sent next, with so many bytes of what is pending.
 pub(super) struct Step {
     pub(super) frame: FrameHead,
@@ -49,18 +35,7 @@ pub(super) struct Step {
 pub(super) struct Session {
     request: FrameHead,
     begun: Instant,
-    /// What came along with the head, until it is taken.
-    inline: Option<Body>,
-    body: Vec<u8>,
-    body_ended: bool,
-    /// With the bytes of each that the router was not told of.
-    messages: VecDeque<(Message, u32)>,
-    /// Of a message that is not complete.
-    partial: Vec<u8>,
-    /// Body bytes that the router may send and was not told of: those that were taken, and at first the window.
-    acknowledge: u32,
-    /// The router may be told.
-    is_body_wanted: bool,
+    arriving: Arriving,
     is_websocket: bool,
     /// The connection has become a WebSocket connection.
     is_accepted: bool,
@@ -91,13 +66,7 @@ impl Session {
         Self {
             request,
             begun: Instant::now(),
-            inline: (!inline.is_empty()).then_some(inline),
-            body: Vec::new(),
-            body_ended: view.head.body_complete,
-            messages: VecDeque::new(),
-            partial: Vec::new(),
-            acknowledge: if view.head.body_complete && !view.head.websocket { 0 } else { BODY_WINDOW },
-            is_body_wanted: false,
+            arriving: Arriving::new(view, inline),
             is_websocket: view.head.websocket,
             is_accepted: false,
             informational: VecDeque::new(),
@@ -143,35 +112,23 @@ impl Session {
     pub(super) fn take(&mut self, head: FrameHead, payload: &[u8]) {
         let ends = head.flags.contains(Flags::END);
         match head.kind {
-            Kind::Body => {
-                self.body.extend_from_slice(payload);
-                self.body_ended |= ends;
+            Kind::Body => self.arriving.add_body(payload, ends),
+            Kind::Message => {
+                if let Err(TooLong) = self.arriving.add_part(head.aux, payload, ends) {
+                    self.cut_off();
+                }
             }
-            Kind::Message => self.take_part(head.aux, payload, ends),
             Kind::Credit => self.credit += u64::from(head.aux),
             Kind::Cancel => self.cancel(),
             _ => {}
         }
     }
 
-    fn take_part(&mut self, opcode: u32, payload: &[u8], ends: bool) {
-        if self.partial.len() + payload.len() > LONGEST_MESSAGE {
-            self.partial = Vec::new();
-            self.is_body_wanted = false;
-            self.close(TOO_BIG, b"message too big");
-            self.write(b"", true);
-            self.messages.push_back((Message { opcode: CLOSE, bytes: TOO_BIG.to_be_bytes().to_vec() }, 0));
-            return;
-        }
-        self.partial.extend_from_slice(payload);
-        if ends {
-            let bytes = std::mem::take(&mut self.partial);
-            let message = Message { opcode: (opcode & 15) as u8, bytes };
-            self.messages.push_back((message, payload.len() as u32));
-        } else {
-            // The rest of the message must not wait until somebody has taken what is there of it.
-            self.acknowledge += payload.len() as u32;
-        }
+    /// Ends a WebSocket connection whose client has sent too long a message.
+    fn cut_off(&mut self) {
+        self.close(TOO_BIG, b"message too big");
+        self.write(b"", true);
+        self.arriving.add_message(Message { opcode: CLOSE, bytes: TOO_BIG.to_be_bytes().to_vec() });
     }
 
     pub(super) fn cancel(&mut self) {
@@ -182,22 +139,11 @@ impl Session {
     }
 
     pub(super) fn take_body(&mut self) -> Option<(Body, bool)> {
-        self.is_body_wanted = !self.body_ended;
-        let body = match self.inline.take() {
-            Some(inline) => inline,
-            None if self.body.is_empty() && !self.body_ended => return None,
-            None => std::mem::take(&mut self.body).into(),
-        };
-        if !self.body_ended {
-            self.acknowledge += body.len() as u32;
-        }
-        Some((body, self.body_ended && self.body.is_empty()))
+        self.arriving.take_body()
     }
 
     pub(super) fn take_message(&mut self) -> Option<Message> {
-        let (message, untold) = self.messages.pop_front()?;
-        self.acknowledge += untold;
-        Some(message)
+        self.arriving.take_message()
     }
 
     pub(super) fn inform(
@@ -234,8 +180,9 @@ impl Session {
         self.phase = Phase::Begun;
         self.bodiless |= matches!(status, 204 | 304);
         self.is_accepted = self.is_websocket && status == 101;
-        // The client's messages may come.
-        self.is_body_wanted |= self.is_accepted;
+        if self.is_accepted {
+            self.arriving.want();
+        }
     }
 
     pub(super) fn write(&mut self, bytes: &[u8], ends: bool) {
@@ -306,8 +253,8 @@ impl Session {
         if self.is_done {
             return None;
         }
-        if self.is_body_wanted && self.acknowledge >= ACKNOWLEDGED && self.ran.is_none() {
-            let frame = self.frame(Kind::BodyCredit, Flags::NONE).with_aux(self.acknowledge);
+        if let Some(room) = self.arriving.news().filter(|_| self.ran.is_none()) {
+            let frame = self.frame(Kind::BodyCredit, Flags::NONE).with_aux(room);
             return Some(Step { frame, n_bytes: 0 });
         }
         if let Some(head) = self.informational.front() {
@@ -410,7 +357,7 @@ impl Session {
     /// A step has been taken.
     pub(super) fn sent(&mut self, frame: &FrameHead, n_bytes: usize) {
         if frame.kind == Kind::BodyCredit {
-            self.acknowledge = 0;
+            self.arriving.told();
             return;
         }
         if frame.kind == Kind::Informational {

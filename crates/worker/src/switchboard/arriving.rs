@@ -1,0 +1,121 @@
+//! What comes for a request from its client: a body, or the messages of a WebSocket connection. The router sends as much
+//! as it was told that there is room for, and hears of more when some was taken.
+
+use std::collections::VecDeque;
+
+use corral_channel::BODY_WINDOW;
+use corral_channel::message::RequestView;
+
+use crate::body::Body;
+
+/// Bytes of one message of a WebSocket connection; who sends more is cut off.
+const LONGEST_MESSAGE: usize = 10 * 1024 * 1024;
+
+/// Bytes that are taken before the router hears of it: not every message is worth a frame.
+const ACKNOWLEDGED: u32 = BODY_WINDOW / 4;
+
+/// A message of a WebSocket connection, put together from its fragments.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Message {
+    /// RFC 6455 section 5.2: 1 text, 2 binary, 8 close; whatever comes after a close is dropped.
+    pub opcode: u8,
+    /// The payload; of a close its code and its reason.
+    pub bytes: Vec<u8>,
+}
+
+/// A message is longer than any may be.
+#[derive(Debug)]
+pub(super) struct TooLong;
+
+/// What has come and was not taken.
+pub(super) struct Arriving {
+    /// What came along with the head.
+    inline: Option<Body>,
+    body: Vec<u8>,
+    body_ended: bool,
+    /// With the bytes of each that the router was not told of.
+    messages: VecDeque<(Message, u32)>,
+    /// Of a message that is not complete.
+    partial: Vec<u8>,
+    /// Bytes that the router may send and was not told of: those that were taken, and at first the window.
+    room: u32,
+    /// The router may be told.
+    is_wanted: bool,
+}
+
+impl Arriving {
+    pub(super) fn new(view: &RequestView<'_>, inline: Body) -> Self {
+        Self {
+            inline: (!inline.is_empty()).then_some(inline),
+            body: Vec::new(),
+            body_ended: view.head.body_complete,
+            messages: VecDeque::new(),
+            partial: Vec::new(),
+            room: if view.head.body_complete && !view.head.websocket { 0 } else { BODY_WINDOW },
+            is_wanted: false,
+        }
+    }
+
+    /// Somebody takes what comes.
+    pub(super) fn want(&mut self) {
+        self.is_wanted = true;
+    }
+
+    /// Bytes that the router is to be told of that it may send, if it is time for that.
+    pub(super) fn news(&self) -> Option<u32> {
+        (self.is_wanted && self.room >= ACKNOWLEDGED).then_some(self.room)
+    }
+
+    /// The router knows.
+    pub(super) fn told(&mut self) {
+        self.room = 0;
+    }
+
+    pub(super) fn add_body(&mut self, bytes: &[u8], ends: bool) {
+        self.body.extend_from_slice(bytes);
+        self.body_ended |= ends;
+    }
+
+    /// Adds a part of a message. Nothing more is wanted when that has become too long.
+    pub(super) fn add_part(&mut self, opcode: u32, bytes: &[u8], ends: bool) -> Result<(), TooLong> {
+        if self.partial.len() + bytes.len() > LONGEST_MESSAGE {
+            self.partial = Vec::new();
+            self.is_wanted = false;
+            return Err(TooLong);
+        }
+        self.partial.extend_from_slice(bytes);
+        if ends {
+            let message = Message { opcode: (opcode & 15) as u8, bytes: std::mem::take(&mut self.partial) };
+            self.messages.push_back((message, bytes.len() as u32));
+        } else {
+            // The rest of the message must not wait until somebody has taken what is there of it.
+            self.room += bytes.len() as u32;
+        }
+        Ok(())
+    }
+
+    /// Adds a message that the client has not sent.
+    pub(super) fn add_message(&mut self, message: Message) {
+        self.messages.push_back((message, 0));
+    }
+
+    /// What has come of the body, and whether it is the end of it; nothing if more has to come first.
+    pub(super) fn take_body(&mut self) -> Option<(Body, bool)> {
+        self.is_wanted = !self.body_ended;
+        let body = match self.inline.take() {
+            Some(inline) => inline,
+            None if self.body.is_empty() && !self.body_ended => return None,
+            None => std::mem::take(&mut self.body).into(),
+        };
+        if !self.body_ended {
+            self.room += body.len() as u32;
+        }
+        Some((body, self.body_ended && self.body.is_empty()))
+    }
+
+    pub(super) fn take_message(&mut self) -> Option<Message> {
+        let (message, untold) = self.messages.pop_front()?;
+        self.room += untold;
+        Some(message)
+    }
+}

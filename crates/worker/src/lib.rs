@@ -42,5 +42,5 @@ pub use host::{Language, Load, host_main, redirect_output};
 pub use keeper::Keeper;
 pub use log::complain;
 pub use runtime::{ClientGone, Crew, EventLoop, Exchange, Life, Runtime, Served, Server};
-pub use switchboard::{Event, Message, Phase, RequestKey, Switchboard};
+pub use switchboard::{Event, MOST_HELD_BACK, Message, Phase, RequestKey, Switchboard};
 pub use threads::Threads;

@@ -28,6 +28,10 @@ use crate::wire::{Handover, Wire};
 const MANY_REQUESTS: usize = N_SLOTS / 2;
 const MANY_BYTES: usize = 64 * 1024;
 
+/// Bytes of a response that may wait for the end of its request. Nobody is told when they are sent, so whoever waits
+/// for room must not wait for so few to be no longer [pending](Switchboard::n_pending).
+pub const MOST_HELD_BACK: usize = 32 * 1024;
+
 /// A request that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestKey {
@@ -278,10 +282,10 @@ impl Switchboard {
     /// When nobody reads it.
     pub fn write(&mut self, key: RequestKey, bytes: &[u8], ends: bool) -> Result<(), ClientGone> {
         let is_up = self.is_up;
-        let max_payload = self.wire.end.max_payload();
+        let most = self.wire.end.max_payload().min(MOST_HELD_BACK);
         let session = self.listening(key)?;
         session.write(bytes, ends);
-        if is_up && session.is_one_frame(max_payload) {
+        if is_up && session.is_one_frame(most) {
             self.late.push(key);
         } else {
             self.settle(key);

@@ -3,7 +3,7 @@
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use corral_worker::{Body, ClientGone, FileRest, Phase, RequestKey, complain};
+use corral_worker::{Body, ClientGone, FileRest, MOST_HELD_BACK, Phase, RequestKey, complain};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -16,6 +16,9 @@ use crate::errors;
 
 /// Bytes of a response that wait for the client before its coroutine does.
 const MOST_PENDING: usize = 64 * 1024;
+
+// A coroutine that waited for what is held back would not be told.
+const _: () = assert!(MOST_HELD_BACK <= MOST_PENDING);
 
 /// RFC 8297.
 const EARLY_HINTS: u16 = 103;

@@ -5,7 +5,7 @@ use std::path::Path;
 use corral_testkit::{PhpApp, Site, daemon, eventually, site};
 use serde_json::{Value, json};
 
-use crate::isolation::{EVAL, app_in, ask, is_root, with_and_without_privileges};
+use crate::isolation::{EVAL, app_in, app_of, ask, eval, is_root, with_and_without_privileges};
 
 /// A root with a site in it, and nothing else.
 fn root() -> Site {

@@ -250,6 +250,18 @@ fn a_short_response_goes_with_the_end_of_its_request() {
 }
 
 #[test]
+fn a_long_response_is_not_held_back() {
+    let (mut router, mut board) = channel(None);
+    router.submit(0);
+    let key = begun(&mut board)[0];
+    board.silence();
+    board.respond(key, 200, &[]);
+    board.write(key, &[b'x'; MOST_HELD_BACK], true).unwrap();
+    assert_eq!(board.n_pending(key), 0);
+    assert_eq!(router.frames(), [format!("0 Response 200 {MOST_HELD_BACK} end")]);
+}
+
+#[test]
 fn the_bell_rings_for_a_loop_that_sleeps_and_for_no_other() {
     let (mut router, mut board) = channel(None);
     router.submit(0);

@@ -60,12 +60,15 @@ pub enum Kind {
     /// From the worker: the fields behind the response's body (`message::encode_trailers`), once all of that is sent; the
     /// last such frame counts. Counts as response body.
     Trailers = 25,
+    /// From the worker: in place of a response, the application takes the client's connection over; `aux` is the number of
+    /// its socket, which has been sent like a file.
+    Hijacked = 30,
 }
 
 impl Kind {
     const TO_WORKER: [Self; 6] =
         [Self::Request, Self::Body, Self::Credit, Self::Cancel, Self::Quit, Self::Message];
-    const FROM_WORKER: [Self; 9] = [
+    const FROM_WORKER: [Self; 10] = [
         Self::Response,
         Self::Data,
         Self::End,
@@ -75,6 +78,7 @@ impl Kind {
         Self::Started,
         Self::Informational,
         Self::Trailers,
+        Self::Hijacked,
     ];
 }
 
@@ -228,7 +232,7 @@ mod tests {
             assert!(kinds.iter().filter(|kind| kind.is_ok()).count() <= 1, "{number}");
             accepted.extend(kinds.into_iter().flatten().map(|kind| kind as u8));
         }
-        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 17, 18, 19, 20, 21, 22, 23, 24, 25]);
+        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 17, 18, 19, 20, 21, 22, 23, 24, 25, 30]);
     }
 
     #[test]

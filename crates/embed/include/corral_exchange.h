@@ -43,6 +43,9 @@ typedef struct {
     void (*abort)(void *call);
     /* Not zero when nobody reads the response any more. */
     int (*gone)(void *call);
+    /* Takes the client's connection over before there is a response; waits. A blocking socket that is the caller's, or an error
+     * number below zero. */
+    int (*hijack)(void *call);
 } corral_host_t;
 
 #endif

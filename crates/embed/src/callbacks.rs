@@ -1,8 +1,8 @@
 //! What an interpreter calls while a request runs. None of these frames is alive when it raises an error.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::os::fd::BorrowedFd;
-use std::slice;
+use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
+use std::{io, slice};
 
 use corral_worker::{Call, ClientGone, FileRest};
 use smallvec::SmallVec;
@@ -10,7 +10,11 @@ use smallvec::SmallVec;
 use crate::ffi::{Field, Host, Slice};
 
 /// Given to the shim at its start.
-pub static HOST: Host = Host { inform, head, collects, write, file, flush, read, finish, abort, gone };
+pub static HOST: Host =
+    Host { inform, head, collects, write, file, flush, read, finish, abort, gone, hijack };
+
+/// What is said of an error without a number; the same on all machines.
+const EIO: c_int = 5;
 
 type Fields<'a> = SmallVec<[(&'a [u8], &'a [u8]); 32]>;
 
@@ -141,4 +145,11 @@ unsafe extern "C" fn gone(call: *mut c_void) -> c_int {
     // SAFETY: called by the shim with the running request's pointer.
     let call = unsafe { call_of(call) };
     call.with(1, |exchange| exchange.client_gone().into())
+}
+
+unsafe extern "C" fn hijack(call: *mut c_void) -> c_int {
+    // SAFETY: called by the shim with the running request's pointer.
+    let call = unsafe { call_of(call) };
+    let taken = call.with(Err(io::ErrorKind::Other.into()), |exchange| exchange.hijack());
+    taken.map_or_else(|error| -error.raw_os_error().unwrap_or(EIO), OwnedFd::into_raw_fd)
 }

@@ -56,6 +56,8 @@ pub struct Host {
     pub abort: unsafe extern "C" fn(*mut c_void),
     /// As in the header.
     pub gone: unsafe extern "C" fn(*mut c_void) -> c_int,
+    /// As in the header.
+    pub hijack: unsafe extern "C" fn(*mut c_void) -> c_int,
 }
 
 /// `corral_request_t`
@@ -85,5 +87,5 @@ pub enum Outcome {
 
 // The C compiler computes the same (System V ABI); these tell when the two drift apart.
 const _: () = assert!(size_of::<Field>() == 32);
-const _: () = assert!(size_of::<Host>() == 80);
+const _: () = assert!(size_of::<Host>() == 88);
 const _: () = assert!(size_of::<Request>() == 40);

@@ -6,6 +6,7 @@ mod failure;
 mod file;
 mod findings;
 mod growth;
+mod hijacked;
 mod loop_app;
 mod overload;
 mod patience;
@@ -34,6 +35,7 @@ use crate::main_link::MainLink;
 pub(crate) use exchange::{Exchange, Piece};
 pub(crate) use failure::Failure;
 pub(crate) use file::SentFile;
+pub(crate) use hijacked::Hijacked;
 pub(crate) use loop_app::{BusyApps, LoopApp};
 use overload::Overload;
 pub(crate) use patience::Patience;
@@ -130,11 +132,15 @@ impl App {
         Some(buffers)
     }
 
-    /// The worker takes no more requests; another may be needed in its place.
+    /// The worker takes no more requests; another may be needed in its place. One that has taken connections over waits
+    /// for the word that they have ended.
     pub(crate) fn leaving(&self, worker: WorkerKey, now: Instant) {
         let want_worker = {
             let mut pool = self.pool.lock();
             pool.leaving(worker, now);
+            if let Some(port) = pool.port_mut(worker).and_then(AnyPort::channel_mut) {
+                port.let_go();
+            }
             pool.want_worker()
         };
         if want_worker {

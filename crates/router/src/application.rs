@@ -20,7 +20,7 @@ use crate::deadline::{Deadline, Elapsed};
 use crate::telemetry::TRACEPARENT;
 use crate::transaction::{Gone, Request, Transaction};
 use crate::writer::Writer;
-use crate::{buffers, interim, ip_text, program, websocket};
+use crate::{buffers, hijack, interim, ip_text, program, websocket};
 
 /// Answers a request by an application.
 pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) -> Result<(), Gone> {
@@ -154,6 +154,7 @@ async fn relay(tx: &mut Transaction<'_>, answer: &mut Answer<'_>, app: &App, hel
     drop(held);
     let payload = match first {
         Ok(Piece::Head(payload)) => payload,
+        Ok(Piece::Hijacked(hijacked)) => return hijack::run(tx, exchange, hijacked).await,
         Ok(_) => return fail(tx, app, &Failure::NoResponse).await,
         Err(failure) => return fail(tx, app, &failure).await,
     };
@@ -238,7 +239,7 @@ async fn send_body(
                 sent?;
             }
             Ok(Piece::File(file)) => send_file(tx, &mut writer, &file, app).await?,
-            Ok(Piece::End | Piece::Head(_) | Piece::Interim(_)) => {
+            Ok(Piece::End | Piece::Head(_) | Piece::Interim(_) | Piece::Hijacked(_)) => {
                 return finish(tx, exchange, writer, b"").await;
             }
             Err(failure) => {

@@ -27,6 +27,7 @@ mod event_loop;
 mod files;
 mod forwarded;
 mod generation;
+mod hijack;
 mod interim;
 mod io;
 mod ip_text;

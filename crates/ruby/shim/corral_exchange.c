@@ -279,6 +279,28 @@ static VALUE exchange_abort(VALUE self)
     return self;
 }
 
+/* Other threads wait meanwhile, which is not for long: nothing may be raised before the socket has an owner. */
+static VALUE hijack_locked(VALUE data)
+{
+    waiting_t *waiting = (waiting_t *) data;
+
+    require_request(waiting->exchange);
+    waiting->status = host->hijack(waiting->exchange->call);
+    waiting->result = (size_t) waiting->status;
+    return Qnil;
+}
+
+/* hijack: the number of a socket in place of a response. */
+static VALUE exchange_hijack(VALUE self)
+{
+    int result = (int) run(self, hijack_locked, (waiting_t) {.status = 0});
+
+    if (result < 0) {
+        rb_syserr_fail(-result, "the connection cannot be taken over");
+    }
+    return INT2NUM(result);
+}
+
 static void *read_waiting(void *data)
 {
     waiting_t *waiting = data;
@@ -337,4 +359,5 @@ void corral_exchange_define(VALUE corral, const corral_host_t *functions)
     rb_define_method(class, "finish", exchange_finish, 0);
     rb_define_method(class, "abort", exchange_abort, 0);
     rb_define_method(class, "gone?", exchange_is_gone, 0);
+    rb_define_method(class, "hijack", exchange_hijack, 0);
 }

@@ -3,6 +3,7 @@
 # One request (Rack 2 and 3): gives it to the application, and turns what that returns into calls of Corral::Exchange, which
 # corral_exchange.c defines.
 
+require 'socket'
 require 'stringio'
 require 'tempfile'
 
@@ -75,6 +76,7 @@ module Corral
       @exchange = exchange
       @env = env
       @state = :silent
+      @hijacked = nil
     end
 
     # Returns whether the worker leaves.
@@ -84,10 +86,12 @@ module Corral
       begin
         complete(length, https)
         response = app.call(@env)
-        raise TypeError, "the response is no array of three: #{response.inspect}" unless response.respond_to?(:to_ary)
+        unless response.respond_to?(:to_ary) || @hijacked
+          raise TypeError, "the response is no array of three: #{response.inspect}"
+        end
 
-        status, fields, body = response.to_ary
-        respond(status, fields, body)
+        status, fields, body = *response
+        respond(status, fields, body) unless @hijacked
       rescue Exception => e # rubocop:disable Lint/RescueException
         leaves = e.is_a?(SystemExit) || e.is_a?(SignalException)
         error = e
@@ -107,7 +111,8 @@ module Corral
       @env['rack.errors'] = $stderr
       @env['rack.multiprocess'] = true
       @env['rack.run_once'] = false
-      @env['rack.hijack?'] = false
+      @env['rack.hijack?'] = true
+      @env['rack.hijack'] = method(:hijack)
       @env['rack.early_hints'] = method(:hint) if takes_hints?
       @env['rack.response_finished'] = []
       @env['rack.after_reply'] = []
@@ -137,6 +142,19 @@ module Corral
       list, = list_of(fields)
       @exchange.inform(103, list) unless list.empty?
       nil
+    end
+
+    # Gives the application the client's connection: a socket that the server passes everything through.
+    def hijack
+      @env['rack.hijack_io'] = @hijacked ||= take_over
+    end
+
+    def take_over
+      raise IOError, 'the response has begun' unless @state == :silent
+
+      socket = UNIXSocket.for_fd(@exchange.hijack)
+      @state = :hijacked
+      socket
     end
 
     def respond(status, fields, body)

@@ -62,6 +62,15 @@ pub fn wait(fds: &[(BorrowedFd<'_>, Interest)], left: Option<Duration>) -> io::R
     Ok(readiness.collect())
 }
 
+/// Whether a connection has ended in both directions, by one side's doing or that of both.
+#[must_use]
+pub fn has_hung_up(fd: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // Nothing is known when it fails.
+    rustix::event::poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().contains(PollFlags::HUP)
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -84,6 +93,16 @@ mod tests {
         assert_eq!(look(&here, Interest::ReadWrite), (true, true));
         drop(there);
         assert_eq!(look(&here, Interest::Read), (true, false));
+    }
+
+    #[test]
+    fn half_an_end_is_no_hanging_up() {
+        let (here, there) = UnixStream::pair().unwrap();
+        assert!(!has_hung_up(here.as_fd()));
+        there.shutdown(std::net::Shutdown::Write).unwrap();
+        assert!(!has_hung_up(here.as_fd()));
+        drop(there);
+        assert!(has_hung_up(here.as_fd()));
     }
 
     #[test]

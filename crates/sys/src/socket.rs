@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
@@ -42,6 +43,22 @@ pub fn seqpacket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pair)
 }
 
+/// Two connected `SOCK_STREAM` sockets of this machine, close-on-exec.
+///
+/// # Errors
+/// Those of socketpair(2): no descriptor is left.
+pub fn stream_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let pair = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    Ok(pair)
+}
+
+/// Whether a descriptor that somebody has sent is a socket as [`stream_pair`] makes them.
+#[must_use]
+pub fn is_local_stream(fd: BorrowedFd<'_>) -> bool {
+    let is_local = socket_domain(fd).is_ok_and(|domain| domain == AddressFamily::UNIX);
+    is_local && socket_type(fd).is_ok_and(|kind| kind == SocketType::STREAM)
+}
+
 /// Sends one datagram with descriptors; the receiver gets duplicates.
 ///
 /// # Errors
@@ -63,23 +80,25 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>], wait: 
     Ok(())
 }
 
-/// Appends what a stream has for its reader to the room that is left in `buffer`, which must be some; 0 at the end.
+/// Appends what a stream has for its reader to the room that is left in `buffer`, which must be some; 0 at the end. Does not
+/// wait, whatever the socket's other owners have made of it.
 ///
 /// # Errors
 /// Those of recv(2); `WouldBlock` when there is nothing yet.
 pub fn receive(socket: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<usize> {
     let (n, _) = rustix::io::retry_on_intr(|| {
-        rustix::net::recv(&socket, rustix::buffer::spare_capacity(buffer), RecvFlags::empty())
+        rustix::net::recv(&socket, rustix::buffer::spare_capacity(buffer), RecvFlags::DONTWAIT)
     })?;
     Ok(n)
 }
 
-/// Sends as much as there is room for.
+/// Sends as much as there is room for. Does not wait, as `receive`.
 ///
 /// # Errors
 /// Those of send(2); `WouldBlock` when there is no room.
 pub fn send_some(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
-    Ok(rustix::io::retry_on_intr(|| rustix::net::send(&socket, bytes, SendFlags::NOSIGNAL))?)
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    Ok(rustix::io::retry_on_intr(|| rustix::net::send(&socket, bytes, flags))?)
 }
 
 /// Sends bytes of a stream that are to be joined with what follows at once (`MSG_MORE`).
@@ -175,7 +194,6 @@ mod tests {
     #[test]
     fn a_stream_fills_the_room_that_is_left() {
         let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
-        b.set_nonblocking(true).unwrap();
         assert_eq!(send_some(&a, b"abcdef").unwrap(), 6);
         let mut buffer = Vec::with_capacity(4);
         buffer.push(b'>');
@@ -188,6 +206,14 @@ mod tests {
         drop(a);
         assert_eq!(receive(&b, &mut buffer).unwrap(), 0);
         assert_eq!(send_some(&b, b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn only_streams_of_this_machine_are_taken_for_some() {
+        assert!(is_local_stream(stream_pair().unwrap().0.as_fd()));
+        assert!(!is_local_stream(seqpacket_pair().unwrap().0.as_fd()));
+        assert!(!is_local_stream(std::net::TcpListener::bind("127.0.0.1:0").unwrap().as_fd()));
+        assert!(!is_local_stream(File::open("/dev/null").unwrap().as_fd()));
     }
 
     #[test]

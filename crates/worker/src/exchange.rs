@@ -1,10 +1,13 @@
 //! The running request over the channel: collects output into few frames, keeps to the credit.
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use corral_channel::message::{self, FilePart, Malformed, RequestView};
 use corral_channel::{Flags, FrameHead, Kind};
+use corral_sys::socket;
+use rustix::io::Errno;
 
 use crate::file::FileRest;
 use crate::inbox::{Line, Patience, Stream};
@@ -27,7 +30,7 @@ enum Phase {
     HeadCollected(usize),
     /// The head is sent; `out` holds body only.
     HeadSent,
-    /// The client has all of it.
+    /// The client has all of it, or gets what it gets from somebody else.
     Ended,
     /// The client has what there is of it, and there will be no more.
     Aborted,
@@ -350,6 +353,21 @@ impl<L: Line> Exchange for Running<'_, L> {
     fn client_gone(&mut self) -> bool {
         self.line.receive();
         self.line.with_stream(&self.frame, |stream| stream.cancelled)
+    }
+
+    fn hijack(&mut self) -> io::Result<OwnedFd> {
+        if self.phase != Phase::Silent {
+            return Err(Errno::ALREADY.into());
+        }
+        let (application, router) = socket::stream_pair()?;
+        let frame = self.frame(Kind::Hijacked).with_flags(Flags::END);
+        match self.line.send_socket(frame, router.as_fd()) {
+            Ok(true) => {}
+            Ok(false) => return Err(Errno::AGAIN.into()),
+            Err(ClientGone) => return Err(Errno::PIPE.into()),
+        }
+        self.phase = Phase::Ended;
+        Ok(application)
     }
 
     fn note(&mut self, text: &[u8]) {

@@ -2,6 +2,7 @@
 //! whether to leave.
 
 use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use corral_channel::message::FilePart;
@@ -32,6 +33,8 @@ pub(crate) struct Inbox {
     has_news: bool,
     /// The router said that nothing more will come.
     leaving: bool,
+    /// The application has connections of its own, or had: it leaves when the router says that they have ended.
+    has_hijacked: bool,
 }
 
 /// Whether a frame is worth waiting for room when its request was cancelled.
@@ -116,6 +119,7 @@ impl Inbox {
             note: Vec::new(),
             has_news: false,
             leaving: false,
+            has_hijacked: false,
         }
     }
 
@@ -159,6 +163,19 @@ impl Inbox {
     /// Whether no request will come any more.
     pub(crate) fn is_over(&self) -> bool {
         self.leaving || signal::is_termination_noted() || self.wire.is_broken()
+    }
+
+    /// Whether it is to stay after its last request.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.has_hijacked && !self.is_over()
+    }
+
+    /// Waits, after the last request, until it need not stay.
+    pub(crate) fn stay(&mut self) {
+        while self.is_bound() {
+            self.receive();
+            self.wire.end.wait(Some(LOOK_AROUND));
+        }
     }
 
     /// No further request is to be started.
@@ -257,6 +274,17 @@ impl Inbox {
         self.wire.try_send_file(frame, &[collected], file).inspect_err(|_| self.give_up())
     }
 
+    /// The same with a socket, for which this worker stays as long as the router has it.
+    pub(crate) fn try_send_socket(
+        &mut self,
+        frame: FrameHead,
+        socket: BorrowedFd<'_>,
+    ) -> Result<Handover, ClientGone> {
+        let handover = self.wire.try_send_socket(frame, socket).inspect_err(|_| self.give_up())?;
+        self.has_hijacked |= handover == Handover::Done;
+        Ok(handover)
+    }
+
     fn wait_for_room(&mut self, frame: &FrameHead, len: usize, patience: Patience) -> Result<(), ClientGone> {
         self.receive();
         let cancelled = patience == Patience::UntilCancelled && self.stream(frame).cancelled;
@@ -301,6 +329,9 @@ pub(crate) trait Line: Send {
         collected: &[u8],
         file: &FileRest<'_>,
     ) -> Result<bool, ClientGone>;
+
+    /// The same with a socket by which the application has the client's connection, and no bytes.
+    fn send_socket(&mut self, frame: FrameHead, socket: BorrowedFd<'_>) -> Result<bool, ClientGone>;
 
     /// Tells the router what is being done.
     fn note(&mut self, text: &[u8]);
@@ -354,6 +385,15 @@ impl Line for Inbox {
         loop {
             match self.try_send_file(frame, collected, file)? {
                 Handover::NoRoom => self.wait_for_room(&frame, len, Patience::UntilCancelled)?,
+                handover => return Ok(handover == Handover::Done),
+            }
+        }
+    }
+
+    fn send_socket(&mut self, frame: FrameHead, socket: BorrowedFd<'_>) -> Result<bool, ClientGone> {
+        loop {
+            match self.try_send_socket(frame, socket)? {
+                Handover::NoRoom => self.wait_for_room(&frame, 0, Patience::UntilCancelled)?,
                 handover => return Ok(handover == Handover::Done),
             }
         }

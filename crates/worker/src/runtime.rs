@@ -2,6 +2,7 @@
 
 use std::io;
 use std::num::NonZeroU32;
+use std::os::fd::OwnedFd;
 
 use corral_channel::message::{Malformed, RequestView};
 use corral_sys::spawn::{self, Fork};
@@ -55,7 +56,8 @@ pub trait Runtime {
         false
     }
 
-    /// Whether responses may end with files that the router sends by itself.
+    /// Whether the router is to be given descriptors: of files that responses end with, which it sends by itself, and of
+    /// sockets by which the application has clients' connections.
     fn sends_files(&self) -> bool {
         false
     }
@@ -176,6 +178,15 @@ pub trait Exchange: Send {
 
     /// Whether nobody reads the response any more.
     fn client_gone(&mut self) -> bool;
+
+    /// Takes the client's connection over, before there is a response: nothing else of the exchange has an effect after
+    /// that. What is written to the socket goes to the client as it is, what the client sends behind its request can be read
+    /// there, and the connection ends with it. It outlives the request, and the worker stays as long as it does.
+    ///
+    /// # Errors
+    /// `EALREADY` when the response has begun, `EPIPE` when the client is gone, `EAGAIN` when the router cannot have the
+    /// socket, or those of the system.
+    fn hijack(&mut self) -> io::Result<OwnedFd>;
 
     /// Tells the router what is being done, for its log should this worker die now.
     fn note(&mut self, text: &[u8]);

@@ -6,6 +6,7 @@
 //! call; so there is always somebody who is woken for the next request, and nobody who passes requests on.
 
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -70,8 +71,10 @@ fn serve(desk: &Desk, server: &mut dyn Server, received: Received, is_last: bool
     let after = worker::serve(&mut line, frame, &payload, out, is_last, |view, exchange| {
         server.serve(view, exchange)
     });
-    desk.lock().inbox.end(&frame, payload);
-    if after == After::Nothing {
+    let mut state = desk.lock();
+    state.inbox.end(&frame, payload);
+    if after == After::Nothing && !(is_last && state.inbox.is_bound()) {
+        drop(state);
         desk.leave();
     }
 }
@@ -103,7 +106,12 @@ impl Desk {
         loop {
             self.receive(&mut state);
             // Of those that were promised, all have been begun.
-            if state.n_left == Some(0) || (!state.inbox.has_requests() && state.inbox.is_over()) {
+            let is_done = state.n_left == Some(0);
+            if is_done && state.inbox.is_bound() {
+                state = self.sleep_idle(state);
+                continue;
+            }
+            if is_done || (!state.inbox.has_requests() && state.inbox.is_over()) {
                 self.sleep.wake_all();
                 return None;
             }
@@ -257,6 +265,16 @@ impl Line for &Desk {
         let mut state = self.lock();
         loop {
             match state.inbox.try_send_file(frame, collected, file)? {
+                Handover::NoRoom => state = self.wait_for_room(state, &frame, Patience::UntilCancelled)?,
+                handover => return Ok(handover == Handover::Done),
+            }
+        }
+    }
+
+    fn send_socket(&mut self, frame: FrameHead, socket: BorrowedFd<'_>) -> Result<bool, ClientGone> {
+        let mut state = self.lock();
+        loop {
+            match state.inbox.try_send_socket(frame, socket)? {
                 Handover::NoRoom => state = self.wait_for_room(state, &frame, Patience::UntilCancelled)?,
                 handover => return Ok(handover == Handover::Done),
             }

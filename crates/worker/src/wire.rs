@@ -1,6 +1,6 @@
 //! A worker's end of its channel, and whether there is still somebody at the other one.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use corral_channel::{FrameHead, SendError, WorkerEnd};
 use rustix::process::{Pid, getppid};
@@ -62,6 +62,24 @@ impl Wire {
         file: &FileRest<'_>,
     ) -> Result<Handover, ClientGone> {
         let sent = self.end.send_file(frame, pieces, file.as_fd(), file.part());
+        self.handed_over(frame, sent)
+    }
+
+    /// The same with a socket.
+    pub(crate) fn try_send_socket(
+        &mut self,
+        frame: FrameHead,
+        socket: BorrowedFd<'_>,
+    ) -> Result<Handover, ClientGone> {
+        let sent = self.end.send_socket(frame, socket);
+        self.handed_over(frame, sent)
+    }
+
+    fn handed_over(
+        &mut self,
+        frame: FrameHead,
+        sent: Result<bool, SendError>,
+    ) -> Result<Handover, ClientGone> {
         self.end.ring(frame.lane);
         match sent {
             Ok(true) => Ok(Handover::Done),

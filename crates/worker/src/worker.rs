@@ -64,6 +64,9 @@ fn serve_all(inbox: &mut Inbox, runtime: &mut dyn Runtime, mut n_left: Option<u3
             break;
         }
     }
+    if n_left == Some(0) {
+        runtime.idle(&mut || inbox.stay());
+    }
 }
 
 fn next(inbox: &mut Inbox, runtime: &mut dyn Runtime) -> Next {

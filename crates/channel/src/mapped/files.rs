@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -56,6 +57,13 @@ pub struct Arrived {
     pub size: u64,
 }
 
+/// What a descriptor is that has come.
+#[derive(Debug)]
+enum Kind {
+    File(Arrived),
+    Socket(UnixStream),
+}
+
 /// A worker sends what no worker of ours does.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
@@ -68,8 +76,10 @@ pub enum FileError {
     /// It has sent more than it may.
     #[error("the worker sends more files than it names")]
     TooMany,
-    /// A datagram came with none, or with several, or with something else than a file.
-    #[error("the worker sends what is no file that the router may send on")]
+    /// A datagram came with no descriptor, or with several, or with that of something else than a frame says.
+    #[error(
+        "the worker sends what is neither a file that the router may send on nor a socket of this machine"
+    )]
     Unfit,
     /// The socket is not what it should be.
     #[error("receive a file of the worker")]
@@ -90,7 +100,7 @@ struct State {
     /// Number of the next datagram.
     next: u32,
     /// What has come and nobody has asked for; without a file where there was no descriptor for it.
-    waiting: Vec<(u32, Option<Arrived>)>,
+    waiting: Vec<(u32, Option<Kind>)>,
 }
 
 impl FileReceiver {
@@ -100,7 +110,24 @@ impl FileReceiver {
     }
 
     /// Takes a file; none if this process had no descriptor for it.
-    pub(crate) fn take(&self, number: u32) -> Result<Option<Arrived>, FileError> {
+    pub(crate) fn take_file(&self, number: u32) -> Result<Option<Arrived>, FileError> {
+        match self.take(number)? {
+            Some(Kind::File(file)) => Ok(Some(file)),
+            Some(Kind::Socket(_)) => Err(FileError::Unfit),
+            None => Ok(None),
+        }
+    }
+
+    /// The same of a socket.
+    pub(crate) fn take_socket(&self, number: u32) -> Result<Option<UnixStream>, FileError> {
+        match self.take(number)? {
+            Some(Kind::Socket(socket)) => Ok(Some(socket)),
+            Some(Kind::File(_)) => Err(FileError::Unfit),
+            None => Ok(None),
+        }
+    }
+
+    fn take(&self, number: u32) -> Result<Option<Kind>, FileError> {
         let mut state = self.lock();
         let arrived = loop {
             if let Some(place) = state.waiting.iter().position(|(known, _)| *known == number) {
@@ -145,18 +172,17 @@ impl State {
     }
 }
 
-fn check(descriptors: Vec<OwnedFd>) -> Result<Arrived, FileError> {
-    let size = match &descriptors[..] {
-        [file] => sendable::size(file).ok().flatten(),
-        _ => None,
+fn check(descriptors: Vec<OwnedFd>) -> Result<Kind, FileError> {
+    let refused = match <[OwnedFd; 1]>::try_from(descriptors) {
+        Ok([socket]) if socket::is_local_stream(socket.as_fd()) => return Ok(Kind::Socket(socket.into())),
+        Ok([file]) => match sendable::size(&file) {
+            Ok(Some(size)) => return Ok(Kind::File(Arrived { file, size })),
+            _ => vec![file],
+        },
+        Err(several) => several,
     };
-    match (size, <[OwnedFd; 1]>::try_from(descriptors)) {
-        (Some(size), Ok([file])) => Ok(Arrived { file, size }),
-        (_, refused) => {
-            sendable::close_aside(refused.map_or_else(|several| several, Vec::from));
-            Err(FileError::Unfit)
-        }
-    }
+    sendable::close_aside(refused);
+    Err(FileError::Unfit)
 }
 
 impl Drop for FileReceiver {

@@ -1,5 +1,6 @@
 //! The router's way from a worker: one event loop's consumer of one lane.
 
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use crate::frame::{Direction, FrameHead, Lane};
@@ -84,7 +85,16 @@ impl LaneReceiver {
     /// As for [`LaneReceiver::recv`].
     pub fn take_file(&self, number: u32) -> Result<Option<Arrived>, FileError> {
         let files = self.files.as_ref().ok_or(FileError::Missing { number })?;
-        files.take(number)
+        files.take_file(number)
+    }
+
+    /// The same of a socket.
+    ///
+    /// # Errors
+    /// As for [`LaneReceiver::recv`].
+    pub fn take_socket(&self, number: u32) -> Result<Option<UnixStream>, FileError> {
+        let files = self.files.as_ref().ok_or(FileError::Missing { number })?;
+        files.take_socket(number)
     }
 
     /// Wakes the worker if it waits for room in this lane; true if that took a system call. To be

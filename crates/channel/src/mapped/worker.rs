@@ -237,6 +237,26 @@ impl WorkerEnd {
         Ok(true)
     }
 
+    /// Sends a frame as [`WorkerEnd::send`], whose `aux` says which socket has been sent before it. False, and nothing is
+    /// sent, when that cannot be.
+    ///
+    /// # Errors
+    /// Then nothing was sent.
+    ///
+    /// # Panics
+    /// If there is no such lane.
+    pub fn send_socket(&mut self, head: FrameHead, socket: BorrowedFd<'_>) -> Result<bool, SendError> {
+        let Some(files) = &mut self.files else { return Ok(false) };
+        let lane = &mut self.lanes[head.lane.index()];
+        lane.check_room(0, 0)?;
+        let number = files.next();
+        if files.send(socket, &self.header).is_err() {
+            return Ok(false);
+        }
+        lane.push(head.with_aux(number), &[], 0)?;
+        Ok(true)
+    }
+
     /// As `send`, but while there is no room it rings, asks `keep_waiting`, and sleeps. `keep_waiting`
     /// must receive what there is to receive (otherwise there is no sleep), and says no when the
     /// request was cancelled.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use corral_channel::{INITIAL_CREDIT, RequestId, SendError, WorkerPort};
 
-use super::{Failure, LoopApp, Patience, RequestBody, SentFile, WorkerKey};
+use super::{Failure, Hijacked, LoopApp, Patience, RequestBody, SentFile, WorkerKey};
 use crate::buffers;
 use crate::spool::Spool;
 
@@ -20,6 +20,8 @@ use crate::spool::Spool;
 pub(crate) enum Piece {
     /// Heads of informational responses, as they are sent.
     Interim(Vec<u8>),
+    /// The application has taken the connection over: there is no response.
+    Hijacked(Hijacked),
     /// The head, encoded, and the first bytes of the body behind it.
     Head(Vec<u8>),
     /// More of the body.
@@ -42,6 +44,7 @@ pub(super) struct State {
     pub(super) waker: Option<Waker>,
     /// Heads of informational responses that wait to be sent.
     pub(super) interim: Vec<u8>,
+    pub(super) hijacked: Option<Hijacked>,
     pub(super) head: Option<Vec<u8>>,
     /// The response has begun: nothing comes before it any more.
     pub(super) has_begun: bool,
@@ -228,6 +231,7 @@ impl State {
         Self {
             waker: None,
             interim: Vec::new(),
+            hijacked: None,
             head: None,
             has_begun: false,
             spool: Spool::default(),
@@ -249,6 +253,9 @@ impl State {
         if !self.interim.is_empty() {
             return Ok(Some(Piece::Interim(std::mem::take(&mut self.interim))));
         }
+        if let Some(hijacked) = self.hijacked.take() {
+            return Ok(Some(Piece::Hijacked(hijacked)));
+        }
         if let Some(head) = self.head.take() {
             return Ok(Some(Piece::Head(head)));
         }
@@ -265,7 +272,7 @@ impl State {
     }
 
     pub(super) fn has_piece(&self) -> bool {
-        let has_content = self.head.is_some() || self.n_stored() > 0;
+        let has_content = self.head.is_some() || self.hijacked.is_some() || self.n_stored() > 0;
         has_content || !self.interim.is_empty() || self.failure.is_some() || self.ended
     }
 

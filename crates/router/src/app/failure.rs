@@ -37,6 +37,8 @@ pub(crate) enum Failure {
     Store(Arc<io::Error>),
     #[error("no descriptor is left for the file that it ends with")]
     NoDescriptor,
+    #[error("no descriptor is left for the socket of the connection that the application has taken over")]
+    NoSocket,
     #[error("the file that it ends with has become shorter")]
     FileCut,
 }

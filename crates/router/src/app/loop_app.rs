@@ -218,6 +218,7 @@ impl LoopApp {
             let mut state = shared.state.borrow_mut();
             state.abandoned = true;
             state.waker = None;
+            state.hijacked = None;
             state.spool.clear();
             state.file = None;
         }

@@ -78,6 +78,31 @@ impl Port for AnyPort {
 #[derive(Debug)]
 pub(crate) struct ChannelPort {
     pub(crate) channel: WorkerPort,
+    /// Connections that the worker has taken over and that go on, once it has.
+    n_hijacked: Option<u32>,
+}
+
+impl ChannelPort {
+    pub(crate) fn new(channel: WorkerPort) -> Self {
+        Self { channel, n_hijacked: None }
+    }
+
+    /// The worker has taken a connection over.
+    pub(super) fn hold(&mut self) {
+        *self.n_hijacked.get_or_insert(0) += 1;
+    }
+
+    /// Such a connection has ended.
+    pub(super) fn release(&mut self) {
+        self.n_hijacked = self.n_hijacked.map(|n| n.saturating_sub(1));
+    }
+
+    /// Tells a worker that wants to leave, and has taken connections over, if it may. Others do not ask.
+    pub(super) fn let_go(&mut self) {
+        if self.n_hijacked.is_some() {
+            self.quit();
+        }
+    }
 }
 
 impl Port for ChannelPort {
@@ -94,6 +119,9 @@ impl Port for ChannelPort {
     }
 
     fn quit(&mut self) {
+        if self.n_hijacked.is_some_and(|n| n > 0) {
+            return; // it is told when the last of these connections has ended
+        }
         // A worker without room for three words is stuck or hostile, and is ended by other means.
         let _ = self.channel.quit();
     }

@@ -56,6 +56,10 @@ impl LoopApp {
                 true => Some(file::take(receiver, &head, &mut payload)?),
                 false => None,
             };
+            if head.kind == Kind::Hijacked {
+                let socket = receiver.take_socket(head.aux).map_err(|error| error.to_string())?;
+                self.on_hijacked(worker, head.request, socket);
+            }
             self.on_frame(worker, &head, &mut payload, file, now)?;
         }
         buffers::give(payload);

@@ -163,7 +163,7 @@ impl Control {
             Access::Channel { memory, beside, hands } => {
                 let mapped = WorkerPort::map_with(memory, beside, self.shape());
                 let (port, receivers) = mapped.context("map a worker's memory")?;
-                let key = app.add_worker(worker, pid, ChannelPort { channel: port }, hands);
+                let key = app.add_worker(worker, pid, ChannelPort::new(port), hands);
                 let n_missing = AtomicUsize::new(self.loops.len());
                 let worker = NewWorker { app: Arc::clone(app), key, n_missing };
                 return Ok(Added::Channel(Arc::new(worker), receivers));

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
 
 use corral_sys::file::sendfile;
+use corral_sys::poll;
 use corral_sys::socket::{receive, send_more, send_some};
 use tokio::io::{AsyncWriteExt, Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
@@ -124,6 +125,14 @@ impl Socket {
     /// Whether there is neither anything to read nor the end. Costs no system call unless there is.
     pub(crate) fn is_quiet(&self) -> bool {
         matches!(self.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Whether the other side neither sends nor takes anything more. Costs a system call.
+    pub(crate) fn has_hung_up(&self) -> bool {
+        match self {
+            Self::Tcp(stream) => poll::has_hung_up(stream.as_fd()),
+            Self::Unix(stream) => poll::has_hung_up(stream.as_fd()),
+        }
     }
 
     /// Waits for something to read; true when that is the end, false when it is not known. Cancel safe.

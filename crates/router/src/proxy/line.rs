@@ -71,6 +71,11 @@ impl Line {
         }
     }
 
+    /// Whether the other side has closed the connection, and not only said that it sends nothing more.
+    pub(crate) fn has_hung_up(&self) -> bool {
+        self.socket.has_hung_up()
+    }
+
     /// Says that nothing more will be written.
     pub(crate) async fn shut_down(&mut self) -> io::Result<()> {
         if let Some(session) = &mut self.tls {

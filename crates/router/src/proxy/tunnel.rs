@@ -4,6 +4,8 @@ use std::io::{self, IoSlice};
 use std::pin::pin;
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
 use super::exchange::Answer;
 use super::line::Line;
 use crate::buffers;
@@ -31,15 +33,32 @@ pub(crate) async fn run(
         tx.reply.fields.push(b"Upgrade", protocol);
     }
     tx.open_switch().finish(tx, b"").await?;
+    join(tx, line, &input[head.len()..], limit).await;
+    Ok(())
+}
+
+/// The first bytes that came from a server: as many as the version and the status of HTTP/1 have.
+pub(crate) type Beginning = SmallVec<[u8; 12]>;
+
+/// Passes on everything between the client and a server, of which `received` has come, until both sides have ended, one
+/// is broken, or nothing has come for `limit`.
+pub(crate) async fn join(
+    tx: &mut Transaction<'_>,
+    line: &mut Line,
+    received: &[u8],
+    limit: Duration,
+) -> Beginning {
     let mut up = Half::new(&std::mem::take(&mut tx.rest));
-    let mut down = Half::new(&input[head.len()..]);
-    let passed = pass(tx.connection, line, &mut up, &mut down, limit).await;
+    let mut down = Half::new(received);
+    // Nothing of HTTP follows. The client may still be sending, and would not get what it was sent if the connection were
+    // cut under it.
+    (tx.reply.close, tx.reply.linger) = (true, true);
+    // Whoever has ended it, or how: nothing comes after it.
+    let _ = pass(tx.connection, line, &mut up, &mut down, limit).await;
     tx.reply.n_body_bytes += down.n_passed;
     buffers::give(up.buffer);
     buffers::give(down.buffer);
-    passed.map_err(|_| Gone)?;
-    // Nothing of HTTP follows.
-    Err(Gone)
+    down.beginning
 }
 
 /// One direction.
@@ -48,6 +67,7 @@ struct Half {
     buffer: Vec<u8>,
     n_sent: usize,
     n_passed: u64,
+    beginning: Beginning,
     /// The sender has ended.
     is_read: bool,
     /// The receiver knows.
@@ -58,7 +78,8 @@ impl Half {
     fn new(received: &[u8]) -> Self {
         let mut buffer = buffers::take();
         buffer.extend_from_slice(received);
-        Self { buffer, n_sent: 0, n_passed: 0, is_read: false, is_shut: false }
+        let beginning = Beginning::new();
+        Self { buffer, n_sent: 0, n_passed: 0, beginning, is_read: false, is_shut: false }
     }
 
     fn is_empty(&self) -> bool {
@@ -87,6 +108,8 @@ impl Half {
         while !self.is_empty() {
             match write(&[IoSlice::new(&self.buffer[self.n_sent..])]) {
                 Ok(n) => {
+                    let n_more = n.min(self.beginning.inline_size() - self.beginning.len());
+                    self.beginning.extend_from_slice(&self.buffer[self.n_sent..][..n_more]);
                     self.n_sent += n;
                     self.n_passed += n as u64;
                 }
@@ -95,6 +118,12 @@ impl Half {
             }
         }
         Ok(())
+    }
+
+    /// The receiver takes nothing more, and knows that by itself.
+    fn give_up(&mut self) {
+        self.n_sent = self.buffer.len();
+        (self.is_read, self.is_shut) = (true, true);
     }
 
     /// Whether the receiver has to be told that the sender has ended; once.
@@ -114,7 +143,8 @@ async fn pass(
 ) -> io::Result<()> {
     let Connection { stream, deadline, .. } = connection;
     loop {
-        up.write(|pieces| line.try_write(pieces))?;
+        // Who takes nothing more may have said something before that.
+        up.write(|pieces| line.try_write(pieces)).unwrap_or_else(|_| up.give_up());
         down.write(|pieces| stream.try_write(pieces))?;
         if up.ends_now() {
             line.shut_down().await?;
@@ -122,7 +152,7 @@ async fn pass(
         if down.ends_now() {
             stream.shut_down().await?;
         }
-        if up.is_shut && down.is_shut {
+        if down.is_shut && (up.is_shut || line.has_hung_up()) {
             return Ok(());
         }
         let client = stream.wait(Wanted { bytes: up.wants_bytes(), room: !down.is_empty() });

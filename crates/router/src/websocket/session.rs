@@ -107,7 +107,7 @@ impl Session<'_> {
                     self.take_bytes(&data);
                     buffers::give(data);
                 }
-                Some(Ok(Piece::Head(_) | Piece::Interim(_))) => {}
+                Some(Ok(Piece::Head(_) | Piece::Interim(_) | Piece::Hijacked(_))) => {}
                 Some(Ok(Piece::File(_))) => self.refuse(),
                 Some(Ok(Piece::End)) => {
                     self.close(Closing { code: 1011, reason: "the application has ended" });

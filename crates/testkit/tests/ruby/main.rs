@@ -10,6 +10,8 @@ mod files;
 #[cfg(test)]
 mod frameworks;
 #[cfg(test)]
+mod hijack;
+#[cfg(test)]
 mod life;
 #[cfg(test)]
 mod requests;

@@ -33,7 +33,7 @@ fn the_environment_is_what_rack_says() {
         ("rack.multithread", json!(false)),
         ("rack.multiprocess", json!(true)),
         ("rack.run_once", json!(false)),
-        ("rack.hijack?", json!(false)),
+        ("rack.hijack?", json!(true)),
     ] {
         assert_eq!(found[name], expect, "{name} of {found:#}");
     }

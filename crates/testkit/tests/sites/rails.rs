@@ -5,13 +5,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use corral_testkit::{Browser, Daemon, Site, daemon, site};
-use serde_json::json;
+use corral_testkit::{Browser, Daemon, Site, WebSocket, daemon, site};
+use serde_json::{Value, json};
 
 use super::fixture;
 
 /// A new site with a database.
-fn guestbook(preload: bool) -> (Site, Daemon) {
+fn guestbook(processes: u32, preload: bool) -> (Site, Daemon) {
     let folders = ["data", "tmp", "log"];
     let site =
         folders.iter().fold(site().copy_of(&fixture("rails")), |site, folder| site.writable_folder(folder));
@@ -22,7 +22,7 @@ fn guestbook(preload: bool) -> (Site, Daemon) {
     let server = daemon()
         .config(json!({ "applications": { "guestbook": {
             "type": "ruby", "script": site.path("config.ru"), "working_directory": site.root(),
-            "processes": 2, "preload": preload, "environment": { "RAILS_ENV": "production" }
+            "processes": processes, "preload": preload, "environment": { "RAILS_ENV": "production" }
         } } }))
         .start();
     (site, server)
@@ -38,7 +38,7 @@ fn run(site: &Site, program: &str, arguments: &[&str]) {
 }
 
 fn signed_by_visitors(preload: bool) {
-    let (_site, server) = guestbook(preload);
+    let (_site, server) = guestbook(2, preload);
     let mut visitor = Browser::new(server.address().socket());
     let page = visitor.open("/").expect(200).expect_text("0 so far");
     let token = page.between("name=\"authenticity_token\" value=\"", "\"");
@@ -68,4 +68,56 @@ fn rails_is_signed_by_visitors() {
 #[test]
 fn rails_can_be_loaded_once_for_all_workers() {
     signed_by_visitors(true);
+}
+
+/// Everybody who is connected hears of entries, by connections that Rails takes over from one thread of one process.
+#[test]
+fn rails_tells_its_visitors_by_websockets() {
+    for preload in [false, true] {
+        let (_site, server) = guestbook(1, preload);
+        let request = WebSocket::request("/cable").field("Origin", "http://localhost");
+        let request = request.field("Sec-WebSocket-Protocol", "actioncable-v1-json, actioncable-unsupported");
+        let mut visitors: Vec<_> = (0..20).map(|_| WebSocket::open(server.connect(), &request)).collect();
+        for visitor in &mut visitors {
+            assert!(visitor.accepted.contains("actioncable-v1-json"), "{}", visitor.accepted);
+            assert_eq!(next_message(visitor), json!({ "type": "welcome" }));
+            tell(visitor, "subscribe", None);
+            assert_eq!(next_message(visitor)["type"], "confirm_subscription");
+        }
+        for count in 1..=3 {
+            let entry = json!({ "action": "sign", "author": "Ann", "text": "Hello" });
+            tell(&mut visitors[count], "message", Some(&entry));
+            for visitor in &mut visitors {
+                assert_eq!(next_message(visitor)["message"], json!({ "author": "Ann", "count": count }));
+            }
+            server.get("/entries/1").expect(200);
+        }
+        // A sign of life.
+        assert!(String::from_utf8_lossy(&visitors[0].receive().1).contains("\"ping\""));
+        drop(visitors);
+        server.get("/").expect(200).expect_text("3 so far");
+    }
+}
+
+/// Says something in the language of Rails' channels.
+fn tell(visitor: &mut WebSocket, command: &str, data: Option<&Value>) {
+    let identifier = json!({ "channel": "EntriesChannel" }).to_string();
+    let mut message = json!({ "command": command, "identifier": identifier });
+    if let Some(data) = data {
+        message["data"] = json!(data.to_string());
+    }
+    visitor.send_text(&message.to_string());
+}
+
+/// The next message that is no sign of life, of which there is one every three seconds.
+#[track_caller]
+fn next_message(visitor: &mut WebSocket) -> Value {
+    for _ in 0..10 {
+        let (_, text) = visitor.receive();
+        let message: Value = serde_json::from_slice(&text).expect("messages are JSON");
+        if message["type"] != "ping" {
+            return message;
+        }
+    }
+    panic!("there are only signs of life");
 }

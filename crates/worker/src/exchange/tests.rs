@@ -1,7 +1,8 @@
 //! Requests over a real channel, both ends of it in this process.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::thread;
 
 use corral_channel::message::RequestHead;
@@ -565,4 +566,64 @@ fn request_head() -> Vec<u8> {
     let mut payload = vec![];
     message::encode_request(&mut payload, &head, []);
     payload
+}
+
+/// The socket that the frame which was just received speaks of.
+#[track_caller]
+fn socket_of_frame(router: &mut Router) -> UnixStream {
+    let head = router.lane.recv(&mut vec![]).unwrap().expect("a frame");
+    assert_eq!((head.kind, head.flags), (Kind::Hijacked, Flags::END));
+    router.lane.take_socket(head.aux).unwrap().expect("a descriptor is left for it")
+}
+
+#[test]
+fn a_connection_is_taken_over_in_place_of_a_response() {
+    let (mut router, mut inbox) = channel();
+    router.submit("GET", b"", true);
+    let mut taken = None;
+    serve(&mut inbox, After::Another, |it| {
+        it.inform(103, &[]).unwrap();
+        taken = Some(UnixStream::from(it.hijack().unwrap()));
+        assert_eq!(it.hijack().unwrap_err().raw_os_error(), Some(Errno::ALREADY.raw_os_error()));
+        it.respond(200, &[]);
+        it.write(b"nobody reads this").unwrap();
+        it.finish();
+        it.abort();
+    });
+    assert_eq!(router.next().unwrap(), "Informational 103");
+    let mut socket = socket_of_frame(&mut router);
+    assert_eq!(router.frames(), ["Finished done"]);
+    taken.as_ref().unwrap().write_all(b"through").unwrap();
+    drop(taken);
+    assert_eq!(io::read_to_string(&mut socket).unwrap(), "through");
+}
+
+#[test]
+fn a_response_that_has_begun_stays_one() {
+    check(
+        "GET",
+        |it| {
+            it.respond(404, &[]);
+            it.hijack().unwrap_err();
+        },
+        &["Response 404 end done"],
+    );
+}
+
+/// Connections that were taken over end with the process, so it waits for the word that there are none.
+#[test]
+fn a_worker_stays_after_its_last_request_for_what_it_has_taken_over() {
+    let (mut router, mut inbox) = channel();
+    inbox.stay();
+    router.submit("GET", b"", true);
+    serve(&mut inbox, After::Nothing, |it| drop(it.hijack().unwrap()));
+    assert!(inbox.is_bound());
+    let quits = thread::spawn(move || {
+        router.port.quit().unwrap();
+        router.port.wake();
+        router
+    });
+    inbox.stay();
+    assert!(!inbox.is_bound());
+    quits.join().unwrap();
 }

@@ -5,7 +5,9 @@ use std::sync::Barrier;
 use std::time::Instant;
 
 use corral_channel::message::{self, RequestHead, RequestView};
-use corral_channel::{Flags, Kind, Lane, LaneReceiver, RequestId, Slot, WorkerBell, WorkerEnd, WorkerPort};
+use corral_channel::{
+    Beside, Flags, Kind, Lane, LaneReceiver, RequestId, Slot, WorkerBell, WorkerEnd, WorkerPort, file_sockets,
+};
 use rustix::process::getppid;
 
 use super::*;
@@ -80,6 +82,7 @@ impl Server for Script<'_> {
                 self.0.wait();
             }
             b"/leave" => return Served::Leave,
+            b"/hijack" => drop(exchange.hijack().unwrap()),
             b"/body" => {
                 let mut buffer = [0; 100];
                 while let Ok(n @ 1..) = exchange.read_body(&mut buffer) {
@@ -98,7 +101,10 @@ impl Server for Script<'_> {
 fn with_worker(n: u32, n_left: Option<u32>, talk: impl FnOnce(&mut Router)) {
     let (bell, _) = WorkerBell::create(1).unwrap();
     let (end, memory) = WorkerEnd::create(&bell).unwrap();
-    let (port, mut lanes) = WorkerPort::map(memory, bell.shape()).unwrap();
+    let (sender, files) = file_sockets().unwrap();
+    let end = end.with_files(Some(sender));
+    let beside = Beside { bell: None, files: Some(files) };
+    let (port, mut lanes) = WorkerPort::map_with(memory, beside, bell.shape()).unwrap();
     let mut router = Router { port, lane: lanes.remove(0), n_requests: 0 };
     let parent = getppid().expect("a test has a parent");
     let threads = Threads { n: NonZeroU32::new(n).unwrap(), stack_size: None };
@@ -128,6 +134,20 @@ fn as_many_requests_run_at_once_as_there_are_threads() {
             ids.sort_unstable();
             assert_eq!(ids, (router.n_requests - 4..router.n_requests).collect::<Vec<_>>());
         }
+        router.quit();
+    });
+}
+
+/// Those that have nothing more to do wait for the word that no connection that was taken over is left.
+#[test]
+fn a_worker_stays_for_what_it_has_taken_over() {
+    with_worker(3, Some(2), |router| {
+        router.submit(b"/hijack", true);
+        router.wait(Kind::Hijacked);
+        router.wait(Kind::Finished);
+        router.submit(b"/", true);
+        let (head, _) = router.wait(Kind::Response);
+        assert!(head.flags.contains(Flags::LAST));
         router.quit();
     });
 }

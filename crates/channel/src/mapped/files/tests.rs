@@ -44,7 +44,7 @@ impl Ends {
 
     #[track_caller]
     fn check_taken(&self, n: u32) {
-        let arrived = self.receiver.take(n).unwrap().unwrap();
+        let arrived = self.receiver.take_file(n).unwrap().unwrap();
         let mut begin = [0; 4];
         File::from(arrived.file).read_exact_at(&mut begin, 0).unwrap();
         assert_eq!((u32::from_ne_bytes(begin), arrived.size), (n, 4096));
@@ -52,7 +52,7 @@ impl Ends {
 
     #[track_caller]
     fn check_missing(&self, n: u32) {
-        let error = self.receiver.take(n).unwrap_err();
+        let error = self.receiver.take_file(n).unwrap_err();
         assert!(matches!(error, FileError::Missing { number } if number == n), "{error}");
     }
 }
@@ -96,7 +96,7 @@ fn who_sends_more_than_he_may_is_noticed() {
     let ends = ends();
     let one = file(0);
     (0..=MAX_FILES).for_each(|_| ends.send_raw(&[one.as_fd()]));
-    assert!(matches!(ends.receiver.take(MAX_FILES).unwrap_err(), FileError::TooMany));
+    assert!(matches!(ends.receiver.take_file(MAX_FILES).unwrap_err(), FileError::TooMany));
     assert_eq!(ends.receiver.lock().waiting.len(), MAX_FILES as usize);
 }
 
@@ -110,9 +110,23 @@ fn what_is_no_file_is_refused() {
     for (n, files) in unfit.iter().enumerate() {
         let ends = ends();
         ends.send_raw(files);
-        let error = ends.receiver.take(0).unwrap_err();
+        let error = ends.receiver.take_file(0).unwrap_err();
         assert!(matches!(error, FileError::Unfit), "number {n}: {error}");
     }
+}
+
+#[test]
+fn a_file_is_no_socket_and_a_socket_no_file() {
+    let mut ends = ends();
+    let (stream, other) = socket::stream_pair().unwrap();
+    ends.sender.send(stream.as_fd(), &ends.header).unwrap();
+    ends.sender.send(stream.as_fd(), &ends.header).unwrap();
+    ends.send(2).unwrap();
+    drop(stream);
+    drop(ends.receiver.take_socket(0).unwrap().unwrap());
+    assert!(matches!(ends.receiver.take_file(1).unwrap_err(), FileError::Unfit));
+    assert!(matches!(ends.receiver.take_socket(2).unwrap_err(), FileError::Unfit));
+    assert!(corral_sys::poll::has_hung_up(other.as_fd()), "what is refused is closed");
 }
 
 #[test]
@@ -120,8 +134,8 @@ fn a_worker_that_is_gone_sends_nothing() {
     let Ends { mut sender, receiver, header } = ends();
     sender.send(file(0).as_fd(), &header).unwrap();
     drop(sender);
-    assert!(receiver.take(0).unwrap().is_some());
-    assert!(matches!(receiver.take(1).unwrap_err(), FileError::Missing { number: 1 }));
+    assert!(receiver.take_file(0).unwrap().is_some());
+    assert!(matches!(receiver.take_file(1).unwrap_err(), FileError::Missing { number: 1 }));
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use crate::frame::{FrameHead, Kind, Lane, RequestId};
+use crate::frame::{Flags, FrameHead, Kind, Lane, RequestId};
 use crate::mapped::layout::{Header, Shape};
 use crate::mapped::port::{Beside, WorkerPort};
 use crate::mapped::receiver::LaneReceiver;
@@ -159,6 +159,12 @@ impl Router {
             assert_eq!(head.lane, Lane(lane as u16));
             assert_eq!(head.len as usize, self.payload.len());
             assert!(self.payload.len() <= self.shape.max_response_payload());
+            if head.flags.contains(Flags::FILE)
+                && let Ok((_, part)) = split_file(&self.payload)
+            {
+                // This worker has sent none.
+                assert!(receiver.take_file(part.number).is_err());
+            }
         }
         panic!("a lane gave more frames than it can hold");
     }

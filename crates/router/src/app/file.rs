@@ -60,6 +60,14 @@ pub(super) fn take(
 }
 
 impl State {
+    /// More of the body has come, and nothing of it may come behind a file.
+    pub(super) fn require_no_file(&self) -> Result<(), String> {
+        if self.has_file {
+            return Err("the worker goes on behind the file that ends a response".into());
+        }
+        Ok(())
+    }
+
     /// The body ends with this file.
     pub(super) fn take_file(&mut self, file: Result<SentFile, Failure>) {
         match file {
@@ -124,6 +132,16 @@ mod tests {
         state.take_file(SentFile::new(None, part(0, 1)));
         state.ended = true;
         assert!(matches!(state.next_piece(), Err(Failure::NoDescriptor)));
+    }
+
+    #[test]
+    fn nothing_of_a_body_comes_behind_a_file_also_when_that_is_on_its_way() {
+        let mut state = State::new(RequestBody::Complete);
+        state.require_no_file().unwrap();
+        state.take_file(SentFile::new(arrived(10), part(0, 5)));
+        state.require_no_file().unwrap_err();
+        assert!(matches!(state.next_piece(), Ok(Some(Piece::File(_)))));
+        state.require_no_file().unwrap_err();
     }
 
     #[test]

@@ -120,8 +120,8 @@ impl LoopApp {
         let mut state = shared.state.borrow_mut();
         state.worker = Some(worker);
         let is_body = matches!(head.kind, Kind::Response | Kind::Data);
-        if state.has_file && (file.is_some() || (is_body && !payload.is_empty())) {
-            return Err("the worker goes on behind the file that ends a response".into());
+        if file.is_some() || (is_body && !payload.is_empty()) {
+            state.require_no_file()?;
         }
         state.has_begun |= is_body;
         match head.kind {

@@ -16,7 +16,7 @@ pub(crate) fn of_all_sizes(runtime: &Runtime) {
     let server = runtime.serve();
     let mut client = server.connect();
     let content: Vec<u8> = (0..3_000_000_u32).map(|i| (i % 253) as u8).collect();
-    for len in [0, 1, 16 * 1024 - 1, 16 * 1024, 16 * 1024 + 1, 200_000, content.len()] {
+    for len in [0, 1, 32 * 1024 - 1, 32 * 1024, 32 * 1024 + 1, 200_000, content.len()] {
         let file = MemoryFile::of(&content[..len]);
         let response = client.get(&target(&file)).expect(200);
         assert!(response.body == content[..len], "{len} bytes come as {}", response.body.len());

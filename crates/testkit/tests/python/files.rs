@@ -208,6 +208,22 @@ fn processes_that_leave_leave_their_files() {
 }
 
 #[test]
+fn a_worker_that_is_confined_hands_over_what_it_may_open() {
+    let file = MemoryFile::sparse(50_000_000);
+    let site = site().file("app.py", wrapping("pass"));
+    let mut app = python_app(&site).value();
+    let reachable = json!({ "read": [site.root(), file.text()] });
+    app["isolation"] = json!({ "seccomp": "default", "filesystem": reachable });
+    let server = daemon().config(json!({ "applications": { "python": app } })).start();
+    let mut client = server.connect();
+    client.write(Request::get(&target(&file)).encode());
+    eventually("it is sent", || file.is_open_in(router(&server)).then_some(()));
+    assert_eq!(client.read_response().expect(200).body.len(), 50_000_000);
+    let other = MemoryFile::of(content());
+    server.get(&target(&other)).expect(500);
+}
+
+#[test]
 fn a_router_without_descriptors_says_so() {
     let (_site, server) = app(&wrapping("pass"));
     let file = MemoryFile::of(content());

@@ -542,7 +542,7 @@ fn files_of_responses_without_a_body_stay_here() {
 #[test]
 fn what_is_short_or_no_file_is_read() {
     let (reader, _writer) = rustix::pipe::pipe().unwrap();
-    for (file, offset) in [(&file(16_000), 0), (&file(20_000), 5000), (&file(20_000), 30_000), (&reader, 0)] {
+    for (file, offset) in [(&file(32_000), 0), (&file(40_000), 8000), (&file(40_000), 50_000), (&reader, 0)] {
         assert!(FileRest::of(file.as_fd(), offset).is_none());
     }
 }

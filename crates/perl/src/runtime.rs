@@ -72,6 +72,11 @@ impl Runtime for PerlRuntime {
         if self.perl.preload { Ok(()) } else { self.load_script() }
     }
 
+    /// Blocks of `END` and destructors, which run when the interpreters are dropped.
+    fn has_end(&self) -> bool {
+        true
+    }
+
     fn sends_files(&self) -> bool {
         true
     }

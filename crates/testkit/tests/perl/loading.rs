@@ -74,3 +74,55 @@ fn what_is_to_be_done_at_the_end_is_done() {
     let worker = server.get("/").expect(200).text();
     server.expect_log(&format!("the end of {worker}"));
 }
+
+/// Those that are ended from outside have a second for it, in all interpreters.
+#[test]
+fn workers_that_are_ended_leave_in_order_too() {
+    let script = r#"
+        sub note { open my $file, '>>', 'out/ends' or die $!; print {$file} $_[0]; close $file }
+        { package Held; sub new { bless {}, shift } sub DESTROY { main::note('d') } }
+        our $held = Held->new;
+        my $kept = Held->new;
+        END { note('e') }
+        sub { my $use = $kept; [200, [], [$$]] };"#;
+    for threads in [1, 3] {
+        let site = site().writable_folder("out").file("app.psgi", script);
+        let mut app = app_of(&site);
+        app["threads"] = json!(threads);
+        let mut server = daemon().config(json!({ "applications": { "app": app } })).start();
+        let pid = server.get("/").expect(200).text();
+        server.control().get("/control/applications/app/restart").0.expect(200);
+        server.expect_log(&format!("process {pid} exited with code 0"));
+        assert_eq!(site.read("out/ends"), "edd".repeat(threads));
+        server.get("/").expect(200);
+        assert!(server.stop().success());
+        assert_eq!(site.read("out/ends"), "edd".repeat(2 * threads));
+    }
+}
+
+/// The signal that tells a worker to leave is the server's, and still ends what the application has forked.
+#[test]
+fn termination_is_for_the_server() {
+    let script = r#"
+        $SIG{TERM} = sub { warn "its own handler\n"; exit 7 };
+        END { warn "the end of $$\n" }
+        sub {
+            my $child = fork // die $!;
+            if (!$child) { sleep 100; exit 0 }
+            kill TERM => $child;
+            waitpid $child, 0;
+            [200, ['X-Pid' => $$], [$? & 127]];
+        };"#;
+    for threads in [1, 2] {
+        let site = site().file("app.psgi", script);
+        let mut app = app_of(&site);
+        app["threads"] = json!(threads);
+        let server = daemon().config(json!({ "applications": { "app": app } })).start();
+        let response = server.get("/").expect(200).expect_body("15");
+        let pid = response.field("X-Pid").expect("the application says it").to_owned();
+        server.control().get("/control/applications/app/restart").0.expect(200);
+        server.expect_log(&format!("process {pid} exited with code 0"));
+        let log = server.log();
+        assert!(log.contains(&format!("the end of {pid}")) && !log.contains("its own handler"), "{log}");
+    }
+}

@@ -257,6 +257,8 @@ fn processes_that_send_what_is_no_file_are_killed() {
         "put(file.fileno(), file.fileno())",
         "put(os.open('/', os.O_RDONLY))",
         "put(os.open('/dev/zero', os.O_RDONLY))",
+        "pair = socket.socketpair(); put(pair[0].fileno())",
+        "tcp = socket.socket(); put(tcp.fileno())",
         "put(os.open('/proc/self/status', os.O_RDONLY))",
         "put(os.open(environ['QUERY_STRING'], os.O_PATH))",
         "own.send(b'nothing')",
@@ -266,9 +268,7 @@ fn processes_that_send_what_is_no_file_are_killed() {
         let file = MemoryFile::of(content());
         let router_before = router(&server);
         server.get(&format!("/bad?{}", file.text())).expect(503);
-        server.expect_log(
-            "breaks the rules of the channel: the worker sends what is no file that the router may send on",
-        );
+        server.expect_log("breaks the rules of the channel: the worker sends what is neither a file");
         eventually("another process serves", || (server.get("/pid").status == 200).then_some(()));
         assert!(server.get(&target(&file)).expect(200).body == content(), "{sent}");
         assert_eq!(router(&server), router_before, "{sent}");

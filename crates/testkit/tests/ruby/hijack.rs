@@ -394,7 +394,18 @@ fn a_drain_timeout_cuts_them() {
     expect_end(&server, pid);
 }
 
-/// Nor do they keep a server from stopping.
+/// Nor does an upgrade: the old server ends when they have.
+#[test]
+fn an_upgrade_does_not_cut_them() {
+    let (mut server, _site) = echoing(json!({}));
+    let (client, pid) = take_over(&server);
+    let old = server.upgrade();
+    assert_ne!(server.get("/").expect(200).text(), pid.to_string());
+    expect_alive(&server, client, pid);
+    eventually("the old server has ended", || (!is_alive(old)).then_some(()));
+}
+
+/// They do not keep a server from stopping.
 #[test]
 fn a_server_that_stops_cuts_them() {
     let (mut server, _site) = echoing(json!({}));

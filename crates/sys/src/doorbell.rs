@@ -7,6 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
+use crate::socket::refuse_descriptors;
+
 /// The end that is rung.
 #[derive(Debug)]
 pub struct Doorbell(OwnedFd);
@@ -22,6 +24,7 @@ pub struct BellPush(OwnedFd);
 pub fn pair() -> io::Result<(Doorbell, BellPush)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (rung, rings) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    refuse_descriptors(&rings);
     Ok((Doorbell(rung), BellPush(rings)))
 }
 

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
+use crate::socket::refuse_descriptors;
+
 /// How to listen on an IPv4 or IPv6 address.
 #[derive(Debug, Clone, Copy)]
 pub struct Inet {
@@ -113,6 +115,7 @@ pub fn local_address(socket: &OwnedFd) -> io::Result<SocketAddr> {
 pub fn unix(path: &Path, mode: u32, backlog: Option<u32>) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
     let socket = stream_socket(AddressFamily::UNIX)?;
+    refuse_descriptors(&socket);
     match rustix::net::bind(&socket, &address) {
         Err(Errno::ADDRINUSE) if is_dead(path, &address) => {
             fs::remove_file(path)?;
@@ -149,6 +152,7 @@ fn is_dead(path: &Path, address: &SocketAddrUnix) -> bool {
 /// `AddrInUse`; `InvalidInput` for a name above 107 bytes.
 pub fn abstract_name(name: &[u8], backlog: Option<u32>) -> io::Result<OwnedFd> {
     let socket = stream_socket(AddressFamily::UNIX)?;
+    refuse_descriptors(&socket);
     rustix::net::bind(&socket, &SocketAddrUnix::new_abstract_name(name)?)?;
     listen(&socket, backlog)?;
     Ok(socket)
@@ -181,6 +185,7 @@ pub fn adopt(socket: &OwnedFd) -> io::Result<Local> {
         sockopt::set_tcp_nodelay(socket, true)?;
         return Ok(Local::Inet(address));
     }
+    refuse_descriptors(socket);
     let address = SocketAddrUnix::try_from(address)?;
     let path = address.path_bytes().map(|path| PathBuf::from(OsStr::from_bytes(path)));
     let name = || address.abstract_name().map(<[u8]>::to_vec);

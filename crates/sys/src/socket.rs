@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{
@@ -57,6 +57,17 @@ pub fn stream_pair() -> io::Result<(OwnedFd, OwnedFd)> {
 pub fn is_local_stream(fd: BorrowedFd<'_>) -> bool {
     let is_local = socket_domain(fd).is_ok_and(|domain| domain == AddressFamily::UNIX);
     is_local && socket_type(fd).is_ok_and(|kind| kind == SocketType::STREAM)
+}
+
+/// Has nobody send descriptors to this Unix socket, or to those that it will accept. Who receives without asking for them
+/// closes them, which takes as long as others like for a socket that lingers (`SO_LINGER`). Without effect before Linux
+/// 6.16, where that cannot be helped.
+pub fn refuse_descriptors(socket: impl AsFd) {
+    const SO_PASSRIGHTS: libc::c_int = 83;
+    let (no, len) = (0 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the descriptor is open while it is borrowed, and the value has the length that is given.
+    unsafe { libc::setsockopt(socket, libc::SOL_SOCKET, SO_PASSRIGHTS, (&raw const no).cast(), len) };
 }
 
 /// Sends one datagram with descriptors; the receiver gets duplicates.
@@ -148,6 +159,34 @@ mod tests {
         let received = recv(socket.as_fd(), &mut buffer, Wait::Block).unwrap();
         buffer.truncate(received.len);
         (buffer, received)
+    }
+
+    /// Whether this kernel knows the option.
+    fn can_refuse() -> bool {
+        let version = rustix::system::uname().release().to_string_lossy().into_owned();
+        let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
+        (numbers.next(), numbers.next()) >= (Some(6), Some(16))
+    }
+
+    #[test]
+    fn descriptors_can_be_refused() {
+        let (a, b) = stream_pair().unwrap();
+        refuse_descriptors(&b);
+        send(a.as_fd(), b"x", &[], Wait::Never).unwrap();
+        let sent = send(a.as_fd(), b"x", &[a.as_fd()], Wait::Never);
+        assert_eq!(sent.is_err(), can_refuse(), "{sent:?}");
+        send(b.as_fd(), b"x", &[a.as_fd()], Wait::Never).unwrap();
+    }
+
+    #[test]
+    fn those_that_are_accepted_refuse_too() {
+        let path = std::env::temp_dir().join(format!("corral-refusing-{}.sock", std::process::id()));
+        let listener = crate::listen::unix(&path, 0o600, None).unwrap();
+        let client = std::os::unix::net::UnixStream::connect(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let sent = send(client.as_fd(), b"x", &[client.as_fd()], Wait::Never);
+        assert_eq!(sent.is_err(), can_refuse(), "{sent:?}");
+        drop(listener);
     }
 
     #[test]

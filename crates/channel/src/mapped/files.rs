@@ -174,7 +174,10 @@ impl State {
 
 fn check(descriptors: Vec<OwnedFd>) -> Result<Kind, FileError> {
     let refused = match <[OwnedFd; 1]>::try_from(descriptors) {
-        Ok([socket]) if socket::is_local_stream(socket.as_fd()) => return Ok(Kind::Socket(socket.into())),
+        Ok([socket]) if socket::is_local_stream(socket.as_fd()) => {
+            socket::refuse_descriptors(&socket);
+            return Ok(Kind::Socket(socket.into()));
+        }
         Ok([file]) => match sendable::size(&file) {
             Ok(Some(size)) => return Ok(Kind::File(Arrived { file, size })),
             _ => vec![file],

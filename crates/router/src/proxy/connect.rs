@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use corral_config::address::ListenAddress;
 use corral_config::upstream::Host;
-use tokio::net::{TcpStream, UnixStream};
+use corral_sys::socket::refuse_descriptors;
+use tokio::net::{TcpStream, UnixSocket};
 
 use super::failure::Failure;
 use super::line::Line;
@@ -46,7 +47,9 @@ async fn tcp(address: SocketAddr) -> io::Result<Socket> {
 
 async fn unix(path: &OsStr) -> io::Result<Socket> {
     loop {
-        match UnixStream::connect(path).await {
+        let socket = UnixSocket::new_stream()?;
+        refuse_descriptors(&socket);
+        match socket.connect(path).await {
             Ok(stream) => return Ok(Socket::Unix(stream)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(QUEUE_PAUSE).await,
             Err(error) => return Err(error),

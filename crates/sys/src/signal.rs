@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 pub use rustix::process::{Pid, Signal};
@@ -98,12 +99,22 @@ static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
 /// The process that is to be asked; its children are ended by the signal as ever.
 static ASKED: AtomicI32 = AtomicI32::new(0);
 
-/// From now on SIGTERM does not end this process but is noted, and ends a system call that waits. Processes that it forks
-/// are ended by it, unless they call this too.
+/// What wakes those of this process who sleep.
+static WAKE: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
+
+/// From now on SIGTERM does not end this process but is noted, and ends a system call that waits; then `wake` is called,
+/// for those who have looked before and are only about to wait. Processes that it forks are ended by it, unless they
+/// call this too. The `wake` of the first call stays.
 ///
 /// # Errors
 /// Those of sigaction(2).
-pub fn note_termination() -> io::Result<()> {
+///
+/// # Safety
+/// `wake` does nothing but what a signal handler may (signal-safety(7)): it takes no lock and no memory, and leaves errno
+/// alone.
+pub unsafe fn note_termination(wake: impl Fn() + Send + Sync + 'static) -> io::Result<()> {
+    // A second call finds the first one's, which is as good.
+    let _ = WAKE.set(Box::new(wake));
     ASKED.store(std::process::id().cast_signed(), Ordering::Relaxed);
     // SAFETY: zeros are a value of this structure of numbers and a set.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -123,7 +134,9 @@ pub fn is_termination_noted() -> bool {
 extern "C" fn on_termination(number: libc::c_int) {
     // SAFETY: async-signal-safe, and cannot fail.
     if unsafe { libc::getpid() } == ASKED.load(Ordering::Relaxed) {
-        return ASKED_TO_END.store(true, Ordering::Relaxed);
+        ASKED_TO_END.store(true, Ordering::Relaxed);
+        // It was set before this handler was, so nobody is about to.
+        return WAKE.get().into_iter().for_each(|wake| wake());
     }
     // SAFETY: async-signal-safe; installs no code of ours.
     unsafe { libc::signal(number, libc::SIG_DFL) };

@@ -139,9 +139,8 @@ impl Inbox {
                 std::thread::yield_now();
                 self.yielding.note(self.wire.end.has_frames());
             }
-            // It may have been told to end while others ran: nobody would wake it.
-            if !self.wire.end.has_frames() && !signal::is_termination_noted() {
-                self.wire.end.wait(Some(LOOK_AROUND));
+            if !self.wire.end.has_frames() {
+                self.wire.end.wait_unless(Some(LOOK_AROUND), signal::is_termination_noted);
             }
         }
     }
@@ -174,7 +173,7 @@ impl Inbox {
     /// Waits, after the last request, until it need not stay.
     pub(crate) fn stay(&mut self) {
         while self.is_bound() {
-            self.wire.end.wait(Some(LOOK_AROUND));
+            self.wire.end.wait_unless(Some(LOOK_AROUND), signal::is_termination_noted);
             self.receive();
         }
     }

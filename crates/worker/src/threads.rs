@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use corral_channel::{FrameHead, WorkerSleep};
+use corral_sys::signal;
 
 use crate::exchange::After;
 use crate::file::FileRest;
@@ -149,7 +150,7 @@ impl Desk {
 
     fn sleep_idle<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         self.sleep.announce();
-        if state.inbox.wire.end.has_frames() {
+        if state.inbox.wire.end.has_frames() || signal::is_termination_noted() {
             return state;
         }
         state.n_idle += 1;

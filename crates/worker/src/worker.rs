@@ -6,7 +6,7 @@ use std::time::Instant;
 use corral_channel::message::{self, RequestView};
 use corral_channel::{Flags, FrameHead, Kind};
 use corral_config::plan::AppSpec;
-use corral_sys::{process, signal};
+use corral_sys::process;
 
 use crate::exchange::{After, Running};
 use crate::inbox::{Inbox, Line, Next, Patience};
@@ -27,7 +27,7 @@ pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -
         return ExitCode::FAILURE;
     }
     if runtime.has_end()
-        && let Err(error) = signal::note_termination()
+        && let Err(error) = place.end.sleep().end_at_termination()
     {
         complain(format_args!("the worker will not end in order: {error}"));
     }

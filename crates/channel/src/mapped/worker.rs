@@ -5,7 +5,10 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
+
+use corral_sys::signal;
 
 use crate::frame::{Direction, Flags, FrameHead, Kind, Lane};
 use crate::mapped::bell::WorkerBell;
@@ -56,6 +59,21 @@ impl WorkerSleep {
     /// Ends the sleep of all threads.
     pub fn wake_all(&self) {
         self.0.sleeping.0.end_all();
+    }
+
+    /// Has SIGTERM noted (`corral_sys::signal::is_termination_noted`), and end all sleep: who looks for it after the
+    /// announcement does not sleep through it.
+    ///
+    /// # Errors
+    /// Those of sigaction(2).
+    pub fn end_at_termination(self) -> io::Result<()> {
+        let wake = move || {
+            // The note is there before the word changes, as the announcement is before the look for the note.
+            fence(Ordering::SeqCst);
+            self.wake_all();
+        };
+        // SAFETY: a fence, a store, and futex(2) by rustix, which makes the system call itself and sets no errno.
+        unsafe { signal::note_termination(wake) }
     }
 }
 
@@ -139,7 +157,13 @@ impl WorkerEnd {
     /// Sleeps until there is a frame; may return early. True if that took a system call: none when
     /// there is a frame already.
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
-        self.header.sleeping.0.sleep_unless(timeout, || self.requests.has_frames())
+        self.wait_unless(timeout, || false)
+    }
+
+    /// As [`WorkerEnd::wait`], unless there is something else that must not be slept through, which is asked after the
+    /// announcement.
+    pub fn wait_unless(&self, timeout: Option<Duration>, has_news: impl FnOnce() -> bool) -> bool {
+        self.header.sleeping.0.sleep_unless(timeout, || self.requests.has_frames() || has_news())
     }
 
     /// As the first half of [`WorkerEnd::wait`], of a worker that sleeps in an event loop: from now on its bell rings

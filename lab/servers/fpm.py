@@ -12,6 +12,10 @@ class FpmPool:
     executable = "/usr/sbin/php-fpm8.2"
 
     @staticmethod
+    def missing() -> str | None:
+        return None if Path(FpmPool.executable).exists() else "php8.2-fpm (scripts/setup bench)"
+
+    @staticmethod
     def launch(server: Server) -> Path:
         socket_path = server.folder / "fpm.sock"
         setup = server.setup

@@ -67,9 +67,7 @@ class NginxFpm(Nginx):
 
     @classmethod
     def missing(cls) -> str | None:
-        return super().missing() or (
-            None if Path(FpmPool.executable).exists() else "php8.2-fpm (scripts/setup bench)"
-        )
+        return super().missing() or FpmPool.missing()
 
     def launch(self) -> None:
         socket_path = FpmPool.launch(self)

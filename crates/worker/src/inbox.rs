@@ -322,16 +322,30 @@ pub(crate) trait Line: Send {
     /// Sends a frame and wakes its receiver. Waits for room.
     fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: Patience) -> Result<(), ClientGone>;
 
-    /// The same with a file, if that can be sent. False, and nothing is sent, if it cannot.
+    /// Makes an attempt to send a frame with a descriptor, and another one each time that there may be room for its `len`
+    /// bytes. False, and nothing is sent, if the descriptor cannot be.
+    fn hand_over(
+        &mut self,
+        frame: &FrameHead,
+        len: usize,
+        attempt: impl FnMut(&mut Inbox) -> Result<Handover, ClientGone>,
+    ) -> Result<bool, ClientGone>;
+
+    /// As [`Line::send`] with a file, if that can be sent.
     fn send_file(
         &mut self,
         frame: FrameHead,
         collected: &[u8],
         file: &FileRest<'_>,
-    ) -> Result<bool, ClientGone>;
+    ) -> Result<bool, ClientGone> {
+        let len = collected.len() + FilePart::SIZE;
+        self.hand_over(&frame, len, |inbox| inbox.try_send_file(frame, collected, file))
+    }
 
     /// The same with a socket by which the application has the client's connection, and no bytes.
-    fn send_socket(&mut self, frame: FrameHead, socket: BorrowedFd<'_>) -> Result<bool, ClientGone>;
+    fn send_socket(&mut self, frame: FrameHead, socket: BorrowedFd<'_>) -> Result<bool, ClientGone> {
+        self.hand_over(&frame, 0, |inbox| inbox.try_send_socket(frame, socket))
+    }
 
     /// Tells the router what is being done.
     fn note(&mut self, text: &[u8]);
@@ -375,25 +389,15 @@ impl Line for Inbox {
         Ok(())
     }
 
-    fn send_file(
+    fn hand_over(
         &mut self,
-        frame: FrameHead,
-        collected: &[u8],
-        file: &FileRest<'_>,
+        frame: &FrameHead,
+        len: usize,
+        mut attempt: impl FnMut(&mut Inbox) -> Result<Handover, ClientGone>,
     ) -> Result<bool, ClientGone> {
-        let len = collected.len() + FilePart::SIZE;
         loop {
-            match self.try_send_file(frame, collected, file)? {
-                Handover::NoRoom => self.wait_for_room(&frame, len, Patience::UntilCancelled)?,
-                handover => return Ok(handover == Handover::Done),
-            }
-        }
-    }
-
-    fn send_socket(&mut self, frame: FrameHead, socket: BorrowedFd<'_>) -> Result<bool, ClientGone> {
-        loop {
-            match self.try_send_socket(frame, socket)? {
-                Handover::NoRoom => self.wait_for_room(&frame, 0, Patience::UntilCancelled)?,
+            match attempt(self)? {
+                Handover::NoRoom => self.wait_for_room(frame, len, Patience::UntilCancelled)?,
                 handover => return Ok(handover == Handover::Done),
             }
         }

@@ -6,7 +6,6 @@
 //! call; so there is always somebody who is woken for the next request, and nobody who passes requests on.
 
 use std::num::{NonZeroU32, NonZeroUsize};
-use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -15,7 +14,6 @@ use corral_channel::{FrameHead, WorkerSleep};
 use corral_sys::signal;
 
 use crate::exchange::After;
-use crate::file::FileRest;
 use crate::inbox::{Inbox, LOOK_AROUND, Line, Patience, Received, Stream};
 use crate::log::complain;
 use crate::runtime::{ClientGone, Crew, Life, Server};
@@ -257,26 +255,16 @@ impl Line for &Desk {
         Ok(())
     }
 
-    fn send_file(
+    fn hand_over(
         &mut self,
-        frame: FrameHead,
-        collected: &[u8],
-        file: &FileRest<'_>,
+        frame: &FrameHead,
+        _len: usize,
+        mut attempt: impl FnMut(&mut Inbox) -> Result<Handover, ClientGone>,
     ) -> Result<bool, ClientGone> {
         let mut state = self.lock();
         loop {
-            match state.inbox.try_send_file(frame, collected, file)? {
-                Handover::NoRoom => state = self.wait_for_room(state, &frame, Patience::UntilCancelled)?,
-                handover => return Ok(handover == Handover::Done),
-            }
-        }
-    }
-
-    fn send_socket(&mut self, frame: FrameHead, socket: BorrowedFd<'_>) -> Result<bool, ClientGone> {
-        let mut state = self.lock();
-        loop {
-            match state.inbox.try_send_socket(frame, socket)? {
-                Handover::NoRoom => state = self.wait_for_room(state, &frame, Patience::UntilCancelled)?,
+            match attempt(&mut state.inbox)? {
+                Handover::NoRoom => state = self.wait_for_room(state, frame, Patience::UntilCancelled)?,
                 handover => return Ok(handover == Handover::Done),
             }
         }

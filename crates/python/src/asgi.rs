@@ -2,6 +2,7 @@
 
 mod board;
 mod events;
+mod incoming;
 mod request;
 mod scope;
 mod trailers;

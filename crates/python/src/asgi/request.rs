@@ -3,7 +3,7 @@
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use corral_worker::{Body, ClientGone, FileRest, MOST_HELD_BACK, Phase, RequestKey, complain};
+use corral_worker::{ClientGone, FileRest, MOST_HELD_BACK, Phase, RequestKey, complain};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyModule, PyString};
 
 use super::board::{Ended, Line, lock};
 use super::events;
+use super::incoming::{Incoming, NORMAL, Socket, next_body, next_message};
 use super::trailers::{self, Trailers};
 use crate::errors;
 
@@ -24,8 +25,6 @@ const _: () = assert!(MOST_HELD_BACK <= MOST_PENDING);
 const EARLY_HINTS: u16 = 103;
 
 /// Close codes (RFC 6455 section 7.4.1).
-const NORMAL: u16 = 1000;
-const ABNORMAL: u16 = 1006;
 const NO_TEXT: u16 = 1007;
 const INTERNAL: u16 = 1011;
 
@@ -65,27 +64,6 @@ struct State {
     senders: Vec<Py<PyAny>>,
     /// Keeps the coroutine's task alive.
     task: Option<Py<PyAny>>,
-}
-
-/// How far a WebSocket connection is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Socket {
-    /// Somebody wants to connect.
-    Connecting,
-    /// The application has accepted.
-    Open,
-    /// It answers like a request.
-    Denied,
-    Closed,
-}
-
-/// What has come, before it is an object of Python.
-enum Incoming {
-    Body(Body, bool),
-    Gone,
-    Connect,
-    Message { is_text: bool, bytes: Vec<u8> },
-    Disconnect { code: u16, reason: Vec<u8> },
 }
 
 impl Request {
@@ -432,43 +410,6 @@ impl Request {
         let cancelled = py.import("asyncio").and_then(|asyncio| asyncio.getattr("CancelledError"));
         DISCONNECTED.get(py).is_some_and(|class| is(class.bind(py)))
             || cancelled.is_ok_and(|class| is(&class))
-    }
-}
-
-fn next_body(
-    is_body_taken: &mut bool,
-    line: &mut corral_worker::Switchboard,
-    key: RequestKey,
-) -> Option<Incoming> {
-    if !*is_body_taken && let Some((bytes, is_all)) = line.take_body(key) {
-        *is_body_taken = is_all;
-        return Some(Incoming::Body(bytes, !is_all));
-    }
-    (line.is_gone(key) || line.phase(key) == Phase::Ended).then_some(Incoming::Gone)
-}
-
-fn next_message(
-    socket: &mut Socket,
-    line: &mut corral_worker::Switchboard,
-    key: RequestKey,
-) -> Option<Incoming> {
-    match line.take_message(key) {
-        Some(message) if message.opcode == 8 => {
-            *socket = Socket::Closed;
-            let (code, reason) = match &message.bytes[..] {
-                [high, low, reason @ ..] => (u16::from_be_bytes([*high, *low]), reason.to_vec()),
-                // RFC 6455 section 7.1.5.
-                _ => (1005, Vec::new()),
-            };
-            Some(Incoming::Disconnect { code, reason })
-        }
-        Some(message) => Some(Incoming::Message { is_text: message.opcode == 1, bytes: message.bytes }),
-        None if line.is_gone(key) || line.phase(key) == Phase::Ended => {
-            let code = if *socket == Socket::Closed { NORMAL } else { ABNORMAL };
-            *socket = Socket::Closed;
-            Some(Incoming::Disconnect { code, reason: Vec::new() })
-        }
-        None => None,
     }
 }
 

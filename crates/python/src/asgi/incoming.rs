@@ -1,0 +1,63 @@
+//! What comes for a request, before it is an object of Python: parts of its body, messages, and the end of its client.
+
+use corral_worker::{Body, Phase, RequestKey, Switchboard};
+
+/// Close codes (RFC 6455 section 7.4.1).
+pub(super) const NORMAL: u16 = 1000;
+const ABNORMAL: u16 = 1006;
+
+/// How far a WebSocket connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Socket {
+    /// Somebody wants to connect.
+    Connecting,
+    /// The application has accepted.
+    Open,
+    /// It answers like a request.
+    Denied,
+    Closed,
+}
+
+/// What has come, before it is an object of Python.
+pub(super) enum Incoming {
+    Body(Body, bool),
+    Gone,
+    Connect,
+    Message { is_text: bool, bytes: Vec<u8> },
+    Disconnect { code: u16, reason: Vec<u8> },
+}
+
+/// What of the body has come, or that nothing more will.
+pub(super) fn next_body(
+    is_body_taken: &mut bool,
+    line: &mut Switchboard,
+    key: RequestKey,
+) -> Option<Incoming> {
+    if !*is_body_taken && let Some((bytes, is_all)) = line.take_body(key) {
+        *is_body_taken = is_all;
+        return Some(Incoming::Body(bytes, !is_all));
+    }
+    (line.is_gone(key) || line.phase(key) == Phase::Ended).then_some(Incoming::Gone)
+}
+
+/// The next message, or the end of the connection.
+pub(super) fn next_message(socket: &mut Socket, line: &mut Switchboard, key: RequestKey) -> Option<Incoming> {
+    match line.take_message(key) {
+        Some(message) if message.opcode == 8 => {
+            *socket = Socket::Closed;
+            let (code, reason) = match &message.bytes[..] {
+                [high, low, reason @ ..] => (u16::from_be_bytes([*high, *low]), reason.to_vec()),
+                // RFC 6455 section 7.1.5.
+                _ => (1005, Vec::new()),
+            };
+            Some(Incoming::Disconnect { code, reason })
+        }
+        Some(message) => Some(Incoming::Message { is_text: message.opcode == 1, bytes: message.bytes }),
+        None if line.is_gone(key) || line.phase(key) == Phase::Ended => {
+            let code = if *socket == Socket::Closed { NORMAL } else { ABNORMAL };
+            *socket = Socket::Closed;
+            Some(Incoming::Disconnect { code, reason: Vec::new() })
+        }
+        None => None,
+    }
+}

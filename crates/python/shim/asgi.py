@@ -1,4 +1,4 @@
-"""The event loop of a worker with an ASGI 3 application. What is between it and the channel is in src/asgi.rs."""
+"""The event loop of a worker with an ASGI 3 application. What is between it and the channel is in src/asgi."""
 
 import asyncio
 import contextlib
@@ -98,10 +98,11 @@ class Lifespan:
 
 
 class Server:
-    """One loop, and the applications that its requests are for."""
+    """One loop, and the applications whose requests run in it."""
 
-    def __init__(self, apps):
+    def __init__(self, apps, watch=None):
         self.loop = new_loop()
+        self.watch = watch or Watch(self.loop, self)
         self.lifespans = []
         self.loop.run_until_complete(self.start([single(app) for app in apps]))
 
@@ -114,57 +115,22 @@ class Server:
     def states(self):
         return [lifespan.state if lifespan.is_supported else None for lifespan in self.lifespans]
 
-    def run(self, board):
-        self.board = board
-        self.loop.add_reader(board.fileno(), self.on_bell)
-        self.loop.add_signal_handler(signal.SIGTERM, self.hurry)
-        self.loop.call_soon(self.poll)
-        self.loop.call_later(LOOK_AROUND, self.look_around)
-        self.is_serving, self.is_hurried = True, False
-        try:
-            self.loop.run_forever()
-        finally:
-            self.is_serving = False
-            self.loop.remove_reader(board.fileno())
-            self.loop.run_until_complete(self.end())
-            self.loop.close()
+    def look(self):
+        """Somebody is to see whether the worker leaves now."""
+        self.watch.loop.call_soon_threadsafe(self.watch.poll)
 
-    def on_bell(self):
-        self.board.silence()
-        self.poll()
+    def end(self, is_hurried):
+        self.loop.run_until_complete(self.leave(is_hurried))
+        self.loop.close()
 
-    def poll(self):
-        """Takes what has come. While something does, it comes back after everybody else had a turn."""
-        if not self.is_serving:
-            return
-        if self.board.poll(self) or not self.board.may_sleep():
-            self.loop.call_soon(self.poll)
-        elif self.board.is_over():
-            self.stop()
-
-    def look_around(self):
-        if self.is_serving:
-            self.poll()
-            self.loop.call_later(LOOK_AROUND, self.look_around)
-
-    def hurry(self):
-        self.is_hurried = True
-        self.stop()
-
-    def stop(self):
-        # A second stop would end the loop in which the end is waited for.
-        if self.is_serving:
-            self.is_serving = False
-            self.loop.stop()
-
-    async def end(self):
+    async def leave(self, is_hurried):
         tasks = asyncio.all_tasks() - {asyncio.current_task()} - {lifespan.task for lifespan in self.lifespans}
-        if self.is_hurried:
+        if is_hurried:
             for task in tasks:
                 task.cancel()
             await self.within(HURRY, asyncio.gather(*tasks, return_exceptions=True))
         for lifespan in self.lifespans:
-            await self.within(HURRY if self.is_hurried else SHUTDOWN, lifespan.stop())
+            await self.within(HURRY if is_hurried else SHUTDOWN, lifespan.stop())
         await self.loop.shutdown_asyncgens()
 
     @staticmethod
@@ -197,7 +163,78 @@ class Server:
         else:
             is_leaving = request.finish()
         if is_leaving:
+            self.look()
+
+
+class Watch:
+    """Looks at the channel until the worker leaves, in the main thread's loop. `crew` runs the requests that come."""
+
+    def __init__(self, loop, crew):
+        self.loop, self.crew = loop, crew
+        self.is_serving = self.is_hurried = False
+        self.failure = None
+
+    def run(self, board):
+        self.board = board
+        self.loop.add_reader(board.fileno(), self.on_bell)
+        self.loop.add_signal_handler(signal.SIGTERM, self.hurry)
+        self.loop.call_soon(self.poll)
+        self.loop.call_later(LOOK_AROUND, self.look_around)
+        self.is_serving = True
+        try:
+            self.loop.run_forever()
+        finally:
+            self.is_serving = False
+            self.loop.remove_reader(board.fileno())
+            self.crew.end(self.is_hurried)
+        if self.failure is not None:
+            raise self.failure
+
+    def on_bell(self):
+        self.board.silence()
+        self.poll()
+
+    def poll(self):
+        """Takes what has come. While something does, it comes back after everybody else had a turn."""
+        if not self.is_serving:
+            return
+        if self.board.poll(self.crew) or not self.board.may_sleep():
             self.loop.call_soon(self.poll)
+        elif self.board.is_over():
+            self.stop()
+
+    def look_around(self):
+        if self.is_serving:
+            self.poll()
+            self.loop.call_later(LOOK_AROUND, self.look_around)
+
+    def hurry(self):
+        self.is_hurried = True
+        self.stop()
+
+    def fail(self, failure):
+        """The worker cannot go on."""
+        self.failure = failure
+        self.stop()
+
+    def stop(self):
+        # A second stop would end the loop in which the end is waited for.
+        if self.is_serving:
+            self.is_serving = False
+            self.loop.stop()
+
+
+class Alone:
+    """One loop for everything."""
+
+    def __init__(self, apps):
+        self.server = Server(apps)
+
+    def states(self):
+        return [self.server.states()]
+
+    def run(self, board):
+        self.server.watch.run(board)
 
 
 async def send_file(request, path, send):

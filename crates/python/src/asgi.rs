@@ -1,48 +1,64 @@
-//! ASGI 3: many requests at once, in one event loop of Python. What a coroutine is needed for is in `shim/asgi.py`.
+//! ASGI 3: many requests at once, in an event loop of Python or in one of each thread. What a coroutine is needed for
+//! is in `shim/asgi.py`, and threads are in `shim/asgi_threads.py`.
 
 mod board;
 mod events;
 mod incoming;
+mod inlet;
+mod queue;
 mod request;
+mod requests;
 mod scope;
 mod trailers;
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 
-use corral_worker::{EventLoop, Switchboard, complain};
+use corral_worker::{EventLoop, Switchboard, Threads, complain};
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
 
-use self::board::Board;
+use self::board::{Board, States};
 use crate::application::Target;
 use crate::errors;
 
 /// Requests that a worker runs at once: as many as come, WebSocket connections among them.
 const HANDS: NonZeroU32 = NonZeroU32::new(65_536).expect("not zero");
 
-/// The loop, with applications that have started.
+/// The loop or loops, with applications that have started.
 pub(crate) struct Asgi {
-    server: Py<PyAny>,
+    crew: Py<PyAny>,
     /// What the paths of each target begin with.
     prefixes: Vec<Option<String>>,
 }
 
 impl Asgi {
-    /// Makes the loop, and runs it until the applications have started.
+    /// Makes the loop, or one in each of several threads, and runs it until the applications have started.
     ///
     /// # Errors
     /// What an application says or raises when it cannot start.
-    pub(crate) fn start(py: Python<'_>, targets: Vec<Target>) -> PyResult<Self> {
-        let module = PyModule::from_code(
+    pub(crate) fn start(py: Python<'_>, targets: Vec<Target>, threads: Threads) -> PyResult<Self> {
+        let asgi = PyModule::from_code(
             py,
             c_str(concat!(include_str!("../shim/asgi.py"), "\0")),
             c"corral/asgi.py",
             c"corral_asgi",
         )?;
-        request::keep_exception(py, &module)?;
+        request::keep_exception(py, &asgi)?;
         let apps: Vec<_> = targets.iter().map(|target| target.callable.clone_ref(py)).collect();
-        let server = module.getattr("Server")?.call1((apps,))?.unbind();
-        Ok(Self { server, prefixes: targets.into_iter().map(|target| target.prefix).collect() })
+        let crew = if threads.n.get() == 1 {
+            asgi.getattr("Alone")?.call1((apps,))?
+        } else {
+            let crew = PyModule::from_code(
+                py,
+                c_str(concat!(include_str!("../shim/asgi_threads.py"), "\0")),
+                c"corral/asgi_threads.py",
+                c"corral_asgi_threads",
+            )?;
+            let stack_size = threads.stack_size.map(NonZeroUsize::get);
+            crew.getattr("Crew")?.call1((apps, threads.n.get(), stack_size))?
+        };
+        let prefixes = targets.into_iter().map(|target| target.prefix).collect();
+        Ok(Self { crew: crew.unbind(), prefixes })
     }
 }
 
@@ -54,11 +70,10 @@ impl EventLoop for Asgi {
     fn run(&mut self, switchboard: Switchboard) {
         Python::attach(|py| {
             let run = || {
-                let prefixes = std::mem::take(&mut self.prefixes);
-                let server = self.server.bind(py);
-                let states = server.call_method0("states")?.extract()?;
-                let board = Bound::new(py, Board::new(py, switchboard, prefixes, states)?)?;
-                server.call_method1("run", (board,))
+                let crew = self.crew.bind(py);
+                let states: Vec<States> = crew.call_method0("states")?.extract()?;
+                let board = Bound::new(py, Board::new(py, switchboard, &self.prefixes, states)?)?;
+                crew.call_method1("run", (board,))
             };
             if let Err(error) = run() {
                 complain(format_args!("the worker leaves: {}", errors::traceback(py, &error)));

@@ -1,4 +1,4 @@
-//! The Python runtime: one request at a time, or one in each thread.
+//! The Python runtime: one request at a time, or one in each thread, or many in event loops.
 
 use anyhow::bail;
 use corral_channel::message::RequestView;
@@ -60,7 +60,7 @@ impl Runtime for PythonRuntime {
             let Application { targets, protocol } = Application::import(py, &self.python)?;
             Ok(match protocol {
                 PythonProtocol::Wsgi => Running::Wsgi(Box::new(Wsgi::new(py, targets, threads)?)),
-                PythonProtocol::Asgi => Running::Asgi(Asgi::start(py, targets)?),
+                PythonProtocol::Asgi => Running::Asgi(Asgi::start(py, targets, threads)?),
             })
         };
         let running = Python::attach(|py| import(py).map_err(|error| errors::describe(py, &error)))?;

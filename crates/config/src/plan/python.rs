@@ -17,7 +17,7 @@ pub struct PythonSpec {
     pub path: Vec<PathBuf>,
     /// What the callables speak; `None` means that they tell by themselves.
     pub protocol: Option<PythonProtocol>,
-    /// Requests that one process runs at the same time.
+    /// Requests that one process runs at the same time; event loops with ASGI.
     pub threads: NonZeroU32,
     /// Bytes of stack of each thread; `None` leaves it to the system.
     pub thread_stack_size: Option<NonZeroUsize>,

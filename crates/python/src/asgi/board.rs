@@ -1,86 +1,66 @@
-//! The channel as the event loop sees it.
+//! The channel as the event loop sees it that looks at it.
 
-use std::collections::HashMap;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use corral_channel::message;
-use corral_worker::{Event, RequestKey, Switchboard};
+use corral_worker::{Event, Switchboard};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::request::Request;
+use super::inlet::Inlet;
+use super::queue::Shared;
+use super::requests::Requests;
 use super::scope::Scopes;
 
 /// What requests share.
 pub(super) type Line = Arc<Mutex<Switchboard>>;
 
-/// Requests that have ended.
-pub(super) type Ended = Arc<Mutex<Vec<RequestKey>>>;
+/// What the startup of each target has left for its requests, if it knows the lifespan protocol.
+pub(super) type States = Vec<Option<Py<PyDict>>>;
 
 /// No call into Python is made while it is held: that could come back to it.
 pub(super) fn lock(line: &Line) -> MutexGuard<'_, Switchboard> {
     line.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The channel, and the requests that run.
+/// The channel, and where requests run.
 #[pyclass(frozen, module = "corral")]
 pub(super) struct Board {
     line: Line,
-    scopes: Scopes,
-    requests: Mutex<HashMap<RequestKey, Py<Request>>>,
-    /// Of those requests the ones that have ended.
-    ended: Ended,
+    place: Place,
     fd: RawFd,
 }
 
+enum Place {
+    /// In the loop that looks at the channel.
+    Here(Requests),
+    /// In loops of other threads.
+    Threads { queue: Shared, inlets: Vec<Py<Inlet>> },
+}
+
 impl Board {
+    /// With the states of each loop that runs requests.
     pub(super) fn new(
         py: Python<'_>,
         switchboard: Switchboard,
-        prefixes: Vec<Option<String>>,
-        states: Vec<Option<Py<PyDict>>>,
+        prefixes: &[Option<String>],
+        states: Vec<States>,
     ) -> PyResult<Self> {
         let fd = switchboard.bell().as_raw_fd();
         let line = Arc::new(Mutex::new(switchboard));
-        let scopes = Scopes::new(py, prefixes, states)?;
-        Ok(Self { line, scopes, requests: Mutex::default(), ended: Ended::default(), fd })
-    }
-
-    fn requests(&self) -> MutexGuard<'_, HashMap<RequestKey, Py<Request>>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Their objects go when nobody holds the maps: whatever they refer to may say something at its end.
-    fn forget_ended(&self) {
-        let ended = std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner));
-        let gone: Vec<_> = ended.iter().filter_map(|key| self.requests().remove(key)).collect();
-        drop(gone);
-    }
-
-    fn begin(
-        &self,
-        py: Python<'_>,
-        server: &Bound<'_, PyAny>,
-        key: RequestKey,
-        payload: &[u8],
-    ) -> PyResult<()> {
-        let view = message::decode_request(payload).map_err(|error| {
-            pyo3::exceptions::PyValueError::new_err(format!("a request cannot be read: {error}"))
-        })?;
-        let target = usize::from(view.head.app_target);
-        if !self.scopes.has(target) {
-            let mut line = lock(&self.line);
-            line.respond(key, 404, &[]);
-            line.finish(key);
-            return Ok(());
-        }
-        let scope = self.scopes.build(py, &view, target)?;
-        let request = Py::new(py, Request::new(&self.line, &self.ended, key, view.head.websocket, scope))?;
-        self.requests().insert(key, request.clone_ref(py));
-        let task = server.call_method1(pyo3::intern!(py, "begin"), (&request, target))?;
-        request.get().keep(task.unbind());
-        Ok(())
+        let scopes = states.into_iter().map(|states| Scopes::new(py, prefixes.to_vec(), states));
+        let mut scopes = scopes.collect::<PyResult<Vec<_>>>()?;
+        let place = match scopes.pop() {
+            Some(only) if scopes.is_empty() => Place::Here(Requests::new(&line, only, None)),
+            last => {
+                scopes.extend(last);
+                let queue = Shared::new(scopes.len());
+                let inlets = scopes.into_iter().enumerate();
+                let inlets = inlets.map(|(idx, scopes)| Py::new(py, Inlet::new(&line, &queue, idx, scopes)));
+                Place::Threads { inlets: inlets.collect::<PyResult<_>>()?, queue }
+            }
+        };
+        Ok(Self { line, place, fd })
     }
 }
 
@@ -106,23 +86,51 @@ impl Board {
         lock(&self.line).is_over()
     }
 
-    /// Takes what has come; true if that was something.
-    fn poll(&self, py: Python<'_>, server: &Bound<'_, PyAny>) -> PyResult<bool> {
+    /// Takes what has come; true if that was something. `crew` begins requests, or calls those who do.
+    fn poll(&self, py: Python<'_>, crew: &Bound<'_, PyAny>) -> PyResult<bool> {
         let mut events = Vec::new();
         lock(&self.line).receive(&mut events);
         let is_busy = !events.is_empty();
-        for event in events {
-            match event {
-                Event::Begun(key, payload) => self.begin(py, server, key, &payload)?,
-                Event::Changed(key) => {
-                    let request = self.requests().get(&key).map(|request| request.clone_ref(py));
-                    if let Some(request) = request {
-                        request.get().on_change(py)?;
-                    }
-                }
-            }
+        match &self.place {
+            Place::Here(requests) => requests.take(py, crew, events)?,
+            Place::Threads { queue, .. } if is_busy => hand_out(py, crew, queue, events)?,
+            Place::Threads { .. } => {}
         }
-        self.forget_ended();
         Ok(is_busy)
     }
+
+    /// For the loop of each thread.
+    fn inlets(&self, py: Python<'_>) -> Vec<Py<Inlet>> {
+        match &self.place {
+            Place::Here(_) => Vec::new(),
+            Place::Threads { inlets, .. } => inlets.iter().map(|inlet| inlet.clone_ref(py)).collect(),
+        }
+    }
+
+    /// The loops to call because those that were called let requests wait.
+    fn others(&self) -> Vec<usize> {
+        match &self.place {
+            Place::Here(_) => Vec::new(),
+            Place::Threads { queue, .. } => queue.lock().call_others(),
+        }
+    }
+}
+
+/// Leaves what has come to the loops of other threads, and calls them.
+fn hand_out(py: Python<'_>, crew: &Bound<'_, PyAny>, queue: &Shared, events: Vec<Event>) -> PyResult<()> {
+    let (called, has_others) = {
+        let mut queue = queue.lock();
+        let called = events.into_iter().filter_map(|event| match event {
+            Event::Begun(key, payload) => queue.add(key, payload),
+            Event::Changed(key) => queue.change(key),
+        });
+        (called.collect::<Vec<_>>(), queue.has_others())
+    };
+    for idx in called {
+        crew.call_method1(pyo3::intern!(py, "call"), (idx,))?;
+    }
+    if has_others {
+        crew.call_method0(pyo3::intern!(py, "call_others_later"))?;
+    }
+    Ok(())
 }

@@ -9,9 +9,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyModule, PyString};
 
-use super::board::{Ended, Line, lock};
+use super::board::{Line, lock};
 use super::events;
 use super::incoming::{Incoming, NORMAL, Socket, next_body, next_message};
+use super::requests::Ended;
 use super::trailers::{self, Trailers};
 use crate::errors;
 
@@ -42,7 +43,7 @@ pub(super) fn keep_exception(py: Python<'_>, module: &Bound<'_, PyModule>) -> Py
 #[pyclass(frozen, module = "corral")]
 pub(super) struct Request {
     line: Line,
-    ended: Ended,
+    ended: Arc<Ended>,
     key: RequestKey,
     #[pyo3(get)]
     scope: Py<PyDict>,
@@ -69,7 +70,7 @@ struct State {
 impl Request {
     pub(super) fn new(
         line: &Line,
-        ended: &Ended,
+        ended: &Arc<Ended>,
         key: RequestKey,
         is_websocket: bool,
         scope: Py<PyDict>,
@@ -286,7 +287,7 @@ impl Request {
 
     /// It has ended; whether the worker is about to leave.
     fn end(&self) -> bool {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(self.key);
+        self.ended.add(self.key);
         lock(&self.line).is_leaving()
     }
 }

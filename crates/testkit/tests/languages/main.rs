@@ -47,7 +47,7 @@ macro_rules! suite {
 }
 
 suite! {
-    runtimes: asgi go go_unit java node node_unit perl php python ruby wasm;
+    runtimes: asgi asgi_threads go go_unit java node node_unit perl php python ruby wasm;
     {
         requests:
             methods made_up_methods target decoded_path headers repeated_headers many_headers host

@@ -16,6 +16,9 @@ const ONE_RESPONSE: &str = "its interface has one response to a request";
 /// Why some wait for a request that computes.
 const ONE_THREAD: &str = "its requests take turns in one thread";
 
+/// Why ASGI cannot say what it was asked for.
+const QUESTION_MARK: &str = "path and query are told apart, so that nobody sees a `?` with nothing behind it";
+
 pub(crate) fn php() -> Runtime {
     Runtime {
         file: "index.php",
@@ -61,10 +64,16 @@ pub(crate) fn asgi() -> Runtime {
         failure: 500,
         websockets: true,
         files: true,
-        exceptions: &[
-            ("target", "path and query are told apart, so that nobody sees a `?` with nothing behind it"),
-            ("computing_beside_others", ONE_THREAD),
-        ],
+        exceptions: &[("target", QUESTION_MARK), ("computing_beside_others", ONE_THREAD)],
+    }
+}
+
+/// The same with an event loop in each of four threads.
+pub(crate) fn asgi_threads() -> Runtime {
+    Runtime {
+        app: |site| json!({ "type": "python", "path": site.root(), "module": "asgi", "threads": 4 }),
+        exceptions: &[("target", QUESTION_MARK)],
+        ..asgi()
     }
 }
 

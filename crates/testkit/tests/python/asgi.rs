@@ -40,7 +40,7 @@ fn taking_chunks(body: &str) -> (Site, Daemon) {
 }
 
 /// Knows the lifespan protocol, and writes what it goes through to the log.
-const LIVING: &str = "
+pub(crate) const LIVING: &str = "
 async def application(scope, receive, send):
     if scope['type'] == 'lifespan':
         while True:

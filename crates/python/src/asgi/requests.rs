@@ -1,0 +1,105 @@
+//! The requests of one event loop. All that happens to them does so in that loop's thread.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use corral_channel::message;
+use corral_worker::{Event, RequestKey};
+use pyo3::prelude::*;
+
+use super::board::{Line, lock};
+use super::queue::Shared;
+use super::request::Request;
+use super::scope::Scopes;
+
+/// Those that run, and what they have in common.
+pub(super) struct Requests {
+    line: Line,
+    scopes: Scopes,
+    running: Mutex<HashMap<RequestKey, Py<Request>>>,
+    /// Of those that run the ones that have ended.
+    ended: Arc<Ended>,
+}
+
+/// Requests that have ended, and whose objects are still there.
+#[derive(Default)]
+pub(super) struct Ended {
+    keys: Mutex<Vec<RequestKey>>,
+    /// Who counts what runs in each of several loops.
+    queue: Option<Shared>,
+}
+
+impl Ended {
+    pub(super) fn add(&self, key: RequestKey) {
+        self.keys().push(key);
+        if let Some(queue) = &self.queue {
+            queue.lock().end(key);
+        }
+    }
+
+    fn keys(&self) -> MutexGuard<'_, Vec<RequestKey>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Requests {
+    pub(super) fn new(line: &Line, scopes: Scopes, queue: Option<Shared>) -> Self {
+        let ended = Arc::new(Ended { queue, ..Ended::default() });
+        Self { line: Arc::clone(line), scopes, running: Mutex::default(), ended }
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<RequestKey, Py<Request>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what has come.
+    pub(super) fn take(&self, py: Python<'_>, server: &Bound<'_, PyAny>, events: Vec<Event>) -> PyResult<()> {
+        for event in events {
+            match event {
+                Event::Begun(key, payload) => self.begin(py, server, key, &payload).map(drop)?,
+                Event::Changed(key) => self.change(py, key)?,
+            }
+        }
+        self.forget_ended();
+        Ok(())
+    }
+
+    /// Begins a request; false if there is none to run, because nobody is there for it.
+    pub(super) fn begin(
+        &self,
+        py: Python<'_>,
+        server: &Bound<'_, PyAny>,
+        key: RequestKey,
+        payload: &[u8],
+    ) -> PyResult<bool> {
+        let view = message::decode_request(payload).map_err(|error| {
+            pyo3::exceptions::PyValueError::new_err(format!("a request cannot be read: {error}"))
+        })?;
+        let target = usize::from(view.head.app_target);
+        if !self.scopes.has(target) {
+            let mut line = lock(&self.line);
+            line.respond(key, 404, &[]);
+            line.finish(key);
+            return Ok(false);
+        }
+        let scope = self.scopes.build(py, &view, target)?;
+        let request = Py::new(py, Request::new(&self.line, &self.ended, key, view.head.websocket, scope))?;
+        self.running().insert(key, request.clone_ref(py));
+        let task = server.call_method1(pyo3::intern!(py, "begin"), (&request, target))?;
+        request.get().keep(task.unbind());
+        Ok(true)
+    }
+
+    /// Something has come for a request.
+    pub(super) fn change(&self, py: Python<'_>, key: RequestKey) -> PyResult<()> {
+        let request = self.running().get(&key).map(|request| request.clone_ref(py));
+        request.map_or(Ok(()), |request| request.get().on_change(py))
+    }
+
+    /// Their objects go when nobody holds the maps: whatever they refer to may say something at its end.
+    pub(super) fn forget_ended(&self) {
+        let ended = std::mem::take(&mut *self.ended.keys());
+        let gone: Vec<_> = ended.iter().filter_map(|key| self.running().remove(key)).collect();
+        drop(gone);
+    }
+}

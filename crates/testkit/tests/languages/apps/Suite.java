@@ -37,7 +37,7 @@ public class Suite extends HttpServlet {
                 response.flushBuffer();
                 throw new IllegalStateException("failed too late");
             }
-            case "/die" -> new ProcessBuilder("kill", "-KILL", pid()).start();
+            case "/die" -> die();
             case "/endless" -> endless(out);
             case "/meet" -> meet(out, Integer.parseInt(argument));
             case "/slow" -> {
@@ -67,6 +67,11 @@ public class Suite extends HttpServlet {
 
     private static String pid() {
         return Long.toString(ProcessHandle.current().pid());
+    }
+
+    /** Waits for its end: a response that is sent before the signal arrives would count. */
+    private static void die() throws IOException {
+        new ProcessBuilder("kill", "-KILL", pid()).start().onExit().join();
     }
 
     private static Object number(String attribute) throws IOException {

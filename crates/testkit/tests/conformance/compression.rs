@@ -2,11 +2,11 @@
 
 use std::io::Read;
 
-use corral_testkit::{Daemon, Request, Response, daemon, php_app, site};
+use corral_testkit::{Daemon, Request, Response, Site, daemon, php_app, site};
 use serde_json::{Value, json};
 
 /// Serves files of some types with these compression settings.
-fn files(compression: Value) -> Daemon {
+fn files(compression: Value) -> (Daemon, Site) {
     let site = site()
         .file("a.html", page())
         .file("a.css", page())
@@ -14,10 +14,8 @@ fn files(compression: Value) -> Daemon {
         .file("empty.html", "")
         .file("unknown", page())
         .file("photo.png", page());
-    let root = site.root();
-    // The folder lives as long as the process of this test.
-    std::mem::forget(site);
-    daemon().routes(json!([{ "action": { "share": format!("{root}$uri") } }])).http(http(compression)).start()
+    let route = json!([{ "action": { "share": format!("{}$uri", site.root()) } }]);
+    (daemon().routes(route).http(http(compression)).start(), site)
 }
 
 /// `settings.http` with this compression.
@@ -25,7 +23,7 @@ fn http(compression: Value) -> Value {
     Value::Object([("compression".to_owned(), compression)].into_iter().collect())
 }
 
-fn php(script: &str, compression: Value) -> (Daemon, corral_testkit::Site) {
+fn php(script: &str, compression: Value) -> (Daemon, Site) {
     let site = site().file("index.php", script);
     let server = daemon().application(php_app(&site).script("index.php")).http(http(compression)).start();
     (server, site)
@@ -71,7 +69,7 @@ fn all() -> Value {
 /// Options: settings.http.compression.compressors[].encoding
 #[test]
 fn each_coding_can_be_decoded() {
-    let server = files(all());
+    let (server, _site) = files(all());
     let (app, _site) =
         php("<?php header('Content-Type: text/plain'); echo str_repeat('hello ', 5000);", all());
     for coding in ["gzip", "deflate", "zstd", "br"] {
@@ -90,7 +88,7 @@ fn each_coding_can_be_decoded() {
 
 #[test]
 fn the_client_chooses_as_the_contract_says() {
-    let server = files(json!({ "compressors": [{ "encoding": "gzip" }, { "encoding": "br" }] }));
+    let (server, _site) = files(json!({ "compressors": [{ "encoding": "gzip" }, { "encoding": "br" }] }));
     for (accepted, coding) in [
         ("gzip", Some("gzip")),
         ("gzip, br", Some("br")),
@@ -121,7 +119,7 @@ fn the_client_chooses_as_the_contract_says() {
 #[test]
 fn without_a_compressor_nothing_is_compressed_or_refused() {
     for compression in [json!({}), json!({ "types": "text/html" }), json!({ "compressors": [] })] {
-        let server = files(compression);
+        let (server, _site) = files(compression);
         check(&server, "/a.html", "gzip", None);
         server.send(&asking("/a.html", "identity;q=0")).expect(200).expect_no_field("Vary");
     }
@@ -130,9 +128,9 @@ fn without_a_compressor_nothing_is_compressed_or_refused() {
 /// Options: settings.http.compression.compressors
 #[test]
 fn compressors_may_be_one_object() {
-    let server = files(json!({ "compressors": { "encoding": "gzip" } }));
+    let (server, _site) = files(json!({ "compressors": { "encoding": "gzip" } }));
     check(&server, "/a.html", "gzip", Some("gzip"));
-    let server = files(json!({ "compressors": { "encoding": "identity" } }));
+    let (server, _site) = files(json!({ "compressors": { "encoding": "identity" } }));
     check(&server, "/a.html", "gzip", None);
     server.send(&asking("/a.html", "identity;q=0")).expect(406);
 }
@@ -141,12 +139,12 @@ fn compressors_may_be_one_object() {
 #[test]
 fn only_wanted_types_are_compressed() {
     let one = json!({ "encoding": "gzip" });
-    let server = files(json!({ "types": ["TEXT/html*", "!text/css"], "compressors": one }));
+    let (server, _site) = files(json!({ "types": ["TEXT/html*", "!text/css"], "compressors": one }));
     check(&server, "/a.html", "gzip", Some("gzip"));
     check(&server, "/a.css", "gzip", None);
     check(&server, "/photo.png", "gzip", None);
     server.send(&asking("/photo.png", "identity;q=0")).expect(200).expect_no_field("Vary");
-    let server = files(json!({ "compressors": one }));
+    let (server, _site) = files(json!({ "compressors": one }));
     check(&server, "/photo.png", "gzip", Some("gzip"));
     check(&server, "/unknown", "gzip", None);
     check(&server, "/empty.html", "gzip", None);
@@ -161,7 +159,7 @@ fn only_wanted_types_are_compressed() {
 /// Options: settings.http.compression.compressors[].min_length
 #[test]
 fn short_bodies_stay_as_they_are() {
-    let server =
+    let (server, _site) =
         files(json!({ "compressors": [{ "encoding": "gzip", "min_length": 6 }, { "encoding": "br" }] }));
     check(&server, "/short.html", "gzip", None);
     check(&server, "/short.html", "br", Some("br"));
@@ -176,7 +174,7 @@ fn short_bodies_stay_as_they_are() {
 #[test]
 fn levels_are_obeyed_or_told_to_be_wrong() {
     let size = |encoding: &str, level: i32| {
-        let server = files(json!({ "compressors": { "encoding": encoding, "level": level } }));
+        let (server, _site) = files(json!({ "compressors": { "encoding": encoding, "level": level } }));
         let response = server.send(&asking("/a.html", encoding)).expect(200);
         assert_eq!(decoded(&response), page(), "{encoding} {level}");
         response.body.len()
@@ -185,7 +183,7 @@ fn levels_are_obeyed_or_told_to_be_wrong() {
     assert_eq!(size("gzip", -1), size("gzip", 6));
     assert!(size("br", 0) > size("br", 11));
     assert!(size("zstd", -7) > size("zstd", 19));
-    let server = files(json!({ "compressors": { "encoding": "gzip", "level": 10 } }));
+    let (server, _site) = files(json!({ "compressors": { "encoding": "gzip", "level": 10 } }));
     check(&server, "/a.html", "gzip", Some("gzip"));
     server.expect_log("[notice]");
     server.expect_log("compression level 10 of \"gzip\" is not between -1 and 9");
@@ -193,7 +191,7 @@ fn levels_are_obeyed_or_told_to_be_wrong() {
 
 #[test]
 fn tags_are_weak_and_conditions_still_hold() {
-    let server = files(all());
+    let (server, _site) = files(all());
     let plain = server.get("/a.html");
     let strong = plain.field("ETag").expect("an ETag");
     let packed = server.send(&asking("/a.html", "gzip"));
@@ -212,7 +210,7 @@ fn tags_are_weak_and_conditions_still_hold() {
 /// Ranges are those of the file as it is: nobody could join parts of different compressed forms.
 #[test]
 fn ranges_are_those_of_the_file() {
-    let server = files(all());
+    let (server, _site) = files(all());
     let part = server.send(&asking("/a.html", "gzip").field("Range", "bytes=0-2")).expect(206);
     part.expect_no_field("Content-Encoding").expect_body("<p>").expect_field("Vary", "Accept-Encoding");
     let packed = server.send(&asking("/a.html", "gzip"));
@@ -223,7 +221,7 @@ fn ranges_are_those_of_the_file() {
 
 #[test]
 fn head_has_the_fields_of_get() {
-    let server = files(all());
+    let (server, _site) = files(all());
     let get = server.send(&asking("/a.html", "br"));
     let head = server.send(&Request::new("HEAD", "/a.html").field("Accept-Encoding", "br")).expect_body("");
     for name in ["Content-Encoding", "Content-Length", "ETag", "Vary", "Content-Type"] {

@@ -39,6 +39,8 @@ pub enum Kind {
     /// To the worker: a part of a WebSocket message (or of a Close frame); `aux` is its opcode. [`Flags::END`] on the
     /// last. Counts as request body.
     Message = 6,
+    /// To the worker: nothing up to the end of the data, so that what follows is at its beginning. Only the ring sees it.
+    Skip = 7,
     /// From the worker: a response head and what there is of its body (`message::encode_response`).
     Response = 17,
     /// From the worker: more of a response body.
@@ -66,8 +68,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    const TO_WORKER: [Self; 6] =
-        [Self::Request, Self::Body, Self::Credit, Self::Cancel, Self::Quit, Self::Message];
+    const TO_WORKER: [Self; 7] =
+        [Self::Request, Self::Body, Self::Credit, Self::Cancel, Self::Quit, Self::Message, Self::Skip];
     const FROM_WORKER: [Self; 10] = [
         Self::Response,
         Self::Data,
@@ -232,7 +234,7 @@ mod tests {
             assert!(kinds.iter().filter(|kind| kind.is_ok()).count() <= 1, "{number}");
             accepted.extend(kinds.into_iter().flatten().map(|kind| kind as u8));
         }
-        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 17, 18, 19, 20, 21, 22, 23, 24, 25, 30]);
+        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 7, 17, 18, 19, 20, 21, 22, 23, 24, 25, 30]);
     }
 
     #[test]

@@ -24,14 +24,14 @@
 //! - **Nothing blocks the router**: a full ring is an error ([`SendError::Full`]), for the worker a
 //!   reason to wait.
 //!
-//! # Memory of a worker, version 3
+//! # Memory of a worker, version 4
 //! Numbers are in the machine's byte order, offsets and sizes in bytes. Each 32- and 64-bit word is
 //! aligned and accessed atomically. Unused bytes are zero. `n` is the number of lanes, 1 to 252.
 //!
 //! | offset | size | written by | |
 //! | --- | --- | --- | --- |
 //! | 0 | 8 | prototype | `corralWK` |
-//! | 8 | 4 | prototype | version, 3 |
+//! | 8 | 4 | prototype | version, 4 |
 //! | 12 | 4 | prototype | `n` |
 //! | 16 | 4 | router | files that it has taken |
 //! | 128 | 4 | both | 1 while the worker sleeps or is about to, on this word (futex); 2 while it does so in an event loop, which a byte through the socket of its bell wakes |
@@ -40,8 +40,8 @@
 //! | 513 | 255 | worker | note |
 //! | 768 | 256 | both | cursors of the request ring |
 //! | 1024 | n × 256 | both | cursors of each lane |
-//! | D = 1024 + n × 256, rounded up to 4096 | 262144 | router | data of the request ring |
-//! | D + 262144 | n × C | worker | data of each lane |
+//! | D = 1024 + n × 256, rounded up to 4096 | 1048576 | router | data of the request ring |
+//! | D + 1048576 | n × C | worker | data of each lane |
 //!
 //! C is 262144 / n rounded down to a power of two, at least 32768 and at most 131072.
 //!
@@ -59,11 +59,12 @@
 //! size. The distance of the two positions is at most that size.
 //!
 //! Frames follow each other without gaps, each padded to a multiple of 16. A head never wraps around
-//! the end of the data; a payload may:
+//! the end of the data; a payload may. A request ring that is empty behind its first 262144 bytes goes on at its beginning,
+//! behind a [`Kind::Skip`] frame, so that it takes no more memory than is needed:
 //!
 //! | offset | size | |
 //! | --- | --- | --- |
-//! | 0 | 4 | bytes of payload: at most 131072 in the request ring, C / 2 - 16 in a lane |
+//! | 0 | 4 | bytes of payload: at most 131072 in the request ring (more in Skip), C / 2 - 16 in a lane |
 //! | 4 | 1 | [`Kind`] |
 //! | 5 | 1 | [`Flags`]: 1 end, 2 done, 4 last, 8 file |
 //! | 6 | 2 | lane (in a lane: ignored) |
@@ -71,11 +72,11 @@
 //! | 12 | 4 | `aux`: Request: ticket × 64 + slot, else as [`Kind`] says |
 //! | 16 | | payload: encoded heads as in [`message`], or bytes of a body |
 //!
-//! # Memory of a bell, version 3
+//! # Memory of a bell, version 4
 //! | offset | size | written by | |
 //! | --- | --- | --- | --- |
 //! | 0 | 8 | prototype | `corralBL` |
-//! | 8 | 4 | prototype | version, 3 |
+//! | 8 | 4 | prototype | version, 4 |
 //! | 12 | 4 | prototype | `n` |
 //! | 128 + lane × 128 | 4 | both | 1 while the lane's event loop sleeps or is about to |
 //!

@@ -164,6 +164,33 @@ fn frames_are_whole_and_in_order_across_the_end() {
 }
 
 #[test]
+fn a_ring_begins_anew_only_when_nobody_reads_it() {
+    model(|| {
+        let (producer, mut consumer) = LoomRing::new().ends(Direction::ToWorker);
+        let mut producer = producer.with_home(3 * FRAME_UNIT);
+        let credit = |request| FrameHead::new(Kind::Credit, Lane(0), RequestId(request));
+        let sender = thread::spawn(move || {
+            for request in 0..5 {
+                while producer.push(credit(request), &[], 0) == Err(SendError::Full) {
+                    thread::yield_now();
+                }
+            }
+        });
+        let mut payload = Vec::new();
+        for request in 0..5 {
+            let head = loop {
+                match consumer.recv(&mut payload).expect("nobody is hostile here") {
+                    Some(head) => break head,
+                    None => thread::yield_now(),
+                }
+            };
+            assert_eq!(head, credit(request));
+        }
+        sender.join().unwrap();
+    });
+}
+
+#[test]
 fn a_sleeping_worker_is_woken_by_a_frame() {
     model(|| {
         let sleeping = Arc::new(SleepFlag::new());

@@ -6,7 +6,7 @@
 //! from a private copy, and whatever does not fit is `Corrupt`: no peer can make us read or write outside the
 //! ring, loop, or panic.
 
-use crate::frame::{Direction, FRAME_UNIT, FrameHead};
+use crate::frame::{Direction, FRAME_UNIT, FrameHead, Kind, Lane, RequestId};
 use crate::sleep::SleepFlag;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -108,7 +108,7 @@ pub(crate) trait RingMemory {
 }
 
 /// Bytes that a frame with `len` bytes of payload takes in a ring.
-pub(crate) fn frame_size(len: usize) -> usize {
+pub(crate) const fn frame_size(len: usize) -> usize {
     FRAME_UNIT + len.next_multiple_of(FRAME_UNIT)
 }
 
@@ -117,6 +117,8 @@ pub(crate) fn frame_size(len: usize) -> usize {
 pub(crate) struct Producer<M> {
     memory: M,
     max_payload: usize,
+    /// Behind so many bytes of the data, the ring is begun anew when it is empty.
+    home: usize,
     /// What `produced` holds, had nobody else written there.
     position: u64,
     /// The last checked value of `consumed`; the true one is the same or higher.
@@ -127,7 +129,15 @@ impl<M: RingMemory> Producer<M> {
     /// Of a ring that is all zeros.
     pub(crate) fn new(memory: M, max_payload: usize) -> Self {
         debug_assert!(memory.capacity().is_power_of_two() && frame_size(max_payload) <= memory.capacity());
-        Self { memory, max_payload, position: 0, consumed: 0 }
+        let home = memory.capacity();
+        Self { memory, max_payload, home, position: 0, consumed: 0 }
+    }
+
+    /// Begins anew behind so many bytes: what is little at a time stays in the same pages, and in the caches. All that
+    /// may be pushed at a time, reserve included, fits into them.
+    pub(crate) fn with_home(self, home: usize) -> Self {
+        debug_assert!(frame_size(self.max_payload) <= home && home <= self.memory.capacity());
+        Self { home, ..self }
     }
 
     pub(crate) fn cursors(&self) -> &Cursors {
@@ -182,6 +192,7 @@ impl<M: RingMemory> Producer<M> {
     ) -> Result<(), SendError> {
         let len = pieces.iter().map(|piece| piece.len()).sum();
         self.check_room(len, reserve)?;
+        self.go_home()?;
         let len = u32::try_from(len).expect("max_payload is below 4 GiB");
         let mask = self.memory.capacity() - 1;
         let mut at = self.position as usize & mask;
@@ -194,6 +205,23 @@ impl<M: RingMemory> Producer<M> {
         self.position += frame_size(len as usize) as u64;
         // Release: the frame is there before the position says so.
         self.cursors().producer.0.produced.store(self.position, Ordering::Release);
+        Ok(())
+    }
+
+    /// Goes on at the beginning of the data if the ring is empty and that is far away. Published with the next frame.
+    fn go_home(&mut self) -> Result<(), Corrupt> {
+        let at = self.position as usize & (self.memory.capacity() - 1);
+        if at < self.home {
+            return Ok(());
+        }
+        self.consumed = self.read_consumed()?;
+        if self.consumed == self.position {
+            let to_end = self.memory.capacity() - at;
+            let len = u32::try_from(to_end - FRAME_UNIT).expect("rings are below 4 GiB");
+            let skip = FrameHead { len, ..FrameHead::new(Kind::Skip, Lane(0), RequestId(0)) };
+            self.memory.write(at, &skip.to_bytes());
+            self.position += to_end as u64;
+        }
         Ok(())
     }
 
@@ -256,13 +284,18 @@ impl<M: RingMemory> Consumer<M> {
         if let Some(open) = &self.open {
             return Ok(Some(open.head));
         }
-        if self.produced == self.position && !self.look_for_more()? {
-            return Ok(None);
+        loop {
+            if self.produced == self.position && !self.look_for_more()? {
+                return Ok(None);
+            }
+            let open = self.open_frame()?;
+            let head = open.head;
+            self.open = Some(open);
+            if head.kind != Kind::Skip {
+                return Ok(Some(head));
+            }
+            self.close();
         }
-        let open = self.open_frame()?;
-        let head = open.head;
-        self.open = Some(open);
-        Ok(Some(head))
     }
 
     /// Reads the position of the producer; true if it is beyond ours.
@@ -281,7 +314,8 @@ impl<M: RingMemory> Consumer<M> {
         let at = self.position as usize & (self.memory.capacity() - 1);
         let head = FrameHead::from_bytes(self.memory.read_head(at), self.direction)?;
         let payload = self.position + FRAME_UNIT as u64;
-        let limit = (self.produced - payload).min(self.max_payload as u64);
+        let max = if head.kind == Kind::Skip { u64::MAX } else { self.max_payload as u64 };
+        let limit = (self.produced - payload).min(max);
         if u64::from(head.len) > limit {
             return Err(Corrupt::Length { len: head.len, limit });
         }

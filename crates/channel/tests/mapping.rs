@@ -30,7 +30,7 @@ fn the_memory_of_a_worker_is_accepted_once() {
 
 #[test]
 fn other_descriptors_are_refused() {
-    let size = SHAPE.lane_capacity() * 2 + 256 * 1024 + 4096;
+    let size = SHAPE.lane_capacity() * 2 + 1024 * 1024 + 4096;
     let of_size = |size| SharedMemory::create("test", size).expect("memory").1;
     check_refused(of_size(size), SHAPE, "shared memory for 2 lanes has a different layout");
     check_refused(of_size(4096), SHAPE, "map shared memory for 2 lanes");

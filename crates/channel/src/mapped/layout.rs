@@ -19,14 +19,18 @@ pub const MAX_LANES: u16 = 252;
 pub const MAX_NOTE: usize = 255;
 
 const KIB: usize = 1024;
-const REQUEST_RING: usize = 256 * KIB;
+/// A worker that has a few requests with large bodies ahead need not sleep and be woken between any two.
+const REQUEST_RING: usize = 1024 * KIB;
 
-/// Bytes of payload that one frame to a worker can have: half the ring.
-pub const MAX_REQUEST_PAYLOAD: usize = REQUEST_RING / 2;
+/// Where an empty request ring is begun anew: what workers without large bodies use of it, and have in memory.
+pub(crate) const REQUEST_HOME: usize = 256 * KIB;
+
+/// Bytes of payload that one frame to a worker can have.
+pub const MAX_REQUEST_PAYLOAD: usize = 128 * KIB;
 
 /// What only Cancel, Credit and Quit may use, so that they find room when requests and bodies have
 /// filled the ring.
-pub(crate) const CONTROL_RESERVE: usize = REQUEST_RING / 4;
+pub(crate) const CONTROL_RESERVE: usize = 64 * KIB;
 
 /// What a channel's memory depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +114,7 @@ pub(crate) enum Magic {
     Bell,
 }
 
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 impl Magic {
     fn number(self) -> u64 {
@@ -180,6 +184,8 @@ unsafe impl SharedType for Padded<Identity> {}
 unsafe impl SharedType for Padded<SleepFlag> {}
 
 const _: () = {
+    // Whatever fits into an empty request ring fits when that is begun anew, too.
+    assert!(frame_size(MAX_REQUEST_PAYLOAD) + CONTROL_RESERVE <= REQUEST_HOME);
     assert!(offset_of!(Identity, version) == 8 && offset_of!(Identity, n_lanes) == 12);
     assert!(offset_of!(First, identity) == 0 && offset_of!(First, files_taken) == 16);
     assert!(offset_of!(Header, sleeping) == 128);

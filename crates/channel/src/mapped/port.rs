@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::frame::{Flags, FrameHead, Kind, Lane, RequestId};
 use crate::mapped::files::FileReceiver;
-use crate::mapped::layout::{CONTROL_RESERVE, Header, MAX_REQUEST_PAYLOAD, Magic, Shape};
+use crate::mapped::layout::{CONTROL_RESERVE, Header, MAX_REQUEST_PAYLOAD, Magic, REQUEST_HOME, Shape};
 use crate::mapped::map::{self, MapError};
 use crate::mapped::receiver::LaneReceiver;
 use crate::mapped::region::{Region, Shared, SharedBytes};
@@ -87,7 +87,7 @@ impl WorkerPort {
         let port = Self {
             header,
             worker,
-            requests: Producer::new(ring, MAX_REQUEST_PAYLOAD),
+            requests: Producer::new(ring, MAX_REQUEST_PAYLOAD).with_home(REQUEST_HOME),
             submitted: [None; N_SLOTS],
             next_ticket: Ticket::FIRST,
         };

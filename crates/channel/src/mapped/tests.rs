@@ -147,7 +147,7 @@ fn requests_leave_room_for_control() {
     while ends.port.body(REQUEST, LANE, &body, false).is_ok() {
         n_sent += 1;
     }
-    assert_eq!(n_sent, 2);
+    assert_eq!(n_sent, 14);
     assert!(ends.port.body(REQUEST, LANE, &vec![0; ends.port.free_space()], false).is_ok());
     assert_eq!(ends.port.free_space(), 0);
     assert_eq!(ends.port.submit(slot(0), REQUEST, LANE, &[b"x"]), Err(SendError::Full));

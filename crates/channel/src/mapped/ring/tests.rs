@@ -33,6 +33,17 @@ fn pair(capacity: usize) -> Pair {
     }
 }
 
+/// A ring to a worker that is begun anew behind `home` bytes.
+fn pair_with_home(capacity: usize, home: usize) -> Pair {
+    let region = Region::heap(DATA + capacity);
+    let max_payload = home / 2;
+    Pair {
+        producer: Producer::new(view(&region, capacity), max_payload).with_home(home),
+        consumer: Consumer::new(view(&region, capacity), max_payload, Direction::ToWorker),
+        peer: view(&region, capacity),
+    }
+}
+
 fn head(request: u32) -> FrameHead {
     FrameHead::new(Kind::Data, Lane(0), RequestId(request)).with_flags(Flags::END)
 }
@@ -146,6 +157,63 @@ proptest! {
             prop_assert_eq!(pair.consumer.has_frames(), !model.frames.is_empty());
             prop_assert_eq!(pair.producer.free(), Ok(capacity - model.used));
         }
+    }
+}
+
+/// How much of the data was ever written.
+fn n_used(pair: &Pair) -> usize {
+    let mut data = Vec::new();
+    pair.peer.read(0, pair.peer.capacity(), &mut data);
+    data.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
+}
+
+fn body(request: u32) -> FrameHead {
+    FrameHead::new(Kind::Body, Lane(0), RequestId(request))
+}
+
+#[test]
+fn a_ring_that_is_empty_begins_anew() {
+    let mut pair = pair_with_home(1024, 256);
+    let mut payload = Vec::new();
+    for request in 0..1000 {
+        let sent = vec![1; request as usize % 100 + 1];
+        pair.producer.push(body(request), &[&sent], 100).unwrap();
+        assert_eq!(
+            pair.consumer.recv(&mut payload).unwrap().map(|head| head.request),
+            Some(RequestId(request))
+        );
+        assert_eq!(payload, sent);
+        assert!(!pair.consumer.has_frames() && pair.producer.free() == Ok(1024));
+    }
+    assert!((256..=256 + frame_size(100)).contains(&n_used(&pair)), "{}", n_used(&pair));
+}
+
+#[test]
+fn all_of_a_ring_is_used_while_it_is_not_empty() {
+    let mut pair = pair_with_home(1024, 256);
+    let mut payload = Vec::new();
+    pair.producer.push(body(0), &[&[1; 100]], 0).unwrap();
+    for request in 1..1000 {
+        pair.producer.push(body(request), &[&[1; 100]], 0).unwrap();
+        assert_eq!(
+            pair.consumer.recv(&mut payload).unwrap().map(|head| head.request),
+            Some(RequestId(request - 1))
+        );
+    }
+    assert!(n_used(&pair) > 1024 - frame_size(100));
+    while pair.producer.push(body(0), &[&[1; 100]], 0).is_ok() {}
+    assert!(pair.producer.free().unwrap() < frame_size(100));
+}
+
+#[test]
+fn a_skip_that_lies_is_caught() {
+    let mut pair = pair_with_home(256, 64);
+    pair.producer.push(body(0), &[&[0; 16]], 0).unwrap();
+    for len in [17u32, 256, u32::MAX] {
+        pair.peer
+            .data
+            .write(0, &FrameHead { len, ..FrameHead::new(Kind::Skip, Lane(0), RequestId(0)) }.to_bytes());
+        assert_eq!(pair.consumer.recv(&mut Vec::new()), Err(Corrupt::Length { len, limit: 16 }));
     }
 }
 

@@ -112,8 +112,7 @@ impl App {
         Ok(())
     }
 
-    /// A worker reported the end of a request. Returns the request's buffers for another use, or nothing
-    /// when the worker does not hold such a request.
+    /// A worker reported the end of a request. False when it does not hold such a request.
     pub(crate) fn done(
         &self,
         worker: WorkerKey,
@@ -121,15 +120,17 @@ impl App {
         id: RequestId,
         run_time: u32,
         now: Instant,
-    ) -> Option<[Vec<u8>; 2]> {
+    ) -> bool {
         let mut pool = self.pool.lock();
         let ended = pool.done(worker, lane, id, run_time, now).ok();
         self.conclude_if_unused(pool);
-        let Ended { buffers, slow } = ended?;
+        let Some(Ended { payload, inline, slow }) = ended else { return false };
+        buffers::give(payload);
+        inline.give();
         if let Some(slow) = slow {
             self.report(&slow);
         }
-        Some(buffers)
+        true
     }
 
     /// The worker takes no more requests; another may be needed in its place. One that has taken connections over waits

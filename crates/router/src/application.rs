@@ -71,7 +71,7 @@ async fn receive(tx: &mut Transaction<'_>, app: &App) -> Result<(Stored, Option<
     if incoming.is_done() && at_hand.len() <= MAX_INLINE_BODY {
         return Ok((Stored::inline(at_hand), None));
     }
-    Ok((Stored { rest: RequestBody::Live, ..Stored::none() }, Some(Upload::new(at_hand))))
+    Ok((Stored { rest: RequestBody::Live, ..Stored::none() }, Some(Upload::new(at_hand.into_vec()))))
 }
 
 fn encode(tx: &Transaction<'_>, body: &Stored, target: u16) -> Vec<u8> {

@@ -13,7 +13,7 @@ use corral_sys::process::is_descriptor_shortage;
 
 use crate::app::RequestBody;
 use crate::buffered::Held;
-use crate::buffers;
+use crate::buffers::{self, Rest};
 use crate::connection::Connection;
 use crate::deadline::Elapsed;
 use crate::io::now;
@@ -36,6 +36,8 @@ pub(crate) struct Incoming {
     expects_continue: bool,
     /// The last read has filled its room, or much came with the head.
     is_fast: bool,
+    /// The whole body, if it was read along with the head and nobody has taken it.
+    whole: Option<Rest>,
 }
 
 enum Decoding {
@@ -89,7 +91,7 @@ fn is_passing(error: &io::Error) -> bool {
 pub(crate) struct Stored {
     pub(crate) len: u64,
     /// The piece that travels with the head.
-    pub(crate) inline: Vec<u8>,
+    pub(crate) inline: Rest,
     pub(crate) rest: RequestBody,
     /// What of it is in memory.
     pub(crate) held: Held,
@@ -98,11 +100,11 @@ pub(crate) struct Stored {
 impl Stored {
     /// No body.
     pub(crate) fn none() -> Self {
-        Self::inline(Vec::new())
+        Self::inline(Rest::default())
     }
 
     /// A body that travels with the head.
-    pub(crate) fn inline(inline: Vec<u8>) -> Self {
+    pub(crate) fn inline(inline: Rest) -> Self {
         let len = inline.len() as u64;
         Self { len, inline, rest: RequestBody::Complete, held: Held::default() }
     }
@@ -116,12 +118,24 @@ impl Incoming {
             Framing::Length(len) => Decoding::Length(len),
             Framing::Chunked => Decoding::Chunked(Decoder::new(rules.max_body_size)),
         };
-        Ok(Self { framing, expects_continue, is_fast: false })
+        Ok(Self { framing, expects_continue, is_fast: false, whole: None })
     }
 
     /// No body, or none that will be read.
     pub(crate) fn none() -> Self {
-        Self { framing: Decoding::Done, expects_continue: false, is_fast: false }
+        Self { framing: Decoding::Done, expects_continue: false, is_fast: false, whole: None }
+    }
+
+    /// Takes over what was read along with the head, if that is all of the body and nothing else.
+    pub(crate) fn adopt(&mut self, read: Rest) -> Result<(), Rest> {
+        match self.framing {
+            Decoding::Length(left) if left == read.len() as u64 => {
+                self.framing = Decoding::Done;
+                self.whole = Some(read);
+                Ok(())
+            }
+            _ => Err(read),
+        }
     }
 
     /// Whether what is left comes without a word from here, so that it can be read and forgotten. A client that waits for
@@ -142,14 +156,14 @@ impl Incoming {
         input: &mut Vec<u8>,
         rules: &Rules,
     ) -> Result<Stored, BodyError> {
-        let mut store = Store { memory: self.buffer(input), ..Store::default() };
+        let mut store = Store { memory: self.begin(input)?, ..Store::default() };
         loop {
-            self.decode(input, &mut store.memory)?;
             store.spill(rules)?;
             if self.is_done() {
                 return store.finish().map_err(BodyError::Store);
             }
-            self.read_into(&mut store.memory, connection, input, rules).await?;
+            self.read_into(store.memory.to_mut(), connection, input, rules).await?;
+            self.decode(input, store.memory.to_mut())?;
         }
     }
 
@@ -159,18 +173,28 @@ impl Incoming {
         connection: &mut Connection,
         input: &mut Vec<u8>,
         rules: &Rules,
-    ) -> Result<Vec<u8>, BodyError> {
-        let mut out = self.buffer(input);
+    ) -> Result<Rest, BodyError> {
+        let mut out = self.begin(input)?;
         loop {
-            self.decode(input, &mut out)?;
             if self.is_done() || out.len() >= MAX_INLINE_BODY || !self.comes_uninvited(&out) {
                 return Ok(out);
             }
-            match now(self.read_into(&mut out, connection, input, rules)).await {
+            match now(self.read_into(out.to_mut(), connection, input, rules)).await {
                 Some(read) => read?,
                 None => return Ok(out),
             }
+            self.decode(input, out.to_mut())?;
         }
+    }
+
+    /// What came along with the head.
+    fn begin(&mut self, input: &mut Vec<u8>) -> Result<Rest, BodyError> {
+        if let Some(whole) = self.whole.take() {
+            return Ok(whole);
+        }
+        let mut out = self.buffer(input);
+        self.decode(input, &mut out)?;
+        Ok(out.into())
     }
 
     /// Where it goes that is read: a large buffer if much is likely to come at once, and fits.
@@ -238,6 +262,10 @@ impl Incoming {
     /// Moves as much as it can from the input to `out`.
     pub(crate) fn decode(&mut self, input: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), BodyError> {
         self.is_fast |= input.len() >= SMALL_STEP;
+        if let Some(whole) = self.whole.take() {
+            out.extend_from_slice(&whole);
+            whole.give();
+        }
         match &mut self.framing {
             Decoding::Done => {}
             Decoding::Length(left) => {
@@ -302,7 +330,7 @@ fn at_most(left: u64, n: usize) -> usize {
 /// Where a body goes: memory first, a file when it grows.
 #[derive(Default)]
 struct Store {
-    memory: Vec<u8>,
+    memory: Rest,
     file: Option<(File, u64)>,
     held: Held,
 }
@@ -327,7 +355,7 @@ impl Store {
         if let Some((file, len)) = &mut self.file {
             file.write_all_at(&self.memory, *len)?;
             *len += self.memory.len() as u64;
-            self.memory.clear();
+            self.memory.to_mut().clear();
         }
         Ok(())
     }
@@ -339,11 +367,12 @@ impl Store {
             if self.memory.len() <= MAX_INLINE_BODY {
                 return Ok(Stored { len, inline: self.memory, rest: RequestBody::Complete, held });
             }
-            let rest = RequestBody::Memory { bytes: self.memory.split_off(MAX_INLINE_BODY), position: 0 };
+            let bytes = self.memory.to_mut().split_off(MAX_INLINE_BODY);
+            let rest = RequestBody::Memory { bytes, position: 0 };
             return Ok(Stored { len, inline: self.memory, rest, held });
         };
         let mut rest = RequestBody::File { file, position: 0, len };
-        let complete = rest.read(&mut self.memory, MAX_INLINE_BODY)?;
+        let complete = rest.read(self.memory.to_mut(), MAX_INLINE_BODY)?;
         let rest = if complete { RequestBody::Complete } else { rest };
         Ok(Stored { len, inline: self.memory, rest, held })
     }

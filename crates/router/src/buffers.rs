@@ -4,6 +4,8 @@
 //! There are small and large ones, so that what a busy moment leaves behind is not all as large as its largest.
 
 use std::cell::RefCell;
+use std::mem;
+use std::ops::Deref;
 
 /// What a fresh small buffer holds without growing: a typical head.
 const SMALL_CAPACITY: usize = 4 * 1024;
@@ -11,8 +13,8 @@ const SMALL_CAPACITY: usize = 4 * 1024;
 /// A small buffer may grow up to this: a TLS record with what belongs to it.
 const MAX_SMALL_CAPACITY: usize = 20 * 1024;
 
-/// What a large buffer has room for.
-pub(crate) const LARGE_CAPACITY: usize = 64 * 1024;
+/// What a large buffer has room for: a body that travels with its head in one piece, and the head of a request with it.
+pub(crate) const LARGE_CAPACITY: usize = corral_channel::MAX_INLINE_BODY + MAX_SMALL_CAPACITY;
 
 /// Small buffers that are kept; more are returned to the allocator.
 const MAX_SMALL: usize = 64;
@@ -42,6 +44,79 @@ pub(crate) fn give(mut buffer: Vec<u8>) {
         1..=MAX_SMALL_CAPACITY => SMALL.with_borrow_mut(|kept| keep(kept, MAX_SMALL, buffer)),
         LARGE_CAPACITY => LARGE.with_borrow_mut(|kept| keep(kept, MAX_LARGE, buffer)),
         _ => {}
+    }
+}
+
+/// Whether it is one of the large ones.
+pub(crate) fn is_large(buffer: &Vec<u8>) -> bool {
+    buffer.capacity() >= LARGE_CAPACITY
+}
+
+/// Frees a large buffer for somebody else; what is in it goes to a small one, which has no more memory than it needs.
+pub(crate) fn make_small(buffer: &mut Vec<u8>) {
+    if is_large(buffer) {
+        *buffer = Rest::from(mem::take(buffer)).into_small();
+    }
+}
+
+/// A buffer whose first bytes have been used, and need not be moved out of the way for that.
+#[derive(Debug, Default)]
+pub(crate) struct Rest {
+    buffer: Vec<u8>,
+    start: usize,
+}
+
+impl Rest {
+    /// What is behind the first `start` bytes.
+    pub(crate) fn new(buffer: Vec<u8>, start: usize) -> Self {
+        debug_assert!(start <= buffer.len());
+        Self { buffer, start }
+    }
+
+    /// The memory that it takes, in bytes.
+    pub(crate) fn capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+
+    /// A buffer of what there is, to change it.
+    pub(crate) fn to_mut(&mut self) -> &mut Vec<u8> {
+        self.buffer.drain(..mem::take(&mut self.start));
+        &mut self.buffer
+    }
+
+    /// The same, as its own.
+    pub(crate) fn into_vec(mut self) -> Vec<u8> {
+        mem::take(self.to_mut())
+    }
+
+    /// A copy of what there is, in a small buffer.
+    pub(crate) fn into_small(self) -> Vec<u8> {
+        let mut small = Vec::new();
+        if !self.is_empty() {
+            small = take();
+            small.extend_from_slice(&self);
+        }
+        self.give();
+        small
+    }
+
+    /// Gives the buffer back.
+    pub(crate) fn give(self) {
+        give(self.buffer);
+    }
+}
+
+impl Deref for Rest {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.buffer[self.start..]
+    }
+}
+
+impl From<Vec<u8>> for Rest {
+    fn from(buffer: Vec<u8>) -> Self {
+        Self { buffer, start: 0 }
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Connection {
     pub(crate) peer: Option<SocketAddr>,
     /// What comes before the first request is done.
     is_prepared: bool,
+    /// The last request had a body that is worth a large buffer.
+    pub(crate) sends_much: bool,
     place: Place,
     /// A copy of the event loop's, if it is only told why it is refused.
     refused: Option<Rc<()>>,
@@ -111,8 +113,18 @@ impl Connection {
         place: Place,
     ) -> Self {
         let deadline = event_loop.deadlines.add(slot.id());
-        let (is_prepared, refused) = (false, None);
-        Self { id: next_id(), event_loop, slot, stream, deadline, peer, is_prepared, place, refused }
+        Self {
+            id: next_id(),
+            event_loop,
+            slot,
+            stream,
+            deadline,
+            peer,
+            is_prepared: false,
+            sends_much: false,
+            place,
+            refused: None,
+        }
     }
 
     /// Its first request is answered with the word that there are too many connections.
@@ -232,13 +244,16 @@ impl Connection {
         let rules = &settings.generation.shared.rules;
         work.head.clear();
         work.started = None;
-        let Self { event_loop, stream, deadline, .. } = self;
+        let Self { event_loop, stream, deadline, sends_much, .. } = self;
         if !work.input.is_empty()
             && let Some(result) = parse(event_loop, work, rules)
         {
             return result;
         }
         if work.input.is_empty() {
+            if *sends_much && stream.tls().is_none() {
+                buffers::give(mem::replace(&mut work.input, buffers::take_large()));
+            }
             // Being readable may be a false alarm, above all of a fresh connection: it goes on waiting.
             match now(stream.read(&mut work.input)).await {
                 None => return HeadResult::NothingYet,
@@ -248,6 +263,7 @@ impl Connection {
             if let Some(result) = parse(event_loop, work, rules) {
                 return result;
             }
+            buffers::make_small(&mut work.input);
         }
         let reading = async {
             loop {

@@ -3,22 +3,25 @@
 mod replies;
 
 use std::io::IoSlice;
+use std::mem;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::Instant;
 
+use corral_channel::MAX_INLINE_BODY;
 use corral_http::list;
-use corral_http::request::{Head, Name};
+use corral_http::request::{Framing, Head, Name};
 
 use crate::accept::SlotSettings;
-use crate::body::{BodyError, Incoming};
+use crate::body::{BodyError, Incoming, READ_STEP};
+use crate::buffers::{self, Rest};
 use crate::connection::{Connection, Next, Refusal, Work};
 use crate::reply::Reply;
 use crate::routing::{FieldChange, Target, Way, log};
 use crate::rules::Rules;
 use crate::telemetry::{self, Trace};
 use crate::variables::{Link, Memo, RequestVariables};
-use crate::{application, buffers, forwarded, proxy, share};
+use crate::{application, forwarded, proxy, share};
 
 /// The client's connection is of no use any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,12 +70,13 @@ pub(crate) struct Client {
 pub(crate) async fn run(connection: &mut Connection, work: &mut Work, settings: SlotSettings) -> Next {
     let started = work.started(connection);
     let Work { input, head, .. } = work;
-    let rest = split_rest(input, head.len());
     let rules = &settings.generation.shared.rules;
-    let (incoming, refused) = match Incoming::new(head.framing(), head.expects_continue(), rules) {
+    let (mut incoming, refused) = match Incoming::new(head.framing(), head.expects_continue(), rules) {
         Ok(incoming) => (incoming, None),
         Err(error) => (Incoming::none(), Some(error)),
     };
+    let rest = split_rest(input, head.len(), &mut incoming);
+    connection.sends_much = is_large(head.framing());
     let request = Request { head, bytes: input, started };
     let mut transaction = Transaction::new(connection, &settings, request);
     transaction.rest = rest;
@@ -83,7 +87,7 @@ pub(crate) async fn run(connection: &mut Connection, work: &mut Work, settings: 
         None => transaction.answer().await,
     };
     let next = transaction.finish(answered).await;
-    let rest = std::mem::take(&mut transaction.rest);
+    let rest = mem::take(&mut transaction.rest);
     if let Some(path) = transaction.rewritten.take() {
         buffers::give(path);
     }
@@ -92,13 +96,20 @@ pub(crate) async fn run(connection: &mut Connection, work: &mut Work, settings: 
         input.clear();
         buffers::give(rest);
     } else {
-        buffers::give(std::mem::replace(input, rest));
+        buffers::give(mem::replace(input, rest));
     }
     next
 }
 
-/// Takes what follows the head out of the input; most often that is nothing, and costs nothing.
-fn split_rest(input: &mut Vec<u8>, head_len: usize) -> Vec<u8> {
+/// Takes what follows the head out of the input; most often that is nothing, and costs nothing. A large body that is
+/// there as a whole stays where it is, and the head leaves instead.
+fn split_rest(input: &mut Vec<u8>, head_len: usize, incoming: &mut Incoming) -> Vec<u8> {
+    if buffers::is_large(input) {
+        let mut head = buffers::take();
+        head.extend_from_slice(&input[..head_len]);
+        let read = Rest::new(mem::replace(input, head), head_len);
+        return incoming.adopt(read).map_or_else(Rest::into_small, |()| Vec::new());
+    }
     if input.len() == head_len {
         return Vec::new();
     }
@@ -106,6 +117,11 @@ fn split_rest(input: &mut Vec<u8>, head_len: usize) -> Vec<u8> {
     rest.extend_from_slice(&input[head_len..]);
     input.truncate(head_len);
     rest
+}
+
+/// Whether a body is worth a large buffer, and fits into one with its head.
+fn is_large(framing: Framing) -> bool {
+    matches!(framing, Framing::Length(len) if (READ_STEP as u64..=MAX_INLINE_BODY as u64).contains(&len))
 }
 
 /// Answers what is no request: an error page, unless the client has left already, and a log entry.

@@ -13,7 +13,7 @@ use slab::Slab;
 
 use super::exchange::{Exchange, Shared, State};
 use super::{App, Failure, Gone, Program, Request, RequestBody, Turn, WasRunning, WorkerKey};
-use crate::buffers;
+use crate::buffers::{self, Rest};
 use crate::proxy::{LoopServer, LoopServers};
 
 /// Index bits of a request id; the rest tells the uses of one index apart.
@@ -95,7 +95,7 @@ impl LoopApp {
     pub(crate) fn begin(
         self: &Rc<Self>,
         payload: Vec<u8>,
-        inline: Vec<u8>,
+        inline: Rest,
         body: RequestBody,
         now: Instant,
     ) -> Exchange {
@@ -124,7 +124,8 @@ impl LoopApp {
         let turn = Turn::new(Rc::clone(self), self.lane, id);
         self.touched.set(true);
         self.busy.add(self);
-        let request = Request { lane: self.lane, id, payload: description, inline: Vec::new(), arrived: now };
+        let request =
+            Request { lane: self.lane, id, payload: description, inline: Rest::default(), arrived: now };
         if let Err(refused) = self.app.submit(request, now) {
             buffers::give(refused.request.payload);
             self.fail(id, self.app.explain(refused.reason));

@@ -39,6 +39,7 @@ use self::setbacks::Setbacks;
 pub(crate) use self::watch::{Condemned, Excess, Finding, Verdict};
 use self::worker::Worker;
 pub(crate) use self::worker::WorkerKey;
+use crate::buffers::Rest;
 
 /// How long a request waits ahead at most while another worker is idle.
 pub(crate) const RESCUE: Duration = Duration::from_millis(2);
@@ -71,7 +72,7 @@ pub(crate) struct Request {
     /// The encoded head.
     pub(crate) payload: Vec<u8>,
     /// The piece of the body that travels with it.
-    pub(crate) inline: Vec<u8>,
+    pub(crate) inline: Rest,
     pub(crate) arrived: Instant,
 }
 
@@ -231,7 +232,8 @@ impl<P: Port> Pool<P> {
         self.now = now;
         self.run_time.note(run_time);
         self.crash_loop.end();
-        let Some(entry) = self.find(worker) else { return Ok(Ended::AFTER_THE_WORKER) };
+        // The end of its worker was heard of before that of its last requests, which nobody holds any more.
+        let Some(entry) = self.find(worker) else { return Ok(Ended::default()) };
         let position = entry.position(lane, id).ok_or(NotHeld)?;
         let held = entry.release(position);
         entry.slow = false;
@@ -245,7 +247,8 @@ impl<P: Port> Pool<P> {
         } else {
             self.refill(worker.index);
         }
-        Ok(Ended { buffers: [held.request.payload, held.request.inline], slow })
+        let Request { payload, inline, .. } = held.request;
+        Ok(Ended { payload, inline, slow })
     }
 
     /// Gives a request that has waited ahead for too long to an idle worker.
@@ -411,17 +414,13 @@ pub(crate) struct Removed<P> {
 }
 
 /// A request that has ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Ended {
-    /// Those of its head and of its body.
-    pub(crate) buffers: [Vec<u8>; 2],
+    /// What it was encoded in.
+    pub(crate) payload: Vec<u8>,
+    pub(crate) inline: Rest,
     /// It took long, and nobody has said so yet.
     pub(crate) slow: Option<Finding>,
-}
-
-impl Ended {
-    /// The end of its worker was heard of before that of its last requests, which nobody holds any more.
-    const AFTER_THE_WORKER: Self = Self { buffers: [const { Vec::new() }; 2], slow: None };
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ use corral_ipc::message::{FromRouter, WorkerId};
 use super::pool::{Condemned, Port};
 use super::turn::Turns;
 use super::{AnyPort, App, Failure, Request, WorkerKey};
-use crate::buffers;
 use crate::proxy::Server;
 
 /// A program that is ready for requests.
@@ -112,9 +111,7 @@ impl App {
     pub(super) fn free_hand(&self, program: &Program, (lane, id): (Lane, RequestId), elapsed: Duration) {
         let Some(worker) = program.key() else { return };
         let run_time = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX);
-        if let Some(buffers) = self.done(worker, lane, id, run_time, Instant::now()) {
-            buffers.into_iter().for_each(buffers::give);
-        }
+        self.done(worker, lane, id, run_time, Instant::now());
     }
 
     /// A program's turn, whose hand is free, has ended.

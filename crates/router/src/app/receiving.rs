@@ -96,10 +96,9 @@ impl LoopApp {
     fn on_done(&self, worker: WorkerKey, head: &FrameHead, now: Instant) -> Result<(), String> {
         self.touched.set(true);
         let id = head.request;
-        let Some(buffers) = self.app.done(worker, self.lane, id, head.aux, now) else {
+        if !self.app.done(worker, self.lane, id, head.aux, now) {
             return Err(format!("the worker ended request {} that it does not hold", id.0));
-        };
-        buffers.into_iter().for_each(buffers::give);
+        }
         if self.lookup(id).is_some() {
             let shared = self.entries.borrow_mut().remove(index(id));
             let mut state = shared.state.borrow_mut();

@@ -8,7 +8,7 @@ use corral_http::request::Framing;
 use super::is_idempotent;
 use crate::app::RequestBody;
 use crate::body::BodyError;
-use crate::buffers;
+use crate::buffers::Rest;
 use crate::transaction::Transaction;
 
 /// A body up to this size can be sent again.
@@ -19,7 +19,7 @@ pub(crate) struct Upload {
     /// Its length; none without a body.
     length: Option<u64>,
     /// What has arrived: from the start of the body while that is short, else what was not sent yet.
-    kept: Vec<u8>,
+    kept: Rest,
     n_sent: usize,
     /// What was stored before; nothing more comes from the client then.
     stored: RequestBody,
@@ -38,7 +38,7 @@ impl Upload {
         let head = tx.request.head;
         let mut upload = Self {
             length: head.content_length(),
-            kept: Vec::new(),
+            kept: Rest::default(),
             n_sent: 0,
             stored: RequestBody::Complete,
             is_repeatable: is_idempotent(tx.method()),
@@ -106,16 +106,16 @@ impl Upload {
         }
         if self.is_complete {
             if !self.is_repeatable {
-                buffers::give(std::mem::take(&mut self.kept));
+                std::mem::take(&mut self.kept).give();
                 self.forget();
             }
             return Ok(());
         }
         if !matches!(self.stored, RequestBody::Complete) {
-            self.is_complete = self.stored.read(&mut self.kept, MAX_KEPT)?;
+            self.is_complete = self.stored.read(self.kept.to_mut(), MAX_KEPT)?;
             self.forget();
         } else if self.kept.len() > MAX_KEPT {
-            self.kept.clear();
+            self.kept.to_mut().clear();
             self.forget();
         }
         Ok(())
@@ -129,7 +129,7 @@ impl Upload {
     /// Takes what has arrived of the client's.
     pub(crate) fn take(&mut self, tx: &mut Transaction<'_>) -> Result<(), BodyError> {
         let Transaction { incoming, rest, .. } = tx;
-        incoming.decode(rest, &mut self.kept)?;
+        incoming.decode(rest, self.kept.to_mut())?;
         self.is_complete = incoming.is_done();
         Ok(())
     }

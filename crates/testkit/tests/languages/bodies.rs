@@ -1,6 +1,6 @@
 //! Bodies of requests: any size, any bytes, with a length or in chunks, wanted or not.
 
-use corral_testkit::Request;
+use corral_testkit::{Client, Request};
 
 use crate::runtime::Runtime;
 
@@ -42,6 +42,40 @@ pub(crate) fn ignored(runtime: &Runtime) {
         client.send(&Request::post("/ignored").body(bytes(n))).expect(200).expect_body("ignored");
         server.get("/length").expect(200).expect_body("0");
     }
+}
+
+/// A client that has sent a large body is read in larger steps.
+pub(crate) fn after_large_ones(runtime: &Runtime) {
+    let server = runtime.serve();
+    let mut client = server.connect();
+    let large = Request::post("/echo").body(bytes(65_536));
+    let expect = |client: &mut Client, body: &[u8]| {
+        let response = client.read_response().expect(200);
+        assert!(response.body == body, "{} bytes come back as {}", body.len(), response.body.len());
+    };
+    for _ in 0..3 {
+        client.write(large.encode());
+        expect(&mut client, &bytes(65_536));
+    }
+    // With a long head, and with another request behind it.
+    let long = Request::post("/echo").field("X-Long", &"x".repeat(7000)).body(bytes(60_000));
+    client.write([long.encode(), Request::get("/length").encode(), large.encode()].concat());
+    expect(&mut client, &bytes(60_000));
+    expect(&mut client, b"0");
+    expect(&mut client, &bytes(65_536));
+    // In parts, which end within the head, between the two, and within the body.
+    let whole = large.encode();
+    for cut in [10, whole.len() - 65_536, 5000, 60_000, whole.len() - 1] {
+        client.write(&whole[..cut]);
+        server.get("/length").expect(200);
+        client.write(&whole[cut..]);
+        expect(&mut client, &bytes(65_536));
+    }
+    client.send(&Request::post("/ignored").body(bytes(50_000))).expect(200).expect_body("ignored");
+    client.get("/length").expect(200).expect_body("0");
+    client.send(&Request::post("/echo").body("short")).expect(200).expect_body("short");
+    client.write(whole);
+    expect(&mut client, &bytes(65_536));
 }
 
 pub(crate) fn none(runtime: &Runtime) {

@@ -53,7 +53,7 @@ suite! {
             methods made_up_methods target decoded_path headers repeated_headers many_headers host
             addresses forwarded_address forwarded_scheme tls;
         bodies:
-            sizes_both_ways chunked ignored none;
+            sizes_both_ways chunked ignored after_large_ones none;
         responses:
             fields many_fields statuses without_a_body head streaming early_hints close_delimited large;
         failures:

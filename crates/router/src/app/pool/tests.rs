@@ -144,7 +144,7 @@ impl Scene {
                     lane,
                     id: RequestId(number(1)),
                     payload: Vec::new(),
-                    inline: Vec::new(),
+                    inline: Rest::default(),
                     arrived: self.now,
                 };
                 if self.pool.submit(request, self.now).is_err() {

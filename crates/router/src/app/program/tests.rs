@@ -5,6 +5,7 @@ use corral_config::upstream::ProxyOptions;
 
 use super::super::turn::Cell;
 use super::*;
+use crate::buffers::Rest;
 
 fn program(n_requests: Option<u32>) -> Arc<Program> {
     let address = ListenAddress::Inet(([127, 0, 0, 1], 1).into());
@@ -17,7 +18,7 @@ fn request() -> Request {
         lane: Lane(0),
         id: RequestId(5),
         payload: Vec::new(),
-        inline: Vec::new(),
+        inline: Rest::default(),
         arrived: Instant::now(),
     }
 }

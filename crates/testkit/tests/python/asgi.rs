@@ -45,7 +45,7 @@ async def application(scope, receive, send):
     if scope['type'] == 'lifespan':
         while True:
             event = await receive()
-            print('told', event['type'], flush=True)
+            print('told ' + event['type'], flush=True)
             if event['type'] == 'lifespan.startup':
                 scope['state']['database'] = ['open']
                 await send({'type': 'lifespan.startup.complete'})

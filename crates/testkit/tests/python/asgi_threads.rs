@@ -1,4 +1,6 @@
 //! ASGI with an event loop in each of several threads, beyond what the suite of all languages asks of it.
+//!
+//! What several threads print is one string each: those of one call may have others between them.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -34,7 +36,7 @@ async def application(scope, receive, send):
         return
     assert scope['type'] == 'http', scope['type']
     if scope['path'] == '/block':
-        print('blocks', threading.current_thread().name, flush=True)
+        print(f'{scope[\"query_string\"].decode()} blocks {threading.current_thread().name}.', flush=True)
         while not os.path.exists('go'):
             time.sleep(0.005)
     await send({'type': 'http.response.start', 'status': 200})
@@ -42,11 +44,22 @@ async def application(scope, receive, send):
     await send({'type': 'http.response.body', 'body': body.encode()})
 ";
 
+/// Who waits there for each other is in two threads.
+const BARRIER_OF_TWO: &str = "
+import threading
+barrier = threading.Barrier(2)
+";
+
+/// Blocks a thread that is not; which one that is.
 #[track_caller]
-fn block(server: &Daemon, thread: &str) -> Client {
-    let client = server.begin(&Request::get("/block"));
-    server.expect_log(&format!("blocks {thread}"));
-    client
+fn block(server: &Daemon, name: &str) -> (Client, String) {
+    let client = server.begin(&Request::get(&format!("/block?{name}")));
+    let thread = eventually("it blocks", || {
+        let log = server.log();
+        let (_, rest) = log.split_once(&format!("{name} blocks "))?;
+        rest.split_once('.').map(|(thread, _)| thread.to_owned())
+    });
+    (client, thread)
 }
 
 /// Options: applications.{N}.threads
@@ -92,13 +105,14 @@ await answer(send, f'{size.value} {threading.stack_size()}')",
 #[test]
 fn a_free_thread_takes_what_others_cannot() {
     let (site, server) = threads(3, BLOCKING);
-    let blocked = [block(&server, "asgi-1"), block(&server, "asgi-2")];
+    let blocked = ["first", "second"].map(|name| block(&server, name));
     for mut client in server.begin_all("/", 20) {
-        assert!(client.read_response().expect(200).text().ends_with(" asgi-3"));
+        let answer = client.read_response().expect(200).text();
+        assert!(blocked.iter().all(|(_, thread)| !answer.ends_with(thread)), "{answer}");
     }
     site.write("go", "");
-    for mut client in blocked {
-        client.read_response().expect(200);
+    for (mut client, thread) in blocked {
+        assert!(client.read_response().expect(200).text().ends_with(&thread));
     }
 }
 
@@ -106,28 +120,26 @@ fn a_free_thread_takes_what_others_cannot() {
 #[test]
 fn a_free_thread_with_many_connections_takes_what_others_cannot() {
     let (site, server) = threads(2, BLOCKING);
-    let open = || {
-        let mut socket = WebSocket::open(server.connect(), &WebSocket::request("/"));
-        socket.send_text("who");
-        let thread = String::from_utf8(socket.receive().1).expect("it is text");
-        (socket, thread)
-    };
-    let sockets = [open(), open(), open()];
-    let names: Vec<_> = sockets.iter().map(|(_, name)| &name[..]).collect();
-    assert_eq!(names, ["asgi-1", "asgi-2", "asgi-1"]);
-    let mut blocked = block(&server, "asgi-2");
-    let (mut fourth, name) = open();
-    assert_eq!(name, "asgi-1");
+    let (mut blocked, thread) = block(&server, "one");
+    let free = if thread == "asgi-1" { "asgi-2" } else { "asgi-1" };
+    let mut sockets: Vec<_> = (0..3)
+        .map(|_| {
+            let mut socket = WebSocket::open(server.connect(), &WebSocket::request("/"));
+            socket.send_text("who");
+            socket.expect_text(free);
+            socket
+        })
+        .collect();
     for _ in 0..20 {
-        assert!(server.get("/").expect(200).text().ends_with(" asgi-1"));
-        fourth.send_text("still");
-        fourth.expect_text("asgi-1");
+        assert!(server.get("/").expect(200).text().ends_with(free));
+        sockets[0].send_text("still");
+        sockets[0].expect_text(free);
     }
     site.write("go", "");
-    assert!(blocked.read_response().expect(200).text().ends_with(" asgi-2"));
-    for (mut socket, name) in sockets {
+    assert!(blocked.read_response().expect(200).text().ends_with(&thread));
+    for mut socket in sockets {
         socket.send_text("who");
-        socket.expect_text(&name);
+        socket.expect_text(free);
     }
 }
 
@@ -135,7 +147,7 @@ fn a_free_thread_with_many_connections_takes_what_others_cannot() {
 #[test]
 fn more_requests_than_threads_wait() {
     let (site, server) = threads(2, BLOCKING);
-    let blocked = [block(&server, "asgi-1"), block(&server, "asgi-2")];
+    let blocked = ["first", "second"].map(|name| block(&server, name).0);
     let waiting = server.begin_all("/", 10);
     site.write("go", "");
     for mut client in blocked.into_iter().chain(waiting) {
@@ -154,7 +166,7 @@ async def application(scope, receive, send):
         scope['state']['name'] = threading.current_thread().name
         await send({'type': 'lifespan.startup.complete'})
         await receive()
-        print('shut down', scope['state']['name'], threading.current_thread().name, flush=True)
+        print(f\"shut down {scope['state']['name']} {threading.current_thread().name}\", flush=True)
         await send({'type': 'lifespan.shutdown.complete'})
         return
     assert scope['state']['loop'] is asyncio.get_running_loop()
@@ -222,7 +234,7 @@ atexit.register(lambda: open(os.path.join(os.path.dirname(__file__), 'out', 'lef
 #[test]
 fn a_worker_that_is_told_to_leave_finishes_what_runs_and_what_waits() {
     let (site, server) = threads(2, BLOCKING);
-    let blocked = [block(&server, "asgi-1"), block(&server, "asgi-2")];
+    let blocked = ["first", "second"].map(|name| block(&server, name).0);
     let waiting = server.begin_all("/", 3);
     eventually("all have come", || {
         let status = server.control().get("/status").0.json();
@@ -241,32 +253,47 @@ fn a_worker_that_is_told_to_leave_finishes_what_runs_and_what_waits() {
     assert_ne!(server.get("/").expect(200).text().split_once(' ').unwrap().0, old.to_string());
 }
 
+/// What is kept back for a moment, as the end of the request is likely to come along with it, is sent by the main thread.
 #[test]
-fn a_client_that_leaves_is_noticed_at_once_in_each_thread() {
-    let (_site, server) = threads(
+fn a_response_does_not_wait_for_what_blocks_behind_it() {
+    let (site, server) = threads(
         2,
         &handling(
-            "import threading
-assert (await receive())['more_body'] is False
-name = threading.current_thread().name
-print('waits', name, flush=True)
-print(name, 'is told', (await receive())['type'], flush=True)
+            "import time
+await answer(send, 'here')
+if scope['query_string']:
+    while not os.path.exists(scope['query_string']):
+        time.sleep(0.005)",
+        ),
+    );
+    for n in 0..20 {
+        server.get(&format!("/?{n}")).expect(200).expect_body("here");
+        server.get("/").expect(200).expect_body("here");
+        site.write(&n.to_string(), "");
+    }
+}
+
+#[test]
+fn a_client_that_leaves_is_noticed_at_once_in_each_thread() {
+    let handler = handling(
+        "assert (await receive())['more_body'] is False
+barrier.wait(30)
+path = scope['path']
+print(f'{path} waits', flush=True)
+event = await receive()
+print(f'{path} is told {event[\"type\"]}', flush=True)
 try:
     await answer(send, 'too late')
 except OSError as error:
-    print(name, 'is refused', type(error).__name__, flush=True)",
-        ),
+    print(f'{path} is refused {type(error).__name__}', flush=True)",
     );
-    let names = ["asgi-1", "asgi-2"];
-    let clients = names.map(|name| {
-        let client = server.begin(&Request::get("/"));
-        server.expect_log(&format!("waits {name}"));
-        client
-    });
-    for (client, name) in clients.into_iter().zip(names) {
+    let (_site, server) = threads(2, &format!("{handler}{BARRIER_OF_TWO}"));
+    let clients = ["/a", "/b"].map(|path| (path, server.begin(&Request::get(path))));
+    for (path, client) in clients {
+        server.expect_log(&format!("{path} waits"));
         drop(client);
-        server.expect_log(&format!("{name} is told http.disconnect"));
-        server.expect_log(&format!("{name} is refused ClientDisconnected"));
+        server.expect_log(&format!("{path} is told http.disconnect"));
+        server.expect_log(&format!("{path} is refused ClientDisconnected"));
     }
 }
 
@@ -312,11 +339,53 @@ async def application(scope, receive, send):
     eventually("another one serves", || (server.get("/").status == 200).then_some(()));
 }
 
+/// What runs is cancelled, and each loop shuts the application down.
+#[test]
+fn a_daemon_that_stops_ends_all_loops_in_order() {
+    let code = format!(
+        "import asyncio
+{LIVING}
+living = application
+
+async def application(scope, receive, send):
+    if scope['type'] == 'lifespan':
+        return await living(scope, receive, send)
+    barrier.wait(30)
+    print('waits ' + scope['path'], flush=True)
+    try:
+        await asyncio.sleep(1000)
+    finally:
+        print('is cancelled ' + scope['path'], flush=True)
+{BARRIER_OF_TWO}"
+    );
+    let (_site, mut server) = threads(2, &code);
+    let clients = ["/a", "/b"].map(|path| (path, server.begin(&Request::get(path))));
+    clients.iter().for_each(|(path, _)| server.expect_log(&format!("waits {path}")));
+    assert!(server.stop().success());
+    let log = server.log();
+    assert!(clients.iter().all(|(path, _)| log.contains(&format!("is cancelled {path}"))), "{log}");
+    assert_eq!(log.matches("told lifespan.shutdown").count(), 2, "{log}");
+}
+
+#[test]
+fn a_thread_that_blocks_for_too_long_ends_its_process() {
+    let site = site().file("app.py", BLOCKING);
+    let app = python_app(&site).with("threads", json!(2)).with("working_directory", json!(site.root()));
+    let server = daemon().python(app.with("limits", json!({ "kill_after": 1 }))).start();
+    let before = server.get("/").expect(200).text();
+    let (mut blocked, _) = block(&server, "one");
+    server.get("/").expect(200);
+    blocked.read_response().expect(504);
+    let next =
+        eventually("another process serves", || Some(server.get("/")).filter(|reply| reply.status == 200));
+    assert_ne!(next.text().split_once(' ').unwrap().0, before.split_once(' ').unwrap().0);
+}
+
 /// A daemon that stops does not wait for a thread that nothing ends.
 #[test]
 fn a_thread_that_blocks_keeps_nobody_from_stopping() {
     let (_site, mut server) = threads(2, BLOCKING);
-    let blocked = block(&server, "asgi-1");
+    let blocked = block(&server, "one");
     assert!(server.stop().success());
     drop(blocked);
 }

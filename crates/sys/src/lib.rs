@@ -6,6 +6,7 @@ pub mod eventfd;
 pub mod file;
 pub mod folder;
 pub mod futex;
+pub mod heap;
 pub mod isolation;
 pub mod landlock;
 pub mod linkage;

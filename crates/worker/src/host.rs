@@ -8,14 +8,17 @@ use anyhow::{Context, bail};
 use corral_config::plan::AppSpec;
 use corral_ipc::link::Link;
 use corral_ipc::message::{FromPrototype, ToPrototype};
-use corral_sys::file;
 use corral_sys::process::{self, Standard};
+use corral_sys::{file, heap};
 
 use crate::log::complain;
 use crate::prototype::{Ended, Prototype};
 use crate::runtime::Runtime;
 use crate::worker;
 use crate::{confine, dependencies};
+
+/// Bytes of the largest blocks that interpreters take and free as a matter of course: bodies, and what is made of them.
+const KEPT_BLOCK: usize = 512 * 1024;
 
 /// What a host executable knows.
 #[derive(Debug, Clone, Copy)]
@@ -89,6 +92,7 @@ fn prototype(language: &Language) -> anyhow::Result<ExitCode> {
 fn prepare(spec: &AppSpec, language: &Language) -> anyhow::Result<Box<dyn Runtime>> {
     // A title that could not be set costs nothing but a nicer `ps`.
     let _ = process::set_title(&format!("corral: \"{}\" prototype", spec.name));
+    heap::keep_blocks_of(KEPT_BLOCK);
     redirect_output(spec).context("open the application's output")?;
     confine::before_loading(spec, language)?;
     let runtime = (language.load)(spec)?;

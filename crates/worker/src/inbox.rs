@@ -126,7 +126,7 @@ impl Inbox {
     /// Waits for the next request that was not taken back meanwhile.
     pub(crate) fn next(&mut self) -> Next {
         loop {
-            self.receive();
+            self.receive_request();
             if let Some(received) = self.start_next() {
                 return Next::Serve(received);
             }
@@ -207,6 +207,19 @@ impl Inbox {
         let is_it =
             |running: &&mut (Lane, RequestId, Stream)| (running.0, running.1) == (frame.lane, frame.request);
         &mut self.running.iter_mut().find(is_it).expect("asked for during its request only").2
+    }
+
+    /// Takes what has arrived up to the first request. Others wait in the ring, as they would here: their bodies are
+    /// copied when their turn comes, into the buffer of the one before.
+    fn receive_request(&mut self) {
+        while self.ahead.is_empty()
+            && let Some(head) = self.wire.recv(&mut self.payload)
+        {
+            self.take(head);
+        }
+        if self.wire.is_damaged() {
+            self.give_up();
+        }
     }
 
     /// Sorts in everything that has arrived.

@@ -159,7 +159,13 @@ impl<'a, L: Line> Running<'a, L> {
             _ => Kind::Data,
         };
         let n_collected = self.n_collected();
-        let credit = self.wait_for_credit(n_collected + u64::from(!tail.is_empty()))?;
+        let n_least = n_collected + u64::from(!tail.is_empty());
+        // Whose last frame is ready need not hear of anything before: what has arrived meanwhile waits in the ring.
+        let is_last = completes != Completes::Nothing;
+        let credit = match self.credit().filter(|&credit| is_last && credit >= n_least) {
+            Some(credit) => credit,
+            None => self.wait_for_credit(n_least)?,
+        };
         let n_allowed = usize::try_from(credit - n_collected).unwrap_or(usize::MAX);
         let room = self.line.max_payload() - self.out.len();
         let n_tail = tail.len().min(n_allowed).min(room);
@@ -177,10 +183,15 @@ impl<'a, L: Line> Running<'a, L> {
         (self.out.len() - n_head) as u64
     }
 
+    /// How many bytes of body may be sent, as far as is known, if there is somebody to read them.
+    fn credit(&mut self) -> Option<u64> {
+        self.line.with_stream(&self.frame, |stream| (!stream.cancelled).then_some(stream.credit))
+    }
+
     /// Waits until `n` bytes of body may be sent, and says how many may.
     fn wait_for_credit(&mut self, n: u64) -> Result<u64, ClientGone> {
         self.line.wait_until(&self.frame, |stream| stream.credit >= n)?;
-        Ok(self.line.with_stream(&self.frame, |stream| stream.credit))
+        self.credit().ok_or(ClientGone)
     }
 
     /// Sends the informational response that is in `out`.
@@ -210,14 +221,16 @@ impl<'a, L: Line> Running<'a, L> {
         self.line.send(frame, &[], Patience::UntilCancelled)
     }
 
-    /// Takes what is there, without waiting. `None` when more has to come first.
+    /// Takes what came along with the head.
+    fn take_inline(&mut self, buffer: &mut [u8]) -> usize {
+        let (now, later) = self.inline.split_at(self.inline.len().min(buffer.len()));
+        buffer[..now.len()].copy_from_slice(now);
+        self.inline = later;
+        now.len()
+    }
+
+    /// Takes what has come after the head, without waiting. `None` when more has to come first.
     fn take_body(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        if !self.inline.is_empty() {
-            let (now, later) = self.inline.split_at(self.inline.len().min(buffer.len()));
-            buffer[..now.len()].copy_from_slice(now);
-            self.inline = later;
-            return Some(now.len());
-        }
         let (n, is_all) =
             self.line.with_stream(&self.frame, |stream| (stream.take_body(buffer), stream.body_ended));
         if n == 0 && !is_all {
@@ -232,6 +245,9 @@ impl<L: Line> Exchange for Running<'_, L> {
     fn read_body(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
+        }
+        if !self.inline.is_empty() || self.is_inline_all {
+            return Ok(self.take_inline(buffer));
         }
         self.line.receive();
         loop {

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 const PYTHON: &str = include_str!("../../../../docs/src/configuration/python.md");
 const GUNICORN: &str = include_str!("../../../../docs/src/coming-from/gunicorn.md");
+const UVICORN: &str = include_str!("../../../../docs/src/coming-from/uvicorn.md");
 
 /// The first block of a page in this language.
 fn block<'a>(page: &'a str, language: &str) -> &'a str {
@@ -51,5 +52,18 @@ fn what_replaces_gunicorn_runs() {
     assert!(application.remove("user").is_some() && application.remove("home").is_some());
     let server = daemon().config(document).start();
     server.get("/").expect(200).expect_body("hello from Python\n");
+    server.get("/static/style.css").expect(200).expect_body("body {}");
+}
+
+#[test]
+fn what_replaces_uvicorn_runs() {
+    let (_, asgi) = PYTHON.split_once("\n## ASGI\n").expect("there is such a section");
+    let own = block(asgi, "python").replace("application(", "app(");
+    let site = site().file("app.py", own).file("static/style.css", "body {}");
+    let mut document = document(UVICORN, "/srv/api", &site.root());
+    let application = document["applications"]["api"].as_object_mut().expect("it is an object");
+    assert!(application.remove("user").is_some() && application.remove("home").is_some());
+    let server = daemon().config(document).start();
+    server.get("/").expect(200).expect_body("hello from ASGI\n");
     server.get("/static/style.css").expect(200).expect_body("body {}");
 }

@@ -198,6 +198,12 @@ impl RuntimeSpec {
         }
     }
 
+    /// Whether its workers end requests themselves that run for too long, and go on with the next one.
+    #[must_use]
+    pub fn ends_requests(&self) -> bool {
+        matches!(self, Self::Wasm(_))
+    }
+
     /// Names of the targets in the order of the document; a request names one by its index.
     #[must_use]
     pub fn target_names(&self) -> Vec<&str> {

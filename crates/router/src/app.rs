@@ -77,7 +77,10 @@ impl App {
     pub(crate) fn new(id: AppId, spec: AppSpec, main: MainLink) -> Arc<Self> {
         let n_processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let processes = growth::bounds(&spec, n_processors);
-        let bounds = Bounds::new(&spec.limits, &processes, spec.runtime.hands());
+        let mut bounds = Bounds::new(&spec.limits, &processes, spec.runtime.hands());
+        if spec.runtime.ends_requests() {
+            bounds.leave_time();
+        }
         let pool = Mutex::new(Pool::new(processes, bounds, n_processors, Instant::now()));
         let app = Arc::new(Self {
             id,

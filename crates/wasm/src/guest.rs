@@ -93,15 +93,17 @@ pub(crate) struct Memory {
     pub(crate) was_refused: bool,
 }
 
-/// What a worker needs for itself.
-const OWN: usize = 8 << 20;
+/// What a worker may need for itself besides what it has at its start.
+const MARGIN: usize = 4 << 20;
 
 impl Memory {
-    /// That of an instance in a worker with these bounds. What it is refused it can do without, or end in order; the
-    /// worker would be killed.
-    pub(crate) fn new(bounds: MemoryBounds) -> Self {
-        let hard = bounds.hard.map_or(usize::MAX, |hard| usize::try_from(hard.get()).unwrap_or(usize::MAX));
-        Self { used: 0, max: hard.saturating_sub(OWN).max(hard / 2), was_refused: false }
+    /// That of an instance in a worker with these bounds, which has `own` bytes without one. What it is refused it can
+    /// do without, or end in order; the worker would be killed.
+    pub(crate) fn new(bounds: MemoryBounds, own: usize) -> Self {
+        let max = bounds.hard.map_or(usize::MAX, |hard| {
+            usize::try_from(hard.get()).unwrap_or(usize::MAX).saturating_sub(own.saturating_add(MARGIN))
+        });
+        Self { used: 0, max, was_refused: false }
     }
 }
 
@@ -129,17 +131,17 @@ mod tests {
 
     #[test]
     fn an_instance_is_refused_what_the_worker_would_be_killed_for() {
-        let mut memory = Memory::new(MemoryBounds { soft: None, hard: NonZeroU64::new(20 << 20) });
+        let mut memory = Memory::new(MemoryBounds { soft: None, hard: NonZeroU64::new(20 << 20) }, 3 << 20);
         assert!(memory.memory_growing(0, 10 << 20, None).unwrap());
         assert!(memory.memory_growing(10 << 20, 12 << 20, None).unwrap());
         assert!(!memory.was_refused);
-        assert!(!memory.memory_growing(0, 1 << 20, None).unwrap());
+        assert!(!memory.memory_growing(0, 2 << 20, None).unwrap());
         assert!(memory.was_refused);
     }
 
     #[test]
     fn without_a_bound_there_is_none() {
-        let mut memory = Memory::new(MemoryBounds::default());
+        let mut memory = Memory::new(MemoryBounds::default(), 3 << 20);
         assert!(memory.memory_growing(0, 1 << 40, None).unwrap());
     }
 }

@@ -1,10 +1,12 @@
 //! The WebAssembly runtime: one request at a time, each in an instance of its own.
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, Limits, RuntimeSpec, WasmSpec};
+use corral_sys::usage;
 use corral_worker::{Exchange, Runtime, Served, complain};
 use tokio::sync::oneshot;
 use wasmtime::Store;
@@ -33,6 +35,8 @@ pub(crate) struct WasmRuntime {
 struct Worker {
     tokio: tokio::runtime::Runtime,
     ticker: Option<Ticker>,
+    /// What it has without an instance, in bytes.
+    own_memory: usize,
     /// `None` while an instance has them.
     surroundings: Option<Surroundings>,
 }
@@ -84,7 +88,7 @@ impl WasmRuntime {
             Some(surroundings) => surroundings,
             None => Surroundings::new(&self.wasm)?,
         };
-        let memory = Memory::new(self.limits.memory);
+        let memory = Memory::new(self.limits.memory, worker.own_memory);
         let mut store = Store::new(self.component.engine(), Guest::new(surroundings, memory));
         store.limiter(|guest| &mut guest.memory);
         if worker.ticker.is_some() {
@@ -105,7 +109,8 @@ impl Runtime for WasmRuntime {
             tokio::runtime::Builder::new_current_thread().enable_all().build().context("start Tokio")?;
         let is_timed = is_timed(&self.limits);
         let ticker = is_timed.then(|| Ticker::start(self.component.engine().clone())).transpose()?;
-        self.worker = Some(Worker { tokio, ticker, surroundings: Some(Surroundings::new(&self.wasm)?) });
+        let surroundings = Some(Surroundings::new(&self.wasm)?);
+        self.worker = Some(Worker { tokio, ticker, own_memory: own_memory(), surroundings });
         Ok(())
     }
 
@@ -126,6 +131,16 @@ impl Runtime for WasmRuntime {
         self.worker = Some(worker);
         Served::Done
     }
+}
+
+/// What a process is taken to have where `/proc` does not say: somewhat more than the code of usual components needs.
+const UNSEEN_MEMORY: u64 = 8 << 20;
+
+/// The memory of this process, by its number where `/proc` is from: that may be another than its own.
+fn own_memory() -> usize {
+    let pid = fs::read_link("/proc/self").ok().and_then(|link| link.to_str()?.parse().ok());
+    let memory = pid.and_then(usage::anonymous_memory).unwrap_or(UNSEEN_MEMORY);
+    usize::try_from(memory).unwrap_or(usize::MAX)
 }
 
 fn link(limits: &Limits, path: &Path) -> anyhow::Result<ProxyPre<Guest>> {

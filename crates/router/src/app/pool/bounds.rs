@@ -8,6 +8,9 @@ use super::Port;
 use super::watch::{Finding, Verdict};
 use super::worker::{Held, Worker};
 
+/// How long a worker may take to end a request itself.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// Bounds on the requests of a pool.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
@@ -32,6 +35,11 @@ impl Bounds {
         let active = limits.queue.map_or(usize::MAX, |queue| n_places.saturating_add(queue as usize));
         let Limits { slow, kill_after, memory, .. } = *limits;
         Self { hands, in_progress, active, slow, kill_after, memory }
+    }
+
+    /// For workers that end a request themselves: one is killed only when it has failed to.
+    pub(crate) fn leave_time(&mut self) {
+        self.kill_after = self.kill_after.map(|limit| limit.saturating_add(GRACE));
     }
 
     /// What to report of a request that has ended after so many microseconds.

@@ -105,6 +105,16 @@ fn a_slow_request_is_not_reported_twice() {
     assert_eq!(scene.summary(), "0: 1 | IsSlow(2s) 100");
 }
 
+#[test]
+fn a_worker_that_ends_requests_itself_has_time_to() {
+    let mut scene = Scene::bounded(1, 1, 1, &times(1, 2));
+    scene.pool.bounds.leave_time();
+    scene.play("submit 1; start 0 1; watch; +2s; watch");
+    assert_eq!(scene.summary(), "0: 1 | IsSlow(2s) 100");
+    scene.play("+2s; watch");
+    assert_eq!(scene.summary(), "0: 1 | IsSlow(2s) 100 | Kill(Time(4s)) 100");
+}
+
 fn memory(soft: u64, hard: u64) -> Limits {
     let memory = MemoryBounds { soft: NonZeroU64::new(soft), hard: NonZeroU64::new(hard) };
     Limits { memory, ..Limits::default() }

@@ -101,7 +101,9 @@ impl Memory {
     /// do without, or end in order; the worker would be killed.
     pub(crate) fn new(bounds: MemoryBounds, own: usize) -> Self {
         let max = bounds.hard.map_or(usize::MAX, |hard| {
-            usize::try_from(hard.get()).unwrap_or(usize::MAX).saturating_sub(own.saturating_add(MARGIN))
+            let left = usize::try_from(hard.get()).unwrap_or(usize::MAX).saturating_sub(own);
+            // Of little, something is left for small instances.
+            left.saturating_sub(MARGIN).max(left / 2)
         });
         Self { used: 0, max, was_refused: false }
     }
@@ -137,6 +139,13 @@ mod tests {
         assert!(!memory.was_refused);
         assert!(!memory.memory_growing(0, 2 << 20, None).unwrap());
         assert!(memory.was_refused);
+    }
+
+    #[test]
+    fn a_small_bound_leaves_room_for_a_small_instance() {
+        let mut memory = Memory::new(MemoryBounds { soft: None, hard: NonZeroU64::new(6 << 20) }, 3 << 20);
+        assert!(memory.memory_growing(0, 1 << 20, None).unwrap());
+        assert!(!memory.memory_growing(0, 1 << 20, None).unwrap());
     }
 
     #[test]

@@ -40,17 +40,22 @@ fn the_example_of_asgi_runs() {
     socket.expect_text("hello");
 }
 
-/// With the layout of a Django project; without the user and the environment, which a test cannot have.
+/// The configuration of a page, without the user and the environment, which a test cannot have.
+fn replacement(page: &str, name: &str, own: &str) -> Value {
+    let mut document = document(page, &format!("/srv/{name}"), own);
+    let application = document["applications"][name].as_object_mut().expect("it is an object");
+    assert!(application.remove("user").is_some() && application.remove("home").is_some());
+    document
+}
+
+/// With the layout of a Django project.
 #[test]
 fn what_replaces_gunicorn_runs() {
     let site = site()
         .file("shop/__init__.py", "")
         .file("shop/wsgi.py", block(PYTHON, "python"))
         .file("static/style.css", "body {}");
-    let mut document = document(GUNICORN, "/srv/shop", &site.root());
-    let application = document["applications"]["shop"].as_object_mut().expect("it is an object");
-    assert!(application.remove("user").is_some() && application.remove("home").is_some());
-    let server = daemon().config(document).start();
+    let server = daemon().config(replacement(GUNICORN, "shop", &site.root())).start();
     server.get("/").expect(200).expect_body("hello from Python\n");
     server.get("/static/style.css").expect(200).expect_body("body {}");
 }
@@ -60,10 +65,7 @@ fn what_replaces_uvicorn_runs() {
     let (_, asgi) = PYTHON.split_once("\n## ASGI\n").expect("there is such a section");
     let own = block(asgi, "python").replace("application(", "app(");
     let site = site().file("app.py", own).file("static/style.css", "body {}");
-    let mut document = document(UVICORN, "/srv/api", &site.root());
-    let application = document["applications"]["api"].as_object_mut().expect("it is an object");
-    assert!(application.remove("user").is_some() && application.remove("home").is_some());
-    let server = daemon().config(document).start();
+    let server = daemon().config(replacement(UVICORN, "api", &site.root())).start();
     server.get("/").expect(200).expect_body("hello from ASGI\n");
     server.get("/static/style.css").expect(200).expect_body("body {}");
 }

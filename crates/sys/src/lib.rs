@@ -1,5 +1,6 @@
 //! The only caller of libc: descriptors, memory, signals, processes and credentials as owned safe types.
 
+pub mod aside;
 pub mod confined;
 pub mod doorbell;
 pub mod eventfd;

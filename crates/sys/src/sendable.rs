@@ -2,8 +2,7 @@
 //! does closing them.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::thread;
+use std::os::fd::AsFd;
 
 use rustix::fs::{FileType, OFlags};
 
@@ -54,14 +53,6 @@ const LOCAL: [u32; 10] = [
     0x7371_7368,
 ];
 
-/// Closes descriptors that others have sent, in a thread of its own: there are sockets and files whose end is waited for.
-pub fn close_aside(descriptors: Vec<OwnedFd>) {
-    if !descriptors.is_empty() {
-        // Where there is no thread for it, they are closed here.
-        let _ = thread::Builder::new().name("close".into()).spawn(move || drop(descriptors));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::{File, OpenOptions};
@@ -106,6 +97,5 @@ mod tests {
         for (n, other) in others.iter().enumerate() {
             assert_eq!(size(other).unwrap(), None, "number {n}");
         }
-        close_aside(others.into());
     }
 }

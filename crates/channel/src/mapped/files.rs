@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use corral_sys::sendable;
 use corral_sys::socket::{self, Wait};
+use corral_sys::{aside, sendable};
 
 use crate::MAX_FILES;
 use crate::mapped::layout::Header;
@@ -184,14 +184,14 @@ fn check(descriptors: Vec<OwnedFd>) -> Result<Kind, FileError> {
         },
         Err(several) => several,
     };
-    sendable::close_aside(refused);
+    aside::close(refused);
     Err(FileError::Unfit)
 }
 
 impl Drop for FileReceiver {
     /// Nobody has looked at what is still in the socket.
     fn drop(&mut self) {
-        sendable::close_aside(self.lock().socket.take().into_iter().collect());
+        aside::close(self.lock().socket.take());
     }
 }
 

@@ -1,0 +1,178 @@
+//! Closing descriptors that others have sent. There are sockets, files and devices whose end is waited for, and what waits
+//! in a socket is closed with it: so it is done in threads whose only work that is.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use rustix::net::sockopt::{set_socket_linger, socket_domain};
+use rustix::net::{AddressFamily, Shutdown, shutdown};
+
+use crate::socket::{self, Wait};
+
+/// Threads at most. Each may wait for as long as somebody likes.
+const MOST_THREADS: usize = 8;
+
+/// What is to be closed.
+#[derive(Default)]
+struct Pile {
+    waiting: VecDeque<OwnedFd>,
+    n_threads: usize,
+    n_idle: usize,
+}
+
+static PILE: Mutex<Pile> = Mutex::new(Pile { waiting: VecDeque::new(), n_threads: 0, n_idle: 0 });
+static MORE: Condvar = Condvar::new();
+
+/// Closes descriptors aside, and waits for nothing itself.
+pub fn close(descriptors: impl IntoIterator<Item = OwnedFd>) {
+    let mut pile = lock();
+    let n_before = pile.waiting.len();
+    pile.waiting.extend(descriptors);
+    if pile.waiting.len() == n_before {
+        return;
+    }
+    if pile.waiting.len() > pile.n_idle && pile.n_threads < MOST_THREADS {
+        // Where there is no thread for it, the next call may find one.
+        let started = thread::Builder::new().name("close".into()).spawn(work);
+        pile.n_threads += usize::from(started.is_ok());
+    }
+    drop(pile);
+    MORE.notify_one();
+}
+
+fn lock() -> MutexGuard<'static, Pile> {
+    PILE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn work() {
+    let mut pile = lock();
+    loop {
+        if let Some(descriptor) = pile.waiting.pop_front() {
+            drop(pile);
+            disarm(&descriptor);
+            drop(descriptor);
+            pile = lock();
+        } else {
+            pile.n_idle += 1;
+            pile = MORE.wait(pile).unwrap_or_else(PoisonError::into_inner);
+            pile.n_idle -= 1;
+        }
+    }
+}
+
+/// Has a socket not linger, and takes what waits in it to the others. Nothing else is one.
+fn disarm(descriptor: &OwnedFd) {
+    let _ = set_socket_linger(descriptor, None);
+    if socket_domain(descriptor) != Ok(AddressFamily::UNIX) {
+        return;
+    }
+    // Nobody puts anything in from here on.
+    let _ = shutdown(descriptor, Shutdown::Both);
+    while let Ok(received) = socket::recv(descriptor.as_fd(), &mut [0; 4096], Wait::Never) {
+        if received.len == 0 && received.fds.is_empty() {
+            return;
+        }
+        close(received.fds);
+    }
+}
+
+/// A descriptor that a process has sent which is not trusted. It is closed aside.
+#[derive(Debug)]
+pub struct Foreign(Option<OwnedFd>);
+
+impl Foreign {
+    /// The descriptor, for an owner that closes it in the same way.
+    #[must_use]
+    pub fn into_inner(mut self) -> OwnedFd {
+        self.0.take().expect("it is taken here alone")
+    }
+}
+
+impl From<OwnedFd> for Foreign {
+    fn from(descriptor: OwnedFd) -> Self {
+        Self(Some(descriptor))
+    }
+}
+
+impl AsFd for Foreign {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_ref().expect("it is there until it is taken").as_fd()
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        close(self.0.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::poll;
+
+    /// A connection whose end is waited for, and its other side, which takes nothing.
+    fn lingering() -> (OwnedFd, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (other, _) = listener.accept().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        while socket.write(&[0; 65536]).is_ok() {}
+        socket.set_nonblocking(false).unwrap();
+        set_socket_linger(&socket, Some(Duration::from_secs(600))).unwrap();
+        (socket.into(), other)
+    }
+
+    /// Closing it must neither take long here, nor keep the other side waiting.
+    #[track_caller]
+    fn check_closed(descriptor: OwnedFd, other: impl AsFd) {
+        let start = Instant::now();
+        close([descriptor]);
+        assert!(start.elapsed() < Duration::from_secs(60), "it was waited for");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !poll::has_hung_up(other.as_fd()) && !is_ended(other.as_fd()) {
+            assert!(Instant::now() < deadline, "it is still open");
+            thread::yield_now();
+        }
+    }
+
+    /// Whether the other side has said that it is gone, which is behind all that it had sent.
+    fn is_ended(socket: BorrowedFd<'_>) -> bool {
+        let mut room = Vec::with_capacity(1 << 20);
+        socket::receive(socket, &mut room).is_ok_and(|n| n == 0)
+    }
+
+    #[test]
+    fn a_socket_that_lingers_keeps_nobody_waiting() {
+        let (socket, other) = lingering();
+        check_closed(socket, other);
+    }
+
+    #[test]
+    fn neither_does_one_within_another() {
+        let (outer, sender) = socket::stream_pair().unwrap();
+        let (inner, other) = lingering();
+        socket::send(sender.as_fd(), b"x", &[inner.as_fd()], Wait::Never).unwrap();
+        drop(inner);
+        check_closed(outer, other);
+        assert!(poll::has_hung_up(sender.as_fd()));
+    }
+
+    #[test]
+    fn everything_can_be_closed() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        drop(Foreign::from(writer));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !poll::has_hung_up(reader.as_fd()) {
+            assert!(Instant::now() < deadline, "it is still open");
+            thread::yield_now();
+        }
+        close([]);
+    }
+}

@@ -18,6 +18,7 @@
 mod address;
 mod app;
 mod asking;
+pub mod attacker;
 mod browser;
 mod client;
 mod components;
@@ -36,10 +37,12 @@ mod site;
 mod small_disk;
 mod tls;
 mod wait;
+mod watchdog;
 mod websocket;
 
 pub use address::{Address, port_of_all_addresses};
 pub use app::{PhpApp, PythonApp, php_app, python_app};
+pub use attacker::Attacker;
 pub use browser::{Browser, Part};
 pub use client::{Client, Request};
 pub use components::component;
@@ -61,4 +64,5 @@ pub use site::{Site, site};
 pub use small_disk::SmallDisk;
 pub use tls::{Authority, Bundle, TlsClient};
 pub use wait::{PATIENCE, eventually, within};
+pub use watchdog::Watchdog;
 pub use websocket::WebSocket;

@@ -41,7 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("corral-http", &[]),
     ("corral-script", &[]),
     ("corral-sys", &[]),
-    ("corral-testkit", &[]),
+    ("corral-testkit", &["corral-channel", "corral-ipc", "corral-sys"]),
 ];
 
 #[test]

@@ -1,0 +1,55 @@
+//! A worker in the hands of a test: its end of the channel is in the process of the test.
+
+use std::os::fd::OwnedFd;
+
+use corral_channel::{Flags, FrameHead, Kind, WorkerBell, WorkerEnd};
+use corral_ipc::message::WorkerId;
+
+use super::prototype::Child;
+use crate::wait::PATIENCE;
+
+/// A worker that main and the router know.
+#[derive(Debug)]
+pub struct Worker {
+    /// Its number.
+    pub id: WorkerId,
+    /// The process that is said to be it.
+    pub child: Child,
+    /// Its end of the channel.
+    pub end: WorkerEnd,
+}
+
+impl Worker {
+    pub(super) fn new(id: WorkerId, child: Child, bell: &WorkerBell) -> (Self, OwnedFd) {
+        let (end, memory) = WorkerEnd::create(bell).expect("make a channel");
+        (Self { id, child, end }, memory)
+    }
+
+    /// Waits for a request, and starts it.
+    #[must_use]
+    #[track_caller]
+    pub fn request(&mut self) -> FrameHead {
+        let mut payload = Vec::new();
+        loop {
+            match self.end.recv(&mut payload).expect("the router keeps to the rules") {
+                Some(head) if head.kind == Kind::Request => {
+                    assert!(self.end.start(&head), "nobody took it back");
+                    return head;
+                }
+                Some(_) => {}
+                None => assert!(self.end.wait(Some(PATIENCE)), "no request comes"),
+            }
+        }
+    }
+
+    /// Answers a request with 200 and nothing else.
+    #[track_caller]
+    pub fn answer(&mut self, request: &FrameHead) {
+        let mut head = Vec::new();
+        corral_channel::message::encode_response(&mut head, 200, []);
+        let frame = FrameHead::new(Kind::Response, request.lane, request.request)
+            .with_flags(Flags::END | Flags::DONE);
+        self.end.send(frame, &[&head]).expect("there is room");
+        self.end.ring(request.lane);
+    }
+}

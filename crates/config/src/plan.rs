@@ -113,7 +113,7 @@ pub enum Growth {
 }
 
 /// Bounds on requests and workers.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Longest silence between the hand-over of a request and its response, or two pieces of it.
     pub timeout: Option<Duration>,
@@ -133,6 +133,26 @@ pub struct Limits {
     pub concurrency: Option<NonZeroU32>,
     /// Of each worker.
     pub memory: MemoryBounds,
+}
+
+/// After this time, nobody who waits for a response is likely to be there: servers and load balancers that stand before
+/// this one have given up.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            timeout: None,
+            requests: None,
+            requests_jitter: 0,
+            kill_after: None,
+            slow: None,
+            queue: None,
+            queue_timeout: Some(QUEUE_TIMEOUT),
+            concurrency: None,
+            memory: MemoryBounds::default(),
+        }
+    }
 }
 
 /// Bounds in bytes on the memory that a worker has for itself.

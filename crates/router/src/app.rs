@@ -191,6 +191,11 @@ impl App {
         self.pool.lock().is_queued(lane, id)
     }
 
+    /// Whether no other request has to end before this one is run.
+    pub(crate) fn is_in_hand(&self, lane: Lane, id: RequestId) -> bool {
+        self.pool.lock().is_in_hand(lane, id)
+    }
+
     /// Does something with the sending half of a worker's channel.
     pub(crate) fn with_port<T>(
         &self,

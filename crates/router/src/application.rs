@@ -17,6 +17,7 @@ use crate::body::{BodyError, Stored};
 use crate::buffered::Held;
 use crate::connection::Connection;
 use crate::deadline::{Deadline, Elapsed};
+use crate::io::Stream;
 use crate::telemetry::TRACEPARENT;
 use crate::transaction::{Gone, Request, Transaction};
 use crate::writer::Writer;
@@ -321,10 +322,21 @@ impl Answer<'_> {
             tokio::select! {
                 biased;
                 piece = exchange.next_piece() => Ok(piece),
-                () = stream.gone(closes || !exchange.streams()) => Err(Gone),
+                () = left(stream, exchange, closes) => Err(Gone),
             }
         };
         patiently(deadline, exchange.patience(), || exchange.is_queued(), waiting).await
+    }
+}
+
+/// Waits until nobody wants the answer any more. A client that only says that it sends nothing more wants it if it has
+/// announced that, or if the application is not to be disturbed; but one whose request waits behind others has most
+/// likely left, and is not waited for.
+pub(super) async fn left(stream: &Stream, exchange: &Exchange, closes: bool) {
+    let may_be_usual = closes || !exchange.streams();
+    stream.finished().await;
+    if may_be_usual && exchange.is_in_hand() {
+        stream.gone(true).await;
     }
 }
 

@@ -77,14 +77,20 @@ impl Stream {
     /// Waits until the client is gone, or has at least said that it sends nothing more; where that is
     /// `usual`, because the client has announced it, until the connection is broken. Cancel safe.
     pub(crate) async fn gone(&self, usual: bool) {
-        if !usual {
-            // Cheaper to wait for than the end alone, and nearly always neither comes.
-            if self.is_read() || self.readable().await.is_err() || self.socket.is_finished().await {
-                return;
-            }
+        if usual {
+            self.socket.broken().await;
+        } else {
+            self.finished().await;
         }
-        // What the client has sent on is for later.
-        self.socket.broken().await;
+    }
+
+    /// Waits until the client has said that it sends nothing more, or is gone. What it has sent on before is for later.
+    /// Cancel safe.
+    pub(crate) async fn finished(&self) {
+        // Cheaper to wait for than the end alone, and nearly always neither comes.
+        if !self.is_read() && self.readable().await.is_ok() {
+            self.socket.finished().await;
+        }
     }
 
     /// Waits until there is something of what is wanted. Cancel safe.

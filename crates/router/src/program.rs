@@ -87,13 +87,13 @@ async fn wait(tx: &Transaction<'_>, turn: &Turn) -> Result<Result<std::sync::Arc
     if let Some(begun) = turn.try_begin() {
         return Ok(begun);
     }
-    let closes = tx.reply.close;
     let Connection { stream, deadline, .. } = &*tx.connection;
     let waiting = async {
         tokio::select! {
             biased;
             begun = turn.begin() => Ok(begun),
-            () = stream.gone(closes) => Err(Gone),
+            // Also one that would still read: it has most likely left.
+            () = stream.finished() => Err(Gone),
         }
     };
     patiently(deadline, turn.patience(), || true, waiting).await

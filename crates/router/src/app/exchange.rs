@@ -193,6 +193,11 @@ impl Exchange {
         self.shared.state.borrow().worker.is_none() && self.app.app.is_queued(self.app.lane, self.shared.id)
     }
 
+    /// Whether nothing runs before the request any more, or it is over.
+    pub(crate) fn is_in_hand(&self) -> bool {
+        self.shared.state.borrow().worker.is_some() || self.app.app.is_in_hand(self.app.lane, self.shared.id)
+    }
+
     /// Whether everything has arrived that the application has to say, and it was a whole response.
     pub(crate) fn has_ended(&self) -> bool {
         let state = self.shared.state.borrow();

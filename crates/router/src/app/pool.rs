@@ -353,6 +353,14 @@ impl<P: Port> Pool<P> {
         }
     }
 
+    /// Whether a worker has a hand for the request, which it may not have begun yet.
+    pub(crate) fn is_in_hand(&self, lane: Lane, id: RequestId) -> bool {
+        let holder = self.workers.iter().find_map(|(_, worker)| Some((worker, worker.position(lane, id)?)));
+        holder.is_some_and(|(worker, position)| {
+            position < self.n_hands() || worker.held[position].is_started(&worker.port)
+        })
+    }
+
     /// Requests that were handed over or wait.
     pub(crate) fn n_active(&self) -> usize {
         self.n_held + self.queue.len()

@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use super::patiently;
+use super::{left, patiently};
 use crate::app::{Exchange, Failure};
 use crate::body::BodyError;
 use crate::connection::Connection;
@@ -94,7 +94,7 @@ impl Upload {
                 tokio::select! {
                     biased;
                     () = changed => Ok(Ok(())),
-                    () = stream.gone(closes) => Err(Gone),
+                    () = left(stream, exchange, closes) => Err(Gone),
                 }
             };
             let waited = patiently(deadline, exchange.patience(), || exchange.is_queued(), waiting).await;

@@ -135,10 +135,11 @@ impl Socket {
         }
     }
 
-    /// Waits for something to read; true when that is the end, false when it is not known. Cancel safe.
-    pub(crate) async fn is_finished(&self) -> bool {
-        let interest = Interest::READABLE | Interest::ERROR;
-        self.ready(interest).await.is_ok_and(|ready| ready.is_read_closed())
+    /// Waits until the other side sends nothing more, whatever there still is to read. Cancel safe.
+    pub(crate) async fn finished(&self) {
+        // Unlike interest in what can be read, this is satisfied by the end alone: nobody asks the kernel for urgent bytes.
+        // An error here means that the descriptor is no use any more: finished too.
+        let _ = self.ready(Interest::PRIORITY | Interest::ERROR).await;
     }
 
     /// Waits until there is something of what is wanted. Cancel safe.

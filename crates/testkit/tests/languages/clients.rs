@@ -1,9 +1,12 @@
 //! Clients that leave, and clients that read slowly, with one process for all of them.
 
-use corral_testkit::Request;
+use std::fs;
+
+use corral_testkit::{Request, eventually};
+use serde_json::json;
 
 use crate::responses::blocks;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, Served};
 
 pub(crate) fn gone(runtime: &Runtime) {
     let server = runtime.serve();
@@ -25,4 +28,43 @@ pub(crate) fn slow(runtime: &Runtime) {
     let response = slow.read_response().expect(200);
     assert!(response.body == blocks(400), "{} bytes", response.body.len());
     slow.get("/pid").expect(200);
+}
+
+/// Waits until the application has as many requests.
+#[track_caller]
+fn expect_active(server: &Served, n: u64) {
+    eventually("the requests have come and gone", || {
+        let status = server.control().get("/status/applications/app").json();
+        (status["requests"]["active"] == n).then_some(())
+    });
+}
+
+/// What is asked for by who does not wait for it is never run, so that the next one is served at once.
+pub(crate) fn left_while_waiting(runtime: &Runtime) {
+    let server = runtime.serve_with(json!({ "limits": { "concurrency": 1 } }));
+    let mut first = server.begin(&Request::get("/stream"));
+    first.read_until_text("first");
+    let mut waiting = server.begin_all("/meet?1", 20);
+    let closing = Request::get("/meet?1").field("Connection", "close");
+    waiting.extend((0..20).map(|_| server.begin(&closing)));
+    expect_active(&server, 41);
+    drop(waiting);
+    expect_active(&server, 1);
+    let mut next = server.begin(&Request::get("/pid"));
+    expect_active(&server, 2);
+    server.site.write("go", "");
+    next.read_response().expect(200);
+    first.read_until_text("second");
+    let met = fs::read_dir(server.site.path("meet")).expect("read the folder").count();
+    assert_eq!(met, 0, "{}", server.log());
+}
+
+/// A client that sends nothing more is answered, if it has said so and its request has begun.
+pub(crate) fn half_closed(runtime: &Runtime) {
+    let server = runtime.serve();
+    let pid = server.get("/pid").expect(200).text();
+    let mut client = server.begin(&Request::get("/slow?300").field("Connection", "close"));
+    expect_active(&server, 1);
+    client.finish_writing();
+    client.read_response().expect(200).expect_body(pid);
 }

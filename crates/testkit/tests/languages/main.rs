@@ -59,7 +59,7 @@ suite! {
         failures:
             before_the_head after_the_head killed;
         clients:
-            gone slow;
+            gone slow left_while_waiting half_closed;
         files:
             of_all_sizes for_slow_clients removed_meanwhile truncated_meanwhile process_killed_meanwhile
             restarted_meanwhile again_and_again;

@@ -245,6 +245,30 @@ fn a_request_waits_for_a_worker_only_so_long() {
     server.get("/ok.php").expect(200);
 }
 
+/// A script that runs is not told, and its client may still read; what waits behind it is not run for nobody.
+#[test]
+fn clients_that_send_nothing_more_are_answered_if_their_request_runs() {
+    let ran = "file_put_contents(__DIR__ . '/ran', 'x', FILE_APPEND);";
+    let (site, server) = with_limits(1, json!({}), &[("held.php", HELD), ("ran.php", ran)]);
+    let mut first = ask(&server, "/held.php");
+    expect_active(&server, 1);
+    first.finish_writing();
+    let mut behind: Vec<Client> = (0..5).map(|_| ask(&server, "/ran.php")).collect();
+    expect_active(&server, 6);
+    behind.iter_mut().for_each(Client::finish_writing);
+    expect_active(&server, 1);
+    // One that has sent another request has left as well.
+    let mut eager = ask(&server, "/ran.php");
+    eager.write("GET /ran.php HTTP/1.1\r\nHost: a\r\n\r\n");
+    expect_active(&server, 2);
+    drop(eager);
+    expect_active(&server, 1);
+    site.write("release", "");
+    first.read_response().expect(200).expect_body("held");
+    server.get("/ok.php").expect(200);
+    assert!(!site.path("ran").exists());
+}
+
 /// Options: applications.{N}.limits.concurrency
 #[test]
 fn no_more_requests_are_in_progress_than_is_said() {

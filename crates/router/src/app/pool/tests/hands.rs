@@ -41,6 +41,16 @@ fn with_all_hands_full_requests_wait_unless_they_may_be_held_ahead() {
 }
 
 #[test]
+fn a_request_is_in_hand_when_nothing_runs_before_it() {
+    let mut scene = scene(1, 2, true);
+    scene.play("submit 1; submit 2; submit 3; submit 4");
+    let in_hand = |scene: &Scene| [1, 2, 3, 4].map(|id| scene.pool.is_in_hand(Lane(0), RequestId(id)));
+    assert_eq!(in_hand(&scene), [true, true, false, false]);
+    scene.play("start 0 1; done 0 1");
+    assert_eq!(in_hand(&scene), [false, true, true, false]);
+}
+
+#[test]
 fn a_free_hand_takes_over_what_waits_ahead_of_another() {
     let all = "submit 1; submit 2; submit 3; submit 4; submit 5; start 1 1; start 0 2; start 0 3; start 1 4";
     check(2, 2, true, &format!("{all}; done 1 1"), "0: 2 3 5 | 1: 1 4 5");

@@ -163,7 +163,7 @@ impl Router {
     fn new(memory: OwnedFd, bell_fds: &mut Vec<OwnedFd>) -> Self {
         let (port, mut lanes) = WorkerPort::map(memory, SHAPE).expect("made just now");
         let eventfds = bell_fds.split_off(1);
-        let bell = Bell::map(bell_fds.remove(0), eventfds).expect("made just now");
+        let bell = Bell::map(bell_fds.remove(0), eventfds, 1).expect("made just now");
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("a descriptor");
         let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&epoll, bell.eventfd(LANE), epoll::EventData::new_u64(0), edges).expect("an eventfd");

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use crate::frame::{Flags, FrameHead, Kind, Lane, RequestId};
 use crate::mapped::layout::{Header, Shape};
-use crate::mapped::port::{Beside, WorkerPort};
+use crate::mapped::port::{Checked, WorkerPort};
 use crate::mapped::receiver::LaneReceiver;
 use crate::mapped::region::{Region, SharedBytes};
 use crate::message::{
@@ -62,7 +62,7 @@ pub fn fuzz_split_file(data: &[u8]) {
 pub fn fuzz_lane(data: &[u8]) {
     let shape = Shape { n_lanes: 2 };
     let region = Region::heap(shape.worker_size());
-    let (port, lanes) = WorkerPort::new(&region, Beside::default(), shape).expect("zeroed memory is fresh");
+    let (port, lanes) = WorkerPort::new(&region, Checked::default(), shape).expect("zeroed memory is fresh");
     let memory = SharedBytes::new(&region, 0, shape.worker_size());
     let mut router = Router { port, lanes, shape, payload: Vec::new() };
     let mut script = Script(data);

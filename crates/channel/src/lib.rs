@@ -88,8 +88,9 @@
 //! first one has the number 0, the next one 1, and so on. A file is sent before the frame that names its number, and each
 //! is named once. [`MAX_FILES`] at most are sent and not yet taken, which the worker sees from the router's count; what
 //! else it wants to send goes through the ring. The router takes regular files alone, whose reading waits for nobody
-//! (`corral_sys::sendable`), looks at each before it keeps it, and never lets an event loop close another. In place of a
-//! file there may be a stream socket of this machine, which a [`Kind::Hijacked`] frame names.
+//! (`corral_sys::sendable`), looks at each before it keeps it, and never lets an event loop close another
+//! (`corral_sys::aside`). In place of a file there may be a stream socket of this machine, which a [`Kind::Hijacked`] frame
+//! names. The socket for files, the eventfds of a bell and the push of a worker's own are looked at in the same way.
 //!
 //! # Ordering
 //! - A producer writes frames, then stores its position with Release; a consumer loads it with Acquire,

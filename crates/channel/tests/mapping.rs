@@ -1,9 +1,11 @@
 //! What a router accepts as a worker's memory or a bell, and what it does not.
 
+use std::fs::File;
 use std::os::fd::OwnedFd;
 
-use corral_channel::{Bell, MAX_LANES, MapError, Shape, WorkerBell, WorkerEnd, WorkerPort};
+use corral_channel::{Bell, Beside, MAX_LANES, MapError, Shape, WorkerBell, WorkerEnd, WorkerPort};
 use corral_sys::memory::SharedMemory;
+use corral_sys::socket;
 
 const SHAPE: Shape = Shape { n_lanes: 2 };
 
@@ -35,7 +37,7 @@ fn other_descriptors_are_refused() {
     check_refused(of_size(size), SHAPE, "shared memory for 2 lanes has a different layout");
     check_refused(of_size(4096), SHAPE, "map shared memory for 2 lanes");
     check_refused(worker_memory(1), SHAPE, "map shared memory for 2 lanes");
-    let file = std::fs::File::open("/proc/self/exe").expect("ourselves");
+    let file = File::open("/proc/self/exe").expect("ourselves");
     check_refused(file.into(), SHAPE, "map shared memory for 2 lanes");
 }
 
@@ -51,13 +53,54 @@ fn shapes_have_limits() {
 }
 
 #[test]
-fn a_bell_has_a_lane_for_each_eventfd() {
-    let (_bell, mut fds) = WorkerBell::create(3).expect("a bell");
-    assert_eq!(fds.len(), 4);
-    let memory = fds.remove(0);
-    let fewer = vec![fds.pop().expect("three")];
-    let again = memory.try_clone().expect("a descriptor");
-    assert!(matches!(Bell::map(again, fewer), Err(MapError::Identity { n_lanes: 1 })));
-    assert!(matches!(Bell::map(worker_memory(1), fds), Err(MapError::Memory { n_lanes: 2, .. })));
-    assert!(matches!(Bell::map(memory, Vec::new()), Err(MapError::Shape { n_lanes: 0 })));
+fn a_bell_has_an_eventfd_for_each_lane_of_the_router() {
+    let (_bell, fds) = WorkerBell::create(3).expect("a bell");
+    let map = |pick: &dyn Fn(&mut Vec<OwnedFd>), n_lanes| {
+        let mut fds: Vec<_> = fds.iter().map(|fd| fd.try_clone().expect("a descriptor")).collect();
+        pick(&mut fds);
+        Bell::map(fds.remove(0), fds, n_lanes)
+    };
+    map(&|_| {}, 3).expect("as it was made");
+    for n_lanes in [2, 4] {
+        assert!(matches!(map(&|_| {}, n_lanes), Err(MapError::Identity { .. } | MapError::Memory { .. })));
+    }
+    assert!(matches!(map(&|_| {}, 0), Err(MapError::Shape { n_lanes: 0 })));
+    let fewer = |fds: &mut Vec<OwnedFd>| drop(fds.pop());
+    assert!(matches!(map(&fewer, 3), Err(MapError::Eventfds { n_lanes: 3 })));
+    let none = |fds: &mut Vec<OwnedFd>| fds.truncate(1);
+    assert!(matches!(map(&none, 3), Err(MapError::Eventfds { n_lanes: 3 })));
+    let more = |fds: &mut Vec<OwnedFd>| fds.push(fds[1].try_clone().expect("a descriptor"));
+    assert!(matches!(map(&more, 3), Err(MapError::Eventfds { n_lanes: 3 })));
+    let memory = |fds: &mut Vec<OwnedFd>| fds[0] = worker_memory(3);
+    assert!(matches!(map(&memory, 3), Err(MapError::Memory { n_lanes: 3, .. })));
+}
+
+#[test]
+fn what_rings_a_router_is_an_eventfd() {
+    let (socket, _other) = socket::stream_pair().expect("sockets");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").into();
+    let file = File::open("/dev/null").expect("it is there").into();
+    for other in [socket, listener, file, worker_memory(1)] {
+        let (_bell, mut fds) = WorkerBell::create(1).expect("a bell");
+        assert!(matches!(Bell::map(fds.remove(0), vec![other], 1), Err(MapError::Eventfds { n_lanes: 1 })));
+    }
+}
+
+#[test]
+fn what_comes_beside_the_memory_is_a_socket_of_its_kind() {
+    let (stream, _stream) = socket::stream_pair().expect("sockets");
+    let (packets, _packets) = socket::seqpacket_pair().expect("sockets");
+    let file = OwnedFd::from(File::open("/dev/null").expect("it is there"));
+    let listener = OwnedFd::from(std::net::TcpListener::bind("127.0.0.1:0").expect("a port"));
+    let map = |bell: &OwnedFd, files: &OwnedFd| {
+        let [bell, files] = [bell, files].map(|fd| Some(fd.try_clone().expect("a descriptor")));
+        WorkerPort::map_with(worker_memory(2), Beside { bell, files }, SHAPE).map(drop)
+    };
+    map(&stream, &packets).expect("as they should be");
+    for other in [&file, &listener, &packets] {
+        assert!(matches!(map(other, &packets), Err(MapError::Beside(_))));
+    }
+    for other in [&file, &listener, &stream] {
+        assert!(matches!(map(&stream, other), Err(MapError::Beside(_))));
+    }
 }

@@ -29,7 +29,7 @@ impl Router {
     fn new(worker: OwnedFd, mut bell: Vec<OwnedFd>) -> Self {
         let (port, mut lanes) = WorkerPort::map(worker, SHAPE).unwrap();
         let eventfds = bell.split_off(1);
-        let bell = Bell::map(bell.remove(0), eventfds).unwrap();
+        let bell = Bell::map(bell.remove(0), eventfds, 1).unwrap();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
         let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&epoll, bell.eventfd(LANE), epoll::EventData::new_u64(0), edges).unwrap();

@@ -290,7 +290,7 @@ impl Listening {
                 listener.poll_accept(context).map_ok(|(stream, peer)| (Socket::Tcp(stream), Some(peer)))
             }
             Self::Unix(listener) => {
-                listener.poll_accept(context).map_ok(|(stream, _)| (Socket::Unix(stream), None))
+                listener.poll_accept(context).map_ok(|(stream, _)| (Socket::unix(stream), None))
             }
         }
     }

@@ -15,6 +15,7 @@ mod port;
 mod program;
 mod receiving;
 mod request_body;
+mod rules;
 mod turn;
 
 use std::num::{NonZeroU32, NonZeroUsize};

@@ -118,6 +118,8 @@ pub(crate) struct EventLoop {
     announced: Cell<bool>,
     /// A request waits ahead although a worker is idle.
     rescue_later: Notify,
+    /// Workers have said more than is heard at a time.
+    go_on: Notify,
 }
 
 struct AttachedApp {
@@ -163,6 +165,7 @@ fn run(
         let deadlines = Rc::clone(&event_loop.deadlines);
         tokio::task::spawn_local(async move { deadlines.keep_sweeping().await });
         tokio::task::spawn_local(rescue(Rc::clone(&event_loop)));
+        tokio::task::spawn_local(go_on(Rc::clone(&event_loop)));
         tokio::task::spawn_local(make_room(Rc::clone(&event_loop)));
         let proxying = Rc::clone(&event_loop);
         tokio::task::spawn_local(async move { proxying.proxy_servers.keep_sweeping().await });
@@ -177,6 +180,17 @@ fn with_current(act: impl FnOnce(&EventLoop)) {
             act(event_loop);
         }
     });
+}
+
+/// How often a loop that has nothing else to do looks whether workers say something before it sleeps. They might do
+/// nothing else.
+const MOST_LOOKS: usize = 16;
+
+/// Nothing, but a loop with something to run does not sleep.
+async fn go_on(event_loop: Rc<EventLoop>) {
+    loop {
+        event_loop.go_on.notified().await;
+    }
 }
 
 /// Looks after requests that were not given to an idle worker, see `Pool::rescue`.
@@ -211,6 +225,7 @@ impl EventLoop {
             slots: RefCell::default(),
             announced: Cell::new(false),
             rescue_later: Notify::new(),
+            go_on: Notify::new(),
         })
     }
 
@@ -223,10 +238,14 @@ impl EventLoop {
     fn before_sleep(&self) {
         let now = self.deadlines.now();
         self.wake_workers();
-        if self.drain(now) || self.drain_after_workers(now) {
-            return;
-        }
-        loop {
+        let mut is_needed = self.drain(now) || self.drain_after_workers(now);
+        for _ in 0..MOST_LOOKS {
+            if self.busy.take_behind() {
+                break;
+            }
+            if is_needed {
+                return;
+            }
             // Taking answers has freed hands and given credit.
             self.wake_workers();
             self.busy.prune();
@@ -234,10 +253,10 @@ impl EventLoop {
                 return;
             }
             self.stay_awake();
-            if self.drain(now) {
-                return;
-            }
+            is_needed = self.drain(now);
         }
+        // Sockets are looked at before the rest, as some task has to run.
+        self.go_on.notify_one();
     }
 
     fn wake_workers(&self) {

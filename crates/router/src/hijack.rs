@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 
 use corral_config::upstream::Timeouts;
+use corral_sys::aside::Foreign;
 
 use crate::app::{Exchange, Hijacked};
 use crate::io::Socket;
@@ -33,10 +34,10 @@ pub(crate) async fn run(
     Ok(())
 }
 
-fn open(socket: UnixStream) -> io::Result<Line> {
+fn open(socket: Foreign) -> io::Result<Line> {
+    let socket = UnixStream::from(socket.into_inner());
     socket.set_nonblocking(true)?;
-    let socket = tokio::net::UnixStream::from_std(socket)?;
-    Ok(Line::new(Socket::Unix(socket), None))
+    Ok(Line::new(Socket::of_application(tokio::net::UnixStream::from_std(socket)?), None))
 }
 
 /// The status for the log, if what begins like this is a response.

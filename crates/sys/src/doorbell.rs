@@ -7,25 +7,26 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-use crate::socket::refuse_descriptors;
+use crate::aside::Foreign;
+use crate::socket::{is_local, refuse_descriptors};
 
 /// The end that is rung.
 #[derive(Debug)]
 pub struct Doorbell(OwnedFd);
 
-/// The end that rings.
+/// The end that rings, as one has it who has received it.
 #[derive(Debug)]
-pub struct BellPush(OwnedFd);
+pub struct BellPush(Foreign);
 
-/// Makes both ends, closed on exec.
+/// Makes both ends, closed on exec; the second one is to be sent.
 ///
 /// # Errors
 /// Those of socketpair(2): no descriptor is left.
-pub fn pair() -> io::Result<(Doorbell, BellPush)> {
+pub fn pair() -> io::Result<(Doorbell, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (rung, rings) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     refuse_descriptors(&rings);
-    Ok((Doorbell(rung), BellPush(rings)))
+    Ok((Doorbell(rung), rings))
 }
 
 impl Doorbell {
@@ -41,7 +42,7 @@ impl BellPush {
     /// Rings. One system call, which does not wait: a bell that has no room for the byte rings already.
     ///
     /// # Errors
-    /// Those of send(2): the other end is gone, or this is no socket.
+    /// Those of send(2): the other end is gone.
     pub fn ring(&self) -> io::Result<()> {
         match rustix::net::send(&self.0, &[0], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
             Ok(_) | Err(Errno::AGAIN) => Ok(()),
@@ -56,15 +57,20 @@ impl AsFd for Doorbell {
     }
 }
 
-impl From<OwnedFd> for BellPush {
-    fn from(fd: OwnedFd) -> Self {
-        Self(fd)
-    }
-}
+impl TryFrom<OwnedFd> for BellPush {
+    type Error = io::Error;
 
-impl From<BellPush> for OwnedFd {
-    fn from(push: BellPush) -> Self {
-        push.0
+    /// Takes what somebody has sent, if it is such an end.
+    fn try_from(fd: OwnedFd) -> io::Result<Self> {
+        let fd = Foreign::from(fd);
+        if !is_local(fd.as_fd(), SocketType::STREAM) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "what should ring a bell is no socket that does",
+            ));
+        }
+        refuse_descriptors(&fd);
+        Ok(Self(fd))
     }
 }
 
@@ -80,9 +86,24 @@ mod tests {
         poll(&mut [PollFd::new(bell, PollFlags::IN)], Some(&NOW)).unwrap() == 1
     }
 
+    fn bell_and_push() -> (Doorbell, BellPush) {
+        let (bell, push) = pair().unwrap();
+        (bell, push.try_into().unwrap())
+    }
+
+    #[test]
+    fn nothing_else_is_taken_for_one() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let (datagrams, _other) = crate::socket::seqpacket_pair().unwrap();
+        let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap().into();
+        for fd in [reader, writer, datagrams, tcp] {
+            assert_eq!(BellPush::try_from(fd).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        }
+    }
+
     #[test]
     fn it_rings_until_it_is_silenced() {
-        let (bell, push) = pair().unwrap();
+        let (bell, push) = bell_and_push();
         assert!(!rings(&bell));
         push.ring().unwrap();
         push.ring().unwrap();
@@ -94,7 +115,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_one_who_does_not_listen() {
-        let (bell, push) = pair().unwrap();
+        let (bell, push) = bell_and_push();
         for _ in 0..100_000 {
             push.ring().unwrap();
         }

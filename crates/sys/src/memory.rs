@@ -14,6 +14,9 @@ use rustix::mm::{MapFlags, ProtFlags};
 /// What keeps the memory's size as it is. Without these a peer could shrink the file and kill us by SIGBUS.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
+/// What fstatfs(2) says of memory in pages of the usual size.
+const TMPFS: u32 = 0x0102_1994;
+
 /// A shared, writable mapping of a whole memfd; unmapped when dropped. A forked child shares it.
 #[derive(Debug)]
 pub struct SharedMemory {
@@ -43,13 +46,21 @@ impl SharedMemory {
     /// Maps memory that another process made, after checking that it has exactly `len` bytes for ever.
     ///
     /// # Errors
-    /// `InvalidData` when the size is another one or is not sealed, else those of fstat(2), fcntl(2) and mmap(2).
+    /// `InvalidData` when the size is another one or is not sealed, or the memory is in huge pages, of which there may be
+    /// none left when they are needed; else those of fstat(2), fcntl(2) and mmap(2).
     pub fn map(fd: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
         let seals = rustix::fs::fcntl_get_seals(fd)?;
         if !seals.contains(SealFlags::SHRINK | SealFlags::GROW) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "the size of shared memory is not sealed",
+            ));
+        }
+        // Nothing but memory has seals, so these calls wait for nobody.
+        if rustix::fs::fstatfs(fd)?.f_type as u32 != TMPFS {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "shared memory has pages of another size",
             ));
         }
         let size = rustix::fs::fstat(fd)?.st_size;
@@ -142,6 +153,17 @@ mod tests {
         check_refused(&memfd(4096, SealFlags::empty()), 4096);
         check_refused(&memfd(4096, SealFlags::GROW), 4096);
         check_refused(&memfd(4096, SealFlags::SHRINK), 4096);
+    }
+
+    #[test]
+    fn memory_in_huge_pages_is_refused() {
+        let flags =
+            MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB;
+        // Not every kernel has them; none of them need be free.
+        let Ok(fd) = rustix::fs::memfd_create("test", flags) else { return };
+        rustix::fs::ftruncate(&fd, 2 << 20).unwrap();
+        rustix::fs::fcntl_add_seals(&fd, SEALS).unwrap();
+        check_refused(&fd, 2 << 20);
     }
 
     #[test]

@@ -1,25 +1,68 @@
 //! Files that another process has opened and an event loop may send: reading them waits for nothing but a disk, and so
 //! does closing them.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::ops::Deref;
+use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::{AtFlags, FileType, OFlags, Statx, StatxAttributes, StatxFlags};
+
+use crate::aside;
 
 /// How long a file is that may be sent; nothing for any other: one that is not regular, cannot be read, or is on a file
-/// system that is not known to be of this machine alone.
+/// system that is not known to be of this machine alone. Waits for nobody, whatever it is.
 ///
 /// # Errors
-/// Those of fstat(2) and its like, where a descriptor is none.
+/// Those of statx(2) and its like, where a descriptor is none.
 pub fn size(file: impl AsFd) -> io::Result<Option<u64>> {
     let flags = rustix::fs::fcntl_getfl(&file)?;
     let is_readable = !flags.contains(OFlags::PATH) && flags & OFlags::RWMODE != OFlags::WRONLY;
-    let status = rustix::fs::fstat(&file)?;
-    let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
-    if !is_readable || !is_regular || !is_local(&file)? {
+    // A file system of a network or of FUSE would ask others for what it does not know.
+    let how = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let status = rustix::fs::statx(&file, c"", how, StatxFlags::BASIC_STATS)?;
+    let is_regular = FileType::from_raw_mode(status.stx_mode.into()) == FileType::RegularFile;
+    if !is_readable || !is_regular || !answers_itself(&file, &status) || !is_local(&file)? {
         return Ok(None);
     }
-    Ok(u64::try_from(status.st_size).ok())
+    Ok(Some(status.stx_size))
+}
+
+/// Whether the kernel answers all questions about the file by itself: it has seals, and so is memory; or is on a disk; or
+/// is in a file system with attributes as disks have them. Those that ask somebody else have none of these.
+fn answers_itself(file: impl AsFd, status: &Statx) -> bool {
+    let attributes = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
+    status.stx_dev_major != 0
+        || status.stx_attributes_mask.contains(attributes)
+        || rustix::fs::fcntl_get_seals(file).is_ok()
+}
+
+/// A file that was sent. One without a name may be the last of a large one, which takes long to be removed: it is closed
+/// aside.
+#[derive(Debug)]
+pub struct Sent(Option<File>);
+
+impl From<OwnedFd> for Sent {
+    fn from(file: OwnedFd) -> Self {
+        Self(Some(file.into()))
+    }
+}
+
+impl Deref for Sent {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        let has_no_name = |file: &File| rustix::fs::fstat(file).is_ok_and(|status| status.st_nlink == 0);
+        if let Some(file) = self.0.take_if(|file| has_no_name(file)) {
+            aside::close([file.into()]);
+        }
+    }
 }
 
 fn is_local(file: impl AsFd) -> io::Result<bool> {
@@ -55,8 +98,7 @@ const LOCAL: [u32; 10] = [
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{File, OpenOptions};
-    use std::os::fd::OwnedFd;
+    use std::fs::OpenOptions;
     use std::os::unix::fs::OpenOptionsExt;
 
     use super::*;

@@ -2,13 +2,17 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
 
-use rustix::net::sockopt::{socket_domain, socket_type};
+pub use rustix::net::SocketType;
+use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    SendAncillaryMessage, SendFlags, SocketFlags,
 };
+
+use crate::aside;
 
 /// Most descriptors that the kernel lets one datagram carry (`SCM_MAX_FD`).
 pub const MAX_DESCRIPTORS: usize = 253;
@@ -52,22 +56,34 @@ pub fn stream_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pair)
 }
 
-/// Whether a descriptor that somebody has sent is a socket as [`stream_pair`] makes them.
+/// Whether a descriptor that somebody has sent is a socket of this machine of such a type, as [`stream_pair`] and
+/// [`seqpacket_pair`] make them.
 #[must_use]
-pub fn is_local_stream(fd: BorrowedFd<'_>) -> bool {
-    let is_local = socket_domain(fd).is_ok_and(|domain| domain == AddressFamily::UNIX);
-    is_local && socket_type(fd).is_ok_and(|kind| kind == SocketType::STREAM)
+pub fn is_local(fd: BorrowedFd<'_>, wanted: SocketType) -> bool {
+    let is_unix = socket_domain(fd).is_ok_and(|domain| domain == AddressFamily::UNIX);
+    let is_wanted = is_unix && socket_type(fd).is_ok_and(|kind| kind == wanted);
+    is_wanted && socket_acceptconn(fd).is_ok_and(|listens| !listens)
 }
 
-/// Has nobody send descriptors to this Unix socket, or to those that it will accept. Who receives without asking for them
-/// closes them, which takes as long as others like for a socket that lingers (`SO_LINGER`). Without effect before Linux
-/// 6.16, where that cannot be helped.
-pub fn refuse_descriptors(socket: impl AsFd) {
+/// Has nobody send descriptors to this Unix socket, or to those that it will accept. Who closes it, or receives without
+/// asking for them, closes what came, which takes as long as others like for a socket that lingers (`SO_LINGER`). False
+/// before Linux 6.16, which cannot do it: then [`receive_local`] and [`aside`] are for such sockets.
+pub fn refuse_descriptors(socket: impl AsFd) -> bool {
     const SO_PASSRIGHTS: libc::c_int = 83;
     let (no, len) = (0 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
     let socket = socket.as_fd().as_raw_fd();
     // SAFETY: the descriptor is open while it is borrowed, and the value has the length that is given.
-    unsafe { libc::setsockopt(socket, libc::SOL_SOCKET, SO_PASSRIGHTS, (&raw const no).cast(), len) };
+    let set =
+        unsafe { libc::setsockopt(socket, libc::SOL_SOCKET, SO_PASSRIGHTS, (&raw const no).cast(), len) };
+    set == 0
+}
+
+/// Whether this kernel lets sockets refuse descriptors.
+#[must_use]
+pub fn can_refuse_descriptors() -> bool {
+    static CAN: OnceLock<bool> = OnceLock::new();
+    // Where there is no descriptor left to find out by, the answer is the one that is always right.
+    *CAN.get_or_init(|| stream_pair().is_ok_and(|(socket, _)| refuse_descriptors(socket)))
 }
 
 /// Sends one datagram with descriptors; the receiver gets duplicates.
@@ -101,6 +117,68 @@ pub fn receive(socket: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<usize> {
         rustix::net::recv(&socket, rustix::buffer::spare_capacity(buffer), RecvFlags::DONTWAIT)
     })?;
     Ok(n)
+}
+
+/// The same of a Unix socket, to which anybody may send descriptors: they are closed aside. A call that does not ask for
+/// them closes them itself, and waits with those whose end is waited for.
+///
+/// # Errors
+/// As for [`receive`].
+pub fn receive_local(socket: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    let room = buffer.spare_capacity_mut();
+    let mut pieces = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+    let mut space = [MaybeUninit::<u64>::uninit(); CONTROL_WORDS];
+    // SAFETY: for this structure, zeros are no pointers and no lengths.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut pieces;
+    message.msg_iovlen = 1;
+    message.msg_control = space.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&space) as _;
+    let (fd, flags) = (socket.as_fd().as_raw_fd(), libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC);
+    let received = loop {
+        // SAFETY: the pieces and the space for control data are as long as is said, and live through the call.
+        match usize::try_from(unsafe { libc::recvmsg(fd, &raw mut message, flags) }) {
+            Ok(received) => break received,
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => {}
+                error => return Err(error),
+            },
+        }
+    };
+    if message.msg_controllen > 0 {
+        // SAFETY: the kernel has just filled it, and nobody has looked at it.
+        unsafe { close_received(&message) };
+    }
+    // SAFETY: so many bytes were written to the room behind its bytes.
+    unsafe { buffer.set_len(buffer.len() + received) };
+    Ok(received)
+}
+
+/// Room for as many descriptors as one message carries, aligned as `cmsghdr` is.
+const CONTROL_WORDS: usize =
+    (size_of::<libc::cmsghdr>() + MAX_DESCRIPTORS * size_of::<RawFd>()).div_ceil(8) + 1;
+
+/// Closes the descriptors that came with a message.
+///
+/// # Safety
+/// Its control data is as recvmsg(2) has left it, and whose descriptors belong to nobody yet.
+unsafe fn close_received(message: &libc::msghdr) {
+    // SAFETY: by the contract, here and below: heads are within the control data, as are the bytes behind them.
+    let mut head = unsafe { libc::CMSG_FIRSTHDR(message) };
+    while !head.is_null() {
+        // SAFETY: as above.
+        let libc::cmsghdr { cmsg_len, cmsg_level, cmsg_type, .. } = unsafe { *head };
+        if (cmsg_level, cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+            // SAFETY: as above.
+            let (data, empty) = unsafe { (libc::CMSG_DATA(head).cast::<RawFd>(), libc::CMSG_LEN(0)) };
+            let n = (cmsg_len as usize).saturating_sub(empty as usize) / size_of::<RawFd>();
+            // SAFETY: as above; each is open and nobody else's.
+            let owned = |n| unsafe { OwnedFd::from_raw_fd(data.add(n).read_unaligned()) };
+            aside::close((0..n).map(owned));
+        }
+        // SAFETY: as above.
+        head = unsafe { libc::CMSG_NXTHDR(message, head) };
+    }
 }
 
 /// Sends as much as there is room for. Does not wait, as `receive`.
@@ -162,7 +240,7 @@ mod tests {
     }
 
     /// Whether this kernel knows the option.
-    fn can_refuse() -> bool {
+    fn is_refusing_kernel() -> bool {
         let version = rustix::system::uname().release().to_string_lossy().into_owned();
         let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
         (numbers.next(), numbers.next()) >= (Some(6), Some(16))
@@ -171,10 +249,11 @@ mod tests {
     #[test]
     fn descriptors_can_be_refused() {
         let (a, b) = stream_pair().unwrap();
+        assert_eq!(can_refuse_descriptors(), is_refusing_kernel());
         refuse_descriptors(&b);
         send(a.as_fd(), b"x", &[], Wait::Never).unwrap();
         let sent = send(a.as_fd(), b"x", &[a.as_fd()], Wait::Never);
-        assert_eq!(sent.is_err(), can_refuse(), "{sent:?}");
+        assert_eq!(sent.is_err(), is_refusing_kernel(), "{sent:?}");
         send(b.as_fd(), b"x", &[a.as_fd()], Wait::Never).unwrap();
     }
 
@@ -185,7 +264,7 @@ mod tests {
         let client = std::os::unix::net::UnixStream::connect(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         let sent = send(client.as_fd(), b"x", &[client.as_fd()], Wait::Never);
-        assert_eq!(sent.is_err(), can_refuse(), "{sent:?}");
+        assert_eq!(sent.is_err(), is_refusing_kernel(), "{sent:?}");
         drop(listener);
     }
 
@@ -248,11 +327,40 @@ mod tests {
     }
 
     #[test]
-    fn only_streams_of_this_machine_are_taken_for_some() {
-        assert!(is_local_stream(stream_pair().unwrap().0.as_fd()));
-        assert!(!is_local_stream(seqpacket_pair().unwrap().0.as_fd()));
-        assert!(!is_local_stream(std::net::TcpListener::bind("127.0.0.1:0").unwrap().as_fd()));
-        assert!(!is_local_stream(File::open("/dev/null").unwrap().as_fd()));
+    fn sockets_are_taken_for_what_they_are() {
+        let kinds = [SocketType::STREAM, SocketType::SEQPACKET];
+        let types = |fd: BorrowedFd<'_>| kinds.map(|kind| is_local(fd, kind));
+        assert_eq!(types(stream_pair().unwrap().0.as_fd()), [true, false]);
+        assert_eq!(types(seqpacket_pair().unwrap().0.as_fd()), [false, true]);
+        assert_eq!(types(std::net::TcpListener::bind("127.0.0.1:0").unwrap().as_fd()), [false; 2]);
+        assert_eq!(types(File::open("/dev/null").unwrap().as_fd()), [false; 2]);
+        // What waits to be accepted would be closed with it.
+        let path = std::env::temp_dir().join(format!("corral-listening-{}.sock", std::process::id()));
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(types(listener.as_fd()), [false; 2]);
+    }
+
+    #[test]
+    fn descriptors_that_come_with_a_stream_are_closed_aside() {
+        let (a, b) = stream_pair().unwrap();
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        send(a.as_fd(), b"abc", &[writer.as_fd(); 7], Wait::Never).unwrap();
+        send(a.as_fd(), b"def", &[], Wait::Never).unwrap();
+        drop(writer);
+        let mut buffer = Vec::with_capacity(64);
+        while buffer.len() < 6 {
+            receive_local(&b, &mut buffer).unwrap();
+        }
+        assert_eq!(buffer, b"abcdef");
+        assert_eq!(receive_local(&b, &mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        drop(a);
+        assert_eq!(receive_local(&b, &mut buffer).unwrap(), 0);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !crate::poll::has_hung_up(reader.as_fd()) {
+            assert!(std::time::Instant::now() < deadline, "they are still open");
+            std::thread::yield_now();
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Instant;
 use corral_channel::{WorkerBell, WorkerEnd, file_sockets};
 use corral_ipc::link::Link;
 use corral_ipc::message::{Exit, FromPrototype, WorkerId};
-use corral_sys::doorbell::{self, BellPush, Doorbell};
+use corral_sys::doorbell::{self, Doorbell};
 use corral_sys::process;
 use corral_sys::signal;
 use corral_sys::spawn::Fork;
@@ -52,7 +52,7 @@ pub(crate) struct Access {
     /// Of its channel.
     pub(crate) memory: OwnedFd,
     /// Rings the bell of its event loop, if it may have one.
-    pub(crate) bell: Option<BellPush>,
+    pub(crate) bell: Option<OwnedFd>,
     /// Where its files come, if it may send any.
     pub(crate) files: Option<OwnedFd>,
 }

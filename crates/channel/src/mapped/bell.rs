@@ -8,7 +8,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use corral_sys::eventfd::EventFd;
+use corral_sys::aside::Foreign;
+use corral_sys::eventfd::{EventFd, is_eventfd};
 
 use crate::frame::Lane;
 use crate::mapped::layout::{Magic, Shape};
@@ -40,14 +41,19 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// Takes what `WorkerBell::create` gave; there is a lane for each eventfd.
+    /// Takes what `WorkerBell::create` gave for so many lanes.
     ///
     /// # Errors
-    /// When the descriptors are not those of a bell, or the memory cannot be mapped.
-    #[expect(clippy::needless_pass_by_value, reason = "the mapping takes the descriptor's place")]
-    pub fn map(memory: OwnedFd, eventfds: Vec<OwnedFd>) -> Result<Self, MapError> {
-        let shape = Shape { n_lanes: u16::try_from(eventfds.len()).unwrap_or(0) };
-        let region = map::open(memory.as_fd(), shape, Magic::Bell, shape.bell_size())?;
+    /// When the descriptors are not those of such a bell, or the memory cannot be mapped.
+    pub fn map(memory: OwnedFd, eventfds: Vec<OwnedFd>, n_lanes: u16) -> Result<Self, MapError> {
+        let shape = Shape { n_lanes };
+        let (memory, eventfds) = (Foreign::from(memory), eventfds.into_iter().map(Foreign::from));
+        let eventfds: Vec<Foreign> = eventfds.collect();
+        let region = map::open(&memory, shape, Magic::Bell, shape.bell_size())?;
+        if eventfds.len() != usize::from(n_lanes) || !eventfds.iter().all(|fd| is_eventfd(fd.as_fd())) {
+            return Err(MapError::Eventfds { n_lanes });
+        }
+        let eventfds = eventfds.into_iter().map(Foreign::into_inner).collect();
         Ok(Self { flags: Flags::new(&region, shape), eventfds })
     }
 

@@ -2,12 +2,12 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use corral_sys::socket::{self, Wait};
-use corral_sys::{aside, sendable};
+use corral_sys::aside::{self, Foreign};
+use corral_sys::sendable::{self, Sent};
+use corral_sys::socket::{self, SocketType, Wait};
 
 use crate::MAX_FILES;
 use crate::mapped::layout::Header;
@@ -48,11 +48,30 @@ impl FileSender {
     }
 }
 
+/// The router's end, as it has come. Nobody has looked at what is in it when it is closed.
+#[derive(Debug)]
+pub(crate) struct FileSocket(Foreign);
+
+impl TryFrom<OwnedFd> for FileSocket {
+    type Error = io::Error;
+
+    fn try_from(socket: OwnedFd) -> io::Result<Self> {
+        let socket = Foreign::from(socket);
+        if !socket::is_local(socket.as_fd(), SocketType::SEQPACKET) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "what files should come through is no socket for them",
+            ));
+        }
+        Ok(Self(socket))
+    }
+}
+
 /// A file as the router gets it.
 #[derive(Debug)]
 pub struct Arrived {
-    /// Regular, and open for reading; reading it waits for nobody.
-    pub file: OwnedFd,
+    /// Regular, and open for reading, which waits for nobody.
+    pub file: Sent,
     /// Its length when it arrived.
     pub size: u64,
 }
@@ -61,7 +80,7 @@ pub struct Arrived {
 #[derive(Debug)]
 enum Kind {
     File(Arrived),
-    Socket(UnixStream),
+    Socket(Foreign),
 }
 
 /// A worker sends what no worker of ours does.
@@ -95,8 +114,7 @@ pub(crate) struct FileReceiver {
 
 #[derive(Debug)]
 struct State {
-    /// None at the end.
-    socket: Option<OwnedFd>,
+    socket: FileSocket,
     /// Number of the next datagram.
     next: u32,
     /// What has come and nobody has asked for; without a file where there was no descriptor for it.
@@ -104,8 +122,8 @@ struct State {
 }
 
 impl FileReceiver {
-    pub(crate) fn new(socket: OwnedFd, header: Shared<Header>) -> Self {
-        let state = State { socket: Some(socket), next: 0, waiting: Vec::new() };
+    pub(crate) fn new(socket: FileSocket, header: Shared<Header>) -> Self {
+        let state = State { socket, next: 0, waiting: Vec::new() };
         Self { state: Mutex::new(state), header }
     }
 
@@ -119,7 +137,7 @@ impl FileReceiver {
     }
 
     /// The same of a socket.
-    pub(crate) fn take_socket(&self, number: u32) -> Result<Option<UnixStream>, FileError> {
+    pub(crate) fn take_socket(&self, number: u32) -> Result<Option<Foreign>, FileError> {
         match self.take(number)? {
             Some(Kind::Socket(socket)) => Ok(Some(socket)),
             Some(Kind::File(_)) => Err(FileError::Unfit),
@@ -151,8 +169,7 @@ impl State {
         if self.waiting.len() >= MAX_FILES as usize {
             return Err(FileError::TooMany);
         }
-        let Some(socket) = &self.socket else { return Err(FileError::Missing { number: wanted }) };
-        let received = match socket::recv(socket.as_fd(), &mut [0; 8], Wait::Never) {
+        let received = match socket::recv(self.socket.0.as_fd(), &mut [0; 8], Wait::Never) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 return Err(FileError::Missing { number: wanted });
             }
@@ -174,25 +191,18 @@ impl State {
 
 fn check(descriptors: Vec<OwnedFd>) -> Result<Kind, FileError> {
     let refused = match <[OwnedFd; 1]>::try_from(descriptors) {
-        Ok([socket]) if socket::is_local_stream(socket.as_fd()) => {
+        Ok([socket]) if socket::is_local(socket.as_fd(), SocketType::STREAM) => {
             socket::refuse_descriptors(&socket);
             return Ok(Kind::Socket(socket.into()));
         }
         Ok([file]) => match sendable::size(&file) {
-            Ok(Some(size)) => return Ok(Kind::File(Arrived { file, size })),
+            Ok(Some(size)) => return Ok(Kind::File(Arrived { file: file.into(), size })),
             _ => vec![file],
         },
         Err(several) => several,
     };
     aside::close(refused);
     Err(FileError::Unfit)
-}
-
-impl Drop for FileReceiver {
-    /// Nobody has looked at what is still in the socket.
-    fn drop(&mut self) {
-        aside::close(self.lock().socket.take());
-    }
 }
 
 #[cfg(test)]

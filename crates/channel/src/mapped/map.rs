@@ -1,7 +1,7 @@
 //! Taking and making the memories: what both sides agree on before the first frame.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use corral_sys::memory::SharedMemory;
@@ -28,6 +28,15 @@ pub enum MapError {
         /// As asked for.
         n_lanes: u16,
     },
+    /// What should ring the event loops is something else, or not one for each.
+    #[error("a bell for {n_lanes} lanes comes without as many eventfds")]
+    Eventfds {
+        /// As asked for.
+        n_lanes: u16,
+    },
+    /// What came beside the memory of a worker is something else.
+    #[error("what comes with a worker's memory is not what it should be")]
+    Beside(#[source] io::Error),
     /// A router has used it before: its rings are not at their beginning.
     #[error("shared memory of a worker was used before")]
     Used,
@@ -40,17 +49,13 @@ pub enum MapError {
 }
 
 /// Maps memory of the other side.
-pub(crate) fn open(
-    fd: BorrowedFd<'_>,
-    shape: Shape,
-    magic: Magic,
-    size: usize,
-) -> Result<Arc<Region>, MapError> {
+pub(crate) fn open(fd: impl AsFd, shape: Shape, magic: Magic, size: usize) -> Result<Arc<Region>, MapError> {
     let n_lanes = shape.n_lanes;
     if !shape.is_valid() {
         return Err(MapError::Shape { n_lanes });
     }
-    let memory = SharedMemory::map(fd, size).map_err(|source| MapError::Memory { n_lanes, source })?;
+    let memory =
+        SharedMemory::map(fd.as_fd(), size).map_err(|source| MapError::Memory { n_lanes, source })?;
     let region = Region::mapped(memory);
     if !Shared::<Padded<Identity>>::new(&region, 0).0.is(magic, shape) {
         return Err(MapError::Identity { n_lanes });

@@ -1,10 +1,13 @@
 //! The router's way to a worker: submitting requests, taking them back.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use corral_sys::aside::Foreign;
+use corral_sys::doorbell::BellPush;
+
 use crate::frame::{Flags, FrameHead, Kind, Lane, RequestId};
-use crate::mapped::files::FileReceiver;
+use crate::mapped::files::{FileReceiver, FileSocket};
 use crate::mapped::layout::{CONTROL_RESERVE, Header, MAX_REQUEST_PAYLOAD, Magic, REQUEST_HOME, Shape};
 use crate::mapped::map::{self, MapError};
 use crate::mapped::receiver::LaneReceiver;
@@ -21,6 +24,22 @@ pub struct Beside {
     pub bell: Option<OwnedFd>,
     /// The socket for its files, if it may send any.
     pub files: Option<OwnedFd>,
+}
+
+/// The same once it is known to be what it should be.
+#[derive(Debug, Default)]
+pub(crate) struct Checked {
+    bell: Option<BellPush>,
+    files: Option<FileSocket>,
+}
+
+impl Beside {
+    fn checked(self) -> Result<Checked, MapError> {
+        // Both are taken over, so that both are closed as they should be.
+        let bell = self.bell.map(BellPush::try_from).transpose();
+        let files = self.files.map(FileSocket::try_from).transpose();
+        Ok(Checked { bell: bell.map_err(MapError::Beside)?, files: files.map_err(MapError::Beside)? })
+    }
 }
 
 /// Submission to one worker, its slots and its note. Used by all event loops, one at a time.
@@ -56,19 +75,21 @@ impl WorkerPort {
     ///
     /// # Errors
     /// As for [`WorkerPort::map`].
-    #[expect(clippy::needless_pass_by_value, reason = "the mapping takes the descriptor's place")]
     pub fn map_with(
         memory: OwnedFd,
         beside: Beside,
         shape: Shape,
     ) -> Result<(Self, Vec<LaneReceiver>), MapError> {
-        let region = map::open(memory.as_fd(), shape, Magic::Worker, shape.worker_size())?;
+        let (memory, beside) = (Foreign::from(memory), beside.checked()?);
+        let region = map::open(&memory, shape, Magic::Worker, shape.worker_size())?;
+        // What is mapped is memory.
+        drop(memory.into_inner());
         Self::new(&region, beside, shape)
     }
 
     pub(crate) fn new(
         region: &Arc<Region>,
-        beside: Beside,
+        beside: Checked,
         shape: Shape,
     ) -> Result<(Self, Vec<LaneReceiver>), MapError> {
         let header = Shared::<Header>::new(region, 0);
@@ -80,7 +101,7 @@ impl WorkerPort {
             return Err(MapError::Used);
         }
         let worker = Waker::new(header.clone(), beside.bell);
-        let files = beside.files.map(|socket| Arc::new(FileReceiver::new(socket, header.clone())));
+        let files = beside.files.map(|files| Arc::new(FileReceiver::new(files, header.clone())));
         let receiver =
             |lane| LaneReceiver::new(region, shape, Lane(lane), worker.clone()).with_files(files.clone());
         let lanes = (0..shape.n_lanes).map(receiver).collect();

@@ -1,7 +1,8 @@
 //! The router's way from a worker: one event loop's consumer of one lane.
 
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+
+use corral_sys::aside::Foreign;
 
 use crate::frame::{Direction, FrameHead, Lane};
 use crate::mapped::files::{Arrived, FileError, FileReceiver};
@@ -92,7 +93,7 @@ impl LaneReceiver {
     ///
     /// # Errors
     /// As for [`LaneReceiver::recv`].
-    pub fn take_socket(&self, number: u32) -> Result<Option<UnixStream>, FileError> {
+    pub fn take_socket(&self, number: u32) -> Result<Option<Foreign>, FileError> {
         let files = self.files.as_ref().ok_or(FileError::Missing { number })?;
         files.take_socket(number)
     }

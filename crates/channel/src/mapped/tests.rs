@@ -1,5 +1,6 @@
 //! Both ends over one memory: what each hears of the other.
 
+use super::port::Checked;
 use super::region::Region;
 use super::*;
 use crate::frame::{Flags, FrameHead, Kind, Lane, RequestId};
@@ -19,7 +20,7 @@ struct Ends {
 /// Over the heap, so that Miri can run this.
 fn ends() -> Ends {
     let region = Region::heap(SHAPE.worker_size());
-    let (port, lanes) = WorkerPort::new(&region, Beside::default(), SHAPE).unwrap();
+    let (port, lanes) = WorkerPort::new(&region, Checked::default(), SHAPE).unwrap();
     let worker = WorkerEnd::new(&region, &WorkerBell::on_heap(SHAPE));
     Ends { port, lanes, worker }
 }
@@ -210,7 +211,7 @@ fn nobody_is_woken_who_is_awake() {
 #[test]
 fn used_memory_is_refused() {
     let region = Region::heap(SHAPE.worker_size());
-    let (mut port, _lanes) = WorkerPort::new(&region, Beside::default(), SHAPE).unwrap();
+    let (mut port, _lanes) = WorkerPort::new(&region, Checked::default(), SHAPE).unwrap();
     port.quit().unwrap();
-    assert!(matches!(WorkerPort::new(&region, Beside::default(), SHAPE), Err(MapError::Used)));
+    assert!(matches!(WorkerPort::new(&region, Checked::default(), SHAPE), Err(MapError::Used)));
 }

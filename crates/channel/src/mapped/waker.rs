@@ -1,6 +1,5 @@
 //! How the router wakes a worker: by the word that it sleeps on, or by the bell of its event loop.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use corral_sys::doorbell::BellPush;
@@ -29,8 +28,8 @@ enum Asleep {
 }
 
 impl Waker {
-    pub(crate) fn new(header: Shared<Header>, bell: Option<OwnedFd>) -> Self {
-        Self { header, bell: bell.map(|bell| Arc::new(bell.into())) }
+    pub(crate) fn new(header: Shared<Header>, bell: Option<BellPush>) -> Self {
+        Self { header, bell: bell.map(Arc::new) }
     }
 
     /// Makes the caller the one to wake the worker, if that sleeps. No system call.

@@ -199,7 +199,7 @@ impl Starting {
             panic!("the prototype says {:?}", answer.0);
         };
         let memory = descriptors.remove(0);
-        let bell = Bell::map(memory, descriptors).unwrap();
+        let bell = Bell::map(memory, descriptors, 1).unwrap();
         Host { app: self.app, link: self.link, log: self.log, pid: self.pid, bell, n_workers: 0 }
     }
 }

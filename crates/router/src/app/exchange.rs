@@ -61,6 +61,8 @@ pub(super) struct State {
     pub(super) body: RequestBody,
     /// Bytes of it that the worker has asked for and not got.
     pub(super) wanted: u32,
+    /// It waits for room, or for the next turn.
+    pub(super) is_stuck: bool,
     /// Which worker answers; known from its first frame.
     pub(super) worker: Option<WorkerKey>,
     /// Response bytes that were stored and not yet acknowledged to the worker.
@@ -247,6 +249,7 @@ impl State {
             failure: None,
             body,
             wanted: 0,
+            is_stuck: false,
             worker: None,
             uncredited: 0,
             allowed: u64::from(INITIAL_CREDIT),

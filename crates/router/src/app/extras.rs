@@ -10,11 +10,11 @@ use crate::interim;
 impl State {
     /// What comes too late is dropped, and a worker that sends more than it may is given up.
     pub(super) fn take_informational(&mut self, payload: &[u8]) -> Result<(), String> {
+        self.take(payload.len())?;
+        self.uncredited = self.uncredited.saturating_add(payload.len() as u32);
         if self.has_begun {
             return Ok(());
         }
-        self.take(payload.len())?;
-        self.uncredited = self.uncredited.saturating_add(payload.len() as u32);
         match message::decode_informational(payload) {
             Ok(_) if self.abandoned => {}
             Ok(view) => interim::append(&mut self.interim, view.status, view.fields),
@@ -25,11 +25,11 @@ impl State {
 
     /// The same for what comes before the response, or behind its end.
     pub(super) fn take_trailers(&mut self, payload: &[u8]) -> Result<(), String> {
+        self.take(payload.len())?;
+        self.uncredited = self.uncredited.saturating_add(payload.len() as u32);
         if !self.has_begun || self.ended {
             return Ok(());
         }
-        self.take(payload.len())?;
-        self.uncredited = self.uncredited.saturating_add(payload.len() as u32);
         self.trailers.clear();
         match message::decode_trailers(payload) {
             Ok(_) if self.abandoned => {}

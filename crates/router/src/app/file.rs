@@ -6,6 +6,7 @@ use std::io;
 use corral_channel::message::{self, FilePart};
 use corral_channel::{Arrived, FrameHead, Kind, LaneReceiver};
 use corral_http::range::ByteRange;
+use corral_sys::sendable::Sent;
 
 use super::Failure;
 use super::exchange::State;
@@ -13,7 +14,7 @@ use super::exchange::State;
 /// What is sent of an open file.
 #[derive(Debug)]
 pub(crate) struct SentFile {
-    file: File,
+    file: Sent,
     range: ByteRange,
 }
 
@@ -40,7 +41,7 @@ impl SentFile {
         if range.last >= size {
             return Err(Failure::FileCut);
         }
-        Ok(Self { file: file.into(), range })
+        Ok(Self { file, range })
     }
 }
 
@@ -93,7 +94,7 @@ mod tests {
 
     fn arrived(size: u64) -> Option<Arrived> {
         let file = File::open("/dev/null").unwrap();
-        Some(Arrived { file: OwnedFd::from(file), size })
+        Some(Arrived { file: OwnedFd::from(file).into(), size })
     }
 
     fn part(offset: u64, len: u64) -> FilePart {

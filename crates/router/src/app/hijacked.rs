@@ -1,10 +1,10 @@
 //! Connections of clients that a worker has taken over: no requests any more, but it has to live for them.
 
 use std::fmt;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use corral_channel::RequestId;
+use corral_sys::aside::Foreign;
 
 use super::{AnyPort, App, ChannelPort, Failure, LoopApp, WorkerKey};
 
@@ -12,7 +12,7 @@ use super::{AnyPort, App, ChannelPort, Failure, LoopApp, WorkerKey};
 #[derive(Debug)]
 pub(crate) struct Hijacked {
     /// Its other end is the application's.
-    pub(crate) socket: UnixStream,
+    pub(crate) socket: Foreign,
     pub(crate) hold: Hold,
 }
 
@@ -44,15 +44,24 @@ impl fmt::Debug for Hold {
 impl LoopApp {
     /// A worker has taken the connection of a request over. Its socket is not there if this process had no descriptor
     /// for it.
-    pub(super) fn on_hijacked(&self, worker: WorkerKey, id: RequestId, socket: Option<UnixStream>) {
+    pub(super) fn on_hijacked(
+        &self,
+        worker: WorkerKey,
+        id: RequestId,
+        socket: Option<Foreign>,
+    ) -> Result<(), String> {
         let hold = Hold::new(&self.app, worker);
-        let Some(shared) = self.lookup(id) else { return };
+        let Some(shared) = self.lookup(id) else { return Ok(()) };
         let mut state = shared.state.borrow_mut();
+        if state.has_begun || state.ended || state.hijacked.is_some() {
+            return Err("the worker takes a connection over behind a response".into());
+        }
         match socket {
-            _ if state.abandoned || state.has_begun || state.ended => {}
+            _ if state.abandoned => {}
             Some(socket) => state.hijacked = Some(Hijacked { socket, hold }),
             None => state.failure = Some(Failure::NoSocket),
         }
+        Ok(())
     }
 }
 

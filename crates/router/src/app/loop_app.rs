@@ -12,12 +12,24 @@ use corral_ipc::message::{Exit, WorkerId};
 use slab::Slab;
 
 use super::exchange::{Exchange, Shared, State};
+use super::rules::Unknown;
 use super::{App, Failure, Gone, Program, Request, RequestBody, Turn, WasRunning, WorkerKey};
 use crate::buffers::{self, Rest};
 use crate::proxy::{LoopServer, LoopServers};
 
 /// Index bits of a request id; the rest tells the uses of one index apart.
 const INDEX_BITS: u32 = 20;
+
+/// How often a worker that is gone is heard. Its ring can hold no more, and what it has left behind might go on writing.
+const LAST_WORDS: usize = 8;
+
+/// What one worker says to an event loop.
+pub(super) struct Listener {
+    pub(super) worker: WorkerKey,
+    pub(super) receiver: LaneReceiver,
+    /// With what it says of requests that are not known.
+    pub(super) patience: Unknown,
+}
 
 /// An application as one event loop uses it.
 pub(crate) struct LoopApp {
@@ -26,7 +38,7 @@ pub(crate) struct LoopApp {
     /// Replaced when a new prototype takes the place of one that died.
     pub(super) bell: RefCell<Arc<Bell>>,
     /// By worker index; `None` where the worker is gone.
-    pub(super) receivers: RefCell<Vec<Option<(WorkerKey, LaneReceiver)>>>,
+    pub(super) listeners: RefCell<Vec<Option<Listener>>>,
     pub(super) entries: RefCell<Slab<Rc<Shared>>>,
     /// Kept connections to workers that are programs.
     pub(super) programs: RefCell<HashMap<WorkerId, Rc<LoopServer>>>,
@@ -37,6 +49,8 @@ pub(crate) struct LoopApp {
     pub(super) touched: Cell<bool>,
     /// A connection was woken since the frames were last drained.
     pub(super) woke: Cell<bool>,
+    /// Bytes of bodies that were sent to workers since then.
+    pub(super) n_fed: Cell<usize>,
     pub(super) busy: Rc<BusyApps>,
     /// It is among those.
     pub(super) is_busy: Cell<bool>,
@@ -45,18 +59,22 @@ pub(crate) struct LoopApp {
 /// The applications that an event loop has to look after before and after each sleep: of many sites, those that
 /// somebody has asked for something.
 #[derive(Default)]
-pub(crate) struct BusyApps(RefCell<Vec<Rc<LoopApp>>>);
+pub(crate) struct BusyApps {
+    apps: RefCell<Vec<Rc<LoopApp>>>,
+    /// There is more to be done for them than was done at a time.
+    is_behind: Cell<bool>,
+}
 
 impl BusyApps {
     fn add(&self, app: &Rc<LoopApp>) {
         if !app.is_busy.replace(true) {
-            self.0.borrow_mut().push(Rc::clone(app));
+            self.apps.borrow_mut().push(Rc::clone(app));
         }
     }
 
     /// Forgets those that nothing is waited for from.
     pub(crate) fn prune(&self) {
-        self.0.borrow_mut().retain(|app| {
+        self.apps.borrow_mut().retain(|app| {
             let is_busy = app.is_waiting() || app.touched.get();
             app.is_busy.set(is_busy);
             is_busy
@@ -64,12 +82,21 @@ impl BusyApps {
     }
 
     pub(crate) fn each(&self, act: impl FnMut(&Rc<LoopApp>)) {
-        self.0.borrow().iter().for_each(act);
+        self.apps.borrow().iter().for_each(act);
+    }
+
+    /// Whether something was left for the next turn. Asked once.
+    pub(crate) fn take_behind(&self) -> bool {
+        self.is_behind.take()
+    }
+
+    pub(super) fn leave_rest(&self) {
+        self.is_behind.set(true);
     }
 
     /// Whether workers may say something.
     pub(crate) fn are_waiting(&self) -> bool {
-        self.0.borrow().iter().any(|app| app.is_waiting())
+        self.apps.borrow().iter().any(|app| app.is_waiting())
     }
 }
 
@@ -79,13 +106,14 @@ impl LoopApp {
             app,
             lane,
             bell: RefCell::new(bell),
-            receivers: RefCell::new(Vec::new()),
+            listeners: RefCell::new(Vec::new()),
             entries: RefCell::new(Slab::new()),
             programs: RefCell::default(),
             next_stamp: Cell::new(0),
             stuck: RefCell::default(),
             touched: Cell::new(false),
             woke: Cell::new(false),
+            n_fed: Cell::new(0),
             busy,
             is_busy: Cell::new(false),
         })
@@ -147,19 +175,20 @@ impl LoopApp {
 
     /// Listens to a new worker.
     pub(crate) fn add_receiver(&self, worker: WorkerKey, receiver: LaneReceiver) {
-        let mut receivers = self.receivers.borrow_mut();
-        if receivers.len() <= worker.index {
-            receivers.resize_with(worker.index + 1, || None);
+        let mut listeners = self.listeners.borrow_mut();
+        if listeners.len() <= worker.index {
+            listeners.resize_with(worker.index + 1, || None);
         }
-        receivers[worker.index] = Some((worker, receiver));
+        listeners[worker.index] = Some(Listener { worker, receiver, patience: Unknown::default() });
     }
 
     /// A worker's process is gone: takes what it still said, then fails what it left behind.
     pub(crate) fn remove_receiver(self: &Rc<Self>, gone: &Gone, exit: Exit) {
-        self.drain(Instant::now());
         self.programs.borrow_mut().remove(&gone.id);
-        if let Some(receiver) = self.receivers.borrow_mut().get_mut(gone.index) {
-            *receiver = None;
+        if let Some(place) = self.listeners.borrow_mut().get_mut(gone.index) {
+            let now = Instant::now();
+            (0..LAST_WORDS).for_each(|_| self.drain_listener(place, now));
+            *place = None;
         }
         for &(lane, id) in &gone.started {
             if lane == self.lane {
@@ -190,7 +219,7 @@ impl LoopApp {
     /// Publishes that this loop is about to sleep. True when it must not, because a frame came meanwhile.
     pub(crate) fn announce_sleep(&self) -> bool {
         self.bell.borrow().announce_sleep(self.lane);
-        self.receivers.borrow().iter().flatten().any(|(_, receiver)| receiver.has_frames())
+        self.listeners.borrow().iter().flatten().any(|listener| listener.receiver.has_frames())
     }
 
     pub(crate) fn cancel_sleep(&self) {

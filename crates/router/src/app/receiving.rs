@@ -4,10 +4,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use corral_channel::{Flags, FrameHead, Kind, LaneReceiver, MAX_INLINE_BODY, RequestId};
+use corral_channel::{Flags, FrameHead, Kind, MAX_INLINE_BODY, RequestId};
 
 use super::exchange::{Shared, State};
-use super::loop_app::{LoopApp, index};
+use super::loop_app::{Listener, LoopApp, index};
+use super::rules::{self, Ration};
 use super::{Failure, RequestBody, SentFile, WorkerKey, file};
 use crate::buffers;
 
@@ -20,53 +21,63 @@ const MAX_SPOOLED: u64 = 256 * 1024 * 1024;
 /// Bytes of informational responses that are kept, likewise.
 const MAX_INTERIM: usize = 64 * 1024;
 
+/// Bytes of requests' bodies that are sent at a time, however fast workers take them: about what one has room for.
+const MOST_FED: usize = 1024 * 1024;
+
 /// Bytes of a request's body that are not sent alone while there is no room for more.
 const SMALLEST_PIECE: usize = 4096;
 
 impl LoopApp {
-    /// Takes all frames that workers have published for this loop; returns whether they woke a connection.
-    /// They need not: its client may be slow, or gone.
+    /// Takes what workers have published for this loop, as much at a time as leaves it time for others; returns whether
+    /// they woke a connection. They need not: its client may be slow, or gone.
     pub(crate) fn drain(&self, now: Instant) -> bool {
         self.woke.set(false);
+        self.n_fed.set(0);
         self.retry_stuck();
-        let mut receivers = self.receivers.borrow_mut();
-        for slot in receivers.iter_mut() {
-            let Some((worker, receiver)) = slot.as_mut().filter(|(_, receiver)| receiver.has_frames()) else {
-                continue;
-            };
-            let worker = *worker;
-            if let Err(violation) = self.drain_worker(worker, receiver, now) {
-                // Nothing that it says is worth hearing; its requests are failed when it is gone.
-                *slot = None;
-                self.app.give_up(worker, &violation);
-            }
+        for listener in self.listeners.borrow_mut().iter_mut() {
+            self.drain_listener(listener, now);
         }
         self.woke.get()
     }
 
-    fn drain_worker(
-        &self,
-        worker: WorkerKey,
-        receiver: &mut LaneReceiver,
-        now: Instant,
-    ) -> Result<(), String> {
+    /// Takes what one worker has said.
+    pub(super) fn drain_listener(&self, place: &mut Option<Listener>, now: Instant) {
+        let Some(listener) = place.as_mut().filter(|listener| listener.receiver.has_frames()) else { return };
+        if let Err(violation) = self.drain_worker(listener, now) {
+            let worker = listener.worker;
+            // Nothing that it says is worth hearing; its requests are failed when it is gone.
+            *place = None;
+            self.app.give_up(worker, &violation);
+        }
+    }
+
+    fn drain_worker(&self, listener: &mut Listener, now: Instant) -> Result<(), String> {
+        let worker = listener.worker;
         let mut payload = buffers::take();
-        while let Some(head) = receiver.recv(&mut payload).map_err(|corrupt| corrupt.to_string())? {
+        let mut ration = Ration::default();
+        while let Some(head) = listener.receiver.recv(&mut payload).map_err(|corrupt| corrupt.to_string())? {
+            let receiver = &listener.receiver;
             let file = match head.flags.contains(Flags::FILE) {
                 true => Some(file::take(receiver, &head, &mut payload)?),
                 false => None,
             };
             if head.kind == Kind::Hijacked {
                 let socket = receiver.take_socket(head.aux).map_err(|error| error.to_string())?;
-                self.on_hijacked(worker, head.request, socket);
+                self.on_hijacked(worker, head.request, socket)?;
             }
-            self.on_frame(worker, &head, &mut payload, file, now)?;
+            let is_known = self.on_frame(worker, &head, &mut payload, file, now)?;
+            listener.patience.hear(is_known, head.flags)?;
+            if !ration.take(head.len) {
+                self.busy.leave_rest();
+                break;
+            }
         }
         buffers::give(payload);
-        receiver.wake_producer();
+        listener.receiver.wake_producer();
         Ok(())
     }
 
+    /// False of a request that nobody knows of here.
     fn on_frame(
         &self,
         worker: WorkerKey,
@@ -74,14 +85,16 @@ impl LoopApp {
         payload: &mut Vec<u8>,
         file: Option<Result<SentFile, Failure>>,
         now: Instant,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
+        rules::check_payload(head.kind, payload)?;
         if head.kind == Kind::Started {
             self.touched.set(true);
             self.app.started(worker, now);
-            return Ok(());
+            return Ok(true);
         }
-        if let Some(shared) = self.lookup(head.request) {
-            self.on_answer(worker, &shared, head, payload, file)?;
+        let shared = self.lookup(head.request);
+        if let Some(shared) = &shared {
+            self.on_answer(worker, shared, head, payload, file)?;
         }
         if head.flags.contains(Flags::LAST) {
             self.touched.set(true);
@@ -90,7 +103,7 @@ impl LoopApp {
         if head.flags.contains(Flags::DONE) {
             self.on_done(worker, head, now)?;
         }
-        Ok(())
+        Ok(shared.is_some())
     }
 
     fn on_done(&self, worker: WorkerKey, head: &FrameHead, now: Instant) -> Result<(), String> {
@@ -117,18 +130,15 @@ impl LoopApp {
         file: Option<Result<SentFile, Failure>>,
     ) -> Result<(), String> {
         let mut state = shared.state.borrow_mut();
+        state.check_order(worker, head.kind, file.is_some() || !payload.is_empty())?;
         state.worker = Some(worker);
-        let is_body = matches!(head.kind, Kind::Response | Kind::Data);
-        if file.is_some() || (is_body && !payload.is_empty()) {
-            state.require_no_file()?;
-        }
-        state.has_begun |= is_body;
+        state.has_begun |= matches!(head.kind, Kind::Response | Kind::Data);
         match head.kind {
-            Kind::Response if state.head.is_none() && !state.abandoned => {
+            Kind::Response if !state.abandoned => {
                 state.uncredited = state.uncredited.saturating_add(payload.len() as u32);
                 state.head = Some(std::mem::replace(payload, buffers::take()));
             }
-            Kind::Response | Kind::Data => {
+            Kind::Response | Kind::Data if !payload.is_empty() => {
                 state.take(payload.len())?;
                 state.store(std::mem::replace(payload, buffers::take()));
             }
@@ -137,7 +147,9 @@ impl LoopApp {
             Kind::Failed => state.failure = Some(Failure::NoResponse),
             Kind::BodyCredit => {
                 state.wanted = state.wanted.saturating_add(head.aux);
-                self.send_body(worker, shared.id, &mut state);
+                if !state.is_stuck {
+                    self.send_body(worker, shared.id, &mut state);
+                }
             }
             _ => {}
         }
@@ -181,8 +193,13 @@ impl LoopApp {
         while state.wanted > 0 {
             let wanted = state.wanted as usize;
             let room = self.app.with_port(worker, |port| port.channel.free_space()).unwrap_or(0);
-            if room < wanted.min(SMALLEST_PIECE) {
+            let is_fed = self.n_fed.get() > MOST_FED;
+            if is_fed || room < wanted.min(SMALLEST_PIECE) {
+                state.is_stuck = true;
                 self.stuck.borrow_mut().push(id);
+                if is_fed {
+                    self.busy.leave_rest();
+                }
                 break;
             }
             let end = match state.body.read(&mut piece, wanted.min(MAX_INLINE_BODY).min(room)) {
@@ -193,6 +210,7 @@ impl LoopApp {
                 }
             };
             state.wanted -= piece.len() as u32;
+            self.n_fed.set(self.n_fed.get() + piece.len());
             let sent =
                 self.app.with_port(worker, |port| port.channel.body(id, self.lane, &piece, end).is_ok());
             if sent != Some(true) {
@@ -211,6 +229,7 @@ impl LoopApp {
         for id in self.stuck.take() {
             let Some(shared) = self.lookup(id) else { continue };
             let mut state = shared.state.borrow_mut();
+            state.is_stuck = false;
             if let Some(worker) = state.worker {
                 self.send_body(worker, id, &mut state);
             }

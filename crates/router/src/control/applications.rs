@@ -47,7 +47,8 @@ impl Control {
         let bell = if rings {
             let mut fds = fds.into_iter();
             let memory = fds.next().context("no descriptor is left for the memory that they share")?;
-            Arc::new(Bell::map(memory, fds.collect()).context("map an application's bell")?)
+            let n_lanes = self.shape().n_lanes;
+            Arc::new(Bell::map(memory, fds.collect(), n_lanes).context("map an application's bell")?)
         } else {
             self.silent_bell()?
         };
@@ -65,9 +66,10 @@ impl Control {
 
     /// A bell that nobody rings, until a prototype brings its own.
     fn silent_bell(&self) -> anyhow::Result<Arc<Bell>> {
-        let (_, mut fds) = WorkerBell::create(self.shape().n_lanes).context("make a bell")?;
+        let n_lanes = self.shape().n_lanes;
+        let (_, mut fds) = WorkerBell::create(n_lanes).context("make a bell")?;
         let memory = fds.remove(0);
-        Ok(Arc::new(Bell::map(memory, fds).context("map a bell")?))
+        Ok(Arc::new(Bell::map(memory, fds, n_lanes).context("map a bell")?))
     }
 
     /// Makes every event loop listen to an application's bell.

@@ -1,5 +1,7 @@
 //! Sockets of both kinds behind one face.
 
+mod local;
+
 use std::fs::File;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -9,9 +11,11 @@ use std::task::{Context, Poll, ready};
 
 use corral_sys::file::sendfile;
 use corral_sys::poll;
-use corral_sys::socket::{receive, send_more, send_some};
+use corral_sys::socket::{receive, receive_local, send_more, send_some};
 use tokio::io::{AsyncWriteExt, Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
+
+use self::local::LocalStream;
 
 /// Room that is made in a full buffer before something is read into it.
 const LEAST_ROOM: usize = 64;
@@ -19,7 +23,7 @@ const LEAST_ROOM: usize = 64;
 /// A socket of a client or a server.
 pub(crate) enum Socket {
     Tcp(TcpStream),
-    Unix(UnixStream),
+    Unix(LocalStream),
 }
 
 /// What somebody waits for, or what there is: something to read (the end is something too), room to write.
@@ -48,6 +52,16 @@ impl Wanted {
 }
 
 impl Socket {
+    /// One to which nobody can have sent descriptors, where the kernel refuses them.
+    pub(crate) fn unix(stream: UnixStream) -> Self {
+        Self::Unix(LocalStream::refusing(stream))
+    }
+
+    /// The same of one that an application has made.
+    pub(crate) fn of_application(stream: UnixStream) -> Self {
+        Self::Unix(LocalStream::foreign(stream))
+    }
+
     /// Waits until there is something to read, or the client has closed. Cancel safe. For one task at a time,
     /// which is why the socket need not keep a list of them.
     pub(crate) async fn readable(&self) -> io::Result<()> {
@@ -81,9 +95,10 @@ impl Socket {
             buffer.reserve(LEAST_ROOM);
         }
         let room = buffer.capacity() - buffer.len();
+        let is_local = matches!(self, Self::Unix(_));
         let mut received = 0;
         let tried = self.try_io(Interest::READABLE, |socket| {
-            received = receive(socket, buffer)?;
+            received = if is_local { receive_local(socket, buffer) } else { receive(socket, buffer) }?;
             // All that there was did not fill the room: nothing is left, and nobody need find that out by trying.
             if (1..room).contains(&received) { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });

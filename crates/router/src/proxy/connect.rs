@@ -50,7 +50,7 @@ async fn unix(path: &OsStr) -> io::Result<Socket> {
         let socket = UnixSocket::new_stream()?;
         refuse_descriptors(&socket);
         match socket.connect(path).await {
-            Ok(stream) => return Ok(Socket::Unix(stream)),
+            Ok(stream) => return Ok(Socket::unix(stream)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(QUEUE_PAUSE).await,
             Err(error) => return Err(error),
         }

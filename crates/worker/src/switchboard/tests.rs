@@ -27,7 +27,7 @@ fn channel(n_left: Option<u32>) -> (Router, Switchboard) {
     let (doorbell, push) = doorbell::pair().unwrap();
     let (sender, files) = file_sockets().unwrap();
     let end = end.with_files(Some(sender));
-    let beside = Beside { bell: Some(push.into()), files: Some(files) };
+    let beside = Beside { bell: Some(push), files: Some(files) };
     let (port, mut lanes) = WorkerPort::map_with(memory, beside, bell.shape()).unwrap();
     let place = Place { end, parent: getppid().expect("a test has a parent"), report: None, doorbell: None };
     (Router { port, lane: lanes.remove(0) }, Switchboard::new(place, doorbell, n_left))

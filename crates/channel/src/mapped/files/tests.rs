@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use corral_sys::memory::SharedMemory;
 use proptest::prelude::*;
@@ -22,7 +23,7 @@ fn ends() -> Ends {
     let region: Arc<Region> = Region::heap(Shape { n_lanes: 1 }.worker_size());
     let header = Shared::<Header>::new(&region, 0);
     let (sender, socket) = file_sockets().unwrap();
-    Ends { sender, receiver: FileReceiver::new(socket, header.clone()), header }
+    Ends { sender, receiver: FileReceiver::new(socket.try_into().unwrap(), header.clone()), header }
 }
 
 /// In memory, so that it is on no file system that is not accepted; it begins with its number.
@@ -46,7 +47,7 @@ impl Ends {
     fn check_taken(&self, n: u32) {
         let arrived = self.receiver.take_file(n).unwrap().unwrap();
         let mut begin = [0; 4];
-        File::from(arrived.file).read_exact_at(&mut begin, 0).unwrap();
+        arrived.file.read_exact_at(&mut begin, 0).unwrap();
         assert_eq!((u32::from_ne_bytes(begin), arrived.size), (n, 4096));
     }
 
@@ -126,7 +127,11 @@ fn a_file_is_no_socket_and_a_socket_no_file() {
     drop(ends.receiver.take_socket(0).unwrap().unwrap());
     assert!(matches!(ends.receiver.take_file(1).unwrap_err(), FileError::Unfit));
     assert!(matches!(ends.receiver.take_socket(2).unwrap_err(), FileError::Unfit));
-    assert!(corral_sys::poll::has_hung_up(other.as_fd()), "what is refused is closed");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !corral_sys::poll::has_hung_up(other.as_fd()) {
+        assert!(Instant::now() < deadline, "what is refused is closed");
+        std::thread::yield_now();
+    }
 }
 
 #[test]

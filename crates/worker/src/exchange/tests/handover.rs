@@ -103,7 +103,8 @@ fn request_head() -> Vec<u8> {
 fn socket_of_frame(router: &mut Router) -> UnixStream {
     let head = router.lane.recv(&mut vec![]).unwrap().expect("a frame");
     assert_eq!((head.kind, head.flags), (Kind::Hijacked, Flags::END));
-    router.lane.take_socket(head.aux).unwrap().expect("a descriptor is left for it")
+    let socket = router.lane.take_socket(head.aux).unwrap().expect("a descriptor is left for it");
+    socket.into_inner().into()
 }
 
 #[test]

@@ -1,0 +1,64 @@
+//! Unix sockets. Whoever has the other end may put descriptors into one, whose end is waited for: no event loop closes those.
+
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::os::fd::AsFd;
+
+use corral_sys::{aside, socket};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+
+/// A Unix socket of a client, a server or an application.
+pub(crate) struct LocalStream {
+    /// There until it is dropped.
+    stream: Option<UnixStream>,
+    /// There may be something in it that nobody has looked at.
+    closes_aside: bool,
+}
+
+impl LocalStream {
+    /// One that refuses descriptors since it was made, where the kernel can.
+    pub(super) fn refusing(stream: UnixStream) -> Self {
+        Self { stream: Some(stream), closes_aside: !socket::can_refuse_descriptors() }
+    }
+
+    /// One that was made by somebody else.
+    pub(super) fn foreign(stream: UnixStream) -> Self {
+        Self { stream: Some(stream), closes_aside: true }
+    }
+
+    /// Reads what there is without waiting.
+    pub(super) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let received = self.try_io(Interest::READABLE, || {
+            let mut received = Vec::with_capacity(buffer.len());
+            let n = socket::receive_local(self.as_fd(), &mut received)?;
+            Ok((n, received))
+        });
+        let (n, received) = received?;
+        buffer[..n].copy_from_slice(&received);
+        Ok(n)
+    }
+}
+
+impl Deref for LocalStream {
+    type Target = UnixStream;
+
+    fn deref(&self) -> &UnixStream {
+        self.stream.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl DerefMut for LocalStream {
+    fn deref_mut(&mut self) -> &mut UnixStream {
+        self.stream.as_mut().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for LocalStream {
+    fn drop(&mut self) {
+        let stream = self.stream.take_if(|_| self.closes_aside);
+        if let Some(Ok(stream)) = stream.map(UnixStream::into_std) {
+            aside::close([stream.into()]);
+        }
+    }
+}

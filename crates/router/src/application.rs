@@ -166,6 +166,11 @@ async fn relay(tx: &mut Transaction<'_>, answer: &mut Answer<'_>, app: &App, hel
                 take_fields(tx, &view);
                 return websocket::run(tx, exchange, first, &app.spec.name).await;
             }
+            if view.status < 200 {
+                let failure = Failure::NotFinal { status: view.status };
+                buffers::give(payload);
+                return fail(tx, app, &failure).await;
+            }
             (open(tx, exchange, &view, first), body_start)
         }
         Err(error) => {

@@ -14,12 +14,13 @@ const LONGEST_BEGINNING: Duration = Duration::from_secs(5);
 const INTERVAL: Duration = Duration::from_millis(20);
 
 pub(crate) fn command(pid_file: &Path) -> anyhow::Result<ExitCode> {
-    let daemon = Daemon { pid_file: pid_file.to_owned(), pid: read_pid(pid_file)? };
-    let old = daemon.pid.as_raw_nonzero();
+    let pid = read_pid(pid_file)?;
+    let old = pid.as_raw_nonzero();
     // Most others would end at the signal.
     if !is_main(&name_of(&old.to_string())) {
         bail!("process {old}, which \"{}\" names, is no daemon", pid_file.display());
     }
+    let daemon = Daemon { pid_file: pid_file.to_owned(), pid, others: siblings(old.get()) };
     let context = || format!("tell process {old}, which \"{}\" names, to upgrade", pid_file.display());
     signal::kill(daemon.pid, Signal::USR2).with_context(context)?;
     let new = daemon.wait_for_successor()?;
@@ -30,6 +31,8 @@ pub(crate) fn command(pid_file: &Path) -> anyhow::Result<ExitCode> {
 struct Daemon {
     pid_file: PathBuf,
     pid: Pid,
+    /// Siblings that it had before.
+    others: Vec<i32>,
 }
 
 impl Daemon {
@@ -55,11 +58,39 @@ impl Daemon {
         }
     }
 
-    /// Whether a child of the daemon is a main process, or is about to become one.
+    /// Whether there is a sibling of the daemon that was not there before, and is a main process or about to become one.
     fn has_successor(&self) -> bool {
-        let pid = self.pid.as_raw_nonzero();
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        children.split_ascii_whitespace().map(name_of).any(|name| is_main(&name) || name == "corral")
+        let new =
+            siblings(self.pid.as_raw_nonzero().get()).into_iter().filter(|pid| !self.others.contains(pid));
+        new.map(|pid| name_of(&pid.to_string())).any(|name| is_main(&name) || name == "corral")
+    }
+}
+
+/// The processes that have the same parent and are of the same session as this one, without it.
+fn siblings(pid: i32) -> Vec<i32> {
+    let Some(family) = Family::of(pid) else { return Vec::new() };
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter(|other| *other != pid && Family::of(*other) == Some(family)).collect()
+}
+
+/// Whom a process belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Family {
+    parent: i32,
+    session: i32,
+}
+
+impl Family {
+    /// Nothing for one that is gone or has ended.
+    fn of(pid: i32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name before may hold anything.
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let state = fields.next()?;
+        let mut next = || fields.next()?.parse().ok();
+        let (parent, _group, session) = (next()?, next()?, next()?);
+        (state != "Z").then_some(Self { parent, session })
     }
 }
 

@@ -16,7 +16,7 @@ use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::link::Link;
 use corral_sys::isolation::Isolation;
 use corral_sys::landlock::{self, LandlockError};
-use corral_sys::process::LINK_DESCRIPTOR;
+use corral_sys::process::{self, LINK_DESCRIPTOR};
 use corral_sys::spawn::{Executable, Program, SpawnError};
 use corral_sys::user::{self, Credentials, UserError};
 
@@ -171,7 +171,8 @@ impl Launcher {
         self.start_role(role, terminal, self.unprivileged.as_ref().map(|user| &user.credentials))
     }
 
-    /// Starts the executable that is where this one was, as this one was started, to take over from it.
+    /// Starts the executable that is where this one was, as this one was started, to take over from it. Not as a child:
+    /// it outlives this process, which ends all its children, and collects those of children that have ended.
     pub(crate) fn start_successor(&self) -> Result<Peer, LaunchError> {
         let executable = File::open(&self.path)
             .map_err(|source| LaunchError::Executable { path: self.path.clone(), source })?;
@@ -195,8 +196,9 @@ impl Launcher {
                 (theirs.as_fd(), LINK_DESCRIPTOR),
             ],
         };
-        let pid = program.spawn().map_err(LaunchError::Spawn)?;
-        Ok(Peer::new("successor".to_owned(), pid, ours))
+        let pid = program.spawn_sibling().map_err(LaunchError::Spawn)?;
+        let pidfd = process::pidfd(pid).map_err(LaunchError::Plumbing)?;
+        Ok(Peer::sibling("successor".to_owned(), pid, pidfd, ours))
     }
 
     /// Starts the reader of configuration files, which are often for this process's user alone.

@@ -1,4 +1,4 @@
-//! A child process that main talks to. Main never waits for one: what does not go out now is kept.
+//! A process that main has started and talks to. Main never waits for one: what does not go out now is kept.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,6 +17,8 @@ pub(crate) struct Peer {
     /// What the log calls it.
     name: String,
     pid: Pid,
+    /// Of a process that is no child of this one, whose number may be another's as soon as it has ended.
+    pidfd: Option<OwnedFd>,
     link: Link,
     outbox: VecDeque<Packet>,
     /// When the child closed its end: it has died or is about to.
@@ -27,7 +29,17 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn new(name: String, pid: Pid, link: Link) -> Self {
-        Self { name, pid, link, outbox: VecDeque::new(), closed: None, stopped: None }
+        Self { name, pid, pidfd: None, link, outbox: VecDeque::new(), closed: None, stopped: None }
+    }
+
+    /// One that is no child of this process: its end shows by `pidfd`.
+    pub(crate) fn sibling(name: String, pid: Pid, pidfd: OwnedFd, link: Link) -> Self {
+        Self { pidfd: Some(pidfd), ..Self::new(name, pid, link) }
+    }
+
+    /// Readable when a process that is no child has ended.
+    pub(crate) fn end(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
     pub(crate) fn pid(&self) -> Pid {
@@ -137,8 +149,11 @@ impl Peer {
 
     /// Sends a signal to the child, which must not have been collected yet.
     pub(crate) fn kill(&self, with: Signal) {
-        // Fails only for a child that has ended: it is collected at the next turn.
-        let _ = signal::kill(self.pid, with);
+        // Fails only for one that has ended, which is noticed at the next turn.
+        let _ = match self.end() {
+            Some(pidfd) => signal::kill_behind(pidfd, with),
+            None => signal::kill(self.pid, with),
+        };
     }
 }
 

@@ -156,6 +156,8 @@ enum Source {
     Router(RouterId),
     Reader,
     Successor,
+    /// The successor has ended.
+    SuccessorEnd,
     Prototype(AppId),
     /// By its place among the outputs.
     Output(usize),
@@ -250,6 +252,9 @@ impl Supervisor {
         if self.upgrade.as_ref().is_some_and(|upgrade| upgrade.successor.is_open()) {
             sources.push(Source::Successor);
         }
+        if self.successor_end().is_some() {
+            sources.push(Source::SuccessorEnd);
+        }
         let routers = self.routers.iter().filter(|router| is_open(&router.role.peer));
         sources.extend(routers.map(|router| Source::Router(router.id)));
         let prototypes = self.apps.iter().filter(|(_, app)| is_open(&app.prototype));
@@ -263,6 +268,9 @@ impl Supervisor {
         match source {
             Source::Signals => (self.parts.signals.as_fd(), Interest::Read),
             Source::Output(idx) => (self.outputs[idx].as_fd(), Interest::Read),
+            Source::SuccessorEnd => {
+                (self.successor_end().expect("only a successor that is known is a source"), Interest::Read)
+            }
             source => {
                 let peer = self.peer(source).expect("only running children are sources");
                 let interest = if peer.wants_to_write() { Interest::ReadWrite } else { Interest::Read };
@@ -278,7 +286,7 @@ impl Supervisor {
             Source::Reader => self.reader.peer.as_ref(),
             Source::Successor => self.upgrade.as_ref().map(|upgrade| &upgrade.successor),
             Source::Prototype(id) => self.apps.get(&id)?.prototype.as_ref(),
-            Source::Signals | Source::Output(_) => None,
+            Source::Signals | Source::SuccessorEnd | Source::Output(_) => None,
         }
     }
 
@@ -289,7 +297,7 @@ impl Supervisor {
             Source::Reader => self.reader.peer.as_mut(),
             Source::Successor => self.upgrade.as_mut().map(|upgrade| &mut upgrade.successor),
             Source::Prototype(id) => self.apps.get_mut(&id)?.prototype.as_mut(),
-            Source::Signals | Source::Output(_) => None,
+            Source::Signals | Source::SuccessorEnd | Source::Output(_) => None,
         }
     }
 
@@ -302,6 +310,7 @@ impl Supervisor {
     fn read(&mut self, source: Source) {
         match source {
             Source::Signals => self.on_signals(),
+            Source::SuccessorEnd => self.successor_ended(),
             // At the end of the turn: taking out one that has ended moves the others.
             Source::Output(_) => {}
             _ => self.read_messages(source, MESSAGES_PER_TURN),
@@ -317,7 +326,7 @@ impl Supervisor {
                 Source::Reader => self.read_reader(),
                 Source::Successor => self.read_successor(),
                 Source::Prototype(id) => self.read_prototype(id),
-                Source::Signals | Source::Output(_) => false,
+                Source::Signals | Source::SuccessorEnd | Source::Output(_) => false,
             };
             if !is_read {
                 return;

@@ -176,6 +176,11 @@ pub fn become_subreaper() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(Pid::INIT))?)
 }
 
+/// Whether this is the first process of its system or container, which ends with it.
+pub fn is_first() -> bool {
+    rustix::process::getpid() == Pid::INIT
+}
+
 /// The children of this process, which must have one thread. Empty where the kernel does not tell.
 pub fn children() -> Vec<Pid> {
     let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();

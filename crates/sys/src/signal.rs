@@ -153,6 +153,14 @@ pub fn kill(pid: Pid, signal: Signal) -> io::Result<()> {
     Ok(rustix::process::kill_process(pid, signal)?)
 }
 
+/// Sends a signal to the process behind a pidfd, and never to another one that has its number by now.
+///
+/// # Errors
+/// As [`kill`].
+pub fn kill_behind(pidfd: BorrowedFd<'_>, signal: Signal) -> io::Result<()> {
+    Ok(rustix::process::pidfd_send_signal(pidfd, signal)?)
+}
+
 /// Sends a signal to a process group.
 ///
 /// # Errors

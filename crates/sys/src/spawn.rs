@@ -42,6 +42,23 @@ pub struct Program<'a> {
     pub fds: &'a [(BorrowedFd<'a>, RawFd)],
 }
 
+/// Whose child a new process is.
+#[derive(Clone, Copy)]
+enum Parent {
+    This,
+    /// That of this process.
+    Same,
+}
+
+impl Parent {
+    fn clone_flags(self) -> libc::c_int {
+        match self {
+            Self::This => 0,
+            Self::Same => libc::CLONE_PARENT,
+        }
+    }
+}
+
 /// What a child runs.
 #[derive(Debug, Clone, Copy)]
 pub enum Executable<'a> {
@@ -68,15 +85,27 @@ impl Program<'_> {
     /// The calling process may have several threads; the child calls only what is allowed between
     /// fork and exec then.
     pub fn spawn(&self) -> Result<Pid, SpawnError> {
+        self.spawn_under(Parent::This)
+    }
+
+    /// As [`Program::spawn`], but the new process is a child of this one's parent, who collects it: a sibling, whose life
+    /// is none of this process's business. The first process of a namespace has no parent there, and cannot do this.
+    ///
+    /// Its number may be that of another process as soon as it has ended.
+    pub fn spawn_sibling(&self) -> Result<Pid, SpawnError> {
+        self.spawn_under(Parent::Same)
+    }
+
+    fn spawn_under(&self, parent: Parent) -> Result<Pid, SpawnError> {
         let mut prepared = Prepared::new(self).map_err(failed_to(Step::Fork))?;
         let (report_reader, report_writer) = child_pipe().map_err(failed_to(Step::Fork))?;
         let (go_reader, go_writer) = child_pipe().map_err(failed_to(Step::Fork))?;
-        let flags = self.isolation.map_or(0, |isolation| isolation.namespaces.clone_flags());
+        let namespaces = self.isolation.map_or(0, |isolation| isolation.namespaces.clone_flags());
         // SAFETY: the child runs `Prepared::run` alone, which neither allocates nor takes locks nor
         // unwinds, and never returns.
-        let pid = match unsafe { fork_into(flags) } {
+        let pid = match unsafe { fork_into(namespaces | parent.clone_flags()) } {
             -1 => {
-                let step = if flags == 0 { Step::Fork } else { Step::Namespaces };
+                let step = if namespaces == 0 { Step::Fork } else { Step::Namespaces };
                 return Err(failed_to(step)(io::Error::last_os_error()));
             }
             0 => {
@@ -94,6 +123,7 @@ impl Program<'_> {
         match read_report(report_reader) {
             None => Ok(pid),
             Some(error) => {
+                // A sibling is collected by its parent.
                 let _ = signal::wait_for(pid);
                 Err(error)
             }
@@ -115,7 +145,7 @@ fn failed_to(step: Step) -> impl FnOnce(io::Error) -> SpawnError {
     move |source| SpawnError { step, source }
 }
 
-/// `fork`, or with flags for namespaces clone(2), which returns in the child on a copy of this stack
+/// `fork`, or with flags for namespaces or another parent clone(2), which returns in the child on a copy of this stack
 /// too, but does not tell the C library.
 ///
 /// # Safety

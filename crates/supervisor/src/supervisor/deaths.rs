@@ -26,7 +26,7 @@ impl Supervisor {
 
     fn source_of(&self, pid: Pid) -> Option<Source> {
         let routers = self.routers.iter().map(|router| Source::Router(router.id));
-        [Source::Controller, Source::Reader, Source::Successor]
+        [Source::Controller, Source::Reader]
             .into_iter()
             .chain(routers)
             .chain(self.apps.keys().copied().map(Source::Prototype))
@@ -50,12 +50,8 @@ impl Supervisor {
                 self.log_death("reader", pid, ended);
                 self.forget_reader();
             }
-            Source::Successor => {
-                self.log_death("successor", pid, ended);
-                self.forget_successor();
-            }
             Source::Prototype(id) => self.prototype_died(id, pid, ended),
-            Source::Signals | Source::Output(_) => {}
+            Source::Signals | Source::Successor | Source::SuccessorEnd | Source::Output(_) => {}
         }
     }
 

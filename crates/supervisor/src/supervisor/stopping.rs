@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use corral_ipc::message::ToRouter;
 use corral_sys::process;
-use corral_sys::signal::{self, Pid, Signal};
+use corral_sys::signal::{self, Signal};
 
 use super::Supervisor;
 use crate::access_log::AccessLog;
@@ -79,18 +79,12 @@ impl Supervisor {
         self.kill_children();
     }
 
-    /// Kills every child, those among them that applications left behind.
+    /// Kills every child, those among them that applications left behind. No main process is another one's child.
     fn kill_children(&self) {
-        for child in self.children() {
+        for child in process::children() {
             signal::kill_child(child, Signal::KILL);
         }
         self.own_peers().chain(self.prototypes()).for_each(|peer| peer.kill(Signal::KILL));
-    }
-
-    /// All but a main process that serves in place of this one.
-    fn children(&self) -> impl Iterator<Item = Pid> {
-        let successor = self.serving_successor();
-        process::children().into_iter().filter(move |child| Some(*child) != successor)
     }
 
     pub(super) fn stop_on_time(&mut self, now: Instant) {
@@ -112,7 +106,7 @@ impl Supervisor {
     /// Whether nothing is left to wait for.
     pub(super) fn is_over(&self) -> bool {
         let is_ending = matches!(self.stop, Some(Stop::Ending { .. } | Stop::Killed));
-        is_ending && self.has_no_own_children() && self.children().next().is_none()
+        is_ending && self.has_no_own_children() && process::children().is_empty()
     }
 
     /// `corral run` is told when its site is served.

@@ -1,15 +1,16 @@
 //! Upgrading: a new main process, of an executable that may have been replaced, takes over the sockets and puts
 //! the stored configuration in force; then this one finishes what it has begun.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use corral_ipc::message::{Demand, FromSuccessor, ToRouter, ToSuccessor};
-use corral_sys::signal::{Pid, Signal};
+use corral_sys::process;
+use corral_sys::signal::Signal;
 
-use super::Supervisor;
 use super::stopping::Stop;
 use super::takeover::LAST_REQUESTS;
+use super::{Source, Supervisor};
 use crate::apply::{Build, Job};
 use crate::peer::Peer;
 use crate::pid_file::PidFile;
@@ -33,13 +34,20 @@ pub(super) struct Upgrade {
 impl Supervisor {
     /// SIGUSR2.
     pub(super) fn on_upgrade_signal(&mut self) {
-        if self.stop.is_some() || self.upgrade.is_some() || self.parts.console.is_some() {
-            let reason =
-                if self.parts.console.is_some() { "\"corral run\" has no successor" } else { "not now" };
-            tracing::info!(target: "notice", "signal USR2 received, ignored: {reason}");
-            return;
+        match self.why_no_upgrade() {
+            Some(reason) => tracing::info!(target: "notice", "signal USR2 received, ignored: {reason}"),
+            None => self.jobs.push_back(Job::Upgrade),
         }
-        self.jobs.push_back(Job::Upgrade);
+    }
+
+    fn why_no_upgrade(&self) -> Option<&'static str> {
+        if self.parts.console.is_some() {
+            return Some("\"corral run\" has no successor");
+        }
+        if process::is_first() {
+            return Some("a container ends with its first process; start another container");
+        }
+        (self.stop.is_some() || self.upgrade.is_some()).then_some("not now")
     }
 
     /// Nothing is being applied, and nothing will be until it is over: there must be one configuration.
@@ -131,9 +139,19 @@ impl Supervisor {
         }
     }
 
-    /// The successor has ended: if it never served, this process goes on as before.
-    pub(super) fn forget_successor(&mut self) {
-        if self.upgrade.take().is_some_and(|upgrade| !upgrade.is_serving) {
+    /// Readable when the successor has ended.
+    pub(super) fn successor_end(&self) -> Option<BorrowedFd<'_>> {
+        self.upgrade.as_ref()?.successor.end()
+    }
+
+    /// If it never served, this process goes on as before.
+    pub(super) fn successor_ended(&mut self) {
+        // Its last words are still in the socket.
+        self.read_messages(Source::Successor, usize::MAX);
+        let Some(Upgrade { successor, is_serving, .. }) = self.upgrade.take() else { return };
+        let pid = successor.pid().as_raw_nonzero();
+        tracing::info!(target: "notice", "process {pid} has ended (successor)");
+        if !is_serving {
             tracing::error!(target: "alert", "upgrade: the new process could not take over; this process goes on");
         }
     }
@@ -151,10 +169,6 @@ impl Supervisor {
         if self.upgrade_deadline().is_some_and(|at| at <= now) {
             self.unready_successor().into_iter().for_each(|successor| successor.kill(Signal::KILL));
         }
-    }
-
-    pub(super) fn serving_successor(&self) -> Option<Pid> {
-        self.upgrade.as_ref().filter(|upgrade| upgrade.is_serving).map(|upgrade| upgrade.successor.pid())
     }
 
     /// This process serves what its predecessor did: takes over the rest as well.

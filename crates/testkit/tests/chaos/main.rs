@@ -8,6 +8,7 @@ mod crowd;
 mod disk;
 mod floods;
 mod hostile;
+mod mains;
 mod shortage;
 mod site;
 mod slow_clients;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use corral_testkit::{
-    Address, Client, Daemon, Load, Request, Run, Signal, Site, daemon, eventually, executables, is_alive,
-    php_app, signal, site,
+    Address, Client, Daemon, Load, Request, Run, Signal, Site, daemon, descendants, eventually, executables,
+    is_alive, php_app, signal, site,
 };
 use serde_json::json;
 
@@ -64,6 +64,32 @@ fn what_was_begun_is_finished_by_the_old_process() {
     server.get("/").expect(200).expect_text("x");
 }
 
+/// What holds the first one ends when those after it have been replaced themselves.
+#[test]
+fn a_main_process_that_ends_leaves_those_after_it_alone() {
+    let gate = "<?php for ($i = 0; $i < 3000 && !file_exists(__DIR__ . '/gate'); $i++) { usleep(10000); clearstatcache(); }";
+    let site = php_site().file("held.php", gate);
+    let mut server = daemon().application(php_app(&site)).start();
+    let mut held = server.begin(&Request::get("/held.php"));
+    eventually("the request runs", || {
+        let status = server.control().get("/status").json();
+        (status["applications"]["php"]["requests"]["active"] == 1).then_some(())
+    });
+    let first = server.upgrade();
+    let second = server.upgrade();
+    wait_for_end(second);
+    let processes = server.processes();
+    site.write("gate", "");
+    held.read_response().expect(200);
+    wait_for_end(first);
+    server.get("/").expect(200).expect_text("x");
+    assert!(
+        is_alive(server.pid()) && processes.iter().all(|process| is_alive(process.pid)),
+        "{}",
+        server.log()
+    );
+}
+
 #[test]
 fn socket_files_and_the_pid_file_stay_with_the_one_that_serves() {
     let site = php_site();
@@ -101,7 +127,9 @@ fn expect_unchanged(server: &Daemon, pid: u32, client: &mut Client) {
     });
     server.get("/").expect(200).expect_text("x");
     server.expect_processes("router", 1);
-    server.expect_processes("main", 0);
+    let mains =
+        descendants(std::process::id()).into_iter().filter(|process| process.name.starts_with("main v"));
+    assert_eq!(mains.map(|process| process.pid).collect::<Vec<_>>(), [pid]);
 }
 
 #[test]
@@ -216,7 +244,7 @@ fn a_router_that_dies_while_the_new_process_starts_is_replaced() {
     let old = server.pid();
     signal(old, Signal::USR2);
     server.expect_log("is to take over");
-    let router = server.expect_processes("router", 2)[0];
+    let router = server.expect_processes("router", 1)[0];
     server.kill(router);
     eventually("it serves again", || {
         let mut client = Client::try_connect(server.address().socket()).ok()?;

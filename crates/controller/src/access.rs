@@ -1,30 +1,56 @@
-//! Who may use the control API: whoever can connect, or whoever shows the token as well.
+//! Who may use the control API: whoever can connect, or whoever shows the token as well. Web pages may not.
 
 use std::sync::Arc;
 
 use corral_ipc::message::ControlToken;
-use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, StatusCode};
+
+use crate::browsers::{self, Guard};
+use crate::reply::Reply;
 
 /// What requests have to show. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Access {
-    pub(crate) token: Option<Token>,
+    token: Option<Token>,
+    /// The API listens on a port: browsers reach it, which no Unix socket has to fear.
+    is_port: bool,
 }
 
 impl Access {
-    pub(crate) fn new(token: Option<ControlToken>) -> Self {
-        Self { token: token.map(|ControlToken(text)| Token(text.into())) }
+    pub(crate) fn new(token: Option<ControlToken>, is_port: bool) -> Self {
+        Self { token: token.map(|ControlToken(text)| Token(text.into())), is_port }
+    }
+
+    /// The answer to a request that may not be made.
+    pub(crate) fn refusal(&self, head: &Parts) -> Option<Reply> {
+        let guard = if self.token.is_some() { Guard::Token } else { Guard::Nothing };
+        if self.is_port
+            && let Some(refusal) = browsers::refusal(head, guard)
+        {
+            return Some(refusal);
+        }
+        let admits = self.token.as_ref().is_none_or(|token| token.admits(&head.headers));
+        (!admits).then(|| {
+            let detail = "Send the control token: \"Authorization: Bearer TOKEN\".";
+            Reply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail)
+        })
+    }
+
+    /// Whether a browser seems to have sent this.
+    pub(crate) fn is_from_browser(&self, head: &Parts) -> bool {
+        self.is_port && browsers::is_from_browser(&head.headers)
     }
 }
 
 /// A secret, as text without blanks.
 #[derive(Clone)]
-pub(crate) struct Token(Arc<str>);
+struct Token(Arc<str>);
 
 impl Token {
     /// Whether the fields hold the token (RFC 6750, section 2.1).
-    pub(crate) fn admits(&self, fields: &HeaderMap) -> bool {
+    fn admits(&self, fields: &HeaderMap) -> bool {
         let mut values = fields.get_all(AUTHORIZATION).iter();
         let (Some(value), None) = (values.next(), values.next()) else { return false };
         let Some((scheme, shown)) = split_at_blank(value.as_bytes()) else { return false };
@@ -49,7 +75,7 @@ mod tests {
 
     #[track_caller]
     fn check(values: &[&str], admitted: bool) {
-        let access = Access::new(Some(ControlToken("secret".to_owned())));
+        let access = Access::new(Some(ControlToken("secret".to_owned())), false);
         let mut fields = HeaderMap::new();
         for value in values {
             fields.append(AUTHORIZATION, value.parse().unwrap());

@@ -24,6 +24,8 @@ pub(crate) struct Call<'a> {
     pub(crate) target: &'a str,
     pub(crate) conditions: Conditions,
     pub(crate) body: &'a [u8],
+    /// Fields are there that browsers send, on a socket that browsers reach.
+    pub(crate) is_from_browser: bool,
 }
 
 /// Answers one request. Must run to its end, because it may change the configuration.
@@ -37,6 +39,10 @@ pub(crate) async fn answer(controller: &Controller, call: &Call<'_>) -> Reply {
         Ok(query) => query,
         Err(detail) => return Reply::error_with_detail(StatusCode::BAD_REQUEST, "Invalid query.", &detail),
     };
+    if endpoint.resource == Resource::Restart && *call.method == Method::GET && call.is_from_browser {
+        let detail = "A browser has sent the request, and a link must not restart anything: use POST.";
+        return Reply::error_with_detail(StatusCode::METHOD_NOT_ALLOWED, "Method isn't allowed.", detail);
+    }
     if let Some(refusal) = files::refusal(controller, call, endpoint.resource, query) {
         return refusal;
     }

@@ -222,12 +222,20 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         resource: Resource::Restart,
         template: "/control/applications/{name}/restart",
-        operations: &[operation(
-            Method::GET,
-            Body::None,
-            Answer::Success,
-            "Replaces the processes of an application, without losing a request.",
-        )],
+        operations: &[
+            operation(
+                Method::POST,
+                Body::None,
+                Answer::Success,
+                "Replaces the processes of an application, without losing a request.",
+            ),
+            operation(
+                Method::GET,
+                Body::None,
+                Answer::Success,
+                "The same, for tools of Unit; not for browsers.",
+            ),
+        ],
         otherwise: Otherwise::NotAllowed,
     },
     Endpoint {

@@ -8,6 +8,7 @@
 
 mod access;
 mod api;
+mod browsers;
 mod bundle;
 mod conditions;
 mod endpoints;
@@ -31,7 +32,7 @@ use std::os::fd::OwnedFd;
 
 use anyhow::{Context as _, bail};
 use corral_ipc::link::Link;
-use corral_ipc::message::{FromController, ToController};
+use corral_ipc::message::{ControlToken, FromController, ToController};
 
 pub use self::scripts::check_expression;
 use crate::access::Access;
@@ -46,17 +47,18 @@ use crate::state::Controller;
 ///
 /// When main's first message is not `Start` with a listening socket, or when the link breaks.
 pub fn run(link: Link) -> anyhow::Result<()> {
-    let (start, access, socket) = receive_start(&link)?;
+    let (start, token, socket) = receive_start(&link)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the event loop")?;
     runtime.block_on(async {
         let (main, answers, replacements) = MainLink::new(link).context("watch the link to main")?;
         let socket = ControlSocket::new(socket).context("use the control API's socket")?;
+        let access = Access::new(token, socket.is_port());
         until_main_is_gone(answers.receive(), serve(main, start, access, socket, replacements)).await
     })
 }
 
-fn receive_start(link: &Link) -> anyhow::Result<(Start, Access, OwnedFd)> {
+fn receive_start(link: &Link) -> anyhow::Result<(Start, Option<ControlToken>, OwnedFd)> {
     let received = link.recv().context("receive the first message of main")?;
     let Some((message, mut fds)) = received else { bail!("main left before it sent its first message") };
     let ToController::Start { document, origin, generation, modules, assets, files, token } = message else {
@@ -64,7 +66,7 @@ fn receive_start(link: &Link) -> anyhow::Result<(Start, Access, OwnedFd)> {
     };
     let socket = fds.pop().context("main sent no socket for the control API")?;
     let start = Start { document, origin, generation, modules, assets, files };
-    Ok((start, Access::new(token), socket))
+    Ok((start, token, socket))
 }
 
 async fn serve(

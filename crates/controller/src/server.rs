@@ -47,6 +47,11 @@ impl ControlSocket {
         TcpListener::from_std(tcp).map(Self::Tcp)
     }
 
+    /// Whether it is on a port, and no Unix socket.
+    pub(crate) fn is_port(&self) -> bool {
+        matches!(self, Self::Tcp(_))
+    }
+
     /// Accepts and answers for ever. Dropping the future stops accepting; connections go on.
     pub(crate) async fn serve(self, controller: Controller, access: Access) -> anyhow::Result<()> {
         loop {
@@ -99,17 +104,15 @@ async fn connection(io: impl Read + Write + Unpin, controller: Controller, acces
 
 async fn handle(controller: Controller, access: Access, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let (head, body) = request.into_parts();
-    if let Some(token) = &access.token
-        && !token.admits(&head.headers)
-    {
-        let detail = "Send the control token: \"Authorization: Bearer TOKEN\".";
-        return response(&Reply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail));
+    if let Some(refusal) = access.refusal(&head) {
+        return response(&refusal);
     }
+    let is_from_browser = access.is_from_browser(&head);
     let target = head.uri.path_and_query().map_or("", |target| target.as_str());
     let conditions = Conditions::from_fields(&head.headers);
     let reply = match read_body(body).await {
         Ok(body) => {
-            let call = Call { method: &head.method, target, conditions, body: &body };
+            let call = Call { method: &head.method, target, conditions, body: &body, is_from_browser };
             api::answer(&controller, &call).await
         }
         Err(reply) => reply,

@@ -8,7 +8,7 @@ use corral_config::plan::AssetKind;
 use serde_json::Value;
 
 use crate::cli::AssetCommand;
-use crate::client::{self, Daemon};
+use crate::client::{self, Ask, Daemon};
 use crate::config::print;
 
 pub(crate) fn command(command: &AssetCommand, kind: AssetKind, daemon: &Daemon) -> anyhow::Result<ExitCode> {
@@ -79,7 +79,7 @@ pub(crate) fn segment(name: &str) -> String {
 
 pub(crate) fn restart(application: &str, daemon: &Daemon) -> anyhow::Result<ExitCode> {
     let target = format!("/control/applications/{}/restart", segment(application));
-    let answer = daemon.get(&target)?;
+    let answer = daemon.ask(Ask { method: "POST", path: &target, body: Some(b""), if_match: None })?;
     if answer.status == 404 {
         anyhow::bail!("there is no application \"{application}\"; `corral status` lists them");
     }

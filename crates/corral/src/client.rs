@@ -87,6 +87,10 @@ impl Daemon {
             // Writing to a string cannot fail.
             let _ = write!(head, "{name}: {value}\r\n");
         };
+        if method != "GET" {
+            // No web page can send this field without asking: the control API wants to see it on a port.
+            field("X-Requested-With", "corral");
+        }
         if let Some(token) = &self.token {
             field("Authorization", &format!("Bearer {token}"));
         }

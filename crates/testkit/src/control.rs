@@ -1,5 +1,7 @@
-//! The control API over its Unix socket.
+//! The control API over its Unix socket, or its port.
 
+use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -10,7 +12,13 @@ use crate::response::Response;
 /// Where the control API listens.
 #[derive(Debug, Clone)]
 pub struct ControlClient {
-    socket: PathBuf,
+    place: Place,
+}
+
+#[derive(Debug, Clone)]
+enum Place {
+    Socket(PathBuf),
+    Port(SocketAddr),
 }
 
 /// What it answered.
@@ -19,7 +27,22 @@ pub struct ControlReply(pub Response);
 
 impl ControlClient {
     pub(crate) fn new(socket: &Path) -> Self {
-        Self { socket: socket.to_owned() }
+        Self { place: Place::Socket(socket.to_owned()) }
+    }
+
+    pub(crate) fn at_port(address: SocketAddr) -> Self {
+        Self { place: Place::Port(address) }
+    }
+
+    /// A connection to it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn try_connect(&self) -> io::Result<Client> {
+        match &self.place {
+            Place::Socket(path) => Client::try_connect_unix(path),
+            Place::Port(address) => Client::try_connect(*address),
+        }
     }
 
     /// The value at a path.
@@ -57,7 +80,7 @@ impl ControlClient {
     /// # Errors
     /// Those of the connection.
     pub fn try_send(&self, request: &Request) -> Result<ControlReply, String> {
-        let mut client = Client::try_connect_unix(&self.socket).map_err(|error| error.to_string())?;
+        let mut client = self.try_connect().map_err(|error| error.to_string())?;
         client.try_send(request).map(ControlReply)
     }
 }

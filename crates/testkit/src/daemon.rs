@@ -36,6 +36,7 @@ pub struct Builder {
     descriptors: Option<u32>,
     given: Vec<Given>,
     control: Option<PathBuf>,
+    control_port: Option<Address>,
 }
 
 /// Starts with an empty configuration.
@@ -50,6 +51,7 @@ pub fn daemon() -> Builder {
         descriptors: None,
         given: Vec::new(),
         control: None,
+        control_port: None,
     }
 }
 
@@ -133,6 +135,13 @@ impl Builder {
         self
     }
 
+    /// Has the control API on a port, without a token.
+    #[must_use]
+    pub fn control_on_port(mut self) -> Self {
+        self.control_port = Some(Address::fresh());
+        self
+    }
+
     /// Has the control API at this path.
     #[must_use]
     pub fn control_at(mut self, path: &Path) -> Self {
@@ -177,6 +186,7 @@ impl Builder {
             descriptors: self.descriptors,
             given: self.given.clone(),
             control: self.control.clone(),
+            control_port: self.control_port,
         };
         daemon.launch();
         daemon
@@ -199,6 +209,7 @@ pub struct Daemon {
     descriptors: Option<u32>,
     given: Vec<Given>,
     control: Option<PathBuf>,
+    control_port: Option<Address>,
 }
 
 /// A socket that a service manager would give it.
@@ -237,7 +248,19 @@ impl Daemon {
     /// The control API.
     #[must_use]
     pub fn control(&self) -> ControlClient {
-        ControlClient::new(&self.control_socket())
+        match self.control_port {
+            Some(address) => ControlClient::at_port(address.socket()),
+            None => ControlClient::new(&self.control_socket()),
+        }
+    }
+
+    /// Where the control API listens, as the daemon and its tools take it.
+    #[must_use]
+    pub fn control_address(&self) -> String {
+        match self.control_port {
+            Some(address) => address.to_string(),
+            None => format!("unix:{}", self.control_socket().display()),
+        }
     }
 
     /// Where the control API listens.
@@ -402,7 +425,7 @@ impl Daemon {
             command.env("LISTEN_FDNAMES", names.join(":"));
             command
         };
-        command.args(["daemon", "--no-daemon", "--control"]).arg(prefixed("unix:", &self.control_socket()));
+        command.args(["daemon", "--no-daemon", "--control"]).arg(self.control_address());
         for (option, name) in
             [("--statedir", "state"), ("--tmpdir", "tmp"), ("--pid", "run/pid"), ("--log", "log")]
         {
@@ -473,8 +496,4 @@ impl Drop for Daemon {
             signal(process.pid, Signal::KILL);
         }
     }
-}
-
-fn prefixed(prefix: &str, path: &Path) -> String {
-    format!("{prefix}{}", path.display())
 }

@@ -183,8 +183,10 @@ fn applications_are_restarted_by_name() {
     let server = in_force(
         r#"{"applications": {"a/b": {"type": "php", "root": "/"}, "broken": {"type": "php", "root": "/"}}}"#,
     );
-    server.check("GET", "/control/applications/a%2Fb/restart", "", "200 OK", r#"{"success": "Ok"}"#);
-    assert_eq!(server.event(), Event::Restart("a/b".to_owned()));
+    for method in ["GET", "POST"] {
+        server.check(method, "/control/applications/a%2Fb/restart", "", "200 OK", r#"{"success": "Ok"}"#);
+        assert_eq!(server.event(), Event::Restart("a/b".to_owned()));
+    }
     let failed = r#"{"error": "Failed to restart app.", "detail": "no prototype"}"#;
     server.check("GET", "/control/applications/broken/restart", "", "500 Internal Server Error", failed);
     let missing = r#"{"error": "Value doesn't exist."}"#;
@@ -193,7 +195,7 @@ fn applications_are_restarted_by_name() {
     server.check("GET", "/control/applications/broken", "", "404 Not Found", missing);
     server.check("GET", "/control", "", "404 Not Found", missing);
     let not_allowed = r#"{"error": "Method isn't allowed."}"#;
-    server.check("POST", "/control/applications/broken/restart", "", "405 Method Not Allowed", not_allowed);
+    server.check("PUT", "/control/applications/broken/restart", "", "405 Method Not Allowed", not_allowed);
     assert_eq!(
         server.request("HEAD", "/control/applications/broken/restart", "").status(),
         "405 Method Not Allowed"

@@ -46,6 +46,7 @@ mod upstreams;
 
 // Beyond the contract.
 mod config_files;
+mod control_browsers;
 mod limits;
 mod restarts;
 

@@ -1,6 +1,6 @@
 //! String patterns of `match` and `types` (UNIT-COMPAT 10.1 and 10.2), compiled once.
 //!
-//! Matching allocates nothing and never fails.
+//! Matching allocates nothing, and only a search by a regular expression can fail: it has bounds.
 
 pub mod address;
 mod compile;
@@ -35,6 +35,11 @@ enum Test {
     Regex(Box<Regex>),
 }
 
+/// A search by a regular expression has exceeded its bounds, so that nobody knows whether the value matches.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("gave up the regular expression {0}")]
+pub struct GivenUp(Box<str>);
+
 impl PatternSet {
     /// Adds a pattern as it is written in the document.
     ///
@@ -56,11 +61,23 @@ impl PatternSet {
 
     /// Whether no negated pattern excludes the value, and one of the others matches if there are
     /// any. A set without patterns matches everything.
-    #[must_use]
-    pub fn matches(&self, value: &[u8]) -> bool {
-        !self.negative.iter().any(|test| test.holds(value))
-            && (self.positive.is_empty() || self.positive.iter().any(|test| test.holds(value)))
+    ///
+    /// # Errors
+    ///
+    /// When a regular expression is given up before that is known.
+    pub fn matches(&self, value: &[u8]) -> Result<bool, GivenUp> {
+        Ok(!any_holds(&self.negative, value)?
+            && (self.positive.is_empty() || any_holds(&self.positive, value)?))
     }
+}
+
+fn any_holds(tests: &[Test], value: &[u8]) -> Result<bool, GivenUp> {
+    for test in tests {
+        if test.holds(value)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 impl Test {
@@ -71,9 +88,9 @@ impl Test {
         }
     }
 
-    fn holds(&self, value: &[u8]) -> bool {
+    fn holds(&self, value: &[u8]) -> Result<bool, GivenUp> {
         match self {
-            Self::Wildcard(wildcard) => wildcard.matches(value),
+            Self::Wildcard(wildcard) => Ok(wildcard.matches(value)),
             Self::Regex(regex) => regex.is_match(value),
         }
     }

@@ -8,10 +8,10 @@ pub(crate) mod sample;
 use std::sync::Arc;
 
 use self::index::StepIndex;
-use crate::pattern::PatternSet;
-use crate::template::{Exception, Template};
+use crate::pattern::{GivenUp, PatternSet};
+use crate::template::Template;
 
-pub use self::conditions::{Facts, Match, NameSet, NameSets, Scheme};
+pub use self::conditions::{Facts, Match, NameSet, NameSets, Scheme, Undecided};
 
 /// Where a request goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,8 +65,8 @@ impl Route {
     ///
     /// # Errors
     ///
-    /// When a script of an `if` throws before that.
-    pub fn choose<F: Facts>(&self, facts: &mut F) -> Result<Option<&Step>, Exception> {
+    /// When nobody knows before that whether a step's conditions hold.
+    pub fn choose<F: Facts>(&self, facts: &mut F) -> Result<Option<&Step>, Undecided> {
         if let Some(index) = &self.index {
             return index.choose(&self.steps, facts);
         }
@@ -223,9 +223,13 @@ pub struct CacheRule {
 
 impl CacheRule {
     /// Whether it is for a file of this path and type.
-    #[must_use]
-    pub fn applies(&self, path: &[u8], mime_type: &[u8]) -> bool {
-        self.pattern.as_ref().is_none_or(|pattern| pattern.matches(path) || pattern.matches(mime_type))
+    ///
+    /// # Errors
+    ///
+    /// When a regular expression is given up.
+    pub fn applies(&self, path: &[u8], mime_type: &[u8]) -> Result<bool, GivenUp> {
+        let Some(pattern) = &self.pattern else { return Ok(true) };
+        Ok(pattern.matches(path)? || pattern.matches(mime_type)?)
     }
 }
 

@@ -59,9 +59,13 @@ impl Compression {
         Self { types: configured.types.clone(), compressors: configured.compressors.clone() }
     }
 
-    /// Whether replies of this type are compressed.
+    /// Whether replies of this type are compressed; one that nobody can decide on is sent as it is.
     pub(crate) fn applies_to(&self, content_type: &[u8]) -> bool {
-        self.types.as_ref().is_none_or(|types| types.matches(content_type))
+        let Some(types) = &self.types else { return true };
+        types.matches(content_type).unwrap_or_else(|given_up| {
+            tracing::warn!("{given_up}; a reply is not compressed");
+            false
+        })
     }
 
     /// What the request asks for.

@@ -105,8 +105,8 @@ impl<'c> Transaction<'c> {
         match found {
             Ok(Some(step)) => Ok(&step.action),
             Ok(None) => Err(Target::Nothing(404)),
-            Err(exception) => {
-                crate::script::report(&exception);
+            Err(undecided) => {
+                crate::script::report(&undecided);
                 Err(Target::Nothing(500))
             }
         }

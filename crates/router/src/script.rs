@@ -1,5 +1,6 @@
 //! The bridge between templates in JavaScript and the request that they are rendered for.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -34,9 +35,9 @@ pub(crate) fn evaluate(
     engine.evaluate(source, &mut Scope(variables), out).map_err(|exception| Exception(exception.to_string()))
 }
 
-/// A script has thrown, which is never the client's fault.
-pub(crate) fn report(exception: &Exception) {
-    tracing::error!(target: "alert", "{exception}");
+/// A script has thrown, or a regular expression was given up, which is never the client's fault.
+pub(crate) fn report(fault: &impl Display) {
+    tracing::error!(target: "alert", "{fault}");
 }
 
 /// What scripts see of a request.

@@ -6,7 +6,7 @@ mod send;
 
 use std::fs::File;
 
-use corral_config::route::{CacheRule, Share};
+use corral_config::route::{Share, Undecided};
 use corral_config::template::{Exception, Template};
 use corral_http::path;
 use corral_sys::process::is_descriptor_shortage;
@@ -74,18 +74,19 @@ async fn try_path(
         path.extend_from_slice(share.index.as_bytes());
     }
     let content_type = tx.rules().mime_types.lookup(path);
-    if let Some(types) = &share.types
-        && !is_index
-        && !types.matches(content_type.unwrap_or_default())
-    {
-        return Ok(Outcome::Missed(403));
+    if let Some(types) = share.types.as_ref().filter(|_| !is_index) {
+        match types.matches(content_type.unwrap_or_default()) {
+            Ok(true) => {}
+            Ok(false) => return Ok(Outcome::Missed(403)),
+            Err(given_up) => return sent(tx.fail_script(&given_up).await),
+        }
     }
     let place = place(share, path, chroot);
     match files::open(&place, tx.connection.now()) {
         Found::File(file) => {
             let cache_control = match cache_control(tx, share, is_index, content_type) {
                 Ok(value) => value,
-                Err(exception) => return sent(tx.fail_script(&exception).await),
+                Err(undecided) => return sent(tx.fail_script(&undecided).await),
             };
             let reply = representation::choose(tx, &place, file, content_type, cache_control);
             sent(send::file(tx, reply).await)
@@ -148,7 +149,7 @@ fn cache_control(
     share: &Share,
     is_index: bool,
     content_type: Option<&[u8]>,
-) -> Result<Option<Vec<u8>>, Exception> {
+) -> Result<Option<Vec<u8>>, Undecided> {
     if share.cache_control.is_empty() {
         return Ok(None);
     }
@@ -157,15 +158,15 @@ fn cache_control(
     if is_index {
         path.extend_from_slice(share.index.as_bytes());
     }
-    let applies = |rule: &&CacheRule| rule.applies(&path, content_type.unwrap_or_default());
-    let rule = share.cache_control.iter().find(applies);
-    path.clear();
-    let Some(rule) = rule else {
-        buffers::give(path);
-        return Ok(None);
-    };
-    rule.value.render(&mut tx.variables(), &mut path)?;
-    Ok(Some(path))
+    for rule in &share.cache_control {
+        if rule.applies(&path, content_type.unwrap_or_default())? {
+            path.clear();
+            rule.value.render(&mut tx.variables(), &mut path)?;
+            return Ok(Some(path));
+        }
+    }
+    buffers::give(path);
+    Ok(None)
 }
 
 async fn redirect_to_folder(tx: &mut Transaction<'_>) -> Result<(), Gone> {

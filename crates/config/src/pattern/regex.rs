@@ -1,20 +1,12 @@
 //! `~EXPRESSION`: PCRE2 with a bound on the work of one search.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use pcre2::bytes::RegexBuilder;
 
-use super::PatternError;
+use super::{GivenUp, PatternError};
 
 /// A compiled expression. It works on bytes.
 #[derive(Debug, Clone)]
-pub(super) struct Regex {
-    code: pcre2::bytes::Regex,
-    /// Whether the log has been told that a search was given up; shared by all clones, so that
-    /// clients cannot fill the log.
-    reported: Arc<AtomicBool>,
-}
+pub(super) struct Regex(pcre2::bytes::Regex);
 
 impl Regex {
     /// Compiles an expression, to machine code where PCRE2 can.
@@ -26,29 +18,18 @@ impl Regex {
             .jit_if_available(true)
             .build(&format!("{LIMIT}{source}"))
             .map_err(|error| PatternError::Regex(describe(&error, source.len())))?;
-        Ok(Self { code, reported: Arc::default() })
+        Ok(Self(code))
     }
 
-    /// Whether it occurs anywhere in `value`. A search that exceeds its bounds has found nothing.
-    pub(super) fn is_match(&self, value: &[u8]) -> bool {
-        match self.code.is_match(value) {
-            Ok(found) => found,
-            Err(error) => {
-                self.report(&error);
-                false
-            }
-        }
+    /// Whether it occurs anywhere in `value`, unless the search exceeds its bounds.
+    pub(super) fn is_match(&self, value: &[u8]) -> Result<bool, GivenUp> {
+        self.0.is_match(value).map_err(|error| self.given_up(&error))
     }
 
     #[cold]
-    fn report(&self, error: &pcre2::Error) {
-        if self.reported.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let source = self.code.as_str().strip_prefix(LIMIT).unwrap_or_default();
-        tracing::warn!(
-            "regular expression \"{source}\" was given up on a value, which counts as no match (logged once): {error}"
-        );
+    fn given_up(&self, error: &pcre2::Error) -> GivenUp {
+        let source = self.0.as_str().strip_prefix(LIMIT).unwrap_or_default();
+        GivenUp(format!("\"{source}\": {error}").into())
     }
 }
 
@@ -78,7 +59,8 @@ mod tests {
         for expression in ["^(a+)+$", "(a|aa)+$", "(a*)*b", "(x+x+)+y|^(a|a)*$"] {
             let regex = Regex::new(expression.as_bytes()).unwrap();
             let started = Instant::now();
-            assert!(!regex.is_match(&value), "{expression}");
+            let error = regex.is_match(&value).expect_err(expression).to_string();
+            assert!(error.contains(&format!("\"{expression}\"")), "{error}");
             assert!(started.elapsed() < Duration::from_secs(1), "{expression}: {:?}", started.elapsed());
         }
     }
@@ -87,7 +69,7 @@ mod tests {
     fn long_values_are_within_the_bounds() {
         let value = b"/segment-1".repeat(800);
         for expression in ["^/.*/segment-1$", "^(/[^/]+)+$", "t-1$", "^/[a-z/0-9-]+$"] {
-            assert!(Regex::new(expression.as_bytes()).unwrap().is_match(&value), "{expression}");
+            assert!(Regex::new(expression.as_bytes()).unwrap().is_match(&value).unwrap(), "{expression}");
         }
     }
 
@@ -95,7 +77,7 @@ mod tests {
     fn an_expression_cannot_raise_the_bound() {
         let regex = Regex::new(b"(*LIMIT_MATCH=4000000000)^(a+)+$").unwrap();
         let started = Instant::now();
-        assert!(!regex.is_match(&[&b"a".repeat(64)[..], b"!"].concat()));
+        assert!(regex.is_match(&[&b"a".repeat(64)[..], b"!"].concat()).is_err());
         assert!(started.elapsed() < Duration::from_secs(1));
     }
 }

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use crate::condition::Condition;
-use crate::pattern::PatternSet;
 use crate::pattern::address::AddressPatternSet;
+use crate::pattern::{GivenUp, PatternSet};
 use crate::template::{Exception, Variables};
 
 /// Conditions on a request; without any, every request matches.
@@ -99,36 +99,47 @@ pub trait Facts: Variables {
     }
 }
 
+/// Why nobody knows whether the conditions hold: the request must not go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Undecided {
+    /// A script has thrown, or run for too long.
+    #[error(transparent)]
+    Script(#[from] Exception),
+    /// A search has taken too long.
+    #[error(transparent)]
+    Pattern(#[from] GivenUp),
+}
+
 impl Match {
     /// Whether every condition holds.
     ///
     /// # Errors
     ///
-    /// When a script of `if` throws.
-    pub fn matches<F: Facts>(&self, facts: &mut F) -> Result<bool, Exception> {
+    /// When a script of `if` throws or a regular expression is given up, before a condition does not hold.
+    pub fn matches<F: Facts>(&self, facts: &mut F) -> Result<bool, Undecided> {
         if let Some(condition) = &self.condition
             && !condition.holds(facts)?
         {
             return Ok(false);
         }
-        Ok(self.matches_line(facts) && self.matches_fields(facts) && self.matches_connection(facts))
+        Ok(self.matches_line(facts)? && self.matches_fields(facts)? && self.matches_connection(facts))
     }
 
-    fn matches_line<F: Facts>(&self, facts: &F) -> bool {
-        let holds = |set: &Option<PatternSet>, value| set.as_ref().is_none_or(|set| set.matches(value));
-        holds(&self.uri, facts.path())
-            && holds(&self.host, facts.host())
-            && holds(&self.method, facts.method())
-            && self.query.as_ref().is_none_or(|query| query.matches(facts.query()))
-            && self.arguments.hold(|wanted, set| all_match(facts.arguments(), |name| name == wanted, set))
+    fn matches_line<F: Facts>(&self, facts: &F) -> Result<bool, GivenUp> {
+        let holds = |set: &Option<PatternSet>, value| set.as_ref().map_or(Ok(true), |set| set.matches(value));
+        Ok(holds(&self.uri, facts.path())?
+            && holds(&self.host, facts.host())?
+            && holds(&self.method, facts.method())?
+            && self.query.as_ref().map_or(Ok(true), |query| query.matches(facts.query()))?
+            && self.arguments.hold(|wanted, set| all_match(facts.arguments(), |name| name == wanted, set))?)
     }
 
-    fn matches_fields<F: Facts>(&self, facts: &F) -> bool {
+    fn matches_fields<F: Facts>(&self, facts: &F) -> Result<bool, GivenUp> {
         let hold = |wanted: &[u8], set: &PatternSet| {
             all_match(facts.fields(), |name| name.eq_ignore_ascii_case(wanted), set)
         };
-        self.headers.hold(hold)
-            && self.cookies.hold(|wanted, set| all_match(facts.cookies(), |name| name == wanted, set))
+        Ok(self.headers.hold(hold)?
+            && self.cookies.hold(|wanted, set| all_match(facts.cookies(), |name| name == wanted, set))?)
     }
 
     fn matches_connection<F: Facts>(&self, facts: &F) -> bool {
@@ -140,8 +151,24 @@ impl Match {
 
 impl NameSets {
     /// `test` tells whether a name is there and all its values match.
-    fn hold(&self, test: impl Fn(&[u8], &PatternSet) -> bool) -> bool {
-        self.0.is_empty() || self.0.iter().any(|NameSet(set)| set.iter().all(|(name, set)| test(name, set)))
+    fn hold(&self, test: impl Fn(&[u8], &PatternSet) -> Result<bool, GivenUp>) -> Result<bool, GivenUp> {
+        for set in &self.0 {
+            if set.holds(&test)? {
+                return Ok(true);
+            }
+        }
+        Ok(self.0.is_empty())
+    }
+}
+
+impl NameSet {
+    fn holds(&self, test: impl Fn(&[u8], &PatternSet) -> Result<bool, GivenUp>) -> Result<bool, GivenUp> {
+        for (name, set) in &self.0 {
+            if !test(name, set)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -150,7 +177,13 @@ fn all_match<'f>(
     pairs: impl Iterator<Item = (&'f [u8], &'f [u8])>,
     is_meant: impl Fn(&[u8]) -> bool,
     set: &PatternSet,
-) -> bool {
-    let mut values = pairs.filter(|(name, _)| is_meant(name)).map(|(_, value)| value).peekable();
-    values.peek().is_some() && values.all(|value| set.matches(value))
+) -> Result<bool, GivenUp> {
+    let mut is_there = false;
+    for (_, value) in pairs.filter(|(name, _)| is_meant(name)) {
+        is_there = true;
+        if !set.matches(value)? {
+            return Ok(false);
+        }
+    }
+    Ok(is_there)
 }

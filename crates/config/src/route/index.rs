@@ -10,9 +10,8 @@ mod field;
 use smallvec::SmallVec;
 
 use self::field::{Census, FieldIndex};
-use super::{Facts, Match, Step};
+use super::{Facts, Match, Step, Undecided};
 use crate::pattern::Anchor;
-use crate::template::Exception;
 
 /// The steps of one route, by what they ask of host and URI.
 #[derive(Debug)]
@@ -52,41 +51,50 @@ impl StepIndex {
     ///
     /// # Errors
     ///
-    /// When a script of an `if` throws before that.
+    /// When nobody knows before that whether a step's conditions hold.
     pub(super) fn choose<'s, F: Facts>(
         &self,
         steps: &'s [Step],
         facts: &mut F,
-    ) -> Result<Option<&'s Step>, Exception> {
+    ) -> Result<Option<&'s Step>, Undecided> {
         let mut candidates = Candidates::new();
         self.hosts.find(facts.host(), &mut candidates);
         self.uris.find(facts.path(), &mut candidates);
         // These are last, because what matched before bounds them. Steps with an `if` are always here, so that
         // none is worked out that comes behind the match.
         candidates.push(&self.others);
-        let mut first = None;
+        let mut first = First::default();
         for list in candidates {
-            first = first_match(list, first, steps, facts)?;
+            first = first.earlier(list, steps, facts);
         }
-        Ok(first.and_then(|number| steps.get(number as usize)))
+        match first.undecided {
+            Some(undecided) => Err(undecided),
+            None => Ok(first.number.and_then(|number| steps.get(number as usize))),
+        }
     }
 }
 
-/// The first match of a list that comes before `bound`, or else that.
-fn first_match<F: Facts>(
-    list: &[u32],
-    bound: Option<u32>,
-    steps: &[Step],
-    facts: &mut F,
-) -> Result<Option<u32>, Exception> {
-    for &number in list.iter().take_while(|&&number| bound.is_none_or(|bound| number < bound)) {
-        if let Some(step) = steps.get(number as usize)
-            && step.conditions.matches(facts)?
-        {
-            return Ok(Some(number));
+/// The first step so far that ends the search: it matches, or nobody knows whether it does. As lists are tried one
+/// after the other, a step that comes before it may still be found.
+#[derive(Default)]
+struct First {
+    number: Option<u32>,
+    undecided: Option<Undecided>,
+}
+
+impl First {
+    /// The first of a list that comes before this one, or else this one.
+    fn earlier<F: Facts>(self, list: &[u32], steps: &[Step], facts: &mut F) -> Self {
+        for &number in list.iter().take_while(|&&number| self.number.is_none_or(|bound| number < bound)) {
+            let Some(step) = steps.get(number as usize) else { continue };
+            match step.conditions.matches(facts) {
+                Ok(false) => {}
+                Ok(true) => return Self { number: Some(number), undecided: None },
+                Err(undecided) => return Self { number: Some(number), undecided: Some(undecided) },
+            }
         }
+        self
     }
-    Ok(bound)
 }
 
 fn host_anchors(step: &Step) -> Vec<Anchor<'_>> {

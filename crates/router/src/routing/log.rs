@@ -1,10 +1,9 @@
 //! What `settings.http.log_route` writes (UNIT-COMPAT 2.3).
 
-use corral_config::route::{Facts, Route, Step};
-use corral_config::template::Exception;
+use corral_config::route::{Facts, Route, Step, Undecided};
 
 /// As `Route::choose`, with a line for each step on the way.
-pub(super) fn choose<'r, F: Facts>(route: &'r Route, facts: &mut F) -> Result<Option<&'r Step>, Exception> {
+pub(super) fn choose<'r, F: Facts>(route: &'r Route, facts: &mut F) -> Result<Option<&'r Step>, Undecided> {
     for (idx, step) in route.steps().iter().enumerate() {
         let separator = if route.name().is_some() { "/" } else { "" };
         let name = route.name().unwrap_or_default();

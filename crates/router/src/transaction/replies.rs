@@ -1,5 +1,7 @@
 //! How a reply is made: its status, its fields and the head with which it leaves.
 
+use std::fmt::Display;
+
 use corral_config::route::{HeaderChange, Return};
 use corral_config::template::Exception;
 use corral_http::response::{self, Connection as ConnectionField, Framing, Trailer};
@@ -35,9 +37,9 @@ impl Transaction<'_> {
         self.send_empty(answer.status).await
     }
 
-    /// A template of the configuration could not be worked out for this request.
-    pub(crate) async fn fail_script(&mut self, exception: &Exception) -> Result<(), Gone> {
-        script::report(exception);
+    /// A template or a pattern of the configuration could not be worked out for this request.
+    pub(crate) async fn fail_script(&mut self, fault: &impl Display) -> Result<(), Gone> {
+        script::report(fault);
         self.send_error(500).await
     }
 

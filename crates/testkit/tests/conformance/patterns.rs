@@ -109,12 +109,68 @@ fn bad_addresses_are_refused() {
     }
 }
 
-/// A pattern that would search for years neither matches nor holds the server.
+/// An expression that would search for years, and a value that it would do so on.
+const CATASTROPHE: &str = "(a+)+$";
+
+fn hard_value() -> String {
+    "a".repeat(2000) + "!"
+}
+
+/// A pattern that would search for years neither matches nor holds the server, and lets nothing through.
 #[test]
-fn catastrophic_expressions_end() {
-    let server =
-        daemon().routes(json!([{ "match": { "uri": "~^/(a+)+$" }, "action": { "return": 200 } }])).start();
-    server.get("/aaaa").expect(200);
-    server.get(&format!("/{}!", "a".repeat(2000))).expect(404);
-    server.expect_log("was given up on a value");
+fn expressions_that_are_given_up_are_a_500() {
+    let server = daemon().routes(json!([])).start();
+    let (hard, positive, negative) = (hard_value(), format!("~^{CATASTROPHE}"), format!("!~^{CATASTROPHE}"));
+    let requests = [
+        ("headers", Request::get("/").field("X-A", &hard)),
+        ("cookies", Request::get("/").field("Cookie", &format!("X-A={hard}"))),
+        ("arguments", Request::get(&format!("/?X-A={hard}"))),
+    ];
+    for pattern in [json!(positive), json!(negative), json!([positive, "b"]), json!(["*", negative])] {
+        for (option, request) in &requests {
+            for conditions in [json!({ "X-A": pattern }), json!([{ "X-A": pattern }, { "none": "" }])] {
+                put_step(&server, &matching(&json!({ (*option): conditions })));
+                server.send(request).expect(500);
+            }
+        }
+        put_step(&server, &matching(&json!({ "query": pattern })));
+        server.get(&format!("/?{hard}")).expect(500);
+    }
+    put_step(&server, &matching(&json!({ "uri": format!("!~^/{CATASTROPHE}") })));
+    server.get(&format!("/{hard}")).expect(500);
+    server.get("/aaaa").expect(404);
+    server.get("/b").expect(200);
+    let log = server.log();
+    let line =
+        log.lines().find(|line| line.contains("gave up the regular expression")).expect("it is logged");
+    assert!(line.contains(" [alert] ") && line.contains(&format!("\"^{CATASTROPHE}\"")), "{line}");
+}
+
+#[test]
+fn an_expression_that_is_given_up_counts_where_it_stands_in_a_route() {
+    let undecided = json!({ "match": { "uri": format!("~^/{CATASTROPHE}") }, "action": { "return": 201 } });
+    let step = |host: &str, status: u16| json!({ "match": { "host": host }, "action": { "return": status } });
+    let others = |n: usize| (0..n).map(move |n| step(&format!("h{n}"), 202));
+    let path = format!("/{}", hard_value());
+    // Short routes are tried step by step, long ones have an index.
+    for n in [0, 20] {
+        let steps: Vec<_> = others(n).chain([step("a", 204), undecided.clone(), step("b", 203)]).collect();
+        let server = daemon().routes(json!(steps)).start();
+        for (host, status) in [("a", 204), ("b", 500), ("c", 500)] {
+            server.send(&Request::get(&path).field("Host", host)).expect(status);
+        }
+        server.send(&Request::get("/x").field("Host", "b")).expect(203);
+    }
+}
+
+#[test]
+fn a_file_is_not_served_when_its_pattern_is_given_up() {
+    let extension = hard_value();
+    let site = corral_testkit::site().file(&format!("f.{}", &extension[1800..]), "secret");
+    let target = format!("/f.{}", &extension[1800..]);
+    let rule = json!({ format!("~{CATASTROPHE}"): "no-store" });
+    let share = json!({ "share": format!("{}$uri", site.root()), "cache_control": rule });
+    let server = daemon().routes(json!([{ "action": share }])).start();
+    let reply = server.get(&target).expect(500);
+    assert!(!reply.text().contains("secret"), "{reply}");
 }

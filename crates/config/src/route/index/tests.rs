@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::StepIndex;
 use crate::json::parse;
-use crate::route::Route;
 use crate::route::sample::Sample;
+use crate::route::{Route, Step};
 use crate::{Known, validate};
 
 fn route(steps: &[String]) -> Route {
@@ -37,6 +37,32 @@ fn check(steps: &[&str], requests: &[(&str, &str, Option<usize>)]) {
         assert_eq!(look_up(&index, &route, &sample), *expect, "index: {host} {path}");
         assert_eq!(scan(&route, &sample), *expect, "scan: {host} {path}");
     }
+}
+
+/// What the index says about a path that `~^/(a+)+$` is given up on: a step, none, or that it is not known.
+#[track_caller]
+fn check_undecided(steps: &[&str], host: &str, expect: Result<Option<usize>, ()>) {
+    let steps: Vec<_> = steps.iter().map(|step| (*step).to_owned()).collect();
+    let route = route(&steps);
+    let index = StepIndex::new(&route.steps);
+    let sample = Sample::get(host, &format!("/{}!", "a".repeat(64)));
+    let found = index.choose(&route.steps, &mut sample.clone()).map_err(drop);
+    let number = |step: &Step| route.steps.iter().position(|other| std::ptr::eq(other, step));
+    assert_eq!(found.map(|step| step.and_then(number)), expect, "{host}");
+}
+
+#[test]
+fn a_step_that_nobody_can_decide_on_ends_the_search_where_it_stands() {
+    let undecided = r#"{"uri": "~^/(a+)+$"}"#;
+    let of_host = r#"{"host": "a", "uri": "!~^/(a+)+$"}"#;
+    check_undecided(&[undecided, r#"{"host": "a"}"#], "a", Err(()));
+    check_undecided(&[r#"{"host": "a"}"#, undecided], "a", Ok(Some(0)));
+    check_undecided(&[r#"{"host": "a"}"#, undecided], "b", Err(()));
+    // The list of the host is tried before that of the path.
+    check_undecided(&[r#"{"uri": "/aa*"}"#, of_host], "a", Ok(Some(0)));
+    check_undecided(&[of_host, r#"{"uri": "/aa*"}"#], "a", Err(()));
+    check_undecided(&[of_host, r#"{"uri": "/aa*"}"#], "b", Ok(Some(1)));
+    check_undecided(&[of_host], "b", Ok(None));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use corral_testkit::{Daemon, Site, daemon, eventually, site};
+use corral_testkit::{Client, Daemon, Request, Site, daemon, eventually, site};
 use serde_json::{Value, json};
 
 use super::app_of;
@@ -29,7 +29,7 @@ my %pages = (
         sleep 0.005 while met() < 4 * ($round + 1);
         return "$$ " . ($_[0]{'psgi.multithread'} ? 'threads' : 'alone');
     },
-    '/wait' => sub { sleep 0.005 until -e 'go'; $$ },
+    '/wait' => sub { note('waits', $$); sleep 0.005 until -e 'go'; $$ },
     '/keep' => sub { my $respond = shift; sub { $kept = $_[0]->([200, []]); $kept->write('kept'); $kept->close } },
     '/use-kept' => sub { eval { $kept->write('x'); 1 } ? 'written' : $@ },
     '/exit' => sub { exit 3 },
@@ -63,6 +63,14 @@ fn server(threads: u32, options: &[(&str, Value)]) -> (Daemon, Site) {
     (daemon().config(json!({ "applications": { "app": app } })).start(), site)
 }
 
+/// A request that runs until there is a file `go`. It is with the worker before an interpreter has it: one that leaves would
+/// hand it to another process.
+fn begin_waiting(server: &Daemon, site: &Site) -> Client {
+    let client = server.begin(&Request::get("/wait"));
+    eventually("it waits", || site.path("out/waits").exists().then_some(()));
+    client
+}
+
 /// Options: applications.{N}.threads, applications.{N}.thread_stack_size
 #[test]
 fn threads_run_requests_at_once_in_one_process() {
@@ -90,7 +98,7 @@ fn threads_run_requests_at_once_in_one_process() {
 #[test]
 fn what_one_does_is_nothing_to_the_others() {
     let (server, site) = server(2, &[]);
-    let mut waiting = server.begin_running("/wait");
+    let mut waiting = begin_waiting(&server, &site);
     let pid = server.get("/").expect(200).text();
     for _ in 0..3 {
         server.get("/exit").expect(500);
@@ -107,7 +115,7 @@ fn what_one_does_is_nothing_to_the_others() {
 #[test]
 fn a_process_leaves_after_all_its_requests() {
     let (server, site) = server(3, &[]);
-    let mut waiting = server.begin_running("/wait");
+    let mut waiting = begin_waiting(&server, &site);
     let pid = server.get("/leave").expect(200).text();
     assert_ne!(server.get("/").expect(200).text(), pid);
     assert!(!server.log().contains("the end of"));

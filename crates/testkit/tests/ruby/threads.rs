@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use corral_testkit::{Daemon, Request, Site, daemon, eventually, site};
+use corral_testkit::{Client, Daemon, Request, Site, daemon, eventually, site};
 use serde_json::{Value, json};
 
 use super::app_of;
@@ -29,7 +29,7 @@ end
 
 PAGES = {
   '/together' => ->(env) { meet; answer(\"#{$$} #{env['rack.multithread']}\") },
-  '/wait' => ->(_) { $waiting = Thread.current; sleep 0.005 until File.exist?('go'); answer($$) },
+  '/wait' => ->(_) { $waiting = Thread.current; File.write('out/waits', ''); sleep 0.005 until File.exist?('go'); answer($$) },
   '/hijack' => ->(env) { [200, { 'rack.hijack' => ->(stream) { Thread.new { 20.times { stream << env['QUERY_STRING']; sleep 0.002 }; stream.close } } }, []] },
   '/timeout' => ->(_) { answer(begin Timeout.timeout(0.02) { sleep } rescue $!.class end) },
   '/kill' => ->(_) { $waiting.kill; answer('killed') },
@@ -56,6 +56,14 @@ fn server(threads: u32, options: &[(&str, Value)]) -> (Daemon, Site) {
         app[*name] = value.clone();
     }
     (daemon().config(json!({ "applications": { "app": app } })).start(), site)
+}
+
+/// A request that runs until there is a file `go`. It is with the worker before a thread of Ruby has it: what asks for
+/// that thread must not come before.
+fn begin_waiting(server: &Daemon, site: &Site) -> Client {
+    let client = server.begin(&Request::get("/wait"));
+    eventually("it waits", || site.path("out/waits").exists().then_some(()));
+    client
 }
 
 /// Options: applications.{N}.threads
@@ -95,7 +103,7 @@ fn what_is_raised_in_a_request_is_for_that_request() {
     }
     server.get("/fail").expect(500);
     let pid = server.get("/").expect(200).text();
-    let mut waiting = server.begin_running("/wait");
+    let mut waiting = begin_waiting(&server, &site);
     server.get("/raise").expect(200).expect_body("raised");
     waiting.read_response().expect(500);
     server.expect_log("from elsewhere");
@@ -115,9 +123,9 @@ fn what_is_raised_in_a_request_is_for_that_request() {
 #[test]
 fn killed_threads_end_with_their_request() {
     for path in ["/kill", "/kill-later"] {
-        let (server, _site) = server(2, &[]);
+        let (server, site) = server(2, &[]);
         let first = server.get("/").expect(200).text();
-        let mut waiting = (path == "/kill").then(|| server.begin_running("/wait"));
+        let mut waiting = (path == "/kill").then(|| begin_waiting(&server, &site));
         server.get(path).expect(200);
         if let Some(client) = &mut waiting {
             client.read_response().expect(500);
@@ -135,7 +143,7 @@ fn exit_ends_the_process_after_all_requests() {
     for path in ["/exit", "/thread-exit"] {
         let (server, site) = server(3, &[]);
         let pid = server.get("/").expect(200).text();
-        let mut waiting = server.begin_running("/wait");
+        let mut waiting = begin_waiting(&server, &site);
         server.get(path).expect(500);
         let next = server.get("/").expect(200).text();
         assert_ne!(next, pid);

@@ -2,6 +2,10 @@
 //!
 //! What a variable's value is, and what a script gives, belongs to the one who renders.
 
+mod path;
+
+pub use self::path::PathFault;
+
 /// A string that may contain variables, or a JavaScript template literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {

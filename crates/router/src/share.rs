@@ -7,7 +7,7 @@ mod send;
 use std::fs::File;
 
 use corral_config::route::{Share, Undecided};
-use corral_config::template::{Exception, Template};
+use corral_config::template::{PathFault, Template};
 use corral_http::path;
 use corral_sys::process::is_descriptor_shortage;
 
@@ -34,12 +34,14 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, share: &Share) -> Result<Ou
     for template in &share.paths {
         path.clear();
         chroot.clear();
-        if let Err(exception) = render(tx, share, template, &mut path, &mut chroot) {
-            tx.fail_script(&exception).await?;
-            outcome = Outcome::Sent;
-            break;
-        }
-        outcome = try_path(tx, share, &mut path, &chroot).await?;
+        outcome = match render(tx, share, template, &mut path, &mut chroot) {
+            Ok(()) => try_path(tx, share, &mut path, &chroot).await?,
+            Err(PathFault::Script(exception)) => sent(tx.fail_script(&exception).await)?,
+            Err(stray) => {
+                tracing::info!("no file is shared: {stray}");
+                Outcome::Missed(404)
+            }
+        };
         if matches!(outcome, Outcome::Sent) {
             break;
         }
@@ -54,10 +56,10 @@ fn render(
     template: &Template,
     path: &mut Vec<u8>,
     chroot: &mut Vec<u8>,
-) -> Result<(), Exception> {
-    template.render(&mut tx.variables(), path)?;
+) -> Result<(), PathFault> {
+    template.render_path(&mut tx.variables(), path)?;
     match &share.confinement.chroot {
-        Some(template) => template.render(&mut tx.variables(), chroot),
+        Some(template) => template.render_path(&mut tx.variables(), chroot),
         None => Ok(()),
     }
 }

@@ -15,6 +15,7 @@ pub(super) fn read(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind>
     let mut draft = Draft::default();
     schema::read_object(cx, members, &[SHARE, CONFINEMENT, BEYOND, &actions::common()], &mut draft);
     let Draft { paths, index, types, fallback, confinement, listing, cache_control } = draft;
+    check_beginnings(cx, &paths, &confinement);
     Some(ActionKind::Share(Share {
         paths,
         index: index.unwrap_or_else(|| "index.html".to_owned()),
@@ -24,6 +25,18 @@ pub(super) fn read(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind>
         listing,
         cache_control,
     }))
+}
+
+/// A client that says where a path begins would be served any file that the router can read.
+fn check_beginnings(cx: &mut Context<'_>, paths: &[Template], confinement: &Confinement) {
+    if confinement.chroot.as_ref().is_some_and(Template::begins_with_client_value) {
+        cx.problem("The \"chroot\" value must not begin with what the client sends: begin it with a folder.");
+    }
+    if confinement.chroot.is_none() && paths.iter().any(Template::begins_with_client_value) {
+        cx.problem(
+            "The \"share\" value must not begin with what the client sends: begin it with a folder, or set \"chroot\".",
+        );
+    }
 }
 
 struct Draft {

@@ -9,6 +9,7 @@
 mod access_log;
 mod actions;
 mod applications;
+mod client_values;
 mod command_line;
 mod compression;
 mod control_api;

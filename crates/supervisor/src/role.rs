@@ -16,6 +16,6 @@ pub(crate) struct Role {
 
 impl Role {
     pub(crate) fn new(name: &'static str, now: Instant) -> Self {
-        Self { name, peer: None, is_ready: false, backoff: Backoff::new(now) }
+        Self { name, peer: None, is_ready: false, backoff: Backoff::eager(now) }
     }
 }

@@ -7,6 +7,7 @@ use corral_sys::signal::{self, Change, Ended, Pid, Signal};
 
 use super::{Source, Supervisor};
 use crate::app::{App, Phase};
+use crate::role::Role;
 
 impl Supervisor {
     /// Something has become of a child.
@@ -39,37 +40,40 @@ impl Supervisor {
         self.read_messages(source, usize::MAX);
         match source {
             Source::Controller => {
-                self.log_death("controller", pid, ended);
                 self.forget_controller();
+                self.log_role_death(&self.controller, pid, ended);
+            }
+            Source::Router(id) if id == self.routers.in_charge.id => {
+                self.forget_router(id);
+                self.log_role_death(&self.routers.in_charge.role, pid, ended);
             }
             Source::Router(id) => {
-                self.log_death("router", pid, ended);
+                self.log_death("router", pid, ended, "");
                 self.forget_router(id);
             }
             Source::Reader => {
-                self.log_death("reader", pid, ended);
                 self.forget_reader();
+                self.log_role_death(&self.reader, pid, ended);
             }
             Source::Prototype(id) => self.prototype_died(id, pid, ended),
             Source::Signals | Source::Successor | Source::SuccessorEnd | Source::Output(_) => {}
         }
     }
 
-    fn log_death(&self, name: &str, pid: Pid, ended: Ended) {
+    /// Of one that is started again; the line says how often that was.
+    fn log_role_death(&self, role: &Role, pid: Pid, ended: Ended) {
+        let record = if self.stop.is_none() { role.backoff.describe(Instant::now()) } else { String::new() };
+        self.log_death(role.name, pid, ended, &record);
+    }
+
+    fn log_death(&self, name: &str, pid: Pid, ended: Ended, record: &str) {
         let pid = pid.as_raw_nonzero();
-        match ended {
-            Ended::Code(code) if code == 0 || self.stop.is_some() => {
-                tracing::info!(target: "notice", "process {pid} exited with code {code} ({name})");
-            }
-            Ended::Code(code) => {
-                tracing::error!(target: "alert", "process {pid} exited with code {code} ({name})");
-            }
-            Ended::Signal(number) if self.stop.is_some() => {
-                tracing::info!(target: "notice", "process {pid} exited on signal {number} ({name})");
-            }
-            Ended::Signal(number) => {
-                tracing::error!(target: "alert", "process {pid} exited on signal {number} ({name})");
-            }
+        let is_expected = self.stop.is_some() || ended == Ended::Code(0);
+        let how = how_ended(ended);
+        if is_expected {
+            tracing::info!(target: "notice", "process {pid} {how} ({name}){record}");
+        } else {
+            tracing::error!(target: "alert", "process {pid} {how} ({name}){record}");
         }
     }
 
@@ -88,7 +92,7 @@ impl Supervisor {
         let kill_orphan = if app.runs_programs() { signal::kill_child_group } else { signal::kill_child };
         let orphans = app.prototype_died(Instant::now());
         let (is_stopping, router) = (app.is_stopping(), app.router);
-        self.log_death(&name, pid, ended);
+        self.log_death(&name, pid, ended, "");
         for (worker, pid) in orphans {
             // They would wait for ever: nobody forks beside them or hears when they end. A number
             // that is not our child's any more has ended, or never was what the prototype said.

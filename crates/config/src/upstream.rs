@@ -16,14 +16,30 @@ pub struct Upstream {
     pub servers: Vec<Server>,
     /// How one of them is chosen.
     pub balance: Balance,
-    /// How many further servers a request may be given to after one has failed; `None` means all.
-    pub retries: Option<u32>,
+    /// How far a request is given to further servers after one has failed.
+    pub retries: Retries,
     /// When a server is passed over because requests to it failed.
     pub passive: PassiveHealth,
     /// Checks made without requests, if any.
     pub health: Option<HealthCheck>,
     /// How requests are sent.
     pub options: ProxyOptions,
+}
+
+/// How far a request that one server has failed is given to others: where nearly all of many are down, nobody waits
+/// until each of them has been asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retries {
+    /// How many others.
+    pub most: u32,
+    /// Since the first was asked; `None` means for as long as that takes.
+    pub timeout: Option<Duration>,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self { most: 9, timeout: Some(Duration::from_secs(10)) }
+    }
 }
 
 /// One server of an upstream.
@@ -161,7 +177,7 @@ impl Upstream {
             name,
             servers: vec![Server { origin, weight: WEIGHT_ONE }],
             balance: Balance::RoundRobin,
-            retries: None,
+            retries: Retries::default(),
             passive: PassiveHealth::default(),
             health: None,
             options,

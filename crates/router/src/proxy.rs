@@ -22,6 +22,8 @@ mod tls;
 mod tunnel;
 mod upload;
 
+use std::time::Instant;
+
 use corral_config::upstream::Balance;
 
 pub(crate) use self::attempt::{Attempt, Outcome};
@@ -53,7 +55,8 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, group: &LoopGroup) -> Resul
         Ok(upload) => upload,
         Err(error) => return tx.fail_body(&error).await,
     };
-    let mut attempts = Attempts { group, key, upload, tried: Tried::new(), n_retries: 0 };
+    let begun = tx.connection.now();
+    let mut attempts = Attempts { group, key, upload, tried: Tried::new(), n_retries: 0, begun };
     let answered = attempts.run(tx).await;
     buffers::give(attempts.key);
     answered
@@ -66,6 +69,7 @@ struct Attempts<'g> {
     upload: Upload,
     tried: Tried,
     n_retries: u32,
+    begun: Instant,
 }
 
 impl Attempts<'_> {
@@ -130,7 +134,9 @@ impl Attempts<'_> {
             Retry::Idempotent => is_idempotent(tx.method()),
             Retry::Never => false,
         };
-        let is_left = self.group.shared.upstream.retries.is_none_or(|retries| self.n_retries < retries);
+        let retries = &self.group.shared.upstream.retries;
+        let elapsed = tx.connection.now().saturating_duration_since(self.begun);
+        let is_left = self.n_retries < retries.most && retries.timeout.is_none_or(|limit| elapsed < limit);
         self.n_retries += 1;
         permitted && is_left && self.tried.len() < self.group.servers.len() && self.upload.rewind()
     }

@@ -9,7 +9,7 @@ use super::schema::{self, ARRAY, Field, INTEGER, Member, NUMBER, OBJECT, STRING}
 use super::strings::{member_name, name, template};
 use crate::json::{Object, Value};
 use crate::upstream::{
-    Balance, HealthCheck, Origin, PassiveHealth, ProxyOptions, Server, Upstream, WEIGHT_ONE,
+    Balance, HealthCheck, Origin, PassiveHealth, ProxyOptions, Retries, Server, Upstream, WEIGHT_ONE,
 };
 
 /// Reads all upstreams.
@@ -44,7 +44,7 @@ fn read_one(cx: &mut Context<'_>, name: String, members: &Object) -> Option<Upst
 struct Draft {
     servers: Option<Vec<Server>>,
     balance: Balance,
-    retries: Option<u32>,
+    retries: Retries,
     passive: PassiveHealth,
     health: Option<HealthCheck>,
     options: ProxyOptions,
@@ -61,7 +61,13 @@ const UPSTREAM: &[Member<Draft>] = &[
     Member::optional("balance", STRING.or(OBJECT), |cx, field, draft| {
         draft.balance = balance(cx, field).unwrap_or_default();
     }),
-    Member::optional("retries", INTEGER, |cx, field, draft| draft.retries = number(cx, field, 0)),
+    Member::optional("retries", INTEGER, |cx, field, draft| {
+        draft.retries.most = number(cx, field, 0).unwrap_or_default();
+    }),
+    Member::optional("retry_timeout", INTEGER, |cx, field, draft| {
+        let limit = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or_default();
+        draft.retries.timeout = Some(limit).filter(|limit| !limit.is_zero());
+    }),
     Member::optional("max_fails", INTEGER, |cx, field, draft| {
         draft.passive.max_fails = number(cx, field, 0).unwrap_or_default();
     }),

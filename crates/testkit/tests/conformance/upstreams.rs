@@ -1,9 +1,13 @@
 //! `upstreams` (UNIT-COMPAT 13): turns by weight; beyond Unit other ways to choose, retries, and health.
 
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
 
 use corral_testkit::{Daemon, Origin, daemon, eventually};
+use rustix::net::{AddressFamily, SocketType};
 use serde_json::{Value, json};
 
 /// A daemon with one event loop, whose requests all go to the upstream `pool`.
@@ -115,6 +119,72 @@ fn requests_go_on_to_the_next_server() {
         eventually("the last exchange is over", || Some(state()).filter(|s| s["requests"]["active"] == 0));
     assert_eq!(state["state"], "avoided", "{state}");
     assert_eq!(state["requests"], json!({ "active": 0, "total": 2, "failed": 2 }));
+}
+
+/// Of many servers nearly all of which are down, a request asks a few.
+/// Options: upstreams.{N}.retries, upstreams.{N}.retry_timeout
+#[test]
+fn a_request_does_not_ask_a_whole_group() {
+    let a = Origin::saying("a");
+    // As the one that answers has the least weight, it is the last one whose turn it is.
+    let mut pool = servers(&[(&a, 0.01)]);
+    let gone: Vec<_> = (0..30).map(|_| Origin::start(|_| {}).address()).collect();
+    for address in &gone {
+        pool["servers"][address] = json!({ "weight": 1 });
+    }
+    pool["max_fails"] = json!(0);
+    let asked = |server: &Daemon| {
+        let servers = server.control().get("/status").json()["upstreams"]["pool"]["servers"].clone();
+        let total = |address: &String| servers[address]["requests"]["total"].as_u64().expect("a number");
+        gone.iter().map(total).sum::<u64>()
+    };
+    for (retries, expected) in [(None, 10), (Some(0), 1), (Some(3), 4)] {
+        if let Some(retries) = retries {
+            pool["retries"] = json!(retries);
+        }
+        let server = start(&pool);
+        server.get("/").expect(502);
+        assert_eq!(asked(&server), expected, "{retries:?}");
+    }
+    pool["retries"] = json!(100);
+    assert_eq!(answers(&start(&pool), 1), "a");
+}
+
+/// Servers that do not answer at all cost a time-out each.
+#[test]
+fn a_request_asks_no_further_server_after_its_time() {
+    // Nobody accepts, and the queue of connections is full: a further one is not answered.
+    let deaf: Vec<_> = (0..6).map(|_| Deaf::new()).collect();
+    let mut pool = json!({ "servers": {}, "timeouts": { "connect": 1 }, "retry_timeout": 2 });
+    for server in &deaf {
+        pool["servers"][&server.address] = json!({});
+    }
+    let server = start(&pool);
+    let begun = Instant::now();
+    server.get("/").expect(504);
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let log = server.log();
+    assert!((2..=3).contains(&log.matches("no connection within 1s").count()), "{log}");
+}
+
+/// A listening socket whose queue is full.
+struct Deaf {
+    address: String,
+    _socket: OwnedFd,
+    _waiting: Vec<TcpStream>,
+}
+
+impl Deaf {
+    fn new() -> Self {
+        let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+        rustix::net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        rustix::net::listen(&socket, 0).expect("it listens");
+        let address = rustix::net::getsockname(&socket).expect("it has an address");
+        let address = SocketAddr::try_from(address).expect("one of IP");
+        let connect = || TcpStream::connect_timeout(&address, Duration::from_millis(200)).ok();
+        let waiting = std::iter::from_fn(connect).collect();
+        Self { address: address.to_string(), _socket: socket, _waiting: waiting }
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{check_problems, config};
 use crate::route::{ActionKind, Destination};
-use crate::upstream::{Balance, HealthCheck, PassiveHealth, ProxyOptions, WEIGHT_ONE};
+use crate::upstream::{Balance, HealthCheck, PassiveHealth, ProxyOptions, Retries, WEIGHT_ONE};
 
 /// One upstream with these members in addition to an empty `servers`.
 #[track_caller]
@@ -35,7 +35,7 @@ fn defaults_are_those_of_unit() {
         servers,
         [("http://127.0.0.1:8080".to_owned(), WEIGHT_ONE), ("http://unix:/s".to_owned(), 2 * WEIGHT_ONE)]
     );
-    assert_eq!((&one.balance, one.retries, &one.health), (&Balance::RoundRobin, None, &None));
+    assert_eq!((&one.balance, one.retries, &one.health), (&Balance::RoundRobin, Retries::default(), &None));
     assert_eq!((one.passive, &one.options), (PassiveHealth::default(), &ProxyOptions::default()));
     assert_eq!(config.listeners[0].pass, Destination::Upstream(1));
     assert!(config.upstreams[1].servers.is_empty());
@@ -47,7 +47,7 @@ fn every_option_is_read() {
         r#"{"upstreams": {"one": {
             "servers": {"https://backend:443": {"weight": 0.5}},
             "balance": {"hash": "$remote_addr"},
-            "retries": 0, "max_fails": 3, "fail_timeout": 20,
+            "retries": 0, "retry_timeout": 4, "max_fails": 3, "fail_timeout": 20,
             "health": {"path": "/up?x", "host": "h:1", "interval": 1, "timeout": 2, "expect": [204, "300-310"], "rises": 4, "falls": 5},
             "timeouts": {"connect": 1, "send": 2, "response": 3, "read": 4, "tunnel": 5},
             "keepalive": {"connections": 6, "idle_timeout": 7, "requests": 8},
@@ -58,7 +58,7 @@ fn every_option_is_read() {
     let one = &config.upstreams[0];
     let second = Duration::from_secs(1);
     assert!(matches!(one.balance, Balance::Hash(_)));
-    assert_eq!(one.retries, Some(0));
+    assert_eq!(one.retries, Retries { most: 0, timeout: Some(4 * second) });
     assert_eq!(one.passive, PassiveHealth { max_fails: 3, fail_timeout: 20 * second });
     let health = HealthCheck {
         path: "/up?x".to_owned(),
@@ -151,6 +151,11 @@ fn options_are_checked() {
         r#""balance": {"hash": "$x"}"#,
         "balance/hash",
         "Unknown variable \"x\" in the \"hash\" value.",
+    );
+    check_option(
+        r#""retry_timeout": -1"#,
+        "retry_timeout",
+        "The \"retry_timeout\" number must not be negative.",
     );
     check_option(r#""retries": -1"#, "retries", "The \"retries\" number must not be negative.");
     check_option(

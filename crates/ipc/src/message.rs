@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use self::controller::{ConfigFiles, ControlToken, Demand, FromController, Origin, ToController};
 pub use self::prototype::{Door, FromPrototype, ToPrototype};
 pub use self::reader::{FromReader, ToReader};
-pub use self::router::{FromRouter, ToRouter};
+pub use self::router::{FromRouter, Instance, ToRouter};
 pub use self::status::{AppStatus, FailedListener, ServerState, ServerStatus, Status, UpstreamStatus};
 pub use self::upgrade::{FromSuccessor, ToSuccessor};
 

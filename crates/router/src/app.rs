@@ -262,6 +262,11 @@ impl App {
         pool.add_worker(id, pid, AnyPort::Channel(port), Instant::now())
     }
 
+    /// So many workers come without having been asked for.
+    pub(crate) fn expect_workers(&self, n: u32) {
+        self.pool.lock().expect_workers(n);
+    }
+
     /// Lets an added worker take requests; every event loop listens to it by now.
     pub(crate) fn enable_worker(&self, worker: WorkerKey) {
         let want_worker = {

@@ -145,10 +145,15 @@ impl App {
     /// The prototype could not load; returns how many workers are not going to be forked.
     pub(crate) fn failed(&mut self, reason: String) -> u32 {
         self.failure = Some(reason);
-        let n_given_up = self.n_wanted + self.n_forking();
+        let n_given_up = self.n_coming();
         self.n_wanted = 0;
         self.forking.clear();
         n_given_up
+    }
+
+    /// Workers that were asked for and have neither come nor failed.
+    pub(crate) fn n_coming(&self) -> u32 {
+        self.n_wanted + self.n_forking()
     }
 
     /// Whether everything that was asked for so far has been forked.

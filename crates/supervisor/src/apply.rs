@@ -107,6 +107,9 @@ pub(crate) struct Apply {
     pub(crate) new_apps: Vec<AppId>,
     /// Who is to have it in force.
     pub(crate) router: RouterId,
+    /// Whether it is in force no sooner than its new applications work. What else could be served is not served
+    /// meanwhile, unless something before it is.
+    pub(crate) awaits_apps: bool,
     step: Step,
 }
 
@@ -152,7 +155,18 @@ pub(crate) enum Action {
 
 impl Apply {
     pub(crate) fn new(purpose: Purpose, build: Build, new_apps: Vec<AppId>, router: RouterId) -> Self {
-        Self { purpose, build, new_apps, router, step: Step::Router }
+        let awaits_apps = !purpose.tolerates_failures();
+        Self { purpose, build, new_apps, router, awaits_apps, step: Step::Router }
+    }
+
+    /// In force no sooner than its new applications work or have failed, as somebody else serves until then.
+    pub(crate) fn awaiting_apps(self) -> Self {
+        Self { awaits_apps: true, ..self }
+    }
+
+    /// Whether the controller waits for it and it can still be undone.
+    pub(crate) fn is_revocable_change(&self) -> bool {
+        matches!(self.purpose, Purpose::Change { .. }) && self.step != Step::Committing
     }
 
     /// Whether the router has been told about the generation.
@@ -169,10 +183,11 @@ impl Apply {
     pub(crate) fn on(&mut self, event: Event) -> Action {
         match (&mut self.step, event) {
             (Step::Router, Event::RouterReady) => {
-                self.step = Step::Apps(self.apps_to_wait_for());
+                let waiting = self.new_apps.iter().copied().filter(|_| self.awaits_apps);
+                self.step = Step::Apps(waiting.collect());
                 Action::StartApps
             }
-            (Step::Apps(waiting), Event::AppUp(app)) => {
+            (Step::Apps(waiting), Event::AppUp(app)) if waiting.contains(&app) => {
                 waiting.remove(&app);
                 self.prepare_if_complete()
             }
@@ -209,13 +224,6 @@ impl Apply {
         }
         self.step = Step::Preparing;
         Action::Prepare
-    }
-
-    fn apps_to_wait_for(&self) -> BTreeSet<AppId> {
-        match self.purpose {
-            Purpose::Restore => self.build.apps.iter().map(|(id, _)| *id).collect(),
-            _ => self.new_apps.iter().copied().collect(),
-        }
     }
 }
 
@@ -326,14 +334,17 @@ mod tests {
     }
 
     #[test]
-    fn a_restored_router_does_without_an_application_that_fails() {
+    fn a_restored_router_waits_for_no_application() {
         check(apply(Purpose::Restore, &[1, 2], &[]), "r -1 +2 p c", "start prepare commit finish");
+        check(apply(Purpose::Restore, &[1, 2], &[]), "r p c", "start prepare commit finish");
     }
 
     #[test]
-    fn a_daemon_starts_without_an_application_that_fails() {
+    fn a_daemon_starts_without_its_applications() {
         let purpose = Purpose::Change { generation: Generation(7), store: false, demand: Demand::WhatStarts };
-        check(apply(purpose, &[1, 2], &[1, 2]), "r -1 +2 p c", "start prepare commit finish");
+        check(apply(purpose.clone(), &[1, 2], &[1, 2]), "r p c", "start prepare commit finish");
+        let patient = apply(purpose, &[1, 2], &[1, 2]).awaiting_apps();
+        check(patient, "r -1 p +2 p c", "start prepare commit finish");
     }
 
     #[test]

@@ -10,6 +10,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{AppId, Door, Exit, FailedListener, Generation, Status, Ticket, WorkerId};
 
+/// What is behind an application of a document.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Instance {
+    /// Its number.
+    pub id: AppId,
+    /// What it is.
+    pub spec: AppSpec,
+    /// How many workers are on their way that the router has not asked for. Each comes, or is reported as one that failed.
+    pub n_coming: u32,
+}
+
 /// From main to the router.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToRouter {
@@ -54,7 +65,7 @@ pub enum ToRouter {
         /// Validated already; compact JSON.
         document: Vec<u8>,
         /// The instance behind each application of the document.
-        applications: Vec<(AppId, AppSpec)>,
+        applications: Vec<Instance>,
         /// The certificate bundles and JavaScript modules that the document names.
         assets: Assets,
     },

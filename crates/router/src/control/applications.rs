@@ -9,8 +9,8 @@ use std::sync::{Arc, Weak};
 use anyhow::{Context, bail};
 use corral_channel::{Bell, Lane, LaneReceiver, Shape, WorkerBell, WorkerPort};
 use corral_config::address::ListenAddress;
-use corral_config::plan::{AppSpec, RuntimeSpec};
-use corral_ipc::message::{AppId, Exit, FromRouter, WorkerId};
+use corral_config::plan::RuntimeSpec;
+use corral_ipc::message::{AppId, Exit, FromRouter, Instance, WorkerId};
 
 use super::newcomer::{Access, Host, Newcomer, address_of};
 use super::{Control, send};
@@ -82,9 +82,10 @@ impl Control {
     }
 
     /// A claim on an application instance, which is made usable with the first one.
-    pub(super) fn lease(&mut self, id: AppId, spec: AppSpec) -> anyhow::Result<Arc<Lease>> {
+    pub(super) fn lease(&mut self, instance: Instance) -> anyhow::Result<Arc<Lease>> {
+        let Instance { id, spec, n_coming } = instance;
         if !self.apps.contains_key(&id) {
-            // Its prototype could not be started yet; its requests are answered with 503 until it is.
+            // Its prototype has not loaded yet: its requests wait for the workers that are to come, if any are.
             let bell = self.silent_bell()?;
             self.apps.insert(id, KnownApp { bell, app: None, lease: Weak::new(), early: Vec::new() });
         }
@@ -104,7 +105,9 @@ impl Control {
             let added = self.add_worker(&app, worker, pid, access);
             added.map_err(|error| self.turn_away(id, &app, worker, &error)).ok()
         });
-        for added in added.collect::<Vec<_>>() {
+        let added = added.collect::<Vec<_>>();
+        app.expect_workers(n_coming);
+        for added in added {
             self.announce_worker(&app, added);
         }
         Ok(lease)

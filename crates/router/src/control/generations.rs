@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use corral_config::address::ListenAddress;
-use corral_config::plan::{AppSpec, AssetKind, Assets, RestartMode};
+use corral_config::plan::{AssetKind, Assets, RestartMode};
 use corral_config::settings::{ServerLimits, TelemetrySettings};
 use corral_config::{Config, Known, json, validate};
-use corral_ipc::message::{AppId, FailedListener, FromRouter, Generation as GenerationId};
+use corral_ipc::message::{FailedListener, FromRouter, Generation as GenerationId, Instance};
 use tokio::sync::mpsc;
 
 use super::{Control, Pending, Sockets, only, send};
@@ -56,7 +56,7 @@ impl Control {
         &mut self,
         id: GenerationId,
         document: &[u8],
-        applications: Vec<(AppId, AppSpec)>,
+        applications: Vec<Instance>,
         assets: &Assets,
     ) -> anyhow::Result<Vec<FailedListener>> {
         let value = json::parse(document).context("parse the configuration")?;
@@ -67,7 +67,7 @@ impl Control {
         check_scripts(&config, assets)?;
         let leases = applications
             .into_iter()
-            .map(|(id, spec)| self.lease(id, spec))
+            .map(|instance| self.lease(instance))
             .collect::<anyhow::Result<Vec<_>>>()?;
         check_applications(&config, &leases)?;
         let before: Vec<_> = self.current.iter().flat_map(|(_, generation)| generation.listeners()).collect();

@@ -18,19 +18,36 @@ use crate::output::Output;
 /// A prototype that was told to end has this long to end its workers.
 const LONGEST_STOP: Duration = Duration::from_secs(10);
 
+/// Prototypes that are started before others are heard again: each takes a few milliseconds.
+const STARTS_PER_TURN: u32 = 4;
+
 impl Supervisor {
-    /// Starts a new instance with as many workers as it always keeps. One that keeps none waits for its
+    /// Adds a new instance that is to have as many workers as it always keeps. One that keeps none waits for its
     /// first request.
-    pub(super) fn start_app(&mut self, id: AppId, spec: AppSpec) {
+    pub(super) fn add_app(&mut self, id: AppId, spec: AppSpec) {
         let mut app = App::new(spec, self.routers.newest().id, Instant::now());
         app.want_spare();
         app.remember_files();
-        let is_dormant = app.phase == Phase::Dormant;
         self.apps.insert(id, app);
-        if is_dormant {
+    }
+
+    /// Adds a new instance and starts it.
+    pub(super) fn start_app(&mut self, id: AppId, spec: AppSpec) {
+        self.add_app(id, spec);
+        if self.apps.get(&id).is_some_and(|app| app.phase == Phase::Dormant) {
             self.advance(Event::AppUp(id));
         } else {
             self.start_prototype(id);
+        }
+    }
+
+    /// Starts instances that were added, a few at a turn, so that everybody else is heard meanwhile.
+    pub(super) fn start_soon(&mut self, added: &[AppId]) {
+        let now = Instant::now();
+        for id in added {
+            if let Some(app) = self.apps.get_mut(id).filter(|app| app.phase == Phase::Down) {
+                app.backoff.start_at(now);
+            }
         }
     }
 
@@ -285,9 +302,13 @@ impl Supervisor {
         self.end_overdue(now);
         let due = self.apps.iter().filter(|(_, app)| app.phase_deadline().is_some_and(|at| at <= now));
         let due: Vec<_> = due.map(|(id, app)| (*id, app.phase)).collect();
+        let mut starts_left = STARTS_PER_TURN;
         for (id, phase) in due {
             match phase {
-                Phase::Down if self.stop.is_none() => self.start_prototype(id),
+                Phase::Down if self.stop.is_none() && starts_left > 0 => {
+                    starts_left -= 1;
+                    self.start_prototype(id);
+                }
                 Phase::Ready => self.rest_app(id),
                 Phase::Down | Phase::Dormant => {}
                 Phase::Loading { .. } => {

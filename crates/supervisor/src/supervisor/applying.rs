@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use corral_config::plan::{AppSpec, Plan};
-use corral_ipc::message::{AppId, Generation, ToController, ToRouter};
+use corral_ipc::message::{AppId, Generation, Instance, ToController, ToRouter};
 
 use super::Supervisor;
 use crate::access_log::AccessLog;
-use crate::app::Phase;
+use crate::app::{App, Phase};
 use crate::apply::{Action, Apply, Build, Content, Event, Job, Purpose};
 use crate::backoff::Backoff;
 use crate::changes::{self, Placement};
@@ -57,7 +57,9 @@ impl Supervisor {
             Ok((build, new_apps)) => {
                 let router = self.routers.newest();
                 let is_ready = router.role.is_ready;
-                self.apply = Some(Apply::new(purpose, build, new_apps, router.id));
+                let apply = Apply::new(purpose, build, new_apps, router.id);
+                let is_served = self.parts.predecessor.is_some();
+                self.apply = Some(if is_served { apply.awaiting_apps() } else { apply });
                 if is_ready {
                     self.advance(Event::RouterReady);
                 }
@@ -211,7 +213,7 @@ impl Supervisor {
         let Some(apply) = &self.apply else {
             return;
         };
-        let generation = apply.build.generation;
+        let (generation, awaits_apps) = (apply.build.generation, apply.awaits_apps);
         if apply.purpose == Purpose::Restore {
             let apps: Vec<_> = apply.build.apps.iter().map(|(id, _)| *id).collect();
             apps.into_iter().for_each(|id| self.restore_app(id));
@@ -219,7 +221,7 @@ impl Supervisor {
             let is_new = |id: &AppId| apply.new_apps.contains(id);
             let new = apply.build.apps.iter().filter(|(id, _)| is_new(id)).cloned().collect::<Vec<_>>();
             for (id, spec) in new {
-                self.start_app(id, spec);
+                if awaits_apps { self.start_app(id, spec) } else { self.add_app(id, spec) }
             }
         }
         // Each may have failed at once, and taken the whole with it.
@@ -232,17 +234,16 @@ impl Supervisor {
     /// Gives a new router an instance that may be running already, with new workers.
     fn restore_app(&mut self, id: AppId) {
         let Some(app) = self.apps.get_mut(&id) else {
-            return self.advance(Event::AppFailed(id, "it is gone".to_owned()));
+            return;
         };
+        if app.phase == Phase::Down && app.has_failed() {
+            // Who asks is told why, until it has loaded, which brings the usual workers.
+            return;
+        }
         app.want_spare();
-        match app.phase {
-            // Announced when it has loaded.
-            Phase::Loading { .. } | Phase::Down | Phase::Stopping { .. } => {}
-            Phase::Dormant | Phase::Resting { .. } => self.advance(Event::AppUp(id)),
-            Phase::Ready => {
-                self.announce_app(id);
-                self.fork_next(id);
-            }
+        if app.phase == Phase::Ready {
+            self.announce_app(id);
+            self.fork_next(id);
         }
     }
 
@@ -261,7 +262,10 @@ impl Supervisor {
             router.try_send(&ToRouter::AccessLog { generation, log }, &[file.as_fd()])?;
         }
         let document = build.document.clone();
-        let applications = build.apps.clone();
+        let n_coming = |id: &AppId| self.apps.get(id).map_or(0, App::n_coming);
+        let instance =
+            |(id, spec): &(AppId, AppSpec)| Instance { id: *id, spec: spec.clone(), n_coming: n_coming(id) };
+        let applications = build.apps.iter().map(instance).collect();
         let assets = build.assets.clone();
         router.try_send(&ToRouter::Prepare { generation, document, applications, assets }, &[])
     }
@@ -293,6 +297,9 @@ impl Supervisor {
         self.limit_draining(&replaced);
         self.take_over();
         unused.into_iter().for_each(|id| self.stop_app(id));
+        if !apply.awaits_apps {
+            self.start_soon(&apply.new_apps);
+        }
         self.stored = None;
         self.plan_rebinding();
         self.plan_looks();
@@ -325,7 +332,7 @@ impl Supervisor {
         }
     }
 
-    fn fail(&mut self, reason: String) {
+    pub(super) fn fail(&mut self, reason: String) {
         let Some(apply) = self.apply.take() else {
             return;
         };

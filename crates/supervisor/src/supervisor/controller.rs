@@ -7,7 +7,7 @@ use corral_config::plan::AssetKind;
 use corral_ipc::message::{Demand, FromController, Origin, ToController};
 
 use super::Supervisor;
-use crate::apply::{Content, Job, Purpose};
+use crate::apply::{Apply, Content, Job, Purpose};
 use crate::store::Store;
 
 impl Supervisor {
@@ -132,5 +132,9 @@ impl Supervisor {
         self.jobs.retain(|job| matches!(job, Job::Restore | Job::Rebind));
         self.questions.clear();
         self.controller.backoff.failed(Instant::now());
+        // The next one is told what is in force, and waits until that is known: applications may load for minutes.
+        if self.in_force.is_some() && self.apply.as_ref().is_some_and(Apply::is_revocable_change) {
+            self.fail("the controller process ended".to_owned());
+        }
     }
 }

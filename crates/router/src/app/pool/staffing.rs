@@ -29,6 +29,11 @@ impl<P: Port> Pool<P> {
         want
     }
 
+    /// So many workers come that were not asked for here: requests wait for them, and no others are asked for.
+    pub(crate) fn expect_workers(&mut self, n: u32) {
+        self.n_starting = n;
+    }
+
     /// Whether neither those that could not be started nor those that died at once tell to wait.
     pub(super) fn may_start(&self) -> bool {
         self.crash_loop.allows_start(self.now) && self.setbacks.allows_start(self.now)

@@ -65,7 +65,7 @@ pub struct AppSpec {
     /// The host executable that runs it, as found among the modules; empty for
     /// `RuntimeSpec::Http`, unless that is Java, whose launcher it is.
     pub module: PathBuf,
-    /// User to run as; `None` means the daemon's unprivileged user.
+    /// User to run as; `None` means the daemon's default.
     pub user: Option<String>,
     /// Group to run as; `None` means the user's primary group.
     pub group: Option<String>,
@@ -73,6 +73,8 @@ pub struct AppSpec {
     pub working_directory: Option<PathBuf>,
     /// Variables merged over the daemon's environment.
     pub environment: Vec<(String, String)>,
+    /// Whether it has the daemon's environment at all.
+    pub inherit_environment: bool,
     /// File for standard output; `None` means the log.
     pub stdout: Option<PathBuf>,
     /// File for standard error; `None` means the log.

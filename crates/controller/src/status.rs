@@ -88,6 +88,9 @@ fn application(app: &AppStatus) -> Value {
         let crashes = object([("total", Value::from(app.crashes)), ("last", Value::from(last.as_str()))]);
         members.push(("crashes", crashes));
     }
+    if let Some(warning) = &app.warning {
+        members.push(("warning", Value::from(warning.as_str())));
+    }
     object(members)
 }
 

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use corral_config::address::ListenAddress;
-use corral_supervisor::{ControlOptions, DaemonOptions, FilesOptions, ModuleSource};
+use corral_supervisor::{Account, ControlOptions, DaemonOptions, FilesOptions, ModuleSource, UserOptions};
 use corral_sys::user;
 
 use self::options::{Given, Request};
@@ -31,7 +31,7 @@ pub(crate) struct Flavour {
     pid_file: &'static str,
     log: &'static str,
     pub(crate) state_dir: &'static str,
-    /// Tried in this order: the first that exists is the unprivileged user.
+    /// Tried in this order: the first that exists runs applications that name no user.
     users: &'static [&'static str],
     /// Whether the log is on standard error when the daemon stays in the foreground.
     foreground_log_on_stderr: bool,
@@ -46,7 +46,7 @@ impl Flavour {
             pid_file: PID_FILE,
             log: "/var/log/corral.log",
             state_dir: "/var/lib/corral",
-            users: &["corral", "nobody"],
+            users: &["nobody"],
             foreground_log_on_stderr: true,
         }
     }
@@ -64,14 +64,21 @@ impl Flavour {
         }
     }
 
-    fn user(&self) -> Option<String> {
+    /// Whom applications run as that name no user.
+    fn user(&self) -> &'static str {
         let exists = |name: &&&str| user::user_by_name(name).is_ok();
-        self.users.iter().find(exists).map(|name| (*name).to_owned())
+        self.users.iter().find(exists).copied().unwrap_or("nobody")
+    }
+
+    /// Who runs what, unless somebody says otherwise: the daemon as a user of its own.
+    pub(crate) fn users(&self, group: Option<String>) -> UserOptions {
+        let applications = Account { user: self.user().to_owned(), group: group.clone() };
+        UserOptions { daemon: None, daemon_group: group, applications }
     }
 
     /// What tools read about the defaults.
     fn configured_as(&self) -> String {
-        let user = self.user().unwrap_or_default();
+        let user = self.user();
         format!(
             "configured as ./configure --control={} --pid={} --log={} --modulesdir={} --statedir={} \
              --tmpdir={DEFAULT_TMP} --user={user}",
@@ -132,8 +139,10 @@ fn daemon_options(flavour: &Flavour, given: Given, arguments: &[OsString]) -> an
         pid_file: Some(given.pid_file.unwrap_or_else(|| flavour.pid_file.into())),
         log: given.log.or(default_log),
         temp_dir: given.temp_dir.unwrap_or_else(|| DEFAULT_TMP.into()),
-        user: given.user.or_else(|| default_user(flavour)),
-        group: given.group,
+        users: match given.user {
+            Some(user) => UserOptions::shared(Account { user, group: given.group }),
+            None => flavour.users(given.group),
+        },
         foreground: given.no_daemon,
         files: (!given.config.is_empty()).then_some(FilesOptions {
             paths: given.config,
@@ -144,11 +153,6 @@ fn daemon_options(flavour: &Flavour, given: Given, arguments: &[OsString]) -> an
         internal_arguments: Vec::new(),
         title: format!("corral: main v{} [{}]", env!("CARGO_PKG_VERSION"), title.join(" ")),
     })
-}
-
-/// Only a daemon that can change users has one; another would warn about it.
-pub(crate) fn default_user(flavour: &Flavour) -> Option<String> {
-    user::can_change_user().then(|| flavour.user()).flatten()
 }
 
 /// The folder that was named, unless it holds modules of Unit only: then the one of this executable,

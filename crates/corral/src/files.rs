@@ -4,6 +4,7 @@
 //! `certificates/NAME.pem` and `js_modules/NAME.js` beside a file are assets of the configuration.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
@@ -35,7 +36,10 @@ pub(crate) type Problems = Vec<String>;
 
 /// Everything that was looked at, each as it was just before, so that changes can be noticed.
 #[derive(Debug, Default)]
-pub(crate) struct Seen(RefCell<Vec<(PathBuf, State)>>);
+pub(crate) struct Seen {
+    files: RefCell<Vec<(PathBuf, State)>>,
+    variables: RefCell<BTreeSet<String>>,
+}
 
 /// What tells one state of a file or folder from another; `None` when there is none. A file that is
 /// replaced, as by a symbolic link that leads elsewhere now, has another inode.
@@ -43,17 +47,22 @@ pub(crate) type State = Option<[i64; 5]>;
 
 impl Seen {
     fn note(&self, path: &Path) {
-        self.0.borrow_mut().push((path.to_owned(), state(path)));
+        self.files.borrow_mut().push((path.to_owned(), state(path)));
     }
 
     /// The states when each was looked at.
     pub(crate) fn before(&self) -> Vec<State> {
-        self.0.borrow().iter().map(|(_, state)| *state).collect()
+        self.files.borrow().iter().map(|(_, state)| *state).collect()
     }
 
     /// The states now.
     pub(crate) fn now(&self) -> Vec<State> {
-        self.0.borrow().iter().map(|(path, _)| state(path)).collect()
+        self.files.borrow().iter().map(|(path, _)| state(path)).collect()
+    }
+
+    /// The variables of the environment that were asked for.
+    pub(crate) fn variables(&self) -> Vec<String> {
+        self.variables.borrow().iter().cloned().collect()
     }
 }
 
@@ -188,6 +197,7 @@ struct Machine<'a> {
 
 impl World for Machine<'_> {
     fn variable(&self, name: &str) -> Option<Vec<u8>> {
+        self.seen.variables.borrow_mut().insert(name.to_owned());
         std::env::var_os(name).map(OsStringExt::into_vec)
     }
 

@@ -34,6 +34,10 @@ use crate::daemon::Flavour;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if let Err(error) = corral_sys::process::set_undumpable() {
+        eprintln!("corral: keep other processes out of this one's memory: {error}");
+        return ExitCode::FAILURE;
+    }
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let result = match arguments.split_first() {
         Some((name, rest)) => match file_name(name) {

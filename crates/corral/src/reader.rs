@@ -50,7 +50,15 @@ struct Reader<'a> {
     /// Names in the state directory.
     certificates: Vec<String>,
     scripts: Vec<String>,
-    last: Option<Result<(Vec<u8>, Assets), Problems>>,
+    last: Option<Result<Loaded, Problems>>,
+}
+
+/// What there is to say of files that can be used.
+#[derive(Clone, PartialEq, Eq)]
+struct Loaded {
+    document: Vec<u8>,
+    assets: Assets,
+    variables: Vec<String>,
 }
 
 /// Whether main is told what it knows.
@@ -66,7 +74,9 @@ impl Reader<'_> {
         let found = self.read(&seen);
         if told == Told::Always || self.last.as_ref() != Some(&found) {
             let message = match found.clone() {
-                Ok((document, assets)) => FromReader::Loaded { document, assets },
+                Ok(Loaded { document, assets, variables }) => {
+                    FromReader::Loaded { document, assets, variables }
+                }
                 Err(problems) => FromReader::Unusable { problems },
             };
             self.link.send(&message, &[]).context("tell main what the configuration files say")?;
@@ -75,14 +85,15 @@ impl Reader<'_> {
         Ok(seen)
     }
 
-    fn read(&self, seen: &Seen) -> Result<(Vec<u8>, Assets), Problems> {
+    fn read(&self, seen: &Seen) -> Result<Loaded, Problems> {
         let mut found = files::read(&self.paths, seen)?;
         let all = |stored: &[String], kind| [stored, &files::names(&found.assets, kind)].concat();
         let known = self.known.clone().with_certificates(all(&self.certificates, AssetKind::Certificate));
         let known =
             known.with_scripts(all(&self.scripts, AssetKind::Script), corral_controller::check_expression);
         found.manifest.validate(&known).map_err(|faults| files::lines(&faults))?;
-        Ok((found.manifest.document().compact(), found.assets))
+        let document = found.manifest.document().compact();
+        Ok(Loaded { document, assets: found.assets, variables: seen.variables() })
     }
 }
 

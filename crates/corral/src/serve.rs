@@ -1,11 +1,12 @@
 //! `corral run`: serves a folder without any configuration.
 
 mod files;
+mod folder;
+mod owner;
 
 use std::fmt::Write;
 use std::io::Write as _;
 use std::num::NonZeroU32;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,8 +15,9 @@ use corral_config::address::ListenAddress;
 use corral_config::{Known, KnownModule, json, validate};
 use corral_ipc::message::Module;
 use corral_supervisor::{Console, ControlOptions, DaemonOptions, ModuleSource, modules};
-use corral_sys::user::{self, Credentials};
 
+use self::folder::Folder;
+use self::owner::Owner;
 use crate::cli::RunOptions;
 use crate::daemon;
 use crate::log::{self, Style};
@@ -36,8 +38,9 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let document = document(&site, &choices).to_string();
     check(&document, &modules)?;
 
-    let folder = private_folder(owner.credentials.as_ref())?;
-    let control = folder.path().join("control.sock");
+    let users = owner.users(&site.root);
+    let folder = Folder::make(&users)?;
+    let control = folder.control();
     introduce(&site, &modules, n_workers, &owner, &control)?;
     log::init(Style::Console);
     corral_supervisor::run(DaemonOptions {
@@ -47,9 +50,8 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
         own_files: corral_program::own_files,
         pid_file: None,
         log: None,
-        temp_dir: folder.path().to_owned(),
-        user: owner.names().map(|(user, _)| user.to_owned()),
-        group: owner.names().map(|(_, group)| group.to_owned()),
+        temp_dir: folder.temp(),
+        users,
         foreground: true,
         files: None,
         console: Some(Console { document: document.into_bytes(), announcement: url(&listen) }),
@@ -131,18 +133,6 @@ fn check(document: &str, modules: &[Module]) -> anyhow::Result<()> {
     }
 }
 
-/// A folder for the control socket and request bodies; removed when it is dropped.
-fn private_folder(owner: Option<&Credentials>) -> anyhow::Result<tempfile::TempDir> {
-    let place = std::env::temp_dir();
-    let folder = tempfile::Builder::new().prefix("corral-").tempdir_in(&place);
-    let folder = folder.with_context(|| format!("create a folder in {}", place.display()))?;
-    if let Some(credentials) = owner {
-        chown(folder.path(), Some(credentials.uid), Some(credentials.gid))
-            .with_context(|| format!("give {} away", folder.path().display()))?;
-    }
-    Ok(folder)
-}
-
 fn introduce(
     site: &Site,
     modules: &[Module],
@@ -165,60 +155,8 @@ fn introduce(
     std::io::stdout().write_all(text.as_bytes())
 }
 
-/// Who runs the site when root starts it: root itself only if there is no other way.
-#[derive(Debug)]
-struct Owner {
-    names: Option<(String, String)>,
-    credentials: Option<Credentials>,
-    is_root: bool,
-}
-
-impl Owner {
-    fn of(root: &Path) -> anyhow::Result<Self> {
-        if !user::can_change_user() {
-            return Ok(Self { names: None, credentials: None, is_root: false });
-        }
-        let data = std::fs::metadata(root).with_context(|| format!("look at {}", root.display()))?;
-        if data.uid() != 0 {
-            return Self::numbered(data.uid(), data.gid());
-        }
-        if everybody_can_read(root) {
-            return Self::named("nobody", None);
-        }
-        Ok(Self { is_root: true, ..Self::named("root", None)? })
-    }
-
-    /// By name if there is one: the user's other groups count as well then.
-    fn numbered(uid: u32, gid: u32) -> anyhow::Result<Self> {
-        match user::user_by_uid(uid) {
-            Ok(user) => Self::named(&user.name, None),
-            Err(_) => Self::named(&uid.to_string(), Some(&gid.to_string())),
-        }
-    }
-
-    fn named(user: &str, group: Option<&str>) -> anyhow::Result<Self> {
-        let credentials = Credentials::resolve(user, group)?;
-        let names = (user.to_owned(), credentials.gid.to_string());
-        Ok(Self { names: Some(names), credentials: Some(credentials), is_root: false })
-    }
-
-    fn names(&self) -> Option<(&str, &str)> {
-        self.names.as_ref().map(|(user, group)| (user.as_str(), group.as_str()))
-    }
-}
-
-/// Whether the permissions of the folder and all above it let everybody in.
-fn everybody_can_read(root: &Path) -> bool {
-    let allows = |path: &Path, bits: u32| {
-        std::fs::metadata(path).is_ok_and(|data| data.permissions().mode() & bits == bits)
-    };
-    allows(root, 0o005) && root.ancestors().skip(1).all(|folder| allows(folder, 0o001))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, Permissions};
-
     use super::*;
 
     #[track_caller]
@@ -241,29 +179,5 @@ mod tests {
         check_listen("0", None);
         check_listen("70000", None);
         check_listen("example.com:80", None);
-    }
-
-    #[test]
-    fn one_closed_folder_shuts_everything_below() {
-        let folder = tempfile::tempdir().unwrap();
-        let inner = folder.path().join("site");
-        fs::create_dir(&inner).unwrap();
-        let set = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-        set(folder.path(), 0o711);
-        set(&inner, 0o755);
-        assert!(everybody_can_read(&inner));
-        set(&inner, 0o750);
-        assert!(!everybody_can_read(&inner));
-        set(&inner, 0o755);
-        set(folder.path(), 0o700);
-        assert!(!everybody_can_read(&inner));
-    }
-
-    #[test]
-    fn strangers_keep_their_numbers() {
-        let owner = Owner::numbered(3_999_999_999, 3_999_999_998).unwrap();
-        assert_eq!(owner.names(), Some(("3999999999", "3999999998")));
-        let nobody = Owner::numbered(65534, 0).unwrap();
-        assert_eq!(nobody.names().unwrap().0, "nobody");
     }
 }

@@ -83,6 +83,9 @@ pub(crate) fn render(status: &Value) -> String {
             let total = number(&app["crashes"]["total"]);
             let _ = writeln!(text, "              {total} crashed; the last one: {last}");
         }
+        if let Some(warning) = app["warning"].as_str() {
+            let _ = writeln!(text, "              warning: {warning}");
+        }
     }
     text
 }
@@ -112,7 +115,8 @@ mod tests {
                     "processes": {"running": 0, "starting": 1, "idle": 0},
                     "requests": {"active": 4},
                     "last_error": "it does not load",
-                    "crashes": {"total": 2, "last": "process 7 exited on signal 11"}
+                    "crashes": {"total": 2, "last": "process 7 exited on signal 11"},
+                    "warning": "it runs as \"corral\""
                 }
             }
         });
@@ -123,6 +127,7 @@ module        php 8.4.1, 8.2.29
 application   blog: 0 processes running, 1 starting, 0 idle; 4 requests active
               last error: it does not load
               2 crashed; the last one: process 7 exited on signal 11
+              warning: it runs as \"corral\"
 ";
         assert_eq!(render(&status), expected);
     }

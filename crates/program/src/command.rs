@@ -81,6 +81,7 @@ impl Command {
             working_directory: None,
             credentials: None,
             no_new_privileges: false,
+            wall: None,
             isolation: None,
             fds: &fds,
         };

@@ -27,7 +27,7 @@ pub(crate) struct AccessLogError {
 impl AccessLog {
     /// Opens or creates the file.
     pub(crate) fn open(path: &Path) -> Result<Self, AccessLogError> {
-        match corral_sys::file::open_append(path, 0o600) {
+        match corral_sys::file::open_log(path, 0o600) {
             Ok(file) => Ok(Self { path: path.to_owned(), file }),
             Err(source) => Err(AccessLogError { path: path.to_owned(), source }),
         }

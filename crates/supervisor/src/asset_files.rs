@@ -2,9 +2,9 @@
 //! (UNIT-COMPAT 2.1). Names are any text, so those that no file can have are encoded.
 
 use std::borrow::Cow;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use corral_config::plan::{AssetKind, Assets};
@@ -87,8 +87,7 @@ pub(crate) fn set(
 fn write(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let temporary = folder.join(TEMPORARY);
-    let options = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).clone();
-    let mut file = options.open(&temporary)?;
+    let mut file = corral_sys::file::create(&temporary, 0o600)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
         // It would only lie about; the next one takes its place.

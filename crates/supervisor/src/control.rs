@@ -1,9 +1,9 @@
 //! The control API's socket: bound here, served by the controller.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, lchown};
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -106,14 +106,15 @@ fn give_away(path: &Path, options: &ControlOptions) -> anyhow::Result<()> {
     let uid = options.user.as_deref().map(user::user_by_name).transpose()?.map(|user| user.uid);
     let gid = options.group.as_deref().map(user::group_by_name).transpose()?;
     if uid.is_some() || gid.is_some() {
-        chown(path, uid, gid)?;
-        fs::set_permissions(path, Permissions::from_mode(options.mode))?;
+        lchown(path, uid, gid)?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use corral_ipc::message::ControlToken;
 
     use super::*;

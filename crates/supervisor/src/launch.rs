@@ -1,6 +1,8 @@
 //! Starts children: the controller, the router and prototypes, each with a link and a log pipe.
 
 mod cgroup;
+mod credentials;
+mod environment;
 mod isolation;
 mod maps;
 mod rootfs;
@@ -18,16 +20,17 @@ use corral_sys::isolation::Isolation;
 use corral_sys::landlock::{self, LandlockError};
 use corral_sys::process::{self, LINK_DESCRIPTOR};
 use corral_sys::spawn::{Executable, Program, SpawnError};
-use corral_sys::user::{self, Credentials, UserError};
+use corral_sys::user::{Credentials, UserError};
 
 pub(crate) use self::cgroup::Membership;
 use self::cgroup::{CgroupError, Cgroups};
+use self::environment::Environment;
 use self::isolation::Advised;
 use self::maps::MapError;
 use self::rootfs::RootError;
 use crate::output::{Output, Speaker};
 use crate::peer::Peer;
-use crate::{predecessor, service_manager};
+use crate::users::Users;
 
 /// What is the same for all children.
 #[derive(Debug)]
@@ -39,10 +42,11 @@ pub(crate) struct Launcher {
     own_executable: File,
     /// Arguments behind `internal controller` and `internal router`.
     internal_arguments: Vec<String>,
-    /// The user of the controller, the router and of applications that name none, when this
-    /// process may change users.
-    unprivileged: Option<Unprivileged>,
-    environment: Vec<(OsString, OsString)>,
+    /// When this process may change users.
+    users: Option<Users>,
+    pub(crate) environment: Environment,
+    /// Keeps applications of the daemon's user from its processes, if the kernel can.
+    wall: Option<OwnedFd>,
     null: File,
     cgroups: Cgroups,
 }
@@ -54,13 +58,6 @@ pub(crate) struct Started {
     pub(crate) output: Output,
     /// Of its control group, for as long as any process of it runs.
     pub(crate) membership: Option<Membership>,
-}
-
-/// The daemon's user, by name for messages and because an application may name only its group.
-#[derive(Debug, Clone)]
-pub(crate) struct Unprivileged {
-    pub(crate) user: String,
-    pub(crate) credentials: Credentials,
 }
 
 /// Why a child was not started; the whole chain is for the person who sent the configuration.
@@ -135,6 +132,7 @@ struct Launch<'a> {
     working_directory: Option<CString>,
     credentials: Option<&'a Credentials>,
     no_new_privileges: bool,
+    wall: Option<BorrowedFd<'a>>,
     isolation: Option<&'a Isolation>,
     stdout: Stdout<'a>,
     speaker: Speaker,
@@ -150,17 +148,15 @@ enum Stdout<'a> {
 
 impl Launcher {
     /// Remembers the environment and the executable as they are now.
-    pub(crate) fn new(
-        unprivileged: Option<Unprivileged>,
-        internal_arguments: Vec<String>,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(users: Option<Users>, internal_arguments: Vec<String>) -> io::Result<Self> {
         Ok(Self {
             path: std::env::current_exe()?,
             arguments: std::env::args_os().collect(),
             own_executable: File::open("/proc/self/exe")?,
             internal_arguments,
-            unprivileged,
-            environment: std::env::vars_os().filter(|(name, _)| name != predecessor::MARK).collect(),
+            users,
+            environment: Environment::of_this_process(),
+            wall: landlock::wall(),
             null: File::options().read(true).write(true).open("/dev/null")?,
             cgroups: Cgroups::default(),
         })
@@ -168,7 +164,7 @@ impl Launcher {
 
     /// Starts the controller or the router.
     pub(crate) fn start_own(&self, role: &str, terminal: bool) -> Result<(Peer, Output), LaunchError> {
-        self.start_role(role, terminal, self.unprivileged.as_ref().map(|user| &user.credentials))
+        self.start_role(role, terminal, self.users.as_ref().map(|users| &users.daemon.credentials))
     }
 
     /// Starts the executable that is where this one was, as this one was started, to take over from it. Not as a child:
@@ -183,11 +179,12 @@ impl Launcher {
         let program = Program {
             executable: Executable::Open(executable.as_fd()),
             argv: &arguments.collect::<Result<Vec<_>, _>>()?,
-            environment: &self.successor_environment()?,
+            environment: &self.environment.for_successor()?,
             pid_variable: None,
             working_directory: None,
             credentials: None,
             no_new_privileges: false,
+            wall: None,
             isolation: None,
             fds: &[
                 (stdin.as_fd(), 0),
@@ -220,10 +217,11 @@ impl Launcher {
             name: role,
             executable: self.own_executable.as_fd(),
             arguments: arguments.map(|text| c_string(text, "an argument")).collect::<Result<_, _>>()?,
-            environment: self.environment_with(&[])?,
+            environment: self.environment.for_own()?,
             working_directory: None,
             credentials,
             no_new_privileges: true,
+            wall: None,
             isolation: None,
             stdout: if terminal { Stdout::Terminal(stdout.as_fd()) } else { Stdout::Log },
             speaker: Speaker::Own,
@@ -242,7 +240,8 @@ impl Launcher {
         let name = format!("prototype of \"{}\"", spec.name);
         let directory = spec.working_directory.as_ref();
         let directory = directory.map(|path| c_string(path.clone(), "\"working_directory\"")).transpose()?;
-        let credentials = self.credentials(spec)?;
+        let credentials = credentials::of(spec, self.users.as_ref())?;
+        let wall = self.wall_for(spec, credentials.as_ref());
         let mut isolation =
             isolation::prepare(&spec.isolation, credentials.as_ref(), self.rights(), dependencies)?;
         let cgroup = spec.isolation.cgroup.as_ref().map(|cgroup| self.cgroups.prepare(cgroup));
@@ -252,10 +251,11 @@ impl Launcher {
             name: &name,
             executable: executable.as_fd(),
             arguments: [c_string(title, "the name")?].into_iter().chain(role).collect(),
-            environment: self.environment_with(&spec.environment)?,
+            environment: self.environment.for_application(spec, credentials.as_ref())?,
             working_directory: directory,
             credentials: credentials.as_ref(),
-            no_new_privileges: spec.isolation.no_new_privs,
+            no_new_privileges: spec.isolation.new_privs == Some(false) || wall.is_some(),
+            wall,
             isolation: Some(&isolation),
             stdout: Stdout::Log,
             speaker: Speaker::App(spec.name.clone()),
@@ -281,7 +281,7 @@ impl Launcher {
     /// Whether the application can be started, as far as that is known before: there is somebody that it can
     /// run as, a folder that can be its root, and a kernel that can set it apart.
     pub(crate) fn check(&self, spec: &AppSpec) -> Result<(), LaunchError> {
-        let credentials = self.credentials(spec)?;
+        let credentials = credentials::of(spec, self.users.as_ref())?;
         isolation::id_maps(&spec.isolation, credentials.as_ref(), self.rights())
             .map_err(LaunchError::Maps)?;
         rootfs::check(&spec.isolation).map_err(LaunchError::Root)?;
@@ -293,46 +293,30 @@ impl Launcher {
     }
 
     fn rights(&self) -> Rights {
-        if self.unprivileged.is_some() { Rights::AnyUser } else { Rights::OwnUser }
+        if self.users.is_some() { Rights::AnyUser } else { Rights::OwnUser }
     }
 
-    /// What an application runs as; `None` when the daemon's own user is meant and cannot change.
-    fn credentials(&self, spec: &AppSpec) -> Result<Option<Credentials>, LaunchError> {
-        let Some(default) = &self.unprivileged else {
-            return if spec.isolation.namespaces.credential {
-                credentials_of_namespace(spec).map(Some)
-            } else {
-                own_credentials_suffice(spec).map(|()| None)
-            };
-        };
-        match (&spec.user, &spec.group) {
-            (None, None) => Ok(Some(default.credentials.clone())),
-            (user, group) => {
-                let user = user.as_deref().unwrap_or(&default.user);
-                Credentials::resolve(user, group.as_deref()).map(Some).map_err(LaunchError::User)
-            }
-        }
+    /// Whether the controller and the router run as the user of an application, which then can do to them what the
+    /// kernel lets processes of one user do to each other.
+    pub(crate) fn shares_user(&self, spec: &AppSpec) -> bool {
+        let credentials = credentials::of(spec, self.users.as_ref()).ok().flatten();
+        credentials::are_shared(&spec.isolation, credentials.as_ref(), self.users.as_ref())
     }
 
-    /// This process's environment, with `overrides` in place of variables of the same name.
-    fn environment_with(&self, overrides: &[(String, String)]) -> Result<Vec<CString>, LaunchError> {
-        let is_kept = |name: &OsString| {
-            let is_for_main = service_manager::VARIABLES.iter().any(|other| name == other);
-            !is_for_main && overrides.iter().all(|(other, _)| name != other.as_str())
-        };
-        let inherited = self.environment.iter().filter(|(name, _)| is_kept(name));
-        let inherited = inherited.map(|(name, value)| variable(name.clone(), value.clone()));
-        let own = overrides.iter().map(|(name, value)| variable(name.into(), value.into()));
-        inherited.chain(own).collect()
+    /// Whether applications may have users of their own.
+    pub(crate) fn may_change_users(&self) -> bool {
+        self.users.is_some()
     }
 
-    /// This process's, whose number and inherited descriptors the successor does not have.
-    fn successor_environment(&self) -> Result<Vec<CString>, LaunchError> {
-        let is_ours =
-            |name: &OsString| name == "WATCHDOG_PID" || name.as_encoded_bytes().starts_with(b"LISTEN_");
-        let inherited = self.environment.iter().filter(|(name, _)| !is_ours(name)).cloned();
-        let mark = (predecessor::MARK.into(), "1".into());
-        inherited.chain([mark]).map(|(name, value)| variable(name, value)).collect()
+    /// Whether an application that shares the daemon's user is kept from sending signals to its processes.
+    pub(crate) fn can_wall(&self, spec: &AppSpec) -> bool {
+        self.wall.is_some() && spec.isolation.new_privs != Some(true)
+    }
+
+    /// What an application has to be kept from others of its user by. That takes away from its programs to gain privileges.
+    fn wall_for(&self, spec: &AppSpec, credentials: Option<&Credentials>) -> Option<BorrowedFd<'_>> {
+        let is_wanted = credentials::are_shared(&spec.isolation, credentials, self.users.as_ref());
+        self.wall.as_ref().filter(|_| is_wanted && self.can_wall(spec)).map(AsFd::as_fd)
     }
 
     fn launch(&self, launch: Launch<'_>) -> Result<(Peer, Output), LaunchError> {
@@ -350,6 +334,7 @@ impl Launcher {
             working_directory: launch.working_directory.as_deref(),
             credentials: launch.credentials,
             no_new_privileges: launch.no_new_privileges,
+            wall: launch.wall,
             isolation: launch.isolation,
             fds: &[
                 (self.null.as_fd(), 0),
@@ -364,81 +349,18 @@ impl Launcher {
     }
 }
 
-/// For a daemon that may not change users: an application may name the user that it is anyway.
-fn own_credentials_suffice(spec: &AppSpec) -> Result<(), LaunchError> {
-    if spec.user.is_none() && spec.group.is_none() {
-        return Ok(());
-    }
-    let wanted = named_credentials(spec)?;
-    let same_group = spec.group.is_none() || wanted.gid == user::effective_gid();
-    let is_own = wanted.uid == user::effective_uid() && same_group;
-    if is_own { Ok(()) } else { Err(LaunchError::MayNotChangeUser) }
-}
-
-/// For the same daemon: in a user namespace it can be called by any number, and is itself outside.
-fn credentials_of_namespace(spec: &AppSpec) -> Result<Credentials, LaunchError> {
-    let own = Credentials { uid: user::effective_uid(), gid: user::effective_gid(), groups: vec![] };
-    if spec.user.is_none() && spec.group.is_none() {
-        return Ok(own);
-    }
-    named_credentials(spec).map(|wanted| Credentials { groups: vec![], ..wanted })
-}
-
-/// Whom the document names, this process's user where it names only a group.
-fn named_credentials(spec: &AppSpec) -> Result<Credentials, LaunchError> {
-    let own_user = user::effective_uid();
-    let own_name = user::user_by_uid(own_user).map_or_else(|_| own_user.to_string(), |user| user.name);
-    let user = spec.user.as_deref().unwrap_or(&own_name);
-    Credentials::resolve(user, spec.group.as_deref()).map_err(LaunchError::User)
-}
-
-fn variable(mut name: OsString, value: OsString) -> Result<CString, LaunchError> {
-    name.push("=");
-    name.push(value);
-    c_string(name, "a variable of the environment")
-}
-
 fn c_string(text: impl Into<OsString>, what: &'static str) -> Result<CString, LaunchError> {
     CString::new(text.into().into_vec()).map_err(|_| LaunchError::NullCharacter { what })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::spec;
+    use crate::testing::{spec, users};
 
     use super::*;
 
     fn launcher() -> Launcher {
-        let nobody = Credentials::resolve("nobody", None).unwrap();
-        let unprivileged = Unprivileged { user: "nobody".into(), credentials: nobody };
-        let mut launcher = Launcher::new(Some(unprivileged), vec![]).unwrap();
-        launcher.environment = vec![("A".into(), "1".into()), ("B".into(), "2".into())];
-        launcher
-    }
-
-    #[test]
-    fn an_application_overrides_the_environment() {
-        let environment = launcher().environment_with(&[("B".into(), "3=4".into()), ("C".into(), "".into())]);
-        assert_eq!(environment.unwrap(), [c"A=1", c"B=3=4", c"C="].map(ToOwned::to_owned));
-    }
-
-    #[track_caller]
-    fn check_user(user: Option<&str>, group: Option<&str>, expected: Result<(u32, u32), &str>) {
-        let spec = AppSpec { user: user.map(Into::into), group: group.map(Into::into), ..spec("a=/a") };
-        let found = launcher().credentials(&spec).map(|found| {
-            let found = found.expect("a daemon that may change users");
-            (found.uid, found.gid)
-        });
-        let found = found.map_err(|error| std::error::Error::source(&error).unwrap().to_string());
-        assert_eq!(found, expected.map_err(ToOwned::to_owned));
-    }
-
-    #[test]
-    fn the_daemon_s_user_is_the_default() {
-        check_user(None, None, Ok((65534, 65534)));
-        check_user(Some("root"), None, Ok((0, 0)));
-        check_user(None, Some("root"), Ok((65534, 0)));
-        check_user(Some("no-such"), None, Err("there is no user \"no-such\""));
+        Launcher::new(Some(users("daemon")), vec![]).unwrap()
     }
 
     #[track_caller]

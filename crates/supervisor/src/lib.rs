@@ -34,6 +34,8 @@ mod store;
 mod supervisor;
 #[cfg(test)]
 mod testing;
+mod users;
 
 pub use self::options::{Console, ControlOptions, DaemonOptions, FilesOptions, ModuleSource};
 pub use self::run::run;
+pub use self::users::{Account, UserOptions};

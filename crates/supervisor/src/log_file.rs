@@ -37,7 +37,7 @@ fn open(path: &Path) -> anyhow::Result<Option<File>> {
     if path == Path::new(STANDARD_ERROR) || target.is_ok_and(|target| target == Path::new(STANDARD_ERROR)) {
         return Ok(None);
     }
-    let file = corral_sys::file::open_append(path, 0o600);
+    let file = corral_sys::file::open_log(path, 0o600);
     file.map(Some).with_context(|| format!("open the log file \"{}\"", path.display()))
 }
 

@@ -100,6 +100,7 @@ fn describe(path: &Path, user: Option<&Credentials>) -> anyhow::Result<Module> {
         working_directory: Some(c"/"),
         credentials: user,
         no_new_privileges: true,
+        wall: None,
         isolation: None,
         fds: &[(null.as_fd(), 0), (writer.as_fd(), 1), (null.as_fd(), 2)],
     }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use corral_config::address::ListenAddress;
 use corral_ipc::message::{ControlToken, Module};
 
+use crate::users::UserOptions;
+
 /// Everything that decides how the daemon runs, apart from its configuration document.
 #[derive(Debug)]
 pub struct DaemonOptions {
@@ -22,11 +24,8 @@ pub struct DaemonOptions {
     pub log: Option<PathBuf>,
     /// Folder for request bodies that do not fit in memory.
     pub temp_dir: PathBuf,
-    /// User of the controller, the router and of applications that name none; only for a daemon
-    /// that may change users. `None` means `nobody`.
-    pub user: Option<String>,
-    /// Its group; `None` means the user's primary group.
-    pub group: Option<String>,
+    /// Who runs what.
+    pub users: UserOptions,
     /// Whether the process stays in the foreground.
     pub foreground: bool,
     /// Files that the configuration is read from, in place of the stored one.

@@ -1,10 +1,12 @@
 //! The file that tells service managers which process is the main one.
 
 use std::fs::{self, DirBuilder};
+use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use corral_sys::file;
 
 /// The written file; removed when dropped.
 #[derive(Debug)]
@@ -13,12 +15,12 @@ pub(crate) struct PidFile {
 }
 
 impl PidFile {
-    /// Writes this process's id and a newline; creates the folder.
+    /// Writes this process's id and a newline; creates the folder. Follows no symbolic link.
     pub(crate) fn write(path: PathBuf) -> anyhow::Result<Self> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let made =
             folder.map_or(Ok(()), |folder| DirBuilder::new().recursive(true).mode(0o755).create(folder));
-        made.and_then(|()| fs::write(&path, content()))
+        made.and_then(|()| file::create(&path, 0o644)?.write_all(content().as_bytes()))
             .with_context(|| format!("write the pid file \"{}\"", path.display()))?;
         Ok(Self { path })
     }
@@ -34,5 +36,25 @@ impl Drop for PidFile {
         if fs::read_to_string(&self.path).is_ok_and(|text| text == content()) {
             let _ = fs::remove_file(&self.path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_follows_no_link_and_goes_with_the_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("kept"), "kept").unwrap();
+        std::os::unix::fs::symlink("kept", path("link")).unwrap();
+        let error = PidFile::write(path("link")).unwrap_err();
+        assert!(format!("{error:#}").contains("link\": it is a symbolic link"), "{error:#}");
+        assert_eq!(fs::read(path("kept")).unwrap(), b"kept");
+        let written = PidFile::write(path("run/pid")).unwrap();
+        assert_eq!(fs::read_to_string(path("run/pid")).unwrap(), content());
+        drop(written);
+        assert!(!path("run/pid").exists());
     }
 }

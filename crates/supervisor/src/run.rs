@@ -10,7 +10,7 @@ use corral_sys::{file, process};
 use crate::background::{self, Side, Starter};
 use crate::control::ControlSocket;
 use crate::given::GivenSockets;
-use crate::launch::{Launcher, Unprivileged};
+use crate::launch::Launcher;
 use crate::log_file::{self, LogFile};
 use crate::modules;
 use crate::options::{ControlOptions, DaemonOptions, ModuleSource};
@@ -18,6 +18,7 @@ use crate::pid_file::PidFile;
 use crate::predecessor::Predecessor;
 use crate::store::Store;
 use crate::supervisor::{Parts, Supervisor};
+use crate::users::Users;
 
 /// Runs the daemon until it is told to stop. Must be called by a process with one thread.
 ///
@@ -27,8 +28,8 @@ use crate::supervisor::{Parts, Supervisor};
 /// When it cannot start: each error names the file, address or user, and why.
 pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
     let log = options.log.clone().map(LogFile::open).transpose()?;
-    let unprivileged = unprivileged_user(&options)?;
-    check_temp_dir(&options)?;
+    let users = users(&options)?;
+    check_temp_dir(&options, users.as_ref())?;
     let store = open_store(&options)?;
     let mut predecessor = Predecessor::meet()?;
     let mut given = match &mut predecessor {
@@ -36,7 +37,7 @@ pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
         None => GivenSockets::take()?,
     };
     let control = control_socket(&options.control, &mut given, predecessor.as_mut())?;
-    let mut outset = Outset { unprivileged, store, control, given, log: None, starter: None, predecessor };
+    let mut outset = Outset { users, store, control, given, log: None, starter: None, predecessor };
     if options.foreground || outset.predecessor.is_some() {
         redirect_to(log.as_ref())?;
         outset.log = log.map(|(log, _)| log);
@@ -79,7 +80,7 @@ fn redirect_to(log: Option<&(LogFile, Option<std::fs::File>)>) -> anyhow::Result
 
 /// What there is before anything is started.
 struct Outset {
-    unprivileged: Option<Unprivileged>,
+    users: Option<Users>,
     store: Option<Store>,
     control: ControlSocket,
     given: GivenSockets,
@@ -90,8 +91,8 @@ struct Outset {
 
 /// Starts everything and stays until the end. What the starter waits for is told here.
 fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode> {
-    let Outset { unprivileged, store, control, given, log, starter, mut predecessor } = outset;
-    let prepared = prepare(&options, unprivileged, predecessor.as_mut());
+    let Outset { users, store, control, given, log, starter, mut predecessor } = outset;
+    let prepared = prepare(&options, users, predecessor.as_mut());
     let (launcher, signals, pid_file, modules) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => {
@@ -125,7 +126,7 @@ type Prepared = (Launcher, SignalFd, Option<PidFile>, Vec<corral_ipc::message::M
 
 fn prepare(
     options: &DaemonOptions,
-    unprivileged: Option<Unprivileged>,
+    users: Option<Users>,
     predecessor: Option<&mut Predecessor>,
 ) -> anyhow::Result<Prepared> {
     let signals = SignalFd::new(&SIGNALS).context("take over signals")?;
@@ -133,14 +134,14 @@ fn prepare(
     if let Err(error) = process::raise_descriptor_limit() {
         tracing::warn!("raise the limit of open descriptors: {error}");
     }
-    if unprivileged.is_none() && options.console.is_none() {
+    if users.is_none() && options.console.is_none() {
         tracing::warn!(
             "not started as root: everything runs as the user who started it, and applications cannot have \
              users of their own"
         );
     }
-    let credentials = unprivileged.as_ref().map(|user| user.credentials.clone());
-    let launcher = Launcher::new(unprivileged, options.internal_arguments.clone());
+    let credentials = users.as_ref().map(|users| users.daemon.credentials.clone());
+    let launcher = Launcher::new(users, options.internal_arguments.clone());
     let launcher = launcher.context("prepare to start processes")?;
     let modules = find_modules(&options.modules, credentials.as_ref());
     let pid_file = match predecessor {
@@ -199,21 +200,31 @@ fn find_modules(source: &ModuleSource, user: Option<&Credentials>) -> Vec<corral
     found.modules
 }
 
-/// The user that the controller and the router run as, if this process may change users.
-fn unprivileged_user(options: &DaemonOptions) -> anyhow::Result<Option<Unprivileged>> {
-    if !user::can_change_user() {
-        if options.user.is_some() || options.group.is_some() {
-            tracing::warn!("not started as root: \"--user\" and \"--group\" have no effect");
-        }
-        return Ok(None);
+/// Who runs what, if this process may change users.
+fn users(options: &DaemonOptions) -> anyhow::Result<Option<Users>> {
+    if user::can_change_user() {
+        return Ok(Some(Users::of(&options.users)?));
     }
-    let name = options.user.as_deref().unwrap_or("nobody");
-    let credentials = Credentials::resolve(name, options.group.as_deref())?;
-    Ok(Some(Unprivileged { user: name.to_owned(), credentials }))
+    if options.users.daemon.is_some() || options.users.daemon_group.is_some() {
+        tracing::warn!("not started as root: \"--user\" and \"--group\" have no effect");
+    }
+    Ok(None)
 }
 
-fn check_temp_dir(options: &DaemonOptions) -> anyhow::Result<()> {
+/// The router keeps what does not fit into memory there, as its own user.
+fn check_temp_dir(options: &DaemonOptions, users: Option<&Users>) -> anyhow::Result<()> {
     let path = &options.temp_dir;
-    let context = || format!("use \"{}\" for temporary files", path.display());
-    file::temp_file(path).map(drop).with_context(context)
+    let Some(Users { daemon, .. }) = users else {
+        let context = || format!("use \"{}\" for temporary files", path.display());
+        return file::temp_file(path).map(drop).with_context(context);
+    };
+    let tried = user::try_as(&daemon.credentials, || file::temp_file(path).map(drop));
+    tried.with_context(|| {
+        format!(
+            "the router, which runs as the user {}, cannot keep temporary files in \"{}\": give the folder to that \
+             user, or name another one with \"--tmpdir\"",
+            daemon.user,
+            path.display()
+        )
+    })
 }

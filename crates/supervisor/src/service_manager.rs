@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use corral_sys::signal::Pid;
 use sd_notify::NotifyState;
 
-/// Variables by which a service manager speaks to the one process that it has started.
-pub(crate) const VARIABLES: [&str; 6] =
-    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"];
+/// Beginnings of the variables by which a service manager speaks to the one process that it has started.
+pub(crate) const PREFIXES: [&str; 3] = ["NOTIFY_", "WATCHDOG_", "LISTEN_"];
 
 /// The process that reads `NOTIFY_SOCKET`; without one nothing is said.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! The state directory: the stored configuration as opaque bytes (UNIT-COMPAT 2.1).
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -113,8 +113,7 @@ impl Store {
 
 fn replace_file(directory: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension("new");
-    let options = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).clone();
-    let mut file = options.open(&temporary)?;
+    let mut file = corral_sys::file::create(&temporary, 0o600)?;
     let written = file.write_all(content).and_then(|()| file.sync_all());
     if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
         // It takes room where there may be none.

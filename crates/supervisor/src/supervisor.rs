@@ -7,13 +7,14 @@ mod deaths;
 mod files;
 mod reloading;
 mod router;
+mod sharing;
 mod status;
 mod stopping;
 mod storing;
 mod takeover;
 mod upgrading;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
@@ -112,6 +113,8 @@ pub(crate) struct Supervisor {
     next_look: Option<Instant>,
     /// Those about the status that are not answered yet.
     questions: Vec<Question>,
+    /// Names of applications of the daemon's user that were reported.
+    known_to_share: BTreeSet<String>,
     /// What routers that have ended had counted.
     ended_routers: Status,
     /// Highest number that the controller has used.
@@ -189,6 +192,7 @@ impl Supervisor {
             switching: Vec::new(),
             next_look: None,
             questions: Vec::new(),
+            known_to_share: BTreeSet::new(),
             ended_routers: Status::default(),
             controller_generation: Generation(0),
             ids: Ids::default(),

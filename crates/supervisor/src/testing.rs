@@ -9,6 +9,16 @@ use corral_config::plan::{
     Ready, Restart, RuntimeSpec,
 };
 
+use crate::users::{Account, UserOptions, Users};
+
+/// The daemon as this user, and applications as `nobody`.
+pub(crate) fn users(daemon: &str) -> Users {
+    let account = |user: &str| Account { user: user.to_owned(), group: None };
+    let options =
+        UserOptions { daemon: Some(account(daemon)), daemon_group: None, applications: account("nobody") };
+    Users::of(&options).unwrap()
+}
+
 /// An application with two workers from `name=root`.
 pub(crate) fn spec(text: &str) -> AppSpec {
     let (name, root) = text.split_once('=').unwrap();
@@ -22,6 +32,7 @@ pub(crate) fn spec(text: &str) -> AppSpec {
         group: None,
         working_directory: None,
         environment: vec![],
+        inherit_environment: true,
         stdout: None,
         stderr: None,
         isolation: Isolation::default(),

@@ -1,10 +1,12 @@
 //! Files: sendfile, unlinked temporary files, opening what may be anything.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -25,11 +27,59 @@ pub fn open_read(path: impl AsRef<Path>) -> io::Result<File> {
 /// Opens a log file for appending, created with `mode`, without waiting (a FIFO without a reader
 /// is an error) or taking a terminal.
 pub fn open_append(path: impl AsRef<Path>, mode: u32) -> io::Result<File> {
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    open_append_with(path.as_ref(), mode, 0)
+}
+
+fn open_append_with(path: &Path, mode: u32, flags: i32) -> io::Result<File> {
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY | flags;
     let file = OpenOptions::new().append(true).create(true).mode(mode).custom_flags(flags).open(path)?;
     // The flag was for opening only: a log is written with blocking calls.
     rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
     Ok(file)
+}
+
+/// Opens a file for writing, emptied or created with `mode`.
+///
+/// # Errors
+/// When there is a symbolic link in its place: whoever may write to the folder could have it lead anywhere.
+pub fn create(path: impl AsRef<Path>, mode: u32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(mode).custom_flags(libc::O_NOFOLLOW);
+    options.open(path).map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => io::Error::other("it is a symbolic link, and none is followed here"),
+        _ => error,
+    })
+}
+
+/// As `open_append`, for a log that may lie in somebody else's folder: a symbolic link is followed if it belongs to
+/// root or to this process' user, and not if somebody else has put it there.
+pub fn open_log(path: impl AsRef<Path>, mode: u32) -> io::Result<File> {
+    let mut path = path.as_ref().to_owned();
+    for _ in 0..MOST_LINKS {
+        match open_append_with(&path, mode, libc::O_NOFOLLOW) {
+            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => path = trusted_target(&path)?,
+            opened => return opened,
+        }
+    }
+    Err(Errno::LOOP.into())
+}
+
+const MOST_LINKS: usize = 8;
+
+/// Where a symbolic link leads. The link that is looked at is the one that is followed.
+fn trusted_target(path: &Path) -> io::Result<PathBuf> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let link = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
+    let owner = rustix::fs::fstat(&link)?.st_uid;
+    if owner != 0 && owner != crate::user::effective_uid() {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "it is a symbolic link of another user, and not followed",
+        ));
+    }
+    let target = rustix::fs::readlinkat(&link, "", Vec::new())?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    Ok(folder.join(OsStr::from_bytes(target.as_bytes())))
 }
 
 /// A pipe, the reading end first: reading never waits, writing does. Both ends are close-on-exec.
@@ -111,6 +161,31 @@ mod tests {
         let error = (0..100).find_map(|_| sendfile(&sender, &file, &mut offset, 1 << 20).err());
         assert_eq!(error.expect("the socket is full").kind(), io::ErrorKind::WouldBlock);
         assert!(offset > 0);
+    }
+
+    #[test]
+    fn a_link_is_followed_where_nobody_else_can_have_put_it() {
+        let folder = std::env::temp_dir().join(format!("corral-links-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = |name: &str| folder.join(name);
+        std::fs::write(path("kept"), "content").unwrap();
+        std::os::unix::fs::symlink("kept", path("link")).unwrap();
+        std::os::unix::fs::symlink("link", path("further")).unwrap();
+        std::os::unix::fs::symlink("round", path("round")).unwrap();
+        assert!(create(path("link"), 0o600).unwrap_err().to_string().contains("symbolic link"));
+        create(path("new"), 0o600).unwrap().write_all(b"1").unwrap();
+        create(path("new"), 0o600).unwrap().write_all(b"2").unwrap();
+        assert_eq!(std::fs::read(path("new")).unwrap(), b"2");
+        open_log(path("further"), 0o600).unwrap().write_all(b", more").unwrap();
+        open_log(path("log"), 0o600).unwrap().write_all(b"a line").unwrap();
+        assert!(open_log(path("round"), 0o600).is_err());
+        if crate::user::effective_uid() == 0 {
+            std::os::unix::fs::lchown(path("link"), Some(4001), None).unwrap();
+            let refused = open_log(path("further"), 0o600).unwrap_err();
+            assert!(refused.to_string().contains("of another user"), "{refused}");
+        }
+        assert_eq!(std::fs::read(path("kept")).unwrap(), b"content, more");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

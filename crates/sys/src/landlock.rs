@@ -1,11 +1,12 @@
-//! Bounds on the files that this process and its children can reach (Landlock).
+//! Bounds on what a process and its children can reach (Landlock): files, and other processes.
 
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, PathFdError, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
 /// What stays reachable: folders with all that is below them, and files.
@@ -76,6 +77,23 @@ pub fn restrict(reachable: &Reachable<'_>) -> Result<(), LandlockError> {
     }
     let status = rules.restrict_self().map_err(LandlockError::Refused)?;
     if status.ruleset == RulesetStatus::NotEnforced { Err(LandlockError::Unsupported) } else { Ok(()) }
+}
+
+/// A wall around a process that others of its user are to be safe from: it can neither send signals to anybody outside,
+/// nor look into them, nor connect to their abstract sockets. Nothing where the kernel cannot (before Linux 6.12).
+#[must_use]
+pub fn wall() -> Option<OwnedFd> {
+    let scopes = Scope::AbstractUnixSocket | Scope::Signal;
+    let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(scopes).ok()?;
+    Option::from(rules.create().ok()?)
+}
+
+/// Puts this process and all that come from it behind a wall, for good. It must have one thread, and either
+/// `no_new_privs` or the right to do without. Async-signal-safe.
+pub(crate) fn enter(wall: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the call takes a descriptor and flags, of which there are none.
+    let failed = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, wall.as_raw_fd(), 0) };
+    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn ruleset() -> Result<RulesetCreated, RulesetError> {

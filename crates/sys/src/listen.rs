@@ -1,14 +1,15 @@
 //! Listening sockets.
 
 use std::ffi::OsStr;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
@@ -116,21 +117,27 @@ pub fn unix(path: &Path, mode: u32, backlog: Option<u32>) -> io::Result<OwnedFd>
     let address = SocketAddrUnix::new(path)?;
     let socket = stream_socket(AddressFamily::UNIX)?;
     refuse_descriptors(&socket);
-    match rustix::net::bind(&socket, &address) {
-        Err(Errno::ADDRINUSE) if is_dead(path, &address) => {
-            fs::remove_file(path)?;
-            rustix::net::bind(&socket, &address)?;
-        }
-        bound => bound?,
-    }
-    // Nobody can connect before `listen`, so no one gets in with the permissions of the umask.
-    let ready =
-        fs::set_permissions(path, Permissions::from_mode(mode)).and_then(|()| listen(&socket, backlog));
-    if let Err(error) = ready {
+    // The file gets them with its name: later, that name could lead to another file.
+    rustix::fs::fchmod(&socket, Mode::from_raw_mode(mode))?;
+    let umask = rustix::process::umask(Mode::empty());
+    let bound = bind_over(&socket, path, &address);
+    rustix::process::umask(umask);
+    bound?;
+    if let Err(error) = listen(&socket, backlog) {
         let _ = fs::remove_file(path);
         return Err(error);
     }
     Ok(socket)
+}
+
+fn bind_over(socket: &OwnedFd, path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
+    match rustix::net::bind(socket, address) {
+        Err(Errno::ADDRINUSE) if is_dead(path, address) => {
+            fs::remove_file(path)?;
+            Ok(rustix::net::bind(socket, address)?)
+        }
+        bound => Ok(bound?),
+    }
 }
 
 /// Whether the path is a socket file that nobody listens on.
@@ -196,6 +203,7 @@ pub fn adopt(socket: &OwnedFd) -> io::Result<Local> {
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::{UnixListener, UnixStream};
 
     use super::*;

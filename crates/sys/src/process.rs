@@ -192,10 +192,19 @@ pub fn set_parent_death_signal(signal: Signal) -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(signal))?)
 }
 
-/// Keeps other processes of the same user from tracing this one and from reading its memory, and
-/// the kernel from writing core files of it.
+/// Keeps other processes of the same user from tracing this one and from reading or writing its memory, and
+/// the kernel from writing core files of it. Children have it from their parent, until they run another program.
 pub fn set_undumpable() -> io::Result<()> {
-    Ok(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?)
+    set_dumpable(rustix::process::DumpableBehavior::NotDumpable)
+}
+
+/// Makes the files of this process in `/proc` its own user's again, for a parent that has to write one. Async-signal-safe.
+pub(crate) fn set_dumpable_for_parent() -> io::Result<()> {
+    set_dumpable(rustix::process::DumpableBehavior::Dumpable)
+}
+
+fn set_dumpable(behavior: rustix::process::DumpableBehavior) -> io::Result<()> {
+    Ok(rustix::process::set_dumpable_behavior(behavior)?)
 }
 
 /// Raises the limit of open descriptors to what the system allows, and returns it.

@@ -11,12 +11,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr;
 
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
 use rustix::process::{Gid, Pid};
 
 pub use self::step::Step;
-use crate::isolation::Isolation;
-use crate::signal;
+use crate::isolation::{IdMaps, Isolation};
 use crate::user::{self, Credentials};
+use crate::{landlock, process, signal};
 
 /// A program to start. The child has every signal unblocked with its default action, a process
 /// group of its own, and no descriptors but those in `fds`.
@@ -36,6 +37,8 @@ pub struct Program<'a> {
     pub credentials: Option<&'a Credentials>,
     /// Whether programs that the child starts can never gain privileges (`no_new_privs`).
     pub no_new_privileges: bool,
+    /// What keeps it from other processes of its user (`landlock::wall`); needs `no_new_privileges`.
+    pub wall: Option<BorrowedFd<'a>>,
     /// What it has for itself; in a user namespace, `credentials` are numbers of that.
     pub isolation: Option<&'a Isolation>,
     /// Descriptors with the numbers that they have in the child. Others are closed.
@@ -99,7 +102,7 @@ impl Program<'_> {
     fn spawn_under(&self, parent: Parent) -> Result<Pid, SpawnError> {
         let mut prepared = Prepared::new(self).map_err(failed_to(Step::Fork))?;
         let (report_reader, report_writer) = child_pipe().map_err(failed_to(Step::Fork))?;
-        let (go_reader, go_writer) = child_pipe().map_err(failed_to(Step::Fork))?;
+        let (go_theirs, go_ours) = child_pair().map_err(failed_to(Step::Fork))?;
         let namespaces = self.isolation.map_or(0, |isolation| isolation.namespaces.clone_flags());
         // SAFETY: the child runs `Prepared::run` alone, which neither allocates nor takes locks nor
         // unwinds, and never returns.
@@ -109,13 +112,13 @@ impl Program<'_> {
                 return Err(failed_to(step)(io::Error::last_os_error()));
             }
             0 => {
-                drop(go_writer);
-                prepared.run(report_writer.as_fd(), go_reader.as_fd())
+                drop(go_ours);
+                prepared.run(report_writer.as_fd(), go_theirs.as_fd())
             }
             pid => Pid::from_raw(pid).expect("fork returns a positive number to the parent"),
         };
-        drop(report_writer);
-        if let Err(error) = self.let_go(pid, go_writer) {
+        drop((report_writer, go_theirs));
+        if let Err(error) = self.let_go(pid, go_ours) {
             let _ = signal::kill(pid, signal::Signal::KILL);
             let _ = signal::wait_for(pid);
             return Err(error);
@@ -132,12 +135,19 @@ impl Program<'_> {
 
     /// Gives the child what only its parent can, and lets it go on.
     fn let_go(&self, child: Pid, go: OwnedFd) -> Result<(), SpawnError> {
-        if let Some(maps) = self.isolation.and_then(|isolation| isolation.maps.as_ref()) {
+        if let Some(maps) = self.maps() {
+            // A child that has ended before says why in its report.
+            let _ = rustix::io::read(&go, &mut [0; 1]);
             maps.write(child).map_err(|(step, source)| SpawnError { step, source })?;
         }
-        // A child that has ended says why in its report.
-        let _ = rustix::io::write(go, b"!");
+        // As above. Sent, as writing to a socket that nobody has would be a signal.
+        let _ = rustix::net::send(go, b"!", SendFlags::NOSIGNAL);
         Ok(())
+    }
+
+    /// Who is who in its user namespace, if it gets one.
+    fn maps(&self) -> Option<&IdMaps> {
+        self.isolation.and_then(|isolation| isolation.maps.as_ref())
     }
 }
 
@@ -169,6 +179,13 @@ fn child_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((out_of_the_way(reader.as_fd())?, out_of_the_way(writer.as_fd())?))
 }
 
+/// The same as a pair of sockets: either side may speak.
+fn child_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+    let (theirs, ours) = rustix::net::socketpair(family, kind, SocketFlags::CLOEXEC, None)?;
+    Ok((out_of_the_way(theirs.as_fd())?, out_of_the_way(ours.as_fd())?))
+}
+
 /// From the child: the step that failed and the error number.
 fn read_report(reader: OwnedFd) -> Option<SpawnError> {
     let mut report = [0; step::WIRE_LEN + 4];
@@ -193,6 +210,7 @@ fn out_of_the_way(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 struct Prepared<'a> {
     program: &'a Program<'a>,
     executable: Option<OwnedFd>,
+    wall: Option<OwnedFd>,
     fds: Vec<(OwnedFd, RawFd)>,
     argv: Vec<*const libc::c_char>,
     /// Ends with a null pointer, before which there is room for the variable with the process id.
@@ -218,6 +236,7 @@ impl<'a> Prepared<'a> {
         Ok(Self {
             program,
             executable,
+            wall: program.wall.map(out_of_the_way).transpose()?,
             fds,
             argv: null_terminated(program.argv),
             environment,
@@ -246,20 +265,34 @@ impl<'a> Prepared<'a> {
         signal::reset_all();
         // Its own group: the terminal's Ctrl-C is for the main process, which stops the others.
         let _ = rustix::process::setpgid(None, None);
-        // In a user namespace nothing is permitted before the parent has said who is who.
-        rustix::io::read(go, &mut [0; 1]).map_err(|errno| (Step::Fork, errno.into()))?;
+        self.wait_for_parent(go).map_err(failed(Step::Fork))?;
         // Before low numbers are taken for the program's descriptors.
         if let Some(isolation) = self.program.isolation {
             isolation.enter()?;
         }
         self.place_descriptors().map_err(failed(Step::Descriptors))?;
         self.assume_credentials().map_err(failed(Step::Credentials))?;
+        if let Some(wall) = &self.wall {
+            landlock::enter(wall.as_fd()).map_err(failed(Step::Wall))?;
+        }
         if let Some(directory) = self.program.working_directory {
             let changed = rustix::process::chdir(directory);
             changed.map_err(|errno| (Step::WorkingDirectory, errno.into()))?;
         }
         self.name_own_pid();
         Err((Step::Execute, self.execute()))
+    }
+
+    /// In a user namespace nothing is permitted before the parent has said who is who. A parent without privileges can
+    /// say so only in files of its own user, which those of a process are as long as it is dumpable.
+    fn wait_for_parent(&self, go: BorrowedFd<'_>) -> io::Result<()> {
+        let has_maps = self.program.maps().is_some();
+        if has_maps {
+            process::set_dumpable_for_parent()?;
+            rustix::net::send(go, b"?", SendFlags::NOSIGNAL)?;
+        }
+        rustix::io::read(go, &mut [0; 1])?;
+        if has_maps { process::set_undumpable() } else { Ok(()) }
     }
 
     fn assume_credentials(&self) -> io::Result<()> {
@@ -362,7 +395,7 @@ pub enum Fork {
 /// Copies this process. Refuses in a process with several threads, whose locks the child could
 /// find taken for ever.
 pub fn fork() -> io::Result<Fork> {
-    if !crate::process::is_single_threaded() {
+    if !process::is_single_threaded() {
         return Err(io::Error::other("a process with several threads cannot be forked"));
     }
     // SAFETY: this is the only thread, so the copy is complete: no lock is held by a thread that

@@ -7,6 +7,9 @@ use std::ptr;
 
 use rustix::process::{Gid, Uid};
 
+use crate::signal::{self, Ended};
+use crate::spawn::{self, Fork};
+
 /// A user's entry in the system's database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
@@ -16,6 +19,10 @@ pub struct User {
     pub uid: u32,
     /// Primary group.
     pub gid: u32,
+    /// Home folder.
+    pub home: String,
+    /// Login shell.
+    pub shell: String,
 }
 
 /// Why a user or group was not found.
@@ -148,9 +155,20 @@ fn user_entry(
     }
     // SAFETY: success with a non-null result means that the call filled `entry` (getpwnam_r(3)).
     let entry = unsafe { entry.assume_init_ref() };
-    // SAFETY: `pw_name` is a NUL-terminated string inside `buffer`, which is still alive.
-    let name = unsafe { CStr::from_ptr(entry.pw_name) };
-    Ok(Some(User { name: name.to_string_lossy().into_owned(), uid: entry.pw_uid, gid: entry.pw_gid }))
+    let text = |text: *const libc::c_char| {
+        if text.is_null() {
+            return String::new();
+        }
+        // SAFETY: all texts of an entry are NUL-terminated strings inside `buffer`, which is still alive.
+        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    };
+    Ok(Some(User {
+        name: text(entry.pw_name),
+        uid: entry.pw_uid,
+        gid: entry.pw_gid,
+        home: text(entry.pw_dir),
+        shell: text(entry.pw_shell),
+    }))
 }
 
 /// Calls with a growing buffer until it is large enough.
@@ -209,6 +227,27 @@ pub fn effective_gid() -> u32 {
 pub fn can_change_user() -> bool {
     let needed = rustix::thread::CapabilitySet::SETUID | rustix::thread::CapabilitySet::SETGID;
     rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
+}
+
+/// Does something in a child that runs as somebody else, to see whether that user can. For a process with one thread
+/// and the right to change users.
+///
+/// # Errors
+/// Those of `attempt`, and of making the child.
+pub fn try_as(credentials: &Credentials, attempt: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    if let Fork::Parent(child) = spawn::fork()? {
+        return match signal::wait_for(child)? {
+            Ended::Code(0) => Ok(()),
+            Ended::Code(errno) => Err(io::Error::from_raw_os_error(errno)),
+            Ended::Signal(number) => Err(io::Error::other(format!("the attempt ended on signal {number}"))),
+        };
+    }
+    let groups: Vec<_> = credentials.groups.iter().map(|group| Gid::from_raw(*group)).collect();
+    let tried = assume(credentials.uid, credentials.gid, Some(&groups)).and_then(|()| attempt());
+    // Numbers of errors fit into the eight bits of an exit code.
+    let code = tried.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
+    // SAFETY: ends the child at once, without running exit handlers of the parent's program.
+    unsafe { libc::_exit(code) }
 }
 
 /// Takes on credentials for good; without `groups`, the supplementary ones stay. Async-signal-safe; for

@@ -172,6 +172,7 @@ mod tests {
             working_directory: None,
             credentials: None,
             no_new_privileges: false,
+            wall: None,
             isolation: None,
             fds: &[(null.as_fd(), 0)],
         };
@@ -275,6 +276,7 @@ mod tests {
             working_directory: None,
             credentials: None,
             no_new_privileges: false,
+            wall: None,
             isolation: None,
             fds: &[(fifth, 5)],
         };

@@ -42,6 +42,11 @@ pub type Load = fn(&AppSpec) -> anyhow::Result<Box<dyn Runtime>>;
 /// consists of, one in each line; `prototype` serves an application for the daemon at the other end of
 /// descriptor 3. The process must have one thread.
 pub fn host_main(language: &Language) -> ExitCode {
+    // Neither other processes of the application's user nor programs that its workers start shall reach the link to main.
+    if let Err(error) = process::set_undumpable() {
+        complain(format_args!("keep other processes out of this one's memory: {error}"));
+        return ExitCode::FAILURE;
+    }
     let argument = std::env::args().nth(1);
     match argument.as_deref() {
         Some("describe") => {

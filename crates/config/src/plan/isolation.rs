@@ -18,8 +18,8 @@ pub struct Isolation {
     pub rootfs: Option<PathBuf>,
     /// What is mounted there.
     pub automount: Automount,
-    /// Whether programs that it starts can never gain privileges.
-    pub no_new_privs: bool,
+    /// Whether programs that it starts can gain privileges, if the document says so.
+    pub new_privs: Option<bool>,
     /// Its control group.
     pub cgroup: Option<Cgroup>,
     /// System calls that are refused.

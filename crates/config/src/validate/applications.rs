@@ -12,8 +12,8 @@ use super::php::{self, PhpDraft};
 use super::python::{self, PythonDraft};
 use super::restart;
 use super::ruby::{self, RubyDraft};
-use super::scalars::count;
-use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING};
+use super::scalars::{count, is_true};
+use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{member_name, name, path};
 use super::wasm::{self, WasmDraft};
 use crate::json::{Bytes, Value};
@@ -115,6 +115,7 @@ fn specification(name: String, module: PathBuf, draft: AppDraft, runtime: Runtim
         group: draft.group,
         working_directory: draft.working_directory,
         environment: draft.environment,
+        inherit_environment: draft.inherit_environment.unwrap_or(true),
         stdout: draft.stdout,
         stderr: draft.stderr,
         isolation: draft.isolation,
@@ -132,6 +133,7 @@ pub(super) struct AppDraft {
     group: Option<String>,
     working_directory: Option<PathBuf>,
     environment: Vec<(String, String)>,
+    inherit_environment: Option<bool>,
     stdout: Option<PathBuf>,
     stderr: Option<PathBuf>,
     isolation: Isolation,
@@ -164,6 +166,9 @@ const COMMON: &[Member<AppDraft>] = &[
     }),
     Member::optional("environment", OBJECT, |cx, field, draft| {
         draft.environment = read_environment(cx, field);
+    }),
+    Member::optional("inherit_environment", BOOL, |_, field, draft| {
+        draft.inherit_environment = Some(is_true(field));
     }),
     Member::optional("isolation", OBJECT, |cx, field, draft| {
         draft.isolation = isolation::read(cx, field);

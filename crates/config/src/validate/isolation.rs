@@ -34,7 +34,7 @@ const ISOLATION: &[Member<Isolation>] = &[
     Member::optional("automount", OBJECT, |cx, field, isolation| {
         schema::read_nested(cx, field, &[AUTOMOUNT], &mut isolation.automount);
     }),
-    Member::optional("new_privs", BOOL, |_, field, isolation| isolation.no_new_privs = !is_true(field)),
+    Member::optional("new_privs", BOOL, |_, field, isolation| isolation.new_privs = Some(is_true(field))),
     Member::optional("cgroup", OBJECT, |cx, field, isolation| isolation.cgroup = cgroup::read(cx, field)),
     Member::optional("seccomp", STRING, |cx, field, isolation| isolation.seccomp = seccomp(cx, field)),
     Member::optional("filesystem", OBJECT, |cx, field, isolation| {

@@ -130,11 +130,16 @@ const VALUED: &[Valued] = &[
         help: "folder for temporary files (default: /var/tmp)",
         set: path!(temp_dir),
     },
-    Valued { name: "--user", value: "username", help: "user of unprivileged processes", set: text!(user) },
+    Valued {
+        name: "--user",
+        value: "username",
+        help: "one user for the daemon's own processes and for applications without \"user\" (default: two that differ)",
+        set: text!(user),
+    },
     Valued {
         name: "--group",
         value: "group name",
-        help: "group of unprivileged processes",
+        help: "group of the daemon's own processes and of applications without \"user\"",
         set: text!(group),
     },
 ];
@@ -228,13 +233,11 @@ pub(super) fn usage(name: &str, flavour: &Flavour) -> String {
 }
 
 fn with_default(option: &Valued, flavour: &Flavour) -> String {
-    let user = flavour.user();
     let default = match option.name {
         "--control" => flavour.control,
         "--pid" => flavour.pid_file,
         "--log" => flavour.log,
         "--statedir" => flavour.state_dir,
-        "--user" => user.as_deref().unwrap_or("nobody"),
         _ => return option.help.to_owned(),
     };
     format!("{} (default: {default})", option.help)

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::bail;
 use corral_config::Config;
 use corral_supervisor::{DaemonOptions, FilesOptions, ModuleSource};
-use corral_sys::user::Credentials;
 
+use super::folder::Folder;
 use crate::files::{self, Seen};
 use crate::log::{self, Style};
 use crate::{check, daemon};
@@ -20,10 +20,9 @@ pub(super) fn command(paths: &[PathBuf], watch: bool) -> anyhow::Result<ExitCode
         Ok(config) => config,
         Err(problems) => bail!("this configuration cannot be served:\n{}", problems.join("\n")),
     };
-    let user = daemon::default_user(&daemon::Flavour::corral());
-    let credentials = user.as_deref().map(|user| Credentials::resolve(user, None)).transpose()?;
-    let folder = super::private_folder(credentials.as_ref())?;
-    let control = folder.path().join("control.sock");
+    let users = daemon::Flavour::corral().users(None);
+    let folder = Folder::make(&users)?;
+    let control = folder.control();
     introduce(&config, &control)?;
     log::init(Style::Console);
     let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
@@ -34,9 +33,8 @@ pub(super) fn command(paths: &[PathBuf], watch: bool) -> anyhow::Result<ExitCode
         own_files: corral_program::own_files,
         pid_file: None,
         log: None,
-        temp_dir: folder.path().to_owned(),
-        user,
-        group: None,
+        temp_dir: folder.temp(),
+        users,
         foreground: true,
         files: Some(FilesOptions { paths: paths.to_vec(), watch, is_writable: false }),
         console: None,

@@ -36,6 +36,8 @@ pub enum FromReader {
         document: Vec<u8>,
         /// The certificate bundles and JavaScript modules beside the files.
         assets: Assets,
+        /// The variables of the environment that they name.
+        variables: Vec<String>,
     },
     /// The files cannot be used.
     Unusable {

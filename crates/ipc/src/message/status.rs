@@ -102,4 +102,6 @@ pub struct AppStatus {
     pub crashes: u64,
     /// Which one was the last of them, and how it ended.
     pub last_crash: Option<String>,
+    /// What somebody should change about it; known to main alone.
+    pub warning: Option<String>,
 }

@@ -41,7 +41,14 @@ pub(crate) fn app(files: &[(&str, &str)]) -> App {
     fs::create_dir(&root).unwrap();
     let target = PhpTarget { name: String::new(), root, script: None, index: "index.php".into() };
     let php = PhpSpec { targets: vec![target], ini_file: None, admin: vec![], user: vec![], sapi_name: None };
-    let app = App { folder, php, limits: Limits::default(), environment: vec![], stderr: None };
+    let app = App {
+        folder,
+        php,
+        limits: Limits::default(),
+        environment: vec![],
+        inherit_environment: true,
+        stderr: None,
+    };
     for (name, content) in files {
         app.write(name, content);
     }
@@ -179,6 +186,7 @@ fn spawn(app: &App, link: &Link, log: &File) -> rustix::process::Pid {
         working_directory: None,
         credentials: None,
         no_new_privileges: false,
+        wall: None,
         isolation: None,
         fds: &[(null.as_fd(), 0), (log.as_fd(), 1), (log.as_fd(), 2), (link.as_fd(), 3)],
     };

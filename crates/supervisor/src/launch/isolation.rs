@@ -140,9 +140,12 @@ fn advice(step: Step, error: &io::Error, wanted: &Wanted, rights: Rights) -> Opt
             "the rootfs lacks the loader of shared libraries: set \"language_deps\": true in \"automount\", or copy \
              them there"
         }
-        Step::Fork | Step::Descriptors | Step::Credentials | Step::WorkingDirectory | Step::Execute => {
-            return None;
-        }
+        Step::Fork
+        | Step::Descriptors
+        | Step::Credentials
+        | Step::Wall
+        | Step::WorkingDirectory
+        | Step::Execute => return None,
     })
 }
 

@@ -295,6 +295,7 @@ impl Supervisor {
         let mut replaced = before.map_or_else(Vec::new, |build| build.apps);
         replaced.retain(|(id, _)| !used.contains(id));
         self.limit_draining(&replaced);
+        self.report_sharing();
         self.take_over();
         unused.into_iter().for_each(|id| self.stop_app(id));
         if !apply.awaits_apps {

@@ -65,7 +65,10 @@ impl Supervisor {
             return false;
         };
         match message {
-            FromReader::Loaded { document, assets } => self.on_loaded(document, &assets),
+            FromReader::Loaded { document, assets, variables } => {
+                self.parts.launcher.environment.withhold(variables);
+                self.on_loaded(document, &assets);
+            }
             FromReader::Unusable { problems } => self.on_unusable(&problems),
         }
         true

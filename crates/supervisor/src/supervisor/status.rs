@@ -93,6 +93,7 @@ impl Supervisor {
             }
             figures.crashes = app.crashes.total;
             figures.last_crash.clone_from(&app.crashes.last);
+            figures.warning = self.warning_about(&app.spec);
         }
     }
 }

@@ -29,6 +29,8 @@ pub enum Step {
     Descriptors,
     /// Changing user and groups.
     Credentials,
+    /// Putting it behind a wall.
+    Wall,
     /// Changing to the working directory.
     WorkingDirectory,
     /// Running the program.
@@ -39,7 +41,7 @@ pub enum Step {
 pub(super) const WIRE_LEN: usize = 3;
 
 /// By their numbers. `Mount` comes with its index.
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     Step::Fork,
     Step::Namespaces,
     Step::UserMap,
@@ -52,6 +54,7 @@ const STEPS: [Step; 14] = [
     Step::ChangeRoot,
     Step::Descriptors,
     Step::Credentials,
+    Step::Wall,
     Step::WorkingDirectory,
     Step::Execute,
 ];
@@ -89,6 +92,7 @@ impl fmt::Display for Step {
             Self::ChangeRoot => "change the root",
             Self::Descriptors => "hand descriptors to the new process",
             Self::Credentials => "change to the user of the new process",
+            Self::Wall => "keep the new process from others of its user",
             Self::WorkingDirectory => "change to the working directory",
             Self::Execute => "run the executable",
         })

@@ -3,6 +3,7 @@
 use std::fs::File;
 
 use super::*;
+use crate::isolation::Namespaces;
 use crate::signal::Ended;
 
 struct Run {
@@ -11,6 +12,8 @@ struct Run {
     directory: Option<CString>,
     credentials: Option<Credentials>,
     no_new_privileges: bool,
+    wall: Option<OwnedFd>,
+    isolation: Option<Isolation>,
 }
 
 fn shell(script: &str) -> Run {
@@ -21,6 +24,8 @@ fn shell(script: &str) -> Run {
         directory: None,
         credentials: None,
         no_new_privileges: false,
+        wall: None,
+        isolation: None,
     }
 }
 
@@ -50,7 +55,8 @@ impl Run {
             working_directory: self.directory.as_deref(),
             credentials: self.credentials.as_ref(),
             no_new_privileges: self.no_new_privileges,
-            isolation: None,
+            wall: self.wall.as_ref().map(AsFd::as_fd),
+            isolation: self.isolation.as_ref(),
             fds: &[(writer.as_fd(), 1), (writer.as_fd(), 2), (writer.as_fd(), 7)],
         };
         let pid = program.spawn()?;
@@ -139,6 +145,34 @@ fn no_new_privileges_is_set_on_request() {
     let script = "grep NoNewPrivs /proc/$$/status | cut -f2";
     check(&shell(script), "0\n");
     check(&Run { no_new_privileges: true, ..shell(script) }, "1\n");
+}
+
+#[test]
+fn nobody_behind_a_wall_reaches_those_outside() {
+    let Some(wall) = landlock::wall() else {
+        return eprintln!("skipped: this kernel has no Landlock with scopes");
+    };
+    let script = "kill -0 $PPID 2>/dev/null && echo outside; sleep 60 & kill $! && echo inside";
+    check(&shell(script), "outside\ninside\n");
+    check(&Run { no_new_privileges: true, wall: Some(wall), ..shell(script) }, "inside\n");
+}
+
+#[test]
+fn a_process_keeps_what_it_was_set_apart_by() {
+    // Its parent writes the maps although nobody may look into it, neither before nor after.
+    process::set_undumpable().unwrap();
+    let isolation = Isolation {
+        namespaces: Namespaces { user: true, ..Namespaces::default() },
+        maps: Some(IdMaps {
+            users: format!("7 {} 1\n", user::effective_uid()),
+            groups: format!("8 {} 1\n", user::effective_gid()),
+            may_set_groups: false,
+        }),
+        ..Isolation::default()
+    };
+    let credentials = Credentials { uid: 7, gid: 8, groups: vec![] };
+    let run = Run { credentials: Some(credentials), isolation: Some(isolation), ..shell("id -u; id -g") };
+    check(&run, "7\n8\n");
 }
 
 #[test]

@@ -50,6 +50,7 @@ mod config_files;
 mod control_browsers;
 mod limits;
 mod restarts;
+mod users;
 
 // What the tests share.
 mod steps;

@@ -23,8 +23,9 @@ fn check(isolation: &str, pointer: &str, detail: &str) {
 fn nothing_is_isolated_without_being_asked() {
     assert_eq!(read("{}"), Isolation::default());
     assert_eq!(read("{}").automount, Automount { language_deps: true, procfs: true, tmpfs: true });
-    assert_eq!(read(r#"{"new_privs": true, "namespaces": {"pid": false}}"#), Isolation::default());
-    assert!(read(r#"{"new_privs": false}"#).no_new_privs);
+    assert_eq!(read(r#"{"namespaces": {"pid": false}}"#), Isolation::default());
+    assert_eq!(read(r#"{"new_privs": false}"#).new_privs, Some(false));
+    assert_eq!(read(r#"{"new_privs": true}"#).new_privs, Some(true));
 }
 
 #[test]

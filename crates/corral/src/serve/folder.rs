@@ -1,0 +1,67 @@
+//! The folder of `corral run`: its control socket, and below it what does not fit into memory.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use corral_supervisor::UserOptions;
+use tempfile::TempDir;
+
+/// Belongs to whoever has started this process, as whoever can write to it can replace the control socket. It is
+/// removed when it is dropped.
+pub(super) struct Folder(TempDir);
+
+impl Folder {
+    pub(super) fn make(users: &UserOptions) -> anyhow::Result<Self> {
+        let place = std::env::temp_dir();
+        let folder = tempfile::Builder::new().prefix("corral-").tempdir_in(&place).map(Self);
+        let folder = folder.with_context(|| format!("create a folder in {}", place.display()))?;
+        let temp = folder.temp();
+        folder.add(&temp, users).with_context(|| format!("create {}", temp.display()))?;
+        Ok(folder)
+    }
+
+    pub(super) fn control(&self) -> PathBuf {
+        self.0.path().join("control.sock")
+    }
+
+    /// For the router alone.
+    pub(super) fn temp(&self) -> PathBuf {
+        self.0.path().join("tmp")
+    }
+
+    fn add(&self, temp: &Path, users: &UserOptions) -> anyhow::Result<()> {
+        fs::create_dir(temp)?;
+        fs::set_permissions(temp, Permissions::from_mode(0o700))?;
+        if let Some(router) = users.daemon_credentials()? {
+            chown(temp, Some(router.uid), Some(router.gid))?;
+            // It has to pass through.
+            fs::set_permissions(self.0.path(), Permissions::from_mode(0o711))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use corral_supervisor::Account;
+    use corral_sys::user;
+
+    use super::*;
+
+    #[test]
+    fn the_control_socket_s_folder_is_given_to_nobody() {
+        let nobody = || Account { user: "nobody".to_owned(), group: None };
+        let folder = Folder::make(&UserOptions::shared(nobody())).unwrap();
+        let data = |path: &Path| fs::metadata(path).unwrap();
+        let outer = data(folder.control().parent().unwrap());
+        assert_eq!((outer.uid(), outer.mode() & 0o022), (user::effective_uid(), 0));
+        let inner = data(&folder.temp());
+        assert_eq!(inner.mode() & 0o777, 0o700);
+        let router = if user::can_change_user() { 65534 } else { user::effective_uid() };
+        assert_eq!(inner.uid(), router);
+    }
+}

@@ -1,4 +1,8 @@
-//! Applications whose code is hostile: it says to main what it likes, with any descriptor.
+//! Applications whose code is hostile: it says to main and to the router what it likes, with any descriptor.
 
 mod attack;
+mod closing;
+mod frames;
+mod hand;
 mod numbers;
+mod refills;

@@ -1,5 +1,7 @@
 //! The command line: `corral run` and its friends, and how they fail.
 
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::Path;
 use std::time::Duration;
 
 use corral_testkit::{Address, Client, PATIENCE, Run, Site, component, daemon, php_app, site, within};
@@ -122,7 +124,7 @@ fn a_go_program_is_served() {
     let mut site = site().file("app.go", code).file("go.mod", list);
     // Where any user may read it.
     for name in ["go.mod", "client.go", "response.go", "unit.go"] {
-        let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/go");
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/go");
         let text = std::fs::read(package.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         site = site.file(&format!("unit/{name}"), text);
     }
@@ -171,6 +173,32 @@ fn nothing_is_left_after_an_interrupt() {
     assert!(run.interrupt().status.success());
     let left = std::fs::read_dir(site.path("")).expect("the site is there").count();
     assert_eq!(left, 1, "nothing is written into the site");
+}
+
+/// Whoever owns the folder of the control socket can put another one in its place.
+#[test]
+fn root_s_control_socket_is_out_of_the_owner_s_reach() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: only root can start applications as other users");
+    }
+    let take = "$folder = dirname($_GET['socket']); echo json_encode([posix_geteuid(), @rename($_GET['socket'], \
+                $folder . '/other'), @touch($folder . '/new'), @touch($folder . '/tmp/new')]);";
+    for (owner, user) in [(4001, 4001), (0, 65534)] {
+        let site = site().file("take.php", format!("<?php {take}")).file("style.css", "a{}");
+        chown(site.root(), Some(owner), Some(owner)).expect("root may do that");
+        let (run, mut client) = serve(&site, &[]);
+        let stdout = run.stdout();
+        let socket =
+            stdout.lines().find_map(|line| line.strip_prefix("control socket: unix:")).expect("it is said");
+        let reply = client.get(&format!("/take.php?socket={socket}")).expect(200);
+        reply.expect_body(&format!("[{user},false,false,false]"));
+        client.get("/style.css").expect(200);
+        let folder = Path::new(socket).parent().expect("it has one").metadata().expect("it is there");
+        assert_eq!((folder.uid(), folder.mode() & 0o022), (0, 0));
+        let router = run.processes().into_iter().find(|process| process.name == "router").expect("it runs");
+        assert!(router.uid != 0 && router.uid != user, "{router:?}");
+        assert!(run.interrupt().status.success());
+    }
 }
 
 #[test]

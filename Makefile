@@ -47,6 +47,7 @@ executables = $(patsubst -p,,$(packages))
 install: ## Copy what `make build` has built to PREFIX (/usr/local): executables to bin, packages for applications to share/corral
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/corral/node share/corral/go)
 	install $(addprefix target/release/,$(executables)) $(DESTDIR)$(PREFIX)/bin
+	install -D -m 644 packaging/systemd/corral.sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/corral.conf
 	install -m 644 sdk/node/package.json sdk/node/README.md sdk/node/*.js sdk/node/*.mjs $(DESTDIR)$(PREFIX)/share/corral/node
 	install -m 644 sdk/go/go.mod sdk/go/README.md $(filter-out %_test.go,$(wildcard sdk/go/*.go)) $(DESTDIR)$(PREFIX)/share/corral/go
 	$(if $(wildcard target/release/corral-java/launcher.jar),rm -rf $(DESTDIR)$(PREFIX)/share/corral/java && cp -r target/release/corral-java $(DESTDIR)$(PREFIX)/share/corral/java)

@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 
 pub use self::bytes::Bytes;
 pub use self::number::{Number, NumberError};
-pub use self::parse::{ParseError, parse};
+pub use self::parse::{ParseError, parse, parse_text};
 
 /// Deepest nesting of arrays and objects that a document may have.
 pub const MAX_DEPTH: usize = 100;

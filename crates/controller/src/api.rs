@@ -99,7 +99,7 @@ async fn config(controller: &Controller, call: &Call<'_>, query: Query, path: &[
         }
         Method::DELETE => changed(controller.change(change, |root| edit::delete(root, path)).await),
         _ => {
-            let value = match json::parse(call.body) {
+            let value = match json::parse_text(call.body) {
                 Ok(value) => value,
                 Err(error) => return Reply::invalid_json(&error),
             };

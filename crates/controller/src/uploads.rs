@@ -103,7 +103,7 @@ pub(crate) async fn answer(
             None => texts.missing(),
         },
         _ => {
-            let Some(name) = name.to_str().filter(|name| !name.contains('\0')) else {
+            let Some(name) = name.to_str().filter(|name| is_name(name)) else {
                 return texts.invalid_name();
             };
             let result = match *call.method {
@@ -114,6 +114,14 @@ pub(crate) async fn answer(
         }
     }
 }
+
+/// Whether something may be called so: certificates and modules alike. A name is that of a file, and stands in log lines.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= MAX_NAME && !name.chars().any(char::is_control)
+}
+
+/// Bytes of a file's name.
+const MAX_NAME: usize = 255;
 
 /// What became of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

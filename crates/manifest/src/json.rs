@@ -12,7 +12,7 @@ use crate::node::{Content, Member, Node};
 pub(crate) fn read(source: &Source) -> Result<Node, Fault> {
     let text = source.text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&source.text);
     let mut walk = Walk { text, at: 0, lines: Lines::of(&source.name, text) };
-    match json::parse(text) {
+    match json::parse_text(text) {
         Ok(value) => Ok(walk.node(value)),
         Err(error) => Err(Fault { place: walk.lines.place(error.offset), message: error.detail }),
     }

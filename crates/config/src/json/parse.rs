@@ -26,6 +26,19 @@ pub fn parse(text: &[u8]) -> Result<Value, ParseError> {
     parser.document().map_err(|fault| fault.locate(input))
 }
 
+/// As `parse`, for a text that somebody writes now: it has to be UTF-8 throughout.
+///
+/// # Errors
+///
+/// With the place of the first fault.
+pub fn parse_text(text: &[u8]) -> Result<Value, ParseError> {
+    let input = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    match std::str::from_utf8(input) {
+        Ok(_) => parse(input),
+        Err(error) => Err(fault(error.valid_up_to(), NOT_UTF8).locate(input)),
+    }
+}
+
 struct Parser<'a> {
     input: &'a [u8],
     /// 0 <= at <= input.len()
@@ -298,6 +311,7 @@ fn is_plain(byte: u8) -> bool {
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+const NOT_UTF8: &str = "The text is not valid UTF-8 here.";
 const UNCLOSED_OBJECT: &str = "The object has no closing brace (}).";
 const UNCLOSED_ARRAY: &str = "The array has no closing bracket (]).";
 const MEMBER_NAME_EXPECTED: &str =

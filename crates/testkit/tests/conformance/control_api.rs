@@ -172,8 +172,12 @@ fn syntax_errors_have_a_place() {
     check_syntax(&server, b"[1e19]", (1, 1, 2));
     check_syntax(&server, b"[123456789012345]", (1, 1, 2));
     check_syntax(&server, b"[\"\\ud800\"]", (2, 1, 3));
-    let raw = server.control().send(&Request::new("PUT", "/config").body(b"[\"\xff\", x]")).json();
-    assert_eq!(raw["location"], json!({ "offset": 6 }));
+    check_syntax(&server, b"{\"a\":\n \"\xc3\xa9\xff\", x]", (10, 2, 4));
+    check_syntax(&server, b"{\"routes\": [], \"a\": \"\xc3", (21, 1, 22));
+    check_syntax(&server, b"\xff\xfe{\0}\0", (0, 1, 1));
+    check_syntax(&server, b"{\"\xed\xa0\x80\": 1}", (2, 1, 3));
+    let part = Request::new("PUT", "/config/access_log").body(b"\"/tmp/\xff\"");
+    assert!(server.control().send(&part).expect_refused(400, "Invalid JSON.").contains("not valid UTF-8"));
     assert_eq!(server.control().get("/config/routes/0/action/return").json(), 200);
 }
 
@@ -290,6 +294,37 @@ fn modules_are_kept_shown_guarded_and_checked() {
     check(&server, "DELETE", "/js_modules/m", "", 400, &error("JS module is used in the configuration."));
     server.control().delete("/config/settings").expect_done();
     check(&server, "DELETE", "/js_modules/m", "", 200, &json!({ "success": "JS module deleted." }));
+}
+
+/// Certificates and modules have the same rules, and what is refused is nowhere.
+#[test]
+fn names_of_uploads_have_rules() {
+    let mut server = server();
+    let kinds = [
+        ("/certificates", CERTIFICATE, "Invalid certificate name."),
+        ("/js_modules", "export default {}", "Invalid JS module name."),
+    ];
+    let long = "n".repeat(256);
+    let bad = ["%00", "a%00b", "a%0ab", "a%0d", "%1b%5b2J", "%7f", "%c2%85", "%ff", "", "a/b", &long];
+    let good = ["a", "a%20b", "www.example.org", "..%2520", "%c3%a9", "a%2Fb", ".hidden", "%2D-x"];
+    for (folder, content, title) in kinds {
+        for name in bad {
+            ask(&server, "PUT", &format!("{folder}/{name}"), content).expect_refused(400, title);
+        }
+        assert_eq!(server.control().get(folder).json(), json!({}));
+        for name in good {
+            ask(&server, "PUT", &format!("{folder}/{name}"), content).0.expect(200);
+        }
+    }
+    let names = |server: &Daemon, folder: &str| {
+        let all = server.control().get(folder).json();
+        all.as_object().expect("an object").keys().cloned().collect::<std::collections::BTreeSet<_>>()
+    };
+    let before = kinds.map(|(folder, ..)| names(&server, folder));
+    assert!(before[0] == before[1] && before[0].len() == good.len(), "{before:?}");
+    server.stop();
+    server.restart();
+    assert_eq!(kinds.map(|(folder, ..)| names(&server, folder)), before);
 }
 
 #[test]

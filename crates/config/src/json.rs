@@ -120,6 +120,13 @@ impl Value {
     }
 }
 
+/// A message with a value that may be a secret as it is written where it comes from. Values of a byte or two are no
+/// secrets, and would be found everywhere.
+#[must_use]
+pub fn conceal(message: &str, value: &str, written: &str) -> String {
+    if value.len() < 3 { message.to_owned() } else { message.replace(value, written) }
+}
+
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
         Self::String(Bytes::from(text))

@@ -74,7 +74,7 @@ async fn index(controller: &Controller) -> Reply {
         Ok(status) => Reply::value(object([
             ("certificates", controller.uploads().list(AssetKind::Certificate)),
             ("js_modules", controller.uploads().list(AssetKind::Script)),
-            ("config", controller.in_force().document.clone()),
+            ("config", controller.in_force().shown.clone()),
             ("status", status),
         ])),
         Err(reply) => reply,
@@ -104,14 +104,16 @@ async fn config(controller: &Controller, call: &Call<'_>, query: Query, path: &[
                 Err(error) => return Reply::invalid_json(&error),
             };
             let edit = if *call.method == Method::PUT { edit::put } else { edit::post };
-            changed(controller.change(change, |root| edit(root, path, value)).await)
+            let insertions = controller.insertions();
+            let edit = |root: &mut Value| edit(root, path, value).map(|()| insertions.restore(root));
+            changed(controller.change(change, edit).await)
         }
     }
 }
 
 fn read(controller: &Controller, call: &Call<'_>, path: &[Bytes]) -> Reply {
     let in_force = controller.in_force();
-    let Ok(value) = edit::get(&in_force.document, path) else { return Reply::missing() };
+    let Ok(value) = edit::get(&in_force.shown, path) else { return Reply::missing() };
     if call.conditions.is_unchanged(&in_force.tag) {
         return Reply::not_modified().tagged(&in_force.tag);
     }

@@ -13,12 +13,12 @@ use crate::state::{ChangeError, Controller};
 
 /// Puts in force what the files say, each time that they were read; never ends otherwise.
 pub(crate) async fn follow(controller: &Controller, mut replacements: Replacements) {
-    while let Some(Replacement { document, assets }) = replacements.recv().await {
+    while let Some(Replacement { document, inserted, assets }) = replacements.recv().await {
         let Ok(document) = json::parse(&document) else {
             tracing::error!(target: "alert", "main sent a document of configuration files that is no JSON");
             continue;
         };
-        match controller.replace(document, &assets).await {
+        match controller.replace(document, inserted, &assets).await {
             Ok(()) => tracing::info!(target: "notice", "the configuration files are in force"),
             Err(error) => log(&error),
         }

@@ -13,6 +13,7 @@ mod bundle;
 mod conditions;
 mod endpoints;
 mod files;
+mod insertions;
 mod main_link;
 mod mend;
 mod openapi;

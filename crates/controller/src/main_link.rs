@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 use corral_config::plan::{AssetKind, Assets};
 use corral_ipc::link::{Link, Packet};
-use corral_ipc::message::{FromController, Generation, Status, Ticket, ToController};
+use corral_ipc::message::{FromController, Generation, Inserted, Status, Ticket, ToController};
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
 use tokio::sync::{mpsc, oneshot};
@@ -48,6 +48,7 @@ pub(crate) type Replacements = mpsc::UnboundedReceiver<Replacement>;
 /// A document and the assets that belong to it.
 pub(crate) struct Replacement {
     pub(crate) document: Vec<u8>,
+    pub(crate) inserted: Vec<Inserted>,
     pub(crate) assets: Assets,
 }
 
@@ -147,9 +148,9 @@ impl Answers {
             let mut ready = self.shared.readiness.readable().await.context("wait for main")?;
             let Ok(received) = ready.try_io(|_| self.shared.link.try_recv()) else { continue };
             match received.context("receive a message of main")? {
-                Some((ToController::Replace { document, assets }, _)) => {
+                Some((ToController::Replace { document, inserted, assets }, _)) => {
                     // Nobody follows any more only when this process ends.
-                    let _ = self.replacements.send(Replacement { document, assets });
+                    let _ = self.replacements.send(Replacement { document, inserted, assets });
                 }
                 Some((message, _)) => self.shared.waiting().answer(message),
                 None => return Ok(()),

@@ -53,7 +53,7 @@ impl Controller {
                 Default::default()
             }
         };
-        self.set_in_force(InForce::new(document, names));
+        self.set_in_force(InForce::new(document, &self.insertions(), names));
     }
 
     /// Whether the stored document, or most of it, is in force now.

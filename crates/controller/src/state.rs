@@ -6,10 +6,11 @@ use corral_config::json::edit::{self, EditError};
 use corral_config::json::{self, Bytes, Value};
 use corral_config::plan::{Asset, AssetNames, Assets};
 use corral_config::{Config, Known, Problem, validate};
-use corral_ipc::message::{ConfigFiles, Demand, FromController, Generation, Module};
+use corral_ipc::message::{ConfigFiles, Demand, FromController, Generation, Inserted, Module};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::conditions::{self, Conditions};
+use crate::insertions::Insertions;
 use crate::main_link::{MainError, MainLink, NotStored};
 use crate::scripts;
 use crate::uploads::Uploads;
@@ -29,6 +30,8 @@ struct Shared {
     files: Option<ConfigFiles>,
     /// Replaced as a whole with each upload and removal.
     uploads: RwLock<Arc<Uploads>>,
+    /// Replaced as a whole when files are in force.
+    insertions: RwLock<Arc<Insertions>>,
     /// Replaced as a whole when a change is in force.
     in_force: RwLock<Arc<InForce>>,
     /// Held throughout a change; the highest generation handed out.
@@ -39,6 +42,8 @@ struct Shared {
 #[derive(Debug)]
 pub(crate) struct InForce {
     pub(crate) document: Value,
+    /// The document as readers see it: what was inserted into files is as it is written there.
+    pub(crate) shown: Value,
     /// What it names of the uploads.
     pub(crate) names: AssetNames,
     /// Its entity tag.
@@ -46,9 +51,10 @@ pub(crate) struct InForce {
 }
 
 impl InForce {
-    pub(crate) fn new(document: Value, names: AssetNames) -> Self {
-        let tag = conditions::tag(&document.compact());
-        Self { document, names, tag }
+    pub(crate) fn new(document: Value, insertions: &Insertions, names: AssetNames) -> Self {
+        let shown = insertions.show(&document);
+        let tag = conditions::tag(&shown.compact());
+        Self { document, shown, names, tag }
     }
 }
 
@@ -110,10 +116,14 @@ impl Controller {
         generation: Generation,
     ) -> Self {
         let uploads = RwLock::new(Arc::new(uploads));
-        let in_force = InForce::new(default_document(), AssetNames::default());
+        let insertions = Insertions::of_files(files.as_ref(), None);
+        let in_force = InForce::new(default_document(), &insertions, AssetNames::default());
+        let insertions = RwLock::new(Arc::new(insertions));
         let in_force = RwLock::new(Arc::new(in_force));
         let changing = Mutex::new(generation);
-        Self { shared: Arc::new(Shared { main, modules, known, files, uploads, in_force, changing }) }
+        Self {
+            shared: Arc::new(Shared { main, modules, known, files, uploads, insertions, in_force, changing }),
+        }
     }
 
     pub(crate) fn main(&self) -> &MainLink {
@@ -140,6 +150,11 @@ impl Controller {
         *self.shared.in_force.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(in_force);
     }
 
+    /// What of the document was inserted into files.
+    pub(crate) fn insertions(&self) -> Arc<Insertions> {
+        Arc::clone(&self.shared.insertions.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Everything that was uploaded.
     pub(crate) fn uploads(&self) -> Arc<Uploads> {
         Arc::clone(&self.shared.uploads.read().unwrap_or_else(PoisonError::into_inner))
@@ -159,10 +174,11 @@ impl Controller {
         let names = |assets: &[Asset]| assets.iter().map(|asset| asset.name.clone()).collect();
         let known = self.shared.known.clone().with_certificates(names(&assets.certificates));
         let known = known.with_scripts(names(&assets.scripts), scripts::check_expression);
-        match demand {
+        let result = match demand {
             Demand::Everything => validate(document, &known),
             Demand::WhatStarts => validate(document, &known.lenient()),
-        }
+        };
+        result.map_err(|problems| self.insertions().conceal_problems(problems))
     }
 
     /// Waits until no change is under way, and keeps others from being made.
@@ -200,7 +216,7 @@ impl Controller {
         }
         let not_stored =
             changing.apply(&document, &config, &uploads.assets, change.storing, change.demand).await?;
-        let in_force = InForce::new(document, config.assets);
+        let in_force = InForce::new(document, &self.insertions(), config.assets);
         let tag = in_force.tag.clone();
         self.set_in_force(in_force);
         Ok(Changed::Applied { tag, not_stored })
@@ -208,14 +224,21 @@ impl Controller {
 
     /// Puts a whole document and its assets in force. What is stored stays. As `change`, it must run
     /// to its end.
-    pub(crate) async fn replace(&self, document: Value, assets: &Assets) -> Result<(), ChangeError> {
+    pub(crate) async fn replace(
+        &self,
+        document: Value,
+        inserted: Vec<Inserted>,
+        assets: &Assets,
+    ) -> Result<(), ChangeError> {
+        let insertions = Insertions::of_files(self.shared.files.as_ref(), Some(inserted));
         let mut changing = self.changing().await;
         let uploads = Uploads::new(assets);
         let demand = Demand::Everything;
         let config = self.validate(&document, &uploads.assets, demand).map_err(ChangeError::Invalid)?;
         changing.apply(&document, &config, &uploads.assets, Storing::Keep, demand).await?;
         self.set_uploads(uploads);
-        self.set_in_force(InForce::new(document, config.assets));
+        self.set_in_force(InForce::new(document, &insertions, config.assets));
+        *self.shared.insertions.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(insertions);
         Ok(())
     }
 
@@ -262,7 +285,11 @@ impl Changing<'_> {
             demand,
         };
         let applied = self.controller.main().apply(generation, &message).await;
-        let not_stored = applied.map_err(ChangeError::NotApplied)?;
+        let conceal = |error| match error {
+            MainError::Refused(reason) => MainError::Refused(self.controller.insertions().conceal(&reason)),
+            error => error,
+        };
+        let not_stored = applied.map_err(|error| ChangeError::NotApplied(conceal(error)))?;
         corral_ipc::log::obey(config.settings.log);
         Ok(not_stored)
     }

@@ -9,7 +9,8 @@ use anyhow::{Context, bail};
 use corral_config::plan::{AssetKind, Assets};
 use corral_config::{Known, KnownModule};
 use corral_ipc::link::Link;
-use corral_ipc::message::{FromReader, Module, ToReader};
+use corral_ipc::message::{FromReader, Inserted, Module, ToReader};
+use corral_manifest::Insertion;
 use corral_sys::poll::{self, Interest};
 
 use crate::files::{self, Problems, Seen};
@@ -50,13 +51,14 @@ struct Reader<'a> {
     /// Names in the state directory.
     certificates: Vec<String>,
     scripts: Vec<String>,
-    last: Option<Result<Loaded, Problems>>,
+    last: Option<Result<Found, Problems>>,
 }
 
 /// What there is to say of files that can be used.
-#[derive(Clone, PartialEq, Eq)]
-struct Loaded {
+#[derive(Clone, PartialEq)]
+struct Found {
     document: Vec<u8>,
+    inserted: Vec<Inserted>,
     assets: Assets,
     variables: Vec<String>,
 }
@@ -74,8 +76,8 @@ impl Reader<'_> {
         let found = self.read(&seen);
         if told == Told::Always || self.last.as_ref() != Some(&found) {
             let message = match found.clone() {
-                Ok(Loaded { document, assets, variables }) => {
-                    FromReader::Loaded { document, assets, variables }
+                Ok(Found { document, inserted, assets, variables }) => {
+                    FromReader::Loaded { document, inserted, assets, variables }
                 }
                 Err(problems) => FromReader::Unusable { problems },
             };
@@ -85,7 +87,7 @@ impl Reader<'_> {
         Ok(seen)
     }
 
-    fn read(&self, seen: &Seen) -> Result<Loaded, Problems> {
+    fn read(&self, seen: &Seen) -> Result<Found, Problems> {
         let mut found = files::read(&self.paths, seen)?;
         let all = |stored: &[String], kind| [stored, &files::names(&found.assets, kind)].concat();
         let known = self.known.clone().with_certificates(all(&self.certificates, AssetKind::Certificate));
@@ -93,8 +95,14 @@ impl Reader<'_> {
             known.with_scripts(all(&self.scripts, AssetKind::Script), corral_controller::check_expression);
         found.manifest.validate(&known).map_err(|faults| files::lines(&faults))?;
         let document = found.manifest.document().compact();
-        Ok(Loaded { document, assets: found.assets, variables: seen.variables() })
+        let inserted = found.manifest.inserted().map(inserted).collect();
+        Ok(Found { document, inserted, assets: found.assets, variables: seen.variables() })
     }
+}
+
+fn inserted(insertion: Insertion<'_>) -> Inserted {
+    let Insertion { pointer, written, value } = insertion;
+    Inserted { pointer: pointer.to_owned(), value: value.compact(), written: written.to_vec() }
 }
 
 enum Wake {

@@ -12,7 +12,9 @@ use std::path::PathBuf;
 use corral_sys::signal::Ended;
 use serde::{Deserialize, Serialize};
 
-pub use self::controller::{ConfigFiles, ControlToken, Demand, FromController, Origin, ToController};
+pub use self::controller::{
+    ConfigFiles, ControlToken, Demand, FromController, Inserted, Origin, ToController,
+};
 pub use self::prototype::{Door, FromPrototype, ToPrototype};
 pub use self::reader::{FromReader, ToReader};
 pub use self::router::{FromRouter, Instance, ToRouter};

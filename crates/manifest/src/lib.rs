@@ -18,7 +18,7 @@ mod substitute;
 mod yaml;
 
 pub use self::fault::{Fault, Place};
-pub use self::manifest::Manifest;
+pub use self::manifest::{Insertion, Manifest};
 pub use self::substitute::World;
 
 /// One text of a configuration.

@@ -1,10 +1,22 @@
 //! One document made of files, which can say where its problems are.
 
-use corral_config::json::{self, Value};
+use corral_config::json::edit;
+use corral_config::json::{self, Bytes, Value};
 use corral_config::{Config, Known, Problem, validate};
 
 use crate::fault::Fault;
 use crate::node::{Node, Notes};
+
+/// A value that something was inserted into.
+#[derive(Debug, Clone, Copy)]
+pub struct Insertion<'m> {
+    /// Where it is in the document, as a JSON pointer.
+    pub pointer: &'m str,
+    /// The string as it is written in its file.
+    pub written: &'m Bytes,
+    /// The value in the document.
+    pub value: &'m Value,
+}
 
 /// A document and the places of its values.
 #[derive(Debug)]
@@ -24,6 +36,29 @@ impl Manifest {
     #[must_use]
     pub fn document(&self) -> &Value {
         &self.document
+    }
+
+    /// The values that something was inserted into.
+    pub fn inserted(&self) -> impl Iterator<Item = Insertion<'_>> {
+        let values = self.notes.written.iter().filter_map(|(pointer, written)| {
+            Some(Insertion { pointer, written, value: find(&self.document, pointer)? })
+        });
+        values
+    }
+
+    /// The document with values as they are written wherever `running` has them like that, as a daemon shows them.
+    #[must_use]
+    pub fn as_shown_in(&self, running: &Value) -> Value {
+        let mut shown = self.document.clone();
+        for (pointer, written) in &self.notes.written {
+            let written = Value::String(written.clone());
+            if find(running, pointer) == Some(&written)
+                && let Some(value) = find_mut(&mut shown, pointer)
+            {
+                *value = written;
+            }
+        }
+        shown
     }
 
     /// Reads the document as a configuration. A string that is nothing but one substitution becomes
@@ -58,7 +93,16 @@ impl Manifest {
             }
             pointer = pointer.rfind('/').map_or("", |end| &pointer[..end]);
         };
-        Fault { place: place.clone(), message: problem.to_string() }
+        Fault { place: place.clone(), message: self.conceal(problem.to_string()) }
+    }
+
+    /// A message as it may be shown: what was inserted may be a secret.
+    fn conceal(&self, message: String) -> String {
+        let values =
+            self.inserted().filter_map(|inserted| Some((inserted.written, inserted.value.as_bytes()?)));
+        values.fold(message, |message, (written, value)| {
+            json::conceal(&message, &value.to_string_lossy(), &written.to_string_lossy())
+        })
     }
 
     /// Whether anything was converted.
@@ -66,7 +110,7 @@ impl Manifest {
         let mut any = false;
         for pointer in &self.notes.substitutes {
             if problems.iter().any(|problem| problem.pointer == *pointer)
-                && let Some(value) = find(&mut self.document, pointer)
+                && let Some(value) = find_mut(&mut self.document, pointer)
                 && let Some(scalar) = value.as_bytes().and_then(|text| number_or_boolean(text))
             {
                 *value = scalar;
@@ -81,13 +125,14 @@ fn number_or_boolean(text: &[u8]) -> Option<Value> {
     json::parse(text).ok().filter(|value| matches!(value, Value::Number(_) | Value::Bool(_)))
 }
 
-fn find<'a>(root: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
-    pointer.split('/').skip(1).try_fold(root, |value, segment| match value {
-        Value::Array(elements) => elements.get_mut(segment.parse::<usize>().ok()?),
-        Value::Object(members) => {
-            let name = segment.replace("~1", "/").replace("~0", "~");
-            members.get_mut(name.as_bytes())
-        }
+fn find<'a>(root: &'a Value, pointer: &str) -> Option<&'a Value> {
+    edit::get(root, &edit::steps(pointer)).ok()
+}
+
+fn find_mut<'a>(root: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
+    edit::steps(pointer).iter().try_fold(root, |value, step| match value {
+        Value::Array(elements) => elements.get_mut(step.to_str()?.parse::<usize>().ok()?),
+        Value::Object(members) => members.get_mut(&**step),
         _ => None,
     })
 }

@@ -29,6 +29,8 @@ pub(crate) struct Text {
     pub(crate) bytes: Bytes,
     /// It is nothing but one substitution, so it may stand for a number or a boolean.
     pub(crate) is_substitute: bool,
+    /// How it is written, if something was inserted.
+    pub(crate) written: Option<Bytes>,
 }
 
 /// One member of an object.
@@ -46,7 +48,7 @@ impl Node {
     }
 
     pub(crate) fn text(place: Place, bytes: Bytes) -> Self {
-        Self { place, content: Content::Text(Text { bytes, is_substitute: false }) }
+        Self { place, content: Content::Text(Text { bytes, is_substitute: false, written: None }) }
     }
 
     /// The document itself; notes by JSON pointer where its values are and which may stand for
@@ -59,6 +61,7 @@ impl Node {
                 if text.is_substitute {
                     notes.substitutes.push(pointer.to_owned());
                 }
+                notes.written.extend(text.written.map(|written| (pointer.to_owned(), written)));
                 Value::String(text.bytes)
             }
             Content::Array(elements) => {
@@ -84,6 +87,8 @@ impl Node {
 pub(crate) struct Notes {
     pub(crate) places: HashMap<String, Place>,
     pub(crate) substitutes: Vec<String>,
+    /// The strings that something was inserted into, as they are written.
+    pub(crate) written: Vec<(String, Bytes)>,
 }
 
 /// A name as one segment of a JSON pointer.

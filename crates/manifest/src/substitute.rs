@@ -29,7 +29,8 @@ pub(crate) fn replace(node: &mut Node, world: &dyn World, faults: &mut Vec<Fault
         Content::Scalar(_) => {}
         Content::Text(text) => match expand(&text.bytes, place, world) {
             Ok(Some(Expanded { bytes, is_all })) => {
-                *text = Text { bytes: Bytes::from(bytes), is_substitute: is_all };
+                let written = Some(std::mem::take(&mut text.bytes));
+                *text = Text { bytes: Bytes::from(bytes), is_substitute: is_all, written };
             }
             Ok(None) => {}
             Err(message) => faults.push(Fault::new(place, message)),

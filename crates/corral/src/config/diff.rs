@@ -14,7 +14,7 @@ pub(super) fn command(daemon: &Daemon, paths: &[PathBuf]) -> anyhow::Result<Exit
     let running = daemon.get("/config")?.into_body()?;
     let running = json::parse(&running).context("the running configuration is no JSON")?;
     let mut lines = Vec::new();
-    compare("", Some(&running), Some(found.manifest.document()), &mut lines);
+    compare("", Some(&running), Some(&found.manifest.as_shown_in(&running)), &mut lines);
     for line in &lines {
         println!("{line}");
     }

@@ -79,6 +79,8 @@ pub enum ToController {
     Replace {
         /// The document, validated already; compact JSON.
         document: Vec<u8>,
+        /// What of it was inserted.
+        inserted: Vec<Inserted>,
         /// Every certificate bundle and JavaScript module there is.
         assets: Assets,
     },
@@ -126,6 +128,26 @@ pub struct ConfigFiles {
     pub names: String,
     /// Whether the control API changes the running configuration all the same.
     pub is_writable: bool,
+    /// What of the document was inserted when they were read last.
+    pub inserted: Vec<Inserted>,
+}
+
+/// A value of configuration files with a substitution (`${env:…}`, `${file:…}`), which may be a secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inserted {
+    /// Where it is in the document, as a JSON pointer.
+    pub pointer: String,
+    /// The value as it is in the document; compact JSON.
+    pub value: Vec<u8>,
+    /// The string as it is written in the file.
+    pub written: Vec<u8>,
+}
+
+/// Without the value.
+impl fmt::Debug for Inserted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Inserted({} as {})", self.pointer, self.written.escape_ascii())
+    }
 }
 
 /// What has to start for a configuration to come into force.

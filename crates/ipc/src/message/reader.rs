@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use corral_config::plan::Assets;
 use serde::{Deserialize, Serialize};
 
-use super::Module;
+use super::{Inserted, Module};
 
 /// From main to the reader of configuration files.
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,6 +34,8 @@ pub enum FromReader {
     Loaded {
         /// The document as compact JSON, opaque to main.
         document: Vec<u8>,
+        /// What of it was inserted, for the controller.
+        inserted: Vec<Inserted>,
         /// The certificate bundles and JavaScript modules beside the files.
         assets: Assets,
         /// The variables of the environment that they name.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use corral_config::plan::{AssetKind, Assets};
-use corral_ipc::message::{ConfigFiles, FromReader, ToController, ToReader};
+use corral_ipc::message::{ConfigFiles, FromReader, Inserted, ToController, ToReader};
 
 use super::Supervisor;
 use crate::store::Store;
@@ -13,6 +13,7 @@ use crate::store::Store;
 /// What the files said when they were read last.
 pub(super) struct Loaded {
     document: Vec<u8>,
+    inserted: Vec<Inserted>,
 }
 
 impl Supervisor {
@@ -65,16 +66,16 @@ impl Supervisor {
             return false;
         };
         match message {
-            FromReader::Loaded { document, assets, variables } => {
+            FromReader::Loaded { document, inserted, assets, variables } => {
                 self.parts.launcher.environment.withhold(variables);
-                self.on_loaded(document, &assets);
+                self.on_loaded(Loaded { document, inserted }, &assets);
             }
             FromReader::Unusable { problems } => self.on_unusable(&problems),
         }
         true
     }
 
-    fn on_loaded(&mut self, document: Vec<u8>, assets: &Assets) {
+    fn on_loaded(&mut self, loaded: Loaded, assets: &Assets) {
         let is_first = self.loaded.is_none();
         self.assets = self.parts.store.as_ref().map(Store::assets).unwrap_or_default();
         for kind in [AssetKind::Certificate, AssetKind::Script] {
@@ -82,8 +83,8 @@ impl Supervisor {
                 self.assets.set(kind, &asset.name, Some(asset.bytes.clone()));
             }
         }
-        self.stored = Some(document.clone()).filter(|_| self.in_force.is_none());
-        self.loaded = Some(Loaded { document });
+        self.stored = Some(loaded.document.clone()).filter(|_| self.in_force.is_none());
+        self.loaded = Some(loaded);
         if self.stop.is_some() {
             return;
         }
@@ -111,15 +112,16 @@ impl Supervisor {
 
     /// Has the controller put in force what the files say.
     pub(super) fn replace_by_files(&mut self) {
-        let Some(Loaded { document }) = &self.loaded else { return };
-        let (document, assets) = (document.clone(), self.assets.clone());
-        self.tell_controller(&ToController::Replace { document, assets });
+        let Some(Loaded { document, inserted }) = &self.loaded else { return };
+        let (document, inserted, assets) = (document.clone(), inserted.clone(), self.assets.clone());
+        self.tell_controller(&ToController::Replace { document, inserted, assets });
     }
 
     /// What the controller has to know of the files.
     pub(super) fn config_files(&self) -> Option<ConfigFiles> {
         let files = self.parts.files.as_ref()?;
         let names: Vec<_> = files.paths.iter().map(|path| path.display().to_string()).collect();
-        Some(ConfigFiles { names: names.join(", "), is_writable: files.is_writable })
+        let inserted = self.loaded.as_ref().map(|loaded| loaded.inserted.clone()).unwrap_or_default();
+        Some(ConfigFiles { names: names.join(", "), is_writable: files.is_writable, inserted })
     }
 }

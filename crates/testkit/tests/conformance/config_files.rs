@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use corral_testkit::{
-    Authority, Builder, Client, Daemon, Run, Signal, Site, TlsClient, daemon, eventually, signal, site,
+    Authority, Builder, Client, Daemon, Request, Run, Signal, Site, TlsClient, daemon, eventually, signal,
+    site,
 };
 use serde_json::json;
 
@@ -16,7 +17,7 @@ fn answers(status: u16) -> String {
 }
 
 /// A daemon that reads `path` of the site; its variable `SITE` is an address that is free.
-fn reading(site: &Site, path: &str) -> (Builder, corral_testkit::Address) {
+pub(crate) fn reading(site: &Site, path: &str) -> (Builder, corral_testkit::Address) {
     let address = corral_testkit::Address::fresh();
     let path = site.path(path);
     let builder = daemon().argument("--config").argument(text(&path));
@@ -63,9 +64,17 @@ fn a_folder_is_merged_and_filled_in() {
     let (builder, address) = reading(&site, "conf");
     let server = builder.environment("STATUS", "307").start_unconfigured();
     expect_status(address, 307);
+    let reply = Client::connect(address.socket()).get("/").expect(307);
+    reply.expect_field("Location", "https://example.com/there");
     let step = server.control().get("/config/routes/0/action").json();
-    assert_eq!(step["return"], 307, "a number where a number belongs");
-    assert_eq!(step["location"], "https://example.com/there", "without the line end behind it");
+    assert_eq!(step, json!({ "return": "${env:STATUS}", "location": "${file:../word}" }));
+}
+
+#[test]
+fn a_file_that_is_not_utf8_is_refused_with_its_place() {
+    let site = site().file("site.json", b"{\n \"access_log\": \"/x\xff\"}");
+    let path = site.path("site.json");
+    Tool::new(&["check", text(&path)]).fails(&["site.json:2:", "not valid UTF-8"]);
 }
 
 #[test]
@@ -153,7 +162,7 @@ fn a_controller_that_is_replaced_knows_the_files() {
         server.named("corral: controller").first().copied().unwrap_or_else(|| server.named("controller")[0]),
     );
     eventually("the API answers and still refuses", || {
-        let put = corral_testkit::Request::new("PUT", "/config").body("{}");
+        let put = Request::new("PUT", "/config").body("{}");
         server.control().try_send(&put).ok().filter(|reply| reply.0.status == 403)
     });
     site.write("site.yaml", answers(202));
@@ -271,7 +280,8 @@ fn the_example_is_a_configuration() {
     let builder = daemon().argument("--config").argument(&folder);
     let server = builder.environment("SITE_LISTEN", &address.to_string()).start_unconfigured();
     expect_status(address, 404);
-    assert_eq!(server.control().get("/config/settings/http/idle_timeout").json(), 60);
+    let shown = server.control().get("/config/settings/http/idle_timeout").json();
+    assert_eq!(shown, "${env:SITE_IDLE_TIMEOUT:-60}");
 }
 
 #[test]

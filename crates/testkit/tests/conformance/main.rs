@@ -47,6 +47,7 @@ mod upstreams;
 
 // Beyond the contract.
 mod config_files;
+mod config_secrets;
 mod control_browsers;
 mod limits;
 mod restarts;

@@ -98,6 +98,11 @@ impl Stream {
         if wanted.bytes && self.is_read() {
             return Ok(Wanted { bytes: true, room: false });
         }
+        if wanted.bytes && self.tls().is_some_and(Session::wants_room) {
+            // What is encrypted goes out before anything is read.
+            self.socket.writable().await?;
+            return Ok(wanted);
+        }
         self.socket.wait(wanted).await
     }
 

@@ -56,7 +56,7 @@ pub use memory_file::MemoryFile;
 pub use origin::{Origin, Peer};
 pub use processes::{
     Process, Resource, Signal, descendants, is_alive, limit, open_descriptors, private_memory,
-    proportional_memory, raise_descriptor_limit, resident_memory, signal,
+    processor_time, proportional_memory, raise_descriptor_limit, resident_memory, signal,
 };
 pub use response::Response;
 pub use run::{Run, RunOutcome};

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
 pub use rustix::process::Signal;
 use rustix::process::{Pid, Resource as Limited, Rlimit, getrlimit, setrlimit};
@@ -89,6 +90,17 @@ fn sum_of_memory(pid: u32, prefix: &str) -> Option<u64> {
 #[must_use]
 pub fn resident_memory(pid: u32) -> Option<u64> {
     sum_of_memory(pid, "Rss:")
+}
+
+/// How long the threads of a process have had a processor; nothing if it is gone.
+#[must_use]
+pub fn processor_time(pid: u32) -> Option<Duration> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let times = threads.filter_map(|thread| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    Some(Duration::from_nanos(times.sum()))
 }
 
 /// Lets this process have as many descriptors as it may, and returns how many.

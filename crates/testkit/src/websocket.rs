@@ -56,6 +56,12 @@ impl WebSocket {
 
     /// Sends a frame that begins with this byte.
     pub fn send(&mut self, first: u8, payload: &[u8]) {
+        self.client.write(Self::frame(first, payload));
+    }
+
+    /// A frame as a client sends it.
+    #[must_use]
+    pub fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![first];
         match payload.len() {
             n @ 0..126 => frame.push(0x80 | n as u8),
@@ -71,7 +77,7 @@ impl WebSocket {
         let mask = [0x37, 0xfa, 0x21, 0x3d];
         frame.extend(mask);
         frame.extend(payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
-        self.client.write(frame);
+        frame
     }
 
     /// The next message; control frames are messages of their own.

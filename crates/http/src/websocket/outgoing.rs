@@ -16,6 +16,8 @@ pub struct Outgoing {
     left: u64,
     /// Frames of the router that wait.
     own: Vec<u8>,
+    /// The answer to the latest ping, if so much waits that it has to wait for the rest.
+    pong: Vec<u8>,
     /// The frame that is under way is a close.
     is_closing: bool,
     is_closed: bool,
@@ -24,6 +26,13 @@ pub struct Outgoing {
 /// The application sends what is no frame of a server.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoFrame;
+
+/// Where so many bytes wait for a client, it has stopped reading: of the pings that it still sends, the latest is
+/// answered (RFC 6455 section 5.5.3).
+const MOST_BEFORE_PONG: usize = 4 * 1024;
+
+/// Room that is kept when nothing waits, and before which bytes that were sent are not moved out of the way.
+const KEPT_ROOM: usize = 16 * 1024;
 
 impl Outgoing {
     /// What is to be sent now.
@@ -35,9 +44,19 @@ impl Outgoing {
     /// So much of it was sent.
     pub fn sent(&mut self, n: usize) {
         self.n_sent += n;
-        if self.n_sent == self.bytes.len() {
+        if self.pending().is_empty() {
             self.bytes.clear();
+            self.bytes.shrink_to(KEPT_ROOM);
             self.n_sent = 0;
+            self.append_pong();
+        } else if self.n_sent >= KEPT_ROOM.max(self.pending().len()) {
+            self.bytes.drain(..std::mem::take(&mut self.n_sent));
+        }
+    }
+
+    fn append_pong(&mut self) {
+        if self.is_between() && !self.is_closed {
+            self.bytes.append(&mut self.pong);
         }
     }
 
@@ -65,6 +84,7 @@ impl Outgoing {
                 let own = std::mem::take(&mut self.own);
                 if !self.is_closed {
                     self.bytes.extend_from_slice(&own);
+                    self.append_pong();
                 }
             }
         }
@@ -95,11 +115,17 @@ impl Outgoing {
         if self.is_closed {
             return;
         }
-        if self.is_between() {
-            append_control(&mut self.bytes, kind, payload);
-        } else {
-            append_control(&mut self.own, kind, payload);
+        let n_waiting = self.pending().len() + self.own.len();
+        let is_pong = kind == Control::Pong;
+        if is_pong {
+            self.pong.clear();
         }
+        let out = match self.is_between() {
+            _ if is_pong && n_waiting >= MOST_BEFORE_PONG => &mut self.pong,
+            true => &mut self.bytes,
+            false => &mut self.own,
+        };
+        append_control(out, kind, payload);
     }
 
     /// Ends the connection; what the application was about to say is cut off. A frame that is under way cannot be
@@ -133,6 +159,93 @@ mod tests {
     fn own_frames_go_between_those_of_the_application() {
         check(&[b"\x81\x02hi"], b"\x81\x02hi\x8a\x01!");
         check(&[b"\x81\x05he", b"llo\x82", b"\x00"], b"\x81\x05hello\x8a\x01!\x82\x00\x8a\x01!\x8a\x01!");
+    }
+
+    /// Many pings of a client that takes nothing while they come.
+    fn after_pings(outgoing: &mut Outgoing) {
+        for n in 0..100_000_u32 {
+            outgoing.control(Control::Pong, &n.to_be_bytes());
+            let n_waiting = outgoing.bytes.capacity() + outgoing.own.capacity() + outgoing.pong.capacity();
+            assert!(n_waiting < 4 * MOST_BEFORE_PONG, "{n_waiting} after {n}");
+        }
+    }
+
+    /// What comes out when all is taken, some bytes at a time.
+    fn drain(outgoing: &mut Outgoing) -> Vec<u8> {
+        let mut out = Vec::new();
+        while !outgoing.pending().is_empty() {
+            let n = outgoing.pending().len().min(1000);
+            out.extend_from_slice(&outgoing.pending()[..n]);
+            outgoing.sent(n);
+        }
+        out
+    }
+
+    const LATEST_PONG: &[u8] = b"\x8a\x04\x00\x01\x86\x9f";
+
+    #[test]
+    fn of_many_pings_the_latest_is_answered() {
+        let mut outgoing = Outgoing::default();
+        after_pings(&mut outgoing);
+        let out = drain(&mut outgoing);
+        let (frames, rest) = out.as_chunks::<6>();
+        assert!(rest.is_empty() && frames.iter().all(|frame| frame.starts_with(b"\x8a\x04")));
+        assert_eq!(frames.last().map(|frame| &frame[..]), Some(LATEST_PONG));
+        assert!(frames.len() > 100, "a few are all answered: {}", frames.len());
+        // What was not answered is forgotten with that.
+        outgoing.control(Control::Pong, b"!");
+        assert_eq!(drain(&mut outgoing), b"\x8a\x01!");
+    }
+
+    #[test]
+    fn pings_within_a_frame_are_answered_behind_it() {
+        let mut outgoing = Outgoing::default();
+        outgoing.take(b"\x81\x05h").unwrap();
+        after_pings(&mut outgoing);
+        assert_eq!(drain(&mut outgoing), b"\x81\x05h");
+        outgoing.take(b"ello\x81\x01!").unwrap();
+        let out = drain(&mut outgoing);
+        assert!(out.starts_with(b"ello\x8a\x04\0\0\0\0"));
+        assert!(out.ends_with(&[LATEST_PONG, b"\x81\x01!"].concat()), "{out:?}");
+    }
+
+    #[test]
+    fn an_answer_that_waits_is_forgotten_when_another_one_is_given() {
+        let mut outgoing = Outgoing::default();
+        outgoing.take(&[b"\x82\x7e\x10\x00".to_vec(), vec![0; MOST_BEFORE_PONG]].concat()).unwrap();
+        outgoing.control(Control::Pong, b"1");
+        outgoing.sent(1000);
+        outgoing.control(Control::Pong, b"2");
+        assert!(drain(&mut outgoing).ends_with(b"\0\0\x8a\x012"));
+    }
+
+    #[test]
+    fn a_close_is_the_last_frame_though_pings_came_before() {
+        let mut outgoing = Outgoing::default();
+        after_pings(&mut outgoing);
+        assert!(outgoing.close(b"\x03\xe9"));
+        assert!(drain(&mut outgoing).ends_with(b"\x88\x02\x03\xe9"));
+        let mut outgoing = Outgoing::default();
+        outgoing.take(b"\x88\x02\x03").unwrap();
+        after_pings(&mut outgoing);
+        outgoing.take(b"\xe8").unwrap();
+        assert_eq!(drain(&mut outgoing), b"\x88\x02\x03\xe8");
+    }
+
+    /// A client that is always a little behind.
+    #[test]
+    fn what_was_sent_is_given_back_before_all_is_sent() {
+        let mut outgoing = Outgoing::default();
+        let frame = [b"\x82\x7e\x40\x00".to_vec(), vec![0; 0x4000]].concat();
+        outgoing.take(&frame).unwrap();
+        for _ in 0..1000 {
+            outgoing.take(&frame).unwrap();
+            outgoing.sent(frame.len());
+            assert_eq!(outgoing.pending().len(), frame.len());
+            assert!(outgoing.bytes.capacity() < 8 * frame.len(), "{}", outgoing.bytes.capacity());
+        }
+        drain(&mut outgoing);
+        assert!(outgoing.bytes.capacity() <= KEPT_ROOM);
     }
 
     #[test]

@@ -80,6 +80,11 @@ impl Session {
         self.is_read
     }
 
+    /// Whether something encrypted is still to be sent.
+    pub(crate) fn wants_room(&self) -> bool {
+        !self.outgoing.bytes.is_empty()
+    }
+
     /// The host name that the client has asked for; empty when it has not.
     pub(crate) fn server_name(&self) -> &str {
         &self.server_name

@@ -17,7 +17,7 @@ use crate::transaction::{Gone, Transaction};
 /// Room for one read.
 const READ_STEP: usize = 16 * 1024;
 
-/// Bytes for the client that are gathered before the application waits for it.
+/// Bytes for the client that are gathered before the application waits for it, and nothing more of it is read.
 const MOST_PENDING: usize = 64 * 1024;
 
 /// The opcode of a close, as the application hears of it.
@@ -159,6 +159,9 @@ impl Session<'_> {
             n_used += n;
         }
         self.input.drain(..n_used);
+        if self.input.is_empty() {
+            buffers::give(std::mem::take(&mut self.input));
+        }
     }
 
     /// Sends what there was no room for; false if there still is none.
@@ -215,24 +218,26 @@ impl Session<'_> {
     async fn wait(&mut self, connection: &mut Connection, exchange: &Exchange) -> io::Result<()> {
         let started = connection.now();
         let limit = self.patience(started, exchange.window());
-        let wanted = Wanted {
-            bytes: self.needs_bytes && !self.outgoing.is_closed(),
-            room: !self.outgoing.pending().is_empty(),
-        };
-        let wants_piece = !self.outgoing.is_closed() && self.outgoing.pending().len() < MOST_PENDING;
+        // Who does not take what waits is not asked for more, and neither is the application.
+        let wants_more = !self.outgoing.is_closed() && self.outgoing.pending().len() < MOST_PENDING;
+        let wanted =
+            Wanted { bytes: self.needs_bytes && wants_more, room: !self.outgoing.pending().is_empty() };
         let window = exchange.window();
         let is_stuck = self.unsent.is_some();
         let Connection { stream, deadline, .. } = &*connection;
         let ready = async {
             tokio::select! {
                 ready = stream.wait(wanted) => ready.map(|ready| ready.bytes),
-                () = exchange.changed(wants_piece, window) => Ok(false),
+                () = exchange.changed(wants_more, window) => Ok(false),
                 () = Exchange::a_moment(is_stuck) => Ok(false),
             }
         };
         let ready = deadline.limit(limit, pin!(ready)).await;
         let Ok(has_bytes) = ready else { return self.on_silence(connection.now()) };
         if has_bytes? && wanted.bytes {
+            if self.input.capacity() == 0 {
+                self.input = buffers::take();
+            }
             self.input.reserve(READ_STEP);
             if let Some(0) = now(connection.stream.read(&mut self.input)).await.transpose()? {
                 return Err(io::ErrorKind::UnexpectedEof.into());

@@ -11,7 +11,7 @@ const LAST: u8 = WebSocket::LAST;
 
 /// An application whose connections are handled by this body, which may use `events`: those that have come.
 #[track_caller]
-fn handling(body: &str, settings: &Value) -> (Site, Daemon) {
+pub(crate) fn handling(body: &str, settings: &Value) -> (Site, Daemon) {
     let code = format!(
         "import asyncio, json, os, signal
 
@@ -46,12 +46,12 @@ while True:
     await send({'type': 'websocket.send', 'text': event['text'] or str(len(event['bytes']))})";
 
 #[track_caller]
-fn telling() -> (Site, Daemon) {
+pub(crate) fn telling() -> (Site, Daemon) {
     handling(TELLING, &json!({}))
 }
 
 #[track_caller]
-fn open(server: &Daemon) -> WebSocket {
+pub(crate) fn open(server: &Daemon) -> WebSocket {
     WebSocket::open(server.connect(), &WebSocket::request("/chat?room=1"))
 }
 

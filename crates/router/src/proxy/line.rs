@@ -59,6 +59,14 @@ impl Line {
     /// Waits until it is ready for something that is wanted. Cancel safe.
     pub(crate) async fn ready(&self, mut wanted: Wanted) -> io::Result<Wanted> {
         wanted.room |= self.tls.as_ref().is_some_and(|session| session.wants_room());
+    /// Sends what was taken and is encrypted, as far as there is room.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        match &mut self.tls {
+            None => Ok(()),
+            Some(session) => session.flush(&self.socket),
+        }
+    }
+
         self.socket.wait(wanted).await
     }
 

@@ -144,7 +144,9 @@ async fn pass(
     let Connection { stream, deadline, .. } = connection;
     loop {
         // Who takes nothing more may have said something before that.
-        up.write(|pieces| line.try_write(pieces)).unwrap_or_else(|_| up.give_up());
+        up.write(|pieces| line.try_write(pieces))
+            .and_then(|()| line.flush())
+            .unwrap_or_else(|_| up.give_up());
         down.write(|pieces| stream.try_write(pieces))?;
         if up.ends_now() {
             line.shut_down().await?;

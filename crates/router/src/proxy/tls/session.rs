@@ -117,7 +117,7 @@ impl Session {
     }
 
     /// Sends what is encrypted, as far as there is room.
-    fn flush(&mut self, socket: &Socket) -> io::Result<()> {
+    pub(crate) fn flush(&mut self, socket: &Socket) -> io::Result<()> {
         while self.connection.wants_write() {
             match self.connection.write_tls(&mut Direct(socket)) {
                 Ok(_) => {}

@@ -17,6 +17,7 @@ pub use self::parse::parse_head;
 use self::framing::FramingFields;
 use self::host::Host;
 use crate::chars;
+use crate::upstream::MAX_OPTIONS;
 
 /// What a listener tolerates.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -266,15 +267,18 @@ struct ConnectionOptions {
     upgrade: bool,
     websocket: bool,
     expects_continue: bool,
+    n_options: usize,
 }
 
 impl ConnectionOptions {
-    fn note(&mut self, value: &[u8]) {
+    fn note(&mut self, value: &[u8]) -> Result<(), HeadError> {
         for option in chars::list(value) {
+            self.n_options += 1;
             self.close |= option.eq_ignore_ascii_case(b"close");
             self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
             self.upgrade |= option.eq_ignore_ascii_case(b"upgrade");
         }
+        if self.n_options > MAX_OPTIONS { Err(HeadError::TooManyOptions) } else { Ok(()) }
     }
 }
 

@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 use httparse::{Header, ParserConfig, Status};
 
 pub use self::error::ResponseError;
-pub use self::hop::{is_hop_by_hop, is_named};
+pub use self::hop::{MAX_OPTIONS, NamedFields, is_hop_by_hop};
 use crate::chars;
 use crate::response::permits_body;
 
@@ -30,6 +30,8 @@ pub struct ResponseHead {
     chunked: bool,
     close: bool,
     keep_alive: bool,
+    /// Options of all `Connection` fields.
+    n_options: usize,
     /// Some `Connection` field names something else than how to go on.
     names_fields: bool,
     keep_alive_seconds: Option<u64>,
@@ -120,10 +122,12 @@ impl ResponseHead {
     /// The fields that are passed on, in order. Those about the connection and the framing are not among
     /// them, nor is `Server`.
     pub fn fields<'b>(&'b self, buf: &'b [u8]) -> impl Iterator<Item = (&'b [u8], &'b [u8])> {
+        let named =
+            if self.names_fields { NamedFields::of(self.connection(buf)) } else { NamedFields::default() };
         let passed = self.fields.iter().filter(|field| field.kind == Kind::Passed);
         passed
             .map(|field| (field.name.of(buf), field.value.of(buf)))
-            .filter(|(name, _)| !self.names_fields || !is_named(name, self.connection(buf)))
+            .filter(move |(name, _)| !named.has(name))
     }
 
     /// The value of the `Upgrade` field.
@@ -131,7 +135,7 @@ impl ResponseHead {
         self.fields.iter().find(|field| field.kind == Kind::Upgrade).map(|field| field.value.of(buf))
     }
 
-    fn connection<'b>(&'b self, buf: &'b [u8]) -> impl Iterator<Item = &'b [u8]> + Clone {
+    fn connection<'b>(&'b self, buf: &'b [u8]) -> impl Iterator<Item = &'b [u8]> {
         self.fields.iter().filter(|field| field.kind == Kind::Connection).map(|field| field.value.of(buf))
     }
 
@@ -183,7 +187,7 @@ impl ResponseHead {
                 }
                 self.chunked = true;
             }
-            Kind::Connection => self.take_connection(value),
+            Kind::Connection => self.take_connection(value)?,
             Kind::KeepAlive => self.keep_alive_seconds = timeout_parameter(value),
             Kind::Passed | Kind::Upgrade | Kind::Dropped => {}
         }
@@ -200,8 +204,9 @@ impl ResponseHead {
         Ok(())
     }
 
-    fn take_connection(&mut self, value: &[u8]) {
+    fn take_connection(&mut self, value: &[u8]) -> Result<(), ResponseError> {
         for option in chars::list(value) {
+            self.n_options += 1;
             if option.eq_ignore_ascii_case(b"close") {
                 self.close = true;
             } else if option.eq_ignore_ascii_case(b"keep-alive") {
@@ -210,6 +215,7 @@ impl ResponseHead {
                 self.names_fields = true;
             }
         }
+        if self.n_options > MAX_OPTIONS { Err(ResponseError::TooManyOptions) } else { Ok(()) }
     }
 }
 

@@ -59,6 +59,9 @@ pub enum HeadError {
     /// More than one `Content-Length`, even of the same value.
     #[error("duplicate Content-Length field")]
     DuplicateContentLength,
+    /// More options of `Connection` than anybody has use for (431).
+    #[error("too many options in Connection")]
+    TooManyOptions,
     /// A `Content-Length` that is no decimal number below 2^63.
     #[error("invalid Content-Length field")]
     BadContentLength,
@@ -87,7 +90,10 @@ impl HeadError {
     pub fn status(self) -> u16 {
         match self {
             HeadError::ChunkedRefused => 411,
-            HeadError::TooLarge | HeadError::LineTooLong | HeadError::FieldNameTooLong => 431,
+            HeadError::TooLarge
+            | HeadError::LineTooLong
+            | HeadError::FieldNameTooLong
+            | HeadError::TooManyOptions => 431,
             HeadError::UnknownTransferCoding => 501,
             HeadError::UnsupportedVersion => 505,
             _ => 400,

@@ -145,7 +145,7 @@ impl Head {
             Name::Host => self.host.set(value, at)?,
             Name::ContentLength => self.framing.note_length(value)?,
             Name::TransferEncoding => self.framing.note_transfer_encoding(value)?,
-            Name::Connection => self.connection.note(value),
+            Name::Connection => self.connection.note(value)?,
             Name::Expect => self.connection.expects_continue |= value.eq_ignore_ascii_case(b"100-continue"),
             Name::Upgrade => {
                 self.connection.websocket |= chars::list(value).any(|p| p.eq_ignore_ascii_case(b"websocket"));

@@ -15,6 +15,9 @@ pub enum ResponseError {
     /// More than one, equal or not.
     #[error("repeated Content-Length")]
     DuplicateContentLength,
+    /// More than `MAX_OPTIONS`.
+    #[error("too many options in Connection")]
+    TooManyOptions,
     /// Something else than `chunked`, or that twice.
     #[error("unsupported Transfer-Encoding")]
     BadTransferEncoding,

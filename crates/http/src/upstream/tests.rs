@@ -164,10 +164,18 @@ fn hop_by_hop_fields_of_requests() {
     for name in ["Host", "Cookie", "Authorization", "Content-Type", "X", "", "Proxy-Authenticate"] {
         assert!(!is_hop_by_hop(name.as_bytes()), "{name}");
     }
-    let connection = [&b"close, X-A"[..], b"host"];
-    assert!(is_named(b"x-a", connection.into_iter()));
-    assert!(!is_named(b"x-b", connection.into_iter()));
-    assert!(!is_named(b"Host", connection.into_iter()));
+    let named = NamedFields::of([&b"close, X-A"[..], b"host"].into_iter());
+    assert!(named.has(b"x-a") && !named.has(b"x-b") && !named.has(b"Host"));
+}
+
+#[test]
+fn a_connection_field_has_few_options() {
+    let head = |n: usize| {
+        let options: String = (0..n).map(|n| format!("Connection: X-{n},\r\n")).collect();
+        format!("HTTP/1.1 204 x\r\n{options}X-{}: 1\r\nX-{n}: 2\r\n\r\n", n - 1)
+    };
+    check(&head(MAX_OPTIONS), "204 Absent kept X-64=2;");
+    check(&head(MAX_OPTIONS + 1), "too many options in Connection");
 }
 
 proptest::proptest! {

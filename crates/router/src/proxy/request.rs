@@ -6,8 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use corral_config::address::ListenAddress;
 use corral_config::upstream::Host;
 use corral_http::path::append_encoded_path;
-use corral_http::request::{Head, Name};
-use corral_http::upstream::{is_hop_by_hop, is_named};
+use corral_http::request::{Framing, Head, Name};
+use corral_http::upstream::{NamedFields, is_hop_by_hop};
 use corral_http::{list, response};
 
 use super::server::Server;
@@ -84,7 +84,7 @@ fn append_fields(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
     if !tx.request_fields().any(|(name, _)| name.eq_ignore_ascii_case(b"host")) {
         append_host(server, out);
     }
-    let names_fields = head.has(Name::Connection);
+    let named = NamedFields::of(head.values(bytes, Name::Connection));
     let forwarded = !server.options.hide_client;
     for (name, value) in tx.request_fields() {
         let traced = tx.trace.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
@@ -93,7 +93,7 @@ fn append_fields(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
         }
         let is_told = forwarded && is_forwarded(name);
         let is_told = is_told || (server.is_program && name.eq_ignore_ascii_case(CLIENT));
-        let is_dropped = is_told || (names_fields && is_named(name, head.values(bytes, Name::Connection)));
+        let is_dropped = is_told || named.has(name);
         // What the configuration says is no matter of the client's.
         if !is_dropped || tx.changes_field(name) {
             response::append_checked_field(out, name, value);

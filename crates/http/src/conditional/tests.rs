@@ -15,7 +15,7 @@ fn current() -> Validators<'static> {
 #[track_caller]
 fn check(fields: &str, get: Verdict, other: Verdict) {
     for (method, expect) in [("GET", get), ("HEAD", get), ("POST", other)] {
-        let text = format!("{method} / HTTP/1.1\r\n{fields}\r\n\r\n");
+        let text = format!("{method} / HTTP/1.0\r\n{fields}\r\n\r\n");
         let buf = text.as_bytes();
         let mut head = Head::default();
         let rules = crate::request::HeadRules::from_buffers(8192, 4);

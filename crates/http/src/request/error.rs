@@ -50,18 +50,21 @@ pub enum HeadError {
     /// A control character (bare CR, NUL …) in a value.
     #[error("control character in a field value")]
     ControlInValue,
+    /// No `Host` in a request of HTTP/1.1.
+    #[error("no Host field")]
+    MissingHost,
     /// More than one `Host`.
     #[error("duplicate Host field")]
     DuplicateHost,
     /// A `Host` that is no host with an optional port.
     #[error("invalid Host field")]
     BadHost,
-    /// More than one `Content-Length`, even of the same value.
-    #[error("duplicate Content-Length field")]
-    DuplicateContentLength,
     /// More options of `Connection` than anybody has use for (431).
     #[error("too many options in Connection")]
     TooManyOptions,
+    /// More than one `Content-Length`, even of the same value.
+    #[error("duplicate Content-Length field")]
+    DuplicateContentLength,
     /// A `Content-Length` that is no decimal number below 2^63.
     #[error("invalid Content-Length field")]
     BadContentLength,

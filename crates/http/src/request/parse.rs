@@ -48,6 +48,9 @@ impl Head {
                 (_, false) => self.take_field(start, raw.len(), line, rules)?,
                 (_, true) => {
                     self.framing.check(self.version_minor, rules)?;
+                    if self.version_minor >= 1 && !self.has(Name::Host) {
+                        return Err(HeadError::MissingHost);
+                    }
                     self.phase = Phase::Complete;
                     return Ok(Progress::Complete { len: self.next });
                 }

@@ -21,8 +21,8 @@ fn read(text: &str) -> Head {
 /// A request line, and `METHOD|path|query|minor` or the error.
 #[track_caller]
 fn check_line(line: &str, expect: Result<&str, HeadError>) {
-    for end in ["\r\n\r\n", "\n\n", "\r\n\n"] {
-        let text = format!("{line}{end}");
+    for (end, last) in [("\r\n", "\r\n"), ("\n", "\n"), ("\r\n", "\n")] {
+        let text = format!("{line}{end}Host: a{end}{last}");
         let mut head = Head::default();
         let seen = parse_head(&mut head, text.as_bytes(), &rules()).map(|_| {
             let buf = text.as_bytes();
@@ -111,7 +111,7 @@ fn a_bad_request_line_is_refused_for_its_reason() {
 
 #[test]
 fn blank_lines_before_a_request_belong_to_its_head() {
-    let text = b"\r\n\n\r\nGET / HTTP/1.1\r\n\r\nrest";
+    let text = b"\r\n\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\nrest";
     let mut head = Head::default();
     assert_eq!(parse_head(&mut head, text, &rules()), Ok(Progress::Complete { len: text.len() - 4 }));
     assert_eq!(head.request_line(text), b"GET / HTTP/1.1");
@@ -129,7 +129,7 @@ fn blank_lines_alone_are_no_request() {
 
 #[test]
 fn fields_are_kept_in_order_and_trimmed() {
-    let text = "GET / HTTP/1.1\r\nA: 1\r\nb:\t 2 \t\r\nA:\r\nX-Y:a  b\u{e9}\tc\n\r\n";
+    let text = "GET / HTTP/1.0\r\nA: 1\r\nb:\t 2 \t\r\nA:\r\nX-Y:a  b\u{e9}\tc\n\r\n";
     let head = read(text);
     let seen: Vec<_> = head.fields(text.as_bytes()).collect();
     let expect: [(&[u8], &[u8]); 4] =
@@ -139,7 +139,7 @@ fn fields_are_kept_in_order_and_trimmed() {
 
 #[test]
 fn known_fields_are_found_in_any_case() {
-    let text = "GET / HTTP/1.1\r\nACCEPT-encoding: br\r\nrange: bytes=0-\r\nAccept-Encoding: gzip\r\n\r\n";
+    let text = "GET / HTTP/1.0\r\nACCEPT-encoding: br\r\nrange: bytes=0-\r\nAccept-Encoding: gzip\r\n\r\n";
     let (head, buf) = (read(text), text.as_bytes());
     assert_eq!(head.value(buf, Name::AcceptEncoding), Some(&b"br"[..]));
     assert_eq!(head.values(buf, Name::AcceptEncoding).count(), 2);
@@ -186,12 +186,12 @@ fn a_bad_field_is_refused_for_its_reason() {
     check_refused("A: b\x7fc", HeadError::ControlInValue);
     check_refused("A: 0123456789\x1b0123456789", HeadError::ControlInValue);
     check_refused(&format!("{}: b", "n".repeat(256)), HeadError::FieldNameTooLong);
-    read(&format!("GET / HTTP/1.1\r\n{}: b\r\n\r\n", "n".repeat(255)));
+    read(&format!("GET / HTTP/1.0\r\n{}: b\r\n\r\n", "n".repeat(255)));
 }
 
 #[test]
 fn unsafe_names_are_dropped_or_kept_but_never_garbage() {
-    let text = b"GET / HTTP/1.1\r\nA_B: 1\r\nA.B: 2\r\nA-B: 3\r\n\r\n";
+    let text = b"GET / HTTP/1.0\r\nA_B: 1\r\nA.B: 2\r\nA-B: 3\r\n\r\n";
     let mut head = Head::default();
     parse_head(&mut head, text, &rules()).expect("a good head");
     assert_eq!(head.fields(text).collect::<Vec<_>>(), [(&b"A-B"[..], &b"3"[..])]);
@@ -225,10 +225,33 @@ fn a_malformed_host_is_refused() {
 }
 
 #[test]
+fn a_host_has_to_be_there_since_http_1_1() {
+    for (text, expect) in [
+        ("GET / HTTP/1.1\r\n\r\n", Err(HeadError::MissingHost)),
+        ("GET / HTTP/1.2\r\nX-Host: a\r\n\r\n", Err(HeadError::MissingHost)),
+        ("GET / HTTP/1.1\r\nHost:\r\n\r\n", Ok(())),
+        ("GET / HTTP/1.0\r\n\r\n", Ok(())),
+    ] {
+        let parsed = parse_head(&mut Head::default(), text.as_bytes(), &rules());
+        assert_eq!(parsed.map(drop), expect, "{text:?}");
+    }
+    assert_eq!(HeadError::MissingHost.status(), 400);
+}
+
+#[test]
+fn a_connection_field_has_few_options() {
+    let options = |n: usize| format!("Connection: {}close", "x, ".repeat(n - 1));
+    assert!(!read(&format!("GET / HTTP/1.0\r\n{}\r\n\r\n", options(MAX_OPTIONS))).keep_alive());
+    check_refused(&options(MAX_OPTIONS + 1), HeadError::TooManyOptions);
+    check_refused(&format!("{}\r\nConnection: y", options(MAX_OPTIONS)), HeadError::TooManyOptions);
+    assert_eq!(HeadError::TooManyOptions.status(), 431);
+}
+
+#[test]
 fn a_length_is_a_plain_number() {
     #[track_caller]
     fn check(value: &str, expect: Option<u64>) {
-        let text = format!("POST / HTTP/1.1\r\nContent-Length: {value}\r\n\r\n");
+        let text = format!("POST / HTTP/1.0\r\nContent-Length: {value}\r\n\r\n");
         let mut head = Head::default();
         match parse_head(&mut head, text.as_bytes(), &rules()) {
             Ok(_) => assert_eq!(head.content_length(), expect, "{value:?}"),
@@ -248,9 +271,10 @@ fn a_length_is_a_plain_number() {
 
 #[test]
 fn framing_follows_from_the_fields() {
-    assert_eq!(read("GET / HTTP/1.1\r\n\r\n").framing(), Framing::Length(0));
-    assert_eq!(read("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n").framing(), Framing::Length(5));
-    assert_eq!(read("POST / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n").framing(), Framing::Chunked);
+    assert_eq!(read("GET / HTTP/1.0\r\n\r\n").framing(), Framing::Length(0));
+    assert_eq!(read("POST / HTTP/1.0\r\nContent-Length: 5\r\n\r\n").framing(), Framing::Length(5));
+    let chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n";
+    assert_eq!(read(chunked).framing(), Framing::Chunked);
 }
 
 #[test]
@@ -284,7 +308,7 @@ fn chunks_need_permission() {
 fn the_connection_is_kept_by_version_and_option() {
     #[track_caller]
     fn check(minor: u8, connection: &str, expect: bool) {
-        let text = format!("GET / HTTP/1.{minor}\r\n{connection}\r\n");
+        let text = format!("GET / HTTP/1.{minor}\r\nHost: a\r\n{connection}\r\n");
         assert_eq!(read(&text).keep_alive(), expect, "{text:?}");
     }
     check(1, "", true);
@@ -300,18 +324,19 @@ fn the_connection_is_kept_by_version_and_option() {
 
 #[test]
 fn expectations_and_upgrades_need_http_1_1() {
-    let fields = "Expect: 100-Continue\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n\r\n";
+    let fields =
+        "Host: a\r\nExpect: 100-Continue\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n\r\n";
     let new = read(&format!("GET / HTTP/1.1\r\n{fields}"));
     assert!(new.expects_continue() && new.wants_websocket());
     let old = read(&format!("GET / HTTP/1.0\r\n{fields}"));
     assert!(!old.expects_continue() && !old.wants_websocket());
-    let other = read("GET / HTTP/1.1\r\nUpgrade: h2c\r\nConnection: upgrade\r\nExpect: x\r\n\r\n");
+    let other = read("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\nConnection: upgrade\r\nExpect: x\r\n\r\n");
     assert!(!other.expects_continue() && !other.wants_websocket());
 }
 
 #[test]
 fn limits_are_exact() {
-    let text = b"GET /0123456789 HTTP/1.1\r\nA: 0123456789\r\n\r\n";
+    let text = b"GET /0123456789 HTTP/1.0\r\nA: 0123456789\r\n\r\n";
     #[track_caller]
     fn check(text: &[u8], max_head: usize, max_line: usize, expect: Option<HeadError>) {
         let rules = HeadRules { max_head, max_line, ..rules() };
@@ -329,7 +354,7 @@ fn limits_are_exact() {
     check(b"", 0, 0, Some(HeadError::TooLarge));
     // Of a field it is what stands behind the colon that counts, however long its name.
     for name in ["A", "Name-Of-Twenty-Bytes"] {
-        let text = format!("GET / HTTP/1.1\r\n{name}: 0123456789012345678\r\n\r\n");
+        let text = format!("GET / HTTP/1.0\r\n{name}: 0123456789012345678\r\n\r\n");
         check(text.as_bytes(), 100, 20, None);
         check(text.as_bytes(), 100, 19, Some(HeadError::LineTooLong));
     }
@@ -352,16 +377,16 @@ fn a_head_is_used_again_without_traces() {
     let first = "GET /%41?b HTTP/1.1\r\nHost: A.b\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n";
     let mut head = read(first);
     assert_eq!((head.path(first.as_bytes()), head.host(first.as_bytes())), (&b"/A"[..], &b"a.b"[..]));
-    let second = b"GET /c HTTP/1.1\r\n\r\n";
+    let second = b"GET /c HTTP/1.1\r\nHost:\r\n\r\n";
     parse_head(&mut head, second, &rules()).expect("a good head");
     assert_eq!((head.path(second), head.host(second), head.query(second)), (&b"/c"[..], &b""[..], None));
-    assert_eq!((head.fields(second).len(), head.framing()), (0, Framing::Length(0)));
-    assert!(head.keep_alive() && !head.has(Name::Host));
+    assert_eq!((head.fields(second).len(), head.framing()), (1, Framing::Length(0)));
+    assert!(head.keep_alive() && !head.has(Name::Connection));
 }
 
 #[test]
 fn many_fields_do_not_stay_in_memory() {
-    let mut text = b"GET / HTTP/1.1\r\n".to_vec();
+    let mut text = b"GET / HTTP/1.0\r\n".to_vec();
     (0..1000).for_each(|_| text.extend_from_slice(b"A: b\r\n"));
     text.extend_from_slice(b"\r\n");
     let mut head = Head::default();

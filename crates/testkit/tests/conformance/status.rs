@@ -76,7 +76,7 @@ fn requests_count_when_they_begin() {
     drop(client);
     expect(2, 0, 0, 1);
     let mut client = server.connect();
-    client.write("GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\nConnection: close\r\n\r\n");
+    client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     client.read_response().expect(200);
     client.read_response().expect(200);
     assert!(client.is_closed());

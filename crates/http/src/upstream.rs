@@ -109,9 +109,10 @@ impl ResponseHead {
     /// Whether the connection can be used again, once a body of the kind that `body` says was read.
     pub fn keep_alive(&self, to_head: bool) -> bool {
         let stays = if self.version_minor == 0 { self.keep_alive && !self.close } else { !self.close };
-        // A body that must not be there may come all the same.
-        let is_clear = permits_body(self.status) || !(self.chunked || self.length.is_some_and(|n| n > 0));
-        stays && (self.status == 304 || is_clear) && self.body(to_head) != Body::UntilClose
+        // A body that must not be there may come all the same, and a moment later: who announces one is not trusted.
+        let is_announced = self.chunked || self.length.is_some_and(|n| n > 0);
+        let is_clear = !is_announced || self.body(to_head) != Body::Absent;
+        stays && is_clear && self.body(to_head) != Body::UntilClose
     }
 
     /// How many seconds the server keeps an idle connection, where it says so (`Keep-Alive: timeout=5`).

@@ -54,12 +54,14 @@ fn fields_about_the_connection_end_here() {
 #[test]
 fn some_answers_have_no_body() {
     check("HTTP/1.1 204 No Content\r\n\r\n", "204 Absent kept");
-    check("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", "304 Absent kept");
+    check("HTTP/1.1 304 Not Modified\r\n\r\n", "304 Absent kept");
+    check("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", "304 Absent closed");
     check("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello", "204 Absent closed");
     check("HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "204 Absent closed");
-    check_method("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", true, "200 Absent kept");
+    check_method("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true, "200 Absent kept");
+    check_method("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", true, "200 Absent closed");
     check_method("HTTP/1.1 200 OK\r\n\r\n", true, "200 Absent kept");
-    check_method("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", true, "200 Absent kept");
+    check_method("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", true, "200 Absent closed");
 }
 
 #[test]

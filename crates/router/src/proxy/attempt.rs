@@ -80,6 +80,9 @@ impl<'a> Attempt<'a> {
 
     async fn exchange(&mut self, tx: &mut Transaction<'_>, mut line: Line) -> Result<Outcome, Gone> {
         line.begin_request();
+        if request::wanted_upgrade(tx).is_some() {
+            line.spoil();
+        }
         let server = &self.server.shared;
         let timeouts = &server.options.timeouts;
         let mut head = buffers::take();

@@ -24,6 +24,9 @@ const LEAST_ROOM: usize = 16 * 1024;
 /// Longest head of a response, as in Unit.
 const MAX_HEAD: usize = 64 * 1024;
 
+/// Heads before that of the response: a server that has something to say now and then says less.
+const MOST_INTERIM: u32 = 1000;
+
 /// A response whose head has arrived.
 pub(crate) struct Answer {
     pub(crate) head: ResponseHead,
@@ -116,10 +119,12 @@ impl Exchange<'_> {
     pub(crate) async fn run(mut self, tx: &mut Transaction<'_>) -> Result<Answer, Broken> {
         let mut answer = Answer { head: ResponseHead::default(), input: Vec::new() };
         let mut send_error = None;
+        let mut n_interim = 0;
         loop {
             if let Err(error) = self.send() {
                 // The server may have answered before it closed.
                 self.upload.abandon();
+                self.line.spoil();
                 self.request.abandon();
                 send_error = Some(error);
             }
@@ -129,7 +134,11 @@ impl Exchange<'_> {
             }
             match self.next_event(tx, &mut answer.input).await {
                 Event::Received(Ok(n)) if n > 0 => {
-                    if take_head(tx, &mut answer).await? {
+                    if take_head(tx, &mut answer, &mut n_interim).await? {
+                        if self.is_blocked() || !self.upload.is_sent() {
+                            // Nobody knows what it makes of the rest of the request.
+                            self.line.spoil();
+                        }
                         return Ok(answer);
                     }
                 }
@@ -311,27 +320,34 @@ pub(crate) fn take_body(
     }
 }
 
-/// Looks for the head of the response; heads of interim responses are passed over.
-async fn take_head(tx: &mut Transaction<'_>, answer: &mut Answer) -> Result<bool, Broken> {
+/// Looks for the head of the response; heads of interim responses are passed over, and counted.
+async fn take_head(
+    tx: &mut Transaction<'_>,
+    answer: &mut Answer,
+    n_interim: &mut u32,
+) -> Result<bool, Broken> {
     let Answer { head, input } = answer;
-    loop {
-        if !parse_response(head, input).map_err(Failure::from)? {
-            return if input.len() > MAX_HEAD { Err(Failure::TooLarge(MAX_HEAD).into()) } else { Ok(false) };
-        }
-        if head.len() > MAX_HEAD {
+    let mut start = 0;
+    let is_there = loop {
+        let rest = &input[start..];
+        let is_complete = parse_response(head, rest).map_err(Failure::from)?;
+        if if is_complete { head.len() } else { rest.len() } > MAX_HEAD {
             return Err(Failure::TooLarge(MAX_HEAD).into());
         }
-        if !head.is_interim() {
-            return Ok(true);
+        if !is_complete || !head.is_interim() {
+            break is_complete;
+        }
+        *n_interim += 1;
+        if *n_interim > MOST_INTERIM {
+            return Err(Failure::TooManyInterim(MOST_INTERIM).into());
         }
         if head.status() == EARLY_HINTS {
-            send_hints(tx, head, input).await?;
+            send_hints(tx, head, rest).await?;
         }
-        input.drain(..head.len());
-        if input.is_empty() {
-            return Ok(false);
-        }
-    }
+        start += head.len();
+    };
+    input.drain(..start);
+    Ok(is_there)
 }
 
 const EARLY_HINTS: u16 = 103;

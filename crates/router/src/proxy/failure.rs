@@ -35,6 +35,8 @@ pub(crate) enum Failure {
     ReadTimedOut(Duration),
     #[error("the response's head is larger than {0} bytes")]
     TooLarge(usize),
+    #[error("more than {0} responses before the response")]
+    TooManyInterim(u32),
     #[error(transparent)]
     Response(#[from] ResponseError),
     #[error("the response's body: {0}")]
@@ -66,7 +68,15 @@ impl Failure {
 
     /// Whether what came is no response that could be passed on.
     pub(crate) fn is_nonsense(&self) -> bool {
-        matches!(self, Self::Cut | Self::TooLarge(_) | Self::Response(_) | Self::Chunk(_) | Self::Switched)
+        matches!(
+            self,
+            Self::Cut
+                | Self::TooLarge(_)
+                | Self::TooManyInterim(_)
+                | Self::Response(_)
+                | Self::Chunk(_)
+                | Self::Switched
+        )
     }
 
     /// The status of the reply (UNIT-COMPAT 13).

@@ -10,12 +10,14 @@ pub(crate) struct Line {
     socket: Socket,
     tls: Option<Box<Session>>,
     n_requests: u32,
+    /// What comes next may be no answer to what is sent next.
+    is_spoiled: bool,
 }
 
 impl Line {
     /// A connection without TLS, or with a session whose handshake is done.
     pub(crate) fn new(socket: Socket, tls: Option<Box<Session>>) -> Self {
-        Self { socket, tls, n_requests: 0 }
+        Self { socket, tls, n_requests: 0, is_spoiled: false }
     }
 
     /// The socket, if nothing is on top of it.
@@ -26,6 +28,15 @@ impl Line {
     /// Counts a request that is sent on it.
     pub(crate) fn begin_request(&mut self) {
         self.n_requests = self.n_requests.saturating_add(1);
+    }
+
+    /// It is not used again: the server may be out of step with this one.
+    pub(crate) fn spoil(&mut self) {
+        self.is_spoiled = true;
+    }
+
+    pub(crate) fn is_spoiled(&self) -> bool {
+        self.is_spoiled
     }
 
     pub(crate) fn n_requests(&self) -> u32 {
@@ -48,6 +59,14 @@ impl Line {
         }
     }
 
+    /// Sends what was taken and is encrypted, as far as there is room.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        match &mut self.tls {
+            None => Ok(()),
+            Some(session) => session.flush(&self.socket),
+        }
+    }
+
     /// Waits until `read` has something to do. Cancel safe.
     pub(crate) async fn readable(&self) -> io::Result<()> {
         if self.tls.as_ref().is_some_and(|session| session.wants_room()) {
@@ -59,14 +78,6 @@ impl Line {
     /// Waits until it is ready for something that is wanted. Cancel safe.
     pub(crate) async fn ready(&self, mut wanted: Wanted) -> io::Result<Wanted> {
         wanted.room |= self.tls.as_ref().is_some_and(|session| session.wants_room());
-    /// Sends what was taken and is encrypted, as far as there is room.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
-        match &mut self.tls {
-            None => Ok(()),
-            Some(session) => session.flush(&self.socket),
-        }
-    }
-
         self.socket.wait(wanted).await
     }
 

@@ -49,7 +49,7 @@ impl Pool {
         None
     }
 
-    /// Keeps a connection, as long as rules and server permit. True when it is kept.
+    /// Keeps a connection, as long as rules and server permit, and the latter is in step. True when it is kept.
     pub(crate) fn put(
         &mut self,
         line: Line,
@@ -61,7 +61,7 @@ impl Pool {
         let server_limit = server_seconds.map(|seconds| Duration::from_secs(seconds.saturating_sub(1)));
         let limit = server_limit.map_or(rules.idle_timeout, |limit| limit.min(rules.idle_timeout));
         let used_up = rules.requests > 0 && line.n_requests() >= rules.requests;
-        if rules.connections == 0 || used_up || limit.is_zero() {
+        if rules.connections == 0 || used_up || limit.is_zero() || line.is_spoiled() {
             return false;
         }
         if self.idle.len() >= rules.connections as usize {

@@ -118,6 +118,7 @@ impl Relay<'_> {
             if send_body(self.line, self.upload).is_err() {
                 // It has answered and wants no more.
                 self.upload.abandon();
+                self.line.spoil();
             }
             if let Some(taken) = read_client_now(tx, self.upload) {
                 taken.map_err(|_| Gone)?;

@@ -203,7 +203,8 @@ fn append_node(address: Option<(IpAddr, Option<u16>)>, out: &mut Vec<u8>) {
 }
 
 /// What the client wants to switch to, unless that is HTTP/2: requests on such a connection would pass by the
-/// rules of this server.
+/// rules of this server. Neither with a body: a server that takes the protocol's bytes for those of the body, or the
+/// other way round, would be out of step with this one.
 pub(crate) fn wanted_upgrade<'t>(tx: &Transaction<'t>) -> Option<&'t [u8]> {
     let (head, bytes): (&'t Head, &'t [u8]) = (tx.request.head, tx.request.bytes);
     let protocol = head.value(bytes, Name::Upgrade)?;
@@ -214,5 +215,6 @@ pub(crate) fn wanted_upgrade<'t>(tx: &Transaction<'t>) -> Option<&'t [u8]> {
         name.eq_ignore_ascii_case(b"h2c")
             || name.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"http/"))
     };
-    (is_asked_for && !list(protocol).any(is_http)).then_some(protocol)
+    let has_body = head.framing() != Framing::Length(0);
+    (is_asked_for && !has_body && !list(protocol).any(is_http)).then_some(protocol)
 }

@@ -26,6 +26,7 @@ mod packaging;
 mod patterns;
 mod proxy;
 mod proxy_beyond;
+mod proxy_in_step;
 mod reconfiguration;
 mod root;
 mod routes;

@@ -7,6 +7,9 @@ use rustls::ClientConnection;
 use super::TlsTarget;
 use crate::io::{Socket, Wanted};
 
+/// Reads of tickets and the like between two requests.
+const MOST_QUIET_READS: usize = 16;
+
 /// A session; its handshake is done once it is in use.
 pub(crate) struct Session {
     connection: ClientConnection,
@@ -44,7 +47,8 @@ impl Session {
             }
             self.flush(socket)?;
             match self.receive(socket) {
-                Ok(_) => {}
+                // What comes may be nothing to be taken, and never end.
+                Ok(_) => tokio::task::coop::consume_budget().await,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(socket).await?,
                 Err(error) => return Err(error),
             }
@@ -67,15 +71,12 @@ impl Session {
         self.connection.wants_write()
     }
 
-    /// As `Line::is_quiet`; tickets and the like are no noise.
+    /// As `Line::is_quiet`; tickets and the like are no noise, unless there is no end of them.
     pub(crate) fn is_quiet(&mut self, socket: &Socket) -> bool {
-        loop {
-            match self.receive(socket) {
-                Ok(0) => return false,
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(_) => return false,
-            }
+        let mut reads = (0..MOST_QUIET_READS).map(|_| self.receive(socket));
+        let end = reads.find(|read| !matches!(read, Ok(n) if *n > 0));
+        if !matches!(end, Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock) {
+            return false;
         }
         let left = self.connection.reader().fill_buf().map(<[u8]>::len);
         matches!(left, Err(error) if error.kind() == io::ErrorKind::WouldBlock)

@@ -166,7 +166,8 @@ impl Router {
         let bell = Bell::map(bell_fds.remove(0), eventfds, 1).expect("made just now");
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("a descriptor");
         let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        epoll::add(&epoll, bell.eventfd(LANE), epoll::EventData::new_u64(0), edges).expect("an eventfd");
+        epoll::add(&epoll, bell.eventfd(LANE).expect("it rings"), epoll::EventData::new_u64(0), edges)
+            .expect("an eventfd");
         Self { port, lane: lanes.remove(0), bell, epoll, payload: Vec::new(), n_calls: 0 }
     }
 

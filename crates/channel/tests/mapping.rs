@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::fd::OwnedFd;
 
-use corral_channel::{Bell, Beside, MAX_LANES, MapError, Shape, WorkerBell, WorkerEnd, WorkerPort};
+use corral_channel::{Bell, Beside, Lane, MAX_LANES, MapError, Shape, WorkerBell, WorkerEnd, WorkerPort};
 use corral_sys::memory::SharedMemory;
 use corral_sys::socket;
 
@@ -102,5 +102,16 @@ fn what_comes_beside_the_memory_is_a_socket_of_its_kind() {
     }
     for other in [&file, &listener, &stream] {
         assert!(matches!(map(&stream, other), Err(MapError::Beside(_))));
+    }
+}
+
+#[test]
+fn a_silent_bell_takes_no_descriptor() {
+    assert!(Bell::silent(0).is_err());
+    let silent = Bell::silent(3).expect("a bell");
+    for lane in [Lane(0), Lane(2)] {
+        assert!(silent.eventfd(lane).is_none());
+        silent.announce_sleep(lane);
+        silent.cancel_sleep(lane);
     }
 }

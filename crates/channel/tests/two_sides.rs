@@ -32,7 +32,7 @@ impl Router {
         let bell = Bell::map(bell.remove(0), eventfds, 1).unwrap();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
         let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        epoll::add(&epoll, bell.eventfd(LANE), epoll::EventData::new_u64(0), edges).unwrap();
+        epoll::add(&epoll, bell.eventfd(LANE).unwrap(), epoll::EventData::new_u64(0), edges).unwrap();
         Self { port, lane: lanes.remove(0), bell, epoll, payload: Vec::new() }
     }
 

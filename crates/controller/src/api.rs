@@ -122,9 +122,9 @@ fn read(controller: &Controller, call: &Call<'_>, path: &[Bytes]) -> Reply {
 
 fn changed(result: Result<Changed, ChangeError>) -> Reply {
     match result {
-        Ok(Changed::Applied { tag, not_stored }) => {
+        Ok(Changed::Applied { tag, warnings }) => {
             let reply = Reply::success("Reconfiguration done.").tagged(&tag);
-            not_stored.into_iter().fold(reply, |reply, reason| reply.with_warning(&reason.to_string()))
+            if warnings.is_empty() { reply } else { reply.with_warning(&warnings.join("; ")) }
         }
         Ok(Changed::Valid) => Reply::success("The configuration is valid; nothing has been changed."),
         Err(error) => not_changed(&error),

@@ -25,10 +25,8 @@ pub(crate) enum MainError {
     Link(#[source] io::Error),
 }
 
-/// Why a configuration that is in force will not be there after the next start.
-#[derive(Debug, thiserror::Error)]
-#[error("it is in force, but not stored, and would be lost with a restart; storing is tried again: {0}")]
-pub(crate) struct NotStored(String);
+/// What there is to know about a configuration that is in force.
+pub(crate) type Warnings = Vec<String>;
 
 /// The asking side; clones share one link.
 #[derive(Clone)]
@@ -62,7 +60,7 @@ struct Shared {
 /// Who waits for which answer. An asker that went away leaves its entry until the answer comes.
 #[derive(Default)]
 struct Waiting {
-    generations: HashMap<Generation, oneshot::Sender<Result<Option<NotStored>, String>>>,
+    generations: HashMap<Generation, oneshot::Sender<Result<Warnings, String>>>,
     statuses: HashMap<Ticket, oneshot::Sender<Option<Status>>>,
     restarts: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
     assets: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
@@ -95,7 +93,7 @@ impl MainLink {
         &self,
         generation: Generation,
         message: &FromController,
-    ) -> Result<Option<NotStored>, MainError> {
+    ) -> Result<Warnings, MainError> {
         let (answer, answered) = oneshot::channel();
         self.shared.waiting().generations.insert(generation, answer);
         self.ask(message, answered).await?.map_err(MainError::Refused)
@@ -173,8 +171,8 @@ impl Shared {
 impl Waiting {
     fn answer(&mut self, message: ToController) {
         match message {
-            ToController::Applied { generation, not_stored } => {
-                deliver(self.generations.remove(&generation), Ok(not_stored.map(NotStored)));
+            ToController::Applied { generation, warnings } => {
+                deliver(self.generations.remove(&generation), Ok(warnings));
             }
             ToController::Refused { generation, reason } => {
                 deliver(self.generations.remove(&generation), Err(reason));

@@ -11,7 +11,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use crate::conditions::{self, Conditions};
 use crate::insertions::Insertions;
-use crate::main_link::{MainError, MainLink, NotStored};
+use crate::main_link::{MainError, MainLink, Warnings};
 use crate::scripts;
 use crate::uploads::Uploads;
 
@@ -101,7 +101,7 @@ pub(crate) struct Change<'a> {
 #[derive(Debug)]
 pub(crate) enum Changed {
     /// It is in force, under this entity tag.
-    Applied { tag: String, not_stored: Option<NotStored> },
+    Applied { tag: String, warnings: Warnings },
     /// It could be; nothing was done.
     Valid,
 }
@@ -214,12 +214,12 @@ impl Controller {
         if change.dry_run {
             return Ok(Changed::Valid);
         }
-        let not_stored =
+        let warnings =
             changing.apply(&document, &config, &uploads.assets, change.storing, change.demand).await?;
         let in_force = InForce::new(document, &self.insertions(), config.assets);
         let tag = in_force.tag.clone();
         self.set_in_force(in_force);
-        Ok(Changed::Applied { tag, not_stored })
+        Ok(Changed::Applied { tag, warnings })
     }
 
     /// Puts a whole document and its assets in force. What is stored stays. As `change`, it must run
@@ -273,7 +273,7 @@ impl Changing<'_> {
         assets: &Assets,
         storing: Storing,
         demand: Demand,
-    ) -> Result<Option<NotStored>, ChangeError> {
+    ) -> Result<Warnings, ChangeError> {
         self.generation.0 += 1;
         let generation = *self.generation;
         let message = FromController::Apply {
@@ -289,9 +289,9 @@ impl Changing<'_> {
             MainError::Refused(reason) => MainError::Refused(self.controller.insertions().conceal(&reason)),
             error => error,
         };
-        let not_stored = applied.map_err(|error| ChangeError::NotApplied(conceal(error)))?;
+        let warnings = applied.map_err(|error| ChangeError::NotApplied(conceal(error)))?;
         corral_ipc::log::obey(config.settings.log);
-        Ok(not_stored)
+        Ok(warnings)
     }
 }
 

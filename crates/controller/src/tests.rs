@@ -191,7 +191,7 @@ fn a_wrong_start_is_an_error() {
         assert!(error.contains(expect), "{error}");
     };
     check(&bare_start(None, Origin::Stored), false, "no socket");
-    check(&ToController::Applied { generation: Generation(1), not_stored: None }, true, "not Start");
+    check(&ToController::Applied { generation: Generation(1), warnings: Vec::new() }, true, "not Start");
     let (ours, theirs) = Link::pair().unwrap();
     drop(ours);
     assert!(run(theirs).unwrap_err().to_string().contains("main left"));

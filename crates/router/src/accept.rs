@@ -3,18 +3,21 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdTcpListener};
+use std::net::{SocketAddr, TcpStream as StdTcpStream};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixListener as StdUnixListener;
+use std::os::unix::net::UnixStream as StdUnixStream;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use corral_config::address::ListenAddress;
 use corral_config::listener::Listener;
+use corral_sys::listen;
+use corral_sys::watched::Watched;
 use rustls::ServerConfig;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::io::Interest;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::Notify;
 
 use crate::admission::Place;
@@ -36,14 +39,10 @@ const LONGEST_QUEUE: usize = 65_536;
 
 /// The sockets of one listener in one event loop: one, unless they were bound for more loops than there are.
 pub(crate) struct Acceptor {
-    sockets: Vec<Listening>,
+    sockets: Vec<Watched>,
+    is_inet: bool,
     /// Whose turn it is.
     next: Cell<usize>,
-}
-
-enum Listening {
-    Tcp(TcpListener),
-    Unix(UnixListener),
 }
 
 /// A listener as its connections know it.
@@ -238,10 +237,10 @@ impl Acceptor {
     ///
     /// # Errors
     /// When one cannot be watched.
-    pub(crate) fn new(address: &ListenAddress, sockets: Vec<OwnedFd>) -> io::Result<Self> {
+    pub(crate) fn new(address: &ListenAddress, sockets: Vec<Arc<OwnedFd>>) -> io::Result<Self> {
         let is_inet = matches!(address, ListenAddress::Inet(_));
-        let sockets = sockets.into_iter().map(|socket| Listening::new(is_inet, socket));
-        Ok(Self { sockets: sockets.collect::<io::Result<_>>()?, next: Cell::new(0) })
+        let sockets = sockets.into_iter().map(|socket| Watched::new(socket, Interest::READABLE));
+        Ok(Self { sockets: sockets.collect::<io::Result<_>>()?, is_inet, next: Cell::new(0) })
     }
 
     /// Looks at the sockets in turns, so that no queue waits for another to become empty.
@@ -250,11 +249,19 @@ impl Acceptor {
         for _ in 0..n_sockets {
             let idx = self.next.get() % n_sockets;
             self.next.set(idx + 1);
-            if let Poll::Ready(accepted) = self.sockets[idx].poll_accept(context) {
-                return Poll::Ready(accepted);
+            if let Poll::Ready(accepted) = poll_accept(&self.sockets[idx], context) {
+                return Poll::Ready(accepted.and_then(|(socket, peer)| Ok((self.open(socket)?, peer))));
             }
         }
         Poll::Pending
+    }
+
+    fn open(&self, socket: OwnedFd) -> io::Result<Socket> {
+        Ok(if self.is_inet {
+            Socket::Tcp(TcpStream::from_std(StdTcpStream::from(socket))?)
+        } else {
+            Socket::unix(UnixStream::from_std(StdUnixStream::from(socket))?)
+        })
     }
 
     async fn accept(&self) -> io::Result<(Socket, Option<SocketAddr>)> {
@@ -271,27 +278,14 @@ impl Acceptor {
     }
 }
 
-impl Listening {
-    fn new(is_inet: bool, socket: OwnedFd) -> io::Result<Self> {
-        Ok(if is_inet {
-            let listener = StdTcpListener::from(socket);
-            listener.set_nonblocking(true)?;
-            Self::Tcp(TcpListener::from_std(listener)?)
-        } else {
-            let listener = StdUnixListener::from(socket);
-            listener.set_nonblocking(true)?;
-            Self::Unix(UnixListener::from_std(listener)?)
-        })
-    }
-
-    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(Socket, Option<SocketAddr>)>> {
-        match self {
-            Self::Tcp(listener) => {
-                listener.poll_accept(context).map_ok(|(stream, peer)| (Socket::Tcp(stream), Some(peer)))
-            }
-            Self::Unix(listener) => {
-                listener.poll_accept(context).map_ok(|(stream, _)| (Socket::unix(stream), None))
-            }
+fn poll_accept(
+    listening: &Watched,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<(OwnedFd, Option<SocketAddr>)>> {
+    loop {
+        let mut guard = ready!(listening.poll_readable(context))?;
+        if let Ok(accepted) = guard.try_io(|socket| listen::accept(socket.get_ref())) {
+            return Poll::Ready(accepted);
         }
     }
 }

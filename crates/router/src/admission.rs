@@ -14,7 +14,7 @@ use corral_config::settings::ServerLimits;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-pub(crate) use self::bound::Bound;
+pub(crate) use self::bound::{Bound, Shortage};
 use crate::complaints::Complaints;
 
 /// Who waits for a place looks again after this, whoever else may have taken the one that he was told of.
@@ -71,18 +71,17 @@ impl Admission {
         })
     }
 
-    /// Who is there already stays, and is not counted for an address that had no bound before.
-    pub(crate) fn configure(&self, limits: &ServerLimits) {
-        let bound = Bound::new(limits.connections, corral_sys::process::descriptor_limit());
-        if let Some(shortage) = bound.shortage {
-            tracing::warn!("{shortage}");
-        }
+    /// Who is there already stays, and is not counted for an address that had no bound before. Something else than
+    /// connections has `n_fixed` descriptors.
+    pub(crate) fn configure(&self, limits: &ServerLimits, n_fixed: u64) -> Option<Shortage> {
+        let bound = Bound::new(limits.connections, corral_sys::process::descriptor_limit(), n_fixed);
         self.most.store(bound.connections, Ordering::Relaxed);
         let per_address = limits.connections_per_address.map_or(0, std::num::NonZeroU32::get);
         self.most_per_network.store(per_address, Ordering::Relaxed);
         if self.n_waiting.load(Ordering::SeqCst) > 0 {
             self.left.notify_one();
         }
+        bound.shortage
     }
 
     /// How many connections there may be.
@@ -214,11 +213,12 @@ mod tests {
 
     fn admission(connections: u32, per_address: u32) -> Arc<Admission> {
         let admission = Admission::new(1);
-        admission.configure(&ServerLimits {
+        let limits = ServerLimits {
             connections: NonZeroU32::new(connections),
             connections_per_address: NonZeroU32::new(per_address),
             ..ServerLimits::default()
-        });
+        };
+        admission.configure(&limits, 0);
         admission
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use corral_channel::Lane;
+use corral_channel::{Bell, Lane};
 use corral_config::address::ListenAddress;
 use corral_ipc::link::Link;
 use corral_ipc::message::{AppId, FromRouter, Generation as GenerationId, Status, ToRouter};
@@ -49,8 +49,12 @@ struct Control {
     apps: HashMap<AppId, KnownApp>,
     pending: Option<Pending>,
     current: Option<(GenerationId, Arc<Generation>)>,
+    /// Of all applications that have no prototype with one of its own.
+    silent_bell: Arc<Bell>,
     /// Health checks of the current generation.
     checks: Checks,
+    /// Descriptors that its listeners and applications have for good.
+    n_fixed: u64,
     resolver: Resolver,
     /// Ends when the event loops have finished what they had begun.
     finishing: Option<mpsc::Receiver<()>>,
@@ -64,11 +68,16 @@ type Sockets = (ListenAddress, Vec<OwnedFd>);
 struct Pending {
     id: Option<GenerationId>,
     sockets: Vec<Sockets>,
+/// Those that one event loop accepts from; others may do so as well.
+type Share = (ListenAddress, Vec<Arc<OwnedFd>>);
+
     /// What each event loop gets of them, once there is a generation.
-    shares: Vec<Vec<Sockets>>,
+    shares: Vec<Vec<Share>>,
     /// In the order of the configuration.
     access_logs: Vec<File>,
     generation: Option<Arc<Generation>>,
+    /// How many those are.
+    n_sockets: usize,
 }
 
 /// Runs the router until `main` says that it is over, or is gone.
@@ -99,8 +108,10 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
         checks: Checks::default(),
         resolver: Resolver::default(),
         finishing: None,
+        silent_bell: Arc::new(Bell::silent(n_loops).context("make a bell")?),
     };
     control.main.send(&FromRouter::Ready);
+        n_fixed: 0,
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(control.obey(&link))
 }

@@ -41,7 +41,6 @@ pub(crate) enum Command {
     AddApp {
         app: Arc<App>,
         bell: Arc<Bell>,
-        ring: OwnedFd,
     },
     RemoveApp {
         app: AppId,
@@ -63,7 +62,7 @@ pub(crate) enum Command {
     /// A new generation and the sockets of its listeners.
     Swap {
         generation: Arc<Generation>,
-        sockets: Vec<(ListenAddress, Vec<OwnedFd>)>,
+        sockets: Vec<(ListenAddress, Vec<Arc<OwnedFd>>)>,
         done: Countdown,
     },
     /// Finish what is being done at this moment: what clients have seen of it is counted and logged then.
@@ -124,8 +123,8 @@ pub(crate) struct EventLoop {
 
 struct AttachedApp {
     loop_app: Rc<LoopApp>,
-    /// Registered for its edges alone: a ring of the bell ends the sleep, nothing is ever read.
-    _ring: Watched,
+    /// Registered for its edges alone: a ring of the bell ends the sleep, nothing is ever read. None of a silent one.
+    _ring: Option<Watched>,
 }
 
 /// Starts the thread of one loop.
@@ -307,7 +306,7 @@ impl EventLoop {
     async fn obey(self: Rc<Self>, mut inbox: mpsc::UnboundedReceiver<Command>) {
         while let Some(command) = inbox.recv().await {
             match command {
-                Command::AddApp { app, bell, ring } => self.add_app(app, bell, ring),
+                Command::AddApp { app, bell } => self.add_app(app, bell),
                 Command::RemoveApp { app } => drop(self.apps.borrow_mut().remove(&app)),
                 Command::AddWorker { worker, receiver } => self.add_worker(&worker, receiver),
                 Command::RemoveWorker { app, gone, exit } => {
@@ -324,8 +323,10 @@ impl EventLoop {
         }
     }
 
-    fn add_app(&self, app: Arc<App>, bell: Arc<Bell>, ring: OwnedFd) {
-        let ring = match Watched::new(ring, Interest::READABLE) {
+    fn add_app(&self, app: Arc<App>, bell: Arc<Bell>) {
+        let ring =
+            bell.eventfd(self.lane).map(|eventfd| Watched::new(Arc::clone(eventfd), Interest::READABLE));
+        let ring = match ring.transpose() {
             Ok(ring) => ring,
             Err(error) => return tracing::error!("listen to the bell of \"{}\": {error}", app.spec.name),
         };
@@ -360,7 +361,7 @@ impl EventLoop {
     fn swap(
         self: &Rc<Self>,
         generation: &Arc<Generation>,
-        sockets: Vec<(ListenAddress, Vec<OwnedFd>)>,
+        sockets: Vec<(ListenAddress, Vec<Arc<OwnedFd>>)>,
         done: &Countdown,
     ) {
         let apps = self.apps.borrow();
@@ -383,7 +384,7 @@ impl EventLoop {
         self: &Rc<Self>,
         generation: &Rc<LoopGeneration>,
         address: ListenAddress,
-        sockets: Vec<OwnedFd>,
+        sockets: Vec<Arc<OwnedFd>>,
     ) {
         let Some(listener) = generation.find_listener(&address) else { return };
         let known = self.slots.borrow().get(&address).map(Rc::clone);

@@ -13,6 +13,7 @@ mod background;
 mod backoff;
 mod changes;
 mod control;
+mod descriptors;
 mod fingerprint;
 mod given;
 mod launch;

@@ -13,6 +13,7 @@ mod stopping;
 mod storing;
 mod takeover;
 mod upgrading;
+mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;

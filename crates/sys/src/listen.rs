@@ -165,6 +165,16 @@ pub fn abstract_name(name: &[u8], backlog: Option<u32>) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// Takes a connection that waits: non-blocking, close-on-exec, with the client's address if that is one of IPv4 or IPv6.
+///
+/// # Errors
+/// `WouldBlock` when none waits, and those of accept(2).
+pub fn accept(socket: &OwnedFd) -> io::Result<(OwnedFd, Option<SocketAddr>)> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (connection, address) = rustix::net::acceptfrom_with(socket, flags)?;
+    Ok((connection, address.and_then(|address| SocketAddr::try_from(address).ok())))
+}
+
 /// Where a socket listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Local {
@@ -220,6 +230,21 @@ mod tests {
         assert_eq!(addresses.len(), 4);
         assert!(addresses.iter().all(|address| *address == addresses[0]));
         TcpStream::connect(addresses[0]).unwrap();
+    }
+
+    #[test]
+    fn who_waits_is_accepted_with_its_address() {
+        let sockets = inet_on("127.0.0.1:0", 1).unwrap();
+        assert_eq!(accept(&sockets[0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        let client = TcpStream::connect(local_address(&sockets[0]).unwrap()).unwrap();
+        let (connection, address) = accept(&sockets[0]).unwrap();
+        assert_eq!(address, Some(client.local_addr().unwrap()));
+        assert!(rustix::fs::fcntl_getfl(&connection).unwrap().contains(rustix::fs::OFlags::NONBLOCK));
+        let name = format!("corral-accept-{}", std::process::id()).into_bytes();
+        let unix = abstract_name(&name, None).unwrap();
+        let stranger = stream_socket(AddressFamily::UNIX).unwrap();
+        rustix::net::connect(&stranger, &SocketAddrUnix::new_abstract_name(&name).unwrap()).unwrap();
+        assert_eq!(accept(&unix).unwrap().1, None);
     }
 
     #[track_caller]

@@ -5,7 +5,7 @@
 //! and the loops look at the lanes whenever they wake for another reason.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use corral_sys::aside::Foreign;
@@ -37,10 +37,21 @@ impl Flags {
 #[derive(Debug)]
 pub struct Bell {
     flags: Flags,
-    eventfds: Vec<OwnedFd>,
+    /// None of a bell that nobody rings.
+    eventfds: Vec<Arc<OwnedFd>>,
 }
 
 impl Bell {
+    /// A bell that nobody has and so nobody rings: it needs no descriptor.
+    ///
+    /// # Errors
+    /// `InvalidInput` when `n_lanes` is zero or above [`crate::MAX_LANES`]; else no memory or descriptor is left.
+    pub fn silent(n_lanes: u16) -> io::Result<Self> {
+        let shape = Shape { n_lanes };
+        let (region, _memory) = map::create("corral-bell", shape, Magic::Bell, shape.bell_size())?;
+        Ok(Self { flags: Flags::new(&region, shape), eventfds: Vec::new() })
+    }
+
     /// Takes what `WorkerBell::create` gave for so many lanes.
     ///
     /// # Errors
@@ -53,7 +64,7 @@ impl Bell {
         if eventfds.len() != usize::from(n_lanes) || !eventfds.iter().all(|fd| is_eventfd(fd.as_fd())) {
             return Err(MapError::Eventfds { n_lanes });
         }
-        let eventfds = eventfds.into_iter().map(Foreign::into_inner).collect();
+        let eventfds = eventfds.into_iter().map(|eventfd| Arc::new(eventfd.into_inner())).collect();
         Ok(Self { flags: Flags::new(&region, shape), eventfds })
     }
 
@@ -68,10 +79,10 @@ impl Bell {
         self.flags.lane(lane).cancel();
     }
 
-    /// Gives an edge each time that a worker rings; never to be read.
+    /// Gives an edge each time that a worker rings; never to be read. None of a silent bell.
     #[must_use]
-    pub fn eventfd(&self, lane: Lane) -> BorrowedFd<'_> {
-        self.eventfds[lane.index()].as_fd()
+    pub fn eventfd(&self, lane: Lane) -> Option<&Arc<OwnedFd>> {
+        self.eventfds.get(lane.index())
     }
 }
 

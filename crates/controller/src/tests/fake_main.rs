@@ -53,7 +53,7 @@ impl FakeMain {
                 }
                 Some(match refuse {
                     true => ToController::Refused { generation, reason: "bind failed".to_owned() },
-                    false => ToController::Applied { generation, not_stored: None },
+                    false => ToController::Applied { generation, warnings: Vec::new() },
                 })
             }
             FromController::Status { ticket } => {

@@ -88,8 +88,8 @@ pub enum ToController {
     Applied {
         /// Which one.
         generation: Generation,
-        /// Why it could not be stored, if it was to be: it runs, but the next start is from the one before.
-        not_stored: Option<String>,
+        /// What the person who sent it should know, although it runs.
+        warnings: Vec<String>,
     },
     /// The configuration could not be put in force; the one before still is.
     Refused {

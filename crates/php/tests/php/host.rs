@@ -386,7 +386,7 @@ impl Worker {
     fn sleep(&self, host: &Host, at_most: Duration) {
         host.bell.announce_sleep(LANE);
         if !self.lane.has_frames() {
-            let eventfd = host.bell.eventfd(LANE);
+            let eventfd = host.bell.eventfd(LANE).unwrap();
             let timeout = Timespec::try_from(at_most).unwrap();
             poll(&mut [PollFd::new(&eventfd, PollFlags::IN)], Some(&timeout)).unwrap();
             let _ = rustix::io::read(eventfd, &mut [0; 8]);

@@ -5,6 +5,9 @@ use std::num::NonZeroU32;
 /// Descriptors that are needed for everything else than connections: sockets, logs, channels, temporary files.
 const RESERVED: u64 = 128;
 
+/// The part of all descriptors that connections get whatever else there is.
+const LEAST: u64 = 8;
+
 /// With fewer descriptors than these, a server that was told of no bound should be known to have one.
 const FEW: u64 = 4096;
 
@@ -30,11 +33,13 @@ pub(crate) enum Shortage {
 }
 
 impl Bound {
-    /// Without a number a fifth of the descriptors is left for files and servers, which busy connections need.
-    pub(crate) fn new(wanted: Option<NonZeroU32>, descriptors: u64) -> Self {
+    /// Listeners and applications have `n_fixed` of the descriptors. Without a number a fifth of the others is left for
+    /// files and servers, which busy connections need.
+    pub(crate) fn new(wanted: Option<NonZeroU32>, descriptors: u64, n_fixed: u64) -> Self {
+        let free = descriptors.saturating_sub(n_fixed).max(descriptors / LEAST);
         let connections = match wanted {
-            Some(_) => descriptors - RESERVED.min(descriptors / 2),
-            None => descriptors - descriptors / 5,
+            Some(_) => free - RESERVED.min(free / 2),
+            None => free - free / 5,
         };
         let shortage = match wanted.map(NonZeroU32::get) {
             Some(wanted) if u64::from(wanted) <= connections => {
@@ -53,7 +58,12 @@ mod tests {
 
     #[track_caller]
     fn check(wanted: u32, descriptors: u64, connections: usize, complaint: &str) {
-        let bound = Bound::new(NonZeroU32::new(wanted), descriptors);
+        check_with(0, wanted, descriptors, connections, complaint);
+    }
+
+    #[track_caller]
+    fn check_with(n_fixed: u64, wanted: u32, descriptors: u64, connections: usize, complaint: &str) {
+        let bound = Bound::new(NonZeroU32::new(wanted), descriptors, n_fixed);
         let said = bound.shortage.map(|shortage| shortage.to_string()).unwrap_or_default();
         assert_eq!(bound.connections, connections, "{said}");
         assert!(said.starts_with(complaint) && said.is_empty() == complaint.is_empty(), "{said}");
@@ -74,6 +84,13 @@ mod tests {
             50,
             "settings.limits.connections is 900, but a limit of 100 open files is enough for 50",
         );
+    }
+
+    #[test]
+    fn what_others_have_is_taken_off() {
+        check_with(10_000, 0, 20_000, 8_000, "");
+        check_with(500, 900, 1024, 396, "settings.limits.connections is 900");
+        check_with(30_000, 0, 20_000, 2_000, "");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 
 use anyhow::{Context, bail};
-use corral_channel::{Bell, Lane, LaneReceiver, Shape, WorkerBell, WorkerPort};
+use corral_channel::{Bell, LaneReceiver, Shape, WorkerPort};
 use corral_config::address::ListenAddress;
 use corral_config::plan::RuntimeSpec;
 use corral_ipc::message::{AppId, Exit, FromRouter, Instance, WorkerId};
@@ -50,11 +50,14 @@ impl Control {
             let n_lanes = self.shape().n_lanes;
             Arc::new(Bell::map(memory, fds.collect(), n_lanes).context("map an application's bell")?)
         } else {
-            self.silent_bell()?
+            Arc::clone(&self.silent_bell)
         };
         if let Some(known) = self.apps.get_mut(&id) {
             known.bell = Arc::clone(&bell);
-            return known.app.clone().map_or(Ok(()), |app| self.attach(&app, &bell));
+            if let Some(app) = known.app.clone() {
+                self.attach(&app, &bell);
+            }
+            return Ok(());
         }
         self.apps.insert(id, KnownApp { bell, app: None, lease: Weak::new(), early: Vec::new() });
         Ok(())
@@ -64,21 +67,11 @@ impl Control {
         Shape { n_lanes: self.loops.len() as u16 }
     }
 
-    /// A bell that nobody rings, until a prototype brings its own.
-    fn silent_bell(&self) -> anyhow::Result<Arc<Bell>> {
-        let n_lanes = self.shape().n_lanes;
-        let (_, mut fds) = WorkerBell::create(n_lanes).context("make a bell")?;
-        let memory = fds.remove(0);
-        Ok(Arc::new(Bell::map(memory, fds, n_lanes).context("map a bell")?))
-    }
-
     /// Makes every event loop listen to an application's bell.
-    fn attach(&self, app: &Arc<App>, bell: &Arc<Bell>) -> anyhow::Result<()> {
-        for (lane, event_loop) in self.loops.iter().enumerate() {
-            let ring = bell.eventfd(Lane(lane as u16)).try_clone_to_owned().context("duplicate a bell")?;
-            send(event_loop, Command::AddApp { app: Arc::clone(app), bell: Arc::clone(bell), ring });
+    fn attach(&self, app: &Arc<App>, bell: &Arc<Bell>) {
+        for event_loop in &self.loops {
+            send(event_loop, Command::AddApp { app: Arc::clone(app), bell: Arc::clone(bell) });
         }
-        Ok(())
     }
 
     /// A claim on an application instance, which is made usable with the first one.
@@ -86,7 +79,7 @@ impl Control {
         let Instance { id, spec, n_coming } = instance;
         if !self.apps.contains_key(&id) {
             // Its prototype has not loaded yet: its requests wait for the workers that are to come, if any are.
-            let bell = self.silent_bell()?;
+            let bell = Arc::clone(&self.silent_bell);
             self.apps.insert(id, KnownApp { bell, app: None, lease: Weak::new(), early: Vec::new() });
         }
         let known =
@@ -99,7 +92,7 @@ impl Control {
         known.lease = Arc::downgrade(&lease);
         known.app = Some(Arc::clone(&app));
         let (bell, early) = (Arc::clone(&known.bell), std::mem::take(&mut known.early));
-        self.attach(&app, &bell)?;
+        self.attach(&app, &bell);
         // All are known before the first takes requests, or the pool would ask for those that are there.
         let added = early.into_iter().filter_map(|(worker, pid, access)| {
             let added = self.add_worker(&app, worker, pid, access);

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use corral_config::address::ListenAddress;
-use corral_config::plan::{AssetKind, Assets, RestartMode};
-use corral_config::settings::{ServerLimits, TelemetrySettings};
+use corral_config::plan::{AssetKind, Assets, RestartMode, RuntimeSpec};
+use corral_config::settings::TelemetrySettings;
 use corral_config::{Config, Known, json, validate};
 use corral_ipc::message::{FailedListener, FromRouter, Generation as GenerationId, Instance};
 use tokio::sync::mpsc;
 
-use super::{Control, Pending, Sockets, only, send};
+use super::{Control, Pending, Share, Sockets, only, send};
 use crate::access_log::AccessLog;
 use crate::app::Lease;
 use crate::event_loop::Command;
@@ -79,8 +79,8 @@ impl Control {
         let n_lanes = self.loops.len();
         let pending = self.pending(id);
         pending.sockets.retain(|(address, _)| failed.iter().all(|(other, _)| other != address));
-        let of_lane = |lane| sockets_of_lane(&pending.sockets, lane, n_lanes);
-        pending.shares = (0..n_lanes).map(of_lane).collect::<Result<_, _>>()?;
+        pending.n_sockets = pending.sockets.iter().map(|(_, group)| group.len()).sum();
+        pending.shares = share_out(std::mem::take(&mut pending.sockets), n_lanes)?;
         let rules = Rules::new(&config.settings.http);
         let files = std::mem::take(&mut pending.access_logs);
         let access_logs = open_logs(&config, files, n_lanes)?;
@@ -149,7 +149,7 @@ impl Control {
         let _ = all_done.recv().await;
         self.checks = Checks::start(&generation.servers);
         corral_ipc::log::obey(generation.config.settings.log);
-        self.bound(&generation.config.settings.limits);
+        self.bound(&generation, pending.n_sockets);
         self.current = Some((id, generation));
         self.forget_unused();
         self.main.send(&FromRouter::Committed { generation: id });
@@ -171,12 +171,19 @@ impl Control {
 
 impl Control {
     /// Puts bounds in force, and tells what is wrong with them once.
-    fn bound(&self, limits: &ServerLimits) {
+    fn bound(&mut self, generation: &Generation, n_sockets: usize) {
+        let limits = &generation.config.settings.limits;
         let before = self.current.as_ref().map(|(_, generation)| &generation.config.settings.limits);
-        if before != Some(limits) {
-            self.commons.admission.configure(limits);
+        let are_new = before != Some(limits);
+        let n_fixed = n_fixed(generation, n_sockets, self.loops.len());
+        if are_new || n_fixed != self.n_fixed {
+            let shortage = self.commons.admission.configure(limits, n_fixed);
+            shortage.filter(|_| are_new).inspect(|shortage| tracing::warn!("{shortage}"));
+        }
+        if are_new {
             self.commons.budget.set_most(limits.buffered_bytes);
         }
+        self.n_fixed = n_fixed;
     }
 }
 
@@ -207,15 +214,26 @@ fn check_scripts(config: &Config, assets: &Assets) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Its share of each group, or the one socket that all loops share.
-fn sockets_of_lane(sockets: &[Sockets], lane: usize, n_lanes: usize) -> anyhow::Result<Vec<Sockets>> {
-    let share = |(address, group): &Sockets| {
+/// Descriptors that a generation has for as long as it is in force: those of listeners, of logs, and the bell of each
+/// application whose workers ring one.
+fn n_fixed(generation: &Generation, n_sockets: usize, n_lanes: usize) -> u64 {
+    let rings = |lease: &&Arc<Lease>| !matches!(lease.0.spec.runtime, RuntimeSpec::Http(_));
+    let n_bells = generation.leases.iter().filter(rings).count();
+    (n_sockets + generation.access_logs.len() + n_bells * n_lanes) as u64
+}
+
+/// What each event loop gets: its share of each group, or a socket that others have as well.
+fn share_out(groups: Vec<Sockets>, n_lanes: usize) -> anyhow::Result<Vec<Vec<Share>>> {
+    let mut shares: Vec<Vec<Share>> = (0..n_lanes).map(|_| Vec::with_capacity(groups.len())).collect();
+    for (address, group) in groups {
         if group.is_empty() {
             bail!("no descriptor is left for the sockets of the listener \"{address}\"");
         }
-        let first = if group.len() < n_lanes { lane % group.len() } else { lane };
-        let own = group.iter().skip(first).step_by(n_lanes).map(OwnedFd::try_clone);
-        Ok((address.clone(), own.collect::<Result<_, _>>().context("duplicate a listening socket")?))
-    };
-    sockets.iter().map(share).collect()
+        let group: Vec<_> = group.into_iter().map(Arc::new).collect();
+        for (lane, shares) in shares.iter_mut().enumerate() {
+            let own = group.iter().skip(lane % group.len()).step_by(n_lanes).map(Arc::clone);
+            shares.push((address.clone(), own.collect()));
+        }
+    }
+    Ok(shares)
 }

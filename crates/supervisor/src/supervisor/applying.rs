@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use corral_config::plan::{AppSpec, Plan};
 use corral_ipc::message::{AppId, Generation, Instance, ToController, ToRouter};
+use corral_sys::process;
 
 use super::Supervisor;
 use crate::access_log::AccessLog;
@@ -14,6 +15,7 @@ use crate::app::{App, Phase};
 use crate::apply::{Action, Apply, Build, Content, Event, Job, Purpose};
 use crate::backoff::Backoff;
 use crate::changes::{self, Placement};
+use crate::descriptors;
 use crate::listeners::{self, BindError, Bound};
 
 /// Those that are bound, and those that cannot be.
@@ -117,8 +119,9 @@ impl Supervisor {
             self.in_force.as_ref().map_or((handed_over, &[][..]), |build| (&build.listeners, &build.unbound));
         let ours: Vec<_> = ours.iter().chain(&self.parts.given.listeners).cloned().collect();
         let is_known = |error: &BindError| unbound.iter().any(|other| other.address() == error.address());
-        let n_threads = self.routers.newest().n_threads;
-        let (listeners, failed) = listeners::bind_all(&plan.listeners, &ours, n_threads, |error| {
+        let limit = process::descriptor_limit();
+        let n_sockets = descriptors::sockets_each(&plan.listeners, self.routers.newest().n_threads, limit);
+        let (listeners, failed) = listeners::bind_all(&plan.listeners, &ours, n_sockets, |error| {
             purpose.tolerates_failures() || is_known(error)
         })
         .map_err(|error| {
@@ -292,6 +295,7 @@ impl Supervisor {
             std::mem::take(&mut self.unused).into_iter().filter(|id| !used.contains(id)).collect();
         corral_ipc::log::obey(apply.build.plan.log);
         let before = self.in_force.replace(apply.build);
+        self.complain_of_shortage(before.as_ref());
         let mut replaced = before.map_or_else(Vec::new, |build| build.apps);
         replaced.retain(|(id, _)| !used.contains(id));
         self.limit_draining(&replaced);
@@ -373,8 +377,8 @@ impl Supervisor {
     fn answer_change(&mut self, generation: Generation, result: Result<(), String>) {
         match result {
             Ok(()) => {
-                let not_stored = self.why_not_stored();
-                self.tell_controller(&ToController::Applied { generation, not_stored });
+                let warnings = self.warnings();
+                self.tell_controller(&ToController::Applied { generation, warnings });
                 self.announce_to_console();
             }
             Err(reason) => {

@@ -50,6 +50,7 @@ mod upstreams;
 mod config_files;
 mod config_secrets;
 mod control_browsers;
+mod descriptors;
 mod limits;
 mod restarts;
 mod users;

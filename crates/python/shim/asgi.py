@@ -7,7 +7,7 @@ import signal
 import traceback
 
 # How often to look whether there is still a server, in seconds.
-LOOK_AROUND = 5
+LOOK_AROUND = 600
 # How long what still runs has at the end when the server does not wait: it kills what takes a second.
 HURRY = 0.3
 # How long the application may take to shut down in good order, in seconds.

@@ -4,10 +4,12 @@ import concurrent.futures
 import contextlib
 import threading
 
-from corral_asgi import LOOK_AROUND, Server, Watch, new_loop
+from corral_asgi import Server, Watch, new_loop
 
 # How long those that were called may let a request wait before all others are called, in seconds.
 PATIENCE = 0.002
+# How long requests that have ended are kept at most, in seconds.
+TIDY = 5
 # Bytes of stack that a loop gets at least: Python takes no less than a quarter, and needs more.
 SMALLEST_STACK = 128 * 1024
 
@@ -18,6 +20,7 @@ class Member:
     def __init__(self, apps, watch, name, stack_size):
         self.watch = watch
         self.is_serving, self.is_hurried = True, False
+        self.is_tidying = False
         started = concurrent.futures.Future()
         self.thread = threading.Thread(target=self.live, args=(apps, started), name=name)
         with stack_of(stack_size):
@@ -41,7 +44,6 @@ class Member:
 
     def serve(self, inlet):
         self.inlet = inlet
-        self.ask(self.tidy)
 
     def ask(self, what, *arguments):
         # A loop that has failed is closed.
@@ -54,10 +56,14 @@ class Member:
     def take(self):
         if self.inlet.take(self.server):
             self.server.loop.call_soon(self.take)
+        if not self.is_tidying:
+            self.is_tidying = True
+            self.server.loop.call_later(TIDY, self.tidy)
 
     def tidy(self):
-        self.inlet.forget_ended()
-        self.server.loop.call_later(LOOK_AROUND, self.tidy)
+        self.is_tidying = self.inlet.forget_ended()
+        if self.is_tidying:
+            self.server.loop.call_later(TIDY, self.tidy)
 
     def stop(self, is_hurried):
         self.ask(self.on_stop, is_hurried)

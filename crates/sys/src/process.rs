@@ -187,6 +187,18 @@ pub fn children() -> Vec<Pid> {
     list.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
 }
 
+/// Has the kernel kill this process when its parent ends, which must be `parent`: then that has not ended yet.
+///
+/// # Errors
+/// `NotFound` when it has.
+pub fn end_with(parent: Pid) -> io::Result<()> {
+    set_parent_death_signal(Signal::KILL)?;
+    match rustix::process::getppid() == Some(parent) {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::NotFound, "the process that has made this one is gone")),
+    }
+}
+
 /// Asks the kernel for a signal when the parent of this process dies.
 pub fn set_parent_death_signal(signal: Signal) -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(signal))?)

@@ -15,8 +15,9 @@ use crate::runtime::ClientGone;
 use crate::wire::{Handover, Wire};
 use crate::yielding::Yielding;
 
-/// How long a worker sleeps at most before it looks whether it is an orphan.
-pub(crate) const LOOK_AROUND: Duration = Duration::from_secs(5);
+/// How long a worker sleeps at most before it looks whether it is an orphan. The kernel ends it with its prototype, unless
+/// the application has changed its user.
+pub(crate) const LOOK_AROUND: Duration = Duration::from_mins(10);
 
 /// The worker's end of its channel, with the frames sorted by request.
 pub(crate) struct Inbox {

@@ -201,6 +201,7 @@ impl Prototype {
         match forked? {
             Fork::Parent(pid) => Ok(Forked::Parent { pid, access: Access { memory, bell, files }, pipe }),
             Fork::Child => {
+                process::end_with(parent)?;
                 signal::unblock_all()?;
                 Ok(Forked::Child(Box::new(Place { end, parent, report, doorbell })))
             }

@@ -65,7 +65,8 @@ impl Inlet {
     }
 
     /// Lets go of what belongs to requests that have ended.
-    fn forget_ended(&self) {
+    fn forget_ended(&self) -> bool {
         self.requests.forget_ended();
+        self.requests.are_running()
     }
 }

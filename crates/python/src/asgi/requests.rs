@@ -97,6 +97,11 @@ impl Requests {
     }
 
     /// Their objects go when nobody holds the maps: whatever they refer to may say something at its end.
+    /// Whether there are any that have not been forgotten.
+    pub(super) fn are_running(&self) -> bool {
+        !self.running().is_empty()
+    }
+
     pub(super) fn forget_ended(&self) {
         let ended = std::mem::take(&mut *self.ended.keys());
         let gone: Vec<_> = ended.iter().filter_map(|key| self.running().remove(key)).collect();

@@ -6,6 +6,7 @@ mod losses;
 
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
 use corral_channel::Lane;
@@ -17,6 +18,7 @@ use parking_lot::RwLock;
 
 use self::gather::Gatherer;
 use self::losses::Losses;
+use crate::upkeep::Upkeep;
 use crate::{buffers, script};
 
 /// An open log; its file is in append mode, so that entries of several event loops do not mix.
@@ -28,10 +30,12 @@ pub(crate) struct AccessLog {
     condition: Option<Condition>,
     gatherer: Option<Gatherer>,
     losses: Losses,
+    /// What is gathered is to be written some time.
+    upkeep: Arc<Upkeep>,
 }
 
 impl AccessLog {
-    pub(crate) fn new(file: File, settings: &Settings, n_lanes: usize) -> Self {
+    pub(crate) fn new(file: File, settings: &Settings, n_lanes: usize, upkeep: Arc<Upkeep>) -> Self {
         let Settings { path: _, format, condition, buffer } = settings;
         Self {
             file: RwLock::new(file),
@@ -40,6 +44,7 @@ impl AccessLog {
             condition: condition.clone(),
             gatherer: buffer.map(|buffer| Gatherer::new(buffer, n_lanes)),
             losses: Losses::default(),
+            upkeep,
         }
     }
 
@@ -73,7 +78,11 @@ impl AccessLog {
 
     fn put(&self, lane: Lane, entry: &[u8]) {
         let written = match &self.gatherer {
-            Some(gatherer) => gatherer.add(lane, entry, |entries| self.append(entries)),
+            Some(gatherer) => {
+                let written = gatherer.add(lane, entry, |entries| self.append(entries));
+                self.upkeep.want();
+                written
+            }
             None => self.append(entry),
         };
         self.losses.note(written);
@@ -88,6 +97,11 @@ impl AccessLog {
         if self.gatherer.as_ref().is_some_and(|gatherer| gatherer.is_due(now)) {
             self.flush();
         }
+    }
+
+    /// Whether nothing waits to be written.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.gatherer.as_ref().is_none_or(Gatherer::is_empty)
     }
 
     /// Writes all that has been gathered.

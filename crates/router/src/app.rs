@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use corral_channel::{Lane, RequestId, Sleeper};
-use corral_config::plan::{AppSpec, Growth, Hands};
+use corral_config::plan::{AppSpec, Growth, Hands, MemoryBounds};
 use corral_ipc::message::{AppId, AppStatus, Exit, FromRouter, WorkerId};
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -32,6 +32,7 @@ use tokio::sync::Notify;
 
 use crate::buffers;
 use crate::main_link::MainLink;
+use crate::upkeep::Upkeep;
 
 pub(crate) use exchange::{Exchange, Piece};
 pub(crate) use failure::Failure;
@@ -59,6 +60,7 @@ pub(crate) struct App {
     /// Of requests that programs serve.
     turns: Arc<Turns>,
     main: MainLink,
+    upkeep: Arc<Upkeep>,
     /// No generation refers to this instance any more.
     retired: AtomicBool,
     /// `main` was told that its processes can go.
@@ -75,7 +77,7 @@ pub(crate) struct App {
 
 impl App {
     /// To be called on the control thread, in its runtime.
-    pub(crate) fn new(id: AppId, spec: AppSpec, main: MainLink) -> Arc<Self> {
+    pub(crate) fn new(id: AppId, spec: AppSpec, main: MainLink, upkeep: Arc<Upkeep>) -> Arc<Self> {
         let n_processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let processes = growth::bounds(&spec, n_processors);
         let mut bounds = Bounds::new(&spec.limits, &processes, spec.runtime.hands());
@@ -89,6 +91,7 @@ impl App {
             pool,
             turns: Arc::default(),
             main,
+            upkeep,
             retired: AtomicBool::new(false),
             concluded: AtomicBool::new(false),
             successor: Mutex::new(None),
@@ -110,6 +113,7 @@ impl App {
             pool.submit(request, now)?;
             pool.want_worker()
         };
+        self.upkeep.want();
         if want_worker {
             self.start_worker();
         }
@@ -335,9 +339,18 @@ impl App {
         }
     }
 
+    /// Whether `tick` and `watch` have nothing to do before something happens.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        // What its workers do without a request may take memory.
+        self.spec.limits.memory == MemoryBounds::default()
+            && self.overload.is_empty()
+            && self.pool.lock().is_at_rest()
+    }
+
     /// A request gets no answer because there are too many.
     pub(crate) fn count_refused(&self) {
         self.overload.count();
+        self.upkeep.want();
     }
 
     pub(crate) fn status(&self) -> AppStatus {

@@ -23,6 +23,7 @@ use tokio::time::MissedTickBehavior;
 
 use self::applications::KnownApp;
 use self::newcomer::{Access, Newcomer};
+use crate::access_log::AccessLog;
 use crate::admission::Admission;
 use crate::app::App;
 use crate::buffered::Budget;
@@ -30,6 +31,7 @@ use crate::event_loop::{self, Command, Commons, Countdown, Handle};
 use crate::generation::Generation;
 use crate::main_link::MainLink;
 use crate::proxy::{Checks, Resolver};
+use crate::upkeep::Upkeep;
 use crate::{console, temp};
 
 /// How often spare workers and missing ones are looked for.
@@ -47,15 +49,18 @@ struct Control {
     loops: Vec<Handle>,
     commons: Commons,
     apps: HashMap<AppId, KnownApp>,
-    pending: Option<Pending>,
-    current: Option<(GenerationId, Arc<Generation>)>,
     /// Of all applications that have no prototype with one of its own.
     silent_bell: Arc<Bell>,
-    /// Health checks of the current generation.
-    checks: Checks,
+    pending: Option<Pending>,
+    current: Option<(GenerationId, Arc<Generation>)>,
     /// Descriptors that its listeners and applications have for good.
     n_fixed: u64,
+    /// Health checks of the current generation.
+    checks: Checks,
     resolver: Resolver,
+    upkeep: Arc<Upkeep>,
+    /// Nothing goes on that needs to be looked after.
+    is_at_rest: bool,
     /// Ends when the event loops have finished what they had begun.
     finishing: Option<mpsc::Receiver<()>>,
 }
@@ -63,21 +68,21 @@ struct Control {
 /// The sockets of a listener.
 type Sockets = (ListenAddress, Vec<OwnedFd>);
 
+/// Those that one event loop accepts from; others may do so as well.
+type Share = (ListenAddress, Vec<Arc<OwnedFd>>);
+
 /// What has arrived of a generation that is not in force.
 #[derive(Default)]
 struct Pending {
     id: Option<GenerationId>,
     sockets: Vec<Sockets>,
-/// Those that one event loop accepts from; others may do so as well.
-type Share = (ListenAddress, Vec<Arc<OwnedFd>>);
-
+    /// How many those are.
+    n_sockets: usize,
     /// What each event loop gets of them, once there is a generation.
     shares: Vec<Vec<Share>>,
     /// In the order of the configuration.
     access_logs: Vec<File>,
     generation: Option<Arc<Generation>>,
-    /// How many those are.
-    n_sockets: usize,
 }
 
 /// Runs the router until `main` says that it is over, or is gone.
@@ -103,15 +108,17 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
         loops: loops.collect::<Result<_, _>>().context("start the event loops")?,
         commons,
         apps: HashMap::new(),
+        silent_bell: Arc::new(Bell::silent(n_loops).context("make a bell")?),
         pending: None,
         current: None,
+        n_fixed: 0,
         checks: Checks::default(),
         resolver: Resolver::default(),
+        upkeep: Arc::default(),
+        is_at_rest: false,
         finishing: None,
-        silent_bell: Arc::new(Bell::silent(n_loops).context("make a bell")?),
     };
     control.main.send(&FromRouter::Ready);
-        n_fixed: 0,
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(control.obey(&link))
 }
@@ -122,7 +129,9 @@ impl Control {
             .context("listen to the main process")?;
         let mut upkeep = tokio::time::interval(UPKEEP_INTERVAL);
         let mut watch = tokio::time::interval(WATCH_INTERVAL);
+        upkeep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let wanted = Arc::clone(&self.upkeep);
         let mut ending = signal(SignalKind::terminate()).context("listen for the end")?;
         loop {
             tokio::select! {
@@ -132,6 +141,7 @@ impl Control {
                         return Ok(());
                     }
                     guard.clear_ready();
+                    self.is_at_rest = false;
                 }
                 _ = ending.recv() => {
                     self.settle().await;
@@ -144,8 +154,9 @@ impl Control {
                     self.main.send(&FromRouter::Finished { status });
                     return Ok(());
                 }
-                _ = upkeep.tick() => self.keep_up(),
-                _ = watch.tick(), if self.apps().any(|app| app.is_watched()) => self.watch(),
+                () = wanted.wanted(), if self.is_at_rest => self.is_at_rest = false,
+                _ = upkeep.tick(), if !self.is_at_rest => self.keep_up(),
+                _ = watch.tick(), if !self.is_at_rest && self.apps().any(|app| app.is_watched()) => self.watch(),
             }
         }
     }
@@ -211,11 +222,17 @@ impl Control {
 
     fn keep_up(&mut self) {
         let now = Instant::now();
+        let goes_on = self.upkeep.take();
         self.apps().for_each(|app| app.tick(now));
-        for log in self.current.iter().flat_map(|(_, generation)| &generation.access_logs) {
-            log.tick(now);
-        }
+        self.logs().for_each(|log| log.tick(now));
         self.forget_unused();
+        self.is_at_rest = !goes_on
+            && self.apps.values().all(KnownApp::is_at_rest)
+            && self.logs().all(AccessLog::is_at_rest);
+    }
+
+    fn logs(&self) -> impl Iterator<Item = &AccessLog> {
+        self.current.iter().flat_map(|(_, generation)| &generation.access_logs)
     }
 
     /// The figures of the status; everything is counted that a client knows of if the loops have settled.
@@ -244,9 +261,7 @@ impl Control {
 
     /// What access logs have gathered must not end with the process.
     fn flush_logs(&self) {
-        for log in self.current.iter().flat_map(|(_, generation)| &generation.access_logs) {
-            log.flush();
-        }
+        self.logs().for_each(AccessLog::flush);
     }
 
     /// Waits until the event loops have counted and logged what clients have seen by now. One that is busy for

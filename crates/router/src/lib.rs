@@ -45,6 +45,7 @@ mod telemetry;
 mod temp;
 mod tls;
 mod transaction;
+mod upkeep;
 mod variables;
 mod websocket;
 mod writer;

@@ -46,6 +46,10 @@ impl Gatherer {
         written
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.lock().is_empty())
+    }
+
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         let mut last = self.last_flush.lock();
         let is_due = now.saturating_duration_since(*last) >= self.flush;

@@ -13,6 +13,11 @@ impl Overload {
         self.n_refused.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Whether there is nothing to report.
+    pub(super) fn is_empty(&self) -> bool {
+        self.n_refused.load(Ordering::Relaxed) == 0
+    }
+
     /// Logs how many there were; called once a second.
     pub(super) fn report(&self, app: &str) {
         let n_refused = self.n_refused.swap(0, Ordering::Relaxed);

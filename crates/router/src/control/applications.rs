@@ -27,6 +27,13 @@ pub(super) struct KnownApp {
     early: Vec<(WorkerId, u32, Access)>,
 }
 
+impl KnownApp {
+    /// Whether there is nothing to look after before something happens.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.app.as_ref().is_none_or(|app| self.lease.strong_count() > 0 && app.is_at_rest())
+    }
+}
+
 /// A worker that is in its pool, where it takes nothing yet.
 enum Added {
     Channel(Arc<NewWorker>, Vec<LaneReceiver>),
@@ -87,7 +94,7 @@ impl Control {
         if let Some(lease) = known.lease.upgrade() {
             return Ok(lease);
         }
-        let app = App::new(id, spec, self.main.clone());
+        let app = App::new(id, spec, self.main.clone(), Arc::clone(&self.upkeep));
         let lease = Arc::new(Lease(Arc::clone(&app)));
         known.lease = Arc::downgrade(&lease);
         known.app = Some(Arc::clone(&app));

@@ -21,6 +21,7 @@ use crate::proxy::{Checks, Groups, ServerError, Trust, Workshop};
 use crate::rules::Rules;
 use crate::telemetry::Telemetry;
 use crate::tls::Contexts;
+use crate::upkeep::Upkeep;
 use crate::{script, tls};
 
 impl Control {
@@ -76,14 +77,14 @@ impl Control {
         let telemetry = self.telemetry(config.settings.telemetry.as_ref(), &mut trust)?;
         let servers = self.servers(&config, trust)?;
         let program = script::program(&config, assets)?;
-        let n_lanes = self.loops.len();
+        let (n_lanes, upkeep) = (self.loops.len(), Arc::clone(&self.upkeep));
         let pending = self.pending(id);
         pending.sockets.retain(|(address, _)| failed.iter().all(|(other, _)| other != address));
         pending.n_sockets = pending.sockets.iter().map(|(_, group)| group.len()).sum();
         pending.shares = share_out(std::mem::take(&mut pending.sockets), n_lanes)?;
         let rules = Rules::new(&config.settings.http);
         let files = std::mem::take(&mut pending.access_logs);
-        let access_logs = open_logs(&config, files, n_lanes)?;
+        let access_logs = open_logs(&config, files, n_lanes, &upkeep)?;
         let listeners = config.listeners.iter().enumerate();
         let listener_places = listeners.map(|(place, listener)| (listener.address.clone(), place)).collect();
         let parts = Generation {
@@ -187,15 +188,6 @@ impl Control {
     }
 }
 
-/// The logs of a configuration, whose files came before it.
-fn open_logs(config: &Config, files: Vec<File>, n_lanes: usize) -> anyhow::Result<Vec<AccessLog>> {
-    if files.len() != config.access_logs.len() {
-        bail!("{} access logs came for {}", files.len(), config.access_logs.len());
-    }
-    let logs = files.into_iter().zip(&config.access_logs);
-    Ok(logs.map(|(file, settings)| AccessLog::new(file, settings, n_lanes)).collect())
-}
-
 /// The router indexes both by the configuration's order.
 fn check_applications(config: &Config, leases: &[Arc<Lease>]) -> anyhow::Result<()> {
     let named = config.applications.iter().map(|app| &app.name);
@@ -212,6 +204,20 @@ fn check_scripts(config: &Config, assets: &Assets) -> anyhow::Result<()> {
         assets.find(kind, name).with_context(|| format!("{kind:?} \"{name}\" was not sent"))?;
     }
     Ok(())
+}
+
+/// The logs of a configuration, whose files came before it.
+fn open_logs(
+    config: &Config,
+    files: Vec<File>,
+    n_lanes: usize,
+    upkeep: &Arc<Upkeep>,
+) -> anyhow::Result<Vec<AccessLog>> {
+    if files.len() != config.access_logs.len() {
+        bail!("{} access logs came for {}", files.len(), config.access_logs.len());
+    }
+    let logs = files.into_iter().zip(&config.access_logs);
+    Ok(logs.map(|(file, settings)| AccessLog::new(file, settings, n_lanes, Arc::clone(upkeep))).collect())
 }
 
 /// Descriptors that a generation has for as long as it is in force: those of listeners, of logs, and the bell of each

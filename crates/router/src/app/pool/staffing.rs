@@ -10,6 +10,15 @@ use super::{Pool, Port, Request};
 impl<P: Port> Pool<P> {
     /// Whether `main` should start one more worker; counts it as starting when so.
     pub(crate) fn want_worker(&mut self) -> bool {
+        let want = self.lacks_worker() && self.may_start();
+        if want {
+            self.n_starting += 1;
+        }
+        want
+    }
+
+    /// Whether there are too few workers, and may be more.
+    fn lacks_worker(&self) -> bool {
         let running = self.n_running();
         let max = self.processes.max.get();
         let room = running + self.n_starting < max && self.n_starting < self.processes.spare.max(1);
@@ -22,11 +31,13 @@ impl<P: Port> Pool<P> {
             // Further ones are `grow`'s business.
             Growth::ByWaiting => running + self.n_starting < self.processes.spare.max(n_active.min(1) as u32),
         };
-        let want = room && needed && self.may_start();
-        if want {
-            self.n_starting += 1;
-        }
-        want
+        room && needed
+    }
+
+    /// Whether time alone changes nothing: nobody is to retire, to be started, or to be looked after.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let retires = self.has_too_many() && !self.idle.is_empty();
+        self.n_active() == 0 && self.touched.is_empty() && !retires && !self.lacks_worker()
     }
 
     /// So many workers come that were not asked for here: requests wait for them, and no others are asked for.

@@ -31,7 +31,7 @@ use crate::cli::{Cli, Command};
 use crate::daemon::Flavour;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: corral_memory::Allocator = corral_memory::Allocator;
 
 fn main() -> ExitCode {
     if let Err(error) = corral_sys::process::set_undumpable() {

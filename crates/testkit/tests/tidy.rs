@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The only crates that may hold `unsafe`; all others forbid it.
-const WITH_UNSAFE: &[&str] = &["sys", "channel", "worker", "embed", "perl", "php", "python", "ruby", "wasm"];
+const WITH_UNSAFE: &[&str] =
+    &["sys", "memory", "channel", "worker", "embed", "perl", "php", "python", "ruby", "wasm"];
 
 #[test]
 fn every_source_file_says_what_it_is_for() {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use corral_config::plan::{AssetKind, Assets};
 use corral_manifest::{Fault, Format, Manifest, Source, World};
+use corral_sys::notify::Notice;
 
 use crate::client;
 
@@ -53,6 +54,15 @@ impl Seen {
     /// The states when each was looked at.
     pub(crate) fn before(&self) -> Vec<State> {
         self.files.borrow().iter().map(|(_, state)| *state).collect()
+    }
+
+    /// Is told of changes from now on, where the kernel tells of all.
+    pub(crate) fn notice(&self) -> Option<Notice> {
+        let paths = self.0.borrow();
+        let absolute =
+            paths.iter().map(|(path, _)| std::path::absolute(path)).collect::<io::Result<Vec<_>>>();
+        // Whoever is not told can look.
+        absolute.and_then(Notice::new).ok().flatten()
     }
 
     /// The states now.

@@ -113,8 +113,7 @@ enum Wake {
     MainIsGone,
 }
 
-/// How often the files are looked at. Unlike notifications of the kernel this also works for what is
-/// mounted from elsewhere and for symbolic links that are exchanged.
+/// How often the files are looked at where the kernel does not tell of all changes, as on network file systems.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Files that have just changed may be changing still.
@@ -123,24 +122,38 @@ const SETTLED: Duration = Duration::from_millis(200);
 fn wait(link: &Link, seen: Option<&Seen>) -> anyhow::Result<Wake> {
     let mut changed: Option<(Instant, Vec<files::State>)> = None;
     loop {
-        let pause = seen.map(|_| if changed.is_some() { SETTLED / 2 } else { INTERVAL });
-        if poll::wait(&[(link.as_fd(), Interest::Read)], pause)?[0].readable {
+        // Before they are looked at, so that no change gets lost in between.
+        let notice = seen.and_then(Seen::notice);
+        if let Some(seen) = seen {
+            changed = look(seen, changed);
+        }
+        if changed.as_ref().is_some_and(|(since, _)| since.elapsed() >= SETTLED) {
+            return Ok(Wake::Changed);
+        }
+        let pause = match (&changed, &notice) {
+            (Some(_), _) => Some(SETTLED / 2),
+            (None, Some(_)) => None,
+            (None, None) => seen.map(|_| INTERVAL),
+        };
+        // What has begun to change is looked at after a pause, however often that is told.
+        let notice = notice.as_ref().filter(|_| changed.is_none());
+        let sources: Vec<_> = [Some(link.as_fd()), notice.map(AsFd::as_fd)].into_iter().flatten().collect();
+        let sources: Vec<_> = sources.into_iter().map(|source| (source, Interest::Read)).collect();
+        if poll::wait(&sources, pause)?[0].readable {
             return match link.recv().context("receive a message of main")? {
                 Some((ToReader::Read | ToReader::Start { .. }, _)) => Ok(Wake::Asked),
                 None => Ok(Wake::MainIsGone),
             };
         }
-        let Some(seen) = seen else { continue };
-        let now = seen.now();
-        changed = match changed {
-            Some((since, state)) if state == now => {
-                if since.elapsed() >= SETTLED {
-                    return Ok(Wake::Changed);
-                }
-                Some((since, state))
-            }
-            None if now == seen.before() => None,
-            _ => Some((Instant::now(), now)),
-        };
+    }
+}
+
+/// Since when the files have been as they are now, unless that is as they were read.
+fn look(seen: &Seen, changed: Option<(Instant, Vec<files::State>)>) -> Option<(Instant, Vec<files::State>)> {
+    let now = seen.now();
+    match changed {
+        Some((since, state)) if state == now => Some((since, state)),
+        None if now == seen.before() => None,
+        _ => Some((Instant::now(), now)),
     }
 }

@@ -14,6 +14,7 @@ pub mod linkage;
 pub mod listen;
 pub mod machine;
 pub mod memory;
+pub mod notify;
 pub mod poll;
 pub mod process;
 pub mod sealed;

@@ -73,7 +73,7 @@ fn is_local(file: impl AsFd) -> io::Result<bool> {
 
 /// What fstatfs(2) says of file systems on disks and in memory. Those of a network wait for others, FUSE waits for a
 /// program that anybody may have written, and layers (overlayfs) may lie above either.
-const LOCAL: [u32; 10] = [
+pub(crate) const LOCAL: [u32; 10] = [
     // ext2, ext3 and ext4
     0xef53,
     // XFS

@@ -51,6 +51,7 @@ mod config_files;
 mod config_secrets;
 mod control_browsers;
 mod descriptors;
+mod idle;
 mod limits;
 mod restarts;
 mod users;

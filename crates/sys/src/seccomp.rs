@@ -92,6 +92,11 @@ const NAMESPACES: &[libc::c_int] = &[
 /// Typing into the terminal of somebody else: TIOCSTI and TIOCLINUX.
 const TERMINAL_INPUT: &[u64] = &[0x5412, 0x541c];
 
+// Newer than the C library's list. Calls since 2019 have the same number on all machines.
+const STATMOUNT: libc::c_long = 457;
+const LISTMOUNT: libc::c_long = 458;
+const OPEN_TREE_ATTR: libc::c_long = 467;
+
 const REFUSED: &[libc::c_long] = &[
     // Namespaces, mounts, roots.
     libc::SYS_unshare,
@@ -101,6 +106,9 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_pivot_root,
     libc::SYS_chroot,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
+    STATMOUNT,
+    LISTMOUNT,
     libc::SYS_move_mount,
     libc::SYS_fsopen,
     libc::SYS_fsconfig,
@@ -113,6 +121,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
     // The kernel itself.
@@ -131,6 +140,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
+    libc::SYS_memfd_secret,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,

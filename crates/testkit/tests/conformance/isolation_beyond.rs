@@ -29,6 +29,12 @@ fn dangerous_calls_are_refused_and_others_are_not() {
         ("bpf", 321, "0, 0, 0".to_owned()),
         ("io_uring_setup", 425, "1, 0".to_owned()),
         ("keyctl", 250, "0, 0, 0".to_owned()),
+        ("pidfd_getfd", 438, "-1, 0, 0".to_owned()),
+        ("process_madvise", 440, "-1, 0, 0, 0, 0".to_owned()),
+        ("memfd_secret", 447, "0".to_owned()),
+        ("statmount", 457, "0, 0, 0, 0".to_owned()),
+        ("listmount", 458, "0, 0, 0, 0".to_owned()),
+        ("open_tree_attr", 467, "-1, 0, 0, 0, 0".to_owned()),
         ("clone with a namespace", 56, format!("{}, 0, 0, 0, 0", NEW_USER | 17)),
         ("unshare by its x32 number", 0x4000_0000 + 272, NEW_USER.to_string()),
     ] {

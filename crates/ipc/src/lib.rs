@@ -6,7 +6,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod fuzz;
 pub mod lines;
 pub mod link;
 pub mod log;
 pub mod message;
+pub mod reason;

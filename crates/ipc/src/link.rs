@@ -4,19 +4,23 @@
 //! is in a sealed memfd, the last descriptor. Every call moves a whole message, so threads may
 //! share one end.
 
+mod incoming;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use corral_sys::socket::{self, Wait};
-use corral_sys::{process, sealed};
+use corral_sys::{aside, process, sealed};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use self::incoming::Incoming;
+
 /// Longest message that travels in the datagram itself, in bytes.
-const MAX_INLINE: usize = 32 * 1024;
+pub const MAX_INLINE: usize = 32 * 1024;
 
 /// Longest message at all, in bytes: a bound on what a broken peer can make this side allocate.
-const MAX_MESSAGE: u64 = 256 * 1024 * 1024;
+pub const MAX_MESSAGE: usize = 256 * 1024 * 1024;
 
 /// First byte of a datagram: the message follows.
 const INLINE: u8 = 0;
@@ -36,6 +40,8 @@ pub struct Link {
 pub struct Packet {
     bytes: Vec<u8>,
     fds: Vec<OwnedFd>,
+    /// Of the message, wherever it is.
+    len: usize,
 }
 
 impl Packet {
@@ -46,8 +52,31 @@ impl Packet {
     pub fn new<T: Serialize>(message: &T, fds: &[BorrowedFd<'_>]) -> io::Result<Self> {
         let (bytes, large) = encode(message)?;
         let mut owned = fds.iter().map(BorrowedFd::try_clone_to_owned).collect::<io::Result<Vec<_>>>()?;
+        let len = match &large {
+            Some(memory) => usize::try_from(sealed::len(memory.as_fd())?).unwrap_or(usize::MAX),
+            None => bytes.len(),
+        };
         owned.extend(large);
-        Ok(Self { bytes, fds: owned })
+        Ok(Self { bytes, fds: owned, len })
+    }
+
+    /// The bytes that go out.
+    #[cfg(test)]
+    pub(crate) fn into_datagram(mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Bytes that it takes while it waits.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        size_of::<Self>() + self.len + self.fds.len() * size_of::<OwnedFd>()
+    }
+}
+
+impl Drop for Packet {
+    /// What it carries may be an application's, and its last descriptor.
+    fn drop(&mut self) {
+        aside::let_go(self.fds.drain(..));
     }
 }
 
@@ -138,6 +167,18 @@ impl Link {
     }
 }
 
+impl Link {
+    /// Has the kernel refuse descriptors that the other side sends, where it can.
+    pub fn refuse_descriptors(&self) {
+        socket::refuse_descriptors(&self.socket);
+    }
+
+    /// Closes this end in a thread whose only work that is: what waits in it may take its time.
+    pub fn close_aside(self) {
+        aside::close([self.socket]);
+    }
+}
+
 impl AsFd for Link {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -179,7 +220,7 @@ fn read_large(fd: Option<OwnedFd>) -> io::Result<Vec<u8>> {
     let fd = fd.ok_or_else(|| {
         invalid("a large message came without its memory, or no descriptor was left for it")
     })?;
-    sealed::read(fd.as_fd(), MAX_MESSAGE)
+    sealed::read(fd.as_fd(), MAX_MESSAGE as u64)
 }
 
 fn invalid(reason: &'static str) -> io::Error {

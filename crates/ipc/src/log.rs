@@ -4,6 +4,7 @@
 //! Main, controller and router come to know their configuration in different ways, and none of them knows
 //! who formats its lines.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::io;
 use std::num::NonZeroU64;
@@ -27,6 +28,26 @@ static STDERR: Lines = Lines::new();
 /// other place to say so.
 pub fn write_line(line: &[u8]) {
     let _ = STDERR.write(io::stderr().lock(), line);
+}
+
+/// What stands at the beginning of a line that goes on with what the line before says. No other line begins so: what an
+/// application or a client has said cannot be taken for a line of ours.
+pub const CONTINUATION: &str = "  ";
+
+/// A line without what moves a terminal's cursor, changes its colours, or has text read in another order than it is in:
+/// that is shown as `\u{1b}`.
+#[must_use]
+pub fn clean(line: &str) -> Cow<'_, str> {
+    if !line.contains(is_unfit) {
+        return line.into();
+    }
+    let escape = |c| if is_unfit(c) { c.escape_default().to_string() } else { c.to_string() };
+    line.chars().map(escape).collect()
+}
+
+fn is_unfit(c: char) -> bool {
+    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    (c.is_control() && c != '\t') || turns
 }
 
 /// The number of a connection, as it stands in log lines.
@@ -59,6 +80,22 @@ impl Drop for Before {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_of_a_line_is_taken_for_more_than_text() {
+        for line in ["", "a line", "Zeile für Zeile\tmit Tabulator", "行"] {
+            assert_eq!(clean(line), line);
+        }
+        for (line, shown) in [
+            ("\x1b[31mred", "\\u{1b}[31mred"),
+            ("old\rnew", "old\\rnew"),
+            ("one\ntwo", "one\\ntwo"),
+            ("\0\x7f\u{9b}2J", "\\u{0}\\u{7f}\\u{9b}2J"),
+            ("\u{202e}txt.exe", "\\u{202e}txt.exe"),
+        ] {
+            assert_eq!(clean(line), shown);
+        }
+    }
 
     #[test]
     fn lines_are_about_a_connection_while_it_is_worked_for() {

@@ -17,9 +17,15 @@ const MOST_THREADS: usize = 8;
 /// What is to be closed.
 #[derive(Default)]
 struct Pile {
-    waiting: VecDeque<OwnedFd>,
+    waiting: VecDeque<Closing>,
     n_threads: usize,
     n_idle: usize,
+}
+
+/// One descriptor, and whether others who have the same socket are to be left alone.
+struct Closing {
+    descriptor: OwnedFd,
+    is_shared: bool,
 }
 
 static PILE: Mutex<Pile> = Mutex::new(Pile { waiting: VecDeque::new(), n_threads: 0, n_idle: 0 });
@@ -27,9 +33,18 @@ static MORE: Condvar = Condvar::new();
 
 /// Closes descriptors aside, and waits for nothing itself.
 pub fn close(descriptors: impl IntoIterator<Item = OwnedFd>) {
+    pile_up(descriptors.into_iter().map(|descriptor| Closing { descriptor, is_shared: false }));
+}
+
+/// Closes descriptors aside of which somebody else has been given duplicates, who uses them on.
+pub fn let_go(descriptors: impl IntoIterator<Item = OwnedFd>) {
+    pile_up(descriptors.into_iter().map(|descriptor| Closing { descriptor, is_shared: true }));
+}
+
+fn pile_up(closing: impl Iterator<Item = Closing>) {
     let mut pile = lock();
     let n_before = pile.waiting.len();
-    pile.waiting.extend(descriptors);
+    pile.waiting.extend(closing);
     if pile.waiting.len() == n_before {
         return;
     }
@@ -49,9 +64,11 @@ fn lock() -> MutexGuard<'static, Pile> {
 fn work() {
     let mut pile = lock();
     loop {
-        if let Some(descriptor) = pile.waiting.pop_front() {
+        if let Some(Closing { descriptor, is_shared }) = pile.waiting.pop_front() {
             drop(pile);
-            disarm(&descriptor);
+            if !is_shared {
+                disarm(&descriptor);
+            }
             drop(descriptor);
             pile = lock();
         } else {
@@ -162,6 +179,18 @@ mod tests {
         drop(inner);
         check_closed(outer, other);
         assert!(poll::has_hung_up(sender.as_fd()));
+    }
+
+    #[test]
+    fn what_others_use_on_is_left_as_it_is() {
+        let (ours, other) = socket::stream_pair().unwrap();
+        let theirs = ours.try_clone().unwrap();
+        let (_keep, waiting) = rustix::pipe::pipe().unwrap();
+        let mark = rustix::io::dup(&waiting).unwrap();
+        drop(waiting);
+        let_go([ours, mark]);
+        socket::send(other.as_fd(), b"x", &[], Wait::Never).unwrap();
+        assert_eq!(socket::recv(theirs.as_fd(), &mut [0; 8], Wait::Block).unwrap().len, 1);
     }
 
     #[test]

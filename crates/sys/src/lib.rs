@@ -9,6 +9,8 @@ pub mod folder;
 pub mod futex;
 pub mod heap;
 pub mod isolation;
+pub mod kin;
+pub mod kind;
 pub mod landlock;
 pub mod linkage;
 pub mod listen;

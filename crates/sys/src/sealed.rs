@@ -28,16 +28,24 @@ pub fn read(fd: BorrowedFd<'_>, max_len: u64) -> io::Result<Vec<u8>> {
     if !rustix::fs::fcntl_get_seals(fd)?.contains(SEALS) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the memory is not sealed"));
     }
-    let file = File::from(fd.try_clone_to_owned()?);
-    let len = file.metadata()?.len();
+    let len = len(fd)?;
     if len > max_len {
         let reason = format!("{len} bytes are more than the {max_len} allowed");
         return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
     }
     let len = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
     let mut bytes = vec![0; len];
+    let file = File::from(fd.try_clone_to_owned()?);
     file.read_exact_at(&mut bytes, 0)?;
     Ok(bytes)
+}
+
+/// How many bytes the memory has.
+///
+/// # Errors
+/// Those of fstat(2).
+pub fn len(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    Ok(rustix::fs::fstat(fd)?.st_size.unsigned_abs())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use corral_config::plan::{AssetKind, Assets, Plan};
 use serde::{Deserialize, Serialize};
 
 use super::{Generation, Module, Status, Ticket};
+use crate::link::{Incoming, MAX_MESSAGE};
 
 /// From the controller to main.
 #[derive(Debug, Serialize, Deserialize)]
@@ -177,4 +178,8 @@ pub enum Origin {
     Stored,
     /// It is in force already: a controller took the place of one that died.
     InForce,
+}
+
+impl Incoming for FromController {
+    const LONGEST: usize = MAX_MESSAGE;
 }

@@ -3,9 +3,11 @@
 use std::num::NonZeroU32;
 
 use corral_config::plan::AppSpec;
+use corral_sys::kind::Kind;
 use serde::{Deserialize, Serialize};
 
 use super::{Exit, WorkerId};
+use crate::link::{Incoming, MAX_INLINE};
 
 /// From main to a prototype, and through it to no one else.
 #[derive(Debug, Serialize, Deserialize)]
@@ -96,4 +98,37 @@ pub enum FromPrototype {
         /// How.
         exit: Exit,
     },
+}
+
+impl Incoming for FromPrototype {
+    /// Reasons are cut to less.
+    const LONGEST: usize = MAX_INLINE;
+
+    fn comes_with(&self, kinds: &[Kind]) -> bool {
+        match self {
+            Self::Ready => is_bell(kinds),
+            Self::Forked { hands, files, .. } => {
+                let push = hands.map(|_| Kind::Stream);
+                let files = files.then_some(Kind::Packets);
+                let access: Vec<_> = [Some(Kind::Memory), push, files].into_iter().flatten().collect();
+                is_process(kinds.strip_prefix(&access[..]))
+            }
+            Self::Started { door: Door::Socket, .. } => is_process(kinds.strip_prefix(&[Kind::SocketFile])),
+            Self::Started { door: Door::Port(_), .. } => is_process(Some(kinds)),
+            Self::Failed { .. } | Self::ForkFailed { .. } | Self::Exited { .. } => kinds.is_empty(),
+        }
+    }
+}
+
+/// Programs have none.
+fn is_bell(kinds: &[Kind]) -> bool {
+    match kinds {
+        [] => true,
+        [memory, lanes @ ..] => *memory == Kind::Memory && lanes.iter().all(|lane| *lane == Kind::Event),
+    }
+}
+
+/// What comes last, if the system has such descriptors.
+fn is_process(rest: Option<&[Kind]>) -> bool {
+    matches!(rest, Some([] | [Kind::Process]))
 }

@@ -6,6 +6,7 @@ use corral_config::plan::Assets;
 use serde::{Deserialize, Serialize};
 
 use super::{Inserted, Module};
+use crate::link::{Incoming, MAX_MESSAGE};
 
 /// From main to the reader of configuration files.
 #[derive(Debug, Serialize, Deserialize)]
@@ -46,4 +47,8 @@ pub enum FromReader {
         /// Every reason, one line each: place and message.
         problems: Vec<String>,
     },
+}
+
+impl Incoming for FromReader {
+    const LONGEST: usize = MAX_MESSAGE;
 }

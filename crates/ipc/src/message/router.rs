@@ -9,6 +9,7 @@ use corral_config::plan::{AppSpec, Assets};
 use serde::{Deserialize, Serialize};
 
 use super::{AppId, Door, Exit, FailedListener, Generation, Status, Ticket, WorkerId};
+use crate::link::Incoming;
 
 /// What is behind an application of a document.
 #[derive(Debug, Serialize, Deserialize)]
@@ -200,4 +201,9 @@ pub enum FromRouter {
         /// What it has counted.
         status: Status,
     },
+}
+
+impl Incoming for FromRouter {
+    /// The figures of thousands of applications.
+    const LONGEST: usize = 64 * 1024 * 1024;
 }

@@ -5,6 +5,7 @@ use corral_config::address::ListenAddress;
 use serde::{Deserialize, Serialize};
 
 use super::Demand;
+use crate::link::Incoming;
 
 /// From the process that has been serving to the one that is to.
 #[derive(Debug, Serialize, Deserialize)]
@@ -41,4 +42,9 @@ pub enum ToSuccessor {
 pub enum FromSuccessor {
     /// Clients are served, sockets' files and the pid file have a new owner.
     Serving,
+}
+
+impl Incoming for FromSuccessor {
+    /// It says one thing.
+    const LONGEST: usize = 1024;
 }

@@ -1,0 +1,184 @@
+//! Processes that another process says are its children: believed as far as the kernel says so, too.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+
+use rustix::process::{Pid, Signal, pidfd_send_signal};
+
+use crate::{process, signal};
+
+/// A process that was somebody's child when it was looked at.
+#[derive(Debug)]
+pub struct Kin {
+    pid: Pid,
+    /// Missing where the system has no such descriptors.
+    pidfd: Option<OwnedFd>,
+}
+
+/// A process is not what somebody said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoKin {
+    /// It has another parent.
+    #[error("process {pid} is not its child")]
+    Stranger {
+        /// Of that process.
+        pid: Pid,
+    },
+    /// Number and descriptor are of two processes.
+    #[error("process {pid} is not number {number}")]
+    OtherNumber {
+        /// Of the process behind the descriptor.
+        pid: Pid,
+        /// As somebody said.
+        number: u32,
+    },
+}
+
+impl Kin {
+    /// The process that `parent` calls `number`, in its own namespace of processes if it `has_namespace`, and has sent
+    /// `pidfd` of. Nothing when there is no such process any more, or nothing can be found out.
+    ///
+    /// # Errors
+    /// When it is another process.
+    pub fn find(
+        parent: Pid,
+        number: u32,
+        has_namespace: bool,
+        pidfd: Option<OwnedFd>,
+    ) -> Result<Option<Self>, NoKin> {
+        let Some(pidfd) = pidfd else {
+            return Ok(if has_namespace { None } else { by_number(parent, number) });
+        };
+        let Some(pid) = process::pid_behind(&pidfd) else { return Ok(None) };
+        let Some(status) = Status::of(pid) else { return Ok(None) };
+        // The number was this process's all the time if it still is.
+        if process::pid_behind(&pidfd) != Some(pid) {
+            return Ok(None);
+        }
+        if status.parent != Some(parent) {
+            return Err(NoKin::Stranger { pid });
+        }
+        if !status.numbers.contains(&number) {
+            return Err(NoKin::OtherNumber { pid, number });
+        }
+        Ok(Some(Self { pid, pidfd: Some(pidfd) }))
+    }
+
+    /// Its number for this process.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Sends it a signal; says whether it was there to get it.
+    pub fn kill(&self, with: Signal) -> bool {
+        match &self.pidfd {
+            Some(pidfd) => pidfd_send_signal(pidfd, with).is_ok(),
+            None => signal::kill_child(self.pid, with),
+        }
+    }
+
+    /// Sends a signal to the process group that it leads, unless somebody has collected it. For whoever adopts its children.
+    pub fn kill_group(&self, with: Signal) -> bool {
+        match &self.pidfd {
+            // As long as it is not collected, nobody else has its number.
+            Some(pidfd) => {
+                self.kill(with);
+                process::pid_behind(pidfd) == Some(self.pid) && signal::kill_group(self.pid, with).is_ok()
+            }
+            None => signal::kill_child_group(self.pid, with),
+        }
+    }
+}
+
+/// Without a descriptor of the parent's, the number may be another's by now: that is nobody then.
+fn by_number(parent: Pid, number: u32) -> Option<Kin> {
+    let pid = i32::try_from(number).ok().and_then(Pid::from_raw)?;
+    let pidfd = process::pidfd(pid).ok();
+    (Status::of(pid)?.parent == Some(parent)).then_some(Kin { pid, pidfd })
+}
+
+/// What the kernel says of a process.
+struct Status {
+    parent: Option<Pid>,
+    /// Its number here, and in each namespace within this one that it is in.
+    numbers: Vec<u32>,
+}
+
+impl Status {
+    fn of(pid: Pid) -> Option<Self> {
+        let text = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
+        let field = |name| text.lines().find_map(|line: &str| line.strip_prefix(name));
+        let parent = field("PPid:")?.trim().parse().ok().filter(|pid| *pid > 0).and_then(Pid::from_raw);
+        let numbers = field("NSpid:")?.split_ascii_whitespace().filter_map(|word| word.parse().ok());
+        Some(Self { parent, numbers: numbers.collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use rustix::process::getpid;
+
+    use super::*;
+
+    fn sleeper() -> (Child, Pid) {
+        let child = Command::new("sleep").arg("100").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        (child, pid)
+    }
+
+    fn find(parent: Pid, number: Pid, pidfd_of: Option<Pid>) -> Result<Option<Pid>, NoKin> {
+        let pidfd = pidfd_of.map(|pid| process::pidfd(pid).unwrap());
+        let number = number.as_raw_nonzero().get().unsigned_abs();
+        Kin::find(parent, number, false, pidfd).map(|kin| kin.map(|kin| kin.pid()))
+    }
+
+    #[test]
+    fn a_child_is_found_and_ended() {
+        let (mut child, pid) = sleeper();
+        assert_eq!(find(getpid(), pid, Some(pid)), Ok(Some(pid)));
+        assert_eq!(find(getpid(), pid, None), Ok(Some(pid)));
+        let kin = Kin::find(getpid(), child.id(), false, Some(process::pidfd(pid).unwrap()));
+        let kin = kin.unwrap().unwrap();
+        assert!(kin.kill(Signal::KILL));
+        child.wait().unwrap();
+        assert!(!kin.kill(Signal::KILL) && !kin.kill_group(Signal::KILL), "it was collected");
+    }
+
+    #[test]
+    fn somebody_else_s_process_is_not() {
+        let (mut child, pid) = sleeper();
+        let own = getpid();
+        assert_eq!(find(pid, own, Some(own)), Err(NoKin::Stranger { pid: own }));
+        assert_eq!(find(pid, own, None), Ok(None));
+        assert_eq!(find(pid, pid, Some(pid)), Err(NoKin::Stranger { pid }), "it is not its own child");
+        let number = own.as_raw_nonzero().get().unsigned_abs();
+        assert_eq!(find(own, own, Some(pid)), Err(NoKin::OtherNumber { pid, number }));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn who_has_ended_is_nobody() {
+        let (mut child, pid) = sleeper();
+        let (number, pidfd) = (child.id(), process::pidfd(pid).unwrap());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(matches!(Kin::find(getpid(), number, false, Some(pidfd)), Ok(None)));
+        assert_eq!(find(getpid(), pid, None), Ok(None));
+        assert!(matches!(Kin::find(getpid(), 0, false, None), Ok(None)));
+        assert!(matches!(Kin::find(getpid(), u32::MAX, false, None), Ok(None)));
+    }
+
+    #[test]
+    fn a_number_of_another_namespace_says_nothing_without_a_descriptor() {
+        let (mut child, pid) = sleeper();
+        assert!(matches!(Kin::find(getpid(), child.id(), true, None), Ok(None)));
+        let pidfd = process::pidfd(pid).unwrap();
+        assert!(matches!(Kin::find(getpid(), child.id(), true, Some(pidfd)), Ok(Some(_))));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

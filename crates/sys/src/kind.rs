@@ -1,0 +1,126 @@
+//! What a descriptor is that somebody has sent. Nothing here waits, whatever it is: a file system may be a program of
+//! somebody else's, which answers when it likes.
+
+use std::fs;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use rustix::fs::{AtFlags, FileType, OFlags, SealFlags, StatxFlags};
+use rustix::net::sockopt::{socket_domain, socket_type};
+use rustix::net::{AddressFamily, SocketType};
+
+/// The kinds that processes of ours send each other. Closing one waits for nobody, but for what others have put into a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Memory of a memfd that cannot be shrunk.
+    Memory,
+    /// A counter (eventfd).
+    Event,
+    /// A process (pidfd).
+    Process,
+    /// A stream socket of this machine.
+    Stream,
+    /// A socket of this machine that carries datagrams in order (`SOCK_SEQPACKET`).
+    Packets,
+    /// A socket's file that nobody has connected to (`O_PATH`).
+    SocketFile,
+    /// Anything else.
+    Other,
+}
+
+impl Kind {
+    /// That of a descriptor; `Other` where the system does not tell.
+    #[must_use]
+    pub fn of(fd: impl AsFd) -> Self {
+        let fd = fd.as_fd();
+        if let Ok(domain) = socket_domain(fd) {
+            return of_socket(fd, domain);
+        }
+        if rustix::fs::fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::PATH)) {
+            return if is_socket_file(fd) { Self::SocketFile } else { Self::Other };
+        }
+        if rustix::fs::fcntl_get_seals(fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
+            return Self::Memory;
+        }
+        of_nameless(fd)
+    }
+}
+
+fn of_socket(fd: BorrowedFd<'_>, domain: AddressFamily) -> Kind {
+    match socket_type(fd) {
+        Ok(SocketType::STREAM) if domain == AddressFamily::UNIX => Kind::Stream,
+        Ok(SocketType::SEQPACKET) if domain == AddressFamily::UNIX => Kind::Packets,
+        _ => Kind::Other,
+    }
+}
+
+/// By what is known already: a file system that would have to be asked is not.
+fn is_socket_file(fd: BorrowedFd<'_>) -> bool {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    rustix::fs::statx(fd, c"", flags, StatxFlags::TYPE)
+        .is_ok_and(|status| FileType::from_raw_mode(status.stx_mode.into()) == FileType::Socket)
+}
+
+/// Of what the kernel makes without a file, only its words about the descriptor tell.
+fn of_nameless(fd: BorrowedFd<'_>) -> Kind {
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).unwrap_or_default();
+    let says = |name: &str| info.lines().any(|line| line.starts_with(name));
+    if says("eventfd-count:") {
+        Kind::Event
+    } else if says("Pid:") {
+        Kind::Process
+    } else {
+        Kind::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, OpenOptions};
+    use std::net::{TcpListener, UdpSocket};
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::os::unix::net::{UnixDatagram, UnixListener};
+    use std::path::Path;
+
+    use super::*;
+    use crate::eventfd::EventFd;
+    use crate::{memory::SharedMemory, process, sealed, socket};
+
+    #[test]
+    fn what_ours_send_is_known() {
+        let (_, memory) = SharedMemory::create("kind", 4096).unwrap();
+        assert_eq!(Kind::of(memory), Kind::Memory);
+        assert_eq!(Kind::of(sealed::seal("kind", b"x").unwrap()), Kind::Memory);
+        assert_eq!(Kind::of(EventFd::new().unwrap()), Kind::Event);
+        assert_eq!(Kind::of(process::pidfd(rustix::process::getpid()).unwrap()), Kind::Process);
+        assert_eq!(Kind::of(socket::stream_pair().unwrap().0), Kind::Stream);
+        assert_eq!(Kind::of(socket::seqpacket_pair().unwrap().0), Kind::Packets);
+    }
+
+    #[test]
+    fn a_socket_s_file_is_one_as_long_as_it_is_not_opened() {
+        let path = std::env::temp_dir().join(format!("corral-kind-{}.sock", std::process::id()));
+        let listener = UnixListener::bind(&path).unwrap();
+        let place =
+            |path: &Path| OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path).unwrap();
+        let kind = Kind::of(place(&path));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(kind, Kind::SocketFile);
+        assert_eq!(Kind::of(&listener), Kind::Stream);
+        assert_eq!(Kind::of(place(Path::new("/"))), Kind::Other);
+        assert_eq!(Kind::of(place(Path::new("/dev/null"))), Kind::Other);
+    }
+
+    #[test]
+    fn everything_else_is_something_else() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let others = [reader, writer, TcpListener::bind("127.0.0.1:0").unwrap().into()];
+        assert!(others.iter().all(|other| Kind::of(other) == Kind::Other));
+        assert_eq!(Kind::of(UdpSocket::bind("127.0.0.1:0").unwrap()), Kind::Other);
+        assert_eq!(Kind::of(UnixDatagram::unbound().unwrap()), Kind::Other);
+        for path in ["/dev/null", "/dev/zero", "/etc/passwd", "/", "/proc/self/status"] {
+            assert_eq!(Kind::of(File::open(path).unwrap()), Kind::Other, "{path}");
+        }
+        let open = rustix::fs::memfd_create("kind", rustix::fs::MemfdFlags::ALLOW_SEALING).unwrap();
+        assert_eq!(Kind::of(open), Kind::Other, "it could be shrunk");
+    }
+}

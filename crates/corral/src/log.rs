@@ -8,6 +8,7 @@ mod threshold;
 use std::fmt;
 use std::io;
 
+use corral_ipc::log::{CONTINUATION, clean};
 use jiff::Zoned;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
@@ -70,22 +71,33 @@ where
             Style::File => {
                 let time = Zoned::now().strftime("%Y/%m/%d %H:%M:%S").to_string();
                 let (pid, thread) = (std::process::id(), corral_sys::process::thread_id());
-                write!(writer, "{time} [{level}] {pid}#{thread} ")?;
+                let mut prefix = format!("{time} [{level}] {pid}#{thread} ");
                 if let Some(connection) = corral_ipc::log::connection() {
-                    write!(writer, "*{connection} ")?;
+                    prefix += &format!("*{connection} ");
                 }
-                writeln!(writer, "{text}")
+                write_lines(&mut writer, &prefix, &prefix, &text)
             }
             // Nothing is written for a line of no interest.
             Style::Console => match level {
                 Rank::Debug => Ok(()),
                 Rank::Info | Rank::Notice if event.metadata().target() != APPLICATION => Ok(()),
-                Rank::Info | Rank::Notice => writeln!(writer, "{text}"),
-                Rank::Warn => writeln!(writer, "warning: {text}"),
-                Rank::Alert | Rank::Error => writeln!(writer, "error: {text}"),
+                Rank::Info | Rank::Notice => write_lines(&mut writer, "", "", &text),
+                Rank::Warn => write_lines(&mut writer, "warning: ", "", &text),
+                Rank::Alert | Rank::Error => write_lines(&mut writer, "error: ", "", &text),
             },
         }
     }
+}
+
+/// Each line of a message has its prefix. All but the first one are seen not to be messages of their own.
+fn write_lines(writer: &mut Writer<'_>, first: &str, others: &str, text: &Text) -> fmt::Result {
+    let text = text.to_string();
+    let mut lines = text.split('\n').map(|line| clean(line.trim_end_matches('\r')));
+    writeln!(writer, "{first}{}", lines.next().unwrap_or_default())?;
+    lines.filter(|line| !line.is_empty()).try_for_each(|line| {
+        let indent = if line.starts_with(CONTINUATION) { "" } else { CONTINUATION };
+        writeln!(writer, "{others}{indent}{line}")
+    })
 }
 
 /// One object a line, for those who collect logs.

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use corral_config::plan::{AppSpec, HttpSpec, ProgramSocket, Ready, RuntimeSpec};
 use corral_ipc::link::Link;
 use corral_ipc::message::{Exit, FromPrototype, ToPrototype, WorkerId};
+use corral_ipc::reason;
 use corral_sys::process;
 use corral_sys::signal::Pid;
 use corral_worker::{Keeper, Scope, complain, confine, redirect_output};
@@ -59,7 +60,7 @@ pub fn run() -> anyhow::Result<ExitCode> {
     let (http, command, folder) = match prepare(&spec) {
         Ok(prepared) => prepared,
         Err(error) => {
-            let failed = FromPrototype::Failed { reason: format!("{error:#}") };
+            let failed = FromPrototype::Failed { reason: reason::cut(format!("{error:#}")) };
             link.send(&failed, &[]).context("tell the daemon of a failure")?;
             return Ok(ExitCode::FAILURE);
         }

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use corral_config::plan::AppSpec;
 use corral_ipc::link::Link;
 use corral_ipc::message::{FromPrototype, ToPrototype};
+use corral_ipc::reason;
 use corral_sys::process::{self, Standard};
 use corral_sys::{file, heap};
 
@@ -106,7 +107,7 @@ fn prepare(spec: &AppSpec, language: &Language) -> anyhow::Result<Box<dyn Runtim
 }
 
 fn report(link: &Link, error: &anyhow::Error) -> anyhow::Result<ExitCode> {
-    let failed = FromPrototype::Failed { reason: format!("{error:#}") };
+    let failed = FromPrototype::Failed { reason: reason::cut(format!("{error:#}")) };
     link.send(&failed, &[]).context("tell the daemon of a failure")?;
     Ok(ExitCode::FAILURE)
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 use corral_channel::{WorkerBell, WorkerEnd, file_sockets};
 use corral_ipc::link::Link;
 use corral_ipc::message::{Exit, FromPrototype, WorkerId};
+use corral_ipc::reason;
 use corral_sys::doorbell::{self, Doorbell};
 use corral_sys::process;
 use corral_sys::signal;
@@ -116,7 +117,10 @@ impl Prototype {
                 self.announce(starting, hands);
                 self.keeper.tell(&FromPrototype::Exited { worker, exit }, &[]);
             }
-            Word::Failed(reason) => self.keeper.tell(&FromPrototype::ForkFailed { worker, reason }, &[]),
+            Word::Failed(reason) => {
+                let reason = reason::cut(reason);
+                self.keeper.tell(&FromPrototype::ForkFailed { worker, reason }, &[]);
+            }
             Word::Nothing if starting.is_overdue(Instant::now()) => {
                 let reason =
                     format!("the process was not ready within {} s", starting::LONGEST_START.as_secs());

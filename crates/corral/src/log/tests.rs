@@ -49,6 +49,19 @@ fn file_lines_have_unit_s_format() {
 }
 
 #[test]
+fn nobody_s_words_are_taken_for_another_line() {
+    let forged = "broken\n2026/11/22 18:00:00 [alert] 1#1 gone\r\n\n  at \x1b[2Jline 3\n\tat 4";
+    let text = logged(Style::File, || tracing::error!("application: {forged}"));
+    let lines: Vec<_> = text.lines().collect();
+    let prefix =
+        lines[0].strip_suffix("application: broken").expect("the first line says whose words these are");
+    let expected = ["  2026/11/22 18:00:00 [alert] 1#1 gone", "  at \\u{1b}[2Jline 3", "  \tat 4"];
+    assert_eq!(lines[1..], expected.map(|line| format!("{prefix}{line}")));
+    check_console(|| tracing::warn!("one\ntwo\x07"), "warning: one\n  two\\u{7}\n");
+    check_file(|| tracing::info!(target: "app", "\"a\": old\rnew"), "[notice] PID \"a\": old\\rnew\n");
+}
+
+#[test]
 fn lines_name_their_connection() {
     let id = corral_ipc::log::ConnectionId::new(7).expect("it is not 0");
     let log = || corral_ipc::log::about(id, || tracing::info!("refused"));

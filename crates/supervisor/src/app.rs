@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::WorkerId;
-use corral_sys::signal::Pid;
+use corral_sys::kin::Kin;
 
 use crate::backoff::Backoff;
 use crate::fingerprint::Fingerprints;
@@ -31,6 +31,17 @@ pub(crate) enum Phase {
     Down,
     /// It was told to end; killed at the deadline.
     Stopping { deadline: Instant },
+}
+
+/// What a prototype was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fork {
+    /// Somebody waits for it.
+    Awaited,
+    /// Whoever waited is gone, as the router that has died.
+    Stale,
+    /// Nobody has asked, or it was answered.
+    Unasked,
 }
 
 /// The processes of an instance that have ended otherwise than they should.
@@ -58,13 +69,19 @@ pub(crate) struct App {
     pub(crate) prototype: Option<Peer>,
     /// Memory and eventfds that the workers ring, for the router.
     pub(crate) bell: Vec<OwnedFd>,
-    /// Running workers; their numbers come from the prototype and are not trusted.
-    pub(crate) workers: BTreeMap<WorkerId, Option<Pid>>,
+    /// Event loops that the bell is for.
+    pub(crate) n_lanes: u16,
+    /// Running workers, with their processes as far as those could be found.
+    pub(crate) workers: BTreeMap<WorkerId, Option<Kin>>,
     pub(crate) backoff: Backoff,
     /// The forks that were asked for and not answered yet.
     forking: BTreeSet<WorkerId>,
+    /// The forks whose answers come too late for whoever has asked.
+    stale: BTreeSet<WorkerId>,
     /// Programs that were told to end.
     retiring: BTreeSet<WorkerId>,
+    /// Workers that are to be ended at once.
+    killing: BTreeSet<WorkerId>,
     /// Workers to fork after those.
     n_wanted: u32,
     /// Why the last prototype could not load, until one can.
@@ -89,10 +106,13 @@ impl App {
             phase,
             prototype: None,
             bell: Vec::new(),
+            n_lanes: 1,
             workers: BTreeMap::new(),
             backoff: Backoff::new(now),
             forking: BTreeSet::new(),
+            stale: BTreeSet::new(),
             retiring: BTreeSet::new(),
+            killing: BTreeSet::new(),
             n_wanted: 0,
             failure: None,
             idle_since: now,
@@ -147,7 +167,7 @@ impl App {
         self.failure = Some(reason);
         let n_given_up = self.n_coming();
         self.n_wanted = 0;
-        self.forking.clear();
+        self.stale.append(&mut self.forking);
         n_given_up
     }
 
@@ -236,13 +256,19 @@ impl App {
         Some(worker)
     }
 
-    /// Whether this is the fork that was waited for; a stale one belongs to a router that has died.
-    pub(crate) fn forked(&mut self, worker: WorkerId, pid: Option<Pid>) -> bool {
-        let is_expected = self.settle_fork(worker);
-        if is_expected {
-            self.workers.insert(worker, pid);
+    /// Whether a fork was asked for that has not been answered.
+    pub(crate) fn fork_of(&self, worker: WorkerId) -> Fork {
+        match worker {
+            _ if self.forking.contains(&worker) => Fork::Awaited,
+            _ if self.stale.contains(&worker) => Fork::Stale,
+            _ => Fork::Unasked,
         }
-        is_expected
+    }
+
+    /// A worker that was waited for has come.
+    pub(crate) fn forked(&mut self, worker: WorkerId, process: Option<Kin>) {
+        self.settle_fork(worker);
+        self.workers.insert(worker, process);
     }
 
     /// When a prototype that keeps no workers ready is ended, unless somebody needs it.
@@ -255,7 +281,13 @@ impl App {
 
     /// The fork was answered one way or the other. False for one that nobody waits for any more.
     pub(crate) fn settle_fork(&mut self, worker: WorkerId) -> bool {
+        self.stale.remove(&worker);
         self.forking.remove(&worker)
+    }
+
+    /// A worker is to be ended at once. False for one that is, or has ended.
+    pub(crate) fn kill(&mut self, worker: WorkerId) -> bool {
+        self.workers.contains_key(&worker) && self.killing.insert(worker)
     }
 
     /// A program is told to end. False for one that has ended meanwhile.
@@ -264,19 +296,21 @@ impl App {
     }
 
     /// A worker has ended. Returns its process, and whether it was told to; nothing for one that is not known.
-    pub(crate) fn ended(&mut self, worker: WorkerId, now: Instant) -> Option<(Option<Pid>, bool)> {
-        let pid = self.workers.remove(&worker)?;
+    pub(crate) fn ended(&mut self, worker: WorkerId, now: Instant) -> Option<(Option<Kin>, bool)> {
+        let process = self.workers.remove(&worker)?;
         self.idle_since = now;
-        Some((pid, self.retiring.remove(&worker) || self.is_stopping()))
+        self.killing.remove(&worker);
+        Some((process, self.retiring.remove(&worker) || self.is_stopping()))
     }
 
     /// The prototype is gone: what was being forked has to be forked by the next one.
-    pub(crate) fn prototype_died(&mut self, now: Instant) -> BTreeMap<WorkerId, Option<Pid>> {
+    pub(crate) fn prototype_died(&mut self, now: Instant) -> BTreeMap<WorkerId, Option<Kin>> {
         self.prototype = None;
         self.bell.clear();
         self.n_wanted += self.n_forking();
-        self.forking.clear();
-        self.retiring.clear();
+        for numbers in [&mut self.forking, &mut self.stale, &mut self.retiring, &mut self.killing] {
+            numbers.clear();
+        }
         if self.is_resting() {
             self.phase = Phase::Dormant;
         } else if !self.is_stopping() {
@@ -288,8 +322,9 @@ impl App {
 
     /// Forgets all workers, because the router that had them is gone.
     pub(crate) fn forget_workers(&mut self) -> Vec<WorkerId> {
-        self.forking.clear();
+        self.stale.append(&mut self.forking);
         self.retiring.clear();
+        self.killing.clear();
         self.n_wanted = 0;
         std::mem::take(&mut self.workers).into_keys().collect()
     }
@@ -347,7 +382,7 @@ mod tests {
         let mut app = ready();
         assert_eq!(fork(&mut app, 1), Some(WorkerId(1)));
         assert_eq!(fork(&mut app, 2), None, "the first is not there yet");
-        assert!(app.forked(WorkerId(1), None));
+        app.forked(WorkerId(1), None);
         assert!(!app.is_up());
         assert_eq!(fork(&mut app, 2), Some(WorkerId(2)));
         assert!(app.settle_fork(WorkerId(2)), "it failed");
@@ -360,12 +395,15 @@ mod tests {
         let now = Instant::now();
         let mut app = App { spec: program("a"), ..ready() };
         assert_eq!((fork(&mut app, 1), fork(&mut app, 2)), (Some(WorkerId(1)), Some(WorkerId(2))));
-        assert!(app.forked(WorkerId(2), None) && !app.is_up());
-        assert!(app.forked(WorkerId(1), None) && app.is_up());
+        app.forked(WorkerId(2), None);
+        assert!(!app.is_up());
+        app.forked(WorkerId(1), None);
+        assert!(app.is_up());
+        assert!(app.kill(WorkerId(1)) && !app.kill(WorkerId(1)) && !app.kill(WorkerId(7)));
         assert!(app.retire(WorkerId(1)) && !app.retire(WorkerId(1)) && !app.retire(WorkerId(7)));
-        assert_eq!(app.ended(WorkerId(1), now), Some((None, true)));
-        assert_eq!(app.ended(WorkerId(2), now), Some((None, false)));
-        assert_eq!(app.ended(WorkerId(2), now), None);
+        assert!(matches!(app.ended(WorkerId(1), now), Some((None, true))));
+        assert!(matches!(app.ended(WorkerId(2), now), Some((None, false))));
+        assert!(app.ended(WorkerId(2), now).is_none());
     }
 
     #[test]
@@ -382,7 +420,7 @@ mod tests {
         assert!(app.want_one_more().is_err(), "as many as there may be are asked for already");
         for number in 1..=4 {
             assert_eq!(fork(&mut app, number), Some(WorkerId(number)));
-            assert!(app.forked(WorkerId(number), None));
+            app.forked(WorkerId(number), None);
             app.want_one_more().expect("fewer than the maximum are asked for");
         }
         assert_eq!(fork(&mut app, 5), None, "four are there");
@@ -397,7 +435,12 @@ mod tests {
         app.forked(WorkerId(1), None);
         fork(&mut app, 2);
         assert_eq!(app.forget_workers(), [WorkerId(1)]);
-        assert!(!app.forked(WorkerId(2), None));
+        assert_eq!(
+            [1, 2, 3].map(|number| app.fork_of(WorkerId(number))),
+            [Fork::Unasked, Fork::Stale, Fork::Unasked]
+        );
+        assert!(!app.settle_fork(WorkerId(2)));
+        assert_eq!(app.fork_of(WorkerId(2)), Fork::Unasked, "it was answered");
         app.want_spare();
         assert_eq!(fork(&mut app, 3), Some(WorkerId(3)));
     }

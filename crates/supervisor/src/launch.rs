@@ -29,7 +29,7 @@ use self::isolation::Advised;
 use self::maps::MapError;
 use self::rootfs::RootError;
 use crate::output::{Output, Speaker};
-use crate::peer::Peer;
+use crate::peer::{Peer, Room};
 use crate::users::Users;
 
 /// What is the same for all children.
@@ -195,6 +195,8 @@ impl Launcher {
         };
         let pid = program.spawn_sibling().map_err(LaunchError::Spawn)?;
         let pidfd = process::pidfd(pid).map_err(LaunchError::Plumbing)?;
+        // It sends one word.
+        ours.refuse_descriptors();
         Ok(Peer::sibling("successor".to_owned(), pid, pidfd, ours))
     }
 
@@ -321,6 +323,7 @@ impl Launcher {
 
     fn launch(&self, launch: Launch<'_>) -> Result<(Peer, Output), LaunchError> {
         let (ours, theirs) = Link::pair().map_err(LaunchError::Plumbing)?;
+        let room = if launch.speaker == Speaker::Own { Room::Large } else { Room::Small };
         let (output, writer) = Output::pipe(launch.speaker).map_err(LaunchError::Plumbing)?;
         let stdout = match launch.stdout {
             Stdout::Log => writer.as_fd(),
@@ -345,7 +348,7 @@ impl Launcher {
         }
         .spawn()
         .map_err(LaunchError::Spawn)?;
-        Ok((Peer::new(launch.name.to_owned(), pid, ours), output))
+        Ok((Peer::new(launch.name.to_owned(), pid, ours, room), output))
     }
 }
 
@@ -384,8 +387,8 @@ mod tests {
         // `sh prototype` looks for a script of that name, says that there is none, and ends.
         let Started { mut peer, mut output, .. } = launcher().start_prototype(&sh, &[]).unwrap();
         assert!(corral_sys::signal::wait_for(peer.pid()).is_ok());
-        assert!(peer.next_message::<u8>().is_none());
+        assert!(peer.next_message::<corral_ipc::message::FromPrototype>().is_none());
         assert!(!peer.is_open());
-        assert_eq!(output.drain(), crate::output::Drained::Ended);
+        assert_eq!(output.drain(std::time::Duration::from_secs(1)), crate::output::Drained::Ended);
     }
 }

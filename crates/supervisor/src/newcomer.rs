@@ -5,7 +5,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use anyhow::Context;
 use corral_ipc::message::{AppId, Door, ToRouter, WorkerId};
-use corral_sys::process;
+use corral_sys::aside;
+use corral_sys::kin::{Kin, NoKin};
+use corral_sys::signal::Pid;
 
 use crate::peer::Peer;
 
@@ -30,6 +32,7 @@ pub(crate) struct Newcomer {
 }
 
 impl Newcomer {
+    /// `fds` are what the message comes with, or none where there was no room for them.
     pub(crate) fn forked(
         worker: WorkerId,
         number: u32,
@@ -44,6 +47,7 @@ impl Newcomer {
         Self { worker, number, door: None, access, hands, bell, has_files, files, pidfd: fds.next() }
     }
 
+    /// As `forked`.
     pub(crate) fn started(worker: WorkerId, number: u32, door: Door, fds: Vec<OwnedFd>) -> Self {
         let mut fds = fds.into_iter();
         let access = if door == Door::Socket { fds.next() } else { None };
@@ -53,15 +57,14 @@ impl Newcomer {
         Self { worker, number, door: Some(door), access, hands, bell, has_files, files, pidfd }
     }
 
-    /// Its process. In a namespace of its own the prototype has other numbers than main.
-    pub(crate) fn pid(&self) -> u32 {
-        let known = self.pidfd.as_ref().and_then(process::pid_behind);
-        known.map_or(self.number, |pid| pid.as_raw_nonzero().get().unsigned_abs())
+    /// Its process, if that is a child of the prototype. In a namespace of its own that has other numbers than main.
+    pub(crate) fn process(&mut self, prototype: Pid, has_namespace: bool) -> Result<Option<Kin>, NoKin> {
+        Kin::find(prototype, self.number, has_namespace, self.pidfd.take())
     }
 
-    /// Tells the router about it.
-    pub(crate) fn announce(&self, app: AppId, router: &mut Peer) -> anyhow::Result<()> {
-        let (worker, pid) = (self.worker, self.pid());
+    /// Tells the router about it; `pid` is its process for main, or 0.
+    pub(crate) fn announce(&self, app: AppId, pid: u32, router: &mut Peer) -> anyhow::Result<()> {
+        let worker = self.worker;
         let message = match self.door {
             None => ToRouter::WorkerReady { app, worker, pid, hands: self.hands, files: self.has_files },
             Some(door) => ToRouter::ProgramReady { app, worker, pid, door },
@@ -73,5 +76,12 @@ impl Newcomer {
         let fds = [Some(access), self.bell.as_ref(), self.files.as_ref()];
         let fds: Vec<_> = fds.into_iter().flatten().map(AsFd::as_fd).collect();
         router.try_send(&message, &fds)
+    }
+}
+
+impl Drop for Newcomer {
+    /// The router has duplicates. What the application has put into its sockets may take its time to be closed.
+    fn drop(&mut self) {
+        aside::let_go([self.access.take(), self.bell.take(), self.files.take()].into_iter().flatten());
     }
 }

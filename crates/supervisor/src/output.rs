@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
+use corral_ipc::log::{CONTINUATION, clean};
 use corral_ipc::message::AppId;
 
 /// Whose lines these are.
@@ -23,6 +25,8 @@ pub(crate) struct Output {
     pipe: File,
     /// The beginning of a line whose end has not come yet; shorter than [`LONGEST_LINE`].
     rest: Vec<u8>,
+    /// What comes next goes on with the line that was logged last, which was too long.
+    is_within: bool,
     /// The instance that it is of.
     app: Option<AppId>,
     /// Its last lines since they were last forgotten.
@@ -43,7 +47,10 @@ impl Output {
     pub(crate) fn pipe(speaker: Speaker) -> io::Result<(Self, OwnedFd)> {
         let (reader, writer) = corral_sys::file::nonblocking_reader_pipe()?;
         let pipe = File::from(reader);
-        Ok((Self { speaker, pipe, rest: Vec::new(), app: None, words: VecDeque::new() }, writer))
+        Ok((
+            Self { speaker, pipe, rest: Vec::new(), is_within: false, app: None, words: VecDeque::new() },
+            writer,
+        ))
     }
 
     /// It comes from this instance of an application.
@@ -63,20 +70,25 @@ impl Output {
     /// The last lines since then, with those that have just come.
     pub(crate) fn last_words(&mut self) -> Vec<String> {
         // Whether it goes on is asked again before the next sleep.
-        self.drain();
+        self.drain(LONGEST_LISTENING);
         self.words.iter().cloned().collect()
     }
 
-    /// Logs the lines that are there, up to a bound so that a chatty child cannot hold the loop.
-    pub(crate) fn drain(&mut self) -> Drained {
-        let mut buffer = [0; 16 * 1024];
-        for _ in 0..4 {
+    /// Logs the lines that are there, up to a bound so that a chatty child cannot hold the loop: some are logged in any
+    /// case, and more as long as there is time.
+    pub(crate) fn drain(&mut self, time: Duration) -> Drained {
+        let begin = Instant::now();
+        let mut buffer = [0; PIECE];
+        for _ in 0..MOST_PIECES {
             match self.pipe.read(&mut buffer) {
                 Ok(0) => return self.end(),
                 Ok(len) => self.take(&buffer[..len]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return self.end(),
+            }
+            if begin.elapsed() >= time {
+                break;
             }
         }
         Drained::Empty
@@ -85,16 +97,16 @@ impl Output {
     fn end(&mut self) -> Drained {
         if !self.rest.is_empty() {
             let line = std::mem::take(&mut self.rest);
-            log(&self.speaker, &line);
+            log(&self.speaker, &line, self.is_within);
             note(&mut self.words, &line);
         }
         Drained::Ended
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        let Self { speaker, rest, app, words, .. } = self;
-        split_lines(rest, bytes, |line| {
-            log(speaker, line);
+        let Self { speaker, rest, is_within, app, words, .. } = self;
+        split_lines(rest, bytes, |line, is_whole| {
+            log(speaker, line, std::mem::replace(is_within, !is_whole));
             if app.is_some() {
                 note(words, line);
             }
@@ -112,6 +124,15 @@ fn note(words: &mut VecDeque<String>, line: &[u8]) {
     }
 }
 
+/// Bytes that are read at once: as many lines, if they are empty, are logged in two milliseconds.
+const PIECE: usize = 1024;
+
+/// Pieces at most before others get their turn.
+const MOST_PIECES: usize = 64;
+
+/// How long the loop listens to one child whose last words it wants.
+const LONGEST_LISTENING: Duration = Duration::from_millis(5);
+
 /// Enough for the trace of an error in most languages.
 const MOST_WORDS: usize = 20;
 const LONGEST_WORD: usize = 300;
@@ -125,28 +146,30 @@ impl AsFd for Output {
 /// Longer lines are cut into pieces of this many bytes.
 const LONGEST_LINE: usize = 8 * 1024;
 
-fn split_lines(rest: &mut Vec<u8>, bytes: &[u8], mut line: impl FnMut(&[u8])) {
+/// What comes first of a line that is too long is not whole.
+fn split_lines(rest: &mut Vec<u8>, bytes: &[u8], mut line: impl FnMut(&[u8], bool)) {
     for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
         rest.extend_from_slice(piece);
         while rest.len() > LONGEST_LINE {
-            line(&rest[..LONGEST_LINE]);
+            line(&rest[..LONGEST_LINE], false);
             rest.drain(..LONGEST_LINE);
         }
         if rest.last() == Some(&b'\n') {
             rest.pop();
-            line(rest);
+            line(rest, true);
             rest.clear();
         }
     }
 }
 
-fn log(speaker: &Speaker, line: &[u8]) {
+fn log(speaker: &Speaker, line: &[u8], is_within: bool) {
+    let line = String::from_utf8_lossy(line);
     match speaker {
-        Speaker::Own => corral_ipc::log::write_line(&[line, b"\n"].concat()),
-        Speaker::App(name) => {
-            let line = String::from_utf8_lossy(line);
-            tracing::info!(target: "app", "\"{name}\": {}", line.trim_end());
+        Speaker::Own => {
+            let indent = if is_within { CONTINUATION } else { "" };
+            corral_ipc::log::write_line(format!("{indent}{}\n", clean(&line)).as_bytes());
         }
+        Speaker::App(name) => tracing::info!(target: "app", "\"{name}\": {}", line.trim_end()),
     }
 }
 
@@ -158,7 +181,7 @@ mod tests {
     fn check(chunks: &[&str], expected: &[&str], rest: &str) {
         let (mut lines, mut kept) = (Vec::new(), Vec::new());
         for chunk in chunks {
-            split_lines(&mut kept, chunk.as_bytes(), |line| {
+            split_lines(&mut kept, chunk.as_bytes(), |line, _| {
                 lines.push(String::from_utf8(line.to_vec()).unwrap());
             });
         }
@@ -203,11 +226,11 @@ mod tests {
     #[test]
     fn a_pipe_ends_when_the_last_writer_is_gone() {
         let (mut output, writer) = Output::pipe(Speaker::App("a".into())).unwrap();
-        assert_eq!(output.drain(), Drained::Empty);
+        assert_eq!(output.drain(LONGEST_LISTENING), Drained::Empty);
         let copy = writer.try_clone().unwrap();
         drop(writer);
-        assert_eq!(output.drain(), Drained::Empty);
+        assert_eq!(output.drain(LONGEST_LISTENING), Drained::Empty);
         drop(copy);
-        assert_eq!(output.drain(), Drained::Ended);
+        assert_eq!(output.drain(LONGEST_LISTENING), Drained::Ended);
     }
 }

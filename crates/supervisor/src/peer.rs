@@ -1,15 +1,19 @@
-//! A process that main has started and talks to. Main never waits for one: what does not go out now is kept.
+//! A process that main has started and talks to. Main never waits for one: what does not go out now is kept. Main trusts
+//! none: whoever sends what no process of ours does, or does not read what it is told, is ended.
 
-use std::collections::VecDeque;
+mod outbox;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use corral_ipc::link::{Link, Packet};
+use corral_ipc::link::{Incoming, Link, Packet};
 use corral_sys::signal::{self, Pid, Signal};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+
+use self::outbox::Outbox;
+pub(crate) use self::outbox::Room;
 
 /// A running child and its link.
 #[derive(Debug)]
@@ -19,22 +23,26 @@ pub(crate) struct Peer {
     pid: Pid,
     /// Of a process that is no child of this one, whose number may be another's as soon as it has ended.
     pidfd: Option<OwnedFd>,
-    link: Link,
-    outbox: VecDeque<Packet>,
-    /// When the child closed its end: it has died or is about to.
+    /// Until it is closed, one way or the other.
+    link: Option<Link>,
+    outbox: Outbox,
+    /// When the link ended: the child has died or is about to.
     closed: Option<Instant>,
     /// When a signal stopped it.
     stopped: Option<Instant>,
 }
 
 impl Peer {
-    pub(crate) fn new(name: String, pid: Pid, link: Link) -> Self {
-        Self { name, pid, pidfd: None, link, outbox: VecDeque::new(), closed: None, stopped: None }
+    pub(crate) fn new(name: String, pid: Pid, link: Link, room: Room) -> Self {
+        let outbox = Outbox::new(room);
+        Self { name, pid, pidfd: None, link: Some(link), outbox, closed: None, stopped: None }
     }
 
     /// One that is no child of this process: its end shows by `pidfd`.
     pub(crate) fn sibling(name: String, pid: Pid, pidfd: OwnedFd, link: Link) -> Self {
-        Self { pidfd: Some(pidfd), ..Self::new(name, pid, link) }
+        let mut peer = Self::new(name, pid, link, Room::Large);
+        peer.pidfd = Some(pidfd);
+        peer
     }
 
     /// Readable when a process that is no child has ended.
@@ -102,23 +110,27 @@ impl Peer {
             return Ok(());
         }
         let packet = Packet::new(message, fds);
-        self.outbox.push_back(packet.with_context(|| format!("prepare a message for the {}", self.name))?);
+        let packet = packet.with_context(|| format!("prepare a message for the {}", self.name))?;
+        if self.outbox.push(packet).is_err() {
+            self.give_up("does not read what it is told");
+        }
         self.flush();
         Ok(())
     }
 
     /// Tries to send it without duplicates of its descriptors.
     fn is_sent<T: Serialize>(&self, message: &T, fds: &[BorrowedFd<'_>]) -> bool {
-        self.outbox.is_empty() && self.link.try_send(message, fds).is_ok()
+        let link = self.link.as_ref().filter(|_| self.outbox.is_empty());
+        link.is_some_and(|link| link.try_send(message, fds).is_ok())
     }
 
     /// Sends what was kept, as far as the child takes it.
     pub(crate) fn flush(&mut self) {
-        while self.is_open()
-            && let Some(packet) = self.outbox.front()
+        while let Some(link) = &self.link
+            && let Some(packet) = self.outbox.first()
         {
-            match self.link.try_send_packet(packet) {
-                Ok(()) => drop(self.outbox.pop_front()),
+            match link.try_send_packet(packet) {
+                Ok(()) => self.outbox.pop(),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => self.close(),
             }
@@ -126,25 +138,27 @@ impl Peer {
     }
 
     /// The next message of the child, if there is one. A child that breaks the protocol is killed.
-    pub(crate) fn next_message<T: DeserializeOwned>(&mut self) -> Option<(T, Vec<OwnedFd>)> {
-        if !self.is_open() {
-            return None;
-        }
-        match self.link.try_recv() {
+    pub(crate) fn next_message<T: Incoming>(&mut self) -> Option<(T, Vec<OwnedFd>)> {
+        match self.link.as_ref()?.take() {
             Ok(Some(message)) => return Some(message),
             Ok(None) => self.close(),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => {
-                tracing::error!(target: "alert", "the {} sent a broken message: {error}", self.name);
-                self.kill(Signal::KILL);
-                self.close();
-            }
+            Err(error) => self.give_up(&format!("sent a broken message: {error}")),
         }
         None
     }
 
+    /// Kills a child that does what no process of ours does, and hears no more of it.
+    pub(crate) fn give_up(&mut self, what: &str) {
+        tracing::error!(target: "alert", "the {} {what}: killing it", self.name);
+        self.kill(Signal::KILL);
+        self.close();
+    }
+
     fn close(&mut self) {
         self.closed = Some(Instant::now());
+        self.link.take().into_iter().for_each(Link::close_aside);
+        self.outbox.clear();
     }
 
     /// Sends a signal to the child, which must not have been collected yet.
@@ -164,7 +178,14 @@ const LONGEST_EXIT: Duration = Duration::from_secs(5);
 const LONGEST_STOP: Duration = Duration::from_secs(2);
 
 impl AsFd for Peer {
+    /// For one that is open.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.link.as_fd()
+        self.link.as_ref().expect("who is not open is not waited for").as_fd()
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.close();
     }
 }

@@ -20,7 +20,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corral_config::plan::{AppSpec, Assets, RuntimeSpec};
 use corral_ipc::message::{AppId, ControlToken, Generation, Module, Status, Ticket, WorkerId};
@@ -170,6 +170,9 @@ enum Source {
 /// Messages taken from one child before the others get their turn.
 const MESSAGES_PER_TURN: usize = 64;
 
+/// What all children together have of one turn, unless each has a single message or piece of output that takes longer.
+const LONGEST_TURN: Duration = Duration::from_millis(10);
+
 impl Supervisor {
     pub(crate) fn new(parts: Parts) -> Self {
         let now = Instant::now();
@@ -216,21 +219,22 @@ impl Supervisor {
         while !self.is_over() {
             self.turn()?;
         }
-        self.drain_outputs(|_| true);
+        self.drain_outputs(LONGEST_TURN, |_| true);
         Ok(self.exit_code)
     }
 
     fn turn(&mut self) -> io::Result<()> {
         let ready = self.wait()?;
+        let share = LONGEST_TURN / u32::try_from(ready.len()).unwrap_or(u32::MAX).max(1);
         for (source, readiness) in &ready {
             if readiness.writable {
                 self.flush(*source);
             }
             if readiness.readable {
-                self.read(*source);
+                self.read(*source, share);
             }
         }
-        self.drain_outputs(|idx| ready.iter().any(|(source, _)| *source == Source::Output(idx)));
+        self.drain_outputs(share, |idx| ready.iter().any(|(source, _)| *source == Source::Output(idx)));
         self.on_time(Instant::now());
         self.begin_next_job();
         Ok(())
@@ -312,19 +316,23 @@ impl Supervisor {
         }
     }
 
-    fn read(&mut self, source: Source) {
+    fn read(&mut self, source: Source, time: Duration) {
         match source {
             Source::Signals => self.on_signals(),
             Source::SuccessorEnd => self.successor_ended(),
             // At the end of the turn: taking out one that has ended moves the others.
             Source::Output(_) => {}
-            _ => self.read_messages(source, MESSAGES_PER_TURN),
+            _ => self.read_messages(source, MESSAGES_PER_TURN, time),
         }
     }
 
-    /// Handles up to `limit` messages of one child.
-    fn read_messages(&mut self, source: Source, limit: usize) {
-        for _ in 0..limit {
+    /// Handles up to `limit` messages of one child, one in any case, and others as long as there is time.
+    fn read_messages(&mut self, source: Source, limit: usize, time: Duration) {
+        let begin = Instant::now();
+        for n_read in 0..limit {
+            if n_read > 0 && begin.elapsed() >= time {
+                return;
+            }
             let is_read = match source {
                 Source::Controller => self.read_controller(),
                 Source::Router(id) => self.read_router(id),
@@ -340,10 +348,10 @@ impl Supervisor {
     }
 
     /// Logs what children printed; forgets the pipes that nobody writes to any more.
-    fn drain_outputs(&mut self, is_ready: impl Fn(usize) -> bool) {
+    fn drain_outputs(&mut self, time: Duration, is_ready: impl Fn(usize) -> bool) {
         let mut idx = 0;
         self.outputs.retain_mut(|output| {
-            let keep = !is_ready(idx) || output.drain() == Drained::Empty;
+            let keep = !is_ready(idx) || output.drain(time) == Drained::Empty;
             idx += 1;
             keep
         });

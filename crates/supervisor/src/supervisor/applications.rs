@@ -5,15 +5,17 @@ use std::time::{Duration, Instant};
 
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::{AppId, Exit, FromPrototype, ToPrototype, ToRouter, WorkerId};
-use corral_sys::signal::{Pid, Signal};
+use corral_ipc::reason;
+use corral_sys::signal::Signal;
 
 use super::Supervisor;
-use crate::app::{App, Phase};
+use crate::app::{App, Fork, Phase};
 use crate::apply::Event;
 use crate::backoff::Backoff;
 use crate::launch::Started;
 use crate::newcomer::Newcomer;
 use crate::output::Output;
+use crate::peer::Peer;
 
 /// A prototype that was told to end has this long to end its workers.
 const LONGEST_STOP: Duration = Duration::from_secs(10);
@@ -74,6 +76,7 @@ impl Supervisor {
                 let start = ToPrototype::Start { spec: app.spec.clone(), n_lanes };
                 peer.send(&start, &[]);
                 app.started(peer, membership, Instant::now());
+                app.n_lanes = n_lanes;
                 self.outputs.push(output.of(id));
             }
             Err(error) => {
@@ -91,31 +94,54 @@ impl Supervisor {
         };
         match message {
             FromPrototype::Ready => self.prototype_ready(id, fds),
-            FromPrototype::Failed { reason } => self.app_failed(id, &reason),
+            FromPrototype::Failed { reason } => self.prototype_failed(id, &reason::cut(reason)),
             FromPrototype::Forked { worker, pid, hands, files } => {
-                self.worker_forked(id, &Newcomer::forked(worker, pid, hands, files, fds));
+                self.worker_forked(id, Newcomer::forked(worker, pid, hands, files, fds));
             }
             FromPrototype::Started { worker, pid, door } => {
-                self.worker_forked(id, &Newcomer::started(worker, pid, door, fds));
+                self.worker_forked(id, Newcomer::started(worker, pid, door, fds));
             }
-            FromPrototype::ForkFailed { worker, reason } => self.fork_failed(id, worker, &reason),
+            FromPrototype::ForkFailed { worker, reason } => {
+                self.fork_failed(id, worker, &reason::cut(reason));
+            }
             FromPrototype::Exited { worker, exit } => self.worker_exited(id, worker, exit),
         }
         true
     }
 
     fn prototype_ready(&mut self, id: AppId, bell: Vec<OwnedFd>) {
-        let Some(app) = self.apps.get_mut(&id).filter(|app| matches!(app.phase, Phase::Loading { .. }))
-        else {
-            return;
-        };
-        if bell.is_empty() && !app.runs_programs() {
-            return self.give_up_prototype(id, "take over what its processes share: no descriptor is left");
+        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.is_stopping()) else { return };
+        if !matches!(app.phase, Phase::Loading { .. }) {
+            return self.end_liar(id, "says twice that it has loaded");
+        }
+        let n_due = if app.runs_programs() { 0 } else { 1 + usize::from(app.n_lanes) };
+        match bell.len() {
+            n if n == n_due => {}
+            0 => {
+                return self
+                    .give_up_prototype(id, "take over what its processes share: no descriptor is left");
+            }
+            _ => return self.end_liar(id, "has a bell for another number of event loops"),
         }
         tracing::info!("\"{}\" prototype started", app.spec.name);
         app.loaded(bell, Instant::now());
         self.announce_app(id);
         self.fork_next(id);
+    }
+
+    fn prototype_failed(&mut self, id: AppId, reason: &str) {
+        let Some(app) = self.apps.get(&id).filter(|app| !app.is_stopping()) else { return };
+        if !matches!(app.phase, Phase::Loading { .. }) || app.has_failed() {
+            return self.end_liar(id, "says that it cannot load what it has loaded");
+        }
+        self.app_failed(id, reason);
+    }
+
+    /// Kills a prototype that says what none of ours does.
+    fn end_liar(&mut self, id: AppId, what: &str) {
+        if let Some(prototype) = self.apps.get_mut(&id).and_then(|app| app.prototype.as_mut()) {
+            prototype.give_up(what);
+        }
     }
 
     /// It has loaded, and is of no use all the same: another one is started later.
@@ -152,35 +178,50 @@ impl Supervisor {
         }
     }
 
-    fn worker_forked(&mut self, id: AppId, newcomer: &Newcomer) {
-        let Some(app) = self.apps.get_mut(&id) else {
-            return;
+    fn worker_forked(&mut self, id: AppId, mut newcomer: Newcomer) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let Some(prototype) = app.prototype.as_ref().filter(|_| !app.is_stopping()).map(Peer::pid) else {
+            return; // it ends it with the others
         };
-        if app.is_stopping() {
-            return; // the prototype ends it with the others
-        }
-        let (worker, pid) = (newcomer.worker, newcomer.pid());
-        if !app.forked(worker, i32::try_from(pid).ok().and_then(Pid::from_raw)) {
-            if let Some(prototype) = &mut app.prototype {
-                prototype.send(&ToPrototype::Kill { worker }, &[]);
+        let worker = newcomer.worker;
+        match app.fork_of(worker) {
+            Fork::Awaited => {}
+            Fork::Stale => {
+                app.settle_fork(worker);
+                self.tell_prototype(id, &ToPrototype::Kill { worker });
+                return self.fork_next(id);
             }
-            return self.fork_next(id);
+            Fork::Unasked => return self.end_liar(id, "has a worker that nobody has asked for"),
         }
+        let process = match newcomer.process(prototype, app.spec.isolation.namespaces.pid) {
+            Ok(process) => process,
+            Err(error) => return self.end_liar(id, &format!("has a worker that is none: {error}")),
+        };
+        let pid = process.as_ref().map_or(0, |process| process.pid().as_raw_nonzero().get().unsigned_abs());
+        app.forked(worker, process);
         let Some(router) = self.routers.peer_mut(app.router) else { return self.fork_next(id) };
-        match newcomer.announce(id, router) {
+        match newcomer.announce(id, pid, router) {
             Ok(()) => tracing::info!("\"{}\" application started, process {pid}", app.spec.name),
             Err(error) => {
-                if let Some(prototype) = &mut app.prototype {
-                    prototype.send(&ToPrototype::Kill { worker }, &[]);
-                }
+                self.tell_prototype(id, &ToPrototype::Kill { worker });
                 self.worker_failed(id, &format!("take over a worker: {error:#}"));
             }
         }
         self.fork_next(id);
     }
 
+    pub(super) fn tell_prototype(&mut self, id: AppId, message: &ToPrototype) {
+        if let Some(prototype) = self.apps.get_mut(&id).and_then(|app| app.prototype.as_mut()) {
+            prototype.send(message, &[]);
+        }
+    }
+
     fn fork_failed(&mut self, id: AppId, worker: WorkerId, reason: &str) {
-        if self.apps.get_mut(&id).is_some_and(|app| app.settle_fork(worker)) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        if app.fork_of(worker) == Fork::Unasked && !app.is_stopping() {
+            return self.end_liar(id, "could not start a worker that nobody has asked for");
+        }
+        if app.settle_fork(worker) {
             let reason = self.with_last_words(id, reason);
             self.worker_failed(id, &reason);
         }
@@ -215,10 +256,10 @@ impl Supervisor {
             return;
         };
         // One of a router that has died was taken out before.
-        let Some((pid, is_expected)) = app.ended(worker, Instant::now()) else {
+        let Some((process, is_expected)) = app.ended(worker, Instant::now()) else {
             return;
         };
-        let pid = pid.map_or(0, |pid| pid.as_raw_nonzero().get());
+        let pid = process.map_or(0, |process| process.pid().as_raw_nonzero().get());
         let name = &app.spec.name;
         match exit {
             Exit::Code(code) => {

@@ -10,6 +10,11 @@ use super::Supervisor;
 use crate::apply::{Apply, Content, Job, Purpose};
 use crate::store::Store;
 
+/// Changes that wait. Each has a whole configuration.
+const MOST_JOBS: usize = 100;
+
+const TOO_BUSY: &str = "too many changes wait already";
+
 impl Supervisor {
     /// Reads what an earlier daemon left: contents and document.
     pub(super) fn read_stored(&mut self) {
@@ -81,6 +86,14 @@ impl Supervisor {
             return false;
         };
         match message {
+            FromController::Apply { generation, .. } if self.is_busy() => {
+                let reason = TOO_BUSY.to_owned();
+                self.tell_controller(&ToController::Refused { generation, reason });
+            }
+            FromController::RestartApp { ticket, .. } if self.is_busy() => {
+                let error = Some(TOO_BUSY.to_owned());
+                self.tell_controller(&ToController::Restarted { ticket, error });
+            }
             FromController::Apply { generation, plan, document, assets, store, demand } => {
                 self.controller_generation = self.controller_generation.max(generation);
                 let demand = match &self.parts.predecessor {
@@ -104,6 +117,11 @@ impl Supervisor {
             FromController::Listening => self.on_listening(),
         }
         true
+    }
+
+    /// Whether more changes wait than people make.
+    fn is_busy(&self) -> bool {
+        self.jobs.len() >= MOST_JOBS
     }
 
     /// Remembers it for the next controller as well, which may start when there is no state directory.

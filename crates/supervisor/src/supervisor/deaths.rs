@@ -1,9 +1,10 @@
 //! Children that have ended: who it was, and what follows.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corral_ipc::message::{AppId, Exit, ToRouter};
-use corral_sys::signal::{self, Change, Ended, Pid, Signal};
+use corral_sys::kin::Kin;
+use corral_sys::signal::{Change, Ended, Pid, Signal};
 
 use super::{Source, Supervisor};
 use crate::app::{App, Phase};
@@ -34,10 +35,15 @@ impl Supervisor {
             .find(|source| self.peer(*source).is_some_and(|peer| peer.pid() == pid))
     }
 
+    /// What a process that has ended has said is still in the socket, which has room for fewer. Others may have its end and
+    /// go on.
+    pub(super) fn read_last_words(&mut self, source: Source) {
+        self.read_messages(source, MOST_LAST_WORDS, LONGEST_LAST_WORDS);
+    }
+
     /// A child was collected.
     fn on_death(&mut self, source: Source, pid: Pid, ended: Ended) {
-        // Its last words are still in the socket. It writes no more, so they are bounded.
-        self.read_messages(source, usize::MAX);
+        self.read_last_words(source);
         match source {
             Source::Controller => {
                 self.forget_controller();
@@ -89,14 +95,13 @@ impl Supervisor {
         let is_expected = app.is_stopping() || app.has_failed();
         let name = format!("prototype of \"{}\"", app.spec.name);
         // A program goes with all that it has started.
-        let kill_orphan = if app.runs_programs() { signal::kill_child_group } else { signal::kill_child };
+        let kill_orphan = if app.runs_programs() { Kin::kill_group } else { Kin::kill };
         let orphans = app.prototype_died(Instant::now());
         let (is_stopping, router) = (app.is_stopping(), app.router);
         self.log_death(&name, pid, ended, "");
-        for (worker, pid) in orphans {
-            // They would wait for ever: nobody forks beside them or hears when they end. A number
-            // that is not our child's any more has ended, or never was what the prototype said.
-            let _ = pid.is_some_and(|pid| kill_orphan(pid, Signal::KILL));
+        for (worker, process) in orphans {
+            // They would wait for ever: nobody forks beside them or hears when they end.
+            let _ = process.is_some_and(|process| kill_orphan(&process, Signal::KILL));
             let exit = Exit::Signal(Signal::KILL.as_raw());
             self.tell_router(router, &ToRouter::WorkerGone { app: id, worker, exit });
         }
@@ -110,6 +115,12 @@ impl Supervisor {
         }
     }
 }
+
+/// Messages that fit in a socket, and some.
+const MOST_LAST_WORDS: usize = 1024;
+
+/// They are read in less, but on a machine that is very busy.
+const LONGEST_LAST_WORDS: Duration = Duration::from_secs(1);
 
 fn how_ended(ended: Ended) -> String {
     match ended {

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use corral_ipc::message::{AppId, FromRouter, ToPrototype, ToRouter, WorkerId};
+use corral_ipc::reason;
 
 use super::{Parts, Supervisor};
 use crate::app::Phase;
@@ -56,9 +57,11 @@ impl Supervisor {
                 }
             }
             FromRouter::StartWorker { app } => self.start_worker(id, app),
-            FromRouter::KillWorker { app, worker, reason } => self.kill_worker(app, worker, &reason),
+            FromRouter::KillWorker { app, worker, reason } => {
+                self.kill_worker(app, worker, &reason::cut(reason));
+            }
             FromRouter::RetireWorker { app, worker } => self.retire_worker(app, worker),
-            FromRouter::AppNotTaken { app, reason } => self.app_not_taken(app, &reason),
+            FromRouter::AppNotTaken { app, reason } => self.app_not_taken(app, &reason::cut(reason)),
             FromRouter::AppUnused { app } => self.app_unused(app),
             FromRouter::Status { ticket, status } => self.take_status(id, ticket, status),
             FromRouter::Finished { status } => self.keep_totals(&status),
@@ -89,26 +92,23 @@ impl Supervisor {
     }
 
     fn kill_worker(&mut self, id: AppId, worker: WorkerId, reason: &str) {
-        let Some(app) = self.apps.get_mut(&id).filter(|app| app.workers.contains_key(&worker)) else {
-            return; // it has ended meanwhile
-        };
-        tracing::warn!("\"{}\" application: killing a worker: {reason}", app.spec.name);
-        if let Some(prototype) = &mut app.prototype {
-            prototype.send(&ToPrototype::Kill { worker }, &[]);
+        // Otherwise it has ended meanwhile.
+        if let Some(app) = self.apps.get_mut(&id)
+            && app.kill(worker)
+        {
+            tracing::warn!("\"{}\" application: killing a worker: {reason}", app.spec.name);
+            self.tell_prototype(id, &ToPrototype::Kill { worker });
         }
     }
 
     fn retire_worker(&mut self, id: AppId, worker: WorkerId) {
-        if let Some(app) = self.apps.get_mut(&id)
-            && app.retire(worker)
-            && let Some(prototype) = &mut app.prototype
-        {
-            prototype.send(&ToPrototype::Retire { worker }, &[]);
+        if self.apps.get_mut(&id).is_some_and(|app| app.retire(worker)) {
+            self.tell_prototype(id, &ToPrototype::Retire { worker });
         }
     }
 
     fn app_not_taken(&mut self, id: AppId, reason: &str) {
-        if self.apps.get(&id).is_some_and(|app| app.phase == Phase::Ready) {
+        if self.apps.get(&id).is_some_and(|app| app.phase == Phase::Ready && !app.has_failed()) {
             self.give_up_prototype(id, reason);
         }
     }
@@ -120,7 +120,8 @@ impl Supervisor {
         }
         match &self.in_force {
             // The router has swapped already and says so next.
-            Some(build) if is_used(build) => self.unused.push(id),
+            Some(build) if is_used(build) && !self.unused.contains(&id) => self.unused.push(id),
+            Some(build) if is_used(build) => {}
             _ => self.stop_app(id),
         }
     }

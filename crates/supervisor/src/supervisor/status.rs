@@ -17,8 +17,14 @@ pub(super) struct Question {
     others: Status,
 }
 
+/// More than people ask at once: somebody floods, or a router answers nothing.
+const MOST_QUESTIONS: usize = 64;
+
 impl Supervisor {
     pub(super) fn ask_status(&mut self, ticket: Ticket) {
+        if self.questions.len() >= MOST_QUESTIONS {
+            return self.tell_controller(&ToController::Status { ticket, status: None });
+        }
         let asked = self.routers.iter().filter(|router| router.role.is_ready).map(|router| router.id);
         let missing: BTreeSet<_> = asked.collect();
         for id in &missing {

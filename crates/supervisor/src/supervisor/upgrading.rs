@@ -147,7 +147,7 @@ impl Supervisor {
     /// If it never served, this process goes on as before.
     pub(super) fn successor_ended(&mut self) {
         // Its last words are still in the socket.
-        self.read_messages(Source::Successor, usize::MAX);
+        self.read_last_words(Source::Successor);
         let Some(Upgrade { successor, is_serving, .. }) = self.upgrade.take() else { return };
         let pid = successor.pid().as_raw_nonzero();
         tracing::info!(target: "notice", "process {pid} has ended (successor)");

@@ -12,7 +12,7 @@ use corral_sys::poll::{self, Interest};
 use corral_sys::socket::{self, Wait};
 
 use super::worker::Worker;
-use crate::wait::PATIENCE;
+use crate::wait::{PATIENCE, eventually};
 
 /// The prototype's end of its link to main, and its process.
 #[derive(Debug)]
@@ -83,6 +83,21 @@ impl Prototype {
             }
         }
         false
+    }
+
+    /// Waits until main has collected its process.
+    #[track_caller]
+    pub fn expect_end(&self) {
+        eventually("the prototype's process ends", || {
+            (!std::path::Path::new(&format!("/proc/{}", self.process.pid)).exists()).then_some(())
+        });
+    }
+
+    /// Has its process end.
+    #[track_caller]
+    pub fn end(&self) {
+        self.order(b"end");
+        self.expect_end();
     }
 
     /// Says that the application is loaded, with a bell as it should be.

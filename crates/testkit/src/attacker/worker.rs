@@ -1,12 +1,17 @@
 //! A worker in the hands of a test: its end of the channel is in the process of the test.
 
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use corral_channel::{Flags, FrameHead, Kind, WorkerBell, WorkerEnd};
 use corral_ipc::message::WorkerId;
 
 use super::prototype::Child;
 use crate::wait::PATIENCE;
+
+/// How often somebody who waits for requests looks at something else.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A worker that main and the router know.
 #[derive(Debug)]
@@ -38,6 +43,21 @@ impl Worker {
                 }
                 Some(_) => {}
                 None => assert!(self.end.wait(Some(PATIENCE)), "no request comes"),
+            }
+        }
+    }
+
+    /// Answers every request until somebody says that this is over, or nobody listens any more.
+    pub fn answer_until(&mut self, is_over: &AtomicBool) {
+        let (mut payload, deadline) = (Vec::new(), Instant::now() + PATIENCE);
+        while !is_over.load(Ordering::Relaxed) && Instant::now() < deadline {
+            match self.end.recv(&mut payload) {
+                Ok(Some(head)) if head.kind == Kind::Request && self.end.start(&head) => self.answer(&head),
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    self.end.wait(Some(LOOK));
+                }
+                Err(error) => panic!("the router keeps to the rules: {error}"),
             }
         }
     }

@@ -1,15 +1,22 @@
 //! The daemon and the application of each attack.
 
-use corral_testkit::attacker::Prototype;
-use corral_testkit::{Attacker, Client, Daemon};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
-/// A daemon with one hostile application, which was asked for and has been started.
+use corral_ipc::message::{ToPrototype, WorkerId};
+use corral_testkit::attacker::Prototype;
+use corral_testkit::{Attacker, Client, Daemon, Signal, eventually, signal};
+
+/// A daemon with hostile applications, of which the first was asked for and has been started.
 pub(crate) struct Attack {
-    pub(crate) attacker: Attacker,
-    pub(crate) server: Daemon,
+    pub(crate) prototype: Prototype,
     /// Its request for the application, without an answer yet.
     pub(crate) client: Client,
-    pub(crate) prototype: Prototype,
+    pub(crate) server: Daemon,
+    pub(crate) attacker: Attacker,
+    /// The processes of the daemon itself, as they were at the beginning.
+    own: [Vec<u32>; 2],
 }
 
 pub(crate) fn begin() -> Attack {
@@ -20,10 +27,11 @@ pub(crate) fn begin() -> Attack {
 pub(crate) fn begin_with(names: &[&str]) -> Attack {
     let attacker = Attacker::new(env!("CARGO_BIN_EXE_corral-attacker"));
     let server = attacker.daemon().config(attacker.config(names)).start();
+    let own = processes(&server);
     let client = ask(&server, names[0]);
     let prototype = attacker.prototype();
     assert_eq!(prototype.name, names[0]);
-    Attack { attacker, server, client, prototype }
+    Attack { prototype, client, server, attacker, own }
 }
 
 /// Sends a request for an application and does not wait for the answer.
@@ -31,4 +39,71 @@ pub(crate) fn ask(server: &Daemon, name: &str) -> Client {
     let mut client = server.connect();
     client.write(format!("GET /{name} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     client
+}
+
+fn processes(server: &Daemon) -> [Vec<u32>; 2] {
+    ["router", "controller"].map(|name| server.expect_processes(name, 1))
+}
+
+impl Attack {
+    /// Main ends the prototype for what it has said, and nobody else; then it starts another one.
+    #[track_caller]
+    pub(crate) fn expect_given_up(&mut self) {
+        assert!(self.prototype.is_given_up(), "main goes on\n{}", self.server.log());
+        self.prototype.expect_end();
+        self.expect_unharmed();
+        self.prototype = self.attacker.prototype();
+        // A request that waits for it, whatever has become of the one before.
+        self.client = ask(&self.server, &self.prototype.name);
+    }
+
+    /// The daemon's processes are those of the beginning, and it serves.
+    #[track_caller]
+    pub(crate) fn expect_unharmed(&self) {
+        assert_eq!(processes(&self.server), self.own, "{}", self.server.log());
+        self.server.get("/").expect(204);
+    }
+
+    /// Says things while main cannot listen, so that they are all there when it does.
+    pub(crate) fn say_at_once(&self, say: impl FnOnce(&Prototype)) {
+        let main = self.server.pid();
+        signal(main, Signal::STOP);
+        eventually("main stands still", || is_stopped(main).then_some(()));
+        say(&self.prototype);
+        signal(main, Signal::CONT);
+    }
+
+    /// Has the application run a worker that keeps to the rules. Requests before that are answered 503, as long as nobody
+    /// asks for workers again after a failure.
+    #[track_caller]
+    pub(crate) fn expect_served(&mut self) {
+        let bell = self.prototype.ready();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let target = format!("/{}", self.prototype.name);
+                eventually("it serves", || (self.server.get(&target).status == 200).then_some(()));
+                is_over.store(true, Ordering::Relaxed);
+            });
+            self.prototype.worker(&bell).answer_until(&is_over);
+        });
+        assert!(is_over.into_inner());
+    }
+
+    /// Main wants another worker, sooner or later after a failure.
+    #[track_caller]
+    pub(crate) fn asked_again(&mut self) -> WorkerId {
+        eventually("main asks for a worker", || {
+            self.client = ask(&self.server, &self.prototype.name);
+            match self.prototype.hear(Duration::from_millis(100)) {
+                Some(ToPrototype::Fork { worker }) => Some(worker),
+                _ => None,
+            }
+        })
+    }
+}
+
+fn is_stopped(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    status.lines().any(|line| line.starts_with("State:\tT"))
 }

@@ -2,6 +2,8 @@
 
 mod attack;
 mod closing;
+mod descriptors;
+mod floods;
 mod frames;
 mod hand;
 mod numbers;

@@ -1,0 +1,105 @@
+//! What a child has been told and has not read yet. There is only so much: a child that reads nothing must not have main
+//! keep everything.
+
+use std::collections::VecDeque;
+
+use corral_ipc::link::Packet;
+
+/// How much a child may leave unread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// For what a prototype is told of its workers, each of which is a number.
+    Small,
+    /// For configurations and figures, and all workers of all applications.
+    Large,
+}
+
+impl Room {
+    fn bytes(self) -> usize {
+        match self {
+            Self::Small => 4 << 20,
+            Self::Large => 768 << 20,
+        }
+    }
+}
+
+/// Messages in their order.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    packets: VecDeque<Packet>,
+    cost: usize,
+    room: Room,
+}
+
+/// There is no room for another message.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Full;
+
+impl Outbox {
+    pub(crate) fn new(room: Room) -> Self {
+        Self { packets: VecDeque::new(), cost: 0, room }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    pub(crate) fn first(&self) -> Option<&Packet> {
+        self.packets.front()
+    }
+
+    /// Adds a message. The first one may be as long as it likes.
+    pub(crate) fn push(&mut self, packet: Packet) -> Result<(), Full> {
+        let cost = self.cost + packet.cost();
+        if cost > self.room.bytes() && !self.is_empty() {
+            return Err(Full);
+        }
+        self.cost = cost;
+        self.packets.push_back(packet);
+        Ok(())
+    }
+
+    /// Takes the first one out.
+    pub(crate) fn pop(&mut self) {
+        self.cost -= self.packets.pop_front().map_or(0, |packet| packet.cost());
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.packets.clear();
+        self.cost = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use corral_ipc::message::{ToPrototype, WorkerId};
+
+    use super::*;
+
+    fn packet() -> Packet {
+        Packet::new(&ToPrototype::Kill { worker: WorkerId(7) }, &[]).unwrap()
+    }
+
+    #[test]
+    fn there_is_room_for_many_messages_and_an_end_of_it() {
+        let mut outbox = Outbox::new(Room::Small);
+        let n_pushed = (0..1_000_000).take_while(|_| outbox.push(packet()).is_ok()).count();
+        assert!((20_000..100_000).contains(&n_pushed), "{n_pushed}");
+        outbox.pop();
+        assert_eq!(outbox.push(packet()), Ok(()));
+        assert_eq!(outbox.push(packet()), Err(Full));
+        outbox.clear();
+        assert!(outbox.is_empty() && outbox.first().is_none());
+        assert_eq!(outbox.push(packet()), Ok(()));
+    }
+
+    #[test]
+    fn a_message_that_is_alone_has_room() {
+        let mut outbox = Outbox::new(Room::Small);
+        let long = Packet::new(&"x".repeat(5 << 20), &[]).unwrap();
+        assert_eq!(outbox.push(long), Ok(()));
+        assert_eq!(outbox.push(packet()), Err(Full));
+        outbox.pop();
+        assert_eq!(outbox.push(packet()), Ok(()));
+    }
+}

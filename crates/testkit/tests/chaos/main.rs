@@ -4,11 +4,14 @@
 //! `CORRAL_CHAOS_SECONDS=60` is the long form of each case, `CORRAL_CHAOS_CLIENTS=10000` that of those that are about many
 //! clients; `make chaos` runs them.
 
+mod attackers;
 mod crowd;
 mod disk;
 mod floods;
 mod hostile;
 mod mains;
+mod pings;
+mod routers;
 mod shortage;
 mod site;
 mod slow_clients;

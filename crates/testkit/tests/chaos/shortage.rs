@@ -152,6 +152,36 @@ fn a_prototype_that_may_not_fork_is_asked_again_later() {
     assert_eq!(server.expect_processes(PROTOTYPE, 1), [prototype], "it is the same");
 }
 
+/// What cannot be started for want of processes is said in the reply, and not after a time-out.
+#[test]
+fn a_change_that_needs_more_processes_than_there_may_be_is_refused_at_once() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!(
+            "skipped: only as root the daemon has a user of its own, whose processes nothing but it starts"
+        );
+        return;
+    }
+    let (site, server) = start(1);
+    let app = json!({ "type": "php", "root": site.root() });
+    let python = json!({ "type": "python", "path": site.root(), "module": "app" });
+    let program = json!({ "type": "http", "executable": "/bin/sh", "arguments": ["-c", "true"] });
+    limit(server.pid(), Resource::Processes, Some(0));
+    for (path, value) in [
+        ("/config/applications/other", &app),
+        ("/config/applications/python", &python),
+        ("/config/applications/program", &program),
+        ("/config/settings", &json!({ "listen_threads": 7 })),
+    ] {
+        let begun = Instant::now();
+        let reply = server.control().put(path, value).0.expect(500);
+        assert!(reply.text().contains("Resource temporarily unavailable"), "{path}: {reply}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{path}: {:?}", begun.elapsed());
+    }
+    server.get("/").expect(200);
+    limit(server.pid(), Resource::Processes, None);
+    server.control().put("/config/applications/other", &app).expect_done();
+}
+
 /// New prototypes have as much as main may have, or as the one before.
 #[test]
 fn a_main_process_without_descriptors_refuses_changes_and_goes_on() {
@@ -188,7 +218,7 @@ fn a_main_process_without_descriptors_starts_its_children_again_later() {
     for name in ["router", "controller", PROTOTYPE] {
         server.kill(server.expect_processes(name, 1)[0]);
     }
-    expect_pauses(&server, "start the router: ", 5, Duration::from_millis(600));
+    expect_pauses(&server, "start the router: ", 8, Duration::from_millis(600));
     let n_lines = server.log().matches("application \"php\": open the host executable").count();
     assert!((1..12).contains(&n_lines), "{}", server.log());
     limit(server.pid(), Resource::Descriptors, None);

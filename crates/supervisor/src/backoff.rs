@@ -70,6 +70,11 @@ impl Backoff {
         }
     }
 
+    /// Whether it has failed no more often than may happen.
+    pub(crate) fn is_patient(&self) -> bool {
+        self.n_failures < self.pace.n_at_once
+    }
+
     /// When to start again, if it is not running.
     pub(crate) fn restart_at(&self) -> Option<Instant> {
         self.restart_at

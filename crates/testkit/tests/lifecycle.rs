@@ -325,6 +325,37 @@ fn a_router_is_replaced_while_an_application_does_not_load() {
     server.expect_processes(WORKER, 2);
 }
 
+/// What is stored is not at fault for that.
+#[test]
+fn routers_that_die_at_the_start_cost_no_configuration() {
+    let site = php_site();
+    let mut server = php(&site, 2);
+    let before = server.control().get("/config").json();
+    server.stop();
+    let killer = std::thread::spawn(|| {
+        let mut killed = Vec::new();
+        while killed.len() < 3 {
+            let router = eventually("another router is started", || {
+                let all = corral_testkit::descendants(std::process::id()).into_iter();
+                all.filter(|process| process.name == "router")
+                    .map(|router| router.pid)
+                    .find(|pid| !killed.contains(pid))
+            });
+            corral_testkit::signal(router, corral_testkit::Signal::KILL);
+            killed.push(router);
+        }
+    });
+    server.restart();
+    killer.join().expect("they were killed");
+    assert_eq!(server.control().get("/config").json(), before);
+    eventually("it serves", || {
+        let mut client = server.connect();
+        client.try_send(&corral_testkit::Request::get("/")).ok().filter(|response| response.status == 200)
+    });
+    assert!(!server.log().contains("failed to apply"), "{}", server.log());
+    server.expect_processes(WORKER, 2);
+}
+
 #[test]
 fn a_router_that_dies_again_and_again_is_back_within_a_second() {
     let site = php_site();

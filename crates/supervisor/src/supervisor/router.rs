@@ -7,7 +7,7 @@ use corral_ipc::reason;
 
 use super::{Parts, Supervisor};
 use crate::app::Phase;
-use crate::apply::{Build, Event, Job};
+use crate::apply::{Apply, Build, Content, Event, Job, Purpose};
 use crate::launch::LaunchError;
 use crate::output::Output;
 use crate::peer::Peer;
@@ -142,7 +142,23 @@ impl Supervisor {
         }
         self.forget_questions_to(id);
         if self.apply.as_ref().is_some_and(|apply| apply.router == id) {
-            self.advance(Event::RouterDied);
+            self.give_up_or_begin_again();
+        }
+    }
+
+    /// The router ended that was to have a configuration. At a start nothing else could be served, so that a few routers
+    /// may end before that is held to be the configuration's fault.
+    fn give_up_or_begin_again(&mut self) {
+        let is_first = self.in_force.is_none() && self.routers.in_charge.role.backoff.is_patient();
+        match self.apply.take_if(|apply| is_first && matches!(apply.purpose, Purpose::Change { .. })) {
+            Some(Apply { purpose, build, new_apps, .. }) => {
+                new_apps.into_iter().for_each(|app| self.stop_app(app));
+                let content = Content::of(&build);
+                // Closes its sockets before they are bound again.
+                drop(build);
+                self.jobs.push_front(Job::Change { purpose, content });
+            }
+            None => self.advance(Event::RouterDied),
         }
     }
 

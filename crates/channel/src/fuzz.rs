@@ -145,7 +145,7 @@ impl Router {
                 assert!(!(started && self.port.take_back(slot, request, lane)), "started and taken back");
             }
             4 => assert!(self.port.note().len() <= crate::MAX_NOTE),
-            5 => assert!(self.port.free_space() <= crate::MAX_REQUEST_PAYLOAD),
+            5 => assert!(self.port.free_space().unwrap_or(0) <= crate::MAX_REQUEST_PAYLOAD),
             6 => self.drain(0),
             _ => self.drain(1),
         }

@@ -120,11 +120,12 @@ pub fn receive(socket: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<usize> {
 }
 
 /// The same of a Unix socket, to which anybody may send descriptors: they are closed aside. A call that does not ask for
-/// them closes them itself, and waits with those whose end is waited for.
+/// them closes them itself, and waits with those whose end is waited for. Says too whether some came: then there may be
+/// more to read, although there was room for it.
 ///
 /// # Errors
 /// As for [`receive`].
-pub fn receive_local(socket: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<usize> {
+pub fn receive_local(socket: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<(usize, bool)> {
     let room = buffer.spare_capacity_mut();
     let mut pieces = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
     let mut space = [MaybeUninit::<u64>::uninit(); CONTROL_WORDS];
@@ -145,13 +146,14 @@ pub fn receive_local(socket: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<usiz
             },
         }
     };
-    if message.msg_controllen > 0 {
+    let had_descriptors = message.msg_controllen > 0;
+    if had_descriptors {
         // SAFETY: the kernel has just filled it, and nobody has looked at it.
         unsafe { close_received(&message) };
     }
     // SAFETY: so many bytes were written to the room behind its bytes.
     unsafe { buffer.set_len(buffer.len() + received) };
-    Ok(received)
+    Ok((received, had_descriptors))
 }
 
 /// Room for as many descriptors as one message carries, aligned as `cmsghdr` is.
@@ -349,13 +351,12 @@ mod tests {
         send(a.as_fd(), b"def", &[], Wait::Never).unwrap();
         drop(writer);
         let mut buffer = Vec::with_capacity(64);
-        while buffer.len() < 6 {
-            receive_local(&b, &mut buffer).unwrap();
-        }
+        assert_eq!(receive_local(&b, &mut buffer).unwrap(), (3, true));
+        assert_eq!(receive_local(&b, &mut buffer).unwrap(), (3, false));
         assert_eq!(buffer, b"abcdef");
         assert_eq!(receive_local(&b, &mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         drop(a);
-        assert_eq!(receive_local(&b, &mut buffer).unwrap(), 0);
+        assert_eq!(receive_local(&b, &mut buffer).unwrap(), (0, false));
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while !crate::poll::has_hung_up(reader.as_fd()) {
             assert!(std::time::Instant::now() < deadline, "they are still open");

@@ -14,7 +14,7 @@ use crate::mapped::receiver::LaneReceiver;
 use crate::mapped::region::{Region, Shared, SharedBytes};
 use crate::mapped::ring::MappedRing;
 use crate::mapped::waker::{Sleeper, Waker};
-use crate::ring::{Producer, SendError};
+use crate::ring::{Corrupt, Producer, SendError};
 use crate::slot::{self, N_SLOTS, Slot, State, Ticket};
 
 /// What a worker has given beside its memory.
@@ -239,11 +239,12 @@ impl WorkerPort {
         self.header.note.to_vec()
     }
 
-    /// Bytes of payload that one frame to the worker can have now; zero when it broke the rules.
-    #[must_use]
-    pub fn free_space(&self) -> usize {
-        let free = self.requests.free().unwrap_or(0);
-        let usable = free.saturating_sub(CONTROL_RESERVE + crate::FRAME_UNIT);
-        usable.min(MAX_REQUEST_PAYLOAD)
+    /// Bytes of payload that one frame to the worker can have now.
+    ///
+    /// # Errors
+    /// The worker broke the rules, as for [`LaneReceiver::recv`].
+    pub fn free_space(&self) -> Result<usize, Corrupt> {
+        let usable = self.requests.free()?.saturating_sub(CONTROL_RESERVE + crate::FRAME_UNIT);
+        Ok(usable.min(MAX_REQUEST_PAYLOAD))
     }
 }

@@ -192,7 +192,14 @@ impl LoopApp {
         let mut piece = buffers::take();
         while state.wanted > 0 {
             let wanted = state.wanted as usize;
-            let room = self.app.with_port(worker, |port| port.channel.free_space()).unwrap_or(0);
+            let room = match self.app.with_port(worker, |port| port.channel.free_space()).unwrap_or(Ok(0)) {
+                Ok(room) => room,
+                Err(violation) => {
+                    // The request is failed when the worker is gone.
+                    self.app.give_up(worker, &violation.to_string());
+                    break;
+                }
+            };
             let is_fed = self.n_fed.get() > MOST_FED;
             if is_fed || room < wanted.min(SMALLEST_PIECE) {
                 state.is_stuck = true;

@@ -98,9 +98,14 @@ impl Socket {
         let is_local = matches!(self, Self::Unix(_));
         let mut received = 0;
         let tried = self.try_io(Interest::READABLE, |socket| {
-            received = if is_local { receive_local(socket, buffer) } else { receive(socket, buffer) }?;
+            let may_have_more;
+            (received, may_have_more) = match is_local {
+                true => receive_local(socket, buffer)?,
+                false => (receive(socket, buffer)?, false),
+            };
             // All that there was did not fill the room: nothing is left, and nobody need find that out by trying.
-            if (1..room).contains(&received) { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+            let is_drained = (1..room).contains(&received) && !may_have_more;
+            if is_drained { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
         match tried {
             Err(error) if received == 0 => Err(error),

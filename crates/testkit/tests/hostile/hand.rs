@@ -18,6 +18,9 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::attack::{Attack, ask, begin};
 
+/// Bytes of a body that goes to a file.
+const LARGE: usize = 8_000_000;
+
 /// Where in a worker's memory, as `corral-channel` documents it.
 pub(crate) mod place {
     pub(crate) const SLEEPING: u64 = 128;
@@ -89,6 +92,21 @@ impl Stage {
         let request = worker.request();
         let n_lanes = self.attack.prototype.n_lanes;
         Hand { worker, request, memory, files, _doorbell: doorbell, client, n_lanes }
+    }
+
+    /// A worker that has begun a request whose body waits in a file until it asks for it. Nobody else waits for a worker.
+    #[track_caller]
+    pub(crate) fn hand_with_large_body(&mut self) -> Hand {
+        self.loops = false;
+        let first = std::mem::replace(&mut self.attack.client, self.attack.server.connect());
+        let mut hand = self.hand_of(first);
+        hand.worker.answer(&hand.request);
+        hand.client.read_response().expect(200);
+        let head = format!("POST /hostile HTTP/1.1\r\nHost: localhost\r\nContent-Length: {LARGE}\r\n\r\n");
+        hand.client.write(head);
+        hand.client.write(vec![b'x'; LARGE]);
+        hand.request = hand.worker.request();
+        hand
     }
 
     /// A worker whose bell is rung at `push`, and whose files come through `files`.

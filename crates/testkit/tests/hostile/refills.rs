@@ -18,9 +18,6 @@ const ATTACK: Duration = Duration::from_secs(4);
 /// What the router may take for itself meanwhile: buffers, not what a worker makes it keep.
 const MOST_MEMORY: u64 = 64 << 20;
 
-/// A body that goes to a file.
-const LARGE: usize = 8_000_000;
-
 /// Does something again and again, while others are answered and nothing piles up.
 #[track_caller]
 fn check(stage: &Stage, hand: &mut Hand, mut act: impl FnMut(&mut Hand)) {
@@ -94,15 +91,7 @@ fn frames_for_unknown_requests_in_all_lanes() {
 #[test]
 fn a_body_that_is_wanted_without_end() {
     let mut stage = Stage::set();
-    stage.loops = false;
-    let first = std::mem::replace(&mut stage.attack.client, stage.attack.server.connect());
-    let mut hand = stage.hand_of(first);
-    hand.worker.answer(&hand.request);
-    hand.client.read_response().expect(200);
-    let post = format!("POST /hostile HTTP/1.1\r\nHost: localhost\r\nContent-Length: {LARGE}\r\n\r\n");
-    hand.client.write(post);
-    hand.client.write(vec![b'x'; LARGE]);
-    hand.request = hand.worker.request();
+    let mut hand = stage.hand_with_large_body();
     let credit = hand.frame(Kind::BodyCredit).with_aux(u32::MAX);
     let mut payload = Vec::new();
     check(&stage, &mut hand, |hand| {
@@ -148,18 +137,16 @@ fn words_that_never_rest() {
     stage.expect_unharmed();
 }
 
-/// The router finds it when it has something to say.
+/// The router finds it when it looks for room.
 #[test]
 fn a_position_of_the_reader_that_cannot_be() {
     let mut stage = Stage::set();
-    let mut hand = stage.hand();
-    let watchdog = Watchdog::of(&stage.attack.server);
+    let mut hand = stage.hand_with_large_body();
     hand.scribble(place::REQUESTS_CONSUMED, &u64::MAX.to_ne_bytes());
-    // Its client leaves, of which the worker is told.
-    drop(std::mem::replace(&mut hand.client, stage.attack.server.connect()));
-    hand.respond(200, Flags::END | Flags::DONE);
+    hand.send(hand.frame(Kind::BodyCredit).with_aux(u32::MAX), b"");
     stage.expect_killed(&hand.worker, "a position that cannot be");
-    watchdog.expect_prompt();
+    hand.client.read_response().expect(503);
+    stage.attack.client = ask(&stage.attack.server, "hostile");
     stage.expect_unharmed();
 }
 

@@ -31,7 +31,7 @@ impl LocalStream {
     pub(super) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let received = self.try_io(Interest::READABLE, || {
             let mut received = Vec::with_capacity(buffer.len());
-            let n = socket::receive_local(self.as_fd(), &mut received)?;
+            let (n, _) = socket::receive_local(self.as_fd(), &mut received)?;
             Ok((n, received))
         });
         let (n, received) = received?;

@@ -41,14 +41,7 @@ pub(crate) fn app(files: &[(&str, &str)]) -> App {
     fs::create_dir(&root).unwrap();
     let target = PhpTarget { name: String::new(), root, script: None, index: "index.php".into() };
     let php = PhpSpec { targets: vec![target], ini_file: None, admin: vec![], user: vec![], sapi_name: None };
-    let app = App {
-        folder,
-        php,
-        limits: Limits::default(),
-        environment: vec![],
-        inherit_environment: true,
-        stderr: None,
-    };
+    let app = App { folder, php, limits: Limits::default(), environment: vec![], stderr: None };
     for (name, content) in files {
         app.write(name, content);
     }
@@ -153,6 +146,7 @@ impl App {
             group: None,
             working_directory: None,
             environment: vec![],
+            inherit_environment: true,
             stdout: None,
             stderr: self.stderr.clone(),
             isolation: Isolation::default(),

@@ -1,7 +1,7 @@
 //! An application whose code is hostile: a test holds its prototype's end of the link to main, and what its workers share
 //! with the router, and says and writes whatever it likes.
 //!
-//! [`Attacker`] is a folder of modules with `corral-attacker` as the host of PHP. Each prototype that main starts from it
+//! [`Attacker`] is a folder of modules with `attacker` as the host of PHP. Each prototype that main starts from it
 //! gives its link to the test ([`Attacker::prototype`]) and makes processes when the test asks for them.
 //!
 //! A well-behaved application, which a test leaves when it wants to:
@@ -9,7 +9,7 @@
 //! ```no_run
 //! use corral_testkit::Attacker;
 //!
-//! let attacker = Attacker::new("target/debug/corral-attacker"); // env!("CARGO_BIN_EXE_corral-attacker")
+//! let attacker = Attacker::new("target/debug/attacker"); // env!("CARGO_BIN_EXE_attacker")
 //! let server = attacker.daemon().config(attacker.config(&["hostile"])).start();
 //! // Its first request starts the application, as it keeps no workers ready.
 //! let mut client = server.connect();
@@ -54,7 +54,7 @@ pub struct Attacker {
 }
 
 impl Attacker {
-    /// With the executable `corral-attacker`, which Cargo builds for tests of this package.
+    /// With the executable `attacker`, which Cargo builds for tests of this package.
     ///
     /// # Panics
     /// When the temporary folder cannot be written to.

@@ -50,7 +50,7 @@ fn attack(prototype: &Prototype, n: usize, server: &Daemon) {
 
 #[test]
 fn hostile_applications_hurt_nobody_else() {
-    let attacker = Attacker::new(env!("CARGO_BIN_EXE_corral-attacker"));
+    let attacker = Attacker::new(env!("CARGO_BIN_EXE_attacker"));
     let names = names();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     let server = attacker.daemon().config(attacker.config(&names)).start();

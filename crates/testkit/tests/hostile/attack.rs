@@ -25,7 +25,7 @@ pub(crate) fn begin() -> Attack {
 
 /// With further applications; the first is started.
 pub(crate) fn begin_with(names: &[&str]) -> Attack {
-    let attacker = Attacker::new(env!("CARGO_BIN_EXE_corral-attacker"));
+    let attacker = Attacker::new(env!("CARGO_BIN_EXE_attacker"));
     let server = attacker.daemon().config(attacker.config(names)).start();
     let own = processes(&server);
     let client = ask(&server, names[0]);

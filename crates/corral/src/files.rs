@@ -58,7 +58,7 @@ impl Seen {
 
     /// Is told of changes from now on, where the kernel tells of all.
     pub(crate) fn notice(&self) -> Option<Notice> {
-        let paths = self.0.borrow();
+        let paths = self.files.borrow();
         let absolute =
             paths.iter().map(|(path, _)| std::path::absolute(path)).collect::<io::Result<Vec<_>>>();
         // Whoever is not told can look.

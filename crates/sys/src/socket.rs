@@ -172,10 +172,18 @@ unsafe fn close_received(message: &libc::msghdr) {
         let libc::cmsghdr { cmsg_len, cmsg_level, cmsg_type, .. } = unsafe { *head };
         if (cmsg_level, cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
             // SAFETY: as above.
-            let (data, empty) = unsafe { (libc::CMSG_DATA(head).cast::<RawFd>(), libc::CMSG_LEN(0)) };
-            let n = (cmsg_len as usize).saturating_sub(empty as usize) / size_of::<RawFd>();
-            // SAFETY: as above; each is open and nobody else's.
-            let owned = |n| unsafe { OwnedFd::from_raw_fd(data.add(n).read_unaligned()) };
+            let data = unsafe { libc::CMSG_DATA(head) }.cast::<RawFd>();
+            // SAFETY: it only calculates.
+            let empty = unsafe { libc::CMSG_LEN(0) };
+            let n = cmsg_len.saturating_sub(empty as usize) / size_of::<RawFd>();
+            let owned = |n| {
+                // SAFETY: as above.
+                let place = unsafe { data.add(n) };
+                // SAFETY: as above.
+                let fd = unsafe { place.read_unaligned() };
+                // SAFETY: it is open, and nobody else's.
+                unsafe { OwnedFd::from_raw_fd(fd) }
+            };
             aside::close((0..n).map(owned));
         }
         // SAFETY: as above.

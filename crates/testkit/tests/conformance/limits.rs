@@ -223,15 +223,18 @@ fn has_unlinked_file(pid: u32) -> bool {
 
 #[test]
 fn too_few_descriptors_are_told_of() {
-    let server = daemon().descriptors(300).config(config(json!({ "connections": 1000 }))).start();
+    let mut settings = config(json!({ "connections": 1000 }));
+    // The listener has two.
+    settings["settings"]["listen_threads"] = json!(2);
+    let server = daemon().descriptors(300).config(settings).start();
     let router = server.expect_processes("router", 1)[0];
     let limits = fs::read_to_string(format!("/proc/{router}/limits")).expect("it runs");
     let files = limits.lines().find(|line| line.starts_with("Max open files")).expect("there is a limit");
     assert_eq!(files.split_whitespace().filter(|word| *word == "300").count(), 2, "soft is hard: {files}");
-    server.expect_log("settings.limits.connections is 1000, but a limit of 300 open files is enough for 172");
+    server.expect_log("settings.limits.connections is 1000, but a limit of 300 open files is enough for 170");
     server.control().put("/config/settings/limits/connections", &json!(100)).expect_done();
     server.control().delete("/config/settings/limits").expect_done();
-    server.expect_log("a limit of 300 open files is enough for 240 connections");
+    server.expect_log("a limit of 300 open files is enough for 239 connections");
     // The first was before there was a configuration.
     eventually("it is said thrice", || (n_lines(&server, "open files is enough for") == 3).then_some(()));
 }

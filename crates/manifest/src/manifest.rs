@@ -40,10 +40,9 @@ impl Manifest {
 
     /// The values that something was inserted into.
     pub fn inserted(&self) -> impl Iterator<Item = Insertion<'_>> {
-        let values = self.notes.written.iter().filter_map(|(pointer, written)| {
+        self.notes.written.iter().filter_map(|(pointer, written)| {
             Some(Insertion { pointer, written, value: find(&self.document, pointer)? })
-        });
-        values
+        })
     }
 
     /// The document with values as they are written wherever `running` has them like that, as a daemon shows them.

@@ -191,7 +191,7 @@ fn root_s_control_socket_is_out_of_the_owner_s_reach() {
         let socket =
             stdout.lines().find_map(|line| line.strip_prefix("control socket: unix:")).expect("it is said");
         let reply = client.get(&format!("/take.php?socket={socket}")).expect(200);
-        reply.expect_body(&format!("[{user},false,false,false]"));
+        reply.expect_body(format!("[{user},false,false,false]"));
         client.get("/style.css").expect(200);
         let folder = Path::new(socket).parent().expect("it has one").metadata().expect("it is there");
         assert_eq!((folder.uid(), folder.mode() & 0o022), (0, 0));

@@ -157,7 +157,7 @@ impl Prototype {
         let number = pid.as_raw_nonzero().get().unsigned_abs();
         // Main may not know that number, if this process has a namespace of its own.
         let Access { memory, bell, files } = access;
-        let bell = bell.filter(|_| hands.is_some()).map(OwnedFd::from);
+        let bell = bell.filter(|_| hands.is_some());
         let message = FromPrototype::Forked { worker, pid: number, hands, files: files.is_some() };
         let descriptors = [Some(memory), bell, files, process::pidfd(pid).ok()];
         let descriptors: Vec<_> = descriptors.into_iter().flatten().collect();

@@ -47,7 +47,7 @@ fn flood(address: SocketAddr) -> usize {
         match stream.write(&pings[n_sent % pings.len()..]) {
             Ok(n) => n_sent += n,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                std::thread::sleep(Duration::from_millis(5))
+                std::thread::sleep(Duration::from_millis(5));
             }
             // It may be cut off for it.
             Err(_) => break,

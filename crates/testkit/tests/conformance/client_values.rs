@@ -18,8 +18,11 @@ fn files() -> Site {
         .file("w/..d/e.txt", "e")
 }
 
+/// A variable, and the request that has a value for it.
+type Way = (&'static str, fn(&str) -> Request);
+
 /// The ways of a value into a template: the variable, and the request that has this value.
-fn ways() -> Vec<(&'static str, fn(&str) -> Request)> {
+fn ways() -> Vec<Way> {
     vec![
         ("$arg_f", |value| Request::get(&format!("/?f={}", escaped(value)))),
         ("${header_x_f}", |value| Request::get("/").field("X-F", value)),

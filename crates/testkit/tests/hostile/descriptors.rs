@@ -113,10 +113,10 @@ fn main_does_not_wait_for_what_waits_in_a_worker_s_sockets() {
 
 /// What a worker with an event loop and files comes with: memory, the push of its bell, the socket of its files.
 fn all_of(bell: &WorkerBell) -> [OwnedFd; 3] {
-    let (_, memory) = WorkerEnd::create(bell).unwrap();
-    let (_, push) = doorbell::pair().unwrap();
-    let (_, files) = file_sockets().unwrap();
-    [memory, push.into(), files]
+    let (_, memory) = WorkerEnd::create(bell).expect("make a channel");
+    let (_, push) = doorbell::pair().expect("make a bell");
+    let (_, files) = file_sockets().expect("make sockets");
+    [memory, push, files]
 }
 
 #[track_caller]
@@ -134,7 +134,7 @@ fn check_forked(kinds: impl Fn(&[OwnedFd; 3], &OwnedFd) -> Vec<OwnedFd>) {
 }
 
 fn copy(fd: impl AsFd) -> OwnedFd {
-    fd.as_fd().try_clone_to_owned().unwrap()
+    fd.as_fd().try_clone_to_owned().expect("a descriptor is left")
 }
 
 #[test]

@@ -12,9 +12,12 @@ use corral_sys::socket;
 
 use crate::hand::{Hand, Stage, head, place};
 
+/// What it is called, and what a worker does.
+type Crime<'a> = (&'a str, &'a dyn Fn(&mut Hand));
+
 /// Each worker does one thing, and is killed for it; its client gets 503 if it has heard nothing before.
 #[track_caller]
-fn check(crimes: &[(&str, &dyn Fn(&mut Hand))]) {
+fn check(crimes: &[Crime<'_>]) {
     let mut stage = Stage::set();
     let mut n_descriptors = 0;
     for (n, (name, commit)) in crimes.iter().enumerate() {
@@ -60,7 +63,7 @@ fn frames_that_are_none() {
         ("a frame without end", &|hand| raw(hand, u32::MAX, Kind::Data as u8, 0)),
         ("a position between frames", &|hand| publish(hand, 8)),
         ("a position that no ring has", &|hand| publish(hand, 1 << 40)),
-        ("the last position of all", &|hand| publish(hand, u64::MAX & !15)),
+        ("the last position of all", &|hand| publish(hand, !15)),
     ]);
 }
 

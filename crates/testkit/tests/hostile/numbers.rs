@@ -12,14 +12,14 @@ use corral_testkit::is_alive;
 use crate::attack::{ask, begin, begin_with};
 
 fn pidfd(pid: u32) -> OwnedFd {
-    process::pidfd(Pid::from_raw(pid.cast_signed()).unwrap()).unwrap()
+    process::pidfd(Pid::from_raw(pid.cast_signed()).expect("a number")).expect("the process is there")
 }
 
 /// Answers the next wish for a worker with memory as it should be, and a process that may be anybody's.
 fn forge(prototype: &Prototype, pid: u32, pidfd: Option<&OwnedFd>) -> WorkerId {
     let bell = prototype.ready();
     let worker = prototype.asked_to_fork();
-    let (_end, memory) = WorkerEnd::create(&bell).unwrap();
+    let (_end, memory) = WorkerEnd::create(&bell).expect("make a channel");
     let fds: Vec<_> = [Some(&memory), pidfd].into_iter().flatten().map(AsFd::as_fd).collect();
     prototype.forked(worker, pid, None, false, &fds);
     worker

@@ -45,8 +45,8 @@ fn check_undecided(steps: &[&str], host: &str, expect: Result<Option<usize>, ()>
     let steps: Vec<_> = steps.iter().map(|step| (*step).to_owned()).collect();
     let route = route(&steps);
     let index = StepIndex::new(&route.steps);
-    let sample = Sample::get(host, &format!("/{}!", "a".repeat(64)));
-    let found = index.choose(&route.steps, &mut sample.clone()).map_err(drop);
+    let mut sample = Sample::get(host, &format!("/{}!", "a".repeat(64)));
+    let found = index.choose(&route.steps, &mut sample).map_err(drop);
     let number = |step: &Step| route.steps.iter().position(|other| std::ptr::eq(other, step));
     assert_eq!(found.map(|step| step.and_then(number)), expect, "{host}");
 }

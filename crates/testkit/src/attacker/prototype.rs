@@ -1,5 +1,6 @@
 //! A prototype in the hands of a test.
 
+use std::io;
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -93,10 +94,10 @@ impl Prototype {
         });
     }
 
-    /// Has its process end.
+    /// Has its process end, unless main has ended it already.
     #[track_caller]
     pub fn end(&self) {
-        self.order(b"end");
+        let _ = self.try_order(b"end");
         self.expect_end();
     }
 
@@ -173,7 +174,11 @@ impl Prototype {
 
     #[track_caller]
     fn order(&self, order: &[u8]) {
-        socket::send(self.orders.as_fd(), order, &[], Wait::Block).expect("the process runs");
+        self.try_order(order).expect("the process runs");
+    }
+
+    fn try_order(&self, order: &[u8]) -> io::Result<()> {
+        socket::send(self.orders.as_fd(), order, &[], Wait::Block)
     }
 }
 

@@ -110,6 +110,9 @@ impl Scene {
         for name in ["php", "python", "other"] {
             server.expect_processes(&format!("\"{name}\" prototype"), 1);
         }
+        for name in ["php", "other"] {
+            server.expect_processes(&format!("\"{name}\" worker"), 1);
+        }
         Self { server, php, python, _site: site }
     }
 

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use corral_channel::{Flags, FrameHead, Kind, RequestId};
-use corral_testkit::{Watchdog, private_memory};
+use corral_testkit::{Watchdog, eventually, private_memory};
 
 use crate::attack::ask;
 use crate::hand::{Hand, Stage, place};
@@ -99,7 +99,12 @@ fn a_body_that_is_wanted_without_end() {
         while let Ok(Some(_)) = hand.worker.end.recv(&mut payload) {}
     });
     stage.bury(&hand.worker);
+    hand.client.read_response().expect(503);
     stage.attack.client = ask(&stage.attack.server, "hostile");
+    eventually("its request waits, so that the next one is behind it", || {
+        let active = stage.attack.server.control().get("/status/applications/hostile/requests/active").json();
+        (active == 1).then_some(())
+    });
     stage.expect_unharmed();
 }
 

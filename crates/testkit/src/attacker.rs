@@ -24,7 +24,7 @@
 //! - [`Prototype::hear`] is what main has said.
 //! - [`Worker::end`] is the worker's end of its channel, in the process of the test. For memory, bells and file sockets of
 //!   another kind, make them, [`Prototype::fork`] a process and `say` `Forked` with them.
-//! - [`tarry`] makes a descriptor whose closing takes long.
+//! - [`tarry()`] makes a descriptor whose closing takes long.
 //! - [`crate::Watchdog`] sees whether main and the event loops answer meanwhile.
 
 mod prototype;

@@ -47,7 +47,7 @@ impl Watchdog {
         Self { is_over, askers }
     }
 
-    /// Fails unless prompt answers came all the time: in each stretch of [`LONGEST_LAPSE`] at least one within [`PROMPT`].
+    /// Fails unless prompt answers came all the time: in each stretch of 1.5 s at least one within 50 ms.
     #[track_caller]
     pub fn expect_prompt(self) {
         self.is_over.store(true, Ordering::Relaxed);

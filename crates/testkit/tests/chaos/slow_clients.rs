@@ -24,8 +24,8 @@ struct Budget {
 /// Of clients that do not read: what each event loop keeps in memory for all, and the piece that is being sent.
 const READERS: Budget = Budget { all: 48 << 20, each: 128 << 10 };
 
-/// Of clients that do not finish their request: the huge page that the allocator may begin for them.
-const WRITERS: Budget = Budget { all: 2 << 20, each: 12 << 10 };
+/// Of clients that do not finish their request. The allocator may begin a huge page of 2 MiB for them.
+const WRITERS: Budget = Budget { all: 3 << 20, each: 12 << 10 };
 
 fn start() -> (Daemon, Site, Origin) {
     let large = format!("<?php for ($i = 0; $i < {LARGE} / 65536; $i++) {{ echo str_repeat('x', 65536); }}");

@@ -32,6 +32,9 @@ const LAST_CALL: Duration = Duration::from_secs(1);
 /// Bytes that such a client may send before the connection is closed all the same.
 const MAX_LINGER_BYTES: usize = 1024 * 1024;
 
+/// Pipelined requests that are answered before other connections of the event loop get their turn.
+const REQUESTS_PER_TURN: usize = 32;
+
 /// A client's connection between and during requests. Kept small: tens of thousands of them wait.
 pub(crate) struct Connection {
     /// What log lines call it.
@@ -179,6 +182,7 @@ impl Connection {
     }
 
     async fn answer_requests(&mut self, work: &mut Work) -> Next {
+        let mut n_answered = 0;
         loop {
             let settings = self.slot.settings();
             let next = match self.read_head(work, &settings).await {
@@ -192,6 +196,11 @@ impl Connection {
             };
             if next != Next::Keep || work.input.is_empty() {
                 return next;
+            }
+            n_answered += 1;
+            if n_answered == REQUESTS_PER_TURN {
+                n_answered = 0;
+                tokio::task::yield_now().await;
             }
         }
     }

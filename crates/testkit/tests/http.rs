@@ -1,6 +1,6 @@
 //! HTTP/1 over sockets: what a client sees of the engine.
 
-use corral_testkit::{Client, Daemon, Request, daemon, site};
+use corral_testkit::{Client, Daemon, Request, Signal, daemon, eventually, signal, site};
 use serde_json::json;
 
 /// Answers everything with 200 and an empty body.
@@ -29,6 +29,35 @@ fn pipelined_requests_are_answered_in_order() {
     client.read_response().expect(404);
     client.read_response().expect(200).expect_body("bb");
     client.read_response().expect(200).expect_body("a");
+}
+
+/// One event loop has both connections, and finds that both have sent something.
+#[test]
+fn a_client_that_sends_hundreds_of_requests_at_once_does_not_keep_others_waiting() {
+    let site = site().writable_folder("");
+    let server = daemon()
+        .config(json!({
+            "settings": { "listen_threads": 1 },
+            "routes": [{ "action": { "return": 200 } }],
+            "access_log": { "path": site.path("log"), "format": "$uri" }
+        }))
+        .start();
+    let (mut greedy, mut other) = (server.connect(), server.connect());
+    greedy.get("/").expect(200);
+    other.get("/").expect(200);
+    let router = server.expect_processes("router", 1)[0];
+    signal(router, Signal::STOP);
+    greedy.write("GET /many HTTP/1.1\r\nHost: a\r\n\r\n".repeat(400));
+    other.write("GET /one HTTP/1.1\r\nHost: a\r\n\r\n");
+    signal(router, Signal::CONT);
+    other.read_response().expect(200);
+    (0..400).for_each(|_| _ = greedy.read_response().expect(200));
+    let log = eventually("all are logged", || {
+        let text = std::fs::read_to_string(site.path("log")).ok()?;
+        (text.lines().count() >= 403).then_some(text)
+    });
+    let n_before = log.lines().position(|uri| uri == "/one").expect("it is logged");
+    assert!(n_before < 100, "{n_before} requests were answered before");
 }
 
 #[test]

@@ -75,6 +75,16 @@ impl Stage {
         Self { attack, bell, eventfds, loops: true, asked: RefCell::default(), router }
     }
 
+    /// Has a request wait for a worker, when no other does. A later one is behind it then, whichever event loop has it.
+    #[track_caller]
+    pub(crate) fn ask(&mut self) {
+        self.attack.client = ask(&self.attack.server, "hostile");
+        eventually("the request waits", || {
+            let active = self.attack.server.control().get("/status/applications/hostile/requests/active");
+            (active.json() == 1).then_some(())
+        });
+    }
+
     /// The next worker that is asked for, with the request that has waited for it.
     #[track_caller]
     pub(crate) fn hand(&mut self) -> Hand {

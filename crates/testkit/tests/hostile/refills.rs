@@ -7,9 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use corral_channel::{Flags, FrameHead, Kind, RequestId};
-use corral_testkit::{Watchdog, eventually, private_memory};
+use corral_testkit::{Watchdog, private_memory};
 
-use crate::attack::ask;
 use crate::hand::{Hand, Stage, place};
 
 /// Longer than the watchdog forgives.
@@ -100,11 +99,7 @@ fn a_body_that_is_wanted_without_end() {
     });
     stage.bury(&hand.worker);
     hand.client.read_response().expect(503);
-    stage.attack.client = ask(&stage.attack.server, "hostile");
-    eventually("its request waits, so that the next one is behind it", || {
-        let active = stage.attack.server.control().get("/status/applications/hostile/requests/active").json();
-        (active == 1).then_some(())
-    });
+    stage.ask();
     stage.expect_unharmed();
 }
 
@@ -151,7 +146,7 @@ fn a_position_of_the_reader_that_cannot_be() {
     hand.send(hand.frame(Kind::BodyCredit).with_aux(u32::MAX), b"");
     stage.expect_killed(&hand.worker, "a position that cannot be");
     hand.client.read_response().expect(503);
-    stage.attack.client = ask(&stage.attack.server, "hostile");
+    stage.ask();
     stage.expect_unharmed();
 }
 

@@ -116,7 +116,7 @@ fn the_access_log_has_a_line_for_each_request() {
         .send(&Request::get("/a?b=c").field("User-Agent", "test \"agent\"").field("Referer", "http://x/"))
         .expect(200);
     let lines = |n: usize| {
-        corral_testkit::eventually("the lines are logged", || {
+        eventually("the lines are logged", || {
             let lines: Vec<String> = logs.read("logs/access.log").lines().map(str::to_owned).collect();
             (lines.len() == n).then_some(lines)
         })

@@ -144,7 +144,11 @@ impl Connection {
         if limit.is_zero() {
             return false;
         }
-        matches!(self.deadline.limit_idle(limit, pin!(self.stream.readable())).await, Ok(Ok(())))
+        match self.deadline.limit_idle(limit, pin!(self.stream.readable())).await {
+            Ok(readable) => readable.is_ok(),
+            // A request may have arrived that the event loop has not heard of.
+            Err(Elapsed) => self.stream.has_arrived(),
+        }
     }
 
     /// For how long it may wait for a request. On its own, because who waits must not hold a configuration.

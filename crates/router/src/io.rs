@@ -84,6 +84,11 @@ impl Stream {
         }
     }
 
+    /// Whether the kernel has something to read, or the end.
+    pub(crate) fn has_arrived(&self) -> bool {
+        self.socket.has_arrived()
+    }
+
     /// Waits until the client has said that it sends nothing more, or is gone. What it has sent on before is for later.
     /// Cancel safe.
     pub(crate) async fn finished(&self) {

@@ -8,6 +8,7 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use corral_sys::file::sendfile;
 use corral_sys::poll;
@@ -145,6 +146,16 @@ impl Socket {
     /// Whether there is neither anything to read nor the end. Costs no system call unless there is.
     pub(crate) fn is_quiet(&self) -> bool {
         matches!(self.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Whether the kernel has something to read, or the end.
+    pub(super) fn has_arrived(&self) -> bool {
+        let fd = match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
+        };
+        let waited = poll::wait(&[(fd, poll::Interest::Read)], Some(Duration::ZERO));
+        waited.is_ok_and(|ready| ready.iter().any(|one| one.readable))
     }
 
     /// Whether the other side neither sends nor takes anything more. Costs a system call.

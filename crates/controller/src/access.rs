@@ -1,4 +1,4 @@
-//! Who may use the control API: whoever can connect, or whoever shows the token as well. Web pages may not.
+//! Access to the control API: for whoever can connect and shows the token, if there is one; never for web pages.
 
 use std::sync::Arc;
 

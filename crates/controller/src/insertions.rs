@@ -1,4 +1,4 @@
-//! What was inserted into configuration files (`${env:…}`, `${file:…}`) may be a secret: readers see how it is written,
+//! Values that configuration files insert (`${env:…}`, `${file:…}`) may be secrets: readers see how they are written,
 //! and what they send back means the same again.
 
 use corral_config::Problem;
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Insertion {
 }
 
 impl Insertions {
-    /// Those of the configuration files, which may have been read again.
+    /// The insertions of the configuration files as they were read last.
     pub(crate) fn of_files(files: Option<&ConfigFiles>, inserted: Option<Vec<Inserted>>) -> Self {
         let inserted = inserted.or_else(|| files.map(|files| files.inserted.clone()));
         Self::new(inserted.unwrap_or_default(), files.is_some_and(|files| files.is_writable))

@@ -25,7 +25,7 @@ pub(crate) enum MainError {
     Link(#[source] io::Error),
 }
 
-/// What there is to know about a configuration that is in force.
+/// Warnings about a configuration that is in force.
 pub(crate) type Warnings = Vec<String>;
 
 /// The asking side; clones share one link.

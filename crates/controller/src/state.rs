@@ -150,7 +150,7 @@ impl Controller {
         *self.shared.in_force.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(in_force);
     }
 
-    /// What of the document was inserted into files.
+    /// The values of the document that `${env:…}` and `${file:…}` inserted.
     pub(crate) fn insertions(&self) -> Arc<Insertions> {
         Arc::clone(&self.shared.insertions.read().unwrap_or_else(PoisonError::into_inner))
     }

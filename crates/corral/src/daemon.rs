@@ -70,7 +70,7 @@ impl Flavour {
         self.users.iter().find(exists).copied().unwrap_or("nobody")
     }
 
-    /// Who runs what, unless somebody says otherwise: the daemon as a user of its own.
+    /// The default users of processes: the daemon has one of its own.
     pub(crate) fn users(&self, group: Option<String>) -> UserOptions {
         let applications = Account { user: self.user().to_owned(), group: group.clone() };
         UserOptions { daemon: None, daemon_group: group, applications }

@@ -54,7 +54,7 @@ struct Reader<'a> {
     last: Option<Result<Found, Problems>>,
 }
 
-/// What there is to say of files that can be used.
+/// The outcome of reading configuration files that can be used.
 #[derive(Clone, PartialEq)]
 struct Found {
     document: Vec<u8>,

@@ -37,7 +37,7 @@ impl Flags {
 #[derive(Debug)]
 pub struct Bell {
     flags: Flags,
-    /// None of a bell that nobody rings.
+    /// The descriptors of the lanes; empty for a silent bell, which nobody rings.
     eventfds: Vec<Arc<OwnedFd>>,
 }
 

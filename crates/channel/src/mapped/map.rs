@@ -28,13 +28,13 @@ pub enum MapError {
         /// As asked for.
         n_lanes: u16,
     },
-    /// What should ring the event loops is something else, or not one for each.
+    /// The descriptors that ring the event loops are not eventfds, or not one for each loop.
     #[error("a bell for {n_lanes} lanes comes without as many eventfds")]
     Eventfds {
         /// As asked for.
         n_lanes: u16,
     },
-    /// What came beside the memory of a worker is something else.
+    /// A descriptor that came with the memory of a worker is of another kind.
     #[error("what comes with a worker's memory is not what it should be")]
     Beside(#[source] io::Error),
     /// A router has used it before: its rings are not at their beginning.

@@ -34,7 +34,7 @@ fn check_refused(pattern: &str, flavor: Flavor, expect: &str) {
     assert_eq!(error.to_string(), expect, "{pattern}");
 }
 
-/// What a set says of a value that `~^(a+)+$` is given up on.
+/// Compares the answer of a set for a value on which `~^(a+)+$` is given up.
 #[track_caller]
 fn check_undecided(patterns: &[&str], expect: Option<bool>) {
     let value = "a".repeat(64) + "!";

@@ -129,7 +129,7 @@ pub struct ConfigFiles {
     pub names: String,
     /// Whether the control API changes the running configuration all the same.
     pub is_writable: bool,
-    /// What of the document was inserted when they were read last.
+    /// The values that `${env:…}` and `${file:…}` inserted into the document at the last reading.
     pub inserted: Vec<Inserted>,
 }
 

@@ -1,4 +1,4 @@
-//! What there is to know about a configuration that is in force: it runs, but not all is well.
+//! Warnings about a configuration that is in force: it runs, but not all is well.
 
 use corral_sys::process;
 

@@ -39,7 +39,7 @@ fn check(steps: &[&str], requests: &[(&str, &str, Option<usize>)]) {
     }
 }
 
-/// What the index says about a path that `~^/(a+)+$` is given up on: a step, none, or that it is not known.
+/// Compares the choice of the index for a path on which `~^/(a+)+$` is given up: a step, none, or unknown.
 #[track_caller]
 fn check_undecided(steps: &[&str], host: &str, expect: Result<Option<usize>, ()>) {
     let steps: Vec<_> = steps.iter().map(|step| (*step).to_owned()).collect();

@@ -34,7 +34,6 @@ fn without_java_it_says_where_it_is_looked_for() {
 fn an_application_that_is_none_is_named() {
     let site = site().file("app/index.html", "").file("broken.war", "no archive");
     check(&site, json!({ "webapp": "no.war" }), &["the web application \"no.war\"", "No such file"]);
-    check(&site, json!({}), &["the folder \"app\" is no web application: it has no WEB-INF"]);
     check(
         &site,
         json!({ "webapp": "broken.war" }),

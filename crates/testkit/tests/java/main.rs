@@ -1,6 +1,7 @@
-//! Web applications in Java, on the launcher and its Jetty: servlets, pages, sessions and WebSockets, and what goes wrong.
+//! Web applications in Java, on the launcher and its Tomcat: servlets, pages, sessions and WebSockets, and what goes wrong.
 
 mod failures;
+mod habits;
 mod manual;
 mod requests;
 
@@ -34,7 +35,9 @@ impl Level {
             std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         match self {
             Self::Javax => text,
-            Self::Jakarta => text.replace("javax.", "jakarta."),
+            Self::Jakarta => text
+                .replace("javax.servlet", "jakarta.servlet")
+                .replace("javax.websocket", "jakarta.websocket"),
         }
     }
 }

@@ -1,90 +1,83 @@
 package corral;
 
-import java.net.InetSocketAddress;
-import java.net.SocketAddress;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.eclipse.jetty.http.HttpFields;
-import org.eclipse.jetty.http.HttpURI;
-import org.eclipse.jetty.server.ConnectionMetaData;
-import org.eclipse.jetty.server.HttpConfiguration;
-import org.eclipse.jetty.server.Request;
+import org.apache.catalina.connector.Request;
+import org.apache.catalina.connector.Response;
+import org.apache.catalina.valves.ValveBase;
 
-/** Has requests see the client where Jetty has its peer, which is Corral. */
-final class Client implements HttpConfiguration.Customizer {
+/** Has requests see the client where Tomcat has its peer, which is Corral. */
+final class Client extends ValveBase {
     /** What Corral says, and no client can: {@code Corral-Client: for="192.0.2.1";by="192.0.2.9:443";proto=https}. */
     private static final String FIELD = "Corral-Client";
 
     private static final Pattern VALUE =
         Pattern.compile("for=(_unix|\"\\[?([^\"\\]]+)\\]?\");by=(_unix|\"\\[?([^\"]+?)\\]?:(\\d+)\");proto=(https?)");
 
+    /** What Unix sockets are called in Unit. */
+    private static final String UNIX = "unix:";
+
+    /** What Tomcat asks its connection for, unless it is known. There is no other way to say it. */
+    private static final VarHandle REMOTE_PORT = field("remotePort", int.class);
+
+    private static final VarHandle LOCAL_ADDRESS = field("localAddr", String.class);
+    private static final VarHandle LOCAL_NAME = field("localName", String.class);
+    private static final VarHandle LOCAL_PORT = field("localPort", int.class);
+
+    Client() {
+        super(true);
+    }
+
     @Override
-    public Request customize(Request request, HttpFields.Mutable responseHeaders) {
-        Matcher said = VALUE.matcher(String.valueOf(request.getHeaders().get(FIELD)));
-        if (!said.matches()) {
-            return request;
+    public void invoke(Request request, Response response) {
+        Matcher said = VALUE.matcher(String.valueOf(request.getHeader(FIELD)));
+        if (said.matches()) {
+            tell(request.getCoyoteRequest(), request, said);
         }
-        SocketAddress remote = address(said.group(2), "0");
-        SocketAddress local = address(said.group(4), said.group(5));
+        try {
+            getNext().invoke(request, response);
+        } catch (Exception thrown) {
+            throw Client.<RuntimeException>asItIs(thrown);
+        }
+    }
+
+    /** The exception of servlets is another class at each level: it cannot be named here. */
+    @SuppressWarnings("unchecked")
+    private static <T extends Throwable> T asItIs(Throwable thrown) throws T {
+        throw (T) thrown;
+    }
+
+    private static VarHandle field(String name, Class<?> type) {
+        try {
+            return MethodHandles.privateLookupIn(Request.class, MethodHandles.lookup()).findVarHandle(Request.class, name, type);
+        } catch (ReflectiveOperationException missing) {
+            throw new IllegalStateException(missing);
+        }
+    }
+
+    /** Addresses in the spelling of Corral. */
+    private static void tell(org.apache.coyote.Request wire, Request request, Matcher said) {
+        wire.getMimeHeaders().removeHeader(FIELD);
+        String remote = said.group(2) == null ? UNIX : said.group(2);
+        String local = said.group(4) == null ? UNIX : said.group(4);
+        request.setRemoteAddr(remote);
+        request.setRemoteHost(remote);
+        REMOTE_PORT.set(request, 0);
+        LOCAL_ADDRESS.set(request, local);
+        LOCAL_NAME.set(request, local);
+        LOCAL_PORT.set(request, said.group(5) == null ? 0 : Integer.parseInt(said.group(5)));
         boolean isSecure = said.group(6).equals("https");
-        HttpFields headers = HttpFields.build(request.getHeaders()).remove(FIELD).asImmutable();
-        HttpURI uri = HttpURI.build(request.getHttpURI()).scheme(said.group(6)).asImmutable();
-        ConnectionMetaData connection = new Connection(request.getConnectionMetaData(), remote, local, isSecure);
-        return new Request.Wrapper(request) {
-            @Override
-            public HttpFields getHeaders() {
-                return headers;
-            }
-
-            @Override
-            public HttpURI getHttpURI() {
-                return uri;
-            }
-
-            @Override
-            public boolean isSecure() {
-                return isSecure;
-            }
-
-            @Override
-            public ConnectionMetaData getConnectionMetaData() {
-                return connection;
-            }
-        };
+        wire.scheme().setString(said.group(6));
+        request.setSecure(isSecure);
+        if (isSecure && !namesPort(request.getHeader("Host"))) {
+            request.setServerPort(443);
+        }
     }
 
-    /** In the spelling of Corral, which Jetty leaves alone if it is no address to it; Unix sockets are called as in Unit. */
-    private static SocketAddress address(String ip, String port) {
-        return ip == null
-            ? InetSocketAddress.createUnresolved("unix:", 0)
-            : InetSocketAddress.createUnresolved(ip, Integer.parseInt(port));
-    }
-
-    private static final class Connection extends ConnectionMetaData.Wrapper {
-        private final SocketAddress remote;
-        private final SocketAddress local;
-        private final boolean isSecure;
-
-        Connection(ConnectionMetaData wrapped, SocketAddress remote, SocketAddress local, boolean isSecure) {
-            super(wrapped);
-            this.remote = remote;
-            this.local = local;
-            this.isSecure = isSecure;
-        }
-
-        @Override
-        public SocketAddress getRemoteSocketAddress() {
-            return remote;
-        }
-
-        @Override
-        public SocketAddress getLocalSocketAddress() {
-            return local;
-        }
-
-        @Override
-        public boolean isSecure() {
-            return isSecure;
-        }
+    /** Where a host names no port, Tomcat has taken that of HTTP before it knew better. */
+    private static boolean namesPort(String host) {
+        return host != null && host.lastIndexOf(':') > host.lastIndexOf(']');
     }
 }

@@ -11,11 +11,14 @@ import java.util.stream.Stream;
 
 /**
  * Starts a web application: finds out which packages it is written for, and leaves the rest to {@link WebServer}, whose class loader
- * has the Jetty for these.
+ * has the Tomcat for these.
  *
  * <p>{@code java -jar launcher.jar WEBAPP THREADS [CLASSPATH …]}, with the path of the socket to make in {@code SOCKET_PATH}.
  */
 public final class Launcher {
+    /** Tomcat's name for the archives without tag libraries and the like. */
+    private static final String UNSCANNED = "tomcat.util.scan.StandardJarScanFilter.jarsToSkip";
+
     private Launcher() {}
 
     public static void main(String[] arguments) {
@@ -34,14 +37,12 @@ public final class Launcher {
         int threads = Integer.parseInt(arguments[1]);
         List<String> classpath = List.of(arguments).subList(2, arguments.length);
         Level level = Level.of(webapp);
-        // Jetty says what goes wrong, and nothing else, unless the application's options want more.
-        System.getProperties().putIfAbsent("org.eclipse.jetty.LEVEL", "WARN");
-        System.getProperties().putIfAbsent("org.apache.tomcat.LEVEL", "ERROR");
+        System.getProperties().putIfAbsent(UNSCANNED, "ecj-*.jar,launcher.jar,tomcat-*.jar");
         ClassLoader loader = loader(level);
         Thread.currentThread().setContextClassLoader(loader);
         loader.loadClass("corral.WebServer")
-            .getMethod("serve", String.class, Path.class, int.class, String.class)
-            .invoke(null, level.name(), webapp, threads, String.join(";", classpath));
+            .getMethod("serve", Path.class, int.class, List.class)
+            .invoke(null, webapp, threads, classpath);
     }
 
     private static Throwable causeOf(Throwable failed) {

@@ -1,66 +1,101 @@
 package corral;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.function.Supplier;
-import org.eclipse.jetty.ee.WebAppClassLoading;
-import org.eclipse.jetty.server.Handler;
-import org.eclipse.jetty.server.HttpConfiguration;
-import org.eclipse.jetty.server.HttpConnectionFactory;
-import org.eclipse.jetty.server.Server;
-import org.eclipse.jetty.unixdomain.server.UnixDomainServerConnector;
-import org.eclipse.jetty.util.thread.QueuedThreadPool;
+import java.util.Comparator;
+import java.util.List;
+import java.util.logging.Level;
+import java.util.stream.Stream;
+import org.apache.catalina.Host;
+import org.apache.catalina.LifecycleState;
+import org.apache.catalina.connector.Connector;
+import org.apache.catalina.startup.Tomcat;
+import org.apache.catalina.valves.ErrorReportValve;
 
 /** Serves one web application at a socket of this machine. */
 public final class WebServer {
-    /** Beyond those that run requests: Jetty's own, and those that handle the messages of WebSockets. */
+    /** Beyond those that run requests: those that handle the messages of WebSockets. */
     private static final int FURTHER_THREADS = 16;
 
-    /** Unit's name for the option. */
-    private static final String CONTEXT_PATH = "nginx.unit.context.path";
+    /** What Corral's own limits of heads can be set to, and more fields than most responses have. */
+    private static final int LARGEST_HEAD = 64 << 10;
 
-    /** Where the container's own tag libraries and initializers are. */
-    private static final String CONTAINER_JARS = ".*/(javax|jakarta)\\.servlet\\.jsp\\.jstl[^/]*\\.jar";
+    /** As many parts and parameters of a form as anybody sends. */
+    private static final int MOST_PARAMETERS = 10_000;
+
+    /** Characters that clients send although they should not; Corral has seen to those that are dangerous. */
+    private static final String RELAXED = "\"<>[\\]^`{|}";
 
     private WebServer() {}
 
-    /** Returns when it accepts connections. */
-    public static void serve(String level, Path webapp, int threads, String classpath) throws Exception {
-        Server server = new Server(new QueuedThreadPool(threads + FURTHER_THREADS));
-        server.addConnector(connector(server));
-        WebAppClassLoading.addHiddenClasses(server, "corral.");
-        server.setHandler(application(level, webapp, classpath));
+    /** Returns when the server has ended. */
+    public static void serve(Path webapp, int threads, List<String> classpath) throws Exception {
+        Failure failure = Failure.watch();
+        Path folder = Files.createTempDirectory("corral-java-");
+        Tomcat tomcat = new Tomcat();
         // Sessions and the application's listeners are told, and temporary files removed.
-        server.setStopAtShutdown(true);
-        server.start();
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(tomcat, folder)));
+        tomcat.setBaseDir(folder.toString());
+        tomcat.setAddDefaultWebXmlToWebapp(true);
+        tomcat.enableNaming();
+        Host host = tomcat.getHost();
+        Files.createDirectories(folder.resolve(host.getAppBase()));
+        host.setAutoDeploy(false);
+        host.getPipeline().addValve(errorPages());
+        tomcat.getEngine().getPipeline().addValve(new Client());
+        Application application = new Application(tomcat, webapp, classpath);
+        tomcat.start();
+        if (application.state() != LifecycleState.STARTED) {
+            throw failure.cause();
+        }
+        Connector connector = connector(threads);
+        // Only now: what accepts connections is ready.
+        tomcat.setConnector(connector);
+        if (connector.getState() != LifecycleState.STARTED) {
+            throw failure.cause();
+        }
+        failure.forget();
+        tomcat.getServer().await();
     }
 
-    private static UnixDomainServerConnector connector(Server server) {
-        HttpConfiguration configuration = new HttpConfiguration();
-        configuration.setSendServerVersion(false);
-        configuration.addCustomizer(new Client());
-        var connector = new UnixDomainServerConnector(server, 1, 1, new HttpConnectionFactory(configuration));
-        connector.setUnixDomainPath(Path.of(System.getenv("SOCKET_PATH")));
-        // It is Corral who knows how long a request may take.
-        connector.setIdleTimeout(0);
+    private static Connector connector(int threads) {
+        Connector connector = new Connector("org.apache.coyote.http11.Http11NioProtocol");
+        connector.setProperty("unixDomainSocketPath", System.getenv("SOCKET_PATH"));
+        connector.setProperty("maxThreads", Integer.toString(threads + FURTHER_THREADS));
+        connector.setProperty("maxHttpHeaderSize", Integer.toString(LARGEST_HEAD));
+        connector.setProperty("relaxedPathChars", RELAXED);
+        connector.setProperty("relaxedQueryChars", RELAXED);
+        // It is Corral who knows how long a request may take, and how large it may be.
+        for (String unlimited : List.of("connectionTimeout", "keepAliveTimeout", "maxKeepAliveRequests", "maxConnections", "maxSwallowSize")) {
+            connector.setProperty(unlimited, "-1");
+        }
+        connector.setMaxPostSize(-1);
+        connector.setMaxParameterCount(MOST_PARAMETERS);
+        connector.setProperty("maxPartCount", Integer.toString(MOST_PARAMETERS));
         return connector;
     }
 
-    /** The class is the level's own, and there are two of them; they have these methods in common. */
-    private static Handler application(String level, Path webapp, String classpath) throws Exception {
-        ClassLoader loader = WebServer.class.getClassLoader();
-        Object context = loader.loadClass("org.eclipse.jetty." + level + ".webapp.WebAppContext").getConstructor().newInstance();
-        set(context, "setWar", String.class, webapp.toString());
-        set(context, "setContextPath", String.class, System.getProperty(CONTEXT_PATH, "/"));
-        set(context, "setThrowUnavailableOnStartupException", boolean.class, true);
-        if (!classpath.isEmpty()) {
-            set(context, "setExtraClasspath", String.class, classpath);
-        }
-        context.getClass().getMethod("setAttribute", String.class, Object.class)
-            .invoke(context, "org.eclipse.jetty.server.webapp.ContainerIncludeJarPattern", CONTAINER_JARS);
-        return (Handler) (context instanceof Supplier<?> supplier ? supplier.get() : context);
+    /** They tell clients nothing of the program. */
+    private static ErrorReportValve errorPages() {
+        ErrorReportValve pages = new ErrorReportValve();
+        pages.setShowReport(false);
+        pages.setShowServerInfo(false);
+        return pages;
     }
 
-    private static void set(Object context, String method, Class<?> type, Object value) throws Exception {
-        context.getClass().getMethod(method, type).invoke(context, value);
+    private static void stop(Tomcat tomcat, Path folder) {
+        java.util.logging.Logger.getLogger("org.apache").setLevel(Level.OFF);
+        try {
+            tomcat.stop();
+            tomcat.destroy();
+        } catch (Exception failed) {
+            failed.printStackTrace();
+        }
+        try (Stream<Path> files = Files.walk(folder)) {
+            files.sorted(Comparator.reverseOrder()).forEach(file -> file.toFile().delete());
+        } catch (IOException gone) {
+            // Somebody else has removed it.
+        }
     }
 }

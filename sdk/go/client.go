@@ -13,7 +13,7 @@ const clientField = "Corral-Client"
 // Clients that come by a Unix socket.
 const unixClient = "unix:"
 
-// Has the handler see the client where net/http has the peer, which is Corral.
+// Has the handler see the client where net/http has the peer, which is Corral, and the request as Unit's package has it.
 func introduce(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if said := r.Header.Get(clientField); said != "" {
@@ -24,7 +24,11 @@ func introduce(handler http.Handler) http.Handler {
 				r.TLS = &tls.ConnectionState{HandshakeComplete: true}
 			}
 		}
-		handler.ServeHTTP(&response{ResponseWriter: w}, r)
+		// net/http moves it to a member of its own.
+		if r.Host != "" {
+			r.Header["Host"] = []string{r.Host}
+		}
+		handler.ServeHTTP(&response{ResponseWriter: w, request: wholeBody(r)}, r)
 	})
 }
 

@@ -14,6 +14,8 @@ const defaultType = "text/html; charset=utf-8"
 type response struct {
 	http.ResponseWriter
 	hasHead bool
+	// The body that it answers; nil without one.
+	request *body
 }
 
 func (r *response) WriteHeader(status int) {
@@ -39,6 +41,11 @@ func (r *response) Write(data []byte) (int, error) {
 	return r.ResponseWriter.Write(data)
 }
 
+func (r *response) WriteString(text string) (int, error) {
+	r.begin()
+	return io.WriteString(r.ResponseWriter, text)
+}
+
 func (r *response) ReadFrom(source io.Reader) (int64, error) {
 	r.begin()
 	return io.Copy(r.ResponseWriter, source)
@@ -51,6 +58,22 @@ func (r *response) Flush() {
 
 func (r *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(r.ResponseWriter).Hijack()
+}
+
+// EnableFullDuplex is for http.ResponseController.
+func (r *response) EnableFullDuplex() error {
+	if r.request != nil {
+		r.request.isStream = true
+	}
+	return http.NewResponseController(r.ResponseWriter).EnableFullDuplex()
+}
+
+// CloseNotify is what older handlers ask for.
+func (r *response) CloseNotify() <-chan bool {
+	if notifier, ok := r.ResponseWriter.(http.CloseNotifier); ok {
+		return notifier.CloseNotify()
+	}
+	return make(chan bool)
 }
 
 // Unwrap is what http.ResponseController asks for.

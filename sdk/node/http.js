@@ -2,10 +2,10 @@
 'use strict'
 
 const http = require('http')
-const { IncomingMessage, Server, createServer } = require('./server')
+const { IncomingMessage, Server, ServerResponse, createServer } = require('./server')
 
 // By descriptors: some members are made when they are asked for.
 module.exports = Object.defineProperties({}, {
   ...Object.getOwnPropertyDescriptors(http),
-  ...Object.getOwnPropertyDescriptors({ IncomingMessage, Server, createServer })
+  ...Object.getOwnPropertyDescriptors({ IncomingMessage, Server, ServerResponse, createServer })
 })

@@ -9,7 +9,7 @@ const REPLACED = new Map([
 ])
 
 /** Whose imports are those of the originals. */
-const OWN = new Set(['http.js', 'server.js', 'websocket.js'].map(own))
+const OWN = new Set(['http.js', 'server.js', 'response.js', 'websocket.js'].map(own))
 
 export async function resolve (specifier, context, next) {
   const replaced = REPLACED.get(specifier)

@@ -3,6 +3,8 @@
 
 const http = require('http')
 const { takeClient } = require('./client')
+const { ServerResponse } = require('./response')
+const { warnOnce } = require('./warnings')
 
 /** The socket that is handed over, as `sd_listen_fds` has it. */
 const DESCRIPTOR = 3
@@ -13,6 +15,16 @@ const ADDRESS = { family: 'IPv4', address: '127.0.0.1', port: 80 }
 
 const EVENTS = new Set(['request', 'upgrade', 'connect', 'checkContinue', 'checkExpectation'])
 
+/** Options of a server that mean something here. The others are about connections of clients, which are Corral's. */
+const OPTIONS = new Set([
+  'IncomingMessage', 'ServerResponse', 'highWaterMark', 'joinDuplicateHeaders', 'optimizeEmptyRequests',
+  'rejectNonStandardBodyWrites', 'requestTimeout', 'shouldUpgradeCallback', 'uniqueHeaders'
+])
+
+/** What Node.js has unless it is told. */
+const REQUEST_TIMEOUT = new http.Server().requestTimeout
+
+const ignored = Symbol('names of options that mean nothing on that socket')
 const isServing = Symbol('serves on the socket that was handed over')
 
 let isTaken = false
@@ -29,7 +41,9 @@ function takeSocket () {
 // No class: applications call `http.Server()` without `new`, and inherit from it as from a function.
 function Server (options, listener) {
   if (!(this instanceof Server)) return new Server(options, listener)
-  http.Server.call(this, options, listener)
+  if (typeof options === 'function') [options, listener] = [{}, options]
+  http.Server.call(this, { ServerResponse, ...options }, listener)
+  this[ignored] = Object.keys(options ?? {}).filter(name => !OPTIONS.has(name))
 }
 Object.setPrototypeOf(Server.prototype, http.Server.prototype)
 Object.setPrototypeOf(Server, http.Server)
@@ -38,6 +52,11 @@ Object.setPrototypeOf(Server, http.Server)
 Server.prototype.listen = function listen (...args) {
   if (!takeSocket()) return http.Server.prototype.listen.apply(this, args)
   this[isServing] = true
+  // How long a client may take for a body is for Corral to say.
+  if (this.requestTimeout === REQUEST_TIMEOUT) this.requestTimeout = 0
+  if (this[ignored].length > 0) {
+    warnOnce('UNIT_HTTP_OPTIONS', `options of the server that have no effect, as connections are Corral's: ${this[ignored].join(', ')}`)
+  }
   endOnSignal(this)
   const callback = args.at(-1)
   return http.Server.prototype.listen.call(this, { fd: DESCRIPTOR }, typeof callback === 'function' ? callback : undefined)
@@ -86,4 +105,4 @@ function createServer (options, listener) {
   return new Server(options, listener)
 }
 
-module.exports = { IncomingMessage: http.IncomingMessage, Server, createServer }
+module.exports = { IncomingMessage: http.IncomingMessage, Server, ServerResponse, createServer }

@@ -22,13 +22,14 @@ fs.copyFileSync(path.join(__dirname, '..', 'fixtures', 'application.js'), path.j
 /** Runs the application; `listener` becomes its descriptor 3 and nobody else's, as the shell's number becomes its own. */
 async function run (listener, env = {}) {
   const handedOver = listener ? 'LISTEN_FDS=1 LISTEN_FDNAMES=http LISTEN_PID=$$' : ''
-  const stdio = ['ignore', 'pipe', 'inherit', ...(listener ? [listener._handle.fd] : [])]
+  const stdio = ['ignore', 'pipe', 'pipe', ...(listener ? [listener._handle.fd] : [])]
   const child = spawn('sh', ['-c', `${handedOver} exec "$0" application.js`, process.execPath], { stdio, cwd: folder, env: { ...process.env, ...env } })
   listener?.close()
-  const said = []
+  const [said, warned] = [[], []]
+  child.stderr.on('data', piece => warned.push(String(piece)))
   child.stdout.on('data', piece => said.push(String(piece)))
-  await once(child.stdout, 'data')
-  return { child, address: JSON.parse(said[0]), said }
+  await Promise.race([once(child.stdout, 'data'), once(child, 'exit').then(() => assert.fail(warned.join('')))])
+  return { child, address: JSON.parse(said[0]), said, warned }
 }
 
 /** A listener to hand over. One that is closed takes the name along that it was given, hence another one for the clients. */
@@ -100,4 +101,24 @@ test('a socket that is meant for another process is left alone', async () => {
   assert.ok(address.port > 1024, address)
   child.kill()
   await once(child, 'exit')
+})
+
+test('options that have no effect behind Corral are named once', async () => {
+  const TEST_OPTIONS = JSON.stringify({ keepAliveTimeout: 1000, uniqueHeaders: ['X-Own'], maxHeaderSize: 20000, key: 'text' })
+  const { child, address, warned } = await run(await listen('options'), { TEST_OPTIONS })
+  child.kill()
+  await once(child, 'close')
+  assert.match(warned.join(''), /unit-http: options of the server that have no effect.*: keepAliveTimeout, maxHeaderSize, key\n/)
+  assert.equal(address.requestTimeout, 0, 'Corral says how long clients may take')
+})
+
+test('options are heard elsewhere, and those that have an effect everywhere', async () => {
+  const elsewhere = await run(null, { TEST_OPTIONS: JSON.stringify({ keepAliveTimeout: 1000 }) })
+  const here = await run(await listen('effect'), { TEST_OPTIONS: JSON.stringify({ requestTimeout: 70000 }) })
+  for (const { child, warned } of [elsewhere, here]) {
+    child.kill()
+    await once(child, 'close')
+    assert.equal(warned.join(''), '')
+  }
+  assert.deepEqual([elsewhere.address.requestTimeout, here.address.requestTimeout], [300000, 70000])
 })

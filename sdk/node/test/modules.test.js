@@ -14,12 +14,17 @@ const folder = path.dirname(__dirname)
 test('everything of http is there', () => {
   const missing = Object.getOwnPropertyNames(http).filter(name => !(name in unit))
   assert.deepEqual(missing, [])
-  assert.equal(unit.ServerResponse, http.ServerResponse)
+  assert.ok(unit.ServerResponse.prototype instanceof http.ServerResponse)
   assert.ok(unit.createServer() instanceof http.Server && unit.Server() instanceof unit.Server)
 })
 
 test('websocket has what the package of Unit had', () => {
   assert.deepEqual(['server', 'router', 'frame', 'request', 'connection'].filter(name => !require('../websocket')[name]), [])
+})
+
+test('what it needs goes with it', () => {
+  const { dependencies, bundleDependencies } = require('../package.json')
+  assert.deepEqual(bundleDependencies, Object.keys(dependencies))
 })
 
 function run (flags, type, script) {

@@ -1,0 +1,12 @@
+// What is said once in a process; Corral has it in its log.
+'use strict'
+
+const said = new Set()
+
+function warnOnce (code, text) {
+  if (said.has(code)) return
+  said.add(code)
+  process.emitWarning(`unit-http: ${text}`, { code })
+}
+
+module.exports = { warnOnce }

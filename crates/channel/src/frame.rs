@@ -41,6 +41,8 @@ pub enum Kind {
     Message = 6,
     /// To the worker: nothing up to the end of the data, so that what follows is at its beginning. Only the ring sees it.
     Skip = 7,
+    /// To the worker: the client sends nothing more. It may wait for the response, or be gone.
+    Left = 8,
     /// From the worker: a response head and what there is of its body (`message::encode_response`).
     Response = 17,
     /// From the worker: more of a response body.
@@ -68,8 +70,16 @@ pub enum Kind {
 }
 
 impl Kind {
-    const TO_WORKER: [Self; 7] =
-        [Self::Request, Self::Body, Self::Credit, Self::Cancel, Self::Quit, Self::Message, Self::Skip];
+    const TO_WORKER: [Self; 8] = [
+        Self::Request,
+        Self::Body,
+        Self::Credit,
+        Self::Cancel,
+        Self::Quit,
+        Self::Message,
+        Self::Skip,
+        Self::Left,
+    ];
     const FROM_WORKER: [Self; 10] = [
         Self::Response,
         Self::Data,
@@ -234,7 +244,7 @@ mod tests {
             assert!(kinds.iter().filter(|kind| kind.is_ok()).count() <= 1, "{number}");
             accepted.extend(kinds.into_iter().flatten().map(|kind| kind as u8));
         }
-        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 7, 17, 18, 19, 20, 21, 22, 23, 24, 25, 30]);
+        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 7, 8, 17, 18, 19, 20, 21, 22, 23, 24, 25, 30]);
     }
 
     #[test]

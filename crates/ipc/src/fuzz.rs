@@ -81,6 +81,7 @@ mod tests {
             FromPrototype::Started { worker, pid: 2, door: Door::Port(80) },
             FromPrototype::ForkFailed { worker, reason: String::new() },
             FromPrototype::Exited { worker, exit: Exit::Code(0) },
+            FromPrototype::Begun { worker, pid: 2 },
         ]
     }
 
@@ -94,7 +95,7 @@ mod tests {
 
         #[test]
         fn any_message_comes_with_any_descriptors(
-            which in 0..10usize,
+            which in 0..11usize,
             kinds in proptest::collection::vec(any::<u8>(), 0..8),
             change in proptest::option::of((any::<usize>(), any::<u8>())),
         ) {
@@ -125,7 +126,7 @@ mod tests {
         const STREAM: u8 = 3;
         const PACKETS: u8 = 4;
         const UDP: u8 = 5;
-        let good: [&[&[u8]]; 10] = [
+        let good: [&[&[u8]]; 11] = [
             &[&[], &[MEMORY], &[MEMORY, EVENT, EVENT]],
             &[&[]],
             &[&[MEMORY], &[MEMORY, PROCESS]],
@@ -136,6 +137,7 @@ mod tests {
             &[&[], &[PROCESS]],
             &[&[]],
             &[&[]],
+            &[&[], &[PROCESS]],
         ];
         let bad: [&[u8]; 7] = [
             &[UDP],

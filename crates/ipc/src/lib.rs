@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bounded;
 pub mod fuzz;
 pub mod lines;
 pub mod link;

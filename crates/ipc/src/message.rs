@@ -17,8 +17,10 @@ pub use self::controller::{
 };
 pub use self::prototype::{Door, FromPrototype, ToPrototype};
 pub use self::reader::{FromReader, ToReader};
-pub use self::router::{FromRouter, Instance, ToRouter};
-pub use self::status::{AppStatus, FailedListener, ServerState, ServerStatus, Status, UpstreamStatus};
+pub use self::router::{Desk, DeskQuestion, FromRouter, Instance, ToRouter};
+pub use self::status::{
+    AppStatus, DaemonStatus, FailedListener, ServerState, ServerStatus, Status, UpstreamStatus,
+};
 pub use self::upgrade::{FromSuccessor, ToSuccessor};
 
 /// One configuration that was handed out; grows with each. The controller numbers what it sends to

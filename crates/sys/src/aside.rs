@@ -11,8 +11,12 @@ use rustix::net::{AddressFamily, Shutdown, shutdown};
 
 use crate::socket::{self, Wait};
 
-/// Threads at most. Each may wait for as long as somebody likes.
-const MOST_THREADS: usize = 8;
+/// Threads at most. Each may be held for as long as somebody likes who has a file system of his own (FUSE): a descriptor can
+/// be closed in no other way, and while all are held, the others wait.
+const MOST_THREADS: usize = 64;
+
+/// Room that is enough for closing something, as there may be many.
+const STACK: usize = 128 * 1024;
 
 /// What is to be closed.
 #[derive(Default)]
@@ -50,7 +54,7 @@ fn pile_up(closing: impl Iterator<Item = Closing>) {
     }
     if pile.waiting.len() > pile.n_idle && pile.n_threads < MOST_THREADS {
         // Where there is no thread for it, the next call may find one.
-        let started = thread::Builder::new().name("close".into()).spawn(work);
+        let started = thread::Builder::new().name("close".into()).stack_size(STACK).spawn(work);
         pile.n_threads += usize::from(started.is_ok());
     }
     drop(pile);

@@ -1,6 +1,6 @@
 //! Opening files without leaving a folder, without following links, without crossing mounts: openat2(2).
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -37,11 +37,31 @@ pub fn open_read_confined(
     path: impl AsRef<Path>,
     confinement: Confinement,
 ) -> io::Result<File> {
-    let folder = folder.unwrap_or(CWD);
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    open_confined(folder, path.as_ref(), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, confinement)
+}
+
+/// What is there, without opening it.
+///
+/// # Errors
+/// As for [`open_read_confined`]; what may not be read can be looked at.
+pub fn metadata_confined(
+    folder: Option<BorrowedFd<'_>>,
+    path: impl AsRef<Path>,
+    confinement: Confinement,
+) -> io::Result<Metadata> {
+    open_confined(folder, path.as_ref(), OFlags::PATH, confinement)?.metadata()
+}
+
+fn open_confined(
+    folder: Option<BorrowedFd<'_>>,
+    path: &Path,
+    flags: OFlags,
+    confinement: Confinement,
+) -> io::Result<File> {
+    let (folder, flags) = (folder.unwrap_or(CWD), flags | OFlags::CLOEXEC);
     let mut attempts = 0;
     loop {
-        match rustix::fs::openat2(folder, path.as_ref(), flags, Mode::empty(), resolve_flags(confinement)) {
+        match rustix::fs::openat2(folder, path, flags, Mode::empty(), resolve_flags(confinement)) {
             Ok(fd) => return Ok(fd.into()),
             // Something was renamed meanwhile, so that the kernel could not tell whether `..` stayed inside.
             Err(Errno::AGAIN | Errno::INTR) if attempts < MAX_ATTEMPTS => attempts += 1,

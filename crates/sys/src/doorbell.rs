@@ -8,7 +8,8 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use crate::aside::Foreign;
-use crate::socket::{is_local, refuse_descriptors};
+use crate::kind::Kind;
+use crate::socket::refuse_descriptors;
 
 /// The end that is rung.
 #[derive(Debug)]
@@ -63,7 +64,7 @@ impl TryFrom<OwnedFd> for BellPush {
     /// Takes what somebody has sent, if it is such an end.
     fn try_from(fd: OwnedFd) -> io::Result<Self> {
         let fd = Foreign::from(fd);
-        if !is_local(fd.as_fd(), SocketType::STREAM) {
+        if Kind::of_socket(&fd) != Some(Kind::Stream) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "what should ring a bell is no socket that does",

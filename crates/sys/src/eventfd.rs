@@ -1,21 +1,10 @@
 //! Counters that wake an event loop.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::EventfdFlags;
-use rustix::fs::CWD;
 use rustix::io::Errno;
-
-/// What `/proc` calls every eventfd, and nothing else: names of files begin with a slash.
-const NAME: &[u8] = b"anon_inode:[eventfd]";
-
-/// Whether a descriptor that somebody has sent is an eventfd: neither watching nor closing one waits for anybody.
-#[must_use]
-pub fn is_eventfd(fd: BorrowedFd<'_>) -> bool {
-    let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
-    rustix::fs::readlinkat(CWD, link, Vec::new()).is_ok_and(|name| name.as_bytes() == NAME)
-}
 
 /// A non-blocking eventfd. Each `notify` gives an edge to epoll, also when nobody ever reads the counter.
 #[derive(Debug)]
@@ -95,23 +84,6 @@ mod tests {
             assert_eq!(edges(&epoll), 1);
             assert_eq!(edges(&epoll), 0);
         }
-    }
-
-    #[test]
-    fn nothing_else_is_taken_for_one() {
-        assert!(is_eventfd(EventFd::new().unwrap().as_fd()));
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
-        assert!(!is_eventfd(epoll.as_fd()));
-        let folder = std::env::temp_dir().join(format!("anon_inode:[eventfd]{}", std::process::id()));
-        std::fs::create_dir(&folder).unwrap();
-        let path = folder.join("anon_inode:[eventfd]");
-        let file = std::fs::File::create(&path).unwrap();
-        assert!(!is_eventfd(file.as_fd()));
-        std::fs::remove_dir_all(&folder).unwrap();
-        let memory =
-            rustix::fs::memfd_create("anon_inode:[eventfd]", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-        assert!(!is_eventfd(memory.as_fd()));
-        assert!(!is_eventfd(std::os::unix::net::UnixStream::pair().unwrap().0.as_fd()));
     }
 
     #[test]

@@ -4,8 +4,8 @@
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use rustix::fs::{AtFlags, FileType, OFlags, SealFlags, StatxFlags};
-use rustix::net::sockopt::{socket_domain, socket_type};
+use rustix::fs::{AtFlags, CWD, FileType, OFlags, SealFlags, StatxFlags};
+use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
 use rustix::net::{AddressFamily, SocketType};
 
 /// The kinds that processes of ours send each other. Closing one waits for nobody, but for what others have put into a socket.
@@ -32,8 +32,8 @@ impl Kind {
     #[must_use]
     pub fn of(fd: impl AsFd) -> Self {
         let fd = fd.as_fd();
-        if let Ok(domain) = socket_domain(fd) {
-            return of_socket(fd, domain);
+        if let Some(kind) = Self::of_socket(fd) {
+            return kind;
         }
         if rustix::fs::fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::PATH)) {
             return if is_socket_file(fd) { Self::SocketFile } else { Self::Other };
@@ -43,13 +43,19 @@ impl Kind {
         }
         of_nameless(fd)
     }
-}
 
-fn of_socket(fd: BorrowedFd<'_>, domain: AddressFamily) -> Kind {
-    match socket_type(fd) {
-        Ok(SocketType::STREAM) if domain == AddressFamily::UNIX => Kind::Stream,
-        Ok(SocketType::SEQPACKET) if domain == AddressFamily::UNIX => Kind::Packets,
-        _ => Kind::Other,
+    /// That of a socket; nothing for any other descriptor, which is known by a single system call.
+    #[must_use]
+    pub fn of_socket(fd: impl AsFd) -> Option<Self> {
+        let fd = fd.as_fd();
+        let domain = socket_domain(fd).ok()?;
+        // What waits to be accepted would be closed with one that listens.
+        let is_local = domain == AddressFamily::UNIX && socket_acceptconn(fd).is_ok_and(|listens| !listens);
+        Some(match socket_type(fd) {
+            Ok(SocketType::STREAM) if is_local => Self::Stream,
+            Ok(SocketType::SEQPACKET) if is_local => Self::Packets,
+            _ => Self::Other,
+        })
     }
 }
 
@@ -60,17 +66,17 @@ fn is_socket_file(fd: BorrowedFd<'_>) -> bool {
         .is_ok_and(|status| FileType::from_raw_mode(status.stx_mode.into()) == FileType::Socket)
 }
 
+/// What `/proc` calls every eventfd, and nothing else: names of files begin with a slash.
+const EVENT: &[u8] = b"anon_inode:[eventfd]";
+
 /// Of what the kernel makes without a file, only its words about the descriptor tell.
 fn of_nameless(fd: BorrowedFd<'_>) -> Kind {
-    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).unwrap_or_default();
-    let says = |name: &str| info.lines().any(|line| line.starts_with(name));
-    if says("eventfd-count:") {
-        Kind::Event
-    } else if says("Pid:") {
-        Kind::Process
-    } else {
-        Kind::Other
+    let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    if rustix::fs::readlinkat(CWD, link, Vec::new()).is_ok_and(|name| name.as_bytes() == EVENT) {
+        return Kind::Event;
     }
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).unwrap_or_default();
+    if info.lines().any(|line| line.starts_with("Pid:")) { Kind::Process } else { Kind::Other }
 }
 
 #[cfg(test)]
@@ -94,6 +100,8 @@ mod tests {
         assert_eq!(Kind::of(process::pidfd(rustix::process::getpid()).unwrap()), Kind::Process);
         assert_eq!(Kind::of(socket::stream_pair().unwrap().0), Kind::Stream);
         assert_eq!(Kind::of(socket::seqpacket_pair().unwrap().0), Kind::Packets);
+        assert_eq!(Kind::of_socket(socket::stream_pair().unwrap().0), Some(Kind::Stream));
+        assert_eq!(Kind::of_socket(EventFd::new().unwrap()), None);
     }
 
     #[test]
@@ -105,7 +113,7 @@ mod tests {
         let kind = Kind::of(place(&path));
         fs::remove_file(&path).unwrap();
         assert_eq!(kind, Kind::SocketFile);
-        assert_eq!(Kind::of(&listener), Kind::Stream);
+        assert_eq!(Kind::of(&listener), Kind::Other, "it listens");
         assert_eq!(Kind::of(place(Path::new("/"))), Kind::Other);
         assert_eq!(Kind::of(place(Path::new("/dev/null"))), Kind::Other);
     }
@@ -120,6 +128,16 @@ mod tests {
         for path in ["/dev/null", "/dev/zero", "/etc/passwd", "/", "/proc/self/status"] {
             assert_eq!(Kind::of(File::open(path).unwrap()), Kind::Other, "{path}");
         }
+        let epoll = rustix::event::epoll::create(rustix::event::epoll::CreateFlags::CLOEXEC).unwrap();
+        assert_eq!(Kind::of(epoll), Kind::Other);
+        let name = "anon_inode:[eventfd]";
+        let folder = std::env::temp_dir().join(format!("corral-kind-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let file = File::create(folder.join(name)).unwrap();
+        assert_eq!(Kind::of(file), Kind::Other, "it is only called so");
+        fs::remove_dir_all(&folder).unwrap();
+        let memory = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        assert_eq!(Kind::of(memory), Kind::Other);
         let open = rustix::fs::memfd_create("kind", rustix::fs::MemfdFlags::ALLOW_SEALING).unwrap();
         assert_eq!(Kind::of(open), Kind::Other, "it could be shrunk");
     }

@@ -19,12 +19,14 @@ pub mod memory;
 pub mod notify;
 pub mod poll;
 pub mod process;
+pub mod said;
 pub mod sealed;
 pub mod seccomp;
 pub mod sendable;
 pub mod signal;
 pub mod socket;
 pub mod spawn;
+pub mod tree;
 pub mod usage;
 pub mod user;
 #[cfg(feature = "tokio")]

@@ -130,6 +130,12 @@ pub fn unix(path: &Path, mode: u32, backlog: Option<u32>) -> io::Result<OwnedFd>
     Ok(socket)
 }
 
+/// Whether nobody listens on a socket file, and the path is no other file.
+pub fn is_free(path: &Path) -> io::Result<bool> {
+    let address = SocketAddrUnix::new(path)?;
+    Ok(fs::symlink_metadata(path).is_err() || is_dead(path, &address))
+}
+
 fn bind_over(socket: &OwnedFd, path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
     match rustix::net::bind(socket, address) {
         Err(Errno::ADDRINUSE) if is_dead(path, address) => {

@@ -28,13 +28,12 @@ pub fn size(file: impl AsFd) -> io::Result<Option<u64>> {
     Ok(Some(status.stx_size))
 }
 
-/// Whether the kernel answers all questions about the file by itself: it has seals, and so is memory; or is on a disk; or
-/// is in a file system with attributes as disks have them. Those that ask somebody else have none of these.
+/// Whether the kernel answers all questions about the file by itself: it has seals, and so is memory; or is in a file system
+/// with attributes as those of disks have them. Those that ask somebody else have neither. A disk alone says nothing: FUSE
+/// may have one, too.
 fn answers_itself(file: impl AsFd, status: &Statx) -> bool {
     let attributes = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
-    status.stx_dev_major != 0
-        || status.stx_attributes_mask.contains(attributes)
-        || rustix::fs::fcntl_get_seals(file).is_ok()
+    status.stx_attributes_mask.contains(attributes) || rustix::fs::fcntl_get_seals(file).is_ok()
 }
 
 /// A file that was sent. One without a name may be the last of a large one, which takes long to be removed: it is closed

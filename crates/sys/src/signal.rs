@@ -57,6 +57,20 @@ impl AsFd for SignalFd {
     }
 }
 
+/// Whether this process ignores a signal, as one that was started by `nohup` ignores SIGHUP.
+#[must_use]
+pub fn is_ignored(signal: Signal) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: a null new action changes nothing, and `action` has room for the current one.
+    let failed = unsafe { libc::sigaction(signal.as_raw(), std::ptr::null(), action.as_mut_ptr()) };
+    if failed != 0 {
+        return false;
+    }
+    // SAFETY: the call has succeeded, so it has filled `action`.
+    let action = unsafe { action.assume_init() };
+    action.sa_sigaction == libc::SIG_IGN
+}
+
 fn signal_set(signals: &[Signal]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: `sigemptyset` initialises the whole set that the valid pointer leads to.

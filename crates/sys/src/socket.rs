@@ -5,11 +5,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 
-pub use rustix::net::SocketType;
-use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 
 use crate::aside;
@@ -54,15 +52,6 @@ pub fn seqpacket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
 pub fn stream_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let pair = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     Ok(pair)
-}
-
-/// Whether a descriptor that somebody has sent is a socket of this machine of such a type, as [`stream_pair`] and
-/// [`seqpacket_pair`] make them.
-#[must_use]
-pub fn is_local(fd: BorrowedFd<'_>, wanted: SocketType) -> bool {
-    let is_unix = socket_domain(fd).is_ok_and(|domain| domain == AddressFamily::UNIX);
-    let is_wanted = is_unix && socket_type(fd).is_ok_and(|kind| kind == wanted);
-    is_wanted && socket_acceptconn(fd).is_ok_and(|listens| !listens)
 }
 
 /// Has nobody send descriptors to this Unix socket, or to those that it will accept. Who closes it, or receives without
@@ -334,21 +323,6 @@ mod tests {
         drop(a);
         assert_eq!(receive(&b, &mut buffer).unwrap(), 0);
         assert_eq!(send_some(&b, b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
-    }
-
-    #[test]
-    fn sockets_are_taken_for_what_they_are() {
-        let kinds = [SocketType::STREAM, SocketType::SEQPACKET];
-        let types = |fd: BorrowedFd<'_>| kinds.map(|kind| is_local(fd, kind));
-        assert_eq!(types(stream_pair().unwrap().0.as_fd()), [true, false]);
-        assert_eq!(types(seqpacket_pair().unwrap().0.as_fd()), [false, true]);
-        assert_eq!(types(std::net::TcpListener::bind("127.0.0.1:0").unwrap().as_fd()), [false; 2]);
-        assert_eq!(types(File::open("/dev/null").unwrap().as_fd()), [false; 2]);
-        // What waits to be accepted would be closed with it.
-        let path = std::env::temp_dir().join(format!("corral-listening-{}.sock", std::process::id()));
-        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
-        assert_eq!(types(listener.as_fd()), [false; 2]);
     }
 
     #[test]

@@ -5,11 +5,12 @@
 //! and the loops look at the lanes whenever they wake for another reason.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use corral_sys::aside::Foreign;
-use corral_sys::eventfd::{EventFd, is_eventfd};
+use corral_sys::eventfd::EventFd;
+use corral_sys::kind::Kind;
 
 use crate::frame::Lane;
 use crate::mapped::layout::{Magic, Shape};
@@ -61,7 +62,7 @@ impl Bell {
         let (memory, eventfds) = (Foreign::from(memory), eventfds.into_iter().map(Foreign::from));
         let eventfds: Vec<Foreign> = eventfds.collect();
         let region = map::open(&memory, shape, Magic::Bell, shape.bell_size())?;
-        if eventfds.len() != usize::from(n_lanes) || !eventfds.iter().all(|fd| is_eventfd(fd.as_fd())) {
+        if eventfds.len() != usize::from(n_lanes) || !eventfds.iter().all(|fd| Kind::of(fd) == Kind::Event) {
             return Err(MapError::Eventfds { n_lanes });
         }
         let eventfds = eventfds.into_iter().map(|eventfd| Arc::new(eventfd.into_inner())).collect();

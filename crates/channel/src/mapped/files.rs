@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use corral_sys::aside::{self, Foreign};
+use corral_sys::kind::Kind as DescriptorKind;
 use corral_sys::sendable::{self, Sent};
-use corral_sys::socket::{self, SocketType, Wait};
+use corral_sys::socket::{self, Wait};
 
 use crate::MAX_FILES;
 use crate::mapped::layout::Header;
@@ -57,7 +58,7 @@ impl TryFrom<OwnedFd> for FileSocket {
 
     fn try_from(socket: OwnedFd) -> io::Result<Self> {
         let socket = Foreign::from(socket);
-        if !socket::is_local(socket.as_fd(), SocketType::SEQPACKET) {
+        if DescriptorKind::of_socket(&socket) != Some(DescriptorKind::Packets) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "what files should come through is no socket for them",
@@ -191,7 +192,7 @@ impl State {
 
 fn check(descriptors: Vec<OwnedFd>) -> Result<Kind, FileError> {
     let refused = match <[OwnedFd; 1]>::try_from(descriptors) {
-        Ok([socket]) if socket::is_local(socket.as_fd(), SocketType::STREAM) => {
+        Ok([socket]) if DescriptorKind::of_socket(&socket) == Some(DescriptorKind::Stream) => {
             socket::refuse_descriptors(&socket);
             return Ok(Kind::Socket(socket.into()));
         }

@@ -28,7 +28,7 @@ pub(crate) const REQUEST_HOME: usize = 256 * KIB;
 /// Bytes of payload that one frame to a worker can have.
 pub const MAX_REQUEST_PAYLOAD: usize = 128 * KIB;
 
-/// What only Cancel, Credit and Quit may use, so that they find room when requests and bodies have
+/// Room that only Cancel, Left, Credit and Quit may use, so that they find room when requests and bodies have
 /// filled the ring.
 pub(crate) const CONTROL_RESERVE: usize = 64 * KIB;
 

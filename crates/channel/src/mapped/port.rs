@@ -183,6 +183,14 @@ impl WorkerPort {
         self.control(FrameHead::new(Kind::Cancel, lane, request))
     }
 
+    /// Tells the worker that the client sends nothing more.
+    ///
+    /// # Errors
+    /// As for [`WorkerPort::cancel`].
+    pub fn left(&mut self, request: RequestId, lane: Lane) -> Result<(), SendError> {
+        self.control(FrameHead::new(Kind::Left, lane, request))
+    }
+
     /// Asks the worker to leave when it has finished what it started.
     ///
     /// # Errors

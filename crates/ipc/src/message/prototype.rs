@@ -16,7 +16,8 @@ use crate::link::{Incoming, MAX_INLINE};
     reason = "one message at a time is alive, and the first is the large one"
 )]
 pub enum ToPrototype {
-    /// First message: load the application, then answer `Ready` or `Failed`.
+    /// First message: load the application, then answer `Ready` or `Failed`. May come with a folder for the sockets of
+    /// programs, outside of their root.
     Start {
         /// What to load.
         spec: AppSpec,
@@ -49,6 +50,13 @@ pub enum Door {
     Socket,
     /// At this port of 127.0.0.1.
     Port(u16),
+    /// At a port that the program has chosen by itself, so that two of it cannot run beside each other.
+    Strayed {
+        /// Its number.
+        port: u16,
+        /// It is reached at `::1`, not at 127.0.0.1.
+        v6: bool,
+    },
 }
 
 /// From a prototype to main.
@@ -98,6 +106,14 @@ pub enum FromPrototype {
         /// How.
         exit: Exit,
     },
+    /// A program runs, and is not ready yet: should the prototype die, main ends it. Carries its pidfd if there is one. Comes
+    /// again for another process in place of one that has ended.
+    Begun {
+        /// Its number.
+        worker: WorkerId,
+        /// As in `Forked`.
+        pid: u32,
+    },
 }
 
 impl Incoming for FromPrototype {
@@ -114,7 +130,9 @@ impl Incoming for FromPrototype {
                 is_process(kinds.strip_prefix(&access[..]))
             }
             Self::Started { door: Door::Socket, .. } => is_process(kinds.strip_prefix(&[Kind::SocketFile])),
-            Self::Started { door: Door::Port(_), .. } => is_process(Some(kinds)),
+            Self::Started { door: Door::Port(_) | Door::Strayed { .. }, .. } | Self::Begun { .. } => {
+                is_process(Some(kinds))
+            }
             Self::Failed { .. } | Self::ForkFailed { .. } | Self::Exited { .. } => kinds.is_empty(),
         }
     }

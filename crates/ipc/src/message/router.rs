@@ -9,6 +9,7 @@ use corral_config::plan::{AppSpec, Assets};
 use serde::{Deserialize, Serialize};
 
 use super::{AppId, Door, Exit, FailedListener, Generation, Status, Ticket, WorkerId};
+use crate::bounded;
 use crate::link::Incoming;
 
 /// What is behind an application of a document.
@@ -33,6 +34,8 @@ pub enum ToRouter {
         temp_dir: PathBuf,
         /// Show requests on standard output, one coloured line each (`corral run`).
         console: bool,
+        /// What whoever works on the site is given beside its replies.
+        desk: Desk,
     },
     /// A socket for the generation that is being prepared. Carries the listening sockets: one for
     /// each event loop, or a single one that they share. Sent again for a socket that is in use.
@@ -59,7 +62,7 @@ pub enum ToRouter {
         /// Whether it has a bell.
         rings: bool,
     },
-    /// Build this generation beside the running one. Answered by `Prepared`.
+    /// Build this generation beside the running one. Answered by `Prepared` or `NotPrepared`.
     Prepare {
         /// Which one.
         generation: Generation,
@@ -131,6 +134,13 @@ pub enum ToRouter {
         /// Returned with the answer.
         ticket: Ticket,
     },
+    /// The answer to a question of the desk's.
+    Told {
+        /// As asked.
+        ticket: Ticket,
+        /// The last lines of the applications.
+        words: Vec<String>,
+    },
     /// Stop accepting, finish what is in progress, exit. Answered by `Finished`.
     Finish {
         /// Connections that wait for a request may do so for this long.
@@ -138,18 +148,44 @@ pub enum ToRouter {
     },
 }
 
+/// What whoever works on a site with `corral run` is given; nothing of it in a daemon.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Desk {
+    /// Requests are served by the code as it is when they come.
+    pub watches: bool,
+    /// Errors are explained to browsers.
+    pub explains: bool,
+}
+
+/// What the router asks for a request at a desk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DeskQuestion {
+    /// Answered when the applications run the code that there is.
+    IsCurrent,
+    /// What they have said last; answered at once.
+    LastWords,
+}
+
 /// From the router to main.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromRouter {
     /// Started and waiting for a configuration.
     Ready,
-    /// The generation can be committed, or the reason why not.
+    /// The generation can be committed.
     Prepared {
         /// Which one.
         generation: Generation,
-        /// The listeners that cannot serve and will not, whose sockets were closed; or what failed, for the
-        /// person who sent the configuration.
-        outcome: Result<Vec<FailedListener>, String>,
+        /// The listeners that cannot serve and will not, whose sockets were closed.
+        #[serde(deserialize_with = "bounded::list")]
+        failed: Vec<FailedListener>,
+    },
+    /// It cannot.
+    NotPrepared {
+        /// Which one.
+        generation: Generation,
+        /// What failed, for the person who sent the configuration.
+        #[serde(deserialize_with = "bounded::words")]
+        reason: String,
     },
     /// The generation is in force.
     Committed {
@@ -168,6 +204,7 @@ pub enum FromRouter {
         /// Its number.
         worker: WorkerId,
         /// For the log.
+        #[serde(deserialize_with = "bounded::words")]
         reason: String,
     },
     /// A program gets no requests any more and has none: let it end.
@@ -182,6 +219,7 @@ pub enum FromRouter {
         /// The instance.
         app: AppId,
         /// For the log.
+        #[serde(deserialize_with = "bounded::words")]
         reason: String,
     },
     /// Nothing refers to this instance any more; its processes can go.
@@ -195,6 +233,13 @@ pub enum FromRouter {
         ticket: Ticket,
         /// The figures of the router.
         status: Status,
+    },
+    /// A question of the desk's.
+    Ask {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// What is asked.
+        question: DeskQuestion,
     },
     /// Everything is finished; the router exits.
     Finished {

@@ -1,6 +1,10 @@
 //! The figures of `/status` on their way from the router, by main, to the controller.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
+
+use crate::bounded;
 
 /// The figures of `/status`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -18,24 +22,49 @@ pub struct Status {
     /// Requests begun since the router started.
     pub requests: u64,
     /// By application, in the order of the configuration.
+    #[serde(deserialize_with = "bounded::list")]
     pub applications: Vec<AppStatus>,
     /// Listeners that could not be bound or cannot serve; known to main alone.
+    #[serde(deserialize_with = "bounded::list")]
     pub failed_listeners: Vec<FailedListener>,
     /// By upstream, in the order of the configuration.
+    #[serde(deserialize_with = "bounded::list")]
     pub upstreams: Vec<UpstreamStatus>,
-    /// Why the configuration in force is not the stored one, if it should be; known to main alone.
-    pub not_stored: Option<String>,
+    /// What only main knows.
+    pub daemon: DaemonStatus,
+}
+
+/// The figures of the daemon as a whole, which a router leaves empty.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct DaemonStatus {
+    /// Number of the main process.
+    pub pid: u32,
+    /// Since the main process was started.
+    pub uptime: Duration,
+    /// Addresses of all listeners, in the order of the configuration.
+    #[serde(deserialize_with = "bounded::list")]
+    pub listeners: Vec<String>,
+    /// Why the configuration in force is not what its files say now, or would not be found by the next start.
+    #[serde(deserialize_with = "bounded::words_if_any")]
+    pub config_error: Option<String>,
+    /// Why the last upgrade has failed.
+    #[serde(deserialize_with = "bounded::words_if_any")]
+    pub upgrade_error: Option<String>,
 }
 
 impl Status {
     /// Adds the connections and requests of another router.
     pub fn count(&mut self, other: &Self) {
-        self.accepted += other.accepted;
-        self.active += other.active;
-        self.idle += other.idle;
-        self.closed += other.closed;
-        self.refused += other.refused;
-        self.requests += other.requests;
+        for (sum, n) in [
+            (&mut self.accepted, other.accepted),
+            (&mut self.active, other.active),
+            (&mut self.idle, other.idle),
+            (&mut self.closed, other.closed),
+            (&mut self.refused, other.refused),
+            (&mut self.requests, other.requests),
+        ] {
+            *sum = sum.saturating_add(n);
+        }
     }
 }
 
@@ -45,6 +74,7 @@ pub struct UpstreamStatus {
     /// Its name.
     pub name: String,
     /// In the order of the configuration.
+    #[serde(deserialize_with = "bounded::list")]
     pub servers: Vec<ServerStatus>,
 }
 
@@ -78,8 +108,10 @@ pub enum ServerState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedListener {
     /// As configured.
+    #[serde(deserialize_with = "bounded::words")]
     pub address: String,
     /// Why it could not the last time.
+    #[serde(deserialize_with = "bounded::words")]
     pub reason: String,
 }
 
@@ -97,11 +129,14 @@ pub struct AppStatus {
     /// Requests handed over or queued.
     pub active_requests: u32,
     /// Why the last worker or prototype failed, while none runs.
+    #[serde(deserialize_with = "bounded::words_if_any")]
     pub last_error: Option<String>,
     /// Its processes that have ended by themselves or by a signal; known to main alone.
     pub crashes: u64,
     /// Which one was the last of them, and how it ended.
+    #[serde(deserialize_with = "bounded::words_if_any")]
     pub last_crash: Option<String>,
     /// What somebody should change about it; known to main alone.
+    #[serde(deserialize_with = "bounded::words_if_any")]
     pub warning: Option<String>,
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Demand;
 use crate::link::Incoming;
+use crate::reason;
 
 /// From the process that has been serving to the one that is to.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,14 +38,19 @@ pub enum ToSuccessor {
     },
 }
 
-/// From the process that takes over. One that cannot ends without a word.
+/// From the process that takes over.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromSuccessor {
     /// Clients are served, sockets' files and the pid file have a new owner.
     Serving,
+    /// It cannot, and ends.
+    Failed {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl Incoming for FromSuccessor {
-    /// It says one thing.
-    const LONGEST: usize = 1024;
+    /// A reason that was cut to its length.
+    const LONGEST: usize = 2 * reason::LONGEST;
 }

@@ -1,0 +1,103 @@
+//! Bounds of what another process says, for the fields of messages: lists with so many members, words of such a length.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+
+use crate::reason;
+
+/// Most members of a list. Each takes much more memory than it has in a message.
+pub const MOST: usize = 100_000;
+
+/// A list of so many members; a longer one is no message.
+pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    from.deserialize_seq(Members(PhantomData))
+}
+
+/// Words that may be anybody's, as [`reason::cut`] leaves them.
+pub(crate) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    String::deserialize(from).map(reason::cut)
+}
+
+/// As [`words`], if there are any.
+pub(crate) fn words_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Option::deserialize(from).map(|words: Option<String>| words.map(reason::cut))
+}
+
+struct Members<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of up to {MOST} members")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = seq.next_element()? {
+            if members.len() == MOST {
+                return Err(A::Error::custom("a list is too long"));
+            }
+            members.push(member);
+        }
+        Ok(members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Link;
+    use crate::message::{AppStatus, FailedListener, FromRouter, Generation, Status, Ticket, UpstreamStatus};
+
+    #[track_caller]
+    fn taken(message: &FromRouter) -> Option<FromRouter> {
+        let (main, router) = Link::pair().unwrap();
+        router.send(message, &[]).unwrap();
+        main.take().ok().flatten().map(|(message, _)| message)
+    }
+
+    fn figures(status: Status) -> FromRouter {
+        FromRouter::Status { ticket: Ticket(1), status }
+    }
+
+    #[test]
+    fn a_list_of_many_members_is_taken_and_a_longer_one_is_not() {
+        for (n, is_taken) in [(0, true), (MOST, true), (MOST + 1, false), (2_000_000, false)] {
+            let applications = vec![AppStatus::default(); n];
+            assert_eq!(
+                taken(&figures(Status { applications, ..Status::default() })).is_some(),
+                is_taken,
+                "{n}"
+            );
+            let upstreams = vec![UpstreamStatus { name: String::new(), servers: vec![] }; n];
+            assert_eq!(taken(&figures(Status { upstreams, ..Status::default() })).is_some(), is_taken, "{n}");
+            let failed = vec![FailedListener { address: String::new(), reason: String::new() }; n];
+            let prepared = FromRouter::Prepared { generation: Generation(1), failed };
+            assert_eq!(taken(&prepared).is_some(), is_taken, "{n}");
+        }
+    }
+
+    #[test]
+    fn words_are_cut() {
+        let long = || "x".repeat(1 << 20);
+        let failed = vec![FailedListener { address: long(), reason: long() }];
+        let Some(FromRouter::Prepared { failed, .. }) =
+            taken(&FromRouter::Prepared { generation: Generation(1), failed })
+        else {
+            panic!("it is a message")
+        };
+        assert!(failed[0].reason.len() <= reason::LONGEST && failed[0].address.len() <= reason::LONGEST);
+        let app = AppStatus { last_error: Some(long()), ..AppStatus::default() };
+        let Some(FromRouter::Status { status, .. }) =
+            taken(&figures(Status { applications: vec![app], ..Status::default() }))
+        else {
+            panic!("it is a message")
+        };
+        assert!(
+            status.applications[0].last_error.as_ref().is_some_and(|words| words.len() <= reason::LONGEST)
+        );
+    }
+}

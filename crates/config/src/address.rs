@@ -35,6 +35,28 @@ impl ListenAddress {
         };
         Some(Self::Inet(SocketAddr::new(address, parse_port(port)?)))
     }
+
+    /// The address that was probably meant by a text that is none.
+    #[must_use]
+    pub fn meant(text: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(text).ok()?.trim();
+        let text = text.strip_prefix("http://").or(text.strip_prefix("https://")).unwrap_or(text);
+        let text = text.trim_end_matches('/');
+        if text.starts_with("unix:") {
+            return None;
+        }
+        let candidates = [
+            text.to_owned(),
+            text.replacen("localhost", "127.0.0.1", 1),
+            format!("*:{text}"),
+            format!("*{text}"),
+            format!("{text}:80"),
+            format!("{}:80", text.replacen("localhost", "127.0.0.1", 1)),
+            format!("[{text}]:80"),
+        ];
+        let by_port = candidates.iter().find_map(|candidate| Self::parse(candidate.as_bytes()));
+        by_port.or_else(|| text.starts_with('/').then(|| Self::parse(format!("unix:{text}").as_bytes()))?)
+    }
 }
 
 fn parse_unix(path: &[u8]) -> Option<ListenAddress> {
@@ -92,6 +114,29 @@ mod tests {
         check("unix:app.sock", Some("unix:app.sock"));
         check("unix:@app", Some("unix:@app"));
         check(&format!("unix:/{}", "x".repeat(106)), Some(&format!("unix:/{}", "x".repeat(106))));
+    }
+
+    #[track_caller]
+    fn check_meant(text: &str, expect: Option<&str>) {
+        let address = ListenAddress::meant(text.as_bytes());
+        assert_eq!(address.map(|address| address.to_string()).as_deref(), expect, "{text}");
+    }
+
+    #[test]
+    fn near_addresses_are_found() {
+        check_meant("localhost:80", Some("127.0.0.1:80"));
+        check_meant("80", Some("*:80"));
+        check_meant(":80", Some("*:80"));
+        check_meant("*", Some("*:80"));
+        check_meant("127.0.0.1", Some("127.0.0.1:80"));
+        check_meant("localhost", Some("127.0.0.1:80"));
+        check_meant("::1", Some("[::1]:80"));
+        check_meant("http://127.0.0.1:8080/", Some("127.0.0.1:8080"));
+        check_meant("/run/site.sock", Some("unix:/run/site.sock"));
+        check_meant(" *:80 ", Some("*:80"));
+        for text in ["", "example.org:80", "*:99999", "*:0", "unix:", "site.sock"] {
+            check_meant(text, None);
+        }
     }
 
     #[test]

@@ -51,16 +51,36 @@ impl Destinations {
         self.find(&segments[..n_segments]).ok_or(PassError::Unknown)
     }
 
-    /// All texts that resolve, for suggestions.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = String> {
+    /// The destination that `text`, which names none, probably means: a name without its kind, or one that is near.
+    pub(crate) fn meant(&self, text: &str, nearest: fn(&str, &[String]) -> Option<String>) -> Option<String> {
+        let texts: Vec<_> = self.texts().collect();
+        let bare = text.trim_matches('/');
+        let is_meant =
+            |known: &&String| **known == bare || known.split_once('/').is_some_and(|(_, name)| name == bare);
+        texts.iter().find(is_meant).cloned().or_else(|| nearest(text, &texts))
+    }
+
+    /// The texts that resolve; none if there are more than can be read at a glance.
+    pub(crate) fn few(&self) -> Vec<String> {
+        let texts: Vec<_> = self.texts().take(MOST_SHOWN + 1).collect();
+        if texts.len() > MOST_SHOWN { Vec::new() } else { texts }
+    }
+
+    /// All texts that resolve.
+    fn texts(&self) -> impl Iterator<Item = String> {
         let anonymous = matches!(self.routes, RouteNames::Anonymous).then(|| "routes".to_owned());
         let named = match &self.routes {
             RouteNames::Named(names) => Some(names),
             _ => None,
         };
-        let routes = named.into_iter().flatten().map(|name| format!("routes/{name}"));
-        let applications = self.applications.keys().map(|name| format!("applications/{name}"));
-        let upstreams = self.upstreams.iter().map(|name| format!("upstreams/{name}"));
+        let routes = named.into_iter().flatten().map(|name| format!("routes/{}", segment(name)));
+        let applications = self.applications.iter().flat_map(|(name, targets)| {
+            let application = format!("applications/{}", segment(name));
+            let targets: Vec<_> =
+                targets.iter().map(|target| format!("{application}/{}", segment(target))).collect();
+            std::iter::once(application).chain(targets)
+        });
+        let upstreams = self.upstreams.iter().map(|name| format!("upstreams/{}", segment(name)));
         anonymous.into_iter().chain(routes).chain(applications).chain(upstreams)
     }
 
@@ -87,7 +107,15 @@ impl Destinations {
     }
 }
 
+/// A name as a segment of a destination.
+fn segment(name: &Bytes) -> String {
+    name.to_string_lossy().replace('%', "%25").replace('/', "%2F")
+}
+
 const MAX_SEGMENTS: usize = 3;
+
+/// Destinations that a message lists.
+const MOST_SHOWN: usize = 8;
 
 #[cfg(test)]
 mod tests;

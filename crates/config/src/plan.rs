@@ -125,6 +125,8 @@ pub struct Limits {
     pub requests_jitter: u32,
     /// A worker that runs one request for longer is killed.
     pub kill_after: Option<Duration>,
+    /// The same where nobody has said anything about it, and where a worker has nothing else to do.
+    pub kill_at_last: Option<Duration>,
     /// A request that runs for longer is logged.
     pub slow: Option<Duration>,
     /// Most requests that wait while all workers are busy.
@@ -141,6 +143,9 @@ pub struct Limits {
 /// this one have given up.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// A request that has run for so long is most likely stuck.
+const LONGEST_RUN: Duration = Duration::from_hours(24);
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -148,6 +153,7 @@ impl Default for Limits {
             requests: None,
             requests_jitter: 0,
             kill_after: None,
+            kill_at_last: Some(LONGEST_RUN),
             slow: None,
             queue: None,
             queue_timeout: Some(QUEUE_TIMEOUT),

@@ -7,8 +7,10 @@ use std::fmt;
 pub struct Problem {
     /// Where, as a JSON pointer (RFC 6901); empty for the whole document.
     pub pointer: String,
-    /// What, as a full sentence.
+    /// What, as a full sentence; in Unit's words where Unit has any.
     pub detail: String,
+    /// The advice how it would be right, in full sentences; empty where nobody can know.
+    pub advice: String,
     /// The name that was probably meant, when one is near.
     pub suggestion: Option<String>,
     /// When Unit would have noticed.
@@ -24,11 +26,23 @@ pub enum Stage {
     Application,
 }
 
+impl Problem {
+    /// The detail with the advice behind it.
+    #[must_use]
+    pub fn explanation(&self) -> String {
+        match (self.advice.as_str(), self.detail.ends_with(['.', '!'])) {
+            ("", _) => self.detail.clone(),
+            (advice, true) => format!("{} {advice}", self.detail),
+            (advice, false) => format!("{}. {advice}", self.detail),
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     /// One line: `/listeners: detail (did you mean "x"?)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = if self.pointer.is_empty() { "/" } else { &self.pointer };
-        write!(f, "{place}: {}", self.detail)?;
+        write!(f, "{place}: {}", self.explanation())?;
         match &self.suggestion {
             Some(name) => write!(f, " Did you mean \"{name}\"?"),
             None => Ok(()),

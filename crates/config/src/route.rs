@@ -150,6 +150,43 @@ pub struct HeaderChange {
     pub value: Option<Template>,
 }
 
+/// Fields of a reply that say what is in it, and for how long: what is said of them is said of what was asked for.
+const ABOUT_CONTENT: [&str; 9] = [
+    "Cache-Control",
+    "Content-Disposition",
+    "Content-Encoding",
+    "Content-Language",
+    "Content-Type",
+    "ETag",
+    "Expires",
+    "Last-Modified",
+    "Pragma",
+];
+
+impl HeaderChange {
+    /// Whether it is for replies of this status. An error in the place of a file is nothing to keep for a year.
+    #[must_use]
+    pub fn is_for(&self, status: u16) -> bool {
+        (200..400).contains(&status)
+            || !ABOUT_CONTENT.iter().any(|name| name.eq_ignore_ascii_case(&self.name))
+    }
+}
+
+impl Action {
+    /// Calls `visit` with each `share` of this action, and of those that it leads to.
+    pub fn visit_shares<'a>(&'a self, visit: &mut impl FnMut(&'a Share)) {
+        if let ActionKind::Share(share) = &self.kind {
+            visit(share);
+            if let Some(fallback) = &share.fallback {
+                fallback.visit_shares(visit);
+            }
+        }
+        for (_, action) in self.options.errors.iter().flat_map(|errors| &errors.actions) {
+            action.visit_shares(visit);
+        }
+    }
+}
+
 /// The kinds of actions.
 #[derive(Debug, Clone)]
 pub enum ActionKind {

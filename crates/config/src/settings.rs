@@ -95,6 +95,8 @@ pub struct HttpSettings {
     /// MIME types with their file extensions, to be put over the built-in table. An extension
     /// starts with its dot; one without a dot is a whole file name.
     pub mime_types: Vec<(String, Vec<String>)>,
+    /// How long an open file is served without a look at the file system.
+    pub file_trust: Duration,
     /// How WebSocket connections are looked after.
     pub websocket: WebSocketSettings,
     /// What is compressed and how; `None` when no compressor is configured.
@@ -212,8 +214,9 @@ impl Default for HttpSettings {
             log_route: false,
             negotiate_errors: false,
             server_version: true,
-            chunked_transform: false,
+            chunked_transform: true,
             mime_types: Vec::new(),
+            file_trust: Duration::ZERO,
             websocket: WebSocketSettings::default(),
             compression: None,
         }

@@ -113,6 +113,12 @@ pub trait Variables {
     /// Appends the value of `variable`; nothing when it is not set.
     fn append(&mut self, variable: &Variable, out: &mut Vec<u8>);
 
+    /// Whether a variable of which nothing was appended is there all the same, and empty.
+    fn is_set(&self, variable: &Variable) -> bool {
+        let _ = variable;
+        false
+    }
+
     /// Appends what `script` gives for the request at hand.
     ///
     /// # Errors

@@ -128,7 +128,7 @@ pub struct ProxyOptions {
     pub keepalive: KeepAlive,
     /// How `https://` servers are spoken to.
     pub tls: UpstreamTls,
-    /// Whether `X-Forwarded-For`, `-Proto` and `-Host` are left alone.
+    /// Whether `X-Forwarded-For`, `-Proto`, `-Host` and `-Port` are left alone.
     pub hide_client: bool,
 }
 
@@ -200,6 +200,25 @@ impl Origin {
     #[must_use]
     pub fn parse_server(text: &[u8]) -> Option<Self> {
         Self::parse_url(text).or_else(|| Host::parse(text).map(|host| Self { tls: false, host }))
+    }
+
+    /// The server that was probably meant by a text that is none: with a scheme, with a port, without a path.
+    #[must_use]
+    pub fn meant(text: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(text).ok()?.trim();
+        let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+        let (scheme, port) = match scheme {
+            "https" | "wss" => ("https", 443),
+            "http" | "ws" => ("http", 80),
+            _ => return None,
+        };
+        let place = match rest.strip_prefix("unix:") {
+            Some(_) => rest,
+            None => rest.split(['/', '?']).next().unwrap_or_default(),
+        };
+        let with_port = format!("{scheme}://{place}:{port}");
+        let candidates = [format!("{scheme}://{place}"), with_port];
+        candidates.iter().find_map(|candidate| Self::parse_url(candidate.as_bytes()))
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod access_log;
 mod actions;
+mod advice;
 mod applications;
 mod compression;
 mod context;
@@ -15,6 +16,7 @@ mod isolation;
 mod java;
 mod limits;
 mod listeners;
+mod modules;
 mod names;
 mod perl;
 mod php;
@@ -28,6 +30,7 @@ mod schema;
 mod settings;
 mod share;
 mod strings;
+mod synonyms;
 mod targets;
 mod tls;
 mod upstreams;

@@ -39,6 +39,11 @@ pub(crate) enum BundleError {
     /// There must be one.
     #[error("there is no certificate")]
     NoCertificate,
+    /// Nobody could be shown the one and have the other proved.
+    #[error(
+        "the private key does not belong to the first certificate; the server's own comes before those that vouch for it"
+    )]
+    Mismatch,
     /// A certificate's block has another content.
     #[error("certificate {0} of the chain is not valid")]
     Certificate(usize),
@@ -49,6 +54,19 @@ pub(crate) enum BundleError {
 pub(crate) enum PrivateKey {
     Required,
     Optional,
+    /// As it was stored: what does not fit is refused when it is used.
+    Stored,
+}
+
+/// Says of a bundle that has a private key when that is the key of something else.
+///
+/// # Errors
+/// When the key belongs to another certificate. Whatever else is wrong with a bundle is said when it is used.
+pub fn check_key(text: &[u8]) -> Result<(), String> {
+    match inspect(text, PrivateKey::Optional) {
+        Err(error @ BundleError::Mismatch) => Err(error.to_string()),
+        _ => Ok(()),
+    }
 }
 
 /// The information object of a bundle.
@@ -58,15 +76,20 @@ pub(crate) fn inspect(text: &[u8], private_key: PrivateKey) -> Result<Value, Bun
         return Err(BundleError::Empty);
     }
     let (mut key, mut chain) = (None, Vec::new());
+    let (mut leaf, mut secret) = (None, None);
     for Block { label, content } in &blocks {
         match *label {
-            "CERTIFICATE" => chain.push(certificate(content, chain.len() + 1)?),
+            "CERTIFICATE" => {
+                chain.push(certificate(content, chain.len() + 1)?);
+                leaf.get_or_insert(content);
+            }
             "ENCRYPTED PRIVATE KEY" => return Err(BundleError::Encrypted),
             label if label.ends_with("PRIVATE KEY") => {
                 let kind = private_key::kind(label, content).ok_or(BundleError::Key)?;
                 if key.replace(kind).is_some() {
                     return Err(BundleError::SeveralKeys);
                 }
+                secret = Some((label, content));
             }
             label => return Err(BundleError::Foreign(label.to_owned())),
         }
@@ -76,6 +99,12 @@ pub(crate) fn inspect(text: &[u8], private_key: PrivateKey) -> Result<Value, Bun
     }
     if chain.is_empty() {
         return Err(BundleError::NoCertificate);
+    }
+    if let (Some(leaf), Some((label, secret))) = (leaf, secret)
+        && private_key != PrivateKey::Stored
+        && !private_key::belongs(label, secret, leaf)
+    {
+        return Err(BundleError::Mismatch);
     }
     let chain = Value::Array(chain);
     Ok(match key {

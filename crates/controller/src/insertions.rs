@@ -83,6 +83,7 @@ impl Insertions {
     pub(crate) fn conceal_problems(&self, mut problems: Vec<Problem>) -> Vec<Problem> {
         for problem in &mut problems {
             problem.detail = self.conceal(&problem.detail);
+            problem.advice = self.conceal(&problem.advice);
         }
         problems
     }

@@ -35,6 +35,7 @@ use anyhow::{Context as _, bail};
 use corral_ipc::link::Link;
 use corral_ipc::message::{ControlToken, FromController, ToController};
 
+pub use self::bundle::check_key;
 pub use self::scripts::check_expression;
 use crate::access::Access;
 use crate::main_link::{MainLink, Replacements};

@@ -72,6 +72,7 @@ mod tests {
         let problem = |pointer: &&str| Problem {
             pointer: (*pointer).to_owned(),
             detail: String::new(),
+            advice: String::new(),
             suggestion: None,
             stage: Stage::Validation,
         };

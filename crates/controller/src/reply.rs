@@ -112,7 +112,7 @@ impl Reply {
 /// `detail`, `location` and `suggestion` of one problem.
 fn describe(problem: &Problem) -> Object {
     let mut members = object_of([
-        ("detail", Value::from(problem.detail.as_str())),
+        ("detail", Value::from(problem.explanation().as_str())),
         ("location", object([("path", Value::from(problem.pointer.as_str()))])),
     ]);
     if let Some(suggestion) = &problem.suggestion {

@@ -1,7 +1,7 @@
 //! `/status` (UNIT-COMPAT 19): the figures of main and the router as JSON.
 
 use corral_config::json::{Bytes, Object, Value};
-use corral_ipc::message::{AppStatus, Module, ServerState, Status, UpstreamStatus};
+use corral_ipc::message::{AppStatus, DaemonStatus, Module, ServerState, Status, UpstreamStatus};
 
 use crate::reply::object;
 
@@ -20,30 +20,36 @@ pub(crate) fn value(status: &Status, modules: &[Module]) -> Value {
     }
     let applications =
         status.applications.iter().map(|app| (Bytes::from(app.name.as_str()), application(app)));
-    let mut value = object([
+    let mut members = vec![
         ("modules", modules_by_language(modules)),
         ("connections", connections),
         ("requests", object([("total", Value::from(status.requests))])),
         ("applications", Value::Object(applications.collect())),
-    ]);
-    if let Value::Object(members) = &mut value
-        && !status.failed_listeners.is_empty()
-    {
-        members.insert(Bytes::from("listeners"), failed_listeners(status));
+        // From here on beyond Unit.
+        ("listeners", listeners(status)),
+    ];
+    if let Some(reason) = &status.daemon.config_error {
+        members.push(("config", object([("last_error", Value::from(reason.as_str()))])));
     }
-    if let Value::Object(members) = &mut value
-        && let Some(reason) = &status.not_stored
-    {
-        members.insert(Bytes::from("config"), object([("last_error", Value::from(reason.as_str()))]));
-    }
-    if let Value::Object(members) = &mut value
-        && !status.upstreams.is_empty()
-    {
+    if !status.upstreams.is_empty() {
         let upstreams =
             status.upstreams.iter().map(|group| (Bytes::from(group.name.as_str()), upstream(group)));
-        members.insert(Bytes::from("upstreams"), Value::Object(upstreams.collect()));
+        members.push(("upstreams", Value::Object(upstreams.collect())));
     }
-    value
+    members.push(("daemon", daemon(&status.daemon)));
+    object(members)
+}
+
+fn daemon(status: &DaemonStatus) -> Value {
+    let mut members = vec![
+        ("version", Value::from(env!("CARGO_PKG_VERSION"))),
+        ("pid", Value::from(u64::from(status.pid))),
+        ("uptime", Value::from(status.uptime.as_secs())),
+    ];
+    if let Some(reason) = &status.upgrade_error {
+        members.push(("last_error", Value::from(reason.as_str())));
+    }
+    object(members)
 }
 
 fn upstream(group: &UpstreamStatus) -> Value {
@@ -64,13 +70,19 @@ fn upstream(group: &UpstreamStatus) -> Value {
     object([("servers", Value::Object(servers.collect()))])
 }
 
-/// Only those that do not work, with the reason.
-fn failed_listeners(status: &Status) -> Value {
-    let failed = status.failed_listeners.iter().map(|listener| {
-        let error = object([("last_error", Value::from(listener.reason.as_str()))]);
-        (Bytes::from(listener.address.as_str()), error)
-    });
-    Value::Object(failed.collect())
+/// All of them; those that do not work with the reason.
+fn listeners(status: &Status) -> Value {
+    let listener = |address: &String| {
+        let failed = status.failed_listeners.iter().find(|failed| failed.address == *address);
+        let value = match failed {
+            None => object([("state", Value::from("up"))]),
+            Some(failed) => {
+                object([("state", Value::from("down")), ("last_error", Value::from(failed.reason.as_str()))])
+            }
+        };
+        (Bytes::from(address.as_str()), value)
+    };
+    Value::Object(status.daemon.listeners.iter().map(listener).collect())
 }
 
 fn application(app: &AppStatus) -> Value {

@@ -26,7 +26,7 @@ impl Uploads {
         let mut uploads = Self::default();
         for kind in [AssetKind::Certificate, AssetKind::Script] {
             for asset in stored.of_kind(kind) {
-                match inspect(kind, &asset.name, &asset.bytes, PrivateKey::Optional) {
+                match inspect(kind, &asset.name, &asset.bytes, PrivateKey::Stored) {
                     Ok(info) => uploads.set(kind, &asset.name, Some((asset.bytes.clone(), info))),
                     Err(error) => tracing::error!("stored {kind:?} \"{}\" is skipped: {error}", asset.name),
                 }

@@ -85,6 +85,13 @@ impl Assets {
         }
     }
 
+    /// Bytes of all names and contents.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let all = self.certificates.iter().chain(&self.scripts);
+        all.map(|asset| asset.name.len() + asset.bytes.len()).sum()
+    }
+
     /// Those that are named; the ones that are not there are left out.
     #[must_use]
     pub fn named(&self, names: &AssetNames) -> Self {
@@ -132,6 +139,7 @@ mod tests {
         let names = AssetNames { certificates: ["b".to_owned()].into(), ..AssetNames::default() };
         let named = assets.named(&names);
         assert_eq!((named.certificates.len(), named.scripts.len()), (1, 0));
+        assert_eq!((assets.size(), named.size()), (6, 2));
         assets.set(AssetKind::Certificate, "a", None);
         assets.set(AssetKind::Certificate, "a", None);
         assert_eq!(assets.certificates.len(), 1);

@@ -78,6 +78,8 @@ pub enum ProgramSocket {
     Port {
         /// The variable's name.
         variable: String,
+        /// One that listens on another port all the same is served there.
+        or_any: bool,
     },
 }
 

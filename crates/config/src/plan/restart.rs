@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Everything that `restart` says.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restart {
     /// Whether old and new processes may serve at the same time.
     pub mode: RestartMode,
@@ -15,6 +15,15 @@ pub struct Restart {
     /// A change of one of these files, folders or symbolic links restarts the application.
     pub watch: Vec<PathBuf>,
 }
+
+impl Default for Restart {
+    fn default() -> Self {
+        Self { mode: RestartMode::default(), drain_timeout: Some(LONGEST_DRAIN), watch: Vec::new() }
+    }
+}
+
+/// Nothing that was begun before should keep old code running for ever.
+const LONGEST_DRAIN: Duration = Duration::from_hours(1);
 
 /// How requests move from old processes to new ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

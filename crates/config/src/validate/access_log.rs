@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::advice;
 use super::context::Context;
 use super::scalars::{seconds, size};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, NULL, NUMBER, OBJECT, STRING};
@@ -99,7 +100,9 @@ fn format(cx: &mut Context<'_>, field: Field<'_>) -> Option<Format> {
                 return cx.problem("In the access log format, the name must not be empty.");
             }
             let Value::String(text) = value else {
-                return cx.problem("In the access log format, the value must be a string.");
+                let advice = advice::for_type(STRING, value);
+                return cx
+                    .problem_with_advice("In the access log format, the value must be a string.", advice);
             };
             let template = parse_template(cx, field.name, text);
             format.extend(member_name(cx, name).zip(template));

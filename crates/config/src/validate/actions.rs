@@ -2,7 +2,7 @@
 
 mod options;
 
-use super::context::Context;
+use super::context::{Context, nearest};
 use super::proxy::{PROXY, ProxyDraft};
 use super::schema::{self, Field, INTEGER, Member, STRING};
 use super::share;
@@ -48,15 +48,30 @@ pub(super) fn destination(cx: &mut Context<'_>, field: Field<'_>) -> Option<Dest
         Ok(destination) => return Some(destination),
         Err(error) => error,
     };
-    match error {
-        PassError::Malformed => cx.problem(format!("Request \"pass\" value \"{text}\" is invalid.")),
-        PassError::Unknown => {
-            let known = cx.destinations;
-            let detail = format!("Request \"pass\" points to invalid location \"{text}\".");
-            cx.problem_with_suggestion(detail, &text.to_string_lossy(), known.texts());
-        }
-    }
+    let detail = match error {
+        PassError::Malformed => format!("Request \"pass\" value \"{text}\" is invalid."),
+        PassError::Unknown => format!("Request \"pass\" points to invalid location \"{text}\"."),
+    };
+    let known = cx.destinations;
+    let text = text.to_string_lossy();
+    let meant = cx.search(|| known.meant(&text, |text, known| nearest(text, known.iter())));
+    let advice = if meant.is_none() { destination_advice(&text, &known.few()) } else { String::new() };
+    cx.problem_that_means(detail, advice, meant);
     None
+}
+
+/// The advice on a destination that is near none.
+fn destination_advice(text: &str, known: &[String]) -> String {
+    if text.contains("://") {
+        return "A server is no destination: pass to a route with \"proxy\", or to one of \"upstreams\"."
+            .to_owned();
+    }
+    match known {
+        [] => "A destination is \"routes\", \"routes/NAME\", \"applications/NAME\", \"applications/NAME/TARGET\" or \
+             \"upstreams/NAME\"."
+            .to_owned(),
+        known => format!("There is \"{}\".", known.join("\", \"")),
+    }
 }
 
 type ReadKind = fn(&mut Context<'_>, &Object) -> Option<ActionKind>;

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use super::advice;
 use super::context::Context;
 use super::http::{self, HttpDraft};
 use super::isolation;
 use super::java::{self, JavaDraft};
 use super::limits::{self, LIMITS, PROCESSES};
+use super::modules;
 use super::perl::{self, PerlDraft};
 use super::php::{self, PhpDraft};
 use super::python::{self, PythonDraft};
@@ -16,9 +18,9 @@ use super::scalars::{count, is_true};
 use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{member_name, name, path};
 use super::wasm::{self, WasmDraft};
+use crate::KnownModule;
 use crate::json::{Bytes, Value};
 use crate::plan::{AppSpec, Isolation, Limits, Processes, Restart, RuntimeSpec};
-use crate::{Known, KnownModule};
 
 /// Reads all applications; those that are wrong are left out.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<AppSpec> {
@@ -55,7 +57,7 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
         cx.problem("The application name must not be empty and must not contain null character.");
     }
     let Some(members) = value.as_object() else {
-        cx.problem(schema::wrong_type(&text, OBJECT, value));
+        schema::report_wrong_type(cx, &text, OBJECT, value);
         return None;
     };
     let Some(app_type) = members.get(b"type".as_slice()) else {
@@ -64,7 +66,7 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
         return None;
     };
     let Value::String(app_type) = app_type else {
-        cx.at(b"type", |cx| cx.problem(schema::wrong_type("type", STRING, app_type)));
+        cx.at(b"type", |cx| schema::report_wrong_type(cx, "type", STRING, app_type));
         return None;
     };
     let module = cx.at(b"type", |cx| find_module(cx, app_type))?;
@@ -182,7 +184,8 @@ fn read_processes(cx: &mut Context<'_>, field: Field<'_>) -> Option<Processes> {
         Value::Object(members) => members,
         Value::String(text) if **text == *b"auto" => return Some(limits::automatic_processes()),
         Value::String(_) => {
-            cx.problem("The \"processes\" string must be \"auto\".");
+            let advice = advice::for_type(INTEGER, field.value);
+            cx.problem_with_advice("The \"processes\" string must be \"auto\".", advice);
             return None;
         }
         _ => return count(cx, field).map(limits::static_processes),
@@ -211,7 +214,8 @@ fn read_variable(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<(S
         cx.problem("The environment name must not contain '=' character.");
     }
     let Value::String(text) = value else {
-        cx.problem(format!("The \"{name}\" environment value must be a string."));
+        let advice = advice::for_type(STRING, value);
+        cx.problem_with_advice(format!("The \"{name}\" environment value must be a string."), advice);
         return None;
     };
     if text.contains(&0) {
@@ -245,23 +249,9 @@ fn find_module(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
         Some(modules) => best_module(modules, language, version).map(|module| module.path.clone()),
     };
     if found.is_none() {
-        cx.problem_with_suggestion(
-            format!("The module to run \"{text}\" is not found among the available application modules."),
-            language,
-            known_languages(cx.known).into_iter().filter(|known| *known != language),
-        );
+        modules::report_missing(cx, &text, language);
     }
     found
-}
-
-fn known_languages(known: &Known) -> Vec<&str> {
-    known
-        .modules
-        .iter()
-        .flatten()
-        .map(|module| module.language.as_str())
-        .chain(WITHOUT_MODULE.iter().copied())
-        .collect()
 }
 
 /// `php 8.2` and `php8.2` alike into `php` and `8.2`.
@@ -294,7 +284,7 @@ fn version_parts(version: &str) -> Vec<u64> {
 }
 
 /// Types of programs that serve HTTP: the daemon runs them, and they have no version.
-const WITHOUT_MODULE: &[&str] = &["external", "go", "http"];
+pub(super) const WITHOUT_MODULE: &[&str] = &["external", "go", "http"];
 
 /// What was there before components: an interface of NGINX Unit's own, which it has deprecated itself.
 const MODULES_OF_WASM: &str = "The \"wasm\" application type is not supported: it runs modules that were written for \

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::describe::Recorder;
+use super::synonyms;
 use crate::destination::Destinations;
+use crate::json::Bytes;
 use crate::plan::AssetNames;
 use crate::upstream::Upstream;
 use crate::{Known, Problem, Stage};
@@ -134,7 +136,12 @@ impl<'a> Context<'a> {
 
     /// Something is wrong with the value at hand.
     pub(super) fn problem(&mut self, detail: impl Into<String>) {
-        self.push(detail.into(), None, Stage::Validation);
+        self.problem_with_advice(detail, "");
+    }
+
+    /// As `problem`, with what would be right.
+    pub(super) fn problem_with_advice(&mut self, detail: impl Into<String>, advice: impl Into<String>) {
+        self.problem_that_means(detail, advice, None);
     }
 
     /// As `problem`, with the nearest of `candidates` as a suggestion when it is near enough. Only so many
@@ -145,18 +152,57 @@ impl<'a> Context<'a> {
         written: &str,
         candidates: impl Iterator<Item = impl AsRef<str>>,
     ) {
+        let suggestion = self.search(|| nearest(written, candidates));
+        self.problem_that_means(detail, "", suggestion);
+    }
+
+    /// As `problem`, with what would be right, and what was probably meant if anybody knows.
+    pub(super) fn problem_that_means(
+        &mut self,
+        detail: impl Into<String>,
+        advice: impl Into<String>,
+        suggestion: Option<String>,
+    ) {
+        self.push(detail.into(), advice.into(), suggestion, Stage::Validation);
+    }
+
+    /// A member at hand, `name`, that is not one of `known`.
+    pub(super) fn unknown(&mut self, name: &Bytes, known: &[&str]) {
+        let (suggestion, remark) = self.meant(name, known);
+        self.problem_that_means(format!("Unknown parameter \"{name}\"."), remark, suggestion);
+    }
+
+    /// As `unknown`, if it probably means one of `wanted`.
+    pub(super) fn unknown_if_meant(&mut self, name: &Bytes, wanted: &[&str]) {
+        let (suggestion, remark) = self.meant(name, wanted);
+        if suggestion.is_some() || !remark.is_empty() {
+            self.problem_that_means(format!("Unknown parameter \"{name}\"."), remark, suggestion);
+        }
+    }
+
+    /// Which of `known` a name means, and a remark that is more than a name.
+    fn meant(&mut self, name: &Bytes, known: &[&str]) -> (Option<String>, &'static str) {
+        let text = name.to_string_lossy();
+        match synonyms::meant(&text, |right| known.contains(&right)) {
+            Some((right, remark)) => (right.map(str::to_owned), remark),
+            None => (self.search(|| nearest(&text, known.iter())), ""),
+        }
+    }
+
+    /// The outcome of a search, unless there were too many.
+    pub(super) fn search(&mut self, search: impl FnOnce() -> Option<String>) -> Option<String> {
         self.n_searches += 1;
-        let suggestion = if self.n_searches <= MAX_SEARCHES { nearest(written, candidates) } else { None };
-        self.push(detail.into(), suggestion, Stage::Validation);
+        if self.n_searches <= MAX_SEARCHES { search() } else { None }
     }
 
     /// Something is wrong that Unit only notices when it puts the configuration in force.
     pub(super) fn late_problem(&mut self, detail: impl Into<String>) {
-        self.push(detail.into(), None, Stage::Application);
+        self.push(detail.into(), String::new(), None, Stage::Application);
     }
 
-    fn push(&mut self, detail: String, suggestion: Option<String>, stage: Stage) {
-        self.problems.push(Problem { pointer: self.pointer.clone(), detail, suggestion, stage });
+    fn push(&mut self, detail: String, advice: String, suggestion: Option<String>, stage: Stage) {
+        let pointer = self.pointer.clone();
+        self.problems.push(Problem { pointer, detail, advice, suggestion, stage });
     }
 }
 

@@ -43,6 +43,7 @@ enum SocketKind {
     Inherited,
     Unix,
     Port,
+    AnyPort,
 }
 
 #[derive(Default)]
@@ -86,7 +87,7 @@ pub(super) fn finish(
     draft: HttpDraft,
     isolation: &Isolation,
 ) -> Option<RuntimeSpec> {
-    if draft.socket == SocketKind::Port && isolation.namespaces.network {
+    if matches!(draft.socket, SocketKind::Port | SocketKind::AnyPort) && isolation.namespaces.network {
         let detail = "The \"socket\" must not be \"port\" with a \"network\" namespace: nobody outside could reach \
                       the port. \"inherited\" and \"unix\" can be reached.";
         cx.at(b"socket", |cx| cx.problem(detail));
@@ -104,7 +105,9 @@ pub(super) fn finish(
         socket: match draft.socket {
             SocketKind::Inherited => ProgramSocket::Inherited,
             SocketKind::Unix => ProgramSocket::Unix { variable: named(SOCKET_VARIABLE) },
-            SocketKind::Port => ProgramSocket::Port { variable: named(PORT_VARIABLE) },
+            kind => {
+                ProgramSocket::Port { variable: named(PORT_VARIABLE), or_any: kind == SocketKind::AnyPort }
+            }
         },
         ready: match path {
             Some(path) => Ready::Path(path),
@@ -135,10 +138,11 @@ fn socket(cx: &mut Context<'_>, field: Field<'_>) -> Option<SocketKind> {
         b"inherited" => Some(SocketKind::Inherited),
         b"unix" => Some(SocketKind::Unix),
         b"port" => Some(SocketKind::Port),
+        b"any_port" => Some(SocketKind::AnyPort),
         other => {
             let written = String::from_utf8_lossy(other);
-            let names = ["inherited", "unix", "port"].into_iter();
-            let detail = "The \"socket\" must be \"inherited\", \"unix\" or \"port\".";
+            let names = ["inherited", "unix", "port", "any_port"].into_iter();
+            let detail = "The \"socket\" must be \"inherited\", \"unix\", \"port\" or \"any_port\".";
             cx.problem_with_suggestion(detail, &written, names);
             None
         }

@@ -56,7 +56,10 @@ pub(super) const LIMITS: &[Member<Limits>] = &[
     Member::optional("requests_jitter", NUMBER, |cx, field, limits| {
         limits.requests_jitter = share(cx, field).unwrap_or_default();
     }),
-    Member::optional("kill_after", INTEGER, |cx, field, limits| limits.kill_after = time(cx, field)),
+    Member::optional("kill_after", INTEGER, |cx, field, limits| {
+        limits.kill_after = time(cx, field);
+        limits.kill_at_last = None;
+    }),
     Member::optional("slow", INTEGER, |cx, field, limits| limits.slow = time(cx, field)),
     Member::optional("queue", INTEGER, |cx, field, limits| {
         let queue = integer(cx, field, 0..=INT_MAX).and_then(|queue| u32::try_from(queue).ok());

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::actions;
 use super::context::Context;
 use super::scalars::{INT_MAX, integer};
 use super::schema::{self, Field, Member, NUMBER, OBJECT, STRING};
-use super::{forwarded, tls};
+use super::{actions, advice, forwarded, tls};
 use crate::address::ListenAddress;
 use crate::json::{Bytes, Value};
 use crate::listener::{Forwarded, Listener};
@@ -35,10 +34,15 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Listener> {
 fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Listener> {
     let address = ListenAddress::parse(name);
     if address.is_none() {
-        cx.problem(format!("The listener address \"{name}\" is invalid."));
+        let meant = ListenAddress::meant(name).map(|address| address.to_string());
+        cx.problem_that_means(
+            format!("The listener address \"{name}\" is invalid."),
+            advice::LISTENER,
+            meant,
+        );
     }
     let Some(members) = value.as_object() else {
-        cx.problem(schema::wrong_type(&name.to_string_lossy(), OBJECT, value));
+        schema::report_wrong_type(cx, &name.to_string_lossy(), OBJECT, value);
         return None;
     };
     let mut draft = ListenerDraft::default();

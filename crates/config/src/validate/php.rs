@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::advice;
 use super::applications::AppDraft;
 use super::context::Context;
 use super::schema::{self, Field, Member, OBJECT, STRING};
@@ -95,7 +96,8 @@ fn ini_setting(cx: &mut Context<'_>, option: &Bytes, value: &Value) -> Option<(S
         cx.problem("The PHP option name must not be empty.");
     }
     if !matches!(value, Value::String(_)) {
-        cx.problem(format!("The \"{option}\" PHP option must be a string."));
+        let advice = advice::for_type(STRING, value);
+        cx.problem_with_advice(format!("The \"{option}\" PHP option must be a string."), advice);
         return None;
     }
     Some((member_name(cx, option)?, text(cx, Field { name: &option.to_string_lossy(), value })?))

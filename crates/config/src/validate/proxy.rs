@@ -1,6 +1,7 @@
 //! `proxy` and the options of requests to servers, which an action has in `proxy_options` and an upstream
 //! among its own members (UNIT-COMPAT 13).
 
+use super::advice;
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, integer, seconds};
 use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, STRING};
@@ -27,7 +28,9 @@ pub(super) const PROXY: &[Member<ProxyDraft>] = &[
         let text = field.value.as_bytes();
         draft.origin = text.and_then(|text| Origin::parse_url(text));
         if let (Some(text), None) = (text, &draft.origin) {
-            cx.problem(format!("The \"proxy\" address is invalid \"{text}\""));
+            let meant = Origin::meant(text).map(|origin| origin.to_string());
+            let detail = format!("The \"proxy\" address is invalid \"{text}\"");
+            cx.problem_that_means(detail, advice::PROXY, meant);
         }
     }),
     Member::optional("proxy_options", OBJECT, |cx, field, draft| {

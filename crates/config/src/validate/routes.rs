@@ -20,7 +20,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Route> {
             let Some(text) = member_name(cx, name) else { return };
             let steps = match steps {
                 Value::Array(_) => read_steps(cx, Field { name: field.name, value: steps }),
-                other => return cx.problem(schema::wrong_type(&text, ARRAY, other)),
+                other => return schema::report_wrong_type(cx, &text, ARRAY, other),
             };
             routes.push(Route::new(Some(text), steps));
         });

@@ -1,7 +1,7 @@
 //! Objects by table: which members there are, of which types, which are required, who reads them.
 
-use super::context::{Context, nearest};
-use super::describe;
+use super::context::Context;
+use super::{advice, describe};
 use crate::json::{Kind, Object, Value};
 
 /// A set of JSON types.
@@ -107,8 +107,8 @@ pub(super) fn read_object<T>(cx: &mut Context<'_>, members: &Object, tables: &[&
         cx.at(name, |cx| match rows().find(|row| row.name.as_bytes() == &**name) {
             Some(row) => read_member(cx, row, value, draft),
             None => {
-                let detail = format!("Unknown parameter \"{name}\".");
-                cx.problem_with_suggestion(detail, &name.to_string_lossy(), rows().map(|row| row.name));
+                let known: Vec<_> = rows().map(|row| row.name).collect();
+                cx.unknown(name, &known);
             }
         });
     }
@@ -117,11 +117,7 @@ pub(super) fn read_object<T>(cx: &mut Context<'_>, members: &Object, tables: &[&
 /// Reports members that probably mean one of `wanted`, in an object that has none of them.
 pub(super) fn report_misspelt(cx: &mut Context<'_>, members: &Object, wanted: &[&str]) {
     for name in members.keys() {
-        let text = name.to_string_lossy();
-        if nearest(&text, wanted.iter()).is_some() {
-            let detail = format!("Unknown parameter \"{name}\".");
-            cx.at(name, |cx| cx.problem_with_suggestion(detail, &text, wanted.iter()));
-        }
+        cx.at(name, |cx| cx.unknown_if_meant(name, wanted));
     }
 }
 
@@ -148,7 +144,7 @@ fn read_member<T>(cx: &mut Context<'_>, row: &Member<T>, value: &Value, draft: &
     if row.types.or(row.beyond).contains(type_of(value)) {
         (row.read)(cx, Field { name: row.name, value }, draft);
     } else {
-        cx.problem(wrong_type(row.name, row.types, value));
+        report_wrong_type(cx, row.name, row.types, value);
     }
 }
 
@@ -157,8 +153,12 @@ pub(super) fn not_an_object(subject: &str, value: &Value) -> String {
     format!("{subject} must be an object, but not {}.", name_of(type_of(value)))
 }
 
-/// The detail for a member of a wrong type.
-pub(super) fn wrong_type(name: &str, expected: Types, value: &Value) -> String {
+/// Reports a member of a wrong type.
+pub(super) fn report_wrong_type(cx: &mut Context<'_>, name: &str, expected: Types, value: &Value) {
+    cx.problem_with_advice(wrong_type(name, expected, value), advice::for_type(expected, value));
+}
+
+fn wrong_type(name: &str, expected: Types, value: &Value) -> String {
     let names: Vec<_> =
         TYPE_NAMES.iter().filter(|(types, _)| expected.contains(*types)).map(|(_, name)| *name).collect();
     let expected = match names.as_slice() {

@@ -124,8 +124,12 @@ const WEBSOCKET: &[Member<WebSocketSettings>] = &[
     }),
 ];
 
-const STATIC: &[Member<HttpSettings>] =
-    &[Member::optional("mime_types", OBJECT, |cx, field, http| http.mime_types = mime_types(cx, field))];
+const STATIC: &[Member<HttpSettings>] = &[
+    Member::optional("mime_types", OBJECT, |cx, field, http| http.mime_types = mime_types(cx, field)),
+    Member::optional("cache_valid", INTEGER, |cx, field, http| {
+        replace(&mut http.file_trust, seconds(cx, field, 0..=MAX_SECONDS));
+    }),
+];
 
 /// A setting keeps its default when its value is wrong.
 fn replace<T>(setting: &mut T, value: Option<T>) {
@@ -157,7 +161,7 @@ fn extensions(
         Value::Array(elements) => elements.as_slice(),
         Value::String(_) => std::slice::from_ref(value),
         other => {
-            cx.problem(schema::wrong_type(mime_type, STRING.or(ARRAY), other));
+            schema::report_wrong_type(cx, mime_type, STRING.or(ARRAY), other);
             return Vec::new();
         }
     };

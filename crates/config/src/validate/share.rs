@@ -176,7 +176,7 @@ fn cache_pattern(cx: &mut Context<'_>, text: &[u8]) -> Option<PatternSet> {
 
 fn cache_value(cx: &mut Context<'_>, field: Field<'_>) -> Option<Template> {
     let Value::String(text) = field.value else {
-        cx.problem(schema::wrong_type(field.name, STRING, field.value));
+        schema::report_wrong_type(cx, field.name, STRING, field.value);
         return None;
     };
     if text.iter().any(u8::is_ascii_control) {

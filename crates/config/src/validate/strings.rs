@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
+use super::advice;
 use super::context::Context;
-use super::schema::Field;
+use super::schema::{Field, STRING};
 use crate::condition::Condition;
 use crate::json::{Bytes, Value};
-use crate::pattern::address::AddressPatternSet;
+use crate::pattern::address::{AddressPatternError, AddressPatternSet};
 use crate::pattern::{Flavor, PatternSet};
 use crate::template::Template;
 
@@ -74,7 +75,10 @@ pub(super) fn string_array<T>(
     for (idx, value) in field.value.as_array().into_iter().flatten().enumerate() {
         cx.at_index(idx, |cx| match value {
             Value::String(_) => elements.extend(read(cx, Field { value, ..field })),
-            _ => cx.problem(format!("The \"{}\" array must contain only string values.", field.name)),
+            _ => {
+                let detail = format!("The \"{}\" array must contain only string values.", field.name);
+                cx.problem_with_advice(detail, advice::for_type(STRING, value));
+            }
         });
     }
     elements
@@ -149,7 +153,8 @@ fn add_pattern(cx: &mut Context<'_>, field: Field<'_>, flavor: Flavor, set: &mut
     let Field { name, value } = field;
     let Value::String(text) = value else {
         let expected = if flavor.is_encoded() { "a string" } else { "strings" };
-        cx.problem(format!("The \"match\" pattern for \"{name}\" must be {expected}."));
+        let advice = advice::for_type(STRING, value);
+        cx.problem_with_advice(format!("The \"match\" pattern for \"{name}\" must be {expected}."), advice);
         return false;
     };
     let added = set.add(text, flavor);
@@ -165,8 +170,12 @@ fn add_address_pattern(cx: &mut Context<'_>, value: &Value, set: &mut AddressPat
         return false;
     };
     let added = set.add(text);
-    if let Err(error) = added {
-        cx.problem(error.to_string());
+    match added {
+        Err(error @ AddressPatternError::Format) => {
+            cx.problem_with_advice(error.to_string(), advice::ADDRESS_PATTERN);
+        }
+        Err(error) => cx.problem(error.to_string()),
+        Ok(()) => {}
     }
     added.is_ok()
 }

@@ -1,5 +1,6 @@
 //! Whole documents: what they mean, or what is wrong with them and where.
 
+mod advice;
 mod applications;
 mod arbitrary;
 mod http;
@@ -176,7 +177,7 @@ fn settings_replace_defaults() {
             "header_read_timeout": 1, "body_read_timeout": 2, "send_timeout": 3, "idle_timeout": 4,
             "large_header_buffer_size": 5, "large_header_buffers": 6, "body_buffer_size": 7, "max_body_size": 1e13,
             "body_temp_path": "/tmp/x", "discard_unsafe_fields": false, "log_route": true, "server_version": false,
-            "chunked_transform": true, "static": {"mime_types": {"text/x": ".x", "text/y": [".y", "README"]}}
+            "chunked_transform": false, "static": {"mime_types": {"text/x": ".x", "text/y": [".y", "README"]}, "cache_valid": 8}
         }}, "access_log": "/log"}"#,
     );
     assert_eq!(config.plan().listen_threads.map(std::num::NonZero::get), Some(3));
@@ -184,10 +185,11 @@ fn settings_replace_defaults() {
     let http = config.settings.http;
     let timeouts = [http.header_read_timeout, http.body_read_timeout, http.send_timeout, http.idle_timeout];
     assert_eq!(timeouts.map(|timeout| timeout.as_secs()), [1, 2, 3, 4]);
+    assert_eq!(http.file_trust.as_secs(), 8);
     assert_eq!((http.large_header_buffer_size, http.large_header_buffers, http.body_buffer_size), (5, 6, 7));
     assert_eq!(http.max_body_size, 10_000_000_000_000);
     assert_eq!(http.body_temp_path.as_deref(), Some("/tmp/x".as_ref()));
-    assert!(!http.discard_unsafe_fields && http.log_route && !http.server_version && http.chunked_transform);
+    assert!(!http.discard_unsafe_fields && http.log_route && !http.server_version && !http.chunked_transform);
     let types = [("text/x", vec![".x"]), ("text/y", vec![".y", "README"])];
     let types = types
         .map(|(name, extensions)| (name.to_owned(), extensions.into_iter().map(str::to_owned).collect()));

@@ -68,7 +68,7 @@ fn commands(cx: &mut Context<'_>, field: Field<'_>, policy: &mut Policy) {
         cx.at(name, |cx| {
             let name = name.to_string_lossy();
             let Value::String(text) = value else {
-                return cx.problem(schema::wrong_type(&name, STRING, value));
+                return schema::report_wrong_type(cx, &name, STRING, value);
             };
             if let Err(error) = policy.obey(&name, &text.to_string_lossy()) {
                 cx.late_problem(error.to_string());

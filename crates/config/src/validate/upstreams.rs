@@ -3,10 +3,10 @@
 use std::ops::RangeInclusive;
 
 use super::context::Context;
-use super::proxy;
 use super::scalars::{INT_MAX, MAX_SECONDS, integer, seconds};
 use super::schema::{self, ARRAY, Field, INTEGER, Member, NUMBER, OBJECT, STRING};
 use super::strings::{member_name, name, template};
+use super::{advice, proxy};
 use crate::json::{Object, Value};
 use crate::upstream::{
     Balance, HealthCheck, Origin, PassiveHealth, ProxyOptions, Retries, Server, Upstream, WEIGHT_ONE,
@@ -20,7 +20,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Upstream> {
             let Some(text) = member_name(cx, name) else { return };
             match value.as_object() {
                 Some(members) => upstreams.extend(read_one(cx, text, members)),
-                None => cx.problem(schema::wrong_type(&text, OBJECT, value)),
+                None => schema::report_wrong_type(cx, &text, OBJECT, value),
             }
         });
     }
@@ -86,10 +86,12 @@ fn servers(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Server> {
     for (name, value) in field.value.as_object().into_iter().flatten() {
         cx.at(name, |cx| {
             let Some(members) = value.as_object() else {
-                return cx.problem(schema::wrong_type(&name.to_string_lossy(), OBJECT, value));
+                return schema::report_wrong_type(cx, &name.to_string_lossy(), OBJECT, value);
             };
             let Some(origin) = Origin::parse_server(name) else {
-                return cx.problem(format!("The \"{name}\" is not valid server address."));
+                let meant = Origin::meant(name).map(|origin| origin.to_string());
+                let detail = format!("The \"{name}\" is not valid server address.");
+                return cx.problem_that_means(detail, advice::SERVER, meant);
             };
             let mut server = Server { origin, weight: WEIGHT_ONE };
             schema::read_object(cx, members, &[SERVER], &mut server);

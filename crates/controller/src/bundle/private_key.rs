@@ -1,4 +1,27 @@
-//! Which kind of key a private key is: just enough of DER (X.690) to tell.
+//! Which kind of key a private key is: just enough of DER (X.690) to tell. Whose key it is, the library says that uses it.
+
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls_pki_types::{PrivateKeyDer, PrivatePkcs1KeyDer, PrivatePkcs8KeyDer, PrivateSec1KeyDer};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer as _;
+
+/// Whether a key is that of a certificate. What cannot be used at all is refused when it is to be.
+pub(super) fn belongs(label: &str, key: &[u8], certificate: &[u8]) -> bool {
+    let key = key.to_vec();
+    let key: PrivateKeyDer<'_> = match label {
+        "PRIVATE KEY" => PrivatePkcs8KeyDer::from(key).into(),
+        "RSA PRIVATE KEY" => PrivatePkcs1KeyDer::from(key).into(),
+        "EC PRIVATE KEY" => PrivateSec1KeyDer::from(key).into(),
+        _ => return true,
+    };
+    let key = default_provider().key_provider.load_private_key(key).ok();
+    let (Some(public), Ok((_, certificate))) =
+        (key.as_ref().and_then(|key| key.public_key()), X509Certificate::from_der(certificate))
+    else {
+        return true;
+    };
+    *public == *certificate.public_key().raw
+}
 
 /// `RSA (2048 bits)`, `ECDH`, `DH`, or `unknown` for a key of another kind. `None` for what is no key.
 pub(crate) fn kind(label: &str, der: &[u8]) -> Option<String> {

@@ -64,8 +64,22 @@ fn every_usual_form_of_key_is_accepted_in_any_place() {
     assert_eq!(key_of(&[RSA_CERT, RSA_KEY_PKCS1].concat()), "RSA (2048 bits)");
     assert_eq!(key_of(&[EC_CERT, EC_KEY].concat()), "ECDH");
     assert_eq!(key_of(&[EC_CERT, "a comment\n", EC_KEY_SEC1].concat()), "ECDH");
-    assert_eq!(key_of(&[EC_CERT, ED_KEY].concat()), "unknown");
-    assert_eq!(key_of(&[RSA_CERT, EC_KEY].concat()), "ECDH", "whether they fit is seen when it is used");
+}
+
+#[test]
+fn a_key_of_another_certificate_is_refused() {
+    for parts in [[RSA_CERT, EC_KEY], [EC_CERT, RSA_KEY], [EC_CERT, ED_KEY], [RSA_CERT, EC_KEY_SEC1]] {
+        let text = parts.concat();
+        assert_eq!(inspect(text.as_bytes()), Err(BundleError::Mismatch));
+        assert_eq!(super::inspect(text.as_bytes(), PrivateKey::Optional), Err(BundleError::Mismatch));
+        assert!(super::inspect(text.as_bytes(), PrivateKey::Stored).is_ok(), "it is refused when it is used");
+        assert!(super::check_key(text.as_bytes()).is_err());
+    }
+    let wrong_order = [EC_CERT, RSA_CERT, RSA_KEY].concat();
+    assert_eq!(inspect(wrong_order.as_bytes()), Err(BundleError::Mismatch));
+    for other in [RSA_CERT, EC_KEY, "", "hello"] {
+        assert_eq!(super::check_key(other.as_bytes()), Ok(()), "that is not what is wrong here");
+    }
 }
 
 #[test]

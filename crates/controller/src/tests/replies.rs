@@ -1,8 +1,10 @@
 //! Heads, errors, `/`, `/status` and `/control`.
 
+use std::time::Duration;
+
 use corral_config::json;
 use corral_ipc::message::{
-    AppStatus, FailedListener, Origin, ServerState, ServerStatus, Status, UpstreamStatus,
+    AppStatus, DaemonStatus, FailedListener, Origin, ServerState, ServerStatus, Status, UpstreamStatus,
 };
 
 use super::fake_main::Event;
@@ -54,7 +56,13 @@ fn figures() -> Status {
         applications,
         failed_listeners,
         upstreams,
-        not_stored: None,
+        daemon: DaemonStatus {
+            pid: 7,
+            uptime: Duration::from_millis(3_600_999),
+            listeners: vec!["*:80".to_owned(), "*:81".to_owned()],
+            config_error: Some("a disk is full".to_owned()),
+            upgrade_error: Some("no executable".to_owned()),
+        },
     }
 }
 
@@ -67,9 +75,15 @@ const FIGURES: &str = r#"{
         "broken": {"processes": {"running": 0, "starting": 0, "idle": 0}, "requests": {"active": 0},
                    "last_error": "no such folder",
                    "crashes": {"total": 2, "last": "prototype 7 exited on signal 11"}}},
-    "listeners": {"*:80": {"last_error": "it is in use"}},
+    "listeners": {"*:80": {"state": "down", "last_error": "it is in use"}, "*:81": {"state": "up"}},
+    "config": {"last_error": "a disk is full"},
     "upstreams": {"pool": {"servers": {
-        "[::1]:8080": {"state": "avoided", "requests": {"active": 1, "total": 9, "failed": 2}}}}}}"#;
+        "[::1]:8080": {"state": "avoided", "requests": {"active": 1, "total": 9, "failed": 2}}}}},
+    "daemon": {"version": "VERSION", "pid": 7, "uptime": 3600, "last_error": "no executable"}}"#;
+
+fn shown() -> String {
+    FIGURES.replace("VERSION", env!("CARGO_PKG_VERSION"))
+}
 
 #[test]
 fn heads_are_those_of_unit() {
@@ -156,7 +170,7 @@ fn changes_cannot_nest_too_deeply() {
 #[test]
 fn the_status_is_an_object_of_figures() {
     let server = in_force("{}");
-    server.check("GET", "/status", "", "200 OK", FIGURES);
+    server.check("GET", "/status", "", "200 OK", &shown());
     server.check("GET", "/status/applications/blog/requests/active", "", "200 OK", "4");
     server.check("GET", "/status/modules/php/0/version", "", "200 OK", r#""8.2.30""#);
     server.check("GET", "/status/nothing", "", "404 Not Found", r#"{"error": "Invalid path."}"#);
@@ -166,7 +180,7 @@ fn the_status_is_an_object_of_figures() {
         server.check(method, "/", "1", "405 Method Not Allowed", invalid);
     }
     let everything =
-        format!(r#"{{"certificates": {{}}, "js_modules": {{}}, "config": {{}}, "status": {FIGURES}}}"#);
+        format!(r#"{{"certificates": {{}}, "js_modules": {{}}, "config": {{}}, "status": {}}}"#, shown());
     server.check("GET", "/", "", "200 OK", &everything);
 }
 

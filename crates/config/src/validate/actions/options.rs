@@ -1,6 +1,7 @@
 //! Options that every kind of action has (UNIT-COMPAT 11.3 and 11.4, and beyond it `request_headers` and
 //! `errors`).
 
+use super::super::advice;
 use super::super::context::Context;
 use super::super::schema::{self, BOOL, Field, Member, OBJECT, STRING};
 use super::super::strings::{member_name, template};
@@ -61,7 +62,11 @@ fn header_change(cx: &mut Context<'_>, name: &Bytes, value: &Value, side: Side) 
         Value::String(text) => header_value(cx, name, text, value, side).map(Some),
         _ => {
             let side = side.name();
-            cx.problem(format!("The \"{name}\" {side} header value must either be a string or a null"));
+            let advice = advice::for_type(STRING, value);
+            cx.problem_with_advice(
+                format!("The \"{name}\" {side} header value must either be a string or a null"),
+                advice,
+            );
             None
         }
     };
@@ -107,13 +112,13 @@ fn errors(cx: &mut Context<'_>, field: Field<'_>) -> ErrorActions {
     for (name, value) in field.value.as_object().into_iter().flatten() {
         cx.at(name, |cx| match (&**name, value) {
             (b"intercept", Value::Bool(intercept)) => draft.intercept = *intercept,
-            (b"intercept", _) => cx.problem(schema::wrong_type("intercept", BOOL, value)),
+            (b"intercept", _) => schema::report_wrong_type(cx, "intercept", BOOL, value),
             (name, Value::Object(_)) => {
                 let errors = error_name(cx, name);
                 let action = super::read(cx, Field { name: "action", value });
                 draft.actions.extend(errors.zip(action));
             }
-            (name, _) => cx.problem(schema::wrong_type(&String::from_utf8_lossy(name), OBJECT, value)),
+            (name, _) => schema::report_wrong_type(cx, &String::from_utf8_lossy(name), OBJECT, value),
         });
     }
     draft

@@ -277,3 +277,24 @@ fn targets_are_checked() {
         &[("/targets", "The \"targets\" object must not contain more than 254 members.")],
     );
 }
+
+#[test]
+fn nothing_runs_for_ever_unless_it_is_said() {
+    let seconds = |time: Option<std::time::Duration>| time.map(|time| time.as_secs());
+    for (members, kill_after, at_last, drain) in [
+        ("", None, Some(86400), Some(3600)),
+        (r#", "limits": {"kill_after": 5}"#, Some(5), None, Some(3600)),
+        (r#", "limits": {"kill_after": 0}, "restart": {"drain_timeout": 0}"#, None, None, None),
+        (r#", "limits": {"slow": 1}, "restart": {"drain_timeout": 7}"#, None, Some(86400), Some(7)),
+        (r#", "restart": {"mode": "switch"}"#, None, Some(86400), Some(30)),
+        (r#", "restart": {"mode": "rolling"}"#, None, Some(86400), Some(3600)),
+    ] {
+        let spec = application(members);
+        let limits = (seconds(spec.limits.kill_after), seconds(spec.limits.kill_at_last));
+        assert_eq!(
+            (limits, seconds(spec.restart.drain_timeout)),
+            ((kill_after, at_last), drain),
+            "{members}"
+        );
+    }
+}

@@ -34,8 +34,10 @@ fn defaults_are_filled_in() {
 fn programs_learn_where_to_serve_in_three_ways() {
     let socket = |members: &str| program(members).socket;
     let unix = |variable: &str| ProgramSocket::Unix { variable: variable.to_owned() };
-    let port = |variable: &str| ProgramSocket::Port { variable: variable.to_owned() };
+    let port = |variable: &str| ProgramSocket::Port { variable: variable.to_owned(), or_any: false };
     assert_eq!(socket(r#", "socket": "inherited""#), ProgramSocket::Inherited);
+    let any = ProgramSocket::Port { variable: "PORT".to_owned(), or_any: true };
+    assert_eq!(socket(r#", "socket": "any_port""#), any);
     assert_eq!(socket(r#", "socket": "unix""#), unix("SOCKET_PATH"));
     assert_eq!(socket(r#", "socket": "port""#), port("PORT"));
     assert_eq!(socket(r#", "socket": "unix", "socket_variable": "BIND""#), unix("BIND"));
@@ -67,7 +69,7 @@ fn options_are_checked() {
     let missing = r#"{"applications": {"a": {"type": "http"}}}"#;
     check_problems(missing, &[("/applications/a", "Required parameter \"executable\" is missing.")]);
     check(r#", "root": "/""#, ("/root", "Unknown parameter \"root\"."));
-    let words = "The \"socket\" must be \"inherited\", \"unix\" or \"port\".";
+    let words = "The \"socket\" must be \"inherited\", \"unix\", \"port\" or \"any_port\".";
     check(r#", "socket": "tcp""#, ("/socket", words));
     check(
         r#", "arguments": ["a", 1]"#,

@@ -17,7 +17,7 @@ pub fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|&b| CLASS[b as usize] & TOKEN != 0)
 }
 
-/// Whether nothing is among `bytes` that no host and port has.
+/// Whether nothing is among `bytes` that a host and port must not have.
 pub(crate) fn is_host(bytes: &[u8]) -> bool {
     bytes.iter().all(|&b| CLASS[b as usize] & HOST != 0)
 }
@@ -109,7 +109,8 @@ const fn class(b: u8) -> u8 {
 const fn host_class(b: u8) -> u8 {
     match b {
         0..=b' ' | 0x7f => 0,
-        b'/' | b'\\' | b'?' | b'#' | b'@' | b'"' | b'<' | b'>' | b'^' | b'`' | b'{' | b'|' | b'}' => 0,
+        // A path, or a user, which would make the host another one. What else no host has harms nobody, and Unit takes it.
+        b'/' | b'\\' | b'@' => 0,
         _ => HOST,
     }
 }

@@ -94,6 +94,13 @@ pub fn append_encoded_path(path: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a host with everything escaped that has no place in the host of a URI; escapes stay what they are.
+pub fn append_encoded_host(host: &[u8], out: &mut Vec<u8>) {
+    for &b in host {
+        append_escaped(b, b == b'%' || is_reserved(b) && !matches!(b, b'/' | b'?' | b'#' | b'@'), out);
+    }
+}
+
 /// Appends a `Location` value: as it is when it is already a well-formed URI reference, otherwise with
 /// all of it escaped, `%` included (a text with a space in it was not encoded by anybody).
 ///

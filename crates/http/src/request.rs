@@ -135,6 +135,19 @@ impl Head {
         self.target.of(buf)
     }
 
+    /// The target as received, with what begins at `#`.
+    pub fn sent_target<'b>(&self, buf: &'b [u8]) -> &'b [u8] {
+        let target = self.target(buf);
+        let line = self.request_line(buf);
+        let start = self.target.start.saturating_sub(self.request_line.start) as usize;
+        match line.get(start + target.len()) {
+            Some(b'#') => {}
+            _ => return target,
+        }
+        let version = memchr::memrchr(b' ', line).unwrap_or(line.len());
+        line.get(start..version).map_or(target, chars::trim)
+    }
+
     /// The path decoded and normalised, see `path::normalise`.
     pub fn path<'b>(&'b self, buf: &'b [u8]) -> &'b [u8] {
         if self.path.is_empty() { self.raw_path.of(buf) } else { &self.path }
@@ -208,9 +221,10 @@ impl Head {
         self.connection.expects_continue && self.version_minor >= 1
     }
 
-    /// Whether the client asks for the WebSocket protocol (`Connection: upgrade`, `Upgrade: websocket`).
+    /// Whether the client asks for the WebSocket protocol (`Connection: upgrade`, `Upgrade: websocket`), in whatever
+    /// version of HTTP.
     pub fn wants_websocket(&self) -> bool {
-        self.connection.upgrade && self.connection.websocket && self.version_minor >= 1
+        self.connection.upgrade && self.connection.websocket
     }
 }
 

@@ -94,16 +94,27 @@ pub fn append_head<'f>(
 }
 
 /// Appends `HTTP/1.1 NNN REASON` with its line end; the version is that of the server (RFC 9110 section 6.2).
-/// 497, a request without TLS where TLS is spoken, is a 400 on the wire (UNIT-COMPAT 7).
 pub fn append_status_line(out: &mut Vec<u8>, status: u16) {
-    if status == 497 {
-        return out.extend_from_slice(b"HTTP/1.1 400 The plain HTTP request was sent to HTTPS port\r\n");
-    }
+    let reason = if status == PLAIN_ON_TLS { PLAIN_ON_TLS_REASON } else { reason(status) };
     out.extend_from_slice(b"HTTP/1.1 ");
-    out.extend_from_slice(&status_digits(status));
+    out.extend_from_slice(&status_digits(on_the_wire(status)));
     out.push(b' ');
-    out.extend_from_slice(reason(status).as_bytes());
+    out.extend_from_slice(reason.as_bytes());
     out.extend_from_slice(CRLF);
+}
+
+/// The body of the reply to a request without TLS where TLS is spoken: for whoever has typed the wrong address.
+pub const PLAIN_ON_TLS_PAGE: &[u8] =
+    b"<!DOCTYPE html><title>Error 400</title><p>Error 400. The plain HTTP request was sent to HTTPS port.\r\n";
+
+/// The status of such a request in logs (UNIT-COMPAT 7).
+pub const PLAIN_ON_TLS: u16 = 497;
+
+const PLAIN_ON_TLS_REASON: &str = "The plain HTTP request was sent to HTTPS port";
+
+/// What clients see of a status: that of a request without TLS where TLS is spoken is known to nobody.
+fn on_the_wire(status: u16) -> u16 {
+    if status == PLAIN_ON_TLS { 400 } else { status }
 }
 
 /// Appends one field. Control characters in the value become spaces (RFC 9110 section 5.5); a field whose
@@ -150,7 +161,7 @@ pub fn append_trailer(out: &mut Vec<u8>, trailer: &Trailer<'_>) {
         Connection::Unsaid => b"",
         Connection::Close => b"Connection: close\r\n",
         Connection::KeepAlive => b"Connection: keep-alive\r\n",
-        Connection::Upgrade => b"Connection: upgrade\r\n",
+        Connection::Upgrade => b"Connection: Upgrade\r\n",
     });
     if trailer.framing == Framing::Chunked {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
@@ -173,7 +184,8 @@ pub fn error_page(status: u16) -> [u8; ERROR_PAGE_LEN] {
 
 /// The body of an error reply for programs (RFC 9457); its type is `application/problem+json`.
 pub fn problem(status: u16) -> String {
-    format!("{{\"status\":{status},\"title\":\"{}\"}}", reason(status))
+    let title = if status == PLAIN_ON_TLS { PLAIN_ON_TLS_REASON } else { reason(status) };
+    format!("{{\"status\":{},\"title\":\"{title}\"}}", on_the_wire(status))
 }
 
 /// `Content-Type` of error pages.

@@ -57,14 +57,20 @@ fn check(texts: &[(&str, &str)], expected: &str) {
     }
 }
 
-/// The faults of reading, or else of validating: the start of each.
+/// The faults of reading, or else of validating.
 #[track_caller]
-fn check_faults(texts: &[(&str, &str)], expected: &[&str]) {
+fn faults(texts: &[(&str, &str)]) -> Vec<String> {
     let found = match read_all(texts) {
         Ok(mut manifest) => manifest.validate(&Known::validated_elsewhere()).unwrap_err(),
         Err(faults) => faults,
     };
-    let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+    found.iter().map(ToString::to_string).collect()
+}
+
+/// The start of each fault.
+#[track_caller]
+fn check_faults(texts: &[(&str, &str)], expected: &[&str]) {
+    let found = faults(texts);
     assert_eq!(found.len(), expected.len(), "{found:#?}");
     for (found, expected) in found.iter().zip(expected) {
         assert!(found.starts_with(expected), "{found}\nshould start with\n{expected}");

@@ -22,12 +22,19 @@ pub(crate) fn read(source: &Source) -> Result<Node, Fault> {
     let Ok(text) = std::str::from_utf8(&source.text) else {
         return Err(Fault::new(&start, "The file is not UTF-8, which YAML is written in."));
     };
-    let mut reader =
-        Reader { events: Parser::new_from_str(text), file, anchors: HashMap::new(), n_nodes: 0, depth: 0 };
+    let mut reader = Reader {
+        text,
+        events: Parser::new_from_str(text),
+        file,
+        anchors: HashMap::new(),
+        n_nodes: 0,
+        depth: 0,
+    };
     reader.document()
 }
 
 struct Reader<'a> {
+    text: &'a str,
     events: Parser<'a, StrInput<'a>>,
     file: Rc<str>,
     /// By number; what aliases stand for.
@@ -72,19 +79,19 @@ impl<'a> Reader<'a> {
 
     fn node(&mut self, event: Event<'a>, span: Span) -> Result<Node, Fault> {
         let place = self.place(span.start);
-        let tag_place = self.place(span.tag_start().unwrap_or(span.start));
+        let tag_mark = span.tag_start().unwrap_or(span.start);
         self.count(1, &place)?;
         let (anchor, content) = match event {
             Event::Scalar(text, style, anchor, tag) => {
-                self.check_tag(tag.as_deref(), "str", &tag_place)?;
+                self.check_tag(tag.as_deref(), "str", tag_mark)?;
                 (anchor, scalar(&text, style, tag.is_some(), &place)?)
             }
             Event::SequenceStart(_, anchor, tag) => {
-                self.check_tag(tag.as_deref(), "seq", &tag_place)?;
+                self.check_tag(tag.as_deref(), "seq", tag_mark)?;
                 (anchor, self.nested(&place, Self::sequence)?)
             }
             Event::MappingStart(_, anchor, tag) => {
-                self.check_tag(tag.as_deref(), "map", &tag_place)?;
+                self.check_tag(tag.as_deref(), "map", tag_mark)?;
                 (anchor, self.nested(&place, Self::mapping)?)
             }
             Event::Alias(anchor) => return self.alias(anchor, place),
@@ -147,7 +154,11 @@ impl<'a> Reader<'a> {
             let (name, style, start) = match self.next()? {
                 (Event::MappingEnd, _) => return Ok(Content::Object(members)),
                 (Event::Scalar(name, style, ..), span) => (name, style, span.start),
-                (_, span) => return Err(self.fault(span.start, "The name of a member must be plain text.")),
+                (_, span) => {
+                    let advice = self.advice(span.start);
+                    let message = format!("The name of a member must be plain text.{advice}");
+                    return Err(self.fault(span.start, &message));
+                }
             };
             let name_place = self.place(start);
             if style == ScalarStyle::Plain && name == "<<" {
@@ -168,10 +179,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Only the tag that says what a node is anyway may be given.
-    fn check_tag(&self, tag: Option<&Tag>, expected: &str, place: &Place) -> Result<(), Fault> {
+    fn check_tag(&self, tag: Option<&Tag>, expected: &str, mark: Marker) -> Result<(), Fault> {
         match tag {
             Some(tag) if !tag.is_yaml_core_schema_tag(expected) => {
-                Err(Fault::new(place, format!("The tag {} has no meaning here.", tag.original())))
+                let advice = self.advice(mark);
+                Err(self.fault(mark, &format!("The tag {} has no meaning here.{advice}", tag.original())))
             }
             _ => Ok(()),
         }
@@ -190,9 +202,28 @@ impl<'a> Reader<'a> {
         let mut letters = info.chars();
         let first = letters.next().map(|first| first.to_ascii_uppercase());
         let message: String = first.into_iter().chain(letters).chain(['.']).collect();
-        self.fault(*error.marker(), &message)
+        self.fault(*error.marker(), &format!("{message}{}", self.advice(*error.marker())))
+    }
+
+    /// What to do about text that begins with a character that means something to YAML.
+    fn advice(&self, mark: Marker) -> String {
+        let line = self.text.lines().nth(mark.line().saturating_sub(1)).unwrap_or_default();
+        let rest: String = line.chars().skip(mark.col()).collect();
+        let word = rest.split([' ', ',']).next().unwrap_or_default();
+        let word = word.strip_suffix(':').unwrap_or(word);
+        let is_nested = !word.starts_with(['[', '{']);
+        let word = if is_nested { word.trim_end_matches([']', '}']) } else { word };
+        match word.chars().next() {
+            Some(first) if SPECIAL.contains(&first) => {
+                format!(" Text that begins with {first} is written in quotes: \"{word}\".")
+            }
+            _ => String::new(),
+        }
     }
 }
+
+/// Characters that plain text cannot begin with.
+const SPECIAL: &[char] = &['*', '&', '!', '@', '`', '%', '[', '{', '|', '>'];
 
 fn too_deep(place: &Place) -> Fault {
     Fault::new(place, format!("Arrays and objects must not be nested deeper than {MAX_DEPTH} levels."))

@@ -3,11 +3,10 @@
 use std::cell::OnceCell;
 
 use rquickjs::function::Function;
-use rquickjs::loader::{ImportAttributes, Loader, Resolver};
-use rquickjs::module::Declared;
-use rquickjs::{CatchResultExt, Context, Ctx, Module, Runtime};
+use rquickjs::{CatchResultExt, Context, Module, Runtime};
 
 use crate::machine::{describe, function_source};
+use crate::modules::Anything;
 
 /// Bounds what a source that is only compiled may take.
 const MEMORY: usize = 64 << 20;
@@ -53,32 +52,6 @@ fn context() -> rquickjs::Result<Context> {
     runtime.set_memory_limit(MEMORY);
     runtime.set_loader(Anything, Anything);
     Context::full(&runtime)
-}
-
-/// Answers every import with an empty module.
-struct Anything;
-
-impl Resolver for Anything {
-    fn resolve<'js>(
-        &mut self,
-        _: &Ctx<'js>,
-        _: &str,
-        name: &str,
-        _: Option<ImportAttributes<'js>>,
-    ) -> rquickjs::Result<String> {
-        Ok(format!("import {name}"))
-    }
-}
-
-impl Loader for Anything {
-    fn load<'js>(
-        &mut self,
-        ctx: &Ctx<'js>,
-        name: &str,
-        _: Option<ImportAttributes<'js>>,
-    ) -> rquickjs::Result<Module<'js, Declared>> {
-        Module::declare(ctx.clone(), name, "")
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 mod check;
 mod engine;
 mod machine;
+mod modules;
 mod scope;
 
 pub use check::{check_module, check_template};

@@ -6,12 +6,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rquickjs::function::{Args, Function};
-use rquickjs::loader::{BuiltinLoader, BuiltinResolver};
 use rquickjs::{
     CatchResultExt, CaughtError, Coerced, Context, Ctx, Module, Object, Persistent, Runtime, Value,
 };
 
 use crate::engine::{Limits, Program};
+use crate::modules;
 use crate::scope::{self, CurrentLookup, Needs, PARAMETERS, Request};
 
 /// Run once the modules are loaded: from then on nothing that requests share can be changed.
@@ -96,16 +96,14 @@ impl Machine {
         let clock = Rc::new(Clock::default());
         let watch = Rc::clone(&clock);
         runtime.set_interrupt_handler(Some(Box::new(move || watch.is_over())));
-        let (mut resolver, mut loader) = (BuiltinResolver::default(), BuiltinLoader::default());
-        for module in &program.modules {
-            resolver.add_module(&*module.name);
-            loader.add_module(&*module.name, &*module.source);
-        }
+        let (resolver, loader) = modules::loader(&program.modules);
         runtime.set_loader(resolver, loader);
         let context = Context::full(&runtime).map_err(start)?;
         let current = CurrentLookup::default();
         clock.start(LOAD_TIME);
         let (vars, well_formed) = context.with(|ctx| {
+            let ready = modules::install_globals(&ctx).catch(&ctx);
+            ready.map_err(|error| ModuleError::Start(describe(&error)))?;
             load_modules(&ctx, program)?;
             lock_down(&ctx, &current).catch(&ctx).map_err(|error| ModuleError::Start(describe(&error)))
         })?;

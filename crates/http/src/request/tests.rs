@@ -201,6 +201,24 @@ fn unsafe_names_are_dropped_or_kept_but_never_garbage() {
 }
 
 #[test]
+fn the_target_as_it_was_sent_has_its_fragment() {
+    for (line, target, sent) in [
+        ("GET /a?b HTTP/1.1", "/a?b", "/a?b"),
+        ("GET /a?b#c HTTP/1.1", "/a?b", "/a?b#c"),
+        ("GET  /a#b c#d  HTTP/1.1", "/a", "/a#b c#d"),
+        ("GET /# HTTP/1.1", "/", "/#"),
+    ] {
+        let text = format!("{line}\r\nHost: a\r\n\r\n");
+        let mut head = Head::default();
+        parse_head(&mut head, text.as_bytes(), &rules()).expect("it is right");
+        let found =
+            [head.target(text.as_bytes()), head.sent_target(text.as_bytes())].map(String::from_utf8_lossy);
+        assert_eq!(found, [target, sent], "{line}");
+    }
+    assert_eq!(Head::default().sent_target(b""), b"");
+}
+
+#[test]
 fn a_host_is_normalised() {
     check_host("example.com", Ok("example.com"));
     check_host("Example.COM.", Ok("example.com"));
@@ -212,12 +230,13 @@ fn a_host_is_normalised() {
     check_host("", Ok(""));
     check_host(".", Ok(""));
     check_host(":80", Ok(""));
+    check_host("#Foo?bar", Ok("#foo?bar"));
+    check_host("a<b>\"^`{|}", Ok("a<b>\"^`{|}"));
 }
 
 #[test]
 fn a_malformed_host_is_refused() {
-    for value in ["a/b", "a..b", "..", "a b", "a, b", "a@b", "a?b", "a#b", "a\\b", "[::1", "[::1]x", "a:80/"]
-    {
+    for value in ["a/b", "a..b", "..", "a b", "a, b", "a@b", "a\\b", "[::1", "[::1]x", "a:80/"] {
         check_host(value, Err(HeadError::BadHost));
     }
     check_refused("Host: a\r\nHost: a", HeadError::DuplicateHost);
@@ -323,13 +342,13 @@ fn the_connection_is_kept_by_version_and_option() {
 }
 
 #[test]
-fn expectations_and_upgrades_need_http_1_1() {
+fn expectations_need_http_1_1_and_upgrades_say_what_they_want() {
     let fields =
         "Host: a\r\nExpect: 100-Continue\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n\r\n";
     let new = read(&format!("GET / HTTP/1.1\r\n{fields}"));
     assert!(new.expects_continue() && new.wants_websocket());
     let old = read(&format!("GET / HTTP/1.0\r\n{fields}"));
-    assert!(!old.expects_continue() && !old.wants_websocket());
+    assert!(!old.expects_continue() && old.wants_websocket());
     let other = read("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\nConnection: upgrade\r\nExpect: x\r\n\r\n");
     assert!(!other.expects_continue() && !other.wants_websocket());
 }

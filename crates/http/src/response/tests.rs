@@ -50,9 +50,15 @@ fn no_field_breaks_out_of_its_line() {
 #[test]
 fn an_error_page_is_that_of_unit() {
     assert_eq!(error_page(404), *b"<!DOCTYPE html><title>Error 404</title><p>Error 404.\r\n");
+}
+
+#[test]
+fn a_status_that_nobody_knows_is_not_sent() {
     let mut line = Vec::new();
     append_status_line(&mut line, 497);
     assert_eq!(line, b"HTTP/1.1 400 The plain HTTP request was sent to HTTPS port\r\n");
+    let title = "The plain HTTP request was sent to HTTPS port";
+    assert_eq!(problem(497), format!("{{\"status\":400,\"title\":\"{title}\"}}"));
 }
 
 #[test]

@@ -24,6 +24,24 @@ fn faults_of_notation_have_a_place() {
 }
 
 #[test]
+fn text_that_means_something_to_yaml_is_to_be_quoted() {
+    let quoted = |text: &str, place: &str, word: &str| {
+        let faults = super::faults(&[("a.yaml", text)]);
+        let first = word.chars().next().unwrap();
+        let advice = format!("Text that begins with {first} is written in quotes: \"{word}\".");
+        assert!(faults[0].starts_with(place) && faults[0].ends_with(&advice), "{faults:?}");
+    };
+    quoted("listeners:\n  *:80:\n    pass: routes", "a.yaml:2:3: ", "*:80");
+    quoted("listeners:\n  [::1]:80:\n    pass: routes", "a.yaml:2:3: ", "[::1]:80");
+    quoted("host: [*.example.org, b]", "a.yaml:1:8: ", "*.example.org");
+    quoted("host: [a, *.example.org]", "a.yaml:1:11: ", "*.example.org");
+    quoted("uri: !/admin/*", "a.yaml:1:6: ", "!/admin/*");
+    quoted("pass: `x`", "a.yaml:1:7: ", "`x`");
+    quoted("pass: @x", "a.yaml:1:7: ", "@x");
+    quoted("uri: %41", "a.yaml:1:6: ", "%41");
+}
+
+#[test]
 fn every_file_is_looked_at() {
     check_faults(
         &[("a.json", "{,}"), ("b.json", "{}"), ("c.yaml", "a: ${env:NOPE}"), ("d.json", "[")],

@@ -46,6 +46,8 @@ typedef struct {
     /* Takes the client's connection over before there is a response; waits. A blocking socket that is the caller's, or an error
      * number below zero. */
     int (*hijack)(void *call);
+    /* Says in the log, once for the application, what it does though its interface forbids it. */
+    void (*remark)(const char *text, size_t len);
 } corral_host_t;
 
 #endif

@@ -11,7 +11,7 @@ use crate::ffi::{Field, Host, Slice};
 
 /// Given to the shim at its start.
 pub static HOST: Host =
-    Host { inform, head, collects, write, file, flush, read, finish, abort, gone, hijack };
+    Host { inform, head, collects, write, file, flush, read, finish, abort, gone, hijack, remark };
 
 /// What is said of an error without a number; the same on all machines.
 const EIO: c_int = 5;
@@ -152,4 +152,10 @@ unsafe extern "C" fn hijack(call: *mut c_void) -> c_int {
     let call = unsafe { call_of(call) };
     let taken = call.with(Err(io::ErrorKind::Other.into()), |exchange| exchange.hijack());
     taken.map_or_else(|error| -error.raw_os_error().unwrap_or(EIO), OwnedFd::into_raw_fd)
+}
+
+unsafe extern "C" fn remark(text: *const c_char, len: usize) {
+    // SAFETY: the shim's string stays during the call.
+    let text = unsafe { bytes(text, len) };
+    corral_worker::remark(&String::from_utf8_lossy(text));
 }

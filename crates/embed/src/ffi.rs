@@ -58,6 +58,8 @@ pub struct Host {
     pub gone: unsafe extern "C" fn(*mut c_void) -> c_int,
     /// As in the header.
     pub hijack: unsafe extern "C" fn(*mut c_void) -> c_int,
+    /// As in the header.
+    pub remark: unsafe extern "C" fn(*const c_char, usize),
 }
 
 /// `corral_request_t`
@@ -87,5 +89,5 @@ pub enum Outcome {
 
 // The C compiler computes the same (System V ABI); these tell when the two drift apart.
 const _: () = assert!(size_of::<Field>() == 32);
-const _: () = assert!(size_of::<Host>() == 88);
+const _: () = assert!(size_of::<Host>() == 96);
 const _: () = assert!(size_of::<Request>() == 40);

@@ -24,6 +24,10 @@ our $multithread;
 # The application, the process that this is, how far the response is, and which request it belongs to.
 my ($app, $process, $phase, $serial);
 
+# Where the application says what is wrong.
+my $errors = \do { local *ERRORS };
+tie *$errors, 'Corral::PSGI::Errors';
+
 # What has become of the response.
 use constant {SILENT => 0, OPEN => 1, ENDED => 2};
 
@@ -78,7 +82,7 @@ sub complete {
     $env->{SCRIPT_NAME}              = '';
     $env->{'psgi.version'}           = [1, 1];
     $env->{'psgi.input'}             = body_handle($env->{'psgi.input'});
-    $env->{'psgi.errors'}            = \*STDERR;
+    $env->{'psgi.errors'}            = $errors;
     $env->{'psgi.multithread'}       = $multithread;
     $env->{'psgi.multiprocess'}      = !!1;
     $env->{'psgi.run_once'}          = !!0;
@@ -113,7 +117,9 @@ sub body_handle {
 sub respond {
     my ($response) = @_;
     die "the application's response is no array of two or three items\n"
-        if ref $response ne 'ARRAY' || @$response < 2 || @$response > 3;
+        if (Scalar::Util::reftype($response) // '') ne 'ARRAY' || @$response < 2;
+    remark('a response is a blessed array')          if ref $response ne 'ARRAY';
+    remark('a response has more than three items') if @$response > 3;
     die "the application responds twice\n" if $phase != SILENT;
     my ($status, $fields, $body) = @$response;
     if (ref $body eq 'ARRAY') {
@@ -139,6 +145,7 @@ sub copy {
     my ($from) = @_;
     die "the body of the response is neither an array nor a handle\n" if !ref $from && ref \$from ne 'GLOB';
     if (!leave($from)) {
+        # PSGI promises a reference to a number.
         local $/ = \(PIECE);
         while (defined(my $piece = $from->getline)) {
             last unless body($piece);
@@ -146,7 +153,11 @@ sub copy {
             flush() if length $piece < PIECE;
         }
     }
-    $from->close;
+    # The client has everything, whatever happens here.
+    return if eval { $from->close; 1 };
+    my $error = $@;
+    return remark('the body of a response has no method "close"') if !eval { $from->can('close') };
+    complain("close the body of a response: $error");
     return;
 }
 
@@ -166,9 +177,7 @@ sub report {
         return if $phase != SILENT;
         $error = "the application called exit($$error) before it responded\n";
     }
-    my $text = "$error";
-    $text .= "\n" if $text !~ /\n\z/;
-    print STDERR "$env->{REQUEST_METHOD} $env->{REQUEST_URI}: $text";
+    complain("$env->{REQUEST_METHOD} $env->{REQUEST_URI}: $error");
     head(500, []) if $phase == SILENT;
     abort()       if $phase == OPEN;
     $phase = ENDED;
@@ -204,9 +213,17 @@ sub cleanup {
     }
     finish();
     for my $handler (@$handlers) {
-        eval { $handler->($env); 1 } or print STDERR "$env->{REQUEST_METHOD} $env->{REQUEST_URI}: cleanup: $@";
+        eval { $handler->($env); 1 } or complain("$env->{REQUEST_METHOD} $env->{REQUEST_URI}: cleanup: $@");
     }
     return;
+}
+
+# A line of the log, of whatever ends like one or not.
+sub complain {
+    my ($text) = @_;
+    local ($,, $\);
+    $text .= "\n" if $text !~ /\n\z/;
+    return print STDERR $text;
 }
 
 package Corral::PSGI::Writer;
@@ -218,6 +235,34 @@ sub write {
 sub close {
     return Corral::PSGI::end(@_);
 }
+
+# psgi.errors: each text becomes a line.
+package Corral::PSGI::Errors;
+
+sub TIEHANDLE {
+    my ($class) = @_;
+    return bless [], $class;
+}
+
+sub PRINT {
+    my (undef, @texts) = @_;
+    return Corral::PSGI::complain(join($, // '', @texts) . ($\ // ''));
+}
+
+sub PRINTF {
+    my (undef, $format, @values) = @_;
+    return Corral::PSGI::complain(sprintf $format, @values);
+}
+
+sub WRITE {
+    my (undef, $text, $length, $offset) = @_;
+    my $piece = substr $text, $offset // 0, $length // length $text;
+    return Corral::PSGI::complain($piece) && length $piece;
+}
+
+sub FILENO  { return fileno STDERR }
+sub BINMODE { return 1 }
+sub CLOSE   { return 1 }
 
 package Corral::PSGI::Exit;
 

@@ -69,22 +69,24 @@ XS_INTERNAL(corral_xs_head)
     list = (AV *) SvRV(ST(1));
     n_items = av_count(list);
     if (n_items % 2 != 0) {
-        croak("the response's fields must be names and values in turn, but there are %ld items", (long) n_items);
+        static const char remark[] = "the last field of a response has no value, and is taken for an empty one";
+
+        host->remark(remark, sizeof(remark) - 1);
     }
     /* A mortal, because strings may die on their way. */
-    buffer = sv_2mortal(newSV(n_items / 2 * sizeof(corral_field_t) + 1));
+    buffer = sv_2mortal(newSV((n_items / 2 + 1) * sizeof(corral_field_t)));
     fields = (corral_field_t *) (void *) SvPVX(buffer);
     for (SSize_t i = 0; i < n_items; i += 2) {
         SV **name = av_fetch(list, i, 0);
         SV **value = av_fetch(list, i + 1, 0);
 
-        if (name == NULL || value == NULL || !SvOK(*name)) {
-            croak("a field of the response has no name or no value");
+        if (name == NULL || !SvOK(*name)) {
+            croak("a field of the response has no name");
         }
         fields[i / 2].name = bytes_of(aTHX_ *name);
-        fields[i / 2].value = SvOK(*value) ? bytes_of(aTHX_ *value) : (corral_slice_t) {"", 0};
+        fields[i / 2].value = value != NULL && SvOK(*value) ? bytes_of(aTHX_ *value) : (corral_slice_t) {"", 0};
     }
-    host->head(request, (uint16_t) status, fields, (size_t) n_items / 2);
+    host->head(request, (uint16_t) status, fields, ((size_t) n_items + 1) / 2);
     XSRETURN_EMPTY;
 }
 
@@ -185,6 +187,19 @@ XS_INTERNAL(corral_xs_input)
     XSRETURN(1);
 }
 
+/* remark($text): says it in the log, once for the application. */
+XS_INTERNAL(corral_xs_remark)
+{
+    dXSARGS;
+
+    if (items == 1) {
+        corral_slice_t text = bytes_of(aTHX_ ST(0));
+
+        host->remark(text.data, text.len);
+    }
+    XSRETURN_EMPTY;
+}
+
 static void init_xs(pTHX)
 {
     newXS("DynaLoader::boot_DynaLoader", boot_DynaLoader, __FILE__);
@@ -206,6 +221,7 @@ static void define_all(pTHX_ corral_perl_t *corral)
     define(aTHX_ corral, "Corral::PSGI::finish", corral_xs_finish);
     define(aTHX_ corral, "Corral::PSGI::abort", corral_xs_abort);
     define(aTHX_ corral, "Corral::PSGI::input", corral_xs_input);
+    define(aTHX_ corral, "Corral::PSGI::remark", corral_xs_remark);
 }
 
 const char *corral_perl_version(void)

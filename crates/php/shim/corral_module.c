@@ -203,6 +203,11 @@ int corral_opcache_active(void)
     return opcache != NULL && zend_ini_long("opcache.enable", sizeof("opcache.enable") - 1, 0) != 0;
 }
 
+void corral_paths_forget(void)
+{
+    realpath_cache_clean();
+}
+
 corral_string_h corral_string_new(corral_slice_t text)
 {
     zend_string *string = zend_string_init(text.data, text.len, 1);

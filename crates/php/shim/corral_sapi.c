@@ -45,6 +45,10 @@ static void sapi_corral_flush(void *context)
         SG(headers_sent) = 1;
     }
     corral_host->flush(call->request->call);
+    /* A loop that has nothing to send learns it here. */
+    if (corral_host->gone(call->request->call) != 0) {
+        php_handle_aborted_connection();
+    }
 }
 
 /* "Name: value" as PHP keeps it; a line without a colon yields an empty name. */

@@ -119,6 +119,9 @@ int corral_setting_apply(corral_slice_t name, corral_slice_t value, corral_setti
 /* 1 when opcache answers for compiled scripts, so that a script need not be looked at each time. */
 int corral_opcache_active(void);
 
+/* Between requests: empties PHP's cache of resolved paths. */
+void corral_paths_forget(void);
+
 corral_string_h corral_string_new(corral_slice_t text);
 void corral_string_free(corral_string_h string);
 

@@ -89,6 +89,7 @@ unsafe extern "C" {
     pub(crate) fn corral_trace_be_quiet();
     pub(crate) fn corral_setting_apply(name: Slice, value: Slice, mode: SettingMode) -> c_int;
     pub(crate) fn corral_opcache_active() -> c_int;
+    pub(crate) fn corral_paths_forget();
     pub(crate) fn corral_string_new(text: Slice) -> *mut OpaqueString;
     pub(crate) fn corral_string_free(string: *mut OpaqueString);
     pub(crate) fn corral_request_run(request: *const Request) -> Outcome;

@@ -4,7 +4,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use corral_config::plan::{AppSpec, RuntimeSpec};
+use corral_config::plan::{AppSpec, PhpSpec, RuntimeSpec};
 
 use crate::ffi;
 
@@ -20,9 +20,20 @@ pub(crate) fn of_php() -> Vec<PathBuf> {
 /// Opcache makes a file for its locks while it starts, and removes it at once.
 pub(crate) fn scratch(spec: &AppSpec) -> Vec<PathBuf> {
     let RuntimeSpec::Php(php) = &spec.runtime else { return Vec::new() };
-    let set = php.admin.iter().chain(&php.user).rfind(|(name, _)| name == "opcache.lockfile_path");
-    vec![set.map_or_else(|| PathBuf::from("/tmp"), |(_, path)| path.into())]
+    vec![folder_of_locks(php).map_or_else(|| USUAL_FOLDER_OF_LOCKS.into(), PathBuf::from)]
 }
+
+/// Whether opcache would not start, and PHP not without it: another root may have no such folder.
+pub(crate) fn opcache_lacks_folder(php: &PhpSpec) -> bool {
+    folder_of_locks(php).is_none() && !Path::new(USUAL_FOLDER_OF_LOCKS).is_dir()
+}
+
+fn folder_of_locks(php: &PhpSpec) -> Option<&str> {
+    let set = php.admin.iter().chain(&php.user).rfind(|(name, _)| name == "opcache.lockfile_path");
+    set.map(|(_, path)| path.as_str())
+}
+
+const USUAL_FOLDER_OF_LOCKS: &str = "/tmp";
 
 fn compiled_in(idx: usize) -> Option<PathBuf> {
     // SAFETY: returns a constant of the shim.

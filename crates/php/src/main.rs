@@ -13,6 +13,7 @@ mod runtime;
 mod settings;
 mod site;
 mod slow;
+mod tracked;
 
 use std::process::ExitCode;
 

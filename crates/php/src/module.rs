@@ -14,7 +14,7 @@ use corral_worker::cgi::SOFTWARE;
 use corral_worker::complain;
 
 use crate::ffi::{self, OpaqueString, Options, SettingMode};
-use crate::{callbacks, settings};
+use crate::{callbacks, files, settings};
 
 /// The name with which opcache enables itself; Unit's name too.
 const DEFAULT_SAPI_NAME: &str = "cli-server";
@@ -36,6 +36,9 @@ pub(crate) struct Module {
     _thread: PhantomData<*mut ()>,
 }
 
+/// In the syntax of php.ini.
+const WITHOUT_OPCACHE: &str = "opcache.enable=0\n";
+
 impl Module {
     /// Starts PHP with the options of an application.
     ///
@@ -46,7 +49,13 @@ impl Module {
         ensure_compiled_for_it()?;
         let ini_path = spec.ini_file.as_ref().map(|path| CString::new(path.as_os_str().as_bytes()));
         let ini_path = ini_path.transpose().context("the path of php.ini contains a NUL")?;
-        let ini_entries = settings::ini_entries(spec);
+        let has_no_locks = files::opcache_lacks_folder(spec);
+        if has_no_locks {
+            complain(format_args!(
+                "opcache is off, as it has no /tmp for its locks; \"opcache.lockfile_path\" names another folder"
+            ));
+        }
+        let ini_entries = settings::ini_entries(spec, if has_no_locks { WITHOUT_OPCACHE } else { "" });
         let sapi_name = spec.sapi_name.as_deref().unwrap_or(DEFAULT_SAPI_NAME);
         let sapi_name = CString::new(sapi_name).context("the SAPI name contains a NUL")?;
         let options = Options {
@@ -93,6 +102,12 @@ impl Module {
     /// Whether compiled scripts are cached.
     pub(crate) fn has_opcache(&self) -> bool {
         self.has_opcache
+    }
+
+    /// Has PHP forget where links on paths led.
+    pub(crate) fn forget_paths(&self) {
+        // SAFETY: PHP is started and no request runs.
+        unsafe { ffi::corral_paths_forget() };
     }
 
     /// Makes a string that PHP can use in any number of requests.

@@ -10,14 +10,15 @@ use corral_config::plan::PhpSpec;
 /// Directives of php.ini that load something and leave no setting behind.
 const LOADERS: [&str; 2] = ["extension", "zend_extension"];
 
-/// The text that PHP reads after its files.
-pub(crate) fn ini_entries(spec: &PhpSpec) -> CString {
+/// The text that PHP reads after its files; what is `forced` comes last and counts.
+pub(crate) fn ini_entries(spec: &PhpSpec, forced: &str) -> CString {
     let mut text = String::new();
     for (name, value) in spec.admin.iter().chain(&spec.user) {
         if let Some(quoted) = quote(value).filter(|_| is_plain(name)) {
             text.push_str(&format!("{name}={quoted}\n"));
         }
     }
+    text.push_str(forced);
     CString::new(text).expect("quote() and is_plain() let no NUL through")
 }
 
@@ -57,7 +58,7 @@ mod tests {
             user: vec![],
             sapi_name: None,
         };
-        assert_eq!(ini_entries(&spec).to_str().unwrap(), expected);
+        assert_eq!(ini_entries(&spec, "").to_str().unwrap(), expected);
     }
 
     #[test]
@@ -84,6 +85,6 @@ mod tests {
         let pair = |value: &str| vec![("a".to_owned(), value.to_owned())];
         let spec =
             PhpSpec { targets: vec![], ini_file: None, admin: pair("1"), user: pair("2"), sapi_name: None };
-        assert_eq!(ini_entries(&spec).to_str().unwrap(), "a='1'\na='2'\n");
+        assert_eq!(ini_entries(&spec, "").to_str().unwrap(), "a='1'\na='2'\n");
     }
 }

@@ -5,15 +5,17 @@ use std::ffi::{CString, OsStr};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use corral_config::plan::PhpTarget;
+use corral_worker::complain;
 use rustix::io::Errno;
 
 use crate::module::{Module, PhpString};
 use crate::path::{Wanted, wanted};
+use crate::tracked::Tracked;
 
 /// How long a script that was found is believed to be there. A script that goes away meanwhile is
 /// still answered by opcache, which looks at files no more often.
@@ -25,15 +27,19 @@ const MAX_REMEMBERED: usize = 4096;
 
 /// A folder of scripts and the rules by which paths lead to them.
 pub(crate) struct Site {
+    target: PhpTarget,
+    place: Tracked,
     /// Absolute, without symbolic links and without a slash at its end.
     root: Vec<u8>,
     document_root: PhpString,
     rule: Rule,
+    /// What the target names now cannot be used.
+    is_lost: bool,
 }
 
 enum Rule {
     /// One script answers everything.
-    Fixed { name: Vec<u8>, script: Script },
+    Fixed { name: Vec<u8>, script: Script, place: Tracked },
     /// The path names the script.
     ByPath { index: Vec<u8>, found: Box<Found> },
 }
@@ -72,26 +78,49 @@ impl Site {
     /// # Errors
     /// When the root or the script does not exist, or the script lies elsewhere.
     pub(crate) fn open(module: &Module, target: &PhpTarget) -> anyhow::Result<Self> {
-        let root = fs::canonicalize(&target.root)
-            .with_context(|| format!("find the root \"{}\"", target.root.display()))?;
+        // Scripts change the working directory.
+        let root = path::absolute(&target.root);
+        let place = root.and_then(Tracked::resolve);
+        let place = place.with_context(|| format!("find the root \"{}\"", target.root.display()))?;
+        let root = place.path();
         ensure!(root.is_dir(), "the root \"{}\" is not a directory", root.display());
         let rule = match &target.script {
-            Some(script) => Rule::fixed(module, &root, script)?,
+            Some(script) => Rule::fixed(module, root, script)?,
             None => Rule::ByPath { index: target.index.clone().into_bytes(), found: Box::default() },
         };
-        let mut root = root.into_os_string().into_encoded_bytes();
-        if root == b"/" {
-            root.clear();
+        let root = root.as_os_str().as_bytes();
+        let document_root = module.string(root);
+        let root = if root == b"/" { Vec::new() } else { root.to_vec() };
+        let target = PhpTarget { root: place.given().to_owned(), ..target.clone() };
+        Ok(Self { target, place, root, document_root, rule, is_lost: false })
+    }
+
+    /// Goes where the links on the way lead now: a deployment may have moved one since the last request, and files of the
+    /// new release are served from that moment on. What cannot be used changes nothing.
+    fn follow(&mut self, module: &Module) {
+        if self.place.is_current() && self.rule.is_current() {
+            self.is_lost = false;
+            return;
         }
-        let document_root = module.string(if root.is_empty() { b"/" } else { &root });
-        Ok(Self { root, document_root, rule })
+        match Self::open(module, &self.target) {
+            Ok(site) => {
+                module.forget_paths();
+                *self = site;
+            }
+            Err(error) if !self.is_lost => {
+                self.is_lost = true;
+                complain(format_args!("{error:#}; scripts still run in \"{}\"", self.place.path().display()));
+            }
+            Err(_) => {}
+        }
     }
 
     /// Finds the script for a decoded, normalised path.
     pub(crate) fn resolve<'a>(&'a mut self, module: &Module, path: &'a [u8]) -> Resolved<'a> {
+        self.follow(module);
         let document_root = &self.document_root;
         let (index, found) = match &mut self.rule {
-            Rule::Fixed { name, script } => {
+            Rule::Fixed { name, script, .. } => {
                 return Resolved::Run(Chosen { document_root, script, script_name: name, path_info: b"" });
             }
             Rule::ByPath { index, found } => (index, found),
@@ -113,14 +142,23 @@ impl Site {
 impl Rule {
     fn fixed(module: &Module, root: &Path, script: &Path) -> anyhow::Result<Self> {
         let relative = script.strip_prefix("/").unwrap_or(script);
-        let path = fs::canonicalize(root.join(relative))
+        let place = Tracked::resolve(root.join(relative))
             .with_context(|| format!("find the script \"{}\" in \"{}\"", script.display(), root.display()))?;
+        let path = place.path();
         let below = path.strip_prefix(root).ok().filter(|_| path.is_file());
         let below = below.with_context(|| {
             format!("the script \"{}\" is not a file in \"{}\"", script.display(), root.display())
         })?;
         let name = [b"/", below.as_os_str().as_bytes()].concat();
-        Ok(Self::Fixed { name, script: Script::new(module, path)? })
+        Ok(Self::Fixed { name, script: Script::new(module, path.to_owned())?, place })
+    }
+
+    /// Whether a script that is a link, or behind one, is where it was.
+    fn is_current(&self) -> bool {
+        match self {
+            Self::Fixed { place, .. } => !place.is_linked() || place.is_current(),
+            Self::ByPath { .. } => true,
+        }
     }
 }
 

@@ -95,8 +95,8 @@ impl Command {
             (Doorway::Unix { path }, ProgramSocket::Unix { variable }) => {
                 set(variable, path.path().as_os_str());
             }
-            (Doorway::Port(port), ProgramSocket::Port { variable }) => {
-                set(variable, port.to_string().as_ref());
+            (Doorway::Port(place), ProgramSocket::Port { variable, .. }) => {
+                set(variable, place.port.to_string().as_ref());
                 if self.environment.iter().all(|(name, _)| name != "HOST") {
                     set("HOST", "127.0.0.1".as_ref());
                 }

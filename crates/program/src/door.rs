@@ -17,7 +17,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::folder::{Folder, SocketPath};
-use crate::port;
+use crate::port::{self, Place};
 
 /// What a program that starts is to be reached by.
 #[derive(Debug)]
@@ -28,7 +28,9 @@ pub(crate) enum Doorway {
     /// A socket that the program makes.
     Unix { path: SocketPath },
     /// A port that the program listens on.
-    Port(u16),
+    Port(Place),
+    /// A port that it listens on in place of that.
+    Strayed(Place),
 }
 
 /// What a program that is ready is reached by.
@@ -53,9 +55,11 @@ impl Doorway {
     ) -> anyhow::Result<Self> {
         let path = folder.map(|folder| folder.socket(&format!("{}.http", worker.0)));
         match (socket, path) {
-            (ProgramSocket::Port { .. }, _) => Ok(Self::Port(port::choose().context("choose a port")?)),
+            (ProgramSocket::Port { .. }, _) => {
+                Ok(Self::Port(Place::v4(port::choose().context("choose a port")?)))
+            }
             (ProgramSocket::Inherited, Some(path)) => {
-                let listener = listen_on(path.path()).context("make its socket")?;
+                let listener = path.with(listen_on).context("make its socket")?;
                 Ok(Self::Inherited { listener, path })
             }
             (ProgramSocket::Unix { .. }, Some(path)) => Ok(Self::Unix { path }),
@@ -73,13 +77,13 @@ impl Doorway {
                     SocketFlags::NONBLOCK | SocketFlags::CLOEXEC,
                     None,
                 )?;
-                rustix::net::connect(&socket, &SocketAddrUnix::new(path.path())?)?;
+                path.with(|path| Ok(rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?))?;
                 Ok(socket)
             }
-            Self::Port(port) => {
-                let stream = port::connect(*port)?;
+            Self::Port(place) | Self::Strayed(place) => {
+                let stream = port::connect(*place)?;
                 stream.set_nonblocking(true)?;
-                if port::is_foreign(*port, program) {
+                if port::is_foreign(place.port, program) {
                     return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process does"));
                 }
                 Ok(stream.into())
@@ -98,7 +102,7 @@ impl Doorway {
     pub(crate) fn open(self) -> anyhow::Result<Opened> {
         match self {
             Self::Inherited { path, .. } => {
-                let file = Some(open_file(path.path())?);
+                let file = Some(path.with(open_file)?);
                 Ok(Opened { door: Door::Socket, file, path: None })
             }
             Self::Unix { path } => {
@@ -108,7 +112,10 @@ impl Doorway {
                 let file = Some(open_file(path.path()).with_context(|| format!("open {shown}"))?);
                 Ok(Opened { door: Door::Socket, file, path: Some(path) })
             }
-            Self::Port(port) => Ok(Opened { door: Door::Port(port), file: None, path: None }),
+            Self::Port(Place { port, .. }) => Ok(Opened { door: Door::Port(port), file: None, path: None }),
+            Self::Strayed(Place { port, v6 }) => {
+                Ok(Opened { door: Door::Strayed { port, v6 }, file: None, path: None })
+            }
         }
     }
 
@@ -117,7 +124,7 @@ impl Doorway {
         match self {
             Self::Inherited { .. } => "descriptor 3".to_owned(),
             Self::Unix { path } => path.path().display().to_string(),
-            Self::Port(port) => format!("port {port} of 127.0.0.1"),
+            Self::Port(place) | Self::Strayed(place) => place.to_string(),
         }
     }
 }

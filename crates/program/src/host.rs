@@ -1,6 +1,8 @@
 //! The prototype at work: programs that start, programs that are ready, and programs that have ended.
 
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -18,6 +20,7 @@ use crate::door::{Doorway, Opened};
 use crate::folder::{Folder, SocketPath};
 use crate::own_files;
 use crate::probe::Probe;
+use crate::stray::Stray;
 
 /// How often a program is started in vain because somebody else has taken its port meanwhile.
 const MOST_PORTS: u32 = 5;
@@ -38,6 +41,8 @@ struct Starting {
     pid: Pid,
     doorway: Doorway,
     probe: Probe,
+    /// For one that may listen elsewhere.
+    stray: Option<Stray>,
     deadline: Instant,
     /// How often it was started before.
     n_before: u32,
@@ -51,13 +56,13 @@ struct Starting {
 /// When it was not started by main, or its link cannot be used.
 pub fn run() -> anyhow::Result<ExitCode> {
     let link = Link::inherited().context("this command is for the daemon itself")?;
-    let Some((first, _)) = link.recv::<ToPrototype>().context("wait for the daemon")? else {
+    let Some((first, fds)) = link.recv::<ToPrototype>().context("wait for the daemon")? else {
         return Ok(ExitCode::SUCCESS);
     };
     let ToPrototype::Start { spec, .. } = first else {
         bail!("the daemon's first message is {first:?}, not Start");
     };
-    let (http, command, folder) = match prepare(&spec) {
+    let (http, command, folder) = match prepare(&spec, fds.into_iter().next()) {
         Ok(prepared) => prepared,
         Err(error) => {
             let failed = FromPrototype::Failed { reason: reason::cut(format!("{error:#}")) };
@@ -70,7 +75,8 @@ pub fn run() -> anyhow::Result<ExitCode> {
     Host { keeper, http, command, folder, starting: Vec::new(), ready: HashMap::new() }.serve()
 }
 
-fn prepare(spec: &AppSpec) -> anyhow::Result<(HttpSpec, Command, Option<Folder>)> {
+/// `outside` is a folder for sockets that main has made.
+fn prepare(spec: &AppSpec, outside: Option<OwnedFd>) -> anyhow::Result<(HttpSpec, Command, Option<Folder>)> {
     let RuntimeSpec::Http(http) = &spec.runtime else { bail!("this is no program that serves HTTP") };
     // A title that could not be set costs nothing but a nicer `ps`.
     let _ = process::set_title(&format!("corral: \"{}\" prototype", spec.name));
@@ -79,9 +85,11 @@ fn prepare(spec: &AppSpec) -> anyhow::Result<(HttpSpec, Command, Option<Folder>)
     redirect_output(spec).context("open the application's output")?;
     let command = Command::new(http, &spec.module)?;
     let needs_folder = !matches!(http.socket, ProgramSocket::Port { .. }) || http.ready == Ready::Notify;
-    let folder = needs_folder.then(Folder::make).transpose()?;
+    let make = || outside.map_or_else(Folder::make, Folder::outside);
+    let folder = needs_folder.then(make).transpose()?;
     let readable = own_files().into_iter().chain([command.path().to_owned()]).collect();
-    confine(spec, readable, folder.iter().map(|folder| folder.path().to_owned()).collect())?;
+    let writable = folder.iter().filter_map(Folder::path).map(Path::to_owned).collect();
+    confine(spec, readable, writable)?;
     Ok((http.clone(), command, folder))
 }
 
@@ -102,7 +110,7 @@ impl Host {
 
     fn sleep(&self) -> std::io::Result<()> {
         let fds: Vec<_> = self.waited_for().filter_map(|starting| starting.probe.descriptor()).collect();
-        let next = self.waited_for().map(|starting| starting.probe.next_look().min(starting.deadline)).min();
+        let next = self.waited_for().map(Starting::next_look).min();
         let limit = next.map(|at| at.saturating_duration_since(Instant::now()) + TICK);
         self.keeper.sleep(&fds, limit)
     }
@@ -117,6 +125,8 @@ impl Host {
         match self.try_start(worker, deadline, n_before) {
             Ok(starting) => {
                 self.keeper.children.add(starting.pid, worker);
+                let begun = FromPrototype::Begun { worker, pid: number(starting.pid) };
+                self.keeper.tell(&begun, &process::pidfd(starting.pid).ok().into_iter().collect::<Vec<_>>());
                 self.starting.push(starting);
             }
             Err(error) => self.fail(worker, format!("{error:#}")),
@@ -131,7 +141,13 @@ impl Host {
         let doorway = Doorway::new(&self.http.socket, folder, worker)?;
         let probe = Probe::new(&self.http.ready, folder, worker, Instant::now())?;
         let pid = self.command.run(&doorway, probe.notify_path())?;
-        Ok(Starting { worker, pid, doorway, probe, deadline, n_before, failure: None })
+        let stray = match (&self.http.socket, &doorway) {
+            (ProgramSocket::Port { or_any: true, .. }, Doorway::Port(place)) => {
+                Some(Stray::new(*place, Instant::now()))
+            }
+            _ => None,
+        };
+        Ok(Starting { worker, pid, doorway, probe, stray, deadline, n_before, failure: None })
     }
 
     fn fail(&self, worker: WorkerId, reason: String) {
@@ -146,6 +162,7 @@ impl Host {
         let mut idx = 0;
         while idx < self.starting.len() {
             let starting = &mut self.starting[idx];
+            starting.follow(now);
             if starting.failure.is_none() && starting.probe.look(&starting.doorway, starting.pid, now) {
                 let starting = self.starting.remove(idx);
                 self.became_ready(starting);
@@ -169,10 +186,9 @@ impl Host {
             }
         };
         self.ready.insert(worker, path);
-        let number = pid.as_raw_nonzero().get().unsigned_abs();
         // Main may not know that number, if this process has a namespace of its own.
         let descriptors: Vec<_> = [file, process::pidfd(pid).ok()].into_iter().flatten().collect();
-        self.keeper.tell(&FromPrototype::Started { worker, pid: number, door }, &descriptors);
+        self.keeper.tell(&FromPrototype::Started { worker, pid: number(pid), door }, &descriptors);
     }
 
     fn ended(&mut self, worker: WorkerId, exit: Exit) {
@@ -189,10 +205,35 @@ impl Host {
     }
 }
 
+fn number(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().unsigned_abs()
+}
+
 /// Deadlines are not looked at a moment too early.
 const TICK: Duration = Duration::from_millis(1);
 
 impl Starting {
+    fn next_look(&self) -> Instant {
+        let stray = self.stray.as_ref().map(Stray::next_look);
+        stray
+            .into_iter()
+            .chain([self.probe.next_look(), self.deadline])
+            .min()
+            .expect("there are two at least")
+    }
+
+    /// Goes where the program listens, if that is not where it was told to.
+    fn follow(&mut self, now: Instant) {
+        let Some(place) = self.stray.as_mut().and_then(|stray| stray.look(self.pid, now)) else { return };
+        complain(format_args!(
+            "notice: the program listens on {place} and not on {}, as the variable with its port asks for: it is \
+             served there",
+            self.doorway.describe()
+        ));
+        self.stray = None;
+        self.doorway = Doorway::Strayed(place);
+    }
+
     fn is_late(&self, http: &HttpSpec) -> String {
         let (pid, missing) = (self.pid.as_raw_nonzero(), self.probe.missing());
         let (limit, advice) = (http.ready_timeout.as_secs(), http.kind.advice());
@@ -211,7 +252,7 @@ impl Starting {
 
     /// Whether it has ended because somebody else was faster.
     fn lost_its_port(&self) -> bool {
-        let is_taken = matches!(self.doorway, Doorway::Port(port) if crate::port::is_taken(port));
+        let is_taken = matches!(self.doorway, Doorway::Port(place) if crate::port::is_taken(place.port));
         is_taken && self.failure.is_none() && self.n_before < MOST_PORTS
     }
 }

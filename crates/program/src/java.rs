@@ -1,4 +1,4 @@
-//! Web applications in Java: a virtual machine that runs Corral's launcher, which serves them by Jetty.
+//! Web applications in Java: a virtual machine that runs Corral's launcher, which serves them by Tomcat.
 
 use std::env;
 use std::ffi::OsString;
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use corral_config::plan::JavaSpec;
 
 use crate::command::{find_in_path, may_run};
@@ -30,11 +30,7 @@ pub(crate) fn arguments(
     launcher: &Path,
     threads: NonZeroU32,
 ) -> anyhow::Result<Vec<OsString>> {
-    let shown = java.webapp.display();
-    let webapp = File::open(&java.webapp).with_context(|| format!("the web application \"{shown}\""))?;
-    if webapp.metadata()?.is_dir() && !java.webapp.join("WEB-INF").is_dir() {
-        bail!("the folder \"{shown}\" is no web application: it has no WEB-INF");
-    }
+    File::open(&java.webapp).with_context(|| format!("the web application \"{}\"", java.webapp.display()))?;
     let stack = java.thread_stack_size.map(|size| format!("-Xss{size}"));
     let options = java.options.iter().cloned().chain(stack).map(OsString::from);
     let launch = ["-jar".into(), launcher.into(), java.webapp.clone().into(), threads.to_string().into()];

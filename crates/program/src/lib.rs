@@ -13,6 +13,7 @@ mod host;
 mod java;
 mod port;
 mod probe;
+mod stray;
 
 use std::path::PathBuf;
 

@@ -1,9 +1,11 @@
 //! Ports for programs that can listen on nothing else.
 
+use std::collections::HashSet;
+use std::fmt;
 use std::fs::{self, DirEntry};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,11 +50,36 @@ fn first_outgoing() -> u16 {
     range.split_ascii_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(32_768)
 }
 
+/// A port of this machine's own address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) port: u16,
+    /// Only the address of IPv6 has it.
+    pub(crate) v6: bool,
+}
+
+impl Place {
+    pub(crate) fn v4(port: u16) -> Self {
+        Self { port, v6: false }
+    }
+
+    fn address(self) -> SocketAddr {
+        let ip = if self.v6 { IpAddr::V6(Ipv6Addr::LOCALHOST) } else { IpAddr::V4(Ipv4Addr::LOCALHOST) };
+        SocketAddr::new(ip, self.port)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "port {} of {}", self.port, self.address().ip())
+    }
+}
+
 /// Connects to a program.
-pub(crate) fn connect(port: u16) -> io::Result<TcpStream> {
-    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
-    let stream = TcpStream::connect_timeout(&address.into(), LONGEST_CONNECT)?;
-    if stream.local_addr()? == address.into() {
+pub(crate) fn connect(place: Place) -> io::Result<TcpStream> {
+    let address = place.address();
+    let stream = TcpStream::connect_timeout(&address, LONGEST_CONNECT)?;
+    if stream.local_addr()? == address {
         return Err(io::Error::new(io::ErrorKind::ConnectionRefused, "it is connected with itself"));
     }
     Ok(stream)
@@ -60,8 +87,11 @@ pub(crate) fn connect(port: u16) -> io::Result<TcpStream> {
 
 /// Whether others listen there: no process of this group does. False where the system does not tell.
 pub(crate) fn is_foreign(port: u16, group: Pid) -> bool {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
-    let listeners: Vec<_> = tables.iter().flat_map(|table| listeners(table, port)).collect();
+    let listeners: Vec<_> = all_listeners()
+        .into_iter()
+        .filter(|listener| listener.port == port)
+        .map(|listener| listener.file)
+        .collect();
     let knows_processes = fs::read_link("/proc/self").is_ok_and(|own| own == Path::new(&own_number()));
     if listeners.is_empty() || !knows_processes {
         return false;
@@ -73,6 +103,20 @@ pub(crate) fn is_foreign(port: u16, group: Pid) -> bool {
         Err(error) => error.kind() == io::ErrorKind::PermissionDenied && belongs_to(&process, group),
     };
     !processes(group).any(is_here)
+}
+
+/// Where the processes of a group listen that this machine reaches by its own addresses. One that has both kinds is
+/// named by that of IPv4.
+pub(crate) fn listened_on(group: Pid) -> Vec<Place> {
+    let listeners = all_listeners();
+    let fds =
+        processes(group).flat_map(|process| fs::read_dir(process.join("fd")).into_iter().flatten().flatten());
+    let sockets: HashSet<_> = fds.filter_map(|fd| fs::read_link(fd.path()).ok()).collect();
+    let own = listeners.iter().filter(|listener| sockets.contains(&listener.file));
+    let mut places: Vec<_> = own.filter_map(Listener::place).collect();
+    places.sort_unstable();
+    places.dedup_by_key(|place| place.port);
+    places
 }
 
 fn own_number() -> String {
@@ -98,15 +142,47 @@ fn belongs_to(process: &Path, group: Pid) -> bool {
     }
 }
 
-/// What descriptors of those who listen on a port lead to, by the kernel's table.
-fn listeners(table: &str, port: u16) -> impl Iterator<Item = PathBuf> {
+/// A socket that listens.
+struct Listener {
+    /// As the kernel writes it: in words of this machine's order.
+    address: String,
+    port: u16,
+    /// What descriptors of it lead to.
+    file: PathBuf,
+}
+
+impl Listener {
+    /// Where it is reached from this machine by a loopback address; nothing if it is not.
+    fn place(&self) -> Option<Place> {
+        const V4: [&str; 2] = ["00000000", "0100007F"];
+        const V6_LOCAL: &str = "00000000000000000000000001000000";
+        // Most sockets for all addresses of IPv6 take those of IPv4, too.
+        const V6_ANY: &str = "00000000000000000000000000000000";
+        let v6 = match &*self.address {
+            address if V4.contains(&address) => false,
+            V6_LOCAL => true,
+            V6_ANY => connect(Place::v4(self.port)).is_err(),
+            _ => return None,
+        };
+        Some(Place { port: self.port, v6 })
+    }
+}
+
+fn all_listeners() -> Vec<Listener> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
+    tables.iter().flat_map(|table| listeners(table)).collect()
+}
+
+/// Those in the kernel's table.
+fn listeners(table: &str) -> impl Iterator<Item = Listener> {
     table.lines().skip(1).filter_map(move |line| {
         let mut words = line.split_ascii_whitespace();
         let (local, state) = (words.nth(1)?, words.nth(1)?);
-        let (_, found) = local.rsplit_once(':')?;
-        let is_it = state == LISTENING && u16::from_str_radix(found, 16).ok()? == port;
+        let (address, port) = local.rsplit_once(':')?;
+        let port = u16::from_str_radix(port, 16).ok()?;
         let inode = words.nth(5)?;
-        is_it.then(|| format!("socket:[{inode}]").into())
+        let file = format!("socket:[{inode}]").into();
+        (state == LISTENING).then(|| Listener { address: address.to_owned(), port, file })
     })
 }
 
@@ -129,12 +205,13 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         assert!(is_taken(port));
-        connect(port).unwrap();
+        connect(Place::v4(port)).unwrap();
         let own_group = rustix::process::getpgrp();
+        assert!(listened_on(own_group).contains(&Place::v4(port)));
         assert!(!is_foreign(port, own_group), "this process listens there");
         assert!(is_foreign(port, Pid::from_raw(i32::MAX).unwrap()), "no group has that number");
         drop(listener);
-        assert!(connect(port).is_err());
+        assert!(connect(Place::v4(port)).is_err());
     }
 
     #[test]
@@ -142,7 +219,21 @@ mod tests {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
             \x20  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 17 1 0 100\n\
             \x20  1: 0100007F:1F91 0100007F:1F90 01 00000000:00000000 00:00000000 00000000   33        0 18 1 0 100\n";
-        assert_eq!(listeners(table, 8080).collect::<Vec<_>>(), [Path::new("socket:[17]")]);
-        assert_eq!(listeners(table, 8081).count(), 0, "that is a connection");
+        let found: Vec<_> = listeners(table).collect();
+        let [listener] = &found[..] else { panic!("the other one is a connection") };
+        assert_eq!((listener.port, &*listener.file), (8080, Path::new("socket:[17]")));
+        assert_eq!(listener.place(), Some(Place::v4(8080)));
+        assert_eq!(Listener { address: "0A00A8C0".to_owned(), port: 80, file: PathBuf::new() }.place(), None);
+    }
+
+    #[test]
+    fn a_listener_of_ipv6_alone_is_reached_there() {
+        let Ok(listener) = TcpListener::bind("[::1]:0") else {
+            return eprintln!("skipped: there is no IPv6");
+        };
+        let place = Place { port: listener.local_addr().unwrap().port(), v6: true };
+        assert!(listened_on(rustix::process::getpgrp()).contains(&place));
+        connect(place).unwrap();
+        assert_eq!(place.to_string(), format!("port {} of ::1", place.port));
     }
 }

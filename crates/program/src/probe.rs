@@ -258,7 +258,7 @@ mod tests {
         let folder = Folder::make().unwrap();
         let now = Instant::now();
         let mut probe = Probe::new(&Ready::Notify, Some(&folder), WorkerId(1), now).unwrap();
-        let doorway = Doorway::Port(1);
+        let doorway = Doorway::Port(crate::port::Place::v4(1));
         let program = UnixDatagram::unbound().unwrap();
         let mut say = |text: &str| {
             program.send_to(text.as_bytes(), probe.notify_path().unwrap()).unwrap();

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import inspect
 import signal
+import sys
 import traceback
 
 # How often to look whether there is still a server, in seconds.
@@ -52,6 +53,8 @@ class Lifespan:
         self.app = app
         self.state = {}
         self.is_supported = True
+        # Whether the application has asked what there is.
+        self.is_known = False
         self.events = asyncio.Queue()
         self.started = loop.create_future()
         self.stopped = loop.create_future()
@@ -61,16 +64,20 @@ class Lifespan:
     async def run(self):
         scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": self.state}
         try:
-            await self.app(scope, self.events.get, self.send)
+            await self.app(scope, self.receive, self.send)
         except BaseException as error:
-            # Whoever raises before the startup is complete does not know the protocol.
+            # Whoever raises before the startup is complete is served without: mostly it does not know the protocol.
             self.is_supported = self.started.done()
-            if self.is_supported and not isinstance(error, asyncio.CancelledError):
+            if (self.is_supported or self.is_known) and not isinstance(error, asyncio.CancelledError):
                 traceback.print_exc()
         finally:
             for future in (self.started, self.stopped):
                 if not future.done():
                     future.set_result(None)
+
+    async def receive(self):
+        self.is_known = True
+        return await self.events.get()
 
     async def send(self, event):
         kind = event["type"]
@@ -81,7 +88,7 @@ class Lifespan:
         elif kind == "lifespan.shutdown.complete":
             self.stopped.set_result(None)
         elif kind == "lifespan.shutdown.failed":
-            print(event.get("message") or "the application's shutdown has failed", flush=True)
+            print(event.get("message") or "the application's shutdown has failed", file=sys.stderr, flush=True)
             self.stopped.set_result(None)
         else:
             raise RuntimeError(f'"{kind}" is no event of the lifespan protocol')
@@ -153,6 +160,9 @@ class Server:
                 pending = request.send(event)
                 if pending is not None:
                     await pending
+                elif event.get("more_body") and not event.get("body"):
+                    # One that says nothing for ever must hear of the end of its client.
+                    await asyncio.sleep(0)
 
         try:
             await app(request.scope, receive, send)

@@ -1,7 +1,7 @@
 //! The targets of an application: imported, made by their factories, and looked at.
 
 use corral_config::plan::{PythonProtocol, PythonSpec, PythonTarget};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyModuleNotFoundError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 /// A callable that answers requests.
@@ -41,8 +41,9 @@ impl Application {
 }
 
 fn import<'py>(py: Python<'py>, target: &PythonTarget) -> PyResult<Bound<'py, PyAny>> {
-    let module = py.import(&*target.module)?;
-    let found = module.getattr(&*target.callable)?;
+    let module = py.import(&*target.module).map_err(|error| missing_module(py, error, target))?;
+    let found =
+        module.getattr(&*target.callable).map_err(|error| missing_callable(py, error, &module, target))?;
     let callable = if target.factory { found.call0()? } else { found };
     if callable.is_callable() {
         return Ok(callable);
@@ -53,6 +54,40 @@ fn import<'py>(py: Python<'py>, target: &PythonTarget) -> PyResult<Bound<'py, Py
         target.callable, target.module
     )))
 }
+
+/// Servers that are started with `app:app` have taught many to write that.
+fn missing_module(py: Python<'_>, error: PyErr, target: &PythonTarget) -> PyErr {
+    match target.module.split_once(':') {
+        Some((module, callable)) if error.is_instance_of::<PyModuleNotFoundError>(py) => {
+            PyModuleNotFoundError::new_err(format!(
+                "No module named '{}': write \"module\": \"{module}\", \"callable\": \"{callable}\"",
+                target.module
+            ))
+        }
+        _ => error,
+    }
+}
+
+/// `error` is that of the attribute: nothing of the application has run.
+fn missing_callable(
+    py: Python<'_>,
+    error: PyErr,
+    module: &Bound<'_, PyModule>,
+    target: &PythonTarget,
+) -> PyErr {
+    if !error.is_instance_of::<PyAttributeError>(py) {
+        return error;
+    }
+    let usual = USUAL_NAMES.iter().find(|name| module.hasattr(**name).unwrap_or(false));
+    let advice = usual.map_or_else(String::new, |name| format!(", it has \"{name}\""));
+    PyAttributeError::new_err(format!(
+        "module '{}' has no attribute '{}': \"callable\" names the application{advice}",
+        target.module, target.callable
+    ))
+}
+
+/// What applications and their factories are called.
+const USUAL_NAMES: &[&str] = &["application", "app", "create_app", "make_app", "asgi", "wsgi"];
 
 /// ASGI has a coroutine function, or an object that is called like one.
 fn protocol_of(callable: &Bound<'_, PyAny>) -> PyResult<PythonProtocol> {

@@ -11,8 +11,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::errors;
-use crate::files;
+use crate::{environment, errors, files};
 
 /// The release of Python, such as `3.11.2`.
 pub(crate) fn version() -> &'static str {
@@ -21,6 +20,11 @@ pub(crate) fn version() -> &'static str {
     // SAFETY: a NUL-terminated constant.
     let version = unsafe { CStr::from_ptr(version) };
     version.to_str().ok().and_then(|text| text.split_ascii_whitespace().next()).unwrap_or("unknown")
+}
+
+/// Why the application may not find its modules.
+pub(crate) fn mismatch(python: &PythonSpec) -> Option<String> {
+    python.home.as_deref().and_then(|home| environment::mismatch(home, version()))
 }
 
 /// The interpreter of this process; there is one, started in the thread that forks.
@@ -36,9 +40,11 @@ impl Interpreter {
     /// When Python does not start, which is mostly for a `home` that is none.
     pub(crate) fn start(spec: &AppSpec, python: &PythonSpec) -> anyhow::Result<Self> {
         preinitialize(python.home.is_some())?;
-        initialize(python.home.as_deref()).with_context(|| match &python.home {
-            Some(home) => format!("start Python with the home \"{}\"", home.display()),
-            None => "start Python".to_owned(),
+        let mismatch = mismatch(python);
+        initialize(python.home.as_deref()).with_context(|| match (&python.home, mismatch) {
+            (_, Some(mismatch)) => mismatch,
+            (Some(home), None) => format!("start Python with the home \"{}\"", home.display()),
+            (None, None) => "start Python".to_owned(),
         })?;
         // SAFETY: `initialize` has left this thread attached.
         let thread = unsafe { ffi::PyEval_SaveThread() };

@@ -8,8 +8,11 @@
 
 mod application;
 mod asgi;
+mod environment;
 mod errors;
+mod field;
 mod files;
+mod habits;
 mod interpreter;
 mod lease;
 mod prefix;

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::application::Application;
 use crate::asgi::Asgi;
 use crate::errors;
-use crate::interpreter::Interpreter;
+use crate::interpreter::{self, Interpreter};
 use crate::wsgi::Wsgi;
 
 /// Python, with the application in a worker. What holds objects comes before the interpreter.
@@ -63,7 +63,11 @@ impl Runtime for PythonRuntime {
                 PythonProtocol::Asgi => Running::Asgi(Asgi::start(py, targets, threads)?),
             })
         };
-        let running = Python::attach(|py| import(py).map_err(|error| errors::describe(py, &error)))?;
+        let running = Python::attach(|py| import(py).map_err(|error| errors::describe(py, &error)));
+        let running = running.map_err(|error| match interpreter::mismatch(&self.python) {
+            Some(mismatch) => error.context(mismatch),
+            None => error,
+        })?;
         self.application = Some(running);
         Ok(())
     }

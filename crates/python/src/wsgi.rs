@@ -8,7 +8,7 @@ mod response;
 use std::sync::Arc;
 
 use corral_channel::message::RequestView;
-use corral_worker::{Crew, Exchange, Life, Served, Server, Threads, complain};
+use corral_worker::{Crew, Exchange, Life, Served, Server, Threads, complain, remark};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
@@ -17,7 +17,7 @@ use self::environ::Environ;
 use self::file_wrapper::FileWrapper;
 use self::response::{Call, StartResponse, Stop};
 use crate::application::Target;
-use crate::{errors, interpreter};
+use crate::{errors, habits, interpreter};
 
 /// The application, and what its requests have in common.
 pub(crate) struct Wsgi {
@@ -102,7 +102,15 @@ fn send(py: Python<'_>, call: &Call, body: &Bound<'_, PyAny>) -> Result<(), Stop
     {
         return Ok(());
     }
-    if body.is_instance_of::<PyBytes>() || body.is_instance_of::<PyString>() {
+    if let Ok(piece) = body.cast::<PyBytes>() {
+        remark(habits::ONE_PIECE);
+        return call.write(py, piece.as_bytes());
+    }
+    if body.is_none() && call.is_started() {
+        remark(habits::NOTHING);
+        return Ok(());
+    }
+    if body.is_instance_of::<PyString>() {
         let what = body.get_type();
         return Err(
             PyTypeError::new_err(format!("an application returns an iterable of bytes, not {what}")).into()
@@ -111,7 +119,9 @@ fn send(py: Python<'_>, call: &Call, body: &Bound<'_, PyAny>) -> Result<(), Stop
     for piece in body.try_iter()? {
         let piece = piece?;
         let piece = bytes_of(&piece)?;
-        if !piece.is_empty() {
+        if piece.is_empty() {
+            call.look_at_client(py)?;
+        } else {
             call.write(py, piece)?;
             // Nobody knows when the next one comes.
             call.flush(py)?;

@@ -19,7 +19,6 @@ module Corral
     attr_reader :hooks
 
     def load(script, hooks)
-      $0 = script
       use_bundle(File.dirname(script))
       require 'rack'
       load_hooks(hooks) if hooks
@@ -84,8 +83,9 @@ module Corral
       error.full_message(highlight: false, order: :top).chomp.delete("\0")
     end
 
+    # A line of the log, of whatever ends like one or not.
     def complain(text)
-      $stderr.write(text, "\n")
+      $stderr.write(text.end_with?("\n") ? text : "#{text}\n")
     end
 
     private

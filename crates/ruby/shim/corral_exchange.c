@@ -158,6 +158,43 @@ static VALUE exchange_inform(VALUE self, VALUE status, VALUE list)
     return Qnil;
 }
 
+static int is_token(corral_slice_t name)
+{
+    static const char separators[] = "\"(),/:;<=>?@[\\]{}";
+
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char byte = (unsigned char) name.data[i];
+
+        if (byte <= ' ' || byte >= 0x7f || strchr(separators, byte) != NULL) {
+            return 0;
+        }
+    }
+    return name.len > 0;
+}
+
+static int is_line(corral_slice_t value)
+{
+    return memchr(value.data, '\r', value.len) == NULL && memchr(value.data, '\n', value.len) == NULL
+        && memchr(value.data, '\0', value.len) == NULL;
+}
+
+/* Leaves out what is no field, as Puma does; returns how many there are. */
+static size_t only_fields(corral_field_t *fields, size_t n)
+{
+    static const char remark[] = "a field of a response has a name or a value that none can have; such are left out";
+    size_t n_fields = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (is_token(fields[i].name) && is_line(fields[i].value)) {
+            fields[n_fields++] = fields[i];
+        }
+    }
+    if (n_fields < n) {
+        host->remark(remark, sizeof(remark) - 1);
+    }
+    return n_fields;
+}
+
 /* Nobody else runs from where the strings are looked at until they have been used. */
 static VALUE head_locked(VALUE data)
 {
@@ -171,7 +208,8 @@ static VALUE head_locked(VALUE data)
         *slice = (corral_slice_t) {RSTRING_PTR(string), (size_t) RSTRING_LEN(string)};
     }
     require_request(waiting->exchange);
-    host->head(waiting->exchange->call, (uint16_t) waiting->status, waiting->fields, waiting->len);
+    host->head(waiting->exchange->call, (uint16_t) waiting->status, waiting->fields,
+               only_fields(waiting->fields, waiting->len));
     return Qnil;
 }
 
@@ -344,12 +382,22 @@ static VALUE exchange_is_gone(VALUE self)
     return is_gone ? Qtrue : Qfalse;
 }
 
+/* Corral.remark(text): says it in the log, once for the application. */
+static VALUE exchange_remark(VALUE self, VALUE text)
+{
+    StringValue(text);
+    host->remark(RSTRING_PTR(text), (size_t) RSTRING_LEN(text));
+    RB_GC_GUARD(text);
+    return self;
+}
+
 void corral_exchange_define(VALUE corral, const corral_host_t *functions)
 {
     host = functions;
     rb_global_variable(&class);
     class = rb_define_class_under(corral, "Exchange", rb_cObject);
     rb_undef_alloc_func(class);
+    rb_define_singleton_method(corral, "remark", exchange_remark, 1);
     rb_define_method(class, "inform", exchange_inform, 2);
     rb_define_method(class, "head", exchange_head, 2);
     rb_define_method(class, "write", exchange_write, 1);

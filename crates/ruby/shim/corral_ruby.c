@@ -3,6 +3,7 @@
 
 #define _GNU_SOURCE
 
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -112,6 +113,8 @@ const char *corral_ruby_start(const corral_host_t *functions)
     if (top == NULL) {
         return "the stack of this thread cannot be found";
     }
+    /* As `ruby` does: it takes its default encodings from there. A locale that is not there leaves the one of C. */
+    setlocale(LC_CTYPE, "");
     ruby_sysinit(&n_arguments, &argv);
     ruby_init_stack(top);
     if (ruby_setup() != 0) {
@@ -119,6 +122,8 @@ const char *corral_ruby_start(const corral_host_t *functions)
     }
     /* Also loads rubygems, and sets the encodings that the locale asks for. */
     ruby_options(n_arguments, argv);
+    /* $0 is no file: Sinatra and others would take the one that they are loaded from for a program, and run it. */
+    ruby_script(name);
     restore_signals();
     rb_global_variable(&corral);
     rb_global_variable(&problem);

@@ -64,6 +64,45 @@ module Corral
     end
   end
 
+  # rack.errors: standard error, on which each text becomes a line.
+  class Errors
+    def write(*texts)
+      texts.sum do |text|
+        text = text.to_s
+        Corral.complain(text)
+        text.bytesize
+      end
+    end
+
+    def print(*texts)
+      write(*texts)
+      nil
+    end
+
+    def <<(text)
+      write(text)
+      self
+    end
+
+    def puts(*texts)
+      $stderr.puts(*texts)
+    end
+
+    def flush
+      self
+    end
+
+    private
+
+    def respond_to_missing?(name, include_all = false)
+      $stderr.respond_to?(name, include_all)
+    end
+
+    def method_missing(name, ...)
+      $stderr.public_send(name, ...)
+    end
+  end
+
   # A request while it is answered.
   class Request
     # Bytes of a body that are kept in memory; a longer one goes to a file.
@@ -71,6 +110,9 @@ module Corral
 
     # Bytes that are read of a file at once.
     PIECE = 1 << 16
+
+    ERRORS = Errors.new
+    private_constant :ERRORS
 
     def initialize(exchange, env)
       @exchange = exchange
@@ -108,7 +150,7 @@ module Corral
       @env['rack.version'] = Rack::VERSION.is_a?(Array) ? Rack::VERSION : [1, 6]
       @env['rack.url_scheme'] = https ? 'https' : 'http'
       @env['rack.input'] = input(length)
-      @env['rack.errors'] = $stderr
+      @env['rack.errors'] = ERRORS
       @env['rack.multiprocess'] = true
       @env['rack.run_once'] = false
       @env['rack.hijack?'] = true
@@ -162,7 +204,7 @@ module Corral
         raise TypeError, 'the body of the response has neither each nor call'
       end
       list, hijack = list_of(fields)
-      @exchange.head(Integer(status), list)
+      @exchange.head(number_of(status), list)
       @state = :open
       if hijack then stream(hijack)
       elsif body.respond_to?(:to_path) && File.file?(body.to_path) then copy(body.to_path)
@@ -170,6 +212,13 @@ module Corral
       else stream(body)
       end
       @state = :ended
+    end
+
+    def number_of(status)
+      return status if status.is_a?(Integer)
+
+      Corral.remark('the status of a response is no Integer')
+      status.to_i
     end
 
     # Names and values in turn, without those that are for the server.

@@ -13,6 +13,7 @@ use crate::file::FileRest;
 use crate::inbox::{Line, Patience, Stream};
 use crate::log::complain;
 use crate::runtime::{ClientGone, Exchange};
+use crate::silence::Silence;
 
 /// Output that is collected before a frame is sent, in bytes.
 const COLLECTED: usize = 32 * 1024;
@@ -84,6 +85,9 @@ pub(crate) struct Running<'a, L> {
     phase: Phase,
     /// The response has no body, whatever is written.
     bodiless: bool,
+    /// The application has framed the body itself, so that all of it has to be read.
+    framed: bool,
+    silence: Silence,
     /// The piece of the request's body that came with it, as far as it was not read.
     inline: &'a [u8],
     /// There is no other piece.
@@ -112,6 +116,8 @@ impl<'a, L: Line> Running<'a, L> {
             out,
             phase: Phase::Silent,
             bodiless: view.head.method == b"HEAD",
+            framed: false,
+            silence: Silence::default(),
             inline: view.body,
             is_inline_all: view.head.body_complete,
             // The router sends nothing before it is asked: the window opens with the first read.
@@ -200,6 +206,19 @@ impl<'a, L: Line> Running<'a, L> {
         self.wait_for_credit(len)?;
         self.line.send(self.frame(Kind::Informational), &[self.out], Patience::UntilCancelled)?;
         self.line.with_stream(&self.frame, |stream| stream.credit -= len);
+        Ok(())
+    }
+
+    /// There is nothing to send. Looks whether anybody would read it.
+    fn look_at_client(&mut self) -> Result<(), ClientGone> {
+        if self.client_gone() {
+            return Err(ClientGone);
+        }
+        let left = self.line.with_stream(&self.frame, |stream| stream.left);
+        if left && self.silence.goes_on() {
+            self.abort();
+            return Err(ClientGone);
+        }
         Ok(())
     }
 
@@ -302,13 +321,17 @@ impl<L: Line> Exchange for Running<'_, L> {
             return self.respond(500, &[]);
         }
         self.bodiless |= matches!(status, 204 | 304);
+        self.framed = fields.iter().any(|(name, _)| is_transfer_encoding(name));
         self.phase = Phase::HeadCollected(self.out.len());
     }
 
     fn write(&mut self, mut bytes: &[u8]) -> Result<(), ClientGone> {
         self.respond(200, &[]);
-        if self.is_over() || self.bodiless {
-            return Ok(());
+        match self.phase {
+            Phase::Ended => return Ok(()),
+            Phase::Aborted => return Err(ClientGone),
+            _ if self.bodiless || bytes.is_empty() => return self.look_at_client(),
+            _ => self.silence.ends(),
         }
         while self.out.len() + bytes.len() > self.collect_at_most {
             let n = self.send(bytes, Completes::Nothing)?;
@@ -322,6 +345,9 @@ impl<L: Line> Exchange for Running<'_, L> {
         self.respond(200, &[]);
         if self.is_over() || self.bodiless {
             return Ok(true);
+        }
+        if self.framed {
+            return Ok(false);
         }
         if self.out.len() + FilePart::SIZE > self.line.max_payload() {
             self.send(b"", Completes::Nothing)?;
@@ -340,10 +366,12 @@ impl<L: Line> Exchange for Running<'_, L> {
     }
 
     fn flush(&mut self) {
-        if !self.out.is_empty() {
-            // A client that is gone is reported by the next `write`.
-            let _ = self.send(b"", Completes::Nothing);
-        }
+        // A client that is gone is reported by the next `write`.
+        let _ = match (self.is_over(), self.out.is_empty()) {
+            (true, _) => Ok(()),
+            (false, true) => self.look_at_client(),
+            (false, false) => self.send(b"", Completes::Nothing).map(drop),
+        };
     }
 
     fn collects(&self, n_bytes: usize) -> bool {
@@ -362,13 +390,16 @@ impl<L: Line> Exchange for Running<'_, L> {
         if self.is_over() {
             return;
         }
-        self.flush();
+        if !self.out.is_empty() {
+            // As in `flush`.
+            let _ = self.send(b"", Completes::Nothing);
+        }
         self.phase = Phase::Aborted;
     }
 
     fn client_gone(&mut self) -> bool {
         self.line.receive();
-        self.line.with_stream(&self.frame, |stream| stream.cancelled)
+        self.phase == Phase::Aborted || self.line.with_stream(&self.frame, |stream| stream.cancelled)
     }
 
     fn hijack(&mut self) -> io::Result<OwnedFd> {
@@ -389,6 +420,10 @@ impl<L: Line> Exchange for Running<'_, L> {
     fn note(&mut self, text: &[u8]) {
         self.line.note(text);
     }
+}
+
+fn is_transfer_encoding(name: &[u8]) -> bool {
+    name.len() == 17 && name.eq_ignore_ascii_case(b"transfer-encoding")
 }
 
 fn aborted(gone: ClientGone) -> io::Error {

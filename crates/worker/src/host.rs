@@ -16,7 +16,7 @@ use crate::log::complain;
 use crate::prototype::{Ended, Prototype};
 use crate::runtime::Runtime;
 use crate::worker;
-use crate::{confine, dependencies};
+use crate::{confine, dependencies, remark};
 
 /// Bytes of the largest blocks that interpreters take and free as a matter of course: bodies, and what is made of them.
 const KEPT_BLOCK: usize = 512 * 1024;
@@ -88,6 +88,7 @@ fn prototype(language: &Language) -> anyhow::Result<ExitCode> {
         Ok(runtime) => runtime,
         Err(error) => return report(&link, &error),
     };
+    remark::begin();
     let prototype = Prototype::start(link, n_lanes).context("report to the daemon")?;
     match prototype.run(runtime.as_mut()).context("listen to the daemon")? {
         Ended::Stopped => Ok(ExitCode::SUCCESS),

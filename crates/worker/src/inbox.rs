@@ -62,12 +62,14 @@ pub(crate) struct Stream {
     /// Bytes of response body that may still be sent.
     pub(crate) credit: u64,
     pub(crate) cancelled: bool,
+    /// The client sends nothing more.
+    pub(crate) left: bool,
 }
 
 impl Stream {
     fn new() -> Self {
         let credit = u64::from(INITIAL_CREDIT);
-        Self { body: Vec::new(), body_read: 0, body_ended: false, credit, cancelled: false }
+        Self { body: Vec::new(), body_read: 0, body_ended: false, credit, cancelled: false, left: false }
     }
 
     /// Whether there is body to read, or none will come.
@@ -96,6 +98,7 @@ impl Stream {
             }
             Kind::Credit => self.credit += u64::from(head.aux),
             Kind::Cancel => self.cancelled = true,
+            Kind::Left => self.left = true,
             _ => {}
         }
     }

@@ -153,7 +153,7 @@ pub trait Exchange: Send {
     /// Adds to the response's body, all of it. Waits while the client is slow.
     ///
     /// # Errors
-    /// When nobody reads it any more; nothing more needs to be written then.
+    /// When nobody reads it any more; nothing more needs to be written then. That can be found out with no bytes, too.
     fn write(&mut self, bytes: &[u8]) -> Result<(), ClientGone>;
 
     /// Ends the response with a part of a file, which is the rest of its body. The file is not needed any more then, but

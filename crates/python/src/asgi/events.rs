@@ -1,8 +1,11 @@
 //! Events as dictionaries: what the application is told, and what is read out of what it says.
 
+use corral_worker::remark;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
+
+use crate::{field, habits};
 
 /// A field of a response.
 pub(super) type Field = (Vec<u8>, Vec<u8>);
@@ -69,7 +72,7 @@ pub(super) fn status(event: &Bound<'_, PyDict>) -> PyResult<u16> {
 /// The links of an early hint: byte strings.
 pub(super) fn links(event: &Bound<'_, PyDict>) -> PyResult<Vec<Vec<u8>>> {
     let links = get(event, "links")?.ok_or_else(|| PyValueError::new_err("an early hint needs links"))?;
-    links.try_iter()?.map(|link| Ok(bytes_of(&link?, "links")?.to_vec())).collect()
+    links.try_iter()?.map(|link| Ok(bytes_like(&link?, "a link")?.as_bytes().to_vec())).collect()
 }
 
 /// The fields of a response: pairs of byte strings.
@@ -80,14 +83,39 @@ pub(super) fn headers(event: &Bound<'_, PyDict>) -> PyResult<Vec<Field>> {
         let pair = pair?;
         let (name, value) = (pair.get_item(0)?, pair.get_item(1)?);
         let what = "names and values of headers";
-        fields.push((bytes_of(&name, what)?.to_vec(), bytes_of(&value, what)?.to_vec()));
+        let (name, value) = (bytes_of(&name, what)?, bytes_of(&value, what)?);
+        if !field::is_sound(&name, &value) {
+            return Err(PyValueError::new_err(format!("a field of the response is none of HTTP: {pair:?}")));
+        }
+        fields.push((name, value));
     }
     Ok(fields)
 }
 
-fn bytes_of<'a>(value: &'a Bound<'_, PyAny>, what: &str) -> PyResult<&'a [u8]> {
-    let bytes = value.cast::<PyBytes>();
-    let bytes =
-        bytes.map_err(|_| PyTypeError::new_err(format!("{what} are bytes, not {}", value.get_type())))?;
-    Ok(bytes.as_bytes())
+/// Bytes of a body or a message, of whatever type.
+pub(super) fn bytes_like<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Bound<'py, PyBytes>> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(bytes.clone());
+    }
+    if value.is_instance_of::<PyByteArray>() || value.is_instance_of::<PyMemoryView>() {
+        return Ok(value.py().get_type::<PyBytes>().call1((value,))?.cast_into()?);
+    }
+    Err(PyTypeError::new_err(format!("{what} consists of bytes, not of {}", value.get_type())))
+}
+
+/// Bytes of a field. A string stands for the bytes of its characters.
+fn bytes_of(value: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u8>> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().to_vec());
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        let text = text.to_str()?;
+        if text.is_ascii() {
+            remark(habits::TEXT_FIELDS);
+            return Ok(text.as_bytes().to_vec());
+        }
+    }
+    bytes_like(value, what)
+        .map(|bytes| bytes.as_bytes().to_vec())
+        .map_err(|_| PyTypeError::new_err(format!("{what} are bytes, not {}", value.get_type())))
 }

@@ -3,18 +3,19 @@
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use corral_worker::{ClientGone, FileRest, MOST_HELD_BACK, Phase, RequestKey, complain};
+use corral_channel::message::RequestHead;
+use corral_worker::{ClientGone, FileRest, MOST_HELD_BACK, Phase, RequestKey, complain, remark};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyModule, PyString};
+use pyo3::types::{PyDict, PyModule, PyString};
 
 use super::board::{Line, lock};
 use super::events;
 use super::incoming::{Incoming, NORMAL, Socket, next_body, next_message};
 use super::requests::Ended;
 use super::trailers::{self, Trailers};
-use crate::errors;
+use crate::{errors, field, habits};
 
 /// Bytes of a response that wait for the client before its coroutine does.
 const MOST_PENDING: usize = 64 * 1024;
@@ -45,6 +46,7 @@ pub(super) struct Request {
     line: Line,
     ended: Arc<Ended>,
     key: RequestKey,
+    is_head: bool,
     #[pyo3(get)]
     scope: Py<PyDict>,
     state: Mutex<State>,
@@ -57,6 +59,8 @@ struct State {
     is_connect_told: bool,
     /// All of the body was given out.
     is_body_taken: bool,
+    /// Bytes that are still to come, if the head has said how many there are.
+    promised: Option<u64>,
     /// Behind the response's body.
     trailers: Trailers,
     /// Futures that wait for the next event.
@@ -67,24 +71,40 @@ struct State {
     task: Option<Py<PyAny>>,
 }
 
+impl State {
+    /// Whether less of the body was sent than the head speaks of.
+    fn is_short(&self) -> bool {
+        self.promised.is_some_and(|promised| promised > 0)
+    }
+}
+
 impl Request {
     pub(super) fn new(
         line: &Line,
         ended: &Arc<Ended>,
         key: RequestKey,
-        is_websocket: bool,
+        head: &RequestHead<'_>,
         scope: Py<PyDict>,
     ) -> Self {
         let state = State {
-            websocket: is_websocket.then_some(Socket::Connecting),
+            websocket: head.websocket.then_some(Socket::Connecting),
             is_connect_told: false,
             is_body_taken: false,
+            promised: None,
             trailers: Trailers::default(),
             receivers: Vec::new(),
             senders: Vec::new(),
             task: None,
         };
-        Self { line: Arc::clone(line), ended: Arc::clone(ended), key, scope, state: Mutex::new(state) }
+        let is_head = head.method == b"HEAD";
+        Self {
+            line: Arc::clone(line),
+            ended: Arc::clone(ended),
+            key,
+            is_head,
+            scope,
+            state: Mutex::new(state),
+        }
     }
 
     /// Keeps its task: the loop does not.
@@ -159,7 +179,8 @@ impl Request {
     }
 
     fn start(&self, event: &Bound<'_, PyDict>) -> PyResult<()> {
-        let (status, fields) = (events::status(event)?, events::headers(event)?);
+        let (status, mut fields) = (events::status(event)?, events::headers(event)?);
+        self.state().promised = take_length(status, &mut fields).filter(|_| !self.is_head);
         self.respond(status, &fields);
         Ok(())
     }
@@ -178,12 +199,15 @@ impl Request {
 
     fn body(&self, event: &Bound<'_, PyDict>) -> PyResult<Result<(), ClientGone>> {
         let more = events::flag(event, "more_body")?;
-        let body = events::get(event, "body")?;
-        let bytes = match &body {
-            Some(body) => with_bytes(body)?,
-            None => &[],
-        };
-        let ends = !more && self.state().trailers.end_body();
+        let body = events::get(event, "body")?.map(|body| events::bytes_like(&body, "a body")).transpose()?;
+        let bytes = body.as_ref().map_or(&[][..], |body| body.as_bytes());
+        let mut state = self.state();
+        state.promised = state.promised.map(|promised| promised.saturating_sub(bytes.len() as u64));
+        if !more && state.is_short() {
+            return Err(PyValueError::new_err("the body of the response is shorter than its Content-Length"));
+        }
+        let ends = !more && state.trailers.end_body();
+        drop(state);
         Ok(lock(&self.line).write(self.key, bytes, ends))
     }
 
@@ -267,8 +291,8 @@ impl Request {
         }
         let bytes = events::get(event, "bytes")?;
         let bytes = bytes.ok_or_else(|| PyValueError::new_err("a message needs bytes or a text"))?;
-        let bytes = with_bytes(&bytes)?;
-        Ok(lock(&self.line).write_message(self.key, 2, bytes))
+        let bytes = events::bytes_like(&bytes, "a message")?;
+        Ok(lock(&self.line).write_message(self.key, 2, bytes.as_bytes()))
     }
 
     /// For lines about it.
@@ -283,6 +307,18 @@ impl Request {
         let (path, query) = (bytes("raw_path"), bytes("query_string"));
         let mark = if query.is_empty() { "" } else { "?" };
         format!("{method} {path}{mark}{query}")
+    }
+
+    /// Ends a response that the application has left as it is.
+    fn complete(&self) {
+        let (ends, fields) = self.state().trailers.conclude();
+        let mut line = lock(&self.line);
+        // Who is gone does not miss it.
+        let _ = line.write(self.key, b"", ends);
+        if !ends {
+            line.write_trailers(self.key, &borrowed(&fields));
+        }
+        line.finish(self.key);
     }
 
     /// It has ended; whether the worker is about to leave.
@@ -346,6 +382,7 @@ impl Request {
         let Some(rest) = FileRest::of(file, 0) else { return false };
         let sent = lock(&self.line).send_file(self.key, &rest, state.trailers.are_none());
         if sent == Ok(true) {
+            state.promised = None;
             state.trailers.end_body();
         }
         sent == Ok(true)
@@ -373,12 +410,16 @@ impl Request {
             Phase::Begun if socket.is_some() || lock(&self.line).is_gone(self.key) => {
                 lock(&self.line).finish(self.key);
             }
-            Phase::Begun => {
+            Phase::Begun if self.state().is_short() => {
                 complain(format_args!(
                     "{}: the application has returned before its response was complete",
                     self.describe(py)
                 ));
                 lock(&self.line).abort(self.key);
+            }
+            Phase::Begun => {
+                remark(habits::UNENDED);
+                self.complete();
             }
         }
         self.end()
@@ -418,12 +459,20 @@ fn borrowed(fields: &[events::Field]) -> Vec<(&[u8], &[u8])> {
     fields.iter().map(|(name, value)| (&name[..], &value[..])).collect()
 }
 
-fn with_bytes<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
-    let bytes = value.cast::<PyBytes>();
-    let bytes = bytes.map_err(|_| {
-        PyValueError::new_err(format!("a body consists of bytes, not of {}", value.get_type()))
-    })?;
-    Ok(bytes.as_bytes())
+/// Takes lengths away that are none, and says how many bytes of body the head speaks of.
+fn take_length(status: u16, fields: &mut Vec<events::Field>) -> Option<u64> {
+    let mut length = None;
+    fields.retain(|(name, value)| {
+        if !name.eq_ignore_ascii_case(b"content-length") {
+            return true;
+        }
+        length = field::length(value);
+        if length.is_none() {
+            remark(habits::ODD_LENGTH);
+        }
+        length.is_some()
+    });
+    length.filter(|_| !matches!(status, 204 | 304))
 }
 
 fn unexpected(kind: &str) -> PyErr {

@@ -83,7 +83,7 @@ impl Requests {
             return Ok(false);
         }
         let scope = self.scopes.build(py, &view, target)?;
-        let request = Py::new(py, Request::new(&self.line, &self.ended, key, view.head.websocket, scope))?;
+        let request = Py::new(py, Request::new(&self.line, &self.ended, key, &view.head, scope))?;
         self.running().insert(key, request.clone_ref(py));
         let task = server.call_method1(pyo3::intern!(py, "begin"), (&request, target))?;
         request.get().keep(task.unbind());

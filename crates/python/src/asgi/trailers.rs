@@ -40,6 +40,15 @@ impl Trailers {
         ends
     }
 
+    /// The application has left it at that. Whether the response ends with its body, else the fields behind it.
+    pub(super) fn conclude(&mut self) -> (bool, Vec<Field>) {
+        match std::mem::take(self) {
+            Self::Unannounced => (true, Vec::new()),
+            Self::Announced => (false, Vec::new()),
+            Self::Collected(fields) => (false, fields),
+        }
+    }
+
     /// Whether they come next.
     pub(super) fn are_next(&self) -> bool {
         matches!(self, Self::Collected(_))

@@ -4,14 +4,13 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use corral_channel::message::RequestView;
-use corral_worker::FileRest;
-use pyo3::exceptions::{
-    PyAssertionError, PyBrokenPipeError, PyOSError, PyRuntimeError, PyTypeError, PyValueError,
-};
+use corral_worker::{FileRest, remark};
+use pyo3::exceptions::{PyBrokenPipeError, PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyList, PySequence, PyString, PyTuple};
 
 use crate::lease::Lease;
+use crate::{field, habits};
 
 /// One request, as the objects see it that the application gets.
 pub(super) struct Call {
@@ -61,20 +60,22 @@ impl Call {
     }
 
     /// Begins the response, or begins it anew if nothing of it was sent.
-    fn start(&self, head: Head, has_failed: bool) -> PyResult<()> {
+    fn start(&self, head: Head, has_failed: bool) {
         let mut progress = self.progress();
         match *progress {
-            Progress::Sent { .. } => {
-                Err(PyAssertionError::new_err("start_response() was called when the head was sent"))
-            }
-            Progress::Started(_) if !has_failed => Err(PyAssertionError::new_err(
-                "start_response() was called twice without the exception that makes it necessary",
-            )),
-            _ => {
+            Progress::Sent { .. } => remark(habits::STARTED_LATE),
+            Progress::NotStarted | Progress::Started(_) => {
+                if matches!(*progress, Progress::Started(_)) && !has_failed {
+                    remark(habits::STARTED_TWICE);
+                }
                 *progress = Progress::Started(head);
-                Ok(())
             }
         }
+    }
+
+    /// Whether there is a head, sent or not.
+    pub(super) fn is_started(&self) -> bool {
+        !matches!(*self.progress(), Progress::NotStarted)
     }
 
     fn is_head_sent(&self) -> bool {
@@ -144,6 +145,19 @@ impl Call {
         self.lease.wait(py, |exchange| exchange.flush()).ok_or_else(|| ended().into())
     }
 
+    /// There is nothing to send at the moment, and perhaps nobody to send it to.
+    pub(super) fn look_at_client(&self, py: Python<'_>) -> Result<(), Stop> {
+        let look = |exchange: &mut dyn corral_worker::Exchange| {
+            exchange.flush();
+            exchange.client_gone()
+        };
+        match self.lease.wait(py, look) {
+            Some(false) => Ok(()),
+            Some(true) => Err(Stop::ClientGone),
+            None => Err(ended().into()),
+        }
+    }
+
     /// All of the body has been given: the client need not wait for what the application does now.
     pub(super) fn finish(&self, py: Python<'_>) -> Result<(), Stop> {
         self.send_head(py)?;
@@ -205,6 +219,9 @@ impl Call {
         let Progress::Sent { left: Some(left) } = &mut *self.progress() else { return bytes };
         let n = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
         *left -= n as u64;
+        if n < bytes.len() {
+            remark(habits::LONG_BODY);
+        }
         &bytes[..n]
     }
 
@@ -246,7 +263,7 @@ impl StartResponse {
         {
             return Err(PyErr::from_value(exc_info.get_item(1)?));
         }
-        self.0.start(Head::read(status, headers)?, exc_info.is_some())?;
+        self.0.start(Head::read(status, headers)?, exc_info.is_some());
         Bound::new(py, Write(Arc::clone(&self.0)))
     }
 }
@@ -273,9 +290,11 @@ impl Head {
             let field = field?;
             let (name, value) = read_field(&field)?;
             if name.eq_ignore_ascii_case(b"content-length") {
-                let length = std::str::from_utf8(&value).ok().and_then(|text| text.trim().parse().ok());
-                let length = length.ok_or_else(|| PyValueError::new_err("Content-Length is not a number"))?;
-                head.content_length = Some(length);
+                head.content_length = field::length(&value);
+                if head.content_length.is_none() {
+                    remark(habits::ODD_LENGTH);
+                    continue;
+                }
             }
             head.fields.push((name, value));
         }
@@ -283,32 +302,38 @@ impl Head {
     }
 }
 
+/// Three digits; what else there is, nobody is sent.
 fn read_status(status: &Bound<'_, PyAny>) -> PyResult<u16> {
     let text = native(status)?;
-    let number = text.split(|byte| *byte == b' ').next().filter(|digits| digits.len() == 3);
-    let number = number.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
-    let number = number.filter(|status| (200..=999).contains(status));
-    number.ok_or_else(|| {
+    let (digits, words) = text.split_at(text.len().min(3));
+    let number = std::str::from_utf8(digits).ok().filter(|_| !words.first().is_some_and(u8::is_ascii_digit));
+    let number = number.and_then(|digits| digits.parse().ok()).filter(|status| (200..=999).contains(status));
+    let number = number.ok_or_else(|| {
         PyValueError::new_err(format!("{status:?} is no status: three digits, a space, and words"))
-    })
+    })?;
+    if !matches!(words, [b' ', _, ..]) {
+        remark(habits::BARE_STATUS);
+    }
+    Ok(number)
 }
 
 fn read_field(field: &Bound<'_, PyAny>) -> PyResult<(Vec<u8>, Vec<u8>)> {
-    let pair = field.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2);
-    let pair = pair.ok_or_else(|| {
-        PyTypeError::new_err(format!("a field of the response is a tuple of two strings, not {field:?}"))
-    })?;
+    let wrong =
+        || PyTypeError::new_err(format!("a field of the response is a tuple of two strings, not {field:?}"));
+    if field.is_instance_of::<PyList>() {
+        remark(habits::FIELD_LISTS);
+    } else if !field.is_instance_of::<PyTuple>() {
+        return Err(wrong());
+    }
+    let pair = field.cast::<PySequence>()?;
+    if pair.len()? != 2 {
+        return Err(wrong());
+    }
     let (name, value) = (native(&pair.get_item(0)?)?, native(&pair.get_item(1)?)?);
-    if name.is_empty() || [&name, &value].into_iter().any(|text| has_control(text)) {
-        return Err(PyValueError::new_err(format!(
-            "a field of the response has characters that end it: {field:?}"
-        )));
+    if !field::is_sound(&name, &value) {
+        return Err(PyValueError::new_err(format!("a field of the response is none of HTTP: {field:?}")));
     }
     Ok((name, value))
-}
-
-fn has_control(text: &[u8]) -> bool {
-    memchr::memchr3(b'\r', b'\n', 0, text).is_some()
 }
 
 /// The bytes that the characters of a string stand for.

@@ -205,7 +205,7 @@ fn what_is_aborted_is_failed_after_what_was_written() {
         |it| {
             it.write(b"hello").unwrap();
             it.abort();
-            it.write(b"more").unwrap();
+            assert!(it.write(b"more").is_err());
             it.finish();
         },
         &["Response 200 5", "Failed end done"],
@@ -273,6 +273,72 @@ fn some_responses_have_no_body() {
             it.write(b"dropped").unwrap();
         };
         check("GET", script, &[&format!("Response {status} end done")]);
+    }
+}
+
+/// The client sends nothing more while it has got `frames`.
+#[track_caller]
+fn check_left(script: impl FnOnce(&mut Running<'_, Inbox>), frames: &[&str]) {
+    let (mut router, mut inbox) = channel();
+    let id = router.submit("GET", b"", true);
+    serve(&mut inbox, After::Another, |it| {
+        router.port.left(id, LANE).unwrap();
+        script(it);
+    });
+    assert_eq!(router.frames(), frames);
+}
+
+#[test]
+fn a_client_that_has_left_is_not_fed_nothing_for_ever() {
+    // It may be waiting.
+    check_left(|it| (0..9).for_each(|_| it.write(b"").unwrap()), &["Response 200 end done"]);
+    let give_up = |it: &mut Running<'_, Inbox>| {
+        it.silence.begin_earlier();
+        assert_eq!(it.write(b""), Err(ClientGone));
+        assert_eq!(it.write(b"more"), Err(ClientGone));
+        assert!(it.client_gone());
+    };
+    let expected = ["Response 200", "Failed end done"];
+    check_left(give_up, &expected);
+    check_left(
+        |it| {
+            it.silence.begin_earlier();
+            it.write(b"something").unwrap();
+            it.write(b"").unwrap();
+            give_up(it);
+        },
+        &["Response 200 9", "Failed end done"],
+    );
+    check_left(
+        |it| {
+            it.silence.begin_earlier();
+            it.flush();
+            assert!(it.client_gone());
+        },
+        &["Failed end done"],
+    );
+    check(
+        "GET",
+        |it| {
+            it.silence.begin_earlier();
+            it.write(b"").unwrap();
+        },
+        &["Response 200 end done"],
+    );
+}
+
+#[test]
+fn nothing_that_is_written_tells_that_the_client_is_gone() {
+    for method in ["GET", "HEAD"] {
+        let (mut router, mut inbox) = channel();
+        let id = router.submit(method, b"", true);
+        serve(&mut inbox, After::Another, |it| {
+            it.write(b"").unwrap();
+            router.port.cancel(id, LANE).unwrap();
+            assert_eq!(it.write(b""), Err(ClientGone));
+            let dropped = it.write(b"dropped");
+            assert!(method == "GET" || dropped == Err(ClientGone));
+        });
     }
 }
 

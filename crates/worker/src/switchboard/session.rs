@@ -10,6 +10,7 @@ use super::arriving::{Arriving, Message, TooLong};
 use super::frame::{self, CLOSE};
 use crate::body::Body;
 use crate::log::complain;
+use crate::silence::Silence;
 
 /// The code for messages that are too long (RFC 6455 section 7.4.1).
 const TOO_BIG: u16 = 1009;
@@ -55,6 +56,9 @@ pub(super) struct Session {
     /// Bytes of body that may be sent.
     credit: u64,
     is_cancelled: bool,
+    /// The client sends nothing more.
+    has_left: bool,
+    silence: Silence,
     is_aborted: bool,
     /// How long it ran, once it has ended.
     ran: Option<Duration>,
@@ -79,6 +83,8 @@ impl Session {
             is_end_sent: false,
             credit: INITIAL_CREDIT.into(),
             is_cancelled: false,
+            has_left: false,
+            silence: Silence::default(),
             is_aborted: false,
             ran: None,
             is_done: false,
@@ -120,6 +126,7 @@ impl Session {
             }
             Kind::Credit => self.credit += u64::from(head.aux),
             Kind::Cancel => self.cancel(),
+            Kind::Left => self.has_left = true,
             _ => {}
         }
     }
@@ -189,11 +196,23 @@ impl Session {
         if self.phase != Phase::Begun {
             return;
         }
+        if bytes.is_empty() && !ends {
+            return self.say_nothing();
+        }
+        self.silence.ends();
         if !self.bodiless {
             self.out.extend_from_slice(bytes);
         }
         if ends {
             self.phase = Phase::Ended;
+        }
+    }
+
+    /// An empty piece.
+    fn say_nothing(&mut self) {
+        if self.has_left && self.silence.goes_on() {
+            self.is_aborted = true;
+            self.cancel();
         }
     }
 

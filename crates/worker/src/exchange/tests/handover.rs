@@ -44,6 +44,16 @@ fn a_file_ends_the_response_in_one_frame() {
 }
 
 #[test]
+fn a_file_that_is_framed_has_to_be_read() {
+    let large = file(100_000);
+    let script = |it: &mut Running<'_, Inbox>| {
+        it.respond(200, &[(b"transfer-Encoding", b"chunked")]);
+        assert!(!send_file(it, &large, 0));
+    };
+    check("GET", script, &["Response 200 end done"]);
+}
+
+#[test]
 fn a_file_is_cut_to_what_is_wanted_of_it() {
     let large = file(100_000);
     let rest = FileRest::of(large.as_fd(), 10).unwrap().at_most(5);

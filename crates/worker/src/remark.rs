@@ -1,0 +1,27 @@
+//! What an application does that its interface's specification forbids, and other servers accept: accepted as well, and
+//! said once, whatever number of processes the application has.
+
+use std::io::{self, Write};
+use std::sync::OnceLock;
+
+use corral_sys::said::Said;
+
+/// Nothing where there is no memory: remarks can be done without.
+static SAID: OnceLock<Option<Said>> = OnceLock::new();
+
+/// In the prototype: what one of its workers says, none of them says again.
+pub(crate) fn begin() {
+    said();
+}
+
+/// Says something about the application that it should hear once. It is no error, so it goes where lines go that the
+/// application prints.
+pub fn remark(habit: &str) {
+    if said().is_some_and(|said| said.is_first(habit)) {
+        let _ = io::stdout().write_all(format!("{habit} (said once)\n").as_bytes());
+    }
+}
+
+fn said() -> Option<&'static Said> {
+    SAID.get_or_init(|| Said::new().ok()).as_ref()
+}

@@ -1,0 +1,28 @@
+//! A response of empty pieces, whose client sends nothing more. Such a client may wait for its response, or be gone: when
+//! nothing is sent to it, nobody can tell. One that is given nothing for long is taken for gone.
+
+use std::time::{Duration, Instant};
+
+/// For how long a client gets nothing but empty pieces.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// Since when there were only empty pieces for a client that sends nothing more.
+#[derive(Debug, Default)]
+pub(crate) struct Silence(Option<Instant>);
+
+impl Silence {
+    /// Another empty piece; whether it has been too many.
+    pub(crate) fn goes_on(&mut self) -> bool {
+        self.0.get_or_insert_with(Instant::now).elapsed() >= LONGEST
+    }
+
+    /// There is something for the client.
+    pub(crate) fn ends(&mut self) {
+        self.0 = None;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn begin_earlier(&mut self) {
+        self.0 = Instant::now().checked_sub(LONGEST);
+    }
+}

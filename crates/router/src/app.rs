@@ -6,6 +6,7 @@ mod failure;
 mod file;
 mod findings;
 mod growth;
+mod habits;
 mod hijacked;
 mod loop_app;
 mod overload;
@@ -24,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use corral_channel::{Lane, RequestId, Sleeper};
-use corral_config::plan::{AppSpec, Growth, Hands, MemoryBounds};
+use corral_config::plan::{AppSpec, Growth, Hands, MemoryBounds, RuntimeSpec};
 use corral_ipc::message::{AppId, AppStatus, Exit, FromRouter, WorkerId};
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -32,11 +33,13 @@ use tokio::sync::Notify;
 
 use crate::buffers;
 use crate::main_link::MainLink;
-use crate::upkeep::Upkeep;
+use crate::upkeep::{self, Upkeep};
 
 pub(crate) use exchange::{Exchange, Piece};
-pub(crate) use failure::Failure;
+pub(crate) use failure::{Failure, FramingError};
 pub(crate) use file::SentFile;
+pub(crate) use habits::Habit;
+use habits::Habits;
 pub(crate) use hijacked::Hijacked;
 pub(crate) use loop_app::{BusyApps, LoopApp};
 use overload::Overload;
@@ -71,6 +74,7 @@ pub(crate) struct App {
     streams: AtomicBool,
     last_error: Mutex<Option<String>>,
     overload: Overload,
+    habits: Habits,
     /// Requests wait, and `growth` has to look after them.
     waiting: Arc<Notify>,
 }
@@ -83,6 +87,9 @@ impl App {
         let mut bounds = Bounds::new(&spec.limits, &processes, spec.runtime.hands());
         if spec.runtime.ends_requests() {
             bounds.leave_time();
+        }
+        if !matches!(spec.runtime, RuntimeSpec::Http(_)) {
+            bounds.end_at_last(&spec.limits);
         }
         let pool = Mutex::new(Pool::new(processes, bounds, n_processors, Instant::now()));
         let app = Arc::new(Self {
@@ -98,6 +105,7 @@ impl App {
             streams: AtomicBool::new(false),
             last_error: Mutex::new(None),
             overload: Overload::default(),
+            habits: Habits::default(),
             waiting: Arc::new(Notify::new()),
         });
         if app.spec.processes.growth == Growth::ByWaiting {
@@ -172,6 +180,16 @@ impl App {
         };
         self.conclude_if_unused(pool);
         was_running
+    }
+
+    /// The client of this request sends nothing more: its worker may want to know.
+    pub(crate) fn client_left(&self, lane: Lane, id: RequestId) {
+        let mut pool = self.pool.lock();
+        let holder = pool.holder(lane, id);
+        if let Some(port) = holder.and_then(|worker| pool.port_mut(worker)).and_then(AnyPort::channel_mut) {
+            // Without room for the word the worker has more to do than to say nothing.
+            let _ = port.channel.left(id, lane);
+        }
     }
 
     /// A worker has begun all that was sent to it.
@@ -333,18 +351,32 @@ impl App {
             pool.retire_idle(now);
             pool.want_worker()
         };
+        if !self.is_watched() {
+            // For what has run since yesterday, once a second is often enough.
+            self.watch(now);
+        }
         self.wake_workers();
         if want_worker {
             self.start_worker();
         }
     }
 
-    /// Whether `tick` and `watch` have nothing to do before something happens.
-    pub(crate) fn is_at_rest(&self) -> bool {
+    /// Whether `tick` and `watch` have something to do regularly.
+    pub(crate) fn is_busy(&self) -> bool {
         // What its workers do without a request may take memory.
-        self.spec.limits.memory == MemoryBounds::default()
-            && self.overload.is_empty()
-            && self.pool.lock().is_at_rest()
+        self.spec.limits.memory != MemoryBounds::default()
+            || !self.overload.is_empty()
+            || self.pool.lock().is_busy()
+    }
+
+    /// When `tick` has something to do, if nothing happens before.
+    pub(crate) fn next_retirement(&self) -> Option<Instant> {
+        self.pool.lock().next_retirement()
+    }
+
+    /// Whether an idle worker is to leave before it would be looked after.
+    pub(crate) fn is_impatient(&self) -> bool {
+        self.spec.processes.idle_timeout < upkeep::INTERVAL
     }
 
     /// A request gets no answer because there are too many.

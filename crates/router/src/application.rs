@@ -1,27 +1,28 @@
 //! Hands a request to an application and its answer to the client.
 
+mod content;
+mod delivery;
 mod upload;
 
 use std::net::IpAddr;
 use std::pin::pin;
 
 use corral_channel::MAX_INLINE_BODY;
-use corral_channel::message::{self, RequestHead, ResponseView};
+use corral_channel::message::{self, RequestHead};
 use corral_config::address::ListenAddress;
 use corral_http::request::Framing;
 use smallvec::SmallVec;
 
+use self::delivery::relay;
 use self::upload::Upload;
-use crate::app::{App, Exchange, Failure, Patience, Piece, RequestBody, SentFile};
+use crate::app::{App, Exchange, Failure, Patience, Piece, RequestBody};
 use crate::body::{BodyError, Stored};
-use crate::buffered::Held;
 use crate::connection::Connection;
 use crate::deadline::{Deadline, Elapsed};
 use crate::io::Stream;
 use crate::telemetry::TRACEPARENT;
 use crate::transaction::{Gone, Request, Transaction};
-use crate::writer::Writer;
-use crate::{buffers, hijack, interim, ip_text, program, websocket};
+use crate::{buffers, interim, ip_text, program, websocket};
 
 /// Answers a request by an application.
 pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) -> Result<(), Gone> {
@@ -148,141 +149,6 @@ impl AddressText {
     }
 }
 
-/// Passes the answer on. What the request's body has `held` waits no longer when there is one.
-async fn relay(tx: &mut Transaction<'_>, answer: &mut Answer<'_>, app: &App, held: Held) -> Result<(), Gone> {
-    let exchange = answer.exchange;
-    let first = answer.first_piece(tx).await?;
-    drop(held);
-    let payload = match first {
-        Ok(Piece::Head(payload)) => payload,
-        Ok(Piece::Hijacked(hijacked)) => return hijack::run(tx, exchange, hijacked).await,
-        Ok(_) => return fail(tx, app, &Failure::NoResponse).await,
-        Err(failure) => return fail(tx, app, &failure).await,
-    };
-    let (writer, body_start) = match message::decode_response(&payload) {
-        Ok((view, body_start)) => {
-            let first = &payload[body_start..];
-            if view.status == 101 && websocket::is_wanted(tx.request) {
-                take_fields(tx, &view);
-                return websocket::run(tx, exchange, first, &app.spec.name).await;
-            }
-            if view.status < 200 {
-                let failure = Failure::NotFinal { status: view.status };
-                buffers::give(payload);
-                return fail(tx, app, &failure).await;
-            }
-            (open(tx, exchange, &view, first), body_start)
-        }
-        Err(error) => {
-            buffers::give(payload);
-            return fail(tx, app, &Failure::Malformed(error)).await;
-        }
-    };
-    let Some(writer) = writer else { return Ok(()) };
-    send_body(tx, answer, writer, payload, body_start, &app.spec.name).await
-}
-
-/// Opens the reply; none when another action is to stand in for an error.
-fn open(
-    tx: &mut Transaction<'_>,
-    exchange: &Exchange,
-    view: &ResponseView<'_>,
-    first: &[u8],
-) -> Option<Writer> {
-    if tx.intercepts(view.status) {
-        return None;
-    }
-    let announced = take_fields(tx, view);
-    let is_chunked = announced.is_none() && exchange.has_trailers() && tx.takes_trailers();
-    let is_complete = exchange.has_ended() && !is_chunked;
-    let complete = is_complete.then(|| first.len() as u64 + exchange.n_stored());
-    // What arrived completely is measured, not believed, except for HEAD, whose body was never made, and for files, which
-    // may be longer than what is to be sent of them.
-    let is_believed = (tx.is_head() && complete == Some(0)) || (exchange.has_file() && announced.is_some());
-    let length = complete.filter(|_| !is_believed).or(announced);
-    Some(tx.open(view.status, length))
-}
-
-/// Sends the head with what is there of the body, then the rest as it comes.
-async fn send_body(
-    tx: &mut Transaction<'_>,
-    answer: &mut Answer<'_>,
-    mut writer: Writer,
-    payload: Vec<u8>,
-    body_start: usize,
-    app: &str,
-) -> Result<(), Gone> {
-    let exchange = answer.exchange;
-    let first = &payload[body_start..];
-    if exchange.has_ended() && exchange.n_stored() == 0 {
-        let sent = finish(tx, exchange, writer, first).await;
-        buffers::give(payload);
-        return sent;
-    }
-    // Where there is no body yet and more of it is there, the head leaves with that.
-    let has_next = first.is_empty() && exchange.n_stored() > 0;
-    let sent = if has_next { Ok(()) } else { writer.send(tx, first).await };
-    // The client may take long for the rest.
-    buffers::give(payload);
-    sent?;
-    loop {
-        let piece = match exchange.try_next_piece() {
-            Some(piece) => piece,
-            None => {
-                writer.flush(tx).await?;
-                let piece = answer.next_piece(tx).await?;
-                // Too late for another answer.
-                if answer.refused.take().is_some() {
-                    return Err(Gone);
-                }
-                piece
-            }
-        };
-        match piece {
-            Ok(Piece::Data(data)) => {
-                let sent = writer.send(tx, &data).await;
-                buffers::give(data);
-                sent?;
-            }
-            Ok(Piece::File(file)) => send_file(tx, &mut writer, &file, app).await?,
-            Ok(Piece::End | Piece::Head(_) | Piece::Interim(_) | Piece::Hijacked(_)) => {
-                return finish(tx, exchange, writer, b"").await;
-            }
-            Err(failure) => {
-                tracing::error!("\"{app}\": {failure}; the response is cut off");
-                return Err(Gone);
-            }
-        }
-    }
-}
-
-/// Sends the file with which the body ends.
-async fn send_file(
-    tx: &mut Transaction<'_>,
-    writer: &mut Writer,
-    file: &SentFile,
-    app: &str,
-) -> Result<(), Gone> {
-    let sent = writer.send_file(tx, file.file(), file.range()).await;
-    if sent.is_err() && file.is_cut().unwrap_or(true) {
-        tracing::error!("\"{app}\": {}; the response is cut off", Failure::FileCut);
-    }
-    sent
-}
-
-/// Sends the last piece of the body, and what is behind it to a client that asks for it.
-async fn finish(
-    tx: &mut Transaction<'_>,
-    exchange: &Exchange,
-    mut writer: Writer,
-    piece: &[u8],
-) -> Result<(), Gone> {
-    if exchange.has_trailers() && tx.takes_trailers() {
-        writer.set_trailers(exchange.take_trailers());
-    }
-    writer.finish(tx, piece).await
-}
-
 /// An application's answer, and what there still is of the request's body.
 struct Answer<'e> {
     exchange: &'e Exchange,
@@ -341,6 +207,7 @@ pub(super) async fn left(stream: &Stream, exchange: &Exchange, closes: bool) {
     let may_be_usual = closes || !exchange.streams();
     stream.finished().await;
     if may_be_usual && exchange.is_in_hand() {
+        exchange.client_left();
         stream.gone(true).await;
     }
 }
@@ -380,30 +247,3 @@ pub(crate) async fn fail(tx: &mut Transaction<'_>, app: &App, failure: &Failure)
 
 /// Seconds after which a client may try again that has found too many others waiting.
 const RETRY_AFTER: &[u8] = b"1";
-
-/// Takes the fields over, but for those that the server makes itself; returns the announced length.
-fn take_fields(tx: &mut Transaction<'_>, view: &ResponseView<'_>) -> Option<u64> {
-    let mut announced = None;
-    for (name, value) in view.fields {
-        if name.len() == 14 && name.eq_ignore_ascii_case(b"content-length") {
-            announced = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-        } else if !is_ours(name) {
-            tx.reply.fields.push(name, value);
-        }
-    }
-    announced
-}
-
-/// Fields that the server makes itself (UNIT-COMPAT 20.4).
-fn is_ours(name: &[u8]) -> bool {
-    let ours: &[u8] = match name.len() {
-        6 if name[0] | 0x20 == b's' && name[1] | 0x20 == b'e' => b"server",
-        6 => b"status",
-        7 => b"upgrade",
-        10 => b"connection",
-        17 => b"transfer-encoding",
-        20 => b"sec-websocket-accept",
-        _ => return false,
-    };
-    name.eq_ignore_ascii_case(ours)
-}

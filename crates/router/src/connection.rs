@@ -14,13 +14,13 @@ use corral_ipc::log::{self, ConnectionId};
 
 use crate::accept::{self, Slot, SlotSettings};
 use crate::admission::Place;
-use crate::buffers;
 use crate::deadline::{Deadline, Elapsed};
 use crate::event_loop::EventLoop;
 use crate::io::{Stream, now};
 use crate::prelude::{self, Prepared};
 use crate::rules::Rules;
 use crate::transaction;
+use crate::{buffers, desk};
 
 /// How long a connection lingers after the last reply for a client that still sends.
 const LINGER_TIME: Duration = Duration::from_secs(2);
@@ -190,7 +190,17 @@ impl Connection {
         loop {
             let settings = self.slot.settings();
             let next = match self.read_head(work, &settings).await {
-                HeadResult::Complete => transaction::run(self, work, settings).await,
+                HeadResult::Complete => {
+                    let settings = match desk::watching() {
+                        // Boxed, as a daemon has no use for it.
+                        Some(desk) => {
+                            Box::pin(desk.be_current()).await;
+                            self.slot.settings()
+                        }
+                        None => settings,
+                    };
+                    transaction::run(self, work, settings).await
+                }
                 HeadResult::Refused(refusal) => {
                     transaction::refuse(self, work, &settings, refusal).await;
                     Next::Linger
@@ -220,15 +230,19 @@ impl Connection {
             return Prepared::Ready;
         }
         let limit = settings.generation.shared.rules.header_read_timeout;
+        let limit = if self.slot.is_closed() { limit.min(LAST_CALL) } else { limit };
         let accepted_from = prelude::Shown(self.peer);
         let Self { event_loop, stream, deadline, peer, place, .. } = self;
         let admit = |peer| accept::admit(event_loop, &settings, peer, place);
+        let begun = || deadline.is_under_way();
         // In a box of its own, so that requests are not as large as handshakes.
-        let preparing = Box::pin(prelude::run(stream, peer, admit, &settings, input));
-        match deadline.limit(limit, pin!(preparing)).await {
+        let preparing = Box::pin(prelude::run(stream, peer, admit, begun, &settings, input));
+        match deadline.limit_greeting(limit, pin!(preparing)).await {
             Ok(prepared) => prepared,
             Err(Elapsed) => {
-                tracing::info!("{accepted_from}: the connection was not ready in time");
+                if !self.slot.is_closed() {
+                    tracing::info!("{accepted_from}: the connection was not ready in time");
+                }
                 Prepared::Gone
             }
         }

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use corral_channel::{Bell, Lane};
 use corral_config::address::ListenAddress;
+use corral_ipc::bounded::MOST;
 use corral_ipc::link::Link;
-use corral_ipc::message::{AppId, FromRouter, Generation as GenerationId, Status, ToRouter};
+use corral_ipc::message::{AppId, DaemonStatus, FromRouter, Generation as GenerationId, Status, ToRouter};
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
 use tokio::signal::unix::{SignalKind, signal};
@@ -31,11 +32,8 @@ use crate::event_loop::{self, Command, Commons, Countdown, Handle};
 use crate::generation::Generation;
 use crate::main_link::MainLink;
 use crate::proxy::{Checks, Resolver};
-use crate::upkeep::Upkeep;
-use crate::{console, temp};
-
-/// How often spare workers and missing ones are looked for.
-const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
+use crate::upkeep::{self, Schedule, Upkeep};
+use crate::{console, desk, temp};
 
 /// How often running requests are looked at, where their time has a limit.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
@@ -59,8 +57,7 @@ struct Control {
     checks: Checks,
     resolver: Resolver,
     upkeep: Arc<Upkeep>,
-    /// Nothing goes on that needs to be looked after.
-    is_at_rest: bool,
+    schedule: Schedule,
     /// Ends when the event loops have finished what they had begun.
     finishing: Option<mpsc::Receiver<()>>,
 }
@@ -92,7 +89,7 @@ struct Pending {
 /// When the event loops cannot be started.
 pub(crate) fn run(link: Link) -> anyhow::Result<()> {
     let link = Arc::new(link);
-    let Some((ToRouter::Start { n_threads, temp_dir, console }, _)) = link.recv()? else {
+    let Some((ToRouter::Start { n_threads, temp_dir, console, desk: services }, _)) = link.recv()? else {
         bail!("the main process sent something else than its first message");
     };
     temp::set_folder(temp_dir);
@@ -115,9 +112,10 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
         checks: Checks::default(),
         resolver: Resolver::default(),
         upkeep: Arc::default(),
-        is_at_rest: false,
+        schedule: Schedule::new(Instant::now()),
         finishing: None,
     };
+    desk::enable(services, control.main.clone());
     control.main.send(&FromRouter::Ready);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(control.obey(&link))
@@ -127,9 +125,7 @@ impl Control {
     async fn obey(mut self, link: &Link) -> anyhow::Result<()> {
         let readiness = Watched::new(link.as_fd().try_clone_to_owned()?, Interest::READABLE)
             .context("listen to the main process")?;
-        let mut upkeep = tokio::time::interval(UPKEEP_INTERVAL);
         let mut watch = tokio::time::interval(WATCH_INTERVAL);
-        upkeep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let wanted = Arc::clone(&self.upkeep);
         let mut ending = signal(SignalKind::terminate()).context("listen for the end")?;
@@ -141,7 +137,7 @@ impl Control {
                         return Ok(());
                     }
                     guard.clear_ready();
-                    self.is_at_rest = false;
+                    self.schedule.wake(self.interval());
                 }
                 _ = ending.recv() => {
                     self.settle().await;
@@ -154,9 +150,9 @@ impl Control {
                     self.main.send(&FromRouter::Finished { status });
                     return Ok(());
                 }
-                () = wanted.wanted(), if self.is_at_rest => self.is_at_rest = false,
-                _ = upkeep.tick(), if !self.is_at_rest => self.keep_up(),
-                _ = watch.tick(), if !self.is_at_rest && self.apps().any(|app| app.is_watched()) => self.watch(),
+                () = wanted.wanted(), if self.schedule.is_resting() => self.schedule.wake(self.interval()),
+                () = self.schedule.due() => self.keep_up(),
+                _ = watch.tick(), if self.watches() => self.watch(),
             }
         }
     }
@@ -179,15 +175,18 @@ impl Control {
     async fn on_message(&mut self, message: ToRouter, fds: Vec<OwnedFd>) -> anyhow::Result<()> {
         match message {
             ToRouter::Start { .. } => bail!("the main process sent its first message twice"),
+            ToRouter::Told { ticket, words } => desk::answer(ticket, words),
             ToRouter::Listener { generation, address } => {
                 self.pending(generation).sockets.push((address, fds));
             }
             ToRouter::AccessLog { generation, log } => self.take_access_log(generation, log as usize, fds)?,
             ToRouter::AppReady { app, rings } => self.take_app(app, rings, fds),
             ToRouter::Prepare { generation, document, applications, assets } => {
-                let outcome = self.prepare(generation, &document, applications, &assets);
-                let outcome = outcome.map_err(|error| format!("{error:#}"));
-                self.main.send(&FromRouter::Prepared { generation, outcome });
+                let prepared = self.prepare(generation, &document, applications, &assets);
+                self.main.send(&match prepared {
+                    Ok(failed) => FromRouter::Prepared { generation, failed },
+                    Err(error) => FromRouter::NotPrepared { generation, reason: format!("{error:#}") },
+                });
             }
             ToRouter::Commit { generation } => self.commit(generation).await?,
             ToRouter::Abandon { .. } => self.pending = None,
@@ -215,6 +214,10 @@ impl Control {
         self.apps.values().filter_map(|known| known.app.as_ref())
     }
 
+    fn watches(&self) -> bool {
+        !self.schedule.is_resting() && self.apps().any(|app| app.is_watched())
+    }
+
     fn watch(&self) {
         let now = Instant::now();
         self.apps().filter(|app| app.is_watched()).for_each(|app| app.watch(now));
@@ -226,9 +229,15 @@ impl Control {
         self.apps().for_each(|app| app.tick(now));
         self.logs().for_each(|log| log.tick(now));
         self.forget_unused();
-        self.is_at_rest = !goes_on
-            && self.apps.values().all(KnownApp::is_at_rest)
-            && self.logs().all(AccessLog::is_at_rest);
+        let is_busy =
+            goes_on || self.apps.values().any(KnownApp::is_busy) || !self.logs().all(AccessLog::is_at_rest);
+        let retirement = self.apps().filter_map(|app| app.next_retirement()).min();
+        self.schedule.looked(now, self.interval(), is_busy, retirement);
+    }
+
+    /// How often it looks while something goes on.
+    fn interval(&self) -> Duration {
+        if self.apps().any(|app| app.is_impatient()) { upkeep::IMPATIENT } else { upkeep::INTERVAL }
     }
 
     fn logs(&self) -> impl Iterator<Item = &AccessLog> {
@@ -249,13 +258,13 @@ impl Control {
             closed,
             refused: sum(|event_loop| event_loop.counters.refused.get()),
             requests: sum(|event_loop| event_loop.counters.requests.get()),
-            applications: leases.iter().map(|lease| lease.0.status()).collect(),
+            applications: leases.iter().map(|lease| lease.0.status()).take(MOST).collect(),
             failed_listeners: Vec::new(),
             upstreams: self
                 .current
                 .as_ref()
                 .map_or_else(Vec::new, |(_, generation)| generation.servers.status()),
-            not_stored: None,
+            daemon: DaemonStatus::default(),
         }
     }
 

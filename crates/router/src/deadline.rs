@@ -37,9 +37,20 @@ pub(crate) struct Deadlines {
 struct Entry {
     at: Tick,
     waker: Option<Waker>,
-    /// Connections that wait for a request are ended together with their group.
+    /// Connections in which no request has begun are ended together with their group.
     group: usize,
-    is_idle: bool,
+    work: Work,
+}
+
+/// What a connection does until its deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// Something that is not to be interrupted.
+    Busy,
+    /// It reads what comes before the first request, and ends with its group.
+    Greeting,
+    /// It waits for a request, and can be ended at any time.
+    Idle,
 }
 
 /// One connection's deadline; it has at most one at a time.
@@ -81,7 +92,7 @@ impl Deadlines {
 
     /// A deadline that is not set, in a group of connections.
     pub(crate) fn add(self: &Rc<Self>, group: usize) -> Deadline {
-        let entry = Entry { at: NEVER, waker: None, group, is_idle: false };
+        let entry = Entry { at: NEVER, waker: None, group, work: Work::Busy };
         let mut entries = self.entries.borrow_mut();
         if entries.is_empty() {
             self.first.notify_one();
@@ -91,11 +102,11 @@ impl Deadlines {
         Deadline { all: Rc::clone(self), key }
     }
 
-    /// Ends the wait of those connections of a group that wait for a request, after `limit` at the latest.
+    /// Ends the wait of those connections of a group in which nothing has begun, after `limit` at the latest.
     pub(crate) fn expire_idle(&self, group: usize, limit: Duration) {
         let at = self.after(limit);
         for (_, entry) in &mut *self.entries.borrow_mut() {
-            if entry.is_idle && entry.group == group {
+            if entry.work != Work::Busy && entry.group == group {
                 entry.at = entry.at.min(at);
                 if limit.is_zero() {
                     entry.wake();
@@ -108,7 +119,7 @@ impl Deadlines {
     /// many, because looking for them takes as long as there are connections.
     pub(crate) fn expire_oldest_idle(&self) -> usize {
         let mut entries = self.entries.borrow_mut();
-        let idle = entries.iter().filter(|(_, entry)| entry.is_idle);
+        let idle = entries.iter().filter(|(_, entry)| entry.work == Work::Idle);
         let mut idle: Vec<(Tick, usize)> = idle.map(|(key, entry)| (entry.at, key)).collect();
         if idle.is_empty() {
             return 0;
@@ -117,7 +128,7 @@ impl Deadlines {
         idle.select_nth_unstable(n_ended - 1);
         for (_, key) in &idle[..n_ended] {
             let entry = &mut entries[*key];
-            (entry.at, entry.is_idle) = (0, false);
+            (entry.at, entry.work) = (0, Work::Busy);
             entry.wake();
         }
         n_ended
@@ -166,8 +177,23 @@ impl Deadline {
     /// Runs `work` for at most `limit`. Cancel safe as far as `work` is, which is borrowed so that the future
     /// of a waiting connection stays small.
     pub(crate) fn limit<'a, F: Future>(&'a self, limit: Duration, work: Pin<&'a mut F>) -> Limited<'a, F> {
-        self.set(limit, false);
+        self.set(limit, Work::Busy);
         Limited { deadline: self, work }
+    }
+
+    /// The same for a connection that reads what comes before its first request, until it is said to be under way.
+    pub(crate) fn limit_greeting<'a, F: Future>(
+        &'a self,
+        limit: Duration,
+        work: Pin<&'a mut F>,
+    ) -> Limited<'a, F> {
+        self.set(limit, Work::Greeting);
+        Limited { deadline: self, work }
+    }
+
+    /// What is done from now on is not to be interrupted before its deadline.
+    pub(crate) fn is_under_way(&self) {
+        self.all.entries.borrow_mut()[self.key].work = Work::Busy;
     }
 
     /// The same for a connection that waits for a request and can be ended at any time.
@@ -176,21 +202,19 @@ impl Deadline {
         limit: Duration,
         wait: Pin<&'a mut F>,
     ) -> Limited<'a, F> {
-        self.set(limit, true);
+        self.set(limit, Work::Idle);
         Limited { deadline: self, work: wait }
     }
 
-    fn set(&self, limit: Duration, is_idle: bool) {
+    fn set(&self, limit: Duration, work: Work) {
         let at = self.all.after(limit);
         let entry = &mut self.all.entries.borrow_mut()[self.key];
-        entry.at = at;
-        entry.is_idle = is_idle;
+        (entry.at, entry.work) = (at, work);
     }
 
     fn clear(&self) {
         let entry = &mut self.all.entries.borrow_mut()[self.key];
-        entry.at = NEVER;
-        entry.is_idle = false;
+        (entry.at, entry.work) = (NEVER, Work::Busy);
     }
 
     fn check<T>(&self, waker: &Waker) -> Poll<Result<T, Elapsed>> {
@@ -272,6 +296,23 @@ mod tests {
     }
 
     #[test]
+    fn greetings_end_with_their_group_until_they_are_under_way() {
+        for (is_under_way, expect) in [(false, true), (true, false)] {
+            let all = Deadlines::new();
+            let deadline = all.add(7);
+            let pending = pin!(std::future::pending::<()>());
+            let mut wait = deadline.limit_greeting(Duration::from_secs(5), pending);
+            if is_under_way {
+                deadline.is_under_way();
+            }
+            assert_eq!(all.expire_oldest_idle(), 0, "it makes no room");
+            all.expire_idle(7, Duration::ZERO);
+            let mut context = Context::from_waker(Waker::noop());
+            assert_eq!(Pin::new(&mut wait).poll(&mut context).is_ready(), expect);
+        }
+    }
+
+    #[test]
     fn or_are_given_less_time_but_never_more() {
         let leave = |seconds| {
             move |all: &Rc<Deadlines>| {
@@ -290,7 +331,7 @@ mod tests {
         let deadlines: Vec<_> = (0..65).map(|_| all.add(1)).collect();
         assert_eq!(all.expire_oldest_idle(), 0, "none of them waits for a request");
         for (second, deadline) in deadlines.iter().enumerate().skip(1) {
-            deadline.set(Duration::from_secs(100 - second as u64), true);
+            deadline.set(Duration::from_secs(100 - second as u64), Work::Idle);
         }
         assert_eq!(all.expire_oldest_idle(), 2);
         assert_eq!(all.expire_oldest_idle(), 2);

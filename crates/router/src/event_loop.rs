@@ -28,6 +28,7 @@ use crate::app::{App, BusyApps, Failure, Gone, LoopApp, RESCUE, WorkerKey};
 use crate::buffered::{self, Budget};
 use crate::counters::Counters;
 use crate::deadline::Deadlines;
+use crate::files;
 use crate::generation::{Generation, LoopGeneration};
 use crate::proxy::LoopServers;
 
@@ -166,6 +167,7 @@ fn run(
         tokio::task::spawn_local(rescue(Rc::clone(&event_loop)));
         tokio::task::spawn_local(go_on(Rc::clone(&event_loop)));
         tokio::task::spawn_local(make_room(Rc::clone(&event_loop)));
+        tokio::task::spawn_local(files::keep_sweeping());
         let proxying = Rc::clone(&event_loop);
         tokio::task::spawn_local(async move { proxying.proxy_servers.keep_sweeping().await });
         event_loop.obey(inbox).await;
@@ -374,6 +376,7 @@ impl EventLoop {
         let servers = self.proxy_servers.groups(&generation.servers, self.lane);
         let generation = Rc::new(LoopGeneration::new(Arc::clone(generation), loop_apps, servers));
         self.close_slots(|address| generation.find_listener(address).is_some(), Duration::ZERO, done);
+        files::forget_all();
         for (address, sockets) in sockets {
             self.listen(&generation, address, sockets);
         }

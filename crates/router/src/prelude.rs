@@ -33,11 +33,12 @@ pub(crate) enum Prepared {
     Gone,
 }
 
-/// Prepares a connection; `input` holds the first bytes of a request afterwards, if they have come.
+/// Prepares a connection, and says when a handshake has begun; `input` holds the first bytes of a request afterwards, if they have come.
 pub(crate) async fn run(
     stream: &mut Stream,
     peer: &mut Option<SocketAddr>,
     admit: impl FnOnce(Option<SocketAddr>) -> bool,
+    begun: impl FnOnce(),
     settings: &SlotSettings,
     input: &mut Vec<u8>,
 ) -> Prepared {
@@ -71,6 +72,7 @@ pub(crate) async fn run(
     if input[0] != HANDSHAKE_RECORD {
         return Prepared::PlainOnTls;
     }
+    begun();
     match stream.start_tls(config.clone(), input).await {
         Ok(Handshake::Done) => ready(input),
         Ok(Handshake::Failed(error)) => {

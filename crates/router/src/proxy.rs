@@ -10,6 +10,7 @@ mod connect;
 mod download;
 mod exchange;
 mod failure;
+mod forwarded;
 mod group;
 mod health;
 mod line;

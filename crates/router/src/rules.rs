@@ -13,6 +13,8 @@ use crate::compression::Compression;
 pub(crate) struct Rules {
     pub(crate) head: HeadRules,
     pub(crate) mime_types: MimeTypes,
+    /// How long an open file is served without a look at the file system.
+    pub(crate) file_trust: Duration,
     pub(crate) compression: Option<Compression>,
     /// The value of the Server field.
     pub(crate) server: &'static str,
@@ -48,6 +50,7 @@ impl Rules {
         Self {
             head,
             mime_types,
+            file_trust: http.file_trust,
             compression: http.compression.as_ref().map(Compression::new),
             server: if http.server_version { SERVER_WITH_VERSION } else { SERVER },
             log_route: http.log_route,

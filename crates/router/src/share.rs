@@ -1,5 +1,6 @@
 //! The `share` action: answers with a file (UNIT-COMPAT 12), or beyond it with the entries of a folder.
 
+pub(crate) mod folders;
 mod listing;
 mod representation;
 mod send;
@@ -13,7 +14,7 @@ use corral_sys::process::is_descriptor_shortage;
 
 pub(crate) use self::listing::prefers_json;
 use crate::buffers;
-use crate::files::{self, Found, Place};
+use crate::files::{self, Found, Moment, Place};
 use crate::transaction::{Gone, Transaction};
 
 /// What came of a share.
@@ -84,13 +85,14 @@ async fn try_path(
         }
     }
     let place = place(share, path, chroot);
-    match files::open(&place, tx.connection.now()) {
+    let moment = moment(tx);
+    match files::open(&place, moment) {
         Found::File(file) => {
             let cache_control = match cache_control(tx, share, is_index, content_type) {
                 Ok(value) => value,
                 Err(undecided) => return sent(tx.fail_script(&undecided).await),
             };
-            let reply = representation::choose(tx, &place, file, content_type, cache_control);
+            let reply = representation::choose(tx, (&place, moment), file, content_type, cache_control);
             sent(send::file(tx, reply).await)
         }
         Found::Directory(_) if !is_index => sent(redirect_to_folder(tx).await),
@@ -119,6 +121,10 @@ fn place<'p>(share: &Share, path: &'p [u8], chroot: &'p [u8]) -> Place<'p> {
     }
 }
 
+fn moment(tx: &Transaction<'_>) -> Moment {
+    Moment { now: tx.connection.now(), trust: tx.rules().file_trust }
+}
+
 fn sent(result: Result<(), Gone>) -> Result<Outcome, Gone> {
     result.map(|()| Outcome::Sent)
 }
@@ -132,7 +138,7 @@ async fn list_folder_of(tx: &mut Transaction<'_>, share: &Share, place: &Place<'
     if share.listing.is_none() {
         return Ok(Outcome::Missed(404));
     }
-    match files::open(place, tx.connection.now()) {
+    match files::open(place, moment(tx)) {
         Found::Directory(folder) => list(tx, share, folder).await,
         _ => Ok(Outcome::Missed(404)),
     }

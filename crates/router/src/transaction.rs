@@ -11,6 +11,7 @@ use std::time::Instant;
 use corral_channel::MAX_INLINE_BODY;
 use corral_http::list;
 use corral_http::request::{Framing, Head, Name};
+use corral_http::response;
 
 use crate::accept::SlotSettings;
 use crate::body::{BodyError, Incoming, READ_STEP};
@@ -135,7 +136,7 @@ pub(crate) async fn refuse(
         Refusal::Malformed(error) => error.status(),
         Refusal::TimedOut => 408,
         Refusal::Cut => 400,
-        Refusal::PlainOnTls => 497,
+        Refusal::PlainOnTls => response::PLAIN_ON_TLS,
         Refusal::Crowded => 503,
     };
     // The address was complained about already.

@@ -185,7 +185,7 @@ impl Variables for RequestVariables<'_> {
         match variable {
             Variable::Method => out.extend_from_slice(head.method(bytes)),
             Variable::RequestLine => out.extend_from_slice(head.request_line(bytes)),
-            Variable::RequestUri => out.extend_from_slice(head.target(bytes)),
+            Variable::RequestUri => out.extend_from_slice(head.sent_target(bytes)),
             Variable::Uri => out.extend_from_slice(self.path),
             Variable::Host => out.extend_from_slice(head.host(bytes)),
             Variable::RemoteAddr => ip_text::append(self.client.address.map(|peer| peer.ip()), out),
@@ -203,6 +203,17 @@ impl Variables for RequestVariables<'_> {
             Variable::Status | Variable::BodyBytesSent | Variable::RequestTime => {
                 self.append_reply(variable, out);
             }
+        }
+    }
+
+    fn is_set(&self, variable: &Variable) -> bool {
+        let Request { head, bytes, .. } = self.request;
+        match variable {
+            Variable::Header(wanted) => head.fields(bytes).any(|(name, _)| name.eq_ignore_ascii_case(wanted)),
+            Variable::Argument(name) => self.arguments().last(name).is_some(),
+            Variable::Cookie(wanted) => Facts::cookies(self).any(|(name, _)| name == &wanted[..]),
+            Variable::ResponseHeader(name) => self.reply.fields.get(name).is_some(),
+            _ => false,
         }
     }
 

@@ -14,22 +14,27 @@ use crate::transaction::Request;
 /// What every accepted key is joined with (RFC 6455 section 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// Whether a request asks for a WebSocket connection, in whatever way.
+/// Whether a request asks for a WebSocket connection as it is asked for.
 pub(crate) fn is_wanted(request: Request<'_>) -> bool {
     let Request { head, bytes, .. } = request;
-    head.wants_websocket() && head.method(bytes) == b"GET" && head.framing() == Framing::Length(0)
+    head.wants_websocket()
+        && head.version_minor() >= 1
+        && head.method(bytes) == b"GET"
+        && head.framing() == Framing::Length(0)
 }
 
 /// The status for a request that asks for a WebSocket connection in a way that nobody could accept; none for all
 /// others.
 pub(crate) fn refusal(request: Request<'_>) -> Option<u16> {
-    if !is_wanted(request) {
+    if !request.head.wants_websocket() {
         return None;
     }
     // 16 bytes in Base64.
-    if key(request).is_none_or(|key| key.len() != 24) {
+    let has_key = key(request).is_some_and(|key| key.len() == 24);
+    if !has_key || !is_wanted(request) {
         return Some(400);
     }
+    // Who speaks another version may try again (RFC 6455 section 4.4).
     (field(request, b"Sec-WebSocket-Version") != Some(b"13")).then_some(426)
 }
 

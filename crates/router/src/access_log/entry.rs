@@ -72,7 +72,9 @@ impl Variables for Escaped<'_> {
         let start = out.len();
         self.variables.append(variable, out);
         if out.len() == start {
-            out.push(b'-');
+            if !self.variables.is_set(variable) {
+                out.push(b'-');
+            }
         } else if self.style == Style::Text {
             escape_since(start, out, needs_text_escape, escape_text);
         }

@@ -69,6 +69,8 @@ pub(super) struct State {
     pub(super) uncredited: u32,
     /// Response bytes that the worker may still send, or more.
     pub(super) allowed: u64,
+    /// The worker was told that the client sends nothing more.
+    pub(super) has_left: bool,
     /// Nobody waits any more: whatever comes is dropped.
     pub(super) abandoned: bool,
 }
@@ -180,6 +182,13 @@ impl Exchange {
         }
     }
 
+    /// Tells the worker, once, that the client sends nothing more.
+    pub(crate) fn client_left(&self) {
+        if !std::mem::replace(&mut self.shared.state.borrow_mut().has_left, true) {
+            self.app.app.client_left(self.app.lane, self.shared.id);
+        }
+    }
+
     /// Whether the client is to be listened to while the answer comes.
     pub(crate) fn streams(&self) -> bool {
         self.app.app.streams()
@@ -253,6 +262,7 @@ impl State {
             worker: None,
             uncredited: 0,
             allowed: u64::from(INITIAL_CREDIT),
+            has_left: false,
             abandoned: false,
         }
     }

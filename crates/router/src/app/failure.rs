@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use corral_channel::message::Malformed;
+use corral_http::chunked::ChunkError;
 use corral_ipc::message::Exit;
 
 use super::findings::Mebibytes;
@@ -19,8 +20,12 @@ pub(crate) enum Failure {
     NoWorker(String),
     #[error("the application gave no response")]
     NoResponse,
+    #[error("the client sends nothing more, and the application has had nothing for it")]
+    ClientLeft,
     #[error("the response is malformed: {0}")]
     Malformed(Malformed),
+    #[error("the response is badly framed: {0}")]
+    Framing(#[from] FramingError),
     #[error("the response's status is {status}, with which none can end")]
     NotFinal { status: u16 },
     #[error("the worker {pid} was ended after it ran the request for {:.1} s (limits.kill_after)", .elapsed.as_secs_f64())]
@@ -43,6 +48,17 @@ pub(crate) enum Failure {
     NoSocket,
     #[error("the file that it ends with has become shorter")]
     FileCut,
+}
+
+/// Why the chunks that an application has made cannot be taken apart.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+pub(crate) enum FramingError {
+    #[error("{0}")]
+    Chunk(ChunkError),
+    #[error("its last chunk is missing")]
+    Cut,
+    #[error("it ends with a file")]
+    File,
 }
 
 impl Failure {

@@ -287,7 +287,9 @@ impl<P: Port> Pool<P> {
 
     /// Lets an added worker take requests, once every event loop listens to it. It may be gone by then.
     pub(crate) fn enable_worker(&mut self, worker: WorkerKey) {
-        if self.find(worker).is_some_and(|worker| !worker.leaving) {
+        let Some(entry) = self.find(worker) else { return };
+        entry.is_here = true;
+        if !entry.leaving {
             self.refill(worker.index);
         }
     }
@@ -342,6 +344,12 @@ impl<P: Port> Pool<P> {
         }
         self.dispatch();
         Cancelled::Forgotten
+    }
+
+    /// The worker that has the request.
+    pub(crate) fn holder(&self, lane: Lane, id: RequestId) -> Option<WorkerKey> {
+        let (index, _) = self.workers.iter().find(|(_, worker)| worker.position(lane, id).is_some())?;
+        Some(self.key_at(index))
     }
 
     /// Whether no worker has begun to run the request.

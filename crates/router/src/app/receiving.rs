@@ -144,6 +144,7 @@ impl LoopApp {
             }
             Kind::Informational => state.take_informational(payload)?,
             Kind::Trailers => state.take_trailers(payload)?,
+            Kind::Failed if state.has_left => state.failure = Some(Failure::ClientLeft),
             Kind::Failed => state.failure = Some(Failure::NoResponse),
             Kind::BodyCredit => {
                 state.wanted = state.wanted.saturating_add(head.aux);

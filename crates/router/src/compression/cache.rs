@@ -69,6 +69,9 @@ pub(crate) async fn body(file: &OpenFile, chosen: Chosen) -> io::Result<Body> {
     if let Some(body) = file.compressed(chosen.coding, chosen.level) {
         return Ok(body);
     }
+    if !file.identity.is_settled() {
+        return make(file, chosen).await;
+    }
     let key = Key { identity: file.identity, chosen: (chosen.coding as u8, chosen.level) };
     let entry = Arc::clone(KEPT.lock().entries.entry(key).or_default());
     let made = entry.get_or_try_init(|| make(file, chosen)).await.cloned();

@@ -1,7 +1,6 @@
 //! Applications and their workers, as the main process announces them.
 
 use std::collections::HashSet;
-use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
@@ -28,9 +27,9 @@ pub(super) struct KnownApp {
 }
 
 impl KnownApp {
-    /// Whether there is nothing to look after before something happens.
-    pub(super) fn is_at_rest(&self) -> bool {
-        self.app.as_ref().is_none_or(|app| self.lease.strong_count() > 0 && app.is_at_rest())
+    /// Whether somebody has to look after it regularly.
+    pub(super) fn is_busy(&self) -> bool {
+        self.app.as_ref().is_some_and(|app| self.lease.strong_count() == 0 || app.is_busy())
     }
 }
 
@@ -174,7 +173,7 @@ impl Control {
                 return Ok(Added::Channel(Arc::new(worker), receivers));
             }
             Access::Socket(file) => (address_of(&file), Some(file)),
-            Access::Port(port) => (ListenAddress::Inet((Ipv4Addr::LOCALHOST, port).into()), None),
+            Access::Port(address) => (ListenAddress::Inet(address), None),
         };
         let RuntimeSpec::Http(http) = &app.spec.runtime else {
             bail!("\"{}\" does not consist of programs that serve HTTP", app.spec.name);

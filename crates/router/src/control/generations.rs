@@ -22,7 +22,7 @@ use crate::rules::Rules;
 use crate::telemetry::Telemetry;
 use crate::tls::Contexts;
 use crate::upkeep::Upkeep;
-use crate::{script, tls};
+use crate::{script, share, tls};
 
 impl Control {
     pub(super) fn pending(&mut self, id: GenerationId) -> &mut Pending {
@@ -71,6 +71,7 @@ impl Control {
             .map(|instance| self.lease(instance))
             .collect::<anyhow::Result<Vec<_>>>()?;
         check_applications(&config, &leases)?;
+        share::folders::warn(&config, self.current.as_ref().map(|(_, generation)| &generation.config));
         let before: Vec<_> = self.current.iter().flat_map(|(_, generation)| generation.listeners()).collect();
         let Contexts { each: tls, failed } = tls::contexts(&config.listeners, assets, &before);
         let mut trust = Trust::new(assets);

@@ -1,6 +1,7 @@
 //! A worker that `main` has announced, on its way into a pool.
 
 use std::hash::{BuildHasher, RandomState};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -12,6 +13,8 @@ use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, HttpSpec, Limits, ProgramKind};
 use corral_config::upstream::{KeepAlive, ProxyOptions, Timeouts};
 use corral_ipc::message::{Door, WorkerId};
+use corral_sys::aside::Foreign;
+use corral_sys::kind::Kind;
 
 use super::only;
 use crate::app::Program;
@@ -31,7 +34,7 @@ pub(super) enum Access {
     /// At a socket whose file this is.
     Socket(OwnedFd),
     /// At a port of this machine.
-    Port(u16),
+    Port(SocketAddr),
 }
 
 impl Access {
@@ -51,8 +54,17 @@ impl Access {
 
     pub(super) fn of_program(door: Door, fds: Vec<OwnedFd>) -> anyhow::Result<Self> {
         match door {
-            Door::Socket => only(fds).map(Self::Socket),
-            Door::Port(port) => Ok(Self::Port(port)),
+            Door::Socket => {
+                let file = Foreign::from(only(fds)?);
+                ensure!(
+                    Kind::of(&file) == Kind::SocketFile,
+                    "what a program is reached at is no socket's file"
+                );
+                Ok(Self::Socket(file.into_inner()))
+            }
+            Door::Port(port) => Ok(Self::Port((Ipv4Addr::LOCALHOST, port).into())),
+            Door::Strayed { port, v6: false } => Ok(Self::Port((Ipv4Addr::LOCALHOST, port).into())),
+            Door::Strayed { port, v6: true } => Ok(Self::Port((Ipv6Addr::LOCALHOST, port).into())),
         }
     }
 }

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use corral_sys::confined::{self, Confinement};
 
@@ -41,11 +42,28 @@ impl Place<'_> {
         Cow::Owned([self.path, &[0, b'0' + flags, b'0' + has_chroot], chroot].concat())
     }
 
+    pub(super) fn as_path(&self) -> &Path {
+        as_path(self.path)
+    }
+
     /// Opens it for reading.
     pub(super) fn open(&self) -> io::Result<File> {
         if !self.is_confined() {
             return corral_sys::file::open_read(as_path(self.path));
         }
+        self.confined(confined::open_read_confined)
+    }
+
+    /// What is there now.
+    pub(super) fn metadata(&self) -> io::Result<Metadata> {
+        if !self.is_confined() {
+            return std::fs::metadata(as_path(self.path));
+        }
+        self.confined(confined::metadata_confined)
+    }
+
+    /// Looks for it from the folder that it is confined to.
+    fn confined<'p, T>(&'p self, look: Look<'p, T>) -> io::Result<T> {
         let confinement = Confinement {
             in_root: self.chroot.is_some(),
             no_symlinks: !self.follow_symlinks,
@@ -54,23 +72,29 @@ impl Place<'_> {
         if let Some(chroot) = self.chroot {
             let inner = below(chroot, self.path).ok_or(io::ErrorKind::PermissionDenied)?;
             let folder = confined::open_folder(as_path(chroot))?;
-            return confined::open_read_confined(Some(folder.as_fd()), as_path(inner), confinement);
+            return look(Some(folder.as_fd()), as_path(inner), confinement);
         }
         if !self.path.starts_with(b"/") {
-            return confined::open_read_confined(None, as_path(self.path), confinement);
+            return look(None, as_path(self.path), confinement);
         }
-        let root = confined::open_folder("/")?;
         let inner = match skip_slashes(self.path) {
             [] => b".",
             inner => inner,
         };
-        confined::open_read_confined(Some(root.as_fd()), as_path(inner), confinement)
+        look(Some(root()?), as_path(inner), confinement)
     }
+}
 
-    /// What is there now, without opening it if there is nothing to heed.
-    pub(super) fn metadata(&self) -> io::Result<Metadata> {
-        if self.is_confined() { self.open()?.metadata() } else { std::fs::metadata(as_path(self.path)) }
+type Look<'p, T> = fn(Option<BorrowedFd<'_>>, &'p Path, Confinement) -> io::Result<T>;
+
+/// `/`, which stays open: it is never another folder.
+fn root() -> io::Result<BorrowedFd<'static>> {
+    static ROOT: OnceLock<OwnedFd> = OnceLock::new();
+    if let Some(root) = ROOT.get() {
+        return Ok(root.as_fd());
     }
+    let root = confined::open_folder("/")?;
+    Ok(ROOT.get_or_init(|| root).as_fd())
 }
 
 /// The part of `path` below `folder`, compared as text with repeated slashes counted once; `None` when it lies

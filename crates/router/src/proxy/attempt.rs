@@ -143,7 +143,11 @@ async fn open(tx: &Transaction<'_>, server: &LoopServer) -> Result<Line, Failure
         connect(&server.shared, &addresses).await
     };
     match tx.connection.deadline.limit(limit, pin!(connecting)).await {
-        Ok(result) => result,
+        Ok(connected) => {
+            let mut line = connected?;
+            // It would be taken for the answer.
+            if line.has_spoken() { Err(Failure::Unasked) } else { Ok(line) }
+        }
         Err(Elapsed) => Err(Failure::ConnectTimedOut(limit)),
     }
 }

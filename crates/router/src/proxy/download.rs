@@ -1,9 +1,9 @@
 //! The body of a response, taken out of its framing.
 
-use corral_channel::message::check_trailers;
 use corral_http::chunked::{ChunkError, Decoder};
-use corral_http::response;
 use corral_http::upstream::Body;
+
+use crate::trailers;
 
 /// A body on its way in.
 pub(crate) struct Download {
@@ -50,7 +50,7 @@ impl Download {
                 self.decoded.clear();
                 let decoded = decoder.decode(received, &mut self.decoded, usize::MAX)?;
                 self.has_excess |= decoded.consumed < received.len();
-                Ok((&self.decoded, decoded.done.then(|| trailers(decoder))))
+                Ok((&self.decoded, decoded.done.then(|| trailers::lines(decoder))))
             }
             Left::UntilClose => Ok((received, None)),
         }
@@ -64,16 +64,6 @@ impl Download {
     pub(crate) fn has_excess(&self) -> bool {
         self.has_excess
     }
-}
-
-/// The fields behind a body as they are sent, without those that nobody may look for there.
-fn trailers(decoder: &Decoder) -> Vec<u8> {
-    let mut lines = Vec::new();
-    let is_allowed = |field: &(&[u8], &[u8])| check_trailers([*field]).is_ok();
-    for (name, value) in decoder.trailers().filter(is_allowed) {
-        response::append_field(&mut lines, name, value);
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ pub(crate) enum Failure {
     Exhausted(io::Error),
     #[error("no connection within {0:?}")]
     ConnectTimedOut(Duration),
+    #[error("it sent something before it was asked")]
+    Unasked,
     #[error("send the request: {0}")]
     Send(io::Error),
     #[error("it took nothing of the request for {0:?}")]
@@ -95,7 +97,7 @@ impl Failure {
     /// would be as long with the next one, and a slow moment would become a heavy load for all.
     pub(crate) fn retry(&self) -> Retry {
         match self {
-            Self::Unresolved | Self::Connect(_) | Self::ConnectTimedOut(_) => Retry::Any,
+            Self::Unresolved | Self::Connect(_) | Self::ConnectTimedOut(_) | Self::Unasked => Retry::Any,
             Self::Send(_) | Self::Receive(_) | Self::Closed => Retry::Idempotent,
             _ => Retry::Never,
         }

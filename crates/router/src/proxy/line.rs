@@ -90,6 +90,15 @@ impl Line {
         }
     }
 
+    /// Whether something was received on a new connection, on which nobody has asked for anything. Costs as much as
+    /// `is_quiet`.
+    pub(crate) fn has_spoken(&mut self) -> bool {
+        match &mut self.tls {
+            None => matches!(self.socket.try_read(&mut [0]), Ok(1..)),
+            Some(session) => session.has_spoken(&self.socket),
+        }
+    }
+
     /// Whether the other side has closed the connection, and not only said that it sends nothing more.
     pub(crate) fn has_hung_up(&self) -> bool {
         self.socket.has_hung_up()

@@ -10,6 +10,7 @@ use corral_http::request::{Framing, Head, Name};
 use corral_http::upstream::{NamedFields, is_hop_by_hop};
 use corral_http::{list, response};
 
+use super::forwarded;
 use super::server::Server;
 use crate::ip_text;
 use crate::telemetry::TRACEPARENT;
@@ -26,7 +27,7 @@ pub(crate) fn append_head(tx: &Transaction<'_>, server: &Server, length: Option<
         response::append_field(out, b"Content-Length", itoa::Buffer::new().format(length).as_bytes());
     }
     if let Some(protocol) = wanted_upgrade(tx) {
-        response::append_field(out, b"Connection", b"upgrade");
+        response::append_field(out, b"Connection", b"Upgrade");
         response::append_field(out, b"Upgrade", protocol);
     } else {
         append_connection(tx, server, out);
@@ -85,13 +86,13 @@ fn append_fields(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
         append_host(server, out);
     }
     let named = NamedFields::of(head.values(bytes, Name::Connection));
-    let forwarded = !server.options.hide_client;
+    let is_forwarded = !server.options.hide_client;
     for (name, value) in tx.request_fields() {
         let traced = tx.trace.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
         if is_hop_by_hop(name) || traced {
             continue;
         }
-        let is_told = forwarded && is_forwarded(name);
+        let is_told = is_forwarded && forwarded::is_one(name);
         let is_told = is_told || (server.is_program && name.eq_ignore_ascii_case(CLIENT));
         let is_dropped = is_told || named.has(name);
         // What the configuration says is no matter of the client's.
@@ -102,8 +103,8 @@ fn append_fields(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
     if let Some(trace) = &tx.trace {
         response::append_checked_field(out, TRACEPARENT, &trace.header());
     }
-    if forwarded {
-        append_forwarded(tx, out);
+    if is_forwarded {
+        forwarded::append(tx, local, out);
     }
     if server.is_program && !tx.changes_field(CLIENT) {
         append_client(tx, out);
@@ -120,49 +121,6 @@ fn append_host(server: &Server, out: &mut Vec<u8>) {
         named @ Host::Named { .. } => named.to_string(),
     };
     response::append_field(out, b"Host", host.as_bytes());
-}
-
-const FORWARDED_FOR: &[u8] = b"X-Forwarded-For";
-const FORWARDED_PROTO: &[u8] = b"X-Forwarded-Proto";
-const FORWARDED_HOST: &[u8] = b"X-Forwarded-Host";
-
-fn is_forwarded(name: &[u8]) -> bool {
-    let text = match name.len() {
-        15 => FORWARDED_FOR,
-        16 => FORWARDED_HOST,
-        17 => FORWARDED_PROTO,
-        _ => return false,
-    };
-    name.eq_ignore_ascii_case(text)
-}
-
-/// Who asks, how and for what. The peer is added to a list that others have begun; what a trusted proxy has said
-/// about protocol and host is kept. What `request_headers` says of one of these fields is the last word.
-fn append_forwarded(tx: &Transaction<'_>, out: &mut Vec<u8>) {
-    let (head, bytes) = (tx.request.head, tx.request.bytes);
-    let is_trusted = tx.peer_is_trusted();
-    let said = |wanted: &'static [u8]| {
-        head.fields(bytes).filter(move |(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value)
-    };
-    if !tx.changes_field(FORWARDED_FOR) {
-        out.extend_from_slice(FORWARDED_FOR);
-        out.extend_from_slice(b": ");
-        for value in said(FORWARDED_FOR) {
-            out.extend_from_slice(value);
-            out.extend_from_slice(b", ");
-        }
-        ip_text::append(tx.connection.peer.map(|peer| peer.ip().to_canonical()), out);
-        out.extend_from_slice(b"\r\n");
-    }
-    let kept = |wanted| said(wanted).next().filter(|_| is_trusted);
-    if !tx.changes_field(FORWARDED_PROTO) {
-        let protocol: &[u8] = if tx.client.tls { b"https" } else { b"http" };
-        response::append_checked_field(out, FORWARDED_PROTO, kept(FORWARDED_PROTO).unwrap_or(protocol));
-    }
-    let host = kept(FORWARDED_HOST).or_else(|| head.value(bytes, Name::Host));
-    if let Some(host) = host.filter(|_| !tx.changes_field(FORWARDED_HOST)) {
-        response::append_checked_field(out, FORWARDED_HOST, host);
-    }
 }
 
 /// What adapters of languages know the client by, and take away again: the address and the scheme that this server

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use corral_config::address::ListenAddress;
 use corral_config::upstream::{HealthCheck, Host, Origin, PassiveHealth, ProxyOptions, Upstream};
+use corral_ipc::bounded::MOST;
 use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
 
 use super::health::Health;
@@ -136,9 +137,9 @@ impl Groups {
         let now = Millis::of(Instant::now());
         let groups = self.upstreams.iter().map(|group| UpstreamStatus {
             name: group.upstream.name.clone(),
-            servers: group.servers.iter().map(|server| server.status(now)).collect(),
+            servers: group.servers.iter().map(|server| server.status(now)).take(MOST).collect(),
         });
-        groups.collect()
+        groups.take(MOST).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use corral_http::request::Name;
 use smallvec::SmallVec;
 
 use crate::compression::{self, Chosen, Compression, Decision};
-use crate::files::{OpenFile, Place};
+use crate::files::{Moment, OpenFile, Place};
 use crate::transaction::Transaction;
 
 /// A file as it answers a request.
@@ -57,16 +57,17 @@ impl Representation<'_> {
 /// Takes the form that the client wants most; among equally wanted ones a sibling, which costs nothing.
 pub(super) fn choose<'a>(
     tx: &Transaction<'_>,
-    place: &Place<'_>,
+    (place, moment): (&Place<'_>, Moment),
     file: Rc<OpenFile>,
     content_type: Option<&'a [u8]>,
     cache_control: Option<Vec<u8>>,
 ) -> Representation<'a> {
-    let siblings = file.siblings(place, tx.connection.now());
+    let has_choice = tx.request.head.has(Name::AcceptEncoding);
+    let siblings = file.siblings(place, moment, has_choice);
     let compression = compression_for(tx, &file, content_type, cache_control.as_deref());
     let varies = compression.is_some() || !siblings.is_empty();
     let plain = Representation { file, form: Form::Plain, varies, content_type, cache_control };
-    if !varies || !tx.request.head.has(Name::AcceptEncoding) {
+    if !varies || !has_choice {
         return plain;
     }
     let decision = compression.map_or(Decision::Plain(0), |compression| compression.decide(&tx.request));

@@ -2,18 +2,39 @@
 
 use std::fmt::Display;
 
-use corral_config::route::{HeaderChange, Return};
-use corral_config::template::Exception;
+use corral_config::route::{Facts, HeaderChange, Return};
+use corral_config::template::{Exception, Script, Variable, Variables};
 use corral_http::response::{self, Connection as ConnectionField, Framing, Trailer};
 use smallvec::SmallVec;
 
 use super::{Gone, Transaction, disarm};
+use crate::desk::Desk;
 use crate::telemetry::TRACEPARENT;
+use crate::variables::RequestVariables;
 use crate::writer::Writer;
-use crate::{buffers, clock, compression, script, share};
+use crate::{buffers, clock, compression, desk, script, share};
 
 /// The type of error pages for programs (RFC 9457).
 const PROBLEM: &[u8] = b"application/problem+json";
+
+/// The body of an error page.
+type Page = SmallVec<[u8; response::ERROR_PAGE_LEN]>;
+
+/// Values for a Location: a host of a client's is a part of it, whatever is in it.
+struct Encoded<'t>(RequestVariables<'t>);
+
+impl Variables for Encoded<'_> {
+    fn append(&mut self, variable: &Variable, out: &mut Vec<u8>) {
+        match variable {
+            Variable::Host => corral_http::path::append_encoded_host(Facts::host(&self.0), out),
+            _ => self.0.append(variable, out),
+        }
+    }
+
+    fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
+        self.0.evaluate(script, out)
+    }
+}
 
 impl Transaction<'_> {
     /// `return`: an error page, or an empty reply with a Location.
@@ -24,7 +45,7 @@ impl Transaction<'_> {
         self.forget_kept_status();
         if let Some(template) = &answer.location {
             let mut text = buffers::take();
-            let rendered = template.render(&mut self.variables(), &mut text);
+            let rendered = template.render(&mut Encoded(self.variables()), &mut text);
             if let Err(exception) = rendered {
                 return self.fail_script(&exception).await;
             }
@@ -55,7 +76,18 @@ impl Transaction<'_> {
             return Ok(());
         }
         let status = self.first_error(status);
+        if let Some(desk) = desk::explaining() {
+            return Box::pin(self.explain(desk, status)).await;
+        }
         self.open_page(status).finish(self, b"").await
+    }
+
+    /// An error page for whoever works on the site.
+    async fn explain(&mut self, desk: &Desk, status: u16) -> Result<(), Gone> {
+        let page = desk.explain(status, self.path()).await;
+        self.reply.fields.clear();
+        self.reply.fields.push(b"Content-Type", b"text/html; charset=utf-8");
+        self.write_head(status, Some(page.len() as u64)).finish(self, &page).await
     }
 
     /// `return` with the status of an error: what was asked for in the place of another error is sent as it is.
@@ -70,11 +102,11 @@ impl Transaction<'_> {
     /// them. `length` is that of the body, if it is known.
     pub(crate) fn open(&mut self, status: u16, length: Option<u64>) -> Writer {
         let status = self.kept_status(status);
-        if (200..400).contains(&status)
-            && let Err(exception) = self.change_fields(status)
-        {
+        // What templates of fields see is the reply as it would be without them.
+        self.reply.framing = Some(Framing::choose(status, self.request.head.version_minor(), length));
+        if let Err(exception) = self.change_fields(status) {
             script::report(&exception);
-            return self.open_page(500);
+            return self.open_bare_page(500);
         }
         compression::open(self, status, length)
     }
@@ -86,17 +118,18 @@ impl Transaction<'_> {
         if changes.is_empty() {
             return Ok(());
         }
+        let changes = || changes.iter().filter(|change| change.is_for(status));
         self.reply.status = Some(status);
         let mut text = buffers::take();
         let mut ends = SmallVec::<[usize; 8]>::new();
-        for value in changes.iter().filter_map(|change| change.value.as_ref()) {
+        for value in changes().filter_map(|change| change.value.as_ref()) {
             value.render(&mut self.variables(), &mut text)?;
             ends.push(text.len());
         }
         disarm(&mut text);
         let mut ends = ends.into_iter();
         let mut start = 0;
-        for HeaderChange { name, value } in changes {
+        for HeaderChange { name, value } in changes() {
             match value.as_ref().and_then(|_| ends.next()) {
                 Some(end) => {
                     self.reply.fields.set(name.as_bytes(), &text[start..end]);
@@ -112,22 +145,36 @@ impl Transaction<'_> {
     /// A complete error page, which is not compressed; nothing of another reply's body comes after it.
     pub(crate) fn open_page(&mut self, status: u16) -> Writer {
         let page = self.prepare_page(status);
+        self.reply.framing = Some(Framing::Length(page.len() as u64));
+        if let Err(exception) = self.change_fields(status) {
+            script::report(&exception);
+        }
+        self.write_page(status, &page)
+    }
+
+    /// The same where what the configuration says of the fields cannot be worked out.
+    fn open_bare_page(&mut self, status: u16) -> Writer {
+        let page = self.prepare_page(status);
+        self.write_page(status, &page)
+    }
+
+    fn write_page(&mut self, status: u16, page: &[u8]) -> Writer {
+        let mut writer = self.write_head(status, Some(page.len() as u64));
+        writer.hold(self, page);
+        writer
+    }
+
+    /// Fields and body of an error page.
+    fn prepare_page(&mut self, status: u16) -> Page {
+        self.reply.fields.clear();
         match status {
             406 => self.reply.fields.push(b"Vary", b"Accept-Encoding"),
             426 => self.reply.fields.push(b"Sec-WebSocket-Version", b"13"),
             _ => {}
         }
-        let mut writer = self.write_head(status, Some(page.len() as u64));
-        writer.hold(self, &page);
-        writer
-    }
-
-    /// Fields and body of an error page.
-    fn prepare_page(&mut self, status: u16) -> SmallVec<[u8; response::ERROR_PAGE_LEN]> {
-        self.reply.fields.clear();
         if !self.rules().negotiate_errors {
             self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);
-            return response::error_page(status).into();
+            return html(status);
         }
         let accept = self.request.head.fields(self.request.bytes);
         let accept = accept.filter(|(name, _)| name.eq_ignore_ascii_case(b"accept")).map(|(_, value)| value);
@@ -135,7 +182,7 @@ impl Transaction<'_> {
         self.reply.fields.push(b"Vary", b"Accept");
         if !wants_json {
             self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);
-            return response::error_page(status).into();
+            return html(status);
         }
         self.reply.fields.push(b"Content-Type", PROBLEM);
         SmallVec::from_slice(response::problem(status).as_bytes())
@@ -204,5 +251,13 @@ impl Transaction<'_> {
     /// A listener that was removed, or a body that will not be read to its end, closes the connection.
     fn settle_connection(&mut self) {
         self.reply.close |= self.connection.slot.is_closed() || !self.incoming.comes_uninvited(&self.rest);
+    }
+}
+
+/// The page for people.
+fn html(status: u16) -> Page {
+    match status {
+        response::PLAIN_ON_TLS => SmallVec::from_slice(response::PLAIN_ON_TLS_PAGE),
+        _ => response::error_page(status).into(),
     }
 }

@@ -23,6 +23,9 @@ const MOST_PENDING: usize = 64 * 1024;
 /// The opcode of a close, as the application hears of it.
 const CLOSE: u8 = 8;
 
+/// The close code of a connection that has served its purpose.
+const NORMAL: u16 = 1000;
+
 /// Accepts the connection, and passes messages on until it is closed. `first` is what the application said with its
 /// acceptance.
 pub(crate) async fn run(
@@ -190,8 +193,9 @@ impl Session<'_> {
                 let payload = &self.input[bytes(range)];
                 // If there is no room for it, the application learns of the end by that of the request.
                 exchange.send_message(payload, CLOSE, true);
-                // An echo of the code (RFC 6455 section 5.5.1).
-                self.is_cut |= !self.outgoing.close(&payload[..payload.len().min(2)]);
+                // An echo (RFC 6455 section 5.5.1). Who gave no code closes in good order.
+                let echo = if payload.is_empty() { &NORMAL.to_be_bytes()[..] } else { payload };
+                self.is_cut |= !self.outgoing.close(echo);
             }
         }
     }

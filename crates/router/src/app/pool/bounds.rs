@@ -37,6 +37,11 @@ impl Bounds {
         Self { hands, in_progress, active, slow, kill_after, memory }
     }
 
+    /// For workers that have little else to do while they run a request. One with an event loop would lose all others.
+    pub(crate) fn end_at_last(&mut self, limits: &Limits) {
+        self.kill_after = self.kill_after.or(limits.kill_at_last);
+    }
+
     /// For workers that end a request themselves: one is killed only when it has failed to.
     pub(crate) fn leave_time(&mut self) {
         self.kill_after = self.kill_after.map(|limit| limit.saturating_add(GRACE));
@@ -56,5 +61,29 @@ impl Bounds {
         // Once it has begun another one, it speaks of that.
         let note = if worker.held.is_empty() { worker.port.note() } else { Vec::new() };
         Some(Finding::new(Verdict::WasSlow(elapsed), worker, Some(held), note))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use corral_config::plan::Growth;
+
+    use super::*;
+
+    #[test]
+    fn only_what_has_little_else_to_do_ends_at_last() {
+        let one = std::num::NonZeroU32::MIN;
+        let processes =
+            Processes { max: one, spare: 1, idle_timeout: Duration::ZERO, growth: Growth::ByRequests };
+        let of = |limits: &Limits| Bounds::new(limits, &processes, Hands { n: one, ahead: false });
+        let limits = Limits::default();
+        assert_eq!(of(&limits).kill_after, None);
+        let mut bounds = of(&limits);
+        bounds.end_at_last(&limits);
+        assert_eq!(bounds.kill_after, Some(Duration::from_hours(24)));
+        let limits = Limits { kill_after: Some(GRACE), kill_at_last: None, ..limits };
+        let mut bounds = of(&limits);
+        bounds.end_at_last(&limits);
+        assert_eq!(bounds.kill_after, Some(GRACE));
     }
 }

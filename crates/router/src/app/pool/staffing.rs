@@ -1,11 +1,15 @@
 //! How many workers there are: when `main` is asked for one more, when one is told to quit, and what becomes of requests
 //! when none comes.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corral_config::plan::Growth;
 
 use super::{Pool, Port, Request};
+
+/// Between one worker and the next that leave where requests that wait decide how many there are: they may be needed
+/// again soon.
+const PAUSE: Duration = Duration::from_secs(1);
 
 impl<P: Port> Pool<P> {
     /// Whether `main` should start one more worker; counts it as starting when so.
@@ -21,23 +25,39 @@ impl<P: Port> Pool<P> {
     fn lacks_worker(&self) -> bool {
         let running = self.n_running();
         let max = self.processes.max.get();
-        let room = running + self.n_starting < max && self.n_starting < self.processes.spare.max(1);
+        if running + self.n_starting >= max || self.n_starting >= self.processes.spare.max(1) {
+            return false;
+        }
         let n_active = self.n_active().min(self.bounds.in_progress);
-        let needed = match self.processes.growth {
+        match self.processes.growth {
             Growth::ByRequests => {
                 n_active > (running + self.n_starting) as usize * self.n_hands()
-                    || (self.idle.len() as u32) + self.n_starting < self.processes.spare.min(max)
+                    || self.n_idle_soon() < self.processes.spare.min(max)
             }
             // Further ones are `grow`'s business.
             Growth::ByWaiting => running + self.n_starting < self.processes.spare.max(n_active.min(1) as u32),
-        };
-        room && needed
+        }
     }
 
-    /// Whether time alone changes nothing: nobody is to retire, to be started, or to be looked after.
-    pub(crate) fn is_at_rest(&self) -> bool {
-        let retires = self.has_too_many() && !self.idle.is_empty();
-        self.n_active() == 0 && self.touched.is_empty() && !retires && !self.lacks_worker()
+    /// Workers that have nothing to do, or will have nothing once they are there.
+    fn n_idle_soon(&self) -> u32 {
+        let arriving = self.workers.iter().filter(|(_, worker)| worker.is_arriving());
+        self.idle.len() as u32 + self.n_starting + arriving.count() as u32
+    }
+
+    /// Whether somebody has to look after it regularly.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.n_active() > 0 || !self.touched.is_empty() || self.lacks_worker()
+    }
+
+    /// When a worker is to leave, if nothing happens before.
+    pub(crate) fn next_retirement(&self) -> Option<Instant> {
+        let longest = self.idle.first().filter(|_| self.has_too_many())?;
+        let due = self.workers[*longest].idle_since + self.processes.idle_timeout;
+        Some(match self.processes.growth {
+            Growth::ByRequests => due,
+            Growth::ByWaiting => due.max(self.now + PAUSE),
+        })
     }
 
     /// So many workers come that were not asked for here: requests wait for them, and no others are asked for.
@@ -59,7 +79,7 @@ impl<P: Port> Pool<P> {
             }
             self.dismiss(index, now);
             if self.processes.growth == Growth::ByWaiting {
-                return; // not all at once: they may be needed again soon
+                return;
             }
         }
     }

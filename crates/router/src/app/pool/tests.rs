@@ -353,6 +353,34 @@ fn idle_workers_above_spare_are_told_to_quit_oldest_first() {
     assert_eq!(scene.pool.figures().running, 1);
 }
 
+/// Those that come together are known before the first of them takes requests.
+#[test]
+fn workers_that_are_about_to_take_requests_count_as_spare() {
+    let mut scene = Scene::new(0, 8, 2);
+    let arriving = [0, 1]
+        .map(|worker| scene.pool.add_worker(WorkerId(worker), 100 + worker, FakePort::default(), scene.now));
+    for key in arriving {
+        assert!(!scene.pool.want_worker(), "two are here");
+        scene.pool.enable_worker(key);
+    }
+    assert!(!scene.pool.want_worker());
+    scene.pool.remove_worker(WorkerId(0), scene.now);
+    assert!(scene.pool.want_worker(), "one is gone");
+}
+
+#[test]
+fn the_next_to_leave_is_the_one_that_is_idle_for_longest() {
+    let mut scene = Scene::new(3, 4, 1);
+    let due = scene.now + Duration::from_secs(1);
+    assert_eq!(scene.pool.next_retirement(), Some(due));
+    scene.play("submit 1; submit 2; +20ms");
+    assert_eq!(scene.pool.next_retirement(), None, "one is idle");
+    scene.play("start 2 1; done 2 1");
+    assert_eq!(scene.pool.next_retirement(), Some(due), "the first is still idle");
+    scene.play("+2s; retire");
+    assert_eq!(scene.pool.next_retirement(), None);
+}
+
 #[test]
 fn workers_are_wanted_while_requests_wait_and_up_to_the_maximum() {
     let mut scene = Scene::new(0, 2, 0);

@@ -54,6 +54,8 @@ pub(super) struct Worker<P> {
     pub(super) port: P,
     /// In the order in which they were handed over; as many of the first as it has hands run.
     pub(super) held: SmallVec<[Held; 2]>,
+    /// Every event loop listens to it.
+    pub(super) is_here: bool,
     /// No more requests for this one: it was told to quit, or said that it leaves.
     pub(super) leaving: bool,
     /// It broke the rules of the channel and is to be killed for that.
@@ -77,6 +79,7 @@ impl<P> Worker<P> {
             pid,
             port,
             held: SmallVec::new(),
+            is_here: false,
             leaving: false,
             broken: false,
             slow: false,
@@ -96,6 +99,11 @@ impl<P> Worker<P> {
     /// Whether it is busy and may take one more ahead.
     pub(super) fn is_open(&self, max_held: usize) -> bool {
         !self.leaving && !self.slow && (1..max_held).contains(&self.held.len())
+    }
+
+    /// Whether it takes requests as soon as every event loop listens to it.
+    pub(super) fn is_arriving(&self) -> bool {
+        !self.is_here && !self.leaving
     }
 
     /// Whether it was ever given a request.

@@ -82,6 +82,11 @@ impl Session {
         matches!(left, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
+    /// As `Line::has_spoken`.
+    pub(crate) fn has_spoken(&mut self, socket: &Socket) -> bool {
+        !self.is_quiet(socket) && self.connection.reader().fill_buf().is_ok_and(|bytes| !bytes.is_empty())
+    }
+
     /// Tells the server that this is the end, if there is room for it.
     pub(crate) fn say_goodbye(&mut self, socket: &Socket) {
         self.connection.send_close_notify();

@@ -7,6 +7,7 @@ use corral_http::response::format_date;
 use corral_sys::folder::{Entry, Kind};
 
 use super::Page;
+use crate::html::escape;
 
 /// For people: a table with links that work wherever the page was asked for.
 pub(super) fn html(path: &[u8], page: &Page) -> Vec<u8> {
@@ -120,16 +121,7 @@ fn append_parameter(out: &mut Vec<u8>, value: &[u8]) {
 }
 
 fn append_escaped(out: &mut Vec<u8>, text: &[u8]) {
-    for character in String::from_utf8_lossy(text).chars() {
-        match character {
-            '&' => out.extend_from_slice(b"&amp;"),
-            '<' => out.extend_from_slice(b"&lt;"),
-            '>' => out.extend_from_slice(b"&gt;"),
-            '"' => out.extend_from_slice(b"&quot;"),
-            '\'' => out.extend_from_slice(b"&#39;"),
-            other => out.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
-    }
+    out.extend_from_slice(escape(&String::from_utf8_lossy(text)).as_bytes());
 }
 
 fn append_quoted(out: &mut Vec<u8>, text: &[u8]) {

@@ -1,0 +1,41 @@
+//! Habits of an application that its interface forbids, and that are served all the same: the log says so once.
+//! Runtimes see more of that, and say it by themselves.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::App;
+
+/// Something that is tolerated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Habit {
+    NoChunks = 1,
+    BytesBehindChunks = 2,
+}
+
+impl fmt::Display for Habit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoChunks => {
+                "a response says \"Transfer-Encoding: chunked\" and has no chunks; such bodies are sent as they are"
+            }
+            Self::BytesBehindChunks => {
+                "a response goes on behind the last chunk that the application has made; that is left out"
+            }
+        })
+    }
+}
+
+/// The habits that the log has heard of.
+#[derive(Debug, Default)]
+pub(super) struct Habits(AtomicU8);
+
+impl App {
+    /// Serves on, and says once what is wrong.
+    pub(crate) fn tolerate(&self, habit: Habit) {
+        let bit = habit as u8;
+        if self.habits.0.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+            tracing::info!(target: "notice", "\"{}\": {habit} (said once)", self.spec.name);
+        }
+    }
+}

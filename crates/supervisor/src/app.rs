@@ -12,7 +12,7 @@ use corral_sys::kin::Kin;
 
 use crate::backoff::Backoff;
 use crate::fingerprint::Fingerprints;
-use crate::launch::Membership;
+use crate::launch::{Membership, SocketFolder};
 use crate::peer::Peer;
 use crate::routers::RouterId;
 
@@ -76,6 +76,8 @@ pub(crate) struct App {
     pub(crate) backoff: Backoff,
     /// The forks that were asked for and not answered yet.
     forking: BTreeSet<WorkerId>,
+    /// Programs of those that run already.
+    begun: BTreeMap<WorkerId, Kin>,
     /// The forks whose answers come too late for whoever has asked.
     stale: BTreeSet<WorkerId>,
     /// Programs that were told to end.
@@ -93,8 +95,12 @@ pub(crate) struct App {
     pub(crate) crashes: Crashes,
     /// The files that ask for a restart, as they were when it was started.
     watched: Fingerprints,
+    /// Its program has chosen a port by itself: two of it cannot run beside each other.
+    pub(crate) strays: bool,
     /// Of the control group that its processes are in.
     membership: Option<Membership>,
+    /// Where its programs are reached, if that is outside of their root.
+    pub(crate) sockets: Option<SocketFolder>,
 }
 
 impl App {
@@ -110,6 +116,7 @@ impl App {
             workers: BTreeMap::new(),
             backoff: Backoff::new(now),
             forking: BTreeSet::new(),
+            begun: BTreeMap::new(),
             stale: BTreeSet::new(),
             retiring: BTreeSet::new(),
             killing: BTreeSet::new(),
@@ -119,7 +126,9 @@ impl App {
             drain_deadline: None,
             crashes: Crashes::default(),
             watched: Fingerprints::default(),
+            strays: false,
             membership: None,
+            sockets: None,
         }
     }
 
@@ -265,6 +274,16 @@ impl App {
         }
     }
 
+    /// A program of a fork that is awaited runs.
+    pub(crate) fn has_begun(&mut self, worker: WorkerId, process: Kin) {
+        self.begun.insert(worker, process);
+    }
+
+    /// Programs that are not ready and have lost their prototype: nobody will take them.
+    pub(crate) fn take_begun(&mut self) -> impl Iterator<Item = Kin> {
+        std::mem::take(&mut self.begun).into_values()
+    }
+
     /// A worker that was waited for has come.
     pub(crate) fn forked(&mut self, worker: WorkerId, process: Option<Kin>) {
         self.settle_fork(worker);
@@ -282,6 +301,7 @@ impl App {
     /// The fork was answered one way or the other. False for one that nobody waits for any more.
     pub(crate) fn settle_fork(&mut self, worker: WorkerId) -> bool {
         self.stale.remove(&worker);
+        self.begun.remove(&worker);
         self.forking.remove(&worker)
     }
 

@@ -51,6 +51,16 @@ pub(crate) enum Job {
     Upgrade,
 }
 
+impl Job {
+    /// Bytes of what it is to put in force.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Change { content, .. } => content.document.len() + content.assets.size(),
+            Self::RestartApp { .. } | Self::Restore | Self::Rebind | Self::Upgrade => 0,
+        }
+    }
+}
+
 /// What a build is made from.
 #[derive(Debug)]
 pub(crate) struct Content {
@@ -174,6 +184,11 @@ impl Apply {
         matches!(self.step, Step::Preparing | Step::Committing)
     }
 
+    /// Whether the router is what is waited for, and not applications.
+    pub(crate) fn awaits_router(&self) -> bool {
+        !matches!(self.step, Step::Apps(_))
+    }
+
     /// Whether the answer of the router about this generation is waited for.
     pub(crate) fn is_about(&self, generation: Generation) -> bool {
         self.is_with_router() && self.build.generation == generation
@@ -292,6 +307,16 @@ mod tests {
             });
         }
         assert_eq!(actions.join(" "), expected);
+    }
+
+    #[test]
+    fn a_router_is_waited_for_before_and_after_applications() {
+        let mut apply = apply(change(), &[1], &[1]);
+        assert!(apply.awaits_router());
+        apply.on(Event::RouterReady);
+        assert!(!apply.awaits_router(), "applications may take as long as they do");
+        apply.on(Event::AppUp(AppId(1)));
+        assert!(apply.awaits_router());
     }
 
     #[test]

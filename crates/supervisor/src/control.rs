@@ -24,6 +24,18 @@ pub(crate) struct ControlSocket {
 }
 
 impl ControlSocket {
+    /// Binds all but a socket file, for which it only checks that this can be done.
+    pub(crate) fn reserve(options: &ControlOptions) -> anyhow::Result<Option<Self>> {
+        let ListenAddress::Unix(path) = &options.address else { return Self::bind(options).map(Some) };
+        match listen::is_free(path) {
+            Ok(true) => Ok(None),
+            Ok(false) => bail!("bind the control socket \"{}\": {IN_USE}", options.address),
+            Err(error) => {
+                Err(error).with_context(|| format!("bind the control socket \"{}\"", options.address))
+            }
+        }
+    }
+
     /// Binds it; creates the folder of a socket file.
     pub(crate) fn bind(options: &ControlOptions) -> anyhow::Result<Self> {
         let address = options.address.clone();
@@ -94,13 +106,15 @@ fn bind_file(path: &Path, options: &ControlOptions) -> anyhow::Result<OwnedFd> {
     }
     let socket = match listen::unix(path, options.mode, None) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            bail!("another daemon serves it, or the path is a file that is no socket")
+            bail!(IN_USE)
         }
         socket => socket?,
     };
     give_away(path, options).inspect_err(|_| drop(fs::remove_file(path)))?;
     Ok(socket)
 }
+
+const IN_USE: &str = "another daemon serves it, or the path is a file that is no socket";
 
 fn give_away(path: &Path, options: &ControlOptions) -> anyhow::Result<()> {
     let uid = options.user.as_deref().map(user::user_by_name).transpose()?.map(|user| user.uid);

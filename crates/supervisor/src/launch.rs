@@ -4,17 +4,19 @@ mod cgroup;
 mod credentials;
 mod environment;
 mod isolation;
+mod jdk;
 mod maps;
 mod rootfs;
+mod socket_folder;
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
-use corral_config::plan::{AppSpec, RuntimeSpec};
+use corral_config::plan::{AppSpec, ProgramKind, RuntimeSpec};
 use corral_ipc::link::Link;
 use corral_sys::isolation::Isolation;
 use corral_sys::landlock::{self, LandlockError};
@@ -26,8 +28,10 @@ pub(crate) use self::cgroup::Membership;
 use self::cgroup::{CgroupError, Cgroups};
 use self::environment::Environment;
 use self::isolation::Advised;
+use self::jdk::Jdk;
 use self::maps::MapError;
 use self::rootfs::RootError;
+pub(crate) use self::socket_folder::SocketFolder;
 use crate::output::{Output, Speaker};
 use crate::peer::{Peer, Room};
 use crate::users::Users;
@@ -55,7 +59,7 @@ pub(crate) struct Launcher {
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) peer: Peer,
-    pub(crate) output: Output,
+    pub(crate) outputs: Vec<Output>,
     /// Of its control group, for as long as any process of it runs.
     pub(crate) membership: Option<Membership>,
 }
@@ -135,13 +139,15 @@ struct Launch<'a> {
     wall: Option<BorrowedFd<'a>>,
     isolation: Option<&'a Isolation>,
     stdout: Stdout<'a>,
+    /// Whose standard error it is.
     speaker: Speaker,
 }
 
-#[derive(Clone, Copy)]
 enum Stdout<'a> {
-    /// The pipe to main.
-    Log,
+    /// The pipe to main that standard error is.
+    Errors,
+    /// One of its own: what is printed there is no error.
+    Log(Speaker),
     /// The terminal, for the requests that `corral run` shows.
     Terminal(BorrowedFd<'a>),
 }
@@ -163,7 +169,7 @@ impl Launcher {
     }
 
     /// Starts the controller or the router.
-    pub(crate) fn start_own(&self, role: &str, terminal: bool) -> Result<(Peer, Output), LaunchError> {
+    pub(crate) fn start_own(&self, role: &str, terminal: bool) -> Result<(Peer, Vec<Output>), LaunchError> {
         self.start_role(role, terminal, self.users.as_ref().map(|users| &users.daemon.credentials))
     }
 
@@ -201,7 +207,7 @@ impl Launcher {
     }
 
     /// Starts the reader of configuration files, which are often for this process's user alone.
-    pub(crate) fn start_reader(&self, role: &str) -> Result<(Peer, Output), LaunchError> {
+    pub(crate) fn start_reader(&self, role: &str) -> Result<(Peer, Vec<Output>), LaunchError> {
         self.start_role(role, false, None)
     }
 
@@ -210,7 +216,7 @@ impl Launcher {
         role: &str,
         terminal: bool,
         credentials: Option<&Credentials>,
-    ) -> Result<(Peer, Output), LaunchError> {
+    ) -> Result<(Peer, Vec<Output>), LaunchError> {
         let title = format!("corral: {role}");
         let fixed = [title.as_str(), "internal", role].into_iter();
         let arguments = fixed.chain(self.internal_arguments.iter().map(String::as_str));
@@ -225,7 +231,7 @@ impl Launcher {
             no_new_privileges: true,
             wall: None,
             isolation: None,
-            stdout: if terminal { Stdout::Terminal(stdout.as_fd()) } else { Stdout::Log },
+            stdout: if terminal { Stdout::Terminal(stdout.as_fd()) } else { Stdout::Errors },
             speaker: Speaker::Own,
         })
     }
@@ -244,29 +250,36 @@ impl Launcher {
         let directory = directory.map(|path| c_string(path.clone(), "\"working_directory\"")).transpose()?;
         let credentials = credentials::of(spec, self.users.as_ref())?;
         let wall = self.wall_for(spec, credentials.as_ref());
+        let mut environment = self.environment.for_application(spec, credentials.as_ref())?;
+        let mut dependencies = dependencies.to_vec();
+        if let Some(jdk) = jdk_for(spec, &environment) {
+            environment.push(variable("JAVA_HOME", &jdk.home)?);
+            dependencies.extend(jdk.files);
+        }
         let mut isolation =
-            isolation::prepare(&spec.isolation, credentials.as_ref(), self.rights(), dependencies)?;
+            isolation::prepare(&spec.isolation, credentials.as_ref(), self.rights(), &dependencies)?;
         let cgroup = spec.isolation.cgroup.as_ref().map(|cgroup| self.cgroups.prepare(cgroup));
         let (membership, cgroup) = cgroup.transpose().map_err(LaunchError::Cgroup)?.unzip();
         isolation.cgroup = cgroup;
+        let (stdout, speaker) = streams(spec);
         let launched = self.launch(Launch {
             name: &name,
             executable: executable.as_fd(),
             arguments: [c_string(title, "the name")?].into_iter().chain(role).collect(),
-            environment: self.environment.for_application(spec, credentials.as_ref())?,
+            environment,
             working_directory: directory,
             credentials: credentials.as_ref(),
             no_new_privileges: spec.isolation.new_privs == Some(false) || wall.is_some(),
             wall,
             isolation: Some(&isolation),
-            stdout: Stdout::Log,
-            speaker: Speaker::App(spec.name.clone()),
+            stdout,
+            speaker,
         });
-        let (peer, output) = launched.map_err(|error| match error {
+        let (peer, outputs) = launched.map_err(|error| match error {
             LaunchError::Spawn(error) => isolation::explain(error, spec, &isolation, self.rights()),
             error => error,
         })?;
-        Ok(Started { peer, output, membership })
+        Ok(Started { peer, outputs, membership })
     }
 
     /// The host executable of an application, and what tells it to be the application's prototype.
@@ -321,13 +334,21 @@ impl Launcher {
         self.wall.as_ref().filter(|_| is_wanted && self.can_wall(spec)).map(AsFd::as_fd)
     }
 
-    fn launch(&self, launch: Launch<'_>) -> Result<(Peer, Output), LaunchError> {
+    fn launch(&self, launch: Launch<'_>) -> Result<(Peer, Vec<Output>), LaunchError> {
         let (ours, theirs) = Link::pair().map_err(LaunchError::Plumbing)?;
         let room = if launch.speaker == Speaker::Own { Room::Large } else { Room::Small };
-        let (output, writer) = Output::pipe(launch.speaker).map_err(LaunchError::Plumbing)?;
+        let (errors, stderr) = Output::pipe(launch.speaker).map_err(LaunchError::Plumbing)?;
+        let mut outputs = vec![errors];
+        let mut own_stdout = None;
         let stdout = match launch.stdout {
-            Stdout::Log => writer.as_fd(),
+            Stdout::Errors => stderr.as_fd(),
             Stdout::Terminal(fd) => fd,
+            Stdout::Log(speaker) => {
+                let (output, stdout) = Output::pipe(speaker).map_err(LaunchError::Plumbing)?;
+                outputs.insert(0, output);
+                let stdout: &OwnedFd = own_stdout.insert(stdout);
+                stdout.as_fd()
+            }
         };
         let pid = Program {
             executable: Executable::Open(launch.executable),
@@ -342,14 +363,50 @@ impl Launcher {
             fds: &[
                 (self.null.as_fd(), 0),
                 (stdout, 1),
-                (writer.as_fd(), 2),
+                (stderr.as_fd(), 2),
                 (OwnedFd::from(theirs).as_fd(), LINK_DESCRIPTOR),
             ],
         }
         .spawn()
         .map_err(LaunchError::Spawn)?;
-        Ok((Peer::new(launch.name.to_owned(), pid, ours, room), output))
+        Ok((Peer::new(launch.name.to_owned(), pid, ours, room), outputs))
     }
+}
+
+/// Where the output of an application goes. What interpreters are given for errors is standard error, and whatever else
+/// goes there is one too: an exception that nobody has caught, in a thread or at exit. Programs write all sorts of things
+/// there.
+fn streams(spec: &AppSpec) -> (Stdout<'static>, Speaker) {
+    let (name, app) = (spec.name.clone(), Speaker::App(spec.name.clone()));
+    match spec.runtime {
+        RuntimeSpec::Http(_) | RuntimeSpec::Unusable(_) => (Stdout::Errors, app),
+        RuntimeSpec::Perl(_)
+        | RuntimeSpec::Php(_)
+        | RuntimeSpec::Python(_)
+        | RuntimeSpec::Ruby(_)
+        | RuntimeSpec::Wasm(_) => (Stdout::Log(app), Speaker::Errors(name)),
+    }
+}
+
+/// The virtual machine that an application gets in a root of its own.
+fn jdk_for(spec: &AppSpec, environment: &[CString]) -> Option<Jdk> {
+    let RuntimeSpec::Http(http) = &spec.runtime else { return None };
+    let rootfs = spec.isolation.rootfs.as_ref().filter(|_| spec.isolation.automount.language_deps)?;
+    let value = |name: &str| {
+        let value =
+            environment.iter().rev().find_map(|variable| variable.as_bytes().strip_prefix(name.as_bytes()));
+        value.map(OsStr::from_bytes)
+    };
+    matches!(http.kind, ProgramKind::Java(_))
+        .then(|| Jdk::find(value("JAVA_HOME="), value("PATH="), rootfs))
+        .flatten()
+}
+
+fn variable(name: &str, value: &Path) -> Result<CString, LaunchError> {
+    let mut text = OsString::from(name);
+    text.push("=");
+    text.push(value);
+    c_string(text, "a variable of the environment")
 }
 
 fn c_string(text: impl Into<OsString>, what: &'static str) -> Result<CString, LaunchError> {
@@ -385,10 +442,11 @@ mod tests {
     fn a_child_has_its_link_and_pipe() {
         let sh = AppSpec { module: "/bin/sh".into(), ..spec("a=/a") };
         // `sh prototype` looks for a script of that name, says that there is none, and ends.
-        let Started { mut peer, mut output, .. } = launcher().start_prototype(&sh, &[]).unwrap();
+        let Started { mut peer, mut outputs, .. } = launcher().start_prototype(&sh, &[]).unwrap();
         assert!(corral_sys::signal::wait_for(peer.pid()).is_ok());
         assert!(peer.next_message::<corral_ipc::message::FromPrototype>().is_none());
         assert!(!peer.is_open());
-        assert_eq!(output.drain(std::time::Duration::from_secs(1)), crate::output::Drained::Ended);
+        let drained = outputs.iter_mut().map(|output| output.drain(std::time::Duration::from_secs(1)));
+        assert_eq!(drained.collect::<Vec<_>>(), [crate::output::Drained::Ended; 2]);
     }
 }

@@ -33,6 +33,7 @@ mod service_manager;
 mod socket_file;
 mod store;
 mod supervisor;
+mod terminal;
 #[cfg(test)]
 mod testing;
 mod users;

@@ -1,6 +1,8 @@
 //! The log's file: standard error of this process leads to it, and the lines of all children.
 
 use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -10,13 +12,26 @@ use corral_sys::process::{self, Standard};
 #[derive(Debug)]
 pub(crate) struct LogFile {
     path: PathBuf,
+    /// Standard error as it was, of a process that somebody has started in the foreground.
+    origin: Option<File>,
 }
 
 impl LogFile {
     /// Opens the file, so that a wrong path is reported where the daemon was started.
     pub(crate) fn open(path: PathBuf) -> anyhow::Result<(Self, Option<File>)> {
         let file = open(&path)?;
-        Ok((Self { path }, file))
+        Ok((Self { path, origin: None }, file))
+    }
+
+    /// Keeps standard error as it is before it is redirected.
+    pub(crate) fn keep_origin(&mut self) {
+        self.origin = io::stderr().as_fd().try_clone_to_owned().ok().map(File::from);
+    }
+
+    /// Says something where the daemon was started, where people look for it rather than in the log.
+    pub(crate) fn tell(&self, text: &str) {
+        // Whoever has closed it does not want to hear it.
+        let _ = self.origin.as_ref().map(|mut origin| writeln!(origin, "{text}"));
     }
 
     /// Opens the path again, after its file was moved away, and writes there from now on.

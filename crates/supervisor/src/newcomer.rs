@@ -4,6 +4,8 @@ use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
 
 use anyhow::Context;
+use corral_config::address::ListenAddress;
+use corral_config::plan::{AppSpec, ProgramSocket, RuntimeSpec};
 use corral_ipc::message::{AppId, Door, ToRouter, WorkerId};
 use corral_sys::aside;
 use corral_sys::kin::{Kin, NoKin};
@@ -57,6 +59,27 @@ impl Newcomer {
         Self { worker, number, door: Some(door), access, hands, bell, has_files, files, pidfd }
     }
 
+    /// Whether an application is reached like this: its prototype chooses no other way, nor the port of somebody else's
+    /// secrets.
+    pub(crate) fn fits(&self, spec: &AppSpec, control: &ListenAddress) -> bool {
+        let RuntimeSpec::Http(http) = &spec.runtime else { return self.door.is_none() };
+        let has_port = matches!(http.socket, ProgramSocket::Port { .. });
+        let may_stray = matches!(http.socket, ProgramSocket::Port { or_any: true, .. });
+        match self.door {
+            None => false,
+            Some(Door::Socket) => !has_port,
+            Some(Door::Strayed { .. }) if !may_stray => false,
+            Some(Door::Port(port) | Door::Strayed { port, .. }) => {
+                has_port && !matches!(control, ListenAddress::Inet(address) if address.port() == port)
+            }
+        }
+    }
+
+    /// Whether it is a program with a port of its own choice.
+    pub(crate) fn strays(&self) -> bool {
+        matches!(self.door, Some(Door::Strayed { .. }))
+    }
+
     /// Its process, if that is a child of the prototype. In a namespace of its own that has other numbers than main.
     pub(crate) fn process(&mut self, prototype: Pid, has_namespace: bool) -> Result<Option<Kin>, NoKin> {
         Kin::find(prototype, self.number, has_namespace, self.pidfd.take())
@@ -69,7 +92,7 @@ impl Newcomer {
             None => ToRouter::WorkerReady { app, worker, pid, hands: self.hands, files: self.has_files },
             Some(door) => ToRouter::ProgramReady { app, worker, pid, door },
         };
-        if let Some(Door::Port(_)) = self.door {
+        if let Some(Door::Port(_) | Door::Strayed { .. }) = self.door {
             return router.try_send(&message, &[]);
         }
         let access = self.access.as_ref().context("no descriptor is left for what it is reached by")?;
@@ -83,5 +106,43 @@ impl Drop for Newcomer {
     /// The router has duplicates. What the application has put into its sockets may take its time to be closed.
     fn drop(&mut self) {
         aside::let_go([self.access.take(), self.bell.take(), self.files.take()].into_iter().flatten());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{program, spec};
+
+    #[track_caller]
+    fn check(spec: &AppSpec, door: Option<Door>, expect: bool) {
+        let newcomer = match door {
+            Some(door) => Newcomer::started(WorkerId(1), 2, door, vec![]),
+            None => Newcomer::forked(WorkerId(1), 2, None, false, vec![]),
+        };
+        let control = ListenAddress::parse(b"127.0.0.1:8080").unwrap();
+        assert_eq!(newcomer.fits(spec, &control), expect, "{door:?}");
+    }
+
+    #[test]
+    fn who_is_reached_in_another_way_than_the_configuration_says_is_a_liar() {
+        let language = spec("a=/a");
+        check(&language, None, true);
+        check(&language, Some(Door::Socket), false);
+        check(&language, Some(Door::Port(80)), false);
+        let mut http = program("a");
+        check(&http, None, false);
+        check(&http, Some(Door::Socket), true);
+        check(&http, Some(Door::Port(8081)), false);
+        let RuntimeSpec::Http(options) = &mut http.runtime else { panic!("it is a program") };
+        options.socket = ProgramSocket::Port { variable: "PORT".to_owned(), or_any: false };
+        check(&http, Some(Door::Socket), false);
+        check(&http, Some(Door::Port(8081)), true);
+        check(&http, Some(Door::Port(8080)), false);
+        check(&http, Some(Door::Strayed { port: 8081, v6: false }), false);
+        let RuntimeSpec::Http(options) = &mut http.runtime else { panic!("it is a program") };
+        options.socket = ProgramSocket::Port { variable: "PORT".to_owned(), or_any: true };
+        check(&http, Some(Door::Strayed { port: 8081, v6: true }), true);
+        check(&http, Some(Door::Strayed { port: 8080, v6: false }), false);
     }
 }

@@ -81,4 +81,8 @@ pub struct Console {
     /// Printed on standard output once the document is in force. When it cannot be put in force,
     /// the reason is printed and the daemon ends.
     pub announcement: String,
+    /// Files, and folders with all that is below them, whose changes are served from the next request on.
+    pub watch: Vec<PathBuf>,
+    /// Whether errors are explained to browsers.
+    pub explains: bool,
 }

@@ -16,6 +16,8 @@ pub(crate) enum Speaker {
     Own,
     /// An application, by its name: each line becomes a message.
     App(String),
+    /// The same, where it says what went wrong.
+    Errors(String),
 }
 
 /// The reading end of one child's standard output and error, shared by its own children.
@@ -62,6 +64,10 @@ impl Output {
         self.app == Some(app)
     }
 
+    pub(crate) fn is_of_app(&self) -> bool {
+        self.app.is_some()
+    }
+
     /// What is said from now on is about something new.
     pub(crate) fn forget_words(&mut self) {
         self.words.clear();
@@ -72,6 +78,11 @@ impl Output {
         // Whether it goes on is asked again before the next sleep.
         self.drain(LONGEST_LISTENING);
         self.words.iter().cloned().collect()
+    }
+
+    /// The last line since then that was logged, if it is an application's.
+    pub(crate) fn last_word(&self) -> Option<&str> {
+        self.app.and_then(|_| self.words.back()).map(String::as_str)
     }
 
     /// Logs the lines that are there, up to a bound so that a chatty child cannot hold the loop: some are logged in any
@@ -170,6 +181,7 @@ fn log(speaker: &Speaker, line: &[u8], is_within: bool) {
             corral_ipc::log::write_line(format!("{indent}{}\n", clean(&line)).as_bytes());
         }
         Speaker::App(name) => tracing::info!(target: "app", "\"{name}\": {}", line.trim_end()),
+        Speaker::Errors(name) => tracing::error!(target: "app", "\"{name}\": {}", line.trim_end()),
     }
 }
 

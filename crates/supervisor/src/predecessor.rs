@@ -71,6 +71,13 @@ impl Predecessor {
         }
     }
 
+    /// Tells it why this process cannot take over.
+    pub(crate) fn failed(&self, reason: &str) {
+        let reason = corral_ipc::reason::cut(reason.to_owned());
+        // It goes on in any case.
+        let _ = self.link.send(&FromSuccessor::Failed { reason }, &[]);
+    }
+
     /// Tells it that this process serves now, by which it has nothing left but what it has begun.
     pub(crate) fn relieve(self) {
         // One that has died meanwhile needs not be told.

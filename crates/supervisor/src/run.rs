@@ -18,6 +18,7 @@ use crate::pid_file::PidFile;
 use crate::predecessor::Predecessor;
 use crate::store::Store;
 use crate::supervisor::{Parts, Supervisor};
+use crate::terminal::Terminal;
 use crate::users::Users;
 
 /// Runs the daemon until it is told to stop. Must be called by a process with one thread.
@@ -27,18 +28,19 @@ use crate::users::Users;
 /// # Errors
 /// When it cannot start: each error names the file, address or user, and why.
 pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
-    let log = options.log.clone().map(LogFile::open).transpose()?;
-    let users = users(&options)?;
-    check_temp_dir(&options, users.as_ref())?;
-    let store = open_store(&options)?;
     let mut predecessor = Predecessor::meet()?;
-    let mut given = match &mut predecessor {
-        Some(predecessor) => std::mem::take(&mut predecessor.given),
-        None => GivenSockets::take()?,
-    };
-    let control = control_socket(&options.control, &mut given, predecessor.as_mut())?;
+    let found = find(&options, predecessor.as_mut()).inspect_err(|error| {
+        if let Some(predecessor) = &predecessor {
+            predecessor.failed(&format!("{error:#}"));
+        }
+    });
+    let Found { log, users, store, given, control } = found?;
     let mut outset = Outset { users, store, control, given, log: None, starter: None, predecessor };
     if options.foreground || outset.predecessor.is_some() {
+        let mut log = log;
+        if let Some((log, Some(_))) = log.as_mut().filter(|_| options.foreground) {
+            log.keep_origin();
+        }
         redirect_to(log.as_ref())?;
         outset.log = log.map(|(log, _)| log);
         return supervise(options, outset);
@@ -46,7 +48,7 @@ pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
     match background::enter().context("go to the background")? {
         Side::Foreground(code) => {
             // The daemon has the socket now, and removes its file.
-            outset.control.file().set_ours(false);
+            outset.control.inspect(|control| control.file().set_ours(false));
             Ok(code)
         }
         Side::Background(starter) => {
@@ -58,19 +60,42 @@ pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// That of a service manager, that of the process before this one, or a new one.
+/// What the options name.
+struct Found {
+    log: Option<(LogFile, Option<std::fs::File>)>,
+    users: Option<Users>,
+    store: Option<Store>,
+    given: GivenSockets,
+    control: Option<ControlSocket>,
+}
+
+fn find(options: &DaemonOptions, predecessor: Option<&mut Predecessor>) -> anyhow::Result<Found> {
+    let log = options.log.clone().map(LogFile::open).transpose()?;
+    let users = users(options)?;
+    check_temp_dir(options, users.as_ref())?;
+    let store = open_store(options)?;
+    let mut predecessor = predecessor;
+    let mut given = match &mut predecessor {
+        Some(predecessor) => std::mem::take(&mut predecessor.given),
+        None => GivenSockets::take()?,
+    };
+    let control = control_socket(&options.control, &mut given, predecessor)?;
+    Ok(Found { log, users, store, given, control })
+}
+
+/// That of a service manager, that of the process before this one, or a new one: a socket file comes later.
 fn control_socket(
     options: &ControlOptions,
     given: &mut GivenSockets,
     predecessor: Option<&mut Predecessor>,
-) -> anyhow::Result<ControlSocket> {
+) -> anyhow::Result<Option<ControlSocket>> {
     if let Some((address, socket)) = given.take_control(&options.address) {
-        return ControlSocket::given(address, socket, options);
+        return ControlSocket::given(address, socket, options).map(Some);
     }
     let handed_over = predecessor.and_then(|predecessor| predecessor.control.take());
     match handed_over.filter(|(address, _)| *address == options.address) {
-        Some((address, socket)) => Ok(ControlSocket::handed_over(address, socket)),
-        None => ControlSocket::bind(options),
+        Some((address, socket)) => Ok(Some(ControlSocket::handed_over(address, socket))),
+        None => ControlSocket::reserve(options),
     }
 }
 
@@ -82,7 +107,8 @@ fn redirect_to(log: Option<&(LogFile, Option<std::fs::File>)>) -> anyhow::Result
 struct Outset {
     users: Option<Users>,
     store: Option<Store>,
-    control: ControlSocket,
+    /// None of a socket file, which is made after the pid file: who sees it finds the process.
+    control: Option<ControlSocket>,
     given: GivenSockets,
     log: Option<LogFile>,
     starter: Option<Starter>,
@@ -92,15 +118,23 @@ struct Outset {
 /// Starts everything and stays until the end. What the starter waits for is told here.
 fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode> {
     let Outset { users, store, control, given, log, starter, mut predecessor } = outset;
-    let prepared = prepare(&options, users, predecessor.as_mut());
-    let (launcher, signals, pid_file, modules) = match prepared {
+    let prepared = prepare(&options, users, predecessor.as_mut(), control);
+    let (launcher, signals, pid_file, modules, control) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => {
             if let Some(starter) = starter {
                 starter.failed(&format!("{error:#}"));
             }
+            if let Some(predecessor) = predecessor {
+                predecessor.failed(&format!("{error:#}"));
+            }
             return Err(error);
         }
+    };
+    let terminal = if options.foreground {
+        Terminal::of_this_process(options.console.is_some())
+    } else {
+        Terminal::None
     };
     let supervisor = Supervisor::new(Parts {
         launcher,
@@ -115,6 +149,7 @@ fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode>
         temp_dir: options.temp_dir,
         files: options.files,
         console: options.console,
+        terminal,
         token: options.control.token,
         pid_file,
         predecessor,
@@ -122,12 +157,13 @@ fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode>
     supervisor.run()
 }
 
-type Prepared = (Launcher, SignalFd, Option<PidFile>, Vec<corral_ipc::message::Module>);
+type Prepared = (Launcher, SignalFd, Option<PidFile>, Vec<corral_ipc::message::Module>, ControlSocket);
 
 fn prepare(
     options: &DaemonOptions,
     users: Option<Users>,
     predecessor: Option<&mut Predecessor>,
+    control: Option<ControlSocket>,
 ) -> anyhow::Result<Prepared> {
     let signals = SignalFd::new(&SIGNALS).context("take over signals")?;
     process::become_subreaper().context("become the parent of orphans")?;
@@ -151,9 +187,10 @@ fn prepare(
         }
         None => write_pid_file(options)?,
     };
+    let control = control.map_or_else(|| ControlSocket::bind(&options.control), Ok)?;
     // Without a title `ps` shows the command, which is right as well.
     let _ = process::set_title(&options.title);
-    Ok((launcher, signals, pid_file, modules))
+    Ok((launcher, signals, pid_file, modules, control))
 }
 
 /// A configuration that comes from files needs no state directory: what cannot be used is left out.

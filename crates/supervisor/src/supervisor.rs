@@ -2,18 +2,22 @@
 
 mod applications;
 mod applying;
+mod console;
 mod controller;
 mod deaths;
 mod files;
 mod reloading;
 mod router;
 mod sharing;
+mod silence;
 mod status;
 mod stopping;
 mod storing;
 mod takeover;
+mod troubles;
 mod upgrading;
 mod warnings;
+mod watching;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -27,11 +31,15 @@ use corral_ipc::message::{AppId, ControlToken, Generation, Module, Status, Ticke
 use corral_sys::poll::{self, Interest, Readiness};
 use corral_sys::signal::{self, Signal, SignalFd};
 
+use self::console::Progress;
 use self::files::Loaded;
+use self::silence::Owed;
 use self::status::Question;
 use self::stopping::Stop;
 use self::storing::Unstored;
+use self::troubles::Troubles;
 use self::upgrading::Upgrade;
+use self::watching::Watch;
 use crate::app::App;
 use crate::apply::{Apply, Build, Job};
 use crate::background::Starter;
@@ -49,6 +57,7 @@ use crate::role::Role;
 use crate::routers::{RouterId, Routers};
 use crate::service_manager::ServiceManager;
 use crate::store::Store;
+use crate::terminal::Terminal;
 
 /// What a supervisor is made of.
 pub(crate) struct Parts {
@@ -65,6 +74,7 @@ pub(crate) struct Parts {
     pub(crate) temp_dir: PathBuf,
     pub(crate) files: Option<FilesOptions>,
     pub(crate) console: Option<Console>,
+    pub(crate) terminal: Terminal,
     pub(crate) token: Option<ControlToken>,
     pub(crate) pid_file: Option<PidFile>,
     pub(crate) predecessor: Option<Predecessor>,
@@ -114,6 +124,8 @@ pub(crate) struct Supervisor {
     next_look: Option<Instant>,
     /// Those about the status that are not answered yet.
     questions: Vec<Question>,
+    /// What a router has not put in force yet.
+    owed: Owed,
     /// Names of applications of the daemon's user that were reported.
     known_to_share: BTreeSet<String>,
     /// What routers that have ended had counted.
@@ -122,7 +134,12 @@ pub(crate) struct Supervisor {
     controller_generation: Generation,
     ids: Ids,
     upgrade: Option<Upgrade>,
+    troubles: Troubles,
+    started: Instant,
     service_manager: ServiceManager,
+    progress: Progress,
+    /// For whoever works on the site.
+    watch: Option<Watch>,
     stop: Option<Stop>,
     exit_code: ExitCode,
 }
@@ -163,6 +180,8 @@ enum Source {
     /// The successor has ended.
     SuccessorEnd,
     Prototype(AppId),
+    /// Code that is followed has changed.
+    Tree,
     /// By its place among the outputs.
     Output(usize),
 }
@@ -176,6 +195,7 @@ const LONGEST_TURN: Duration = Duration::from_millis(10);
 impl Supervisor {
     pub(crate) fn new(parts: Parts) -> Self {
         let now = Instant::now();
+        let watch = parts.console.as_ref().and_then(|console| Watch::of(&console.watch));
         Self {
             parts,
             stored: None,
@@ -196,12 +216,17 @@ impl Supervisor {
             switching: Vec::new(),
             next_look: None,
             questions: Vec::new(),
+            owed: Owed::default(),
             known_to_share: BTreeSet::new(),
             ended_routers: Status::default(),
             controller_generation: Generation(0),
             ids: Ids::default(),
             upgrade: None,
+            troubles: Troubles::default(),
+            started: now,
             service_manager: ServiceManager::new(now),
+            progress: Progress::new(now),
+            watch,
             stop: None,
             exit_code: ExitCode::SUCCESS,
         }
@@ -237,6 +262,7 @@ impl Supervisor {
         self.drain_outputs(share, |idx| ready.iter().any(|(source, _)| *source == Source::Output(idx)));
         self.on_time(Instant::now());
         self.begin_next_job();
+        self.answer_desk();
         Ok(())
     }
 
@@ -268,6 +294,7 @@ impl Supervisor {
         sources.extend(routers.map(|router| Source::Router(router.id)));
         let prototypes = self.apps.iter().filter(|(_, app)| is_open(&app.prototype));
         sources.extend(prototypes.map(|(id, _)| Source::Prototype(*id)));
+        sources.extend(self.watch.iter().map(|_| Source::Tree));
         sources.extend((0..self.outputs.len()).map(Source::Output));
         sources
     }
@@ -277,6 +304,10 @@ impl Supervisor {
         match source {
             Source::Signals => (self.parts.signals.as_fd(), Interest::Read),
             Source::Output(idx) => (self.outputs[idx].as_fd(), Interest::Read),
+            Source::Tree => {
+                let watch = self.watch.as_ref().expect("only a tree that is followed is a source");
+                (watch.tree.as_fd(), Interest::Read)
+            }
             Source::SuccessorEnd => {
                 (self.successor_end().expect("only a successor that is known is a source"), Interest::Read)
             }
@@ -295,7 +326,7 @@ impl Supervisor {
             Source::Reader => self.reader.peer.as_ref(),
             Source::Successor => self.upgrade.as_ref().map(|upgrade| &upgrade.successor),
             Source::Prototype(id) => self.apps.get(&id)?.prototype.as_ref(),
-            Source::Signals | Source::SuccessorEnd | Source::Output(_) => None,
+            Source::Signals | Source::SuccessorEnd | Source::Tree | Source::Output(_) => None,
         }
     }
 
@@ -306,7 +337,7 @@ impl Supervisor {
             Source::Reader => self.reader.peer.as_mut(),
             Source::Successor => self.upgrade.as_mut().map(|upgrade| &mut upgrade.successor),
             Source::Prototype(id) => self.apps.get_mut(&id)?.prototype.as_mut(),
-            Source::Signals | Source::SuccessorEnd | Source::Output(_) => None,
+            Source::Signals | Source::SuccessorEnd | Source::Tree | Source::Output(_) => None,
         }
     }
 
@@ -320,6 +351,7 @@ impl Supervisor {
         match source {
             Source::Signals => self.on_signals(),
             Source::SuccessorEnd => self.successor_ended(),
+            Source::Tree => self.read_tree(),
             // At the end of the turn: taking out one that has ended moves the others.
             Source::Output(_) => {}
             _ => self.read_messages(source, MESSAGES_PER_TURN, time),
@@ -339,7 +371,7 @@ impl Supervisor {
                 Source::Reader => self.read_reader(),
                 Source::Successor => self.read_successor(),
                 Source::Prototype(id) => self.read_prototype(id),
-                Source::Signals | Source::SuccessorEnd | Source::Output(_) => false,
+                Source::Signals | Source::SuccessorEnd | Source::Tree | Source::Output(_) => false,
             };
             if !is_read {
                 return;
@@ -389,8 +421,9 @@ impl Supervisor {
         let stop = self.stop.as_ref().and_then(Stop::deadline);
         let rebinding = if self.may_rebind() { self.rebinding.restart_at() } else { None };
         let (sign, upgrade) = (self.service_manager.next_sign(), self.upgrade_deadline());
-        let others = [stop, rebinding, sign, upgrade, self.storing_deadline(), self.next_look()];
-        peers.chain(apps).chain(roles).chain(others.into_iter().flatten()).min()
+        let desk = [self.next_look(), self.next_word(), self.next_change()];
+        let others = [stop, rebinding, sign, upgrade, self.silence_deadline(), self.storing_deadline()];
+        peers.chain(apps).chain(roles).chain(others.into_iter().chain(desk).flatten()).min()
     }
 
     fn on_time(&mut self, now: Instant) {
@@ -399,6 +432,7 @@ impl Supervisor {
         self.service_manager.on_time(now);
         self.upgrade_on_time(now);
         self.store_on_time(now);
+        self.silence_on_time(now);
         if self.stop.is_some() {
             self.stop_on_time(now);
             return;
@@ -415,6 +449,8 @@ impl Supervisor {
             self.start_controller();
         }
         self.look_on_time(now);
+        self.speak_on_time(now);
+        self.follow_on_time(now);
         if self.may_rebind() && self.rebinding.is_due(now) {
             self.rebinding.started(now);
             self.jobs.push_back(Job::Rebind);

@@ -78,8 +78,9 @@ impl Environment {
         let other = credentials.filter(|credentials| credentials.uid != user::effective_uid());
         let mut variables: Vec<_> =
             self.all.iter().filter(|(name, _)| self.is_for(spec, name)).cloned().collect();
-        if let Some(credentials) = other {
-            personalise(&mut variables, credentials);
+        match other {
+            Some(credentials) => personalise(&mut variables, credentials),
+            None => complete(&mut variables),
         }
         variables.retain(|(name, _)| spec.environment.iter().all(|(other, _)| name != other.as_str()));
         let own = spec.environment.iter().map(|(name, value)| (name.into(), value.into()));
@@ -102,6 +103,20 @@ impl Environment {
 /// What it says to the process alone that it has started.
 fn is_of_service_manager(name: &OsStr) -> bool {
     service_manager::PREFIXES.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
+}
+
+/// Says who this process's user is where whoever has started it did not, as in many containers.
+fn complete(variables: &mut Vec<(OsString, OsString)>) {
+    let lacks = |variables: &[(OsString, OsString)], name| variables.iter().all(|(other, _)| other != name);
+    if !lacks(variables, "HOME") && !lacks(variables, "USER") {
+        return;
+    }
+    let Ok(user) = user::user_by_uid(user::effective_uid()) else { return };
+    for (name, value) in [("HOME", user.home), ("USER", user.name)] {
+        if lacks(variables, name) {
+            variables.push((name.into(), value.into()));
+        }
+    }
 }
 
 /// Puts the user in place of the one who has started the daemon.
@@ -181,6 +196,15 @@ mod tests {
         let home = ("HOME".to_owned(), "/srv".to_owned());
         let own = AppSpec { environment: vec![home], ..spec("a=/a") };
         check(&own, Some(3_999_999_999), &["PATH=/bin", "A=1", "B=2", "HOME=/srv"]);
+    }
+
+    #[test]
+    fn it_knows_its_user_even_if_nobody_has_said_so() {
+        let Ok(own) = user::user_by_uid(user::effective_uid()) else { return };
+        let found =
+            environment(&[("PATH", "/bin"), ("HOME", "/srv")]).for_application(&spec("a=/a"), None).unwrap();
+        let found: Vec<_> = found.iter().map(|text| text.to_str().unwrap()).collect();
+        assert_eq!(found, ["PATH=/bin", "HOME=/srv", &format!("USER={}", own.name)]);
     }
 
     #[test]

@@ -23,6 +23,9 @@ impl Room {
     }
 }
 
+/// Most messages, however short they are.
+const MOST: usize = 1 << 17;
+
 /// Messages in their order.
 #[derive(Debug)]
 pub(crate) struct Outbox {
@@ -51,7 +54,8 @@ impl Outbox {
     /// Adds a message. The first one may be as long as it likes.
     pub(crate) fn push(&mut self, packet: Packet) -> Result<(), Full> {
         let cost = self.cost + packet.cost();
-        if cost > self.room.bytes() && !self.is_empty() {
+        let is_full = cost > self.room.bytes() || self.packets.len() >= MOST;
+        if is_full && !self.is_empty() {
             return Err(Full);
         }
         self.cost = cost;
@@ -91,6 +95,13 @@ mod tests {
         outbox.clear();
         assert!(outbox.is_empty() && outbox.first().is_none());
         assert_eq!(outbox.push(packet()), Ok(()));
+    }
+
+    #[test]
+    fn there_is_room_for_long_messages_and_not_for_as_much_in_short_ones() {
+        let mut outbox = Outbox::new(Room::Large);
+        let n_pushed = (0..1_000_000).take_while(|_| outbox.push(packet()).is_ok()).count();
+        assert_eq!(n_pushed, MOST);
     }
 
     #[test]

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::{AppId, Exit, FromPrototype, ToPrototype, ToRouter, WorkerId};
 use corral_ipc::reason;
+use corral_sys::kin::Kin;
 use corral_sys::signal::Signal;
 
 use super::Supervisor;
 use crate::app::{App, Fork, Phase};
-use crate::apply::Event;
+use crate::apply::{Apply, Event};
 use crate::backoff::Backoff;
-use crate::launch::Started;
+use crate::launch::{SocketFolder, Started};
 use crate::newcomer::Newcomer;
 use crate::output::Output;
 use crate::peer::Peer;
@@ -71,13 +72,16 @@ impl Supervisor {
             return self.app_failed(id, "the module that runs it was not found when the daemon started");
         };
         match self.parts.launcher.start_prototype(&app.spec, &files) {
-            Ok(Started { mut peer, output, membership }) => {
+            Ok(Started { mut peer, outputs, membership }) => {
                 let n_lanes = self.routers.find(app.router).map_or(1, |router| router.n_threads);
                 let start = ToPrototype::Start { spec: app.spec.clone(), n_lanes };
-                peer.send(&start, &[]);
+                // Without it, programs look for a place in their root.
+                let (sockets, folder) = SocketFolder::of(&app.spec).and_then(Result::ok).unzip();
+                peer.send(&start, &folder.iter().map(AsFd::as_fd).collect::<Vec<_>>());
                 app.started(peer, membership, Instant::now());
+                app.sockets = sockets;
                 app.n_lanes = n_lanes;
-                self.outputs.push(output.of(id));
+                self.outputs.extend(outputs.into_iter().map(|output| output.of(id)));
             }
             Err(error) => {
                 app.backoff.failed(Instant::now());
@@ -100,6 +104,9 @@ impl Supervisor {
             }
             FromPrototype::Started { worker, pid, door } => {
                 self.worker_forked(id, Newcomer::started(worker, pid, door, fds));
+            }
+            FromPrototype::Begun { worker, pid } => {
+                self.program_begun(id, worker, pid, fds.into_iter().next());
             }
             FromPrototype::ForkFailed { worker, reason } => {
                 self.fork_failed(id, worker, &reason::cut(reason));
@@ -178,6 +185,20 @@ impl Supervisor {
         }
     }
 
+    /// A program that may never be ready: it must not outlive its prototype.
+    fn program_begun(&mut self, id: AppId, worker: WorkerId, number: u32, pidfd: Option<OwnedFd>) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let Some(prototype) = app.prototype.as_ref().map(Peer::pid) else { return };
+        if !app.runs_programs() || app.fork_of(worker) == Fork::Unasked {
+            return self.end_liar(id, "runs a program that nobody has asked for");
+        }
+        match Kin::find(prototype, number, app.spec.isolation.namespaces.pid, pidfd) {
+            Ok(Some(process)) => app.has_begun(worker, process),
+            Ok(None) => {}
+            Err(error) => self.end_liar(id, &format!("has a program that is none of its own: {error}")),
+        }
+    }
+
     fn worker_forked(&mut self, id: AppId, mut newcomer: Newcomer) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         let Some(prototype) = app.prototype.as_ref().filter(|_| !app.is_stopping()).map(Peer::pid) else {
@@ -193,12 +214,16 @@ impl Supervisor {
             }
             Fork::Unasked => return self.end_liar(id, "has a worker that nobody has asked for"),
         }
+        if !newcomer.fits(&app.spec, self.parts.control.address()) {
+            return self.end_liar(id, "has a worker that is reached in another way than it should be");
+        }
         let process = match newcomer.process(prototype, app.spec.isolation.namespaces.pid) {
             Ok(process) => process,
             Err(error) => return self.end_liar(id, &format!("has a worker that is none: {error}")),
         };
         let pid = process.as_ref().map_or(0, |process| process.pid().as_raw_nonzero().get().unsigned_abs());
         app.forked(worker, process);
+        app.strays = newcomer.strays();
         let Some(router) = self.routers.peer_mut(app.router) else { return self.fork_next(id) };
         match newcomer.announce(id, pid, router) {
             Ok(()) => tracing::info!("\"{}\" application started, process {pid}", app.spec.name),
@@ -207,6 +232,7 @@ impl Supervisor {
                 self.worker_failed(id, &format!("take over a worker: {error:#}"));
             }
         }
+        self.worker_is_decided(id);
         self.fork_next(id);
     }
 
@@ -244,9 +270,12 @@ impl Supervisor {
 
     /// A worker that was asked for does not come: who waits for it is told.
     fn worker_failed(&mut self, id: AppId, reason: &str) {
+        self.worker_is_decided(id);
         let Some(app) = self.apps.get(&id) else { return };
         let described = format!("application \"{}\": {reason}", app.spec.name);
-        tracing::error!("{described}");
+        if !self.is_reported_with_configuration(id) {
+            tracing::error!("{described}");
+        }
         self.tell_router_of(id, &ToRouter::WorkerFailed { app: id, reason: reason.to_owned() });
         self.advance(Event::AppFailed(id, described));
     }
@@ -280,22 +309,26 @@ impl Supervisor {
         self.fork_next(id);
     }
 
+    /// One that belongs to a new configuration is reported as the reason why that fails.
+    fn is_reported_with_configuration(&self, id: AppId) -> bool {
+        let is_new = |apply: &Apply| !apply.purpose.tolerates_failures() && apply.new_apps.contains(&id);
+        self.apply.as_ref().is_some_and(is_new)
+    }
+
     /// An instance could not load: whoever waits for it is told, and it is tried again later unless
     /// it belongs to a configuration that fails for this.
     pub(super) fn app_failed(&mut self, id: AppId, reason: &str) {
-        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.is_stopping()) else {
+        let is_reported = self.is_reported_with_configuration(id);
+        let Some(app) = self.apps.get(&id).filter(|app| !app.is_stopping()) else {
             return;
         };
         let reason = format!("application \"{}\": {reason}", app.spec.name);
-        // One that belongs to a new configuration is reported as the reason why that fails.
-        let is_new = self
-            .apply
-            .as_ref()
-            .is_some_and(|apply| !apply.purpose.tolerates_failures() && apply.new_apps.contains(&id));
-        if !is_new {
+        self.worker_is_decided(id);
+        if !is_reported {
             tracing::error!("{reason}");
         }
-        for _ in 0..app.failed(reason.clone()) {
+        let n_given_up = self.apps.get_mut(&id).map_or(0, |app| app.failed(reason.clone()));
+        for _ in 0..n_given_up {
             self.tell_router_of(id, &ToRouter::WorkerFailed { app: id, reason: reason.clone() });
         }
         self.advance(Event::AppFailed(id, reason));
@@ -328,6 +361,7 @@ impl Supervisor {
     /// All processes of an instance have ended, and none will be started.
     pub(super) fn remove_app(&mut self, id: AppId) {
         let Some(app) = self.apps.remove(&id) else { return };
+        self.troubles.restarts.remove(&id);
         self.tell_router(app.router, &ToRouter::AppGone { app: id });
         self.end_switch(id);
     }

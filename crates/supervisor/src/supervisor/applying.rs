@@ -377,6 +377,7 @@ impl Supervisor {
     fn answer_change(&mut self, generation: Generation, result: Result<(), String>) {
         match result {
             Ok(()) => {
+                self.troubles.files = None;
                 let warnings = self.warnings();
                 self.tell_controller(&ToController::Applied { generation, warnings });
                 self.announce_to_console();
@@ -387,6 +388,9 @@ impl Supervisor {
                     return self.give_up(&reason);
                 }
                 tracing::error!("failed to apply new conf: {reason}");
+                if self.parts.files.is_some() {
+                    self.troubles.files = Some(reason.clone());
+                }
                 self.tell_controller(&ToController::Refused { generation, reason });
             }
         }

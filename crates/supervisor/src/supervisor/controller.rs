@@ -4,7 +4,8 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use corral_config::plan::AssetKind;
-use corral_ipc::message::{Demand, FromController, Origin, ToController};
+use corral_ipc::link::MAX_MESSAGE;
+use corral_ipc::message::{Demand, FromController, Generation, Origin, ToController};
 
 use super::Supervisor;
 use crate::apply::{Apply, Content, Job, Purpose};
@@ -12,6 +13,15 @@ use crate::store::Store;
 
 /// Changes that wait. Each has a whole configuration.
 const MOST_JOBS: usize = 100;
+
+/// Bytes of configurations that wait.
+const MOST_WAITING: usize = 2 * MAX_MESSAGE;
+
+/// Bytes of all that is uploaded: less than what a new controller can be told in its first message.
+const MOST_UPLOADED: usize = MAX_MESSAGE / 2;
+
+/// How much higher than the one before a number may be. Those of changes that were refused at once are not known here.
+const LONGEST_STEP: u64 = 1 << 32;
 
 const TOO_BUSY: &str = "too many changes wait already";
 
@@ -39,10 +49,10 @@ impl Supervisor {
     pub(super) fn start_controller(&mut self) {
         self.controller.is_ready = false;
         match self.parts.launcher.start_own(self.controller.name, false) {
-            Ok((peer, output)) => {
+            Ok((peer, outputs)) => {
                 self.controller.backoff.started(Instant::now());
                 self.controller.peer = Some(peer);
-                self.outputs.push(output);
+                self.outputs.extend(outputs);
                 self.greet_controller();
             }
             Err(error) => {
@@ -86,6 +96,10 @@ impl Supervisor {
             return false;
         };
         match message {
+            FromController::Apply { generation, .. } if !self.is_next(generation) => {
+                let peer = self.controller.peer.as_mut();
+                peer.into_iter().for_each(|peer| peer.give_up("numbers configurations as it likes"));
+            }
             FromController::Apply { generation, .. } if self.is_busy() => {
                 let reason = TOO_BUSY.to_owned();
                 self.tell_controller(&ToController::Refused { generation, reason });
@@ -121,11 +135,21 @@ impl Supervisor {
 
     /// Whether more changes wait than people make.
     fn is_busy(&self) -> bool {
-        self.jobs.len() >= MOST_JOBS
+        self.jobs.len() >= MOST_JOBS || self.jobs.iter().map(Job::size).sum::<usize>() > MOST_WAITING
+    }
+
+    /// Whether it is a number that the next configuration may have: the controllers to come need others.
+    fn is_next(&self, generation: Generation) -> bool {
+        let step = generation.0.checked_sub(self.controller_generation.0);
+        step.is_some_and(|step| (1..=LONGEST_STEP).contains(&step))
     }
 
     /// Remembers it for the next controller as well, which may start when there is no state directory.
     fn store_asset(&mut self, kind: AssetKind, name: &str, bytes: Option<Vec<u8>>) -> Result<(), String> {
+        let n_bytes = bytes.as_ref().map_or(0, |bytes| name.len() + bytes.len());
+        if n_bytes > 0 && self.assets.size() + n_bytes > MOST_UPLOADED {
+            return Err(format!("all that is uploaded may have {MOST_UPLOADED} bytes together"));
+        }
         if let Some(store) = &self.parts.store {
             let stored = store.set_asset(kind, name, bytes.as_deref());
             stored.map_err(|error| format!("{:#}", anyhow::Error::new(error)))?;

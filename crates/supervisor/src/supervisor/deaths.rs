@@ -62,7 +62,8 @@ impl Supervisor {
                 self.log_role_death(&self.reader, pid, ended);
             }
             Source::Prototype(id) => self.prototype_died(id, pid, ended),
-            Source::Signals | Source::Successor | Source::SuccessorEnd | Source::Output(_) => {}
+            Source::Signals | Source::Successor | Source::SuccessorEnd | Source::Tree | Source::Output(_) => {
+            }
         }
     }
 
@@ -96,6 +97,9 @@ impl Supervisor {
         let name = format!("prototype of \"{}\"", app.spec.name);
         // A program goes with all that it has started.
         let kill_orphan = if app.runs_programs() { Kin::kill_group } else { Kin::kill };
+        for program in app.take_begun() {
+            program.kill_group(Signal::KILL);
+        }
         let orphans = app.prototype_died(Instant::now());
         let (is_stopping, router) = (app.is_stopping(), app.router);
         self.log_death(&name, pid, ended, "");

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use corral_config::plan::{AssetKind, Assets};
 use corral_ipc::message::{ConfigFiles, FromReader, Inserted, ToController, ToReader};
+use corral_sys::signal::Signal;
 
 use super::Supervisor;
 use crate::store::Store;
@@ -20,7 +21,7 @@ impl Supervisor {
     pub(super) fn start_reader(&mut self) {
         let Some(files) = &self.parts.files else { return };
         match self.parts.launcher.start_reader(self.reader.name) {
-            Ok((mut peer, output)) => {
+            Ok((mut peer, outputs)) => {
                 self.reader.backoff.started(Instant::now());
                 let stored = self.parts.store.as_ref().map(Store::assets).unwrap_or_default();
                 let names = |kind| stored.of_kind(kind).iter().map(|asset| asset.name.clone()).collect();
@@ -33,7 +34,7 @@ impl Supervisor {
                 };
                 peer.send(&start, &[]);
                 self.reader.peer = Some(peer);
-                self.outputs.push(output);
+                self.outputs.extend(outputs);
             }
             Err(error) => {
                 self.reader.backoff.failed(Instant::now());
@@ -47,8 +48,11 @@ impl Supervisor {
         self.reader.backoff.failed(Instant::now());
     }
 
-    /// SIGHUP.
+    /// SIGHUP: what a terminal says when it is closed, and otherwise a request to read the files again.
     pub(super) fn on_hangup(&mut self) {
+        if self.parts.terminal.has_hung_up() {
+            return self.on_stop_signal(Signal::TERM.as_raw());
+        }
         match &mut self.reader.peer {
             Some(peer) => {
                 tracing::info!(target: "notice", "signal HUP received, reading the configuration files");
@@ -83,6 +87,7 @@ impl Supervisor {
                 self.assets.set(kind, &asset.name, Some(asset.bytes.clone()));
             }
         }
+        self.troubles.files = None;
         self.stored = Some(loaded.document.clone()).filter(|_| self.in_force.is_none());
         self.loaded = Some(loaded);
         if self.stop.is_some() {
@@ -98,16 +103,23 @@ impl Supervisor {
         }
         if self.loaded.is_some() {
             tracing::error!("the configuration files cannot be used; what ran before still runs");
+            self.troubles.files =
+                Some(format!("the configuration files cannot be used: {}", problems.join(" ")));
             return;
         }
         let reason = format!("the configuration files cannot be used:\n  {}", problems.join("\n  "));
-        match self.parts.starter.take() {
-            Some(starter) => starter.failed(&reason),
-            // The log has it already; whoever closed standard error does not want to hear it.
-            None => drop(writeln!(std::io::stderr(), "corral: the configuration files cannot be used")),
+        match (self.parts.starter.take(), &self.parts.predecessor) {
+            (Some(starter), _) => starter.failed(&reason),
+            (None, Some(predecessor)) => predecessor.failed(&reason),
+            (None, None) => {
+                if let Some(log) = &self.parts.log {
+                    log.tell(&format!("corral: {reason}"));
+                }
+                drop(writeln!(std::io::stderr(), "corral: the configuration files cannot be used"));
+            }
         }
         self.exit_code = ExitCode::FAILURE;
-        self.on_stop_signal(corral_sys::signal::Signal::TERM.as_raw());
+        self.on_stop_signal(Signal::TERM.as_raw());
     }
 
     /// Has the controller put in force what the files say.

@@ -50,25 +50,27 @@ impl Supervisor {
         replaced: Option<AppId>,
         result: Result<(), String>,
     ) {
-        match (ticket, result) {
-            (Some(ticket), result) => {
-                let is_switch = |build: &Build| {
-                    let mut specs = build.apps.iter().map(|(_, spec)| spec);
-                    specs.any(|spec| spec.name == name && spec.restart.mode == RestartMode::Switch)
-                };
-                let replaced = replaced.filter(|id| self.apps.contains_key(id));
-                match replaced.filter(|_| result.is_ok() && self.in_force.as_ref().is_some_and(is_switch)) {
-                    Some(replaced) => self.switching.push((ticket, replaced)),
-                    None => self.tell_controller(&ToController::Restarted { ticket, error: result.err() }),
-                }
-            }
-            (None, Ok(())) => {}
-            (None, Err(reason)) => {
-                tracing::error!(
-                    "application \"{name}\" could not be restarted and goes on as it was: {reason}"
-                );
-            }
+        if let Err(reason) = &result {
+            self.restart_failed(name, reason);
         }
+        let Some(ticket) = ticket else { return };
+        let is_switch = |build: &Build| {
+            let mut specs = build.apps.iter().map(|(_, spec)| spec);
+            specs.any(|spec| spec.name == name && spec.restart.mode == RestartMode::Switch)
+        };
+        let replaced = replaced.filter(|id| self.apps.contains_key(id));
+        match replaced.filter(|_| result.is_ok() && self.in_force.as_ref().is_some_and(is_switch)) {
+            Some(replaced) => self.switching.push((ticket, replaced)),
+            None => self.tell_controller(&ToController::Restarted { ticket, error: result.err() }),
+        }
+    }
+
+    fn restart_failed(&mut self, name: &str, reason: &str) {
+        let reason = format!("application \"{name}\" could not be restarted and goes on as it was: {reason}");
+        tracing::error!("{reason}");
+        let instances = self.in_force.iter().flat_map(|build| &build.apps);
+        let running = instances.filter(|(_, spec)| spec.name == name).map(|(id, _)| *id);
+        self.troubles.restarts.extend(running.map(|id| (id, reason.clone())));
     }
 
     /// An instance is gone, which somebody may wait for.

@@ -2,13 +2,15 @@
 
 use std::time::Instant;
 
-use corral_ipc::message::{AppId, FromRouter, ToPrototype, ToRouter, WorkerId};
-use corral_ipc::reason;
+use corral_ipc::message::{
+    AppId, Desk, FailedListener, FromRouter, Generation, ToPrototype, ToRouter, WorkerId,
+};
 
 use super::{Parts, Supervisor};
 use crate::app::Phase;
 use crate::apply::{Apply, Build, Content, Event, Job, Purpose};
 use crate::launch::LaunchError;
+use crate::options::Console;
 use crate::output::Output;
 use crate::peer::Peer;
 use crate::routers::{Router, RouterId};
@@ -18,7 +20,7 @@ impl Supervisor {
     pub(super) fn start_router(&mut self) {
         let started = start(&mut self.routers.in_charge, &self.parts);
         match started {
-            Ok(output) => self.outputs.push(output),
+            Ok(outputs) => self.outputs.extend(outputs),
             Err(error) => {
                 self.routers.in_charge.role.backoff.failed(Instant::now());
                 tracing::error!(target: "alert", "start the router: {:#}", anyhow::Error::new(error));
@@ -46,24 +48,32 @@ impl Supervisor {
         };
         match message {
             FromRouter::Ready => self.router_ready(id),
-            FromRouter::Prepared { generation, outcome } => {
-                if self.apply.as_ref().is_some_and(|apply| apply.is_about(generation)) {
-                    self.advance(Event::Prepared(outcome));
-                }
+            FromRouter::Prepared { generation, failed } => self.router_prepared(id, generation, failed),
+            FromRouter::NotPrepared { generation, reason } => {
+                self.advance_if_about(id, generation, Event::Prepared(Err(reason)));
             }
             FromRouter::Committed { generation } => {
-                if self.apply.as_ref().is_some_and(|apply| apply.is_about(generation)) {
-                    self.advance(Event::Committed);
-                }
+                self.advance_if_about(id, generation, Event::Committed);
+            }
+            FromRouter::StartWorker { app }
+            | FromRouter::KillWorker { app, .. }
+            | FromRouter::RetireWorker { app, .. }
+            | FromRouter::AppNotTaken { app, .. }
+            | FromRouter::AppUnused { app }
+                if self.apps.get(&app).is_some_and(|app| app.router != id) =>
+            {
+                self.end_router(id, "speaks of an application that is not its own");
             }
             FromRouter::StartWorker { app } => self.start_worker(id, app),
-            FromRouter::KillWorker { app, worker, reason } => {
-                self.kill_worker(app, worker, &reason::cut(reason));
-            }
+            FromRouter::KillWorker { app, worker, reason } => self.kill_worker(app, worker, &reason),
             FromRouter::RetireWorker { app, worker } => self.retire_worker(app, worker),
-            FromRouter::AppNotTaken { app, reason } => self.app_not_taken(app, &reason::cut(reason)),
+            FromRouter::AppNotTaken { app, reason } => self.app_not_taken(app, &reason),
             FromRouter::AppUnused { app } => self.app_unused(app),
             FromRouter::Status { ticket, status } => self.take_status(id, ticket, status),
+            FromRouter::Ask { ticket, question } => self.on_desk_question(id, ticket, question),
+            FromRouter::Finished { .. } if self.stop.is_none() && id == self.routers.in_charge.id => {
+                self.end_router(id, "says that it has finished, which nobody has told it to");
+            }
             FromRouter::Finished { status } => self.keep_totals(&status),
         }
         true
@@ -75,6 +85,33 @@ impl Supervisor {
         }
         if self.routers.newest().id == id {
             self.advance(Event::RouterReady);
+        }
+    }
+
+    fn router_prepared(&mut self, id: RouterId, generation: Generation, failed: Vec<FailedListener>) {
+        let is_possible = |apply: &Apply| failed.len() <= apply.build.listeners.len();
+        match self.applying(id, generation) {
+            Some(apply) if is_possible(apply) => self.advance(Event::Prepared(Ok(failed))),
+            Some(_) => self.end_router(id, "cannot serve more listeners than there are"),
+            None => {}
+        }
+    }
+
+    /// What a router is to have in force and has been told about; nothing if that is another generation by now.
+    fn applying(&self, id: RouterId, generation: Generation) -> Option<&Apply> {
+        self.apply.as_ref().filter(|apply| apply.router == id && apply.is_about(generation))
+    }
+
+    fn advance_if_about(&mut self, id: RouterId, generation: Generation, event: Event) {
+        if self.applying(id, generation).is_some() {
+            self.advance(event);
+        }
+    }
+
+    /// Kills a router that says what none of ours does.
+    pub(super) fn end_router(&mut self, id: RouterId, what: &str) {
+        if let Some(peer) = self.routers.peer_mut(id) {
+            peer.give_up(what);
         }
     }
 
@@ -141,6 +178,7 @@ impl Supervisor {
             self.stop_apps_of(id);
         }
         self.forget_questions_to(id);
+        self.forget_desk_of(id);
         if self.apply.as_ref().is_some_and(|apply| apply.router == id) {
             self.give_up_or_begin_again();
         }
@@ -186,18 +224,23 @@ impl Supervisor {
     }
 }
 
+fn desk(console: &Console) -> Desk {
+    Desk { watches: !console.watch.is_empty(), explains: console.explains }
+}
+
 /// Starts the process of a router.
-pub(super) fn start(router: &mut Router, parts: &Parts) -> Result<Output, LaunchError> {
+pub(super) fn start(router: &mut Router, parts: &Parts) -> Result<Vec<Output>, LaunchError> {
     let on_terminal = parts.console.is_some();
-    let (mut peer, output) = parts.launcher.start_own(router.role.name, on_terminal)?;
+    let (mut peer, outputs) = parts.launcher.start_own(router.role.name, on_terminal)?;
     let start = ToRouter::Start {
         n_threads: router.n_threads,
         temp_dir: parts.temp_dir.clone(),
         console: on_terminal,
+        desk: parts.console.as_ref().map(desk).unwrap_or_default(),
     };
     peer.send(&start, &[]);
     router.role.is_ready = false;
     router.role.backoff.started(Instant::now());
     router.role.peer = Some(peer);
-    Ok(output)
+    Ok(outputs)
 }

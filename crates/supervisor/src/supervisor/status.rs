@@ -1,20 +1,30 @@
 //! The figures of `/status`: gathered from every router that runs, completed by what only main knows.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
-use corral_ipc::message::{FailedListener, Status, Ticket, ToController, ToRouter};
+use corral_ipc::message::{DaemonStatus, FailedListener, Status, Ticket, ToController, ToRouter};
 
 use super::Supervisor;
+use crate::apply::Build;
 use crate::routers::RouterId;
 
 /// A question of the controller that not every router has answered.
 pub(super) struct Question {
     ticket: Ticket,
+    pub(super) asked: Instant,
     missing: BTreeSet<RouterId>,
     /// From the router in charge.
     answer: Option<Status>,
     /// The connections and requests of the others.
     others: Status,
+}
+
+impl Question {
+    /// Routers that have not answered.
+    pub(super) fn missing(&self) -> impl Iterator<Item = RouterId> {
+        self.missing.iter().copied()
+    }
 }
 
 /// More than people ask at once: somebody floods, or a router answers nothing.
@@ -30,7 +40,8 @@ impl Supervisor {
         for id in &missing {
             self.tell_router(*id, &ToRouter::Status { ticket });
         }
-        self.questions.push(Question { ticket, missing, answer: None, others: Status::default() });
+        let (asked, others) = (Instant::now(), Status::default());
+        self.questions.push(Question { ticket, asked, missing, answer: None, others });
         self.answer_questions();
     }
 
@@ -85,7 +96,13 @@ impl Supervisor {
 
     /// What only main knows: what could not be bound, started or stored.
     fn complete_status(&self, status: &mut Status) {
-        status.not_stored = self.why_not_stored();
+        status.daemon = DaemonStatus {
+            pid: std::process::id(),
+            uptime: self.started.elapsed(),
+            listeners: self.in_force.as_ref().map(listener_addresses).unwrap_or_default(),
+            config_error: self.troubles.files.clone().or_else(|| self.why_not_stored()),
+            upgrade_error: self.troubles.upgrade.clone(),
+        };
         let Some(build) = &self.in_force else { return };
         let unbound = build.unbound.iter();
         let unbound = unbound
@@ -97,9 +114,16 @@ impl Supervisor {
             if figures.last_error.is_none() {
                 figures.last_error = app.failure().map(ToOwned::to_owned);
             }
+            if figures.last_error.is_none() {
+                figures.last_error = instance.and_then(|(id, _)| self.troubles.restarts.get(id)).cloned();
+            }
             figures.crashes = app.crashes.total;
             figures.last_crash.clone_from(&app.crashes.last);
             figures.warning = self.warning_about(&app.spec);
         }
     }
+}
+
+fn listener_addresses(build: &Build) -> Vec<String> {
+    build.plan.listeners.iter().map(|listener| listener.address.to_string()).collect()
 }

@@ -1,8 +1,6 @@
-//! The end, and what a person at a terminal is told; log rotation.
+//! The end; log rotation.
 
-use std::io::Write;
 use std::os::fd::AsFd;
-use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -60,7 +58,7 @@ impl Supervisor {
         self.stop = Some(Stop::Draining { deadline: Instant::now() + LONGEST_DRAIN });
     }
 
-    fn end_all(&mut self) {
+    pub(super) fn end_all(&mut self) {
         if self.stop.is_none() {
             self.service_manager.stopping();
         }
@@ -107,26 +105,6 @@ impl Supervisor {
     pub(super) fn is_over(&self) -> bool {
         let is_ending = matches!(self.stop, Some(Stop::Ending { .. } | Stop::Killed));
         is_ending && self.has_no_own_children() && process::children().is_empty()
-    }
-
-    /// `corral run` is told when its site is served.
-    pub(super) fn announce_to_console(&mut self) {
-        if let Some(console) = &mut self.parts.console
-            && !console.announcement.is_empty()
-        {
-            let announcement = std::mem::take(&mut console.announcement);
-            let mut stdout = std::io::stdout().lock();
-            // A closed terminal does not want to hear it.
-            let _ = writeln!(stdout, "{announcement}").and_then(|()| stdout.flush());
-        }
-    }
-
-    /// `corral run` ends when its site cannot be served.
-    pub(super) fn give_up(&mut self, reason: &str) {
-        let hint = if reason.starts_with("listener") { " (--listen ADDRESS)" } else { "" };
-        let _ = writeln!(std::io::stderr(), "corral: {reason}{hint}");
-        self.exit_code = ExitCode::FAILURE;
-        self.end_all();
     }
 
     /// SIGUSR1: the files were moved away, new ones take their place.

@@ -36,8 +36,8 @@ impl Supervisor {
         }
         let successor = self.routers.successor_with(n_threads);
         match router::start(successor, &self.parts) {
-            Ok(output) => {
-                self.outputs.push(output);
+            Ok(outputs) => {
+                self.outputs.extend(outputs);
                 Ok(())
             }
             Err(error) => {

@@ -35,7 +35,10 @@ impl Supervisor {
     /// SIGUSR2.
     pub(super) fn on_upgrade_signal(&mut self) {
         match self.why_no_upgrade() {
-            Some(reason) => tracing::info!(target: "notice", "signal USR2 received, ignored: {reason}"),
+            Some(reason) => {
+                tracing::info!(target: "notice", "signal USR2 received, ignored: {reason}");
+                self.troubles.upgrade = Some(reason.to_owned());
+            }
             None => self.jobs.push_back(Job::Upgrade),
         }
     }
@@ -52,19 +55,14 @@ impl Supervisor {
 
     /// Nothing is being applied, and nothing will be until it is over: there must be one configuration.
     pub(super) fn begin_upgrade(&mut self) {
+        self.troubles.upgrade = None;
         if let Err(reason) = self.store_again() {
             // The successor would put the one before in force.
-            return tracing::error!(
-                target: "alert",
-                "upgrade: the current configuration is not stored: {reason}; this process goes on"
-            );
+            return self.upgrade_failed(format!("the current configuration is not stored: {reason}"));
         }
         let mut successor = match self.parts.launcher.start_successor() {
             Ok(successor) => successor,
-            Err(error) => {
-                let error = anyhow::Error::new(error);
-                return tracing::error!(target: "alert", "upgrade: {error:#}; this process goes on");
-            }
+            Err(error) => return self.upgrade_failed(format!("{:#}", anyhow::Error::new(error))),
         };
         let pid = successor.pid().as_raw_nonzero();
         tracing::info!(target: "notice", "signal USR2 received, process {pid} is to take over");
@@ -107,12 +105,18 @@ impl Supervisor {
     pub(super) fn read_successor(&mut self) -> bool {
         let Some(upgrade) = &mut self.upgrade else { return false };
         match upgrade.successor.next_message() {
+            // Said again, it would put off the end of this process.
+            Some((FromSuccessor::Serving, _)) if upgrade.is_serving => true,
             Some((FromSuccessor::Serving, _)) => {
                 upgrade.is_serving = true;
                 let pid = upgrade.successor.pid().as_raw_nonzero();
                 tracing::info!(target: "notice", "process {pid} serves; finishing the requests in progress");
                 self.service_manager.replaced_by(upgrade.successor.pid());
                 self.finish_for_successor();
+                true
+            }
+            Some((FromSuccessor::Failed { reason }, _)) => {
+                self.troubles.upgrade = Some(reason);
                 true
             }
             None => false,
@@ -152,8 +156,15 @@ impl Supervisor {
         let pid = successor.pid().as_raw_nonzero();
         tracing::info!(target: "notice", "process {pid} has ended (successor)");
         if !is_serving {
-            tracing::error!(target: "alert", "upgrade: the new process could not take over; this process goes on");
+            let reason = self.troubles.upgrade.take();
+            let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            self.upgrade_failed(format!("the new process could not take over{reason}"));
         }
+    }
+
+    fn upgrade_failed(&mut self, reason: String) {
+        tracing::error!(target: "alert", "upgrade: {reason}; this process goes on");
+        self.troubles.upgrade = Some(reason);
     }
 
     /// One that serves is not this process's to end.
@@ -173,10 +184,10 @@ impl Supervisor {
 
     /// This process serves what its predecessor did: takes over the rest as well.
     pub(super) fn relieve_predecessor(&mut self) {
-        let Some(mut predecessor) = self.parts.predecessor.take() else { return };
-        if self.stored.is_some() && self.in_force.is_none() {
+        if self.parts.predecessor.is_some() && self.stored.is_some() && self.in_force.is_none() {
             return self.give_up("the stored configuration cannot be put in force");
         }
+        let Some(mut predecessor) = self.parts.predecessor.take() else { return };
         self.parts.control.file().set_ours(true);
         for listener in self.in_force.iter().flat_map(|build| &build.listeners) {
             listener.file().set_ours(true);

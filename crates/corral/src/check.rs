@@ -1,5 +1,9 @@
 //! `corral check`: everything that is wrong with configuration files, without a daemon.
 
+mod lacking;
+mod remarks;
+mod used;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,10 +18,17 @@ use crate::{daemon, reader};
 pub(crate) fn command(options: &CheckOptions) -> anyhow::Result<ExitCode> {
     let folder = options.modulesdir.clone().map_or_else(daemon::own_folder, Ok)?;
     let found = files::read(&options.paths, &Seen::default());
-    match found.and_then(|configuration| validate(configuration, modules_in(&folder))) {
-        Ok(_) => {
+    let checked = found.and_then(|mut configuration| {
+        let config = validate(&mut configuration, modules_in(&folder))?;
+        let remarks = remarks::of(&config, configuration.manifest.document());
+        Ok(files::lines(&configuration.manifest.locate(&remarks)))
+    });
+    match checked {
+        Ok(warnings) => {
+            warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
             println!("{}: the configuration is valid", names(&options.paths));
-            Ok(ExitCode::SUCCESS)
+            let is_refused = options.strict && !warnings.is_empty();
+            Ok(if is_refused { ExitCode::from(WARNED) } else { ExitCode::SUCCESS })
         }
         Err(problems) => {
             problems.iter().for_each(|problem| eprintln!("{problem}"));
@@ -25,6 +36,9 @@ pub(crate) fn command(options: &CheckOptions) -> anyhow::Result<ExitCode> {
         }
     }
 }
+
+/// The exit code of `--strict` for a configuration that is valid. 1 is for one that is not, 2 for a wrong command.
+const WARNED: u8 = 3;
 
 fn names(paths: &[PathBuf]) -> String {
     let name = |path: &PathBuf| {
@@ -43,8 +57,8 @@ pub(crate) fn modules_in(folder: &Path) -> Known {
 }
 
 /// Certificates and modules that do not lie beside the files may have been uploaded.
-pub(crate) fn validate(mut configuration: Configuration, known: Known) -> Result<Config, Problems> {
-    let Configuration { assets, has_folder, .. } = &configuration;
+pub(crate) fn validate(configuration: &mut Configuration, known: Known) -> Result<Config, Problems> {
+    let Configuration { assets, has_folder, .. } = &*configuration;
     let scripts = files::names(assets, AssetKind::Script);
     let mut known = known.with_scripts(scripts, corral_controller::check_expression);
     if !has_folder.scripts {

@@ -47,6 +47,9 @@ pub(crate) enum Command {
         /// Show it again and again, each SECONDS (default: 1)
         #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds)]
         watch: Option<Duration>,
+        /// The object of the control API, for programs; with --watch in one line each time
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         control: Control,
     },
@@ -80,6 +83,8 @@ pub(crate) enum Command {
         /// File that holds the process id of the daemon
         #[arg(long, value_name = "FILE", default_value = daemon::PID_FILE)]
         pid: PathBuf,
+        #[command(flatten)]
+        control: Control,
     },
 
     /// Ask the control API as Unit's `unitc` does; `corral unitc --help` says more
@@ -129,24 +134,40 @@ pub(crate) enum Role {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
-    /// Folder of the site, or a component of WebAssembly
+    /// Folder of the site, a component of WebAssembly, an archive of Java, or a configuration file
     #[arg(default_value = ".", conflicts_with = "config")]
     pub(crate) path: PathBuf,
     /// Serve what this JSON, YAML or folder of such files says; several are merged
-    #[arg(long, value_name = "FILE|FOLDER", conflicts_with_all = ["listen", "workers", "php_ini"])]
+    #[arg(long, value_name = "FILE|FOLDER", conflicts_with_all = ["listen", "workers", "php_ini", "files"])]
     pub(crate) config: Vec<PathBuf>,
-    /// Read the files of --config again when they change, not only on SIGHUP
-    #[arg(long, requires = "config")]
-    pub(crate) watch: bool,
-    /// Where to listen: a port of this machine, ADDRESS:PORT, *:PORT or unix:PATH
-    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
-    pub(crate) listen: String,
+    /// Serve changed code, or changed files of --config, from the next request on; so it is at a terminal
+    #[arg(long)]
+    watch: bool,
+    /// Do not look for changes
+    #[arg(long, conflicts_with = "watch")]
+    no_watch: bool,
+    /// Print the configuration that would be served, and end
+    #[arg(long)]
+    pub(crate) print_config: bool,
+    /// Serve the folder's files as they are, whatever they are
+    #[arg(long = "static", conflicts_with_all = ["workers", "php_ini"])]
+    pub(crate) files: bool,
+    /// Where to listen: a port of this machine, ADDRESS:PORT, *:PORT or unix:PATH [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
     /// Processes of the application; as many as the work needs when not given
     #[arg(long, visible_alias = "processes", value_name = "NUMBER")]
     pub(crate) workers: Option<std::num::NonZeroU32>,
     /// A php.ini setting, for example memory_limit=256M; can be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = php_setting)]
     pub(crate) php_ini: Vec<(String, String)>,
+}
+
+impl RunOptions {
+    /// Whether changes take effect by themselves.
+    pub(crate) fn watches(&self, at_terminal: bool) -> bool {
+        self.watch || (at_terminal && !self.no_watch)
+    }
 }
 
 fn php_setting(text: &str) -> Result<(String, String), String> {
@@ -164,6 +185,9 @@ pub(crate) struct CheckOptions {
     /// Folder of the language modules
     #[arg(long, value_name = "FOLDER")]
     pub(crate) modulesdir: Option<PathBuf>,
+    /// Exit with 3 if there are warnings, as of files that are missing and applications that nobody uses
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -163,8 +163,8 @@ pub(crate) fn problems(answer: &Answer) -> Vec<Problem> {
         let pointer = problem["location"]["path"].as_str()?.to_owned();
         let detail = problem["detail"].as_str()?.to_owned();
         let suggestion = problem["suggestion"].as_str().map(str::to_owned);
-        // The stage is of no interest here: the reply's title says it.
-        Some(Problem { pointer, detail, suggestion, stage: Stage::Validation })
+        // The detail has the advice in it, and the stage is of no interest here: the reply's title says it.
+        Some(Problem { pointer, detail, advice: String::new(), suggestion, stage: Stage::Validation })
     };
     all.iter().filter_map(one).collect()
 }

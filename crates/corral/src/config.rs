@@ -1,5 +1,6 @@
 //! `corral config`: reads and changes the configuration of a running daemon.
 
+mod advice;
 mod apply;
 mod diff;
 pub(crate) mod edit;
@@ -8,17 +9,31 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use corral_manifest::Format;
+
 use crate::cli::ConfigCommand;
 use crate::client::{self, Daemon, encode};
 
 pub(crate) fn command(command: &ConfigCommand, daemon: &Daemon) -> anyhow::Result<ExitCode> {
     let body = match command {
-        ConfigCommand::Get { path } => daemon.get(&target(path))?.into_body()?,
-        ConfigCommand::Delete { path } => daemon.delete(&target(path))?.into_body()?,
+        ConfigCommand::Get { path } => {
+            let answer = daemon.get(&target(path))?;
+            let status = answer.status;
+            answer.into_body().map_err(|error| advice::of_path(error, status, daemon, &target(path)))?
+        }
+        ConfigCommand::Delete { path } => {
+            let answer = daemon.delete(&target(path))?;
+            let status = answer.status;
+            answer.into_body().map_err(|error| advice::of_path(error, status, daemon, &target(path)))?
+        }
         ConfigCommand::Set { path, file } => {
             let (path, file) = what_to_set(path.as_deref(), file.as_deref(), Path::is_file);
-            let document = client::read_input(&file)?;
-            daemon.put(&target(path), &document)?.into_body()?
+            let document = client::read_input(&file).map_err(|error| advice::of_file(error, path, &file))?;
+            let answer = daemon.put(&target(path), &document)?;
+            let status = answer.status;
+            answer
+                .into_body()
+                .map_err(|error| advice::of_change(error, status, daemon, &target(path), &file))?
         }
         ConfigCommand::Edit { path } => return edit::command(daemon, &target(path)),
         ConfigCommand::Diff { paths } => return diff::command(daemon, paths),
@@ -47,7 +62,10 @@ fn what_to_set<'a>(
     let stdin = PathBuf::from("-");
     match (path, file) {
         (Some(path), Some(file)) => (path, file.to_owned()),
-        (Some(only), None) if only == "-" || is_file(Path::new(only)) => ("", only.into()),
+        // A file that is not there is missed at once, rather than a path below which standard input is waited for.
+        (Some(only), None) if only == "-" || is_file(Path::new(only)) || Format::of_name(only).is_some() => {
+            ("", only.into())
+        }
         (path, _) => (path.unwrap_or_default(), stdin),
     }
 }
@@ -95,6 +113,7 @@ mod tests {
         check_set(Some("there.json"), None, ("", "there.json"));
         check_set(Some("-"), None, ("", "-"));
         check_set(Some("routes"), None, ("routes", "-"));
+        check_set(Some("gone.yaml"), None, ("", "gone.yaml"));
         check_set(Some("routes"), Some("there.json"), ("routes", "there.json"));
         check_set(Some("there.json"), Some("x"), ("there.json", "x"));
     }

@@ -96,6 +96,11 @@ const DEFAULT_TMP: &str = "/var/tmp";
 /// Socket files of the control API belong to the user who started the daemon, and to nobody else.
 const DEFAULT_CONTROL_MODE: u32 = 0o600;
 
+/// The options of `corral daemon`, for whoever describes them.
+pub(crate) fn definition() -> clap::Command {
+    options::definition(&Flavour::corral())
+}
+
 pub(crate) fn command(flavour: &Flavour, name: &OsStr, arguments: &[OsString]) -> anyhow::Result<ExitCode> {
     match options::parse(&name.to_string_lossy(), arguments)? {
         Request::Help => {

@@ -186,7 +186,11 @@ fn read_assets(
         |name: &str| name.len() > extension.len() && name.ends_with(extension) && !name.starts_with('.');
     for path in keep(files_in(folder, is_wanted), problems).unwrap_or_default() {
         seen.note(&path);
-        let bytes = contents(&path).map_err(|reason| format!("{}: {reason}", path.display()));
+        let bytes = contents(&path).and_then(|bytes| match kind {
+            AssetKind::Certificate => corral_controller::check_key(&bytes).map(|()| bytes),
+            AssetKind::Script => Ok(bytes),
+        });
+        let bytes = bytes.map_err(|reason| format!("{}: {reason}", path.display()));
         let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if let Some(bytes) = keep(bytes, problems) {
             assets.set(kind, &name, Some(bytes));

@@ -80,8 +80,9 @@ where
             // Nothing is written for a line of no interest.
             Style::Console => match level {
                 Rank::Debug => Ok(()),
-                Rank::Info | Rank::Notice if event.metadata().target() != APPLICATION => Ok(()),
-                Rank::Info | Rank::Notice => write_lines(&mut writer, "", "", &text),
+                // Whoever reads a traceback line by line knows that it is one.
+                _ if event.metadata().target() == APPLICATION => write_lines(&mut writer, "", "", &text),
+                Rank::Info | Rank::Notice => Ok(()),
                 Rank::Warn => write_lines(&mut writer, "warning: ", "", &text),
                 Rank::Alert | Rank::Error => write_lines(&mut writer, "error: ", "", &text),
             },

@@ -79,7 +79,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Daemon { arguments } => daemon(&arguments),
         Command::Config { command, control } => config::command(&command, &control.daemon()?),
         Command::Check(options) => check::command(&options),
-        Command::Status { watch, control } => status::command(&control.daemon()?, watch),
+        Command::Status { watch, json, control } => {
+            let form = if json { status::Form::Json } else { status::Form::Words };
+            status::command(&control.daemon()?, watch, form)
+        }
         Command::Certificate { command, control } => {
             asset::command(&command, AssetKind::Certificate, &control.daemon()?)
         }
@@ -87,7 +90,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             asset::command(&command, AssetKind::Script, &control.daemon()?)
         }
         Command::Restart { application, control } => asset::restart(&application, &control.daemon()?),
-        Command::Upgrade { pid } => upgrade::command(&pid),
+        Command::Upgrade { pid, control } => upgrade::command(&pid, &control.daemon()?),
         Command::Unitc { arguments } => unit::unitc::command(&arguments),
         Command::Unitctl { arguments } => unit::unitctl::command(&arguments),
         Command::Entrypoint { command } => entrypoint::command(&command),

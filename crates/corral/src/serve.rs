@@ -5,7 +5,7 @@ mod folder;
 mod owner;
 
 use std::fmt::Write;
-use std::io::Write as _;
+use std::io::{IsTerminal, Write as _};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,6 +14,7 @@ use anyhow::{Context, bail};
 use corral_config::address::ListenAddress;
 use corral_config::{Known, KnownModule, json, validate};
 use corral_ipc::message::Module;
+use corral_manifest::Format;
 use corral_supervisor::{Console, ControlOptions, DaemonOptions, ModuleSource, modules};
 
 use self::folder::Folder;
@@ -22,21 +23,27 @@ use crate::cli::RunOptions;
 use crate::daemon;
 use crate::log::{self, Style};
 use crate::site::document::{Choices, document};
-use crate::site::{self, Site};
+use crate::site::{self, Kind, Site, django};
 
 pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
-    if !options.config.is_empty() {
-        return files::command(&options.config, options.watch);
+    if let Some(paths) = configuration_files(options)? {
+        return files::command(&paths, options);
     }
-    let listen = listen_address(&options.listen)?;
-    let site = site::inspect(&options.path)?;
+    let listen = listen_address(options.listen.as_deref().unwrap_or(DEFAULT_LISTEN))?;
+    let mut site = if options.files { site::files(&options.path) } else { site::inspect(&options.path) }?;
     let owner = Owner::of(&site.root)?;
     let modules = site.language().map_or(Ok(Vec::new()), |language| find_module(language, &owner))?;
+    find_static_files(&mut site, &modules, &owner);
     let n_workers = options.workers;
-    let choices =
-        Choices { listen: &listen.to_string(), n_workers, php_ini: &options.php_ini, owner: owner.names() };
-    let document = document(&site, &choices).to_string();
-    check(&document, &modules)?;
+    let at_terminal = std::io::stdout().is_terminal();
+    let watches = options.watches(at_terminal);
+    let php_ini = php_settings(options, watches);
+    let choices = Choices { listen: &listen.to_string(), n_workers, php_ini: &php_ini, owner: owner.names() };
+    let document = document(&site, &choices);
+    let parsed = check(&document.to_string(), &modules)?;
+    if options.print_config {
+        return print(&parsed);
+    }
 
     let users = owner.users(&site.root);
     let folder = Folder::make(&users)?;
@@ -54,10 +61,66 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
         users,
         foreground: true,
         files: None,
-        console: Some(Console { document: document.into_bytes(), announcement: url(&listen) }),
+        console: Some(Console {
+            document: document.to_string().into_bytes(),
+            announcement: url(&listen),
+            watch: if watches { site.code() } else { Vec::new() },
+            explains: at_terminal,
+        }),
         internal_arguments: vec!["--console".to_owned()],
         title: format!("corral: main v{} [run {}]", env!("CARGO_PKG_VERSION"), site.root.display()),
     })
+}
+
+/// Django knows more of them than its folder shows.
+fn find_static_files(site: &mut Site, modules: &[Module], owner: &Owner) {
+    let Kind::Python(python) = &site.kind else { return };
+    let Some(module) = modules.iter().find(|module| module.language == "python") else { return };
+    if python.software != Some("Django") {
+        return;
+    }
+    let found = django::static_files(site, python, &module.version, owner.credentials.as_ref());
+    if let Kind::Python(python) = &mut site.kind
+        && !found.is_empty()
+    {
+        python.files = found;
+    }
+}
+
+/// Scripts are compiled anew when they have changed, which PHP looks for every two seconds otherwise.
+fn php_settings(options: &RunOptions, watches: bool) -> Vec<(String, String)> {
+    let looks = [("opcache.validate_timestamps", "1"), ("opcache.revalidate_freq", "0")];
+    let own = looks.into_iter().filter(|_| watches).map(|(name, value)| (name.to_owned(), value.to_owned()));
+    own.chain(options.php_ini.iter().cloned()).collect()
+}
+
+const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
+
+/// Those of `--config`, or the one that is named in place of a folder.
+fn configuration_files(options: &RunOptions) -> anyhow::Result<Option<Vec<PathBuf>>> {
+    if !options.config.is_empty() {
+        return Ok(Some(options.config.clone()));
+    }
+    let name = options.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if !options.path.is_file() || Format::of_name(name).is_none() {
+        return Ok(None);
+    }
+    if options.listen.is_some() || options.workers.is_some() || !options.php_ini.is_empty() || options.files {
+        bail!(
+            "\"{}\" is a configuration, which says itself what --listen, --workers, --php-ini and --static would: \
+             change the file",
+            options.path.display()
+        );
+    }
+    Ok(Some(vec![options.path.clone()]))
+}
+
+/// `--print-config`: a document as a file of it would be written.
+fn print(document: &json::Value) -> anyhow::Result<ExitCode> {
+    let text = document.pretty();
+    let lines = text.split(|byte| *byte == b'\r');
+    std::io::stdout().write_all(&lines.collect::<Vec<_>>().concat())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The control API on a socket for the user alone who has started it.
@@ -108,7 +171,7 @@ fn find_module(language: &str, owner: &Owner) -> anyhow::Result<Vec<Module>> {
 /// What people call it.
 fn name_of(language: &str) -> &str {
     match language {
-        "java" => "Java on Jetty",
+        "java" => "Java on Tomcat",
         "php" => "PHP",
         "python" => "Python",
         "wasm-wasi-component" => "WebAssembly",
@@ -117,7 +180,7 @@ fn name_of(language: &str) -> &str {
 }
 
 /// The document is made here, so a fault in it comes from a path or setting that it cannot hold.
-fn check(document: &str, modules: &[Module]) -> anyhow::Result<()> {
+fn check(document: &str, modules: &[Module]) -> anyhow::Result<json::Value> {
     let known = modules.iter().map(|module| KnownModule {
         language: module.language.clone(),
         version: module.version.clone(),
@@ -125,7 +188,7 @@ fn check(document: &str, modules: &[Module]) -> anyhow::Result<()> {
     });
     let document = json::parse(document.as_bytes()).map_err(|error| anyhow::anyhow!("{}", error.detail))?;
     match validate(&document, &Known::modules(known.collect())) {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(document),
         Err(problems) => {
             let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
             bail!("this site cannot be served: {}", problems.join("; "))
@@ -148,12 +211,27 @@ fn introduce(
         module.map(|module| write!(text, "; {} {}, {workers}", name_of(&module.language), module.version));
     let _ = owner.names().map(|(user, _)| write!(text, ", as user {user}"));
     text.push('\n');
+    if let Some(note) = private_files(site) {
+        text.push_str(&note);
+    }
     if owner.is_root {
         text.push_str("note: everything runs as root, because only root can read this folder\n");
     }
     let _ = writeln!(text, "control socket: unix:{}", control.display());
     std::io::stdout().write_all(text.as_bytes())
 }
+
+/// Says which of the files that somebody may look for are not served.
+fn private_files(site: &Site) -> Option<String> {
+    let names = site.private_entries();
+    let (shown, others) = names.split_at(names.len().min(MOST_NAMES));
+    let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+    let names = shown.join(", ");
+    (!shown.is_empty())
+        .then(|| format!("note: not served: {names}{more}; --static serves all files as they are\n"))
+}
+
+const MOST_NAMES: usize = 5;
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,15 @@
-//! Looks at a folder and says what kind of site it is. Reads names, and composer.json, package.json,
-//! go.mod and .htaccess.
+//! Looks at a folder and says what kind of site it is. Reads names, and files that say how something is started.
 
 mod component;
+pub(crate) mod django;
 pub(crate) mod document;
 mod go;
 mod java;
+mod php;
+mod program;
 mod python;
 mod script;
+mod sources;
 
 use std::fmt;
 use std::fs;
@@ -14,6 +17,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub(crate) use self::go::Go;
+pub(crate) use self::php::Scripts;
+pub(crate) use self::program::Program;
 pub(crate) use self::python::Python;
 pub(crate) use self::script::Script;
 
@@ -23,6 +28,8 @@ pub(crate) struct Site {
     /// Folder that holds what browsers may reach; absolute.
     pub(crate) root: PathBuf,
     pub(crate) kind: Kind,
+    /// The root is the whole project: what it is made of lies beside what browsers may reach.
+    pub(crate) has_sources: bool,
 }
 
 /// How a site wants its requests handled.
@@ -38,12 +45,7 @@ pub(crate) enum Kind {
     /// Each PHP script answers for itself.
     Scripts,
     /// A program that serves HTTP itself.
-    Program {
-        /// How the shell starts it.
-        start: String,
-        /// It has NGINX Unit's package, or Corral's of that name.
-        for_unit: bool,
-    },
+    Program(Program),
     /// A program in Go, which has to be compiled first.
     Go(Go),
     /// A web application in Java.
@@ -57,19 +59,10 @@ pub(crate) enum Kind {
     Script(Script),
     /// A component of WebAssembly answers every request.
     Component(PathBuf),
-    /// No scripts at all.
+    /// Files, less those that are sources by their names.
     Static,
-}
-
-/// Which paths belong to scripts in a site with a front controller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Scripts {
-    /// These: scripts by their names, folders with an `index.php` of their own with a slash at the
-    /// end. Any other path that looks like a script is the front controller's.
-    Listed(Vec<String>),
-    /// Every path that looks like a script, for software that is extended while it runs; and these
-    /// folders.
-    Any(Vec<String>),
+    /// Files as they are, because the user says so.
+    Files,
 }
 
 /// Why a path cannot be served.
@@ -83,167 +76,125 @@ pub(crate) enum SiteError {
     Empty(PathBuf),
     #[error("the folder \"{}\" cannot be read ({reason}); run this as a user who may read it", path.display())]
     Unreadable { path: PathBuf, reason: io::ErrorKind },
+    #[error("\"{}\" has {what}: {remedy}; or serve its files as they are: corral run --static", path.display())]
+    Unknown { path: PathBuf, what: String, remedy: String },
 }
 
 /// Finds out what is in a folder.
 pub(crate) fn inspect(path: &Path) -> Result<Site, SiteError> {
-    let unreadable = |error: io::Error| SiteError::Unreadable { path: path.to_owned(), reason: error.kind() };
-    let path = match fs::canonicalize(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(SiteError::Missing(path.to_owned()));
-        }
-        found => found.map_err(unreadable)?,
-    };
+    let path = canonical(path)?;
     if component::is_component(&path) {
         let root = path.parent().unwrap_or(Path::new("/")).to_owned();
-        return Ok(Site { root, kind: Kind::Component(path) });
+        return Ok(Site { root, kind: Kind::Component(path), has_sources: true });
     }
     if !path.is_dir() {
         return match (java::find(&path), path.parent()) {
-            (Some(webapp), Some(folder)) => Ok(Site { root: folder.to_owned(), kind: Kind::Java { webapp } }),
+            (Some(webapp), Some(folder)) => Ok(Site::whole(folder, Kind::Java { webapp })),
             _ => Err(SiteError::NotFolder(path)),
         };
     }
-    if fs::read_dir(&path).map_err(unreadable)?.next().is_none() {
-        return Err(SiteError::Empty(path));
+    check_folder(&path)?;
+    if let Some(site) = own_project(&path) {
+        return Ok(site);
     }
-    let public = PUBLIC_FOLDERS.iter().map(|name| path.join(name)).find(|folder| has(folder, "index.php"));
-    let root = public.unwrap_or_else(|| path.clone());
-    let kind = match kind(&path, &root) {
-        Kind::Static => without_scripts(&path),
-        scripts => scripts,
-    };
-    Ok(Site { root, kind })
+    if let Some(hosted) = hosted_folder(&path) {
+        return inspect(&hosted);
+    }
+    let unknown = |(what, remedy)| SiteError::Unknown { path: path.clone(), what, remedy };
+    match one_below(&path).map_err(unknown)? {
+        Some(site) => Ok(site),
+        None if php::has_scripts(&path) => Ok(Site::whole(&path, Kind::Scripts)),
+        None => match sources::what_to_do(&path).map(unknown) {
+            Some(error) => Err(error),
+            None => Ok(Site::whole(&path, Kind::Static)),
+        },
+    }
 }
 
-/// What a folder is that has neither PHP nor a program with a start script in it.
-fn without_scripts(project: &Path) -> Kind {
+/// A folder whose files are to be served, whatever they are.
+pub(crate) fn files(path: &Path) -> Result<Site, SiteError> {
+    let path = canonical(path)?;
+    if !path.is_dir() {
+        return Err(SiteError::NotFolder(path));
+    }
+    check_folder(&path)?;
+    Ok(Site::whole(&path, Kind::Files))
+}
+
+fn canonical(path: &Path) -> Result<PathBuf, SiteError> {
+    fs::canonicalize(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => SiteError::Missing(path.to_owned()),
+        reason => SiteError::Unreadable { path: path.to_owned(), reason },
+    })
+}
+
+/// It can be read, and something is in it.
+fn check_folder(path: &Path) -> Result<(), SiteError> {
+    let is_empty = fs::read_dir(path).map(|mut entries| entries.next().is_none());
+    match is_empty {
+        Err(error) => Err(SiteError::Unreadable { path: path.to_owned(), reason: error.kind() }),
+        Ok(true) => Err(SiteError::Empty(path.to_owned())),
+        Ok(false) => Ok(()),
+    }
+}
+
+/// What a folder is by its own files.
+fn own_project(path: &Path) -> Option<Site> {
+    project(path).or_else(|| {
+        let has_script = entries(path).iter().any(|file| php::is_script(file));
+        has_script.then(|| Site::whole(path, Kind::Scripts))
+    })
+}
+
+/// A site that has more than scripts that lie about.
+fn project(path: &Path) -> Option<Site> {
+    let program = program::start_script(path).map(Kind::Program);
+    let found = || program.or_else(|| application(path)).map(|kind| Site::whole(path, kind));
+    php::front_controller(path).or_else(found)
+}
+
+/// What a folder is that has neither a front controller nor a program with a start script in it.
+fn application(project: &Path) -> Option<Kind> {
+    if entries(project).iter().any(|file| php::is_script(file)) {
+        return None;
+    }
     let go = || go::find(project).map(Kind::Go);
     let java = || java::find(project).map(|webapp| Kind::Java { webapp });
     let component = || component::find(project).map(Kind::Component);
     let script = || script::find(project).map(Kind::Script);
+    let program = || program::guess(project).map(Kind::Program);
     let python = python::find(project).map(Kind::Python);
-    let found = python.or_else(script).or_else(go).or_else(java).or_else(component);
-    found.unwrap_or(Kind::Static)
+    python.or_else(script).or_else(go).or_else(java).or_else(component).or_else(program)
 }
 
-/// Where frameworks keep what browsers may reach.
-const PUBLIC_FOLDERS: [&str; 3] = ["public", "web", "webroot"];
+/// The folder that a provider of web space publishes, where nothing else is to be seen.
+fn hosted_folder(path: &Path) -> Option<PathBuf> {
+    let has_index = |folder: &Path| INDEXES.iter().any(|name| has(folder, name));
+    let hosted = HOSTED_FOLDERS.iter().map(|name| path.join(name)).find(|folder| has_index(folder));
+    hosted.filter(|_| !has_index(path))
+}
 
-fn kind(project: &Path, root: &Path) -> Kind {
-    let mut found = Found::default();
-    found.search(root, "/", SEARCH_DEPTH);
-    let software = software(project);
-    if has(root, "index.php") && (root != project || software.is_some() || is_made_for_all(root)) {
-        let is_extended = root == project && found.scripts.len() > 1;
-        let scripts = if is_extended || found.scripts.len() > MOST_LISTED {
-            Scripts::Any(found.folders)
-        } else {
-            Scripts::Listed([found.scripts, found.folders].concat())
-        };
-        return Kind::FrontController { software, scripts };
+const HOSTED_FOLDERS: [&str; 3] = ["public_html", "htdocs", "httpdocs"];
+pub(super) const INDEXES: [&str; 3] = ["index.php", "index.html", "index.htm"];
+
+/// The project in a sub-folder, if that is the only one and the folder itself shows nothing.
+fn one_below(path: &Path) -> Result<Option<Site>, sources::Advice> {
+    let entries = entries(path);
+    let mut found: Vec<_> = subfolders(&entries).filter_map(|folder| project(folder)).collect();
+    let has_index = INDEXES.iter().any(|name| has(path, name));
+    if has_index || found.len() > 1 {
+        // These can be served as they lie, with what is beside them.
+        found.retain(|site| !(site.has_sources && matches!(site.kind, Kind::FrontController { .. })));
     }
-    match start_script(project) {
-        Some((start, for_unit)) => Kind::Program { start, for_unit },
-        None if found.scripts.is_empty() => Kind::Static,
-        None => Kind::Scripts,
+    match found.len() {
+        0 => Ok(None),
+        1 if !has_index => Ok(found.pop()),
+        _ => Err(sources::projects_below(path, &found)),
     }
 }
-
-/// What package.json says about starting, and whether it has Unit's package.
-fn start_script(project: &Path) -> Option<(String, bool)> {
-    let package = fs::read(project.join("package.json")).ok()?;
-    let package: serde_json::Value = serde_json::from_slice(&package).ok()?;
-    let start = package["scripts"]["start"].as_str()?.trim();
-    let for_unit = !package["dependencies"]["unit-http"].is_null();
-    (!start.is_empty()).then(|| (start.to_owned(), for_unit))
-}
-
-/// A site with more scripts than this is not listed.
-const MOST_LISTED: usize = 100;
 
 fn has(folder: &Path, name: &str) -> bool {
     folder.join(name).is_file()
-}
-
-/// Recognises software by files that nothing else has, then by what composer.json asks for.
-fn software(project: &Path) -> Option<&'static str> {
-    const FILES: [(&str, &str); 5] = [
-        ("wp-load.php", "WordPress"),
-        ("artisan", "Laravel"),
-        ("symfony.lock", "Symfony"),
-        ("core/lib/Drupal.php", "Drupal"),
-        ("web/core/lib/Drupal.php", "Drupal"),
-    ];
-    const PACKAGES: [(&str, &str); 8] = [
-        ("laravel/lumen-framework", "Lumen"),
-        ("laravel/framework", "Laravel"),
-        ("symfony/framework-bundle", "Symfony"),
-        ("slim/slim", "Slim"),
-        ("codeigniter4/framework", "CodeIgniter"),
-        ("cakephp/cakephp", "CakePHP"),
-        ("yiisoft/yii2", "Yii"),
-        ("mezzio/mezzio", "Mezzio"),
-    ];
-    let composer = fs::read_to_string(project.join("composer.json")).unwrap_or_default();
-    let asked_for = |package: &str| composer.contains(&format!("\"{package}\""));
-    let by_package = PACKAGES.iter().find(|(package, _)| asked_for(package));
-    // Lumen has an `artisan` too.
-    let by_file = FILES.iter().find(|(file, _)| has(project, file));
-    by_package.or(by_file).map(|(_, name)| *name)
-}
-
-/// Whether `index.php` was made to answer for every path: a rule for Apache sends it all of them, or
-/// it looks at the path itself.
-fn is_made_for_all(root: &Path) -> bool {
-    let read =
-        |name: &str| String::from_utf8_lossy(&fs::read(root.join(name)).unwrap_or_default()).into_owned();
-    let is_rule = |line: &str| line.starts_with("RewriteRule") || line.starts_with("FallbackResource");
-    let rules = read(".htaccess");
-    let index = read("index.php");
-    rules.lines().map(str::trim_start).any(|line| is_rule(line) && line.contains("index.php"))
-        || ["REQUEST_URI", "PATH_INFO"].iter().any(|name| index.contains(name))
-}
-
-/// What a site has scripts in.
-#[derive(Debug, Default)]
-struct Found {
-    /// Paths such as `/admin/login.php`, in the order of their names.
-    scripts: Vec<String>,
-    /// Paths such as `/wp-admin/` of folders below the root that have an `index.php`.
-    folders: Vec<String>,
-}
-
-/// How deep scripts are looked for below the root.
-const SEARCH_DEPTH: usize = 3;
-
-impl Found {
-    fn search(&mut self, folder: &Path, uri: &str, depth: usize) {
-        let entries = entries(folder);
-        for path in entries.iter().filter(|path| is_script(path)) {
-            self.scripts.extend(plain_name(path).map(|name| format!("{uri}{name}")));
-        }
-        if uri != "/" && has(folder, "index.php") {
-            self.folders.push(uri.to_owned());
-        }
-        if depth > 0 {
-            for path in subfolders(&entries) {
-                if let Some(name) = plain_name(path) {
-                    self.search(path, &format!("{uri}{name}/"), depth - 1);
-                }
-            }
-        }
-    }
-}
-
-fn is_script(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("php")) && path.is_file()
-}
-
-/// A name without anything that means something else in a pattern.
-fn plain_name(path: &Path) -> Option<&str> {
-    let name = path.file_name()?.to_str()?;
-    (!name.contains(|c: char| c.is_control() || "*!~%?#".contains(c))).then_some(name)
 }
 
 /// What is in a folder, sorted; nothing for one that cannot be read.
@@ -264,6 +215,34 @@ fn subfolders(entries: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
 }
 
 impl Site {
+    /// One whose root is the project's folder.
+    fn whole(root: &Path, kind: Kind) -> Self {
+        Self { root: root.to_owned(), kind, has_sources: true }
+    }
+
+    /// What has to be loaded anew when it has changed. PHP looks at its scripts by itself.
+    pub(crate) fn code(&self) -> Vec<PathBuf> {
+        match &self.kind {
+            Kind::Python(_) | Kind::Script(_) | Kind::Program(_) | Kind::Go(_) => vec![self.root.clone()],
+            Kind::Java { webapp } => vec![webapp.clone()],
+            Kind::Component(file) => vec![file.clone()],
+            Kind::FrontController { .. } | Kind::Scripts | Kind::Static | Kind::Files => Vec::new(),
+        }
+    }
+
+    /// What of the top of its root is not served, where somebody may expect it.
+    pub(crate) fn private_entries(&self) -> Vec<String> {
+        if !matches!(self.kind, Kind::Static | Kind::Scripts | Kind::FrontController { .. }) {
+            return Vec::new();
+        }
+        let name = |path: &PathBuf| {
+            let name = path.file_name()?.to_str()?.to_owned();
+            let is_packages = self.has_sources && name == "vendor" && path.is_dir();
+            (is_packages || document::is_private(&name)).then_some(name)
+        };
+        entries(&self.root).iter().filter_map(name).collect()
+    }
+
     /// The language whose module is needed, as in the `type` of an application.
     pub(crate) fn language(&self) -> Option<&'static str> {
         match self.kind {
@@ -272,7 +251,7 @@ impl Site {
             Kind::Script(ref script) => Some(script.language),
             Kind::Component(_) => Some("wasm-wasi-component"),
             Kind::Java { .. } => Some("java"),
-            Kind::Program { .. } | Kind::Go(_) | Kind::Static => None,
+            Kind::Program(_) | Kind::Go(_) | Kind::Static | Kind::Files => None,
         }
     }
 }
@@ -286,7 +265,7 @@ impl fmt::Display for Site {
                 write!(f, "PHP site with a front controller, {}", self.root.join("index.php").display())
             }
             Kind::Scripts => write!(f, "PHP scripts in {root}"),
-            Kind::Program { start, .. } => write!(f, "program in {root}, started by \"{start}\""),
+            Kind::Program(program) => write!(f, "program in {root}, started by \"{}\"", program.start),
             Kind::Go(_) => write!(f, "Go program in {root}"),
             Kind::Java { webapp } => write!(f, "Java web application {}", webapp.display()),
             Kind::Python(python) => {
@@ -297,7 +276,7 @@ impl fmt::Display for Site {
                 write!(f, "{} application {}", script.interface, script.file.display())
             }
             Kind::Component(file) => write!(f, "component {}", file.display()),
-            Kind::Static => write!(f, "static files in {root}"),
+            Kind::Static | Kind::Files => write!(f, "static files in {root}"),
         }
     }
 }

@@ -5,15 +5,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use corral_sys::signal::{self, Pid, Signal};
+
+use crate::{client, status};
 
 /// A daemon that has seen the signal has a successor by then.
 const LONGEST_BEGINNING: Duration = Duration::from_secs(5);
 
 const INTERVAL: Duration = Duration::from_millis(20);
 
-pub(crate) fn command(pid_file: &Path) -> anyhow::Result<ExitCode> {
+/// How long a daemon that goes on may take to have its control API back.
+const LONGEST_RETURN: Duration = Duration::from_secs(5);
+
+pub(crate) fn command(pid_file: &Path, control: &client::Daemon) -> anyhow::Result<ExitCode> {
     let pid = read_pid(pid_file)?;
     let old = pid.as_raw_nonzero();
     // Most others would end at the signal.
@@ -23,9 +28,26 @@ pub(crate) fn command(pid_file: &Path) -> anyhow::Result<ExitCode> {
     let daemon = Daemon { pid_file: pid_file.to_owned(), pid, others: siblings(old.get()) };
     let context = || format!("tell process {old}, which \"{}\" names, to upgrade", pid_file.display());
     signal::kill(daemon.pid, Signal::USR2).with_context(context)?;
-    let new = daemon.wait_for_successor()?;
+    let new = daemon.wait_for_successor().map_err(|error| match reason(control, old.get()) {
+        Some(reason) => anyhow!("{error}: {reason}"),
+        None => anyhow!("{error}: the new process could not take over; the daemon's log says why"),
+    })?;
     println!("process {} serves; process {old} finishes what it has begun", new.as_raw_nonzero());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why the daemon could not be replaced, if it can be asked.
+fn reason(control: &client::Daemon, pid: i32) -> Option<String> {
+    let started = Instant::now();
+    loop {
+        let status = status::read(control);
+        let ours = status.as_ref().ok().filter(|status| status["daemon"]["pid"] == pid);
+        let reason = ours.and_then(|status| status["daemon"]["last_error"].as_str());
+        if reason.is_some() || started.elapsed() > LONGEST_RETURN {
+            return reason.map(str::to_owned);
+        }
+        std::thread::sleep(INTERVAL);
+    }
 }
 
 struct Daemon {
@@ -48,11 +70,11 @@ impl Daemon {
             }
             let has_successor = self.has_successor();
             if seen && !has_successor {
-                bail!("the new process could not take over, the old one goes on; the daemon's log says why");
+                bail!("process {} goes on", self.pid.as_raw_nonzero());
             }
             seen |= has_successor;
             if !seen && started.elapsed() > LONGEST_BEGINNING {
-                bail!("process {} has not begun; the daemon's log says why", self.pid.as_raw_nonzero());
+                bail!("process {} has not begun", self.pid.as_raw_nonzero());
             }
             std::thread::sleep(INTERVAL);
         }

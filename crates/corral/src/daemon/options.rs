@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
+use clap::{Arg, ArgAction};
 
 use super::Flavour;
 
@@ -230,6 +231,23 @@ pub(super) fn usage(name: &str, flavour: &Flavour) -> String {
     }
     line("-h, --help", "print this text");
     text
+}
+
+/// The same for manual pages and completions.
+pub(super) fn definition(flavour: &Flavour) -> clap::Command {
+    let flag = |name: &'static str, help: &'static str| {
+        let name = name.trim_start_matches('-');
+        Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
+    };
+    let valued = VALUED.iter().map(|option| {
+        let name = option.name.trim_start_matches('-');
+        let value = option.value.rsplit(' ').next().unwrap_or_default();
+        Arg::new(name).long(name).value_name(value).help(with_default(option, flavour))
+    });
+    clap::Command::new("daemon")
+        .arg(flag("--version", "print the version and the defaults"))
+        .args(FLAGS.iter().map(|option| flag(option.name, option.help)))
+        .args(valued)
 }
 
 fn with_default(option: &Valued, flavour: &Flavour) -> String {

@@ -44,6 +44,7 @@ fn file_lines_have_unit_s_format() {
     check_file(|| tracing::info!(target: "notice", "done"), "[notice] PID done\n");
     check_file(|| tracing::error!(target: "alert", "gone"), "[alert] PID gone\n");
     check_file(|| tracing::info!(target: "app", "\"a\": hello"), "[notice] PID \"a\": hello\n");
+    check_file(|| tracing::error!(target: "app", "\"a\": failed"), "[error] PID \"a\": failed\n");
     check_file(|| tracing::warn!("careful"), "[warn] PID careful\n");
     check_file(|| tracing::error!(app = "blog", n = 3, "failed"), "[error] PID failed app=blog n=3\n");
 }
@@ -79,6 +80,7 @@ fn a_person_sees_what_matters() {
     check_console(|| tracing::info!("router started"), "");
     check_console(|| tracing::info!(target: "notice", "process 7 exited with code 0"), "");
     check_console(|| tracing::info!(target: "app", "\"site\": PHP Warning"), "\"site\": PHP Warning\n");
+    check_console(|| tracing::error!(target: "app", "\"site\": KeyError"), "\"site\": KeyError\n");
     check_console(|| tracing::warn!("careful"), "warning: careful\n");
     check_console(|| tracing::error!(target: "alert", "gone"), "error: gone\n");
 }

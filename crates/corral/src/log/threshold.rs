@@ -37,6 +37,7 @@ impl Rank {
     pub(super) fn of(metadata: &Metadata<'_>) -> Self {
         match (metadata.target(), *metadata.level()) {
             ("alert", _) => Self::Alert,
+            (super::APPLICATION, Level::ERROR) => Self::Error,
             ("notice" | super::APPLICATION, _) => Self::Notice,
             (_, Level::ERROR) => Self::Error,
             (_, Level::WARN) => Self::Warn,

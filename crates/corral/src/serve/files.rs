@@ -1,6 +1,6 @@
 //! `corral run --config`: serves what configuration files say, in the foreground and without a state directory.
 
-use std::io::Write as _;
+use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,17 +9,24 @@ use corral_config::Config;
 use corral_supervisor::{DaemonOptions, FilesOptions, ModuleSource};
 
 use super::folder::Folder;
+use crate::cli::RunOptions;
 use crate::files::{self, Seen};
 use crate::log::{self, Style};
 use crate::{check, daemon};
 
-pub(super) fn command(paths: &[PathBuf], watch: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn command(paths: &[PathBuf], options: &RunOptions) -> anyhow::Result<ExitCode> {
     let modules = daemon::own_folder()?;
-    let found = files::read(paths, &Seen::default());
-    let config = match found.and_then(|found| check::validate(found, check::modules_in(&modules))) {
-        Ok(config) => config,
+    let read = files::read(paths, &Seen::default()).and_then(|mut found| {
+        let document = found.manifest.document().clone();
+        Ok((check::validate(&mut found, check::modules_in(&modules))?, document))
+    });
+    let (config, document) = match read {
+        Ok(read) => read,
         Err(problems) => bail!("this configuration cannot be served:\n{}", problems.join("\n")),
     };
+    if options.print_config {
+        return super::print(&document);
+    }
     let users = daemon::Flavour::corral().users(None);
     let folder = Folder::make(&users)?;
     let control = folder.control();
@@ -36,7 +43,11 @@ pub(super) fn command(paths: &[PathBuf], watch: bool) -> anyhow::Result<ExitCode
         temp_dir: folder.temp(),
         users,
         foreground: true,
-        files: Some(FilesOptions { paths: paths.to_vec(), watch, is_writable: false }),
+        files: Some(FilesOptions {
+            paths: paths.to_vec(),
+            watch: options.watches(std::io::stdout().is_terminal()),
+            is_writable: false,
+        }),
         console: None,
         internal_arguments: vec!["--console".to_owned()],
         title: format!("corral: main v{} [run --config {}]", env!("CARGO_PKG_VERSION"), names.join(" ")),

@@ -13,14 +13,14 @@ const BEGIN: [u8; 8] = *b"\0asm\x0d\0\x01\0";
 const BUILT: &str = "target/wasm32-wasip2/release";
 
 /// Whether a file is a component.
-pub(crate) fn is_component(file: &Path) -> bool {
+pub(super) fn is_component(file: &Path) -> bool {
     let mut begin = [0; BEGIN.len()];
     let read = File::open(file).and_then(|mut file| file.read_exact(&mut begin));
     read.is_ok() && begin == BEGIN
 }
 
 /// The only component in a folder, or the one that a project of Rust was built to.
-pub(crate) fn find(project: &Path) -> Option<PathBuf> {
+pub(super) fn find(project: &Path) -> Option<PathBuf> {
     only_one(project).or_else(|| only_one(&project.join(BUILT)))
 }
 

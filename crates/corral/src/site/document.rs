@@ -1,11 +1,13 @@
 //! The configuration of a site that was found: the one that its user would write.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, Python, Script, Scripts, Site, go};
+use super::django::StaticFiles;
+use super::{Kind, Program, Python, Script, Scripts, Site};
 
 /// What the user or the machine decides.
 #[derive(Debug)]
@@ -24,7 +26,6 @@ pub(crate) struct Choices<'a> {
 pub(crate) fn document(site: &Site, choices: &Choices<'_>) -> Value {
     let mut document = json!({
         "listeners": { choices.listen: { "pass": "routes" } },
-        "settings": { "http": { "chunked_transform": true } },
         "routes": routes(site),
     });
     if let Some(application) = application(site, choices) {
@@ -36,45 +37,95 @@ pub(crate) fn document(site: &Site, choices: &Choices<'_>) -> Value {
 fn routes(site: &Site) -> Value {
     // Secrets such as /.env and /.git come first: they have no name that a script could have.
     let mut steps = vec![json!({ "match": { "uri": HIDDEN }, "action": { "return": 404 } })];
+    let application = json!({ "pass": "applications/site" });
     match &site.kind {
         // It knows best what is secret.
-        Kind::Program { .. } | Kind::Go(_) | Kind::Java { .. } | Kind::Component(_) => {
-            steps = vec![json!({ "action": { "pass": "applications/site" } })];
+        Kind::Program(_) | Kind::Go(_) | Kind::Java { .. } | Kind::Component(_) => {
+            steps = vec![json!({ "action": application })];
         }
         Kind::Python(python) => {
-            let application = json!({ "pass": "applications/site" });
-            if python.has_static {
-                let files = json!({ "share": share(&site.root), "fallback": application });
-                steps.push(json!({ "match": { "uri": "/static/*" }, "action": files }));
-            }
+            steps.extend(static_files(&python.files, &application));
             steps.push(json!({ "action": application }));
         }
         Kind::Script(script) => {
-            let application = json!({ "pass": "applications/site" });
-            steps.push(json!({ "action": match &script.public {
-                Some(public) => json!({ "share": share(public), "fallback": application }),
-                None => application,
-            } }));
+            if let Some(public) = &script.public {
+                let files = json!({ "share": share(public), "fallback": application });
+                steps.push(json!({ "match": { "uri": but_private("*") }, "action": files }));
+            }
+            steps.push(json!({ "action": application }));
         }
-        Kind::Static => steps.push(json!({ "action": { "share": share(&site.root) } })),
+        Kind::Files => steps.push(json!({ "action": { "share": share(&site.root) } })),
+        Kind::Static => {
+            steps.push(private(site, &json!({ "return": 404 })));
+            steps.push(json!({ "action": { "share": share(&site.root) } }));
+        }
         Kind::Scripts => {
+            steps.push(private(site, &json!({ "return": 404 })));
             steps.push(scripts(&any_script(&[])));
             steps.push(source_code());
             steps.push(files(site, "applications/site/scripts"));
         }
         Kind::FrontController { scripts: paths, .. } => {
+            let front = "applications/site/front";
+            steps.push(private(site, &json!({ "pass": front })));
             steps.push(scripts(&match paths {
                 Scripts::Listed(paths) => listed_scripts(paths),
                 Scripts::Any(folders) => any_script(folders),
             }));
             steps.push(source_code());
-            steps.push(files(site, "applications/site/front"));
+            steps.push(files(site, front));
         }
     }
     Value::Array(steps)
 }
 
+/// One step for each beginning of paths, as several folders may have it.
+fn static_files(files: &[StaticFiles], application: &Value) -> Vec<Value> {
+    let mut shares: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for found in files {
+        shares.entry(&found.uri).or_default().push(found.share());
+    }
+    let step = |(uri, share): (&str, Vec<String>)| {
+        let action = json!({ "share": share, "fallback": application });
+        json!({ "match": { "uri": but_private(&format!("{uri}*")) }, "action": action })
+    };
+    // The longest first.
+    shares.into_iter().rev().map(step).collect()
+}
+
 const HIDDEN: [&str; 2] = ["*/.*", "!/.well-known/*"];
+
+/// Names of sources, databases, settings and copies that editors leave: nobody means to publish them.
+const PRIVATE_EXTENSIONS: [&str; 15] = [
+    "py", "pyc", "rb", "pl", "pm", "psgi", "ru", "ini", "sqlite", "sqlite3", "db", "sql", "bak", "orig",
+    "old",
+];
+
+/// The same as a pattern.
+fn private_names() -> String {
+    format!("~(?i)(/composer\\.[^/]*|~|\\.({}))$", PRIVATE_EXTENSIONS.join("|"))
+}
+
+/// Whether a file of this name is not served.
+pub(super) fn is_private(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    PRIVATE_EXTENSIONS.contains(&extension) || name.starts_with("composer.") || name.ends_with('~')
+}
+
+/// Packages that tools have put beside the site's own files, with everything that they consist of.
+const PACKAGES: &str = "/vendor/*";
+
+/// What becomes of paths of files that are not for browsers. A public folder may well publish a folder of packages.
+fn private(site: &Site, action: &Value) -> Value {
+    let names = private_names();
+    let uri = if site.has_sources { vec![&*names, PACKAGES] } else { vec![&*names] };
+    json!({ "match": { "uri": uri }, "action": action })
+}
+
+fn but_private(pattern: &str) -> [String; 2] {
+    [pattern.to_owned(), format!("!{}", private_names())]
+}
 
 /// Scripts are run, never shown.
 fn scripts(uri: &[String]) -> Value {
@@ -114,13 +165,13 @@ fn share(root: &Path) -> String {
 
 fn application(site: &Site, choices: &Choices<'_>) -> Option<Value> {
     let mut application = match &site.kind {
-        Kind::Static => return None,
-        Kind::Program { start, for_unit } => {
+        Kind::Static | Kind::Files => return None,
+        Kind::Program(Program { start, for_unit }) => {
             let exec = if *for_unit { "exec " } else { "" };
             let command = format!("PATH=\"$PWD/node_modules/.bin:$PATH\"; {exec}{start}");
             program(site, &command, *for_unit, choices)
         }
-        Kind::Go(go) => program(site, go::START, go.for_unit, choices),
+        Kind::Go(go) => program(site, &go.start(), go.for_unit, choices),
         Kind::Java { webapp } => java(site, webapp, choices),
         Kind::Python(python) => python_application(site, python, choices),
         Kind::Script(script) => script_application(site, script, choices),
@@ -193,7 +244,7 @@ fn program(site: &Site, command: &str, for_unit: bool, choices: &Choices<'_>) ->
     });
     if !for_unit {
         application["type"] = "http".into();
-        application["socket"] = "port".into();
+        application["socket"] = "any_port".into();
     }
     application
 }
@@ -291,8 +342,43 @@ mod tests {
         assert_eq!(fate(&site(kind), path), expected, "{path}");
     }
 
+    fn program(start: &str, for_unit: bool) -> Kind {
+        Kind::Program(Program { start: start.to_owned(), for_unit })
+    }
+
+    fn go(for_unit: bool) -> Kind {
+        Kind::Go(Go { package: ".".to_owned(), for_unit })
+    }
+
     fn front(scripts: Scripts) -> Kind {
         Kind::FrontController { software: None, scripts }
+    }
+
+    const PRIVATE: [&str; 12] = [
+        "/app.py",
+        "/lib/A.RB",
+        "/composer.json",
+        "/a/composer.lock",
+        "/php.ini",
+        "/db.sqlite3",
+        "/var/app.sqlite",
+        "/wp-config.bak",
+        "/dump.sql",
+        "/index.html~",
+        "/vendor/autoload.php",
+        "/vendor/a/b.js",
+    ];
+
+    #[test]
+    fn a_public_folder_may_publish_packages() {
+        let public = Site { has_sources: false, ..site(&front(Scripts::Any(vec![]))) };
+        assert_eq!(fate(&public, "/vendor/a.js"), "/srv/site/vendor/a.js or front");
+        assert_eq!(fate(&public, "/a.py"), "front");
+        let file = "/srv/site/config.ru".into();
+        let public = Some("/srv/site/public".into());
+        let rack = Kind::Script(Script { language: "ruby", interface: "Rack", file, public });
+        check(&rack, "/vendor/a.js", "/srv/site/public/vendor/a.js or application");
+        check(&rack, "/a.bak", "application");
     }
 
     #[test]
@@ -326,7 +412,7 @@ mod tests {
     }
 
     fn site(kind: &Kind) -> Site {
-        Site { root: "/srv/site".into(), kind: kind.clone() }
+        Site { root: "/srv/site".into(), kind: kind.clone(), has_sources: true }
     }
 
     #[test]
@@ -360,6 +446,14 @@ mod tests {
             }
         }
         check(&Kind::Static, "/.env", "404");
+        for path in PRIVATE {
+            check(&Kind::Static, path, "404");
+            check(&Kind::Scripts, path, "404");
+            check(&front(Scripts::Any(vec![])), path, "front");
+            check(&Kind::Files, path, &format!("/srv/site{path}"));
+            let name = path.rsplit('/').next().expect("there is a slash");
+            assert!(path.starts_with(PACKAGES.trim_end_matches('*')) || is_private(name), "{path}");
+        }
         check(&Kind::Static, "/.well-known/security.txt", "/srv/site/.well-known/security.txt");
         check(&Kind::Static, "/a.txt", "/srv/site/a.txt");
     }
@@ -372,12 +466,11 @@ mod tests {
         assert_eq!((app.processes.max.get(), app.processes.spare), (4, 4));
         let RuntimeSpec::Php(php) = &app.runtime else { panic!("{app:?}") };
         assert_eq!(php.admin, [("memory_limit".to_owned(), "256M".to_owned())]);
-        assert!(config.settings.http.chunked_transform);
     }
 
     #[test]
     fn a_program_gets_every_request() {
-        let config = config(&site(&Kind::Program { start: "node server.js".to_owned(), for_unit: false }));
+        let config = config(&site(&program("node server.js", false)));
         assert_eq!(config.routes[0].steps().len(), 1);
         let app = &config.applications[0];
         assert_eq!((app.user.as_deref(), app.processes.max.get()), (Some("alice"), 4));
@@ -395,18 +488,18 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        let node = http(Kind::Program { start: "node app.js".to_owned(), for_unit: true });
+        let node = http(program("node app.js", true));
         assert_eq!((&node.kind, &node.socket), (&ProgramKind::External, &ProgramSocket::Inherited));
         assert!(node.arguments[1].ends_with("; exec node app.js"), "{node:?}");
-        assert_eq!(http(Kind::Go(Go { for_unit: true })).kind, ProgramKind::External);
-        assert_eq!(http(Kind::Go(Go { for_unit: false })).kind, ProgramKind::Server);
+        assert_eq!(http(go(true)).kind, ProgramKind::External);
+        assert_eq!(http(go(false)).kind, ProgramKind::Server);
         let java = http(Kind::Java { webapp: "/srv/site/shop.war".into() });
         assert_eq!(java.files(), [Path::new("/srv/site/shop.war")]);
     }
 
     #[test]
     fn a_dollar_in_a_path_is_no_variable() {
-        let site = Site { root: "/srv/$uri".into(), kind: Kind::Static };
+        let site = Site { root: "/srv/$uri".into(), kind: Kind::Static, has_sources: true };
         assert_eq!(fate(&site, "/a"), "/srv/$uri/a");
     }
 }

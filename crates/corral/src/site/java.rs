@@ -1,4 +1,4 @@
-//! Recognises web applications in Java: a folder with `WEB-INF`, or the only archive of a project.
+//! Recognises web applications in Java: a folder with `WEB-INF` or a page, or the only archive of a project.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,8 @@ use super::entries;
 const OUTPUTS: [&str; 3] = ["", "target", "build/libs"];
 
 /// The web application of a project, or that this path is.
-pub(crate) fn find(project: &Path) -> Option<PathBuf> {
-    if project.join("WEB-INF").is_dir() || is_archive(project) {
+pub(super) fn find(project: &Path) -> Option<PathBuf> {
+    if project.join("WEB-INF").is_dir() || project.join("index.jsp").is_file() || is_archive(project) {
         return Some(project.to_owned());
     }
     OUTPUTS.iter().find_map(|output| only_archive(&project.join(output)))

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::django::StaticFiles;
 use super::{entries, has, subfolders};
 
 /// The application of a project.
@@ -16,51 +17,160 @@ pub(crate) struct Python {
     pub(crate) factory: bool,
     /// The virtual environment in the project's folder.
     pub(crate) home: Option<PathBuf>,
-    /// There are files that the server can send by itself.
-    pub(crate) has_static: bool,
+    /// The files that the server can send by itself.
+    pub(crate) files: Vec<StaticFiles>,
 }
 
 /// Modules in which people keep what a server calls, and names that they give to it.
-const MODULES: [&str; 4] = ["wsgi", "app", "application", "main"];
+const MODULES: [&str; 8] = ["wsgi", "asgi", "app", "application", "main", "server", "api", "run"];
 const CALLABLES: [&str; 2] = ["application", "app"];
 const FACTORIES: [&str; 2] = ["create_app", "make_app"];
 const ENVIRONMENTS: [&str; 3] = [".venv", "venv", "env"];
 
+/// Classes of frameworks whose instances are applications.
+const CLASSES: [&str; 10] = [
+    "Flask",
+    "APIFlask",
+    "FastAPI",
+    "Starlette",
+    "Quart",
+    "Bottle",
+    "Litestar",
+    "Sanic",
+    "falcon.App",
+    "falcon.asgi.App",
+];
+
+/// An application that was found.
+struct Entry {
+    module: String,
+    callable: String,
+    factory: bool,
+}
+
 /// Looks for an application in a folder.
-pub(crate) fn find(project: &Path) -> Option<Python> {
-    let (software, module) = match django(project) {
-        Some(module) => (Some("Django"), module),
-        None => (None, MODULES.iter().find(|name| entry(project, name).is_some())?.to_string()),
-    };
-    let (callable, factory) = entry(project, &module.replace('.', "/"))?;
+pub(super) fn find(project: &Path) -> Option<Python> {
+    let django = django(project);
+    let software = django.is_some().then_some("Django");
+    let found = django.or_else(|| {
+        in_modules(project).or_else(|| only(instances(project))).or_else(|| only(in_packages(project)))
+    })?;
     let environments = ENVIRONMENTS.iter().map(|name| project.join(name));
+    let folder = project.join("static");
     Some(Python {
         software,
-        module,
-        callable: callable.to_owned(),
-        factory,
+        module: found.module,
+        callable: found.callable,
+        factory: found.factory,
         home: { environments }.find(|folder| has(folder, "pyvenv.cfg")),
-        has_static: project.join("static").is_dir(),
+        files: folder
+            .is_dir()
+            .then(|| StaticFiles { uri: "/static/".to_owned(), folder })
+            .into_iter()
+            .collect(),
     })
 }
 
-/// The module that `django-admin startproject` makes for servers.
-fn django(project: &Path) -> Option<String> {
+/// The modules of a folder that have one of the usual names.
+pub(super) fn modules(project: &Path) -> impl Iterator<Item = &'static str> {
+    MODULES.into_iter().filter(|name| has(project, &format!("{name}.py")))
+}
+
+/// The module that `django-admin startproject` makes for servers: the one for ASGI where the settings name that.
+fn django(project: &Path) -> Option<Entry> {
     if !has(project, "manage.py") {
         return None;
     }
     let entries = entries(project);
-    let folder = { subfolders(&entries) }.find(|folder| has(folder, "wsgi.py"))?;
-    Some(format!("{}.wsgi", folder.file_name()?.to_str()?))
+    let prefers_asgi = |folder: &Path| read(&folder.join("settings.py")).contains("\nASGI_APPLICATION");
+    { subfolders(&entries) }.find_map(|folder| {
+        let order = if prefers_asgi(folder) { ["asgi", "wsgi"] } else { ["wsgi", "asgi"] };
+        order.iter().find_map(|name| entry(folder, name)).map(|entry| entry.of(folder))?
+    })
 }
 
-/// What a module has for servers, and whether that is a factory.
-fn entry(project: &Path, module: &str) -> Option<(&'static str, bool)> {
-    let text = fs::read(project.join(format!("{module}.py"))).ok()?;
-    let text = String::from_utf8_lossy(&text);
+fn in_modules(project: &Path) -> Option<Entry> {
+    modules(project).find_map(|name| entry(project, name))
+}
+
+/// The instances of frameworks' classes in modules of any name.
+fn instances(project: &Path) -> Vec<Entry> {
+    let files = entries(project).into_iter();
+    let modules = files.filter(|path| path.extension().is_some_and(|extension| extension == "py"));
+    let instance = |path: PathBuf| {
+        let module = path.file_stem()?.to_str()?.to_owned();
+        let callable = instance(&read(&path))?;
+        Some(Entry { module, callable, factory: false })
+    };
+    modules.filter_map(instance).collect()
+}
+
+/// The applications in the packages of a project, one in each.
+fn in_packages(project: &Path) -> Vec<Entry> {
+    let entries = entries(project);
+    let find = |folder: &PathBuf| {
+        let found = in_modules(folder).or_else(|| entry(folder, "__init__"))?;
+        found.of(folder)
+    };
+    let is_package = |folder: &&PathBuf| has(folder, "__init__.py") || known_by(project).is_some();
+    subfolders(&entries).filter(|folder| !is_beside(folder)).filter(is_package).filter_map(find).collect()
+}
+
+/// The file by which a folder is known to be a project in Python.
+pub(super) fn known_by(project: &Path) -> Option<&'static str> {
+    const FILES: [&str; 6] =
+        ["manage.py", "pyproject.toml", "requirements.txt", "Pipfile", "setup.py", "uv.lock"];
+    FILES.into_iter().find(|name| has(project, name))
+}
+
+/// Whether a folder is for something else than the application itself.
+fn is_beside(folder: &Path) -> bool {
+    const NAMES: [&str; 7] = ["tests", "test", "docs", "doc", "examples", "example", "scripts"];
+    folder.join("pyvenv.cfg").exists() || NAMES.iter().any(|name| folder.ends_with(name))
+}
+
+fn only(mut found: Vec<Entry>) -> Option<Entry> {
+    if found.len() == 1 { found.pop() } else { None }
+}
+
+impl Entry {
+    /// The same, seen from above the package that it is in.
+    fn of(mut self, package: &Path) -> Option<Self> {
+        let name = package.file_name()?.to_str()?;
+        self.module = match self.module.as_str() {
+            "__init__" => name.to_owned(),
+            module => format!("{name}.{module}"),
+        };
+        Some(self)
+    }
+}
+
+/// What a module has for servers.
+fn entry(folder: &Path, module: &str) -> Option<Entry> {
+    let text = read(&folder.join(format!("{module}.py")));
     let defines = |name: &&&str| text.lines().any(|line| is_definition(line, name));
-    let callable = CALLABLES.iter().find(defines).map(|name| (*name, false));
-    callable.or_else(|| FACTORIES.iter().find(defines).map(|name| (*name, true)))
+    let found = |(callable, factory)| Entry { module: module.to_owned(), callable, factory };
+    let callable = CALLABLES.iter().find(defines).map(|name| (name.to_string(), false));
+    let factory = || FACTORIES.iter().find(defines).map(|name| (name.to_string(), true));
+    callable.or_else(|| instance(&text).map(|name| (name, false))).or_else(factory).map(found)
+}
+
+fn read(file: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).into_owned()
+}
+
+/// The name of the instance that a module makes of a framework's class.
+fn instance(text: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        // It may be annotated.
+        let name = name.split(':').next()?.trim_end();
+        let is_name =
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let (class, _) = value.trim_start().split_once('(')?;
+        let is_class = |known: &str| class == known || class.ends_with(&format!(".{known}"));
+        (is_name && CLASSES.iter().any(|known| is_class(known))).then(|| name.to_owned())
+    })
 }
 
 /// Whether a line of a module, one that is not indented, gives a meaning to a name.
@@ -70,7 +180,9 @@ fn is_definition(line: &str, name: &str) -> bool {
         return imported.split(',').any(|import| import.split_whitespace().last() == Some(name));
     }
     let after = |start: &str| line.strip_prefix(start)?.strip_prefix(name).map(str::trim_start);
-    after("def ").is_some_and(|rest| rest.starts_with('('))
+    let is_call = |start: &str| after(start).is_some_and(|rest| rest.starts_with('('));
+    is_call("def ")
+        || is_call("async def ")
         || after("")
             .is_some_and(|rest| rest.starts_with('=') && !rest.starts_with("==") || rest.starts_with(':'))
 }
@@ -131,8 +243,8 @@ mod tests {
     #[test]
     fn environments_and_files_are_noticed() {
         let found = look(&["app.py=app = 1", ".venv/pyvenv.cfg", "static/a.css"]).unwrap();
-        assert!(found.home.unwrap().ends_with(".venv") && found.has_static);
+        assert!(found.home.unwrap().ends_with(".venv") && found.files.len() == 1);
         let found = look(&["app.py=app = 1", "venv/notes.txt"]).unwrap();
-        assert_eq!((found.home, found.has_static), (None, false));
+        assert_eq!((found.home, found.files), (None, vec![]));
     }
 }

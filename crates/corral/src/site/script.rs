@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::has;
+use super::{entries, has};
 
 /// An application that a script of its own makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,8 +20,18 @@ const FILES: [(&str, &str, &str); 3] =
     [("ruby", "Rack", "config.ru"), ("perl", "PSGI", "app.psgi"), ("perl", "PSGI", "bin/app.psgi")];
 
 /// Looks for an application in a folder.
-pub(crate) fn find(project: &Path) -> Option<Script> {
-    let (language, interface, name) = FILES.into_iter().find(|(.., name)| has(project, name))?;
+pub(super) fn find(project: &Path) -> Option<Script> {
+    let known = FILES.into_iter().find(|(.., name)| has(project, name));
+    let (language, interface, file) = match known {
+        Some((language, interface, name)) => (language, interface, project.join(name)),
+        None => ("perl", "PSGI", only_psgi(project)?),
+    };
     let public = Some(project.join("public")).filter(|folder| folder.is_dir());
-    Some(Script { language, interface, file: project.join(name), public })
+    Some(Script { language, interface, file, public })
+}
+
+fn only_psgi(project: &Path) -> Option<PathBuf> {
+    let is_one = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "psgi");
+    let mut files = entries(project).into_iter().filter(is_one);
+    files.next().filter(|_| files.next().is_none())
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Makes empty files, `name=content` for others, and looks at the folder.
-fn look(files: &[&str]) -> (tempfile::TempDir, Site) {
+/// Makes empty files, `name=content` for others.
+fn made_of(files: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for file in files {
         let (name, content) = file.split_once('=').unwrap_or((file, ""));
@@ -11,6 +11,11 @@ fn look(files: &[&str]) -> (tempfile::TempDir, Site) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
+    folder
+}
+
+fn look(files: &[&str]) -> (tempfile::TempDir, Site) {
+    let folder = made_of(files);
     let site = inspect(folder.path()).unwrap();
     (folder, site)
 }
@@ -97,7 +102,32 @@ fn python_is_run_where_there_is_no_php() {
     assert!(matches!(&site.kind, Kind::Python(python) if python.module == "app"), "{site:?}");
     assert_eq!(site.language(), Some("python"));
     assert_eq!(look(&["app.py=app = 1", "index.php"]).1.language(), Some("php"));
-    check_kind(&["app.py=print(1)"], &Kind::Static);
+    check_refused(&["app.py=print(1)"], "a app.py in which neither", "`web: python3 app.py`");
+}
+
+#[test]
+fn frameworks_in_python_are_known_by_what_they_make() {
+    let python = |files: &[&str], module: &str, callable: &str| {
+        let (_folder, site) = look(files);
+        let Kind::Python(python) = &site.kind else { panic!("{files:?}: {site:?}") };
+        assert_eq!((python.module.as_str(), python.callable.as_str()), (module, callable), "{files:?}");
+    };
+    python(&["main.py=api = FastAPI(title='x')"], "main", "api");
+    python(&["site.py=import flask\nserver: flask.Flask = flask.Flask(__name__)"], "site", "server");
+    python(&["app/main.py=app = FastAPI()", "requirements.txt"], "app.main", "app");
+    python(
+        &["flaskr/__init__.py=def create_app(config=None):", "tests/app.py=app = 1"],
+        "flaskr",
+        "create_app",
+    );
+    python(&["asgi.py=async def app(scope, receive, send):"], "asgi", "app");
+    let asgi = "shop/settings.py=\nASGI_APPLICATION = 'shop.asgi.application'";
+    let both = ["shop/wsgi.py=application = 1", "shop/asgi.py=application = 1", "manage.py"];
+    python(&both, "shop.wsgi", "application");
+    python(&[&both[..], &[asgi]].concat(), "shop.asgi", "application");
+    for files in [&["a.py=x = Flask()", "b.py=y = Flask()"][..], &["a/app.py=app = 1", "b/app.py=app = 1"]] {
+        assert!(refusal(files).is_some(), "{files:?}");
+    }
 }
 
 #[test]
@@ -136,20 +166,121 @@ fn without_scripts_it_is_static() {
 #[test]
 fn a_start_script_makes_a_program() {
     let package = r#"package.json={"scripts": {"start": " node server.js "}}"#;
-    let program = Kind::Program { start: "node server.js".to_owned(), for_unit: false };
-    check_kind(&[package, "index.html"], &program);
-    check_kind(&[package, "docs/example.php"], &program);
+    let expected = program("node server.js", false);
+    check_kind(&[package, "index.html"], &expected);
+    check_kind(&[package, "docs/example.php"], &expected);
     check_front(
         &[package, "artisan", "public/index.php"],
         "public",
         Some("Laravel"),
         &listed(&["/index.php"]),
     );
-    for package in
-        ["package.json=", "package.json={}", r#"package.json={"scripts": {"start": "", "build": "x"}}"#]
-    {
-        check_kind(&[package, "index.html"], &Kind::Static);
+}
+
+#[test]
+fn what_node_would_start_needs_no_script() {
+    let server = |name: &str| format!("{name}=http.createServer(f).listen(process.env.PORT)");
+    check_kind(&["package.json={}", &server("server.js")], &program("node server.js", false));
+    let main = r#"package.json={"main": "src/web.js"}"#;
+    check_kind(&[main, &server("src/web.js"), &server("index.js")], &program("node src/web.js", false));
+    check_kind(&[&server("app.js"), "index.html"], &program("node app.js", false));
+    check_kind(&["app.js=document.write(1)", "index.html"], &Kind::Static);
+}
+
+#[test]
+fn other_programs_are_known_by_what_starts_them() {
+    let lite = "shop.pl=#!/usr/bin/perl\nuse Mojolicious::Lite -signatures;";
+    let start = "perl shop.pl daemon -l \"http://127.0.0.1:$PORT\"";
+    check_kind(&[lite], &program(start, false));
+    let procfile = "Procfile=release: x\nweb: ./serve --port $PORT\n";
+    check_kind(&[procfile, "Cargo.toml"], &program("./serve --port $PORT", false));
+    assert_eq!(look(&[procfile, "app.py=app = 1"]).1.language(), Some("python"));
+    check_kind(&["go.mod=module a", "cmd/web/main.go=package main"], &go("./cmd/web", false));
+}
+
+#[test]
+fn sources_are_not_taken_for_a_site() {
+    check_refused(&["package.json={\n  \"a\": }", "index.html"], "valid JSON", "mend it");
+    for package in ["package.json={}", r#"package.json={"scripts": {"start": "", "build": "x"}}"#] {
+        check_refused(
+            &[package, "index.html"],
+            "without a \"start\" script",
+            "\"start\": \"node server.js\"",
+        );
     }
+    check_refused(&["package.json={}", "dist/index.html"], "without a \"start\"", "/dist; or serve");
+    check_refused(&["main.py=def handle(): pass", "index.html"], "a main.py in which", "call its WSGI");
+    check_refused(&["manage.py", "shop/settings.py"], "no folder with Django's wsgi.py", "wsgi.py");
+    check_refused(&["pyproject.toml"], "but no application", "app.py");
+    let classic = "app.rb=require 'sinatra'\nget('/') { 'x' }";
+    check_refused(&[classic], "no config.ru", "`require_relative \"app\"` and `run Sinatra::Application`");
+    let modular = "shop.rb=require \"sinatra/base\"\nclass Shop < Sinatra::Base\nend";
+    check_refused(&[modular, "Gemfile"], "shop.rb, an application", "`run Shop`");
+    check_refused(&["Gemfile"], "a Gemfile", "config.ru");
+    check_refused(&["composer.json", "src/readme.md"], "a composer.json", "index.php");
+    check_refused(&["go.mod=module a", "a.go=package a"], "a project in Go", "web: go run");
+    check_refused(&["pom.xml"], "a project in Java", "mvn package");
+    check_refused(&["a.war", "b.war"], "several .war files", "/a.war");
+    check_refused(&["tool.py"], "sources (tool.py)", "Procfile");
+    check_kind(&["index.html", "tool.py"], &Kind::Static);
+}
+
+#[test]
+fn a_project_is_found_in_the_folder_above_it() {
+    let below = |files: &[&str], expected: &str| {
+        let (folder, site) = look(files);
+        assert_eq!(site.root, folder.path().canonicalize().unwrap().join(expected), "{files:?}");
+        site
+    };
+    let django = ["shop/manage.py", "shop/shop/wsgi.py=application = 1"];
+    assert_eq!(below(&django, "shop").language(), Some("python"));
+    assert_eq!(
+        below(&["README.md", "src/artisan", "src/public/index.php"], "src/public").language(),
+        Some("php")
+    );
+    assert_eq!(below(&["public_html/index.html", "notes.txt"], "public_html").kind, Kind::Static);
+    assert_eq!(below(&["htdocs/index.php", "htdocs/a.php"], "htdocs").kind, Kind::Scripts);
+    assert_eq!(below(&["blog/index.php", "shop/index.php"], "").kind, Kind::Scripts);
+    check_refused(&[&django[..], &["index.html"]].concat(), "projects below it (Django in ", "corral run /");
+    check_refused(
+        &[&django[..], &["api/app.py=app = 1"]].concat(),
+        "projects below it",
+        "/api, or corral run ",
+    );
+}
+
+#[test]
+fn magento_s_public_folder_is_known() {
+    let files = ["bin/magento", "index.php", "pub/index.php", "pub/get.php"];
+    check_front(&files, "pub", Some("Magento"), &listed(&["/get.php", "/index.php"]));
+}
+
+#[test]
+fn files_are_served_as_they_are_where_the_user_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("app.py"), "app = 1").unwrap();
+    assert_eq!(files(folder.path()).unwrap().kind, Kind::Files);
+    assert!(files(&folder.path().join("app.py")).is_err());
+}
+
+/// What is said of a folder that is not served.
+fn refusal(files: &[&str]) -> Option<String> {
+    let folder = made_of(files);
+    inspect(folder.path()).err().map(|error| error.to_string())
+}
+
+#[track_caller]
+fn check_refused(files: &[&str], what: &str, remedy: &str) {
+    let said = refusal(files).expect("it is refused");
+    assert!(said.contains(what) && said.contains(remedy) && said.contains("--static"), "{said}");
+}
+
+fn program(start: &str, for_unit: bool) -> Kind {
+    Kind::Program(Program { start: start.to_owned(), for_unit })
+}
+
+fn go(package: &str, for_unit: bool) -> Kind {
+    Kind::Go(Go { package: package.to_owned(), for_unit })
 }
 
 #[test]
@@ -165,11 +296,10 @@ fn what_is_no_folder_is_refused() {
 #[test]
 fn packages_of_unit_are_seen() {
     let package = r#"package.json={"scripts": {"start": "node app.js"}, "dependencies": {"unit-http": "*"}}"#;
-    check_kind(&[package], &Kind::Program { start: "node app.js".to_owned(), for_unit: true });
+    check_kind(&[package], &program("node app.js", true));
     let source = "main.go=// A server.\npackage main\n";
-    check_kind(&["go.mod=module a", source], &Kind::Go(Go { for_unit: false }));
-    check_kind(&["go.mod=require unit.nginx.org/go v0.0.0", source], &Kind::Go(Go { for_unit: true }));
-    check_kind(&["go.mod=module a", "a.go=package a"], &Kind::Static);
+    check_kind(&["go.mod=module a", source], &go(".", false));
+    check_kind(&["go.mod=require unit.nginx.org/go v0.0.0", source], &go(".", true));
 }
 
 #[test]
@@ -183,8 +313,7 @@ fn web_applications_in_java_are_folders_and_archives() {
     webapp(&["index.jsp", "WEB-INF/web.xml"], "");
     webapp(&["shop.war"], "shop.war");
     webapp(&["pom.xml", "src/A.java", "target/shop.war"], "target/shop.war");
-    check_kind(&["a.war", "b.war"], &Kind::Static);
-    let (folder, _) = look(&["a.war", "b.war"]);
+    let folder = made_of(&["a.war", "b.war"]);
     let site = inspect(&folder.path().join("b.war")).unwrap();
     assert!(matches!(&site.kind, Kind::Java { webapp } if webapp.ends_with("b.war")), "{site:?}");
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use clap::{Arg, ArgAction};
 use serde_json::Value;
 
 use super::format::Format;
@@ -35,6 +36,19 @@ usage: unitc [OPTION | METHOD | FILE]... URI
 
 UNIT_CTRL or CORRAL_CONTROL name the control socket; else that of the running daemon is used.
 ";
+
+/// The options of the usage, for manual pages and completions.
+pub(crate) fn definition() -> clap::Command {
+    let flag = |name: &'static str, short: char, help: &'static str| {
+        Arg::new(name).short(short).long(name).help(help).action(ArgAction::SetTrue)
+    };
+    clap::Command::new("unitc")
+        .arg(Arg::new("ARGUMENTS").num_args(0..).help("OPTION, METHOD or FILE, in any order, and a URI"))
+        .arg(Arg::new("format").short('f').long("format").value_name("F").help("output as JSON or YAML"))
+        .arg(flag("quiet", 'q', "no output"))
+        .arg(flag("nolog", 'l', "accepted for compatibility"))
+        .after_help(USAGE)
+}
 
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -35,6 +35,11 @@ struct Unitctl {
     command: Command,
 }
 
+/// For manual pages and completions.
+pub(crate) fn definition() -> clap::Command {
+    Unitctl::command()
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List the daemons of this machine, or end one

@@ -1,0 +1,215 @@
+//! Files and folders that a configuration names and that are not on this machine.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use corral_config::plan::{AppSpec, HttpSpec, PhpSpec, ProgramKind, RuntimeSpec};
+use corral_sys::user;
+
+/// One sentence for each thing that an application lacks.
+pub(super) fn of_application(app: &AppSpec) -> Vec<String> {
+    let base = Base::of(app);
+    let mut lacks: Vec<_> =
+        app.working_directory.iter().filter_map(|path| base.lack(path, Kind::Folder)).collect();
+    lacks.extend(of_accounts(app));
+    match &app.runtime {
+        RuntimeSpec::Php(php) => lacks.extend(of_php(&base, php)),
+        RuntimeSpec::Python(python) => {
+            let paths = python.path.iter().chain(&python.home);
+            lacks.extend(paths.filter_map(|path| base.lack(path, Kind::Folder)));
+        }
+        RuntimeSpec::Perl(perl) => lacks.extend(base.lack(&perl.script, Kind::Anything)),
+        RuntimeSpec::Ruby(ruby) => {
+            let scripts = [Some(&ruby.script), ruby.hooks.as_ref()].into_iter().flatten();
+            lacks.extend(scripts.filter_map(|script| base.lack(script, Kind::Anything)));
+        }
+        RuntimeSpec::Wasm(wasm) => lacks.extend(base.lack(&wasm.component, Kind::Anything)),
+        RuntimeSpec::Http(http) => lacks.extend(of_program(&base, http, app)),
+        RuntimeSpec::Unusable(_) => {}
+    }
+    lacks
+}
+
+fn of_accounts(app: &AppSpec) -> impl Iterator<Item = String> {
+    let user = app.user.as_ref().filter(|name| user::user_by_name(name).is_err());
+    let group = app.group.as_ref().filter(|name| user::group_by_name(name).is_err());
+    let user = user.map(|name| format!("There is no user \"{name}\"."));
+    user.into_iter().chain(group.map(|name| format!("There is no group \"{name}\".")))
+}
+
+fn of_php(base: &Base<'_>, php: &PhpSpec) -> Vec<String> {
+    let of_target = |root: &Path, script: Option<&PathBuf>| {
+        base.lack(root, Kind::Folder)
+            .or_else(|| script.and_then(|script| base.lack(&root.join(script), Kind::Anything)))
+    };
+    let targets = php.targets.iter().filter_map(|target| of_target(&target.root, target.script.as_ref()));
+    targets.chain(php.ini_file.iter().filter_map(|file| base.lack(file, Kind::Anything))).collect()
+}
+
+fn of_program(base: &Base<'_>, http: &HttpSpec, app: &AppSpec) -> Option<String> {
+    match (&http.kind, http.executable_path()) {
+        (ProgramKind::Java(java), _) => base.lack(&java.webapp, Kind::Anything),
+        (_, Some(path)) => base.lack(path, Kind::Executable),
+        (_, None) if base.root.is_some() => None,
+        (_, None) => {
+            let own = app.environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.into());
+            let folders = own.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+            let is_there =
+                std::env::split_paths(&folders).any(|folder| is_executable(folder.join(&http.executable)));
+            (!is_there)
+                .then(|| format!("There is no \"{}\" in the folders of PATH.", http.executable.display()))
+        }
+    }
+}
+
+/// The constant beginning of a `share` or `chroot`: as far as the first variable, and a folder.
+pub(super) fn of_share(text: &str) -> Option<String> {
+    if text.starts_with('`') {
+        return None;
+    }
+    let end = text.find('$').unwrap_or(text.len());
+    let (constant, variable) = text.split_at(end);
+    // Of these, each value begins with a slash.
+    let is_whole = variable.is_empty()
+        || ["$uri", "$request_uri", "${uri}"].iter().any(|name| variable.starts_with(name));
+    let path = if is_whole { constant } else { &constant[..=constant.rfind('/')?] };
+    let kind = if variable.is_empty() && !path.ends_with('/') { Kind::Anything } else { Kind::Folder };
+    Base { folder: None, root: None }.lack(Path::new(path), kind)
+}
+
+/// Where the paths of an application begin.
+struct Base<'a> {
+    /// Where relative paths begin.
+    folder: Option<&'a Path>,
+    /// Where absolute paths begin.
+    root: Option<&'a Path>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Folder,
+    Executable,
+    Anything,
+}
+
+impl<'a> Base<'a> {
+    fn of(app: &'a AppSpec) -> Self {
+        Self { folder: app.working_directory.as_deref(), root: app.isolation.rootfs.as_deref() }
+    }
+
+    /// The fault of a path, as far as this user can see.
+    fn lack(&self, path: &Path, kind: Kind) -> Option<String> {
+        // Where the daemon will be started is not known.
+        let path = if path.is_absolute() { path.to_owned() } else { self.folder?.join(path) };
+        let path = match self.root {
+            Some(root) => root.join(path.strip_prefix("/").unwrap_or(&path)),
+            None => path,
+        };
+        let name = path.display();
+        match fs::metadata(&path) {
+            Err(error) if is_missing(&error) => Some(format!("\"{name}\" does not exist.")),
+            Err(_) => None,
+            Ok(found) if kind == Kind::Folder && !found.is_dir() => {
+                Some(format!("\"{name}\" is not a folder."))
+            }
+            Ok(_) if kind == Kind::Executable && !is_executable(&path) => {
+                Some(format!("\"{name}\" cannot be executed."))
+            }
+            Ok(_) => None,
+        }
+    }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn is_executable(path: impl AsRef<OsStr>) -> bool {
+    fs::metadata(Path::new(path.as_ref()))
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use corral_config::{Known, json, validate};
+
+    use super::*;
+
+    #[track_caller]
+    fn check_share(text: &str, expected: Option<&str>) {
+        assert_eq!(of_share(text).as_deref(), expected, "{text}");
+    }
+
+    #[test]
+    fn a_share_begins_with_a_folder() {
+        for text in [
+            "/usr$uri",
+            "/usr/$host$uri",
+            "/usr/lib-$host/x",
+            "/etc/passwd",
+            "/usr/",
+            "`${uri}`",
+            "relative$uri",
+        ] {
+            check_share(text, None);
+        }
+        check_share("/no/such$uri", Some("\"/no/such\" does not exist."));
+        check_share("/no/such/$host$uri", Some("\"/no/such/\" does not exist."));
+        check_share("/etc/passwd$uri", Some("\"/etc/passwd\" is not a folder."));
+        check_share("/no/such/file.html", Some("\"/no/such/file.html\" does not exist."));
+    }
+
+    /// `expected` are all sentences about one application.
+    #[track_caller]
+    fn check(application: &str, expected: &[&str]) {
+        let document =
+            json::parse(format!(r#"{{"applications": {{"a": {application}}}}}"#).as_bytes()).unwrap();
+        let config = validate(&document, &Known::validated_elsewhere()).unwrap();
+        assert_eq!(of_application(&config.applications[0]), expected, "{application}");
+    }
+
+    #[test]
+    fn applications_lack_roots_scripts_and_executables() {
+        check(r#"{"type": "php", "root": "/usr"}"#, &[]);
+        check(
+            r#"{"type": "php", "root": "/usr", "user": "no-such-user", "group": "no-such-group"}"#,
+            &["There is no user \"no-such-user\".", "There is no group \"no-such-group\"."],
+        );
+        check(r#"{"type": "php", "root": "/no/such"}"#, &["\"/no/such\" does not exist."]);
+        check(
+            r#"{"type": "php", "root": "/usr", "script": "none.php"}"#,
+            &["\"/usr/none.php\" does not exist."],
+        );
+        check(
+            r#"{"type": "php", "working_directory": "/no", "targets": {"x": {"root": "/no/x"}, "y": {"root": "/usr"}}}"#,
+            &["\"/no\" does not exist.", "\"/no/x\" does not exist."],
+        );
+        check(
+            r#"{"type": "python", "module": "x", "path": ["/usr", "/no"], "home": "/etc/passwd"}"#,
+            &["\"/no\" does not exist.", "\"/etc/passwd\" is not a folder."],
+        );
+        check(r#"{"type": "perl", "script": "/no/app.psgi"}"#, &["\"/no/app.psgi\" does not exist."]);
+        check(
+            r#"{"type": "ruby", "script": "config.ru", "working_directory": "/usr"}"#,
+            &["\"/usr/config.ru\" does not exist."],
+        );
+        check(r#"{"type": "ruby", "script": "config.ru"}"#, &[]);
+        check(r#"{"type": "http", "executable": "/etc/passwd"}"#, &["\"/etc/passwd\" cannot be executed."]);
+        check(r#"{"type": "http", "executable": "sh"}"#, &[]);
+        check(
+            r#"{"type": "http", "executable": "no-such-program"}"#,
+            &["There is no \"no-such-program\" in the folders of PATH."],
+        );
+        check(
+            r#"{"type": "http", "executable": "sh", "environment": {"PATH": "/no"}}"#,
+            &["There is no \"sh\" in the folders of PATH."],
+        );
+        check(
+            r#"{"type": "perl", "script": "/app.psgi", "isolation": {"rootfs": "/no/root"}}"#,
+            &["\"/no/root/app.psgi\" does not exist."],
+        );
+    }
+}

@@ -1,0 +1,235 @@
+//! What a configuration may say and probably does not mean: things that this machine lacks, patterns that
+//! match nothing, parts that nobody uses.
+
+use corral_config::json::Value;
+use corral_config::plan::{AppSpec, PythonSpec, RuntimeSpec};
+use corral_config::{Config, Problem, Stage};
+
+use super::lacking;
+use super::used::Used;
+
+/// Everything, in the order of the document's parts.
+pub(super) fn of(config: &Config, document: &Value) -> Vec<Problem> {
+    let mut remarks = Remarks::default();
+    remarks.unused(config);
+    for app in &config.applications {
+        remarks.application(app);
+    }
+    if let Some(routes) = document.member("routes") {
+        remarks.visit("/routes", routes);
+    }
+    remarks.0
+}
+
+#[derive(Default)]
+struct Remarks(Vec<Problem>);
+
+impl Remarks {
+    fn add(&mut self, pointer: &str, detail: String, advice: String) {
+        let pointer = pointer.to_owned();
+        self.0.push(Problem { pointer, detail, advice, suggestion: None, stage: Stage::Application });
+    }
+
+    fn unused(&mut self, config: &Config) {
+        let Some(used) = Used::of(config) else { return };
+        let mut add = |part: &str, name: &str, what: &str| {
+            let pointer = format!("/{part}/{}", escape(name));
+            let advice = format!("A \"pass\" to \"{part}/{name}\" would lead to it.");
+            self.add(&pointer, format!("Nothing passes requests to this {what}."), advice);
+        };
+        for route in used.unused_routes(config).filter_map(|route| route.name()) {
+            add("routes", route, "route");
+        }
+        for app in used.unused_applications(config) {
+            add("applications", &app.name, "application");
+        }
+        for upstream in used.unused_upstreams(config) {
+            add("upstreams", &upstream.name, "upstream");
+        }
+    }
+
+    fn application(&mut self, app: &AppSpec) {
+        let place = format!("/applications/{}", escape(&app.name));
+        for lack in lacking::of_application(app) {
+            self.add(&place, lack, String::new());
+        }
+        if let RuntimeSpec::Python(python) = &app.runtime {
+            self.modules(&place, python);
+        }
+    }
+
+    /// `module` is not what other servers are given at their command line.
+    fn modules(&mut self, place: &str, python: &PythonSpec) {
+        for target in &python.targets {
+            let place = if target.name.is_empty() {
+                format!("{place}/module")
+            } else {
+                format!("{place}/targets/{}/module", escape(&target.name))
+            };
+            let module = &target.module;
+            let detail = format!("\"{module}\" is not the name of a module.");
+            if let Some((module, callable)) = module.split_once(':') {
+                let advice = format!("Write \"module\": \"{module}\", \"callable\": \"{callable}\".");
+                self.add(&place, detail, advice);
+            } else if let Some(stem) = module.strip_suffix(".py").or(module.contains('/').then_some(module)) {
+                let name = stem.trim_matches(['.', '/']).replace('/', ".");
+                self.add(&place, detail, format!("Write \"{name}\", and name its folder in \"path\"."));
+            }
+        }
+    }
+
+    /// Everything below a value of `routes`.
+    fn visit(&mut self, pointer: &str, value: &Value) {
+        for (idx, element) in value.as_array().unwrap_or_default().iter().enumerate() {
+            self.visit(&format!("{pointer}/{idx}"), element);
+        }
+        for (name, value) in value.as_object().into_iter().flatten() {
+            let pointer = format!("{pointer}/{}", escape(&name.to_string_lossy()));
+            match &**name {
+                b"match" => self.conditions(&pointer, value),
+                b"share" | b"chroot" => self.strings(&pointer, value, Self::path),
+                _ => self.visit(&pointer, value),
+            }
+        }
+    }
+
+    fn conditions(&mut self, pointer: &str, conditions: &Value) {
+        for (name, value) in conditions.as_object().into_iter().flatten() {
+            if matches!(
+                &**name,
+                b"method" | b"uri" | b"host" | b"query" | b"arguments" | b"headers" | b"cookies"
+            ) {
+                self.strings(&format!("{pointer}/{name}"), value, Self::pattern);
+            }
+        }
+    }
+
+    /// The strings in a value, whether it is one, an array or an object of them.
+    fn strings(&mut self, pointer: &str, value: &Value, check: fn(&mut Self, &str, &str)) {
+        match value {
+            Value::String(text) => check(self, pointer, &text.to_string_lossy()),
+            Value::Array(elements) => {
+                for (idx, element) in elements.iter().enumerate() {
+                    self.strings(&format!("{pointer}/{idx}"), element, check);
+                }
+            }
+            Value::Object(members) => {
+                for (name, value) in members {
+                    self.strings(&format!("{pointer}/{}", escape(&name.to_string_lossy())), value, check);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn path(&mut self, pointer: &str, text: &str) {
+        if let Some(lack) = lacking::of_share(text) {
+            self.add(pointer, lack, String::new());
+        }
+    }
+
+    fn pattern(&mut self, pointer: &str, text: &str) {
+        let (negation, pattern) = text.strip_prefix('!').map_or(("", text), |rest| ("!", rest));
+        if looks_like_regex(pattern) {
+            let detail = format!("The pattern \"{text}\" is compared literally, but for \"*\".");
+            self.add(
+                pointer,
+                detail,
+                format!("A regular expression begins with \"~\": \"{negation}~{pattern}\"."),
+            );
+        }
+    }
+}
+
+/// Nobody writes these in a literal, nor in one with stars.
+fn looks_like_regex(pattern: &str) -> bool {
+    const SIGNS: [&str; 9] = [".*", ".+", "\\.", "\\d", "\\w", "[0-9", "[a-z", "[A-Z", "[^"];
+    !pattern.starts_with('~')
+        && (pattern.starts_with('^')
+            || pattern.len() > 1 && pattern.ends_with('$')
+            || SIGNS.iter().any(|sign| pattern.contains(sign))
+            || pattern.contains('(') && pattern.contains('|'))
+}
+
+/// A name as a step of a JSON pointer.
+fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use corral_config::{Known, json, validate};
+
+    use super::*;
+
+    /// `expected` are the remarks: where, and a part of the words.
+    #[track_caller]
+    fn check(document: &str, expected: &[(&str, &str)]) {
+        let document = json::parse(document.as_bytes()).unwrap();
+        let config = validate(&document, &Known::validated_elsewhere()).unwrap();
+        let found = of(&config, &document);
+        assert_eq!(found.len(), expected.len(), "{found:#?}");
+        for (remark, (pointer, words)) in found.iter().zip(expected) {
+            assert_eq!(remark.pointer, *pointer, "{found:#?}");
+            assert!(remark.to_string().contains(words), "{words:?} is not in {remark}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_uses() {
+        let rest =
+            r#""applications": {"a/b": {"type": "php", "root": "/"}, "c": {"type": "php", "root": "/"}}}"#;
+        check(
+            &format!(
+                r#"{{"routes": {{"main": [{{"action": {{"return": 200}}}}]}}, "upstreams": {{"u": {{"servers": {{}}}}}}, {rest}"#
+            ),
+            &[
+                ("/routes/main", "this route"),
+                ("/applications/a~1b", "this application"),
+                ("/applications/c", "\"applications/c\""),
+                ("/upstreams/u", "this upstream"),
+            ],
+        );
+        let used = r#"{"listeners": {"*:80": {"pass": "routes"}}, "routes": [
+            {"action": {"share": "/", "fallback": {"pass": "applications/c"}}},
+            {"action": {"return": 404, "errors": {"404": {"pass": "applications/a%2Fb"}}}}], "#;
+        check(&format!("{used}{rest}"), &[]);
+        check(&format!(r#"{{"listeners": {{"*:80": {{"pass": "applications/$host"}}}}, {rest}"#), &[]);
+    }
+
+    #[test]
+    fn patterns_that_look_like_regular_expressions() {
+        let at = "/routes/0/match";
+        let pattern = |conditions: &str, expected: &[(&str, &str)]| {
+            let document =
+                format!(r#"{{"routes": [{{"match": {conditions}, "action": {{"return": 200}}}}]}}"#);
+            check(&document, expected);
+        };
+        pattern(r#"{"uri": "^/api"}"#, &[(&format!("{at}/uri"), "\"~^/api\"")]);
+        pattern(r#"{"uri": ["/a", "!\\.php$"]}"#, &[(&format!("{at}/uri/1"), "\"!~\\.php$\"")]);
+        pattern(r#"{"host": "(a|b).example.org"}"#, &[(&format!("{at}/host"), "~")]);
+        pattern(r#"{"arguments": {"id": "[0-9]+"}}"#, &[(&format!("{at}/arguments/id"), "~")]);
+        pattern(r#"{"headers": [{"a": ".*"}]}"#, &[(&format!("{at}/headers/0/a"), "~")]);
+        for right in ["~^/api", "!~.*", "/a*b", "*.php", "/$", "/a.b", "(x)"] {
+            pattern(
+                &format!(r#"{{"uri": "{right}"}}"#),
+                if right == "/$" { &[("/routes/0/match/uri", "~")] } else { &[] },
+            );
+        }
+    }
+
+    #[test]
+    fn modules_of_python_as_others_name_them() {
+        let module = |name: &str, expected: &[(&str, &str)]| {
+            let document = format!(
+                r#"{{"listeners": {{"*:80": {{"pass": "applications/a"}}}}, "applications": {{"a": {{"type": "python", "module": "{name}"}}}}}}"#
+            );
+            check(&document, expected);
+        };
+        let at = "/applications/a/module";
+        module("app:create", &[(at, "\"module\": \"app\", \"callable\": \"create\"")]);
+        module("app.py", &[(at, "Write \"app\"")]);
+        module("./site/app.py", &[(at, "Write \"site.app\"")]);
+        module("site.wsgi", &[]);
+    }
+}

@@ -1,0 +1,100 @@
+//! Recognises programs that serve HTTP themselves, by what says how they are started.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{entries, has};
+
+/// A program that serves HTTP itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Program {
+    /// How the shell starts it.
+    pub(crate) start: String,
+    /// It has NGINX Unit's package, or Corral's of that name.
+    pub(crate) for_unit: bool,
+}
+
+impl Program {
+    fn new(start: &str) -> Self {
+        Self { start: start.to_owned(), for_unit: false }
+    }
+}
+
+/// What package.json says, if there is one that can be read.
+pub(super) fn package(project: &Path) -> Option<Result<Value, serde_json::Error>> {
+    let text = fs::read(project.join(PACKAGE)).ok()?;
+    Some(serde_json::from_slice(&text))
+}
+
+pub(super) const PACKAGE: &str = "package.json";
+
+/// The `start` script of package.json.
+pub(super) fn start_script(project: &Path) -> Option<Program> {
+    let package = package(project)?.ok()?;
+    let start = package["scripts"]["start"].as_str()?.trim();
+    (!start.is_empty()).then(|| Program { start: start.to_owned(), for_unit: is_for_unit(&package) })
+}
+
+fn is_for_unit(package: &Value) -> bool {
+    !package["dependencies"]["unit-http"].is_null()
+}
+
+/// What can be started although nothing has been written for that: what `npm start` runs without a script, other files
+/// for Node.js that listen, and Mojolicious' own programs; then what a Procfile says.
+pub(super) fn guess(project: &Path) -> Option<Program> {
+    node(project).or_else(|| mojolicious(project)).or_else(|| procfile(project))
+}
+
+fn node(project: &Path) -> Option<Program> {
+    // A package that cannot be read is told, not passed over.
+    let package = package(project).transpose().ok()?.unwrap_or_default();
+    let main = package["main"].as_str().into_iter();
+    let file = main.chain(NODE_FILES).find(|name| is_plain(name) && listens(&project.join(name)))?;
+    Some(Program { start: format!("node {file}"), for_unit: is_for_unit(&package) })
+}
+
+/// Names that people give to what serves.
+const NODE_FILES: [&str; 6] = ["server.js", "server.mjs", "app.js", "app.mjs", "index.js", "index.mjs"];
+
+/// Whether a script is a server's: what browsers load never listens.
+fn listens(script: &Path) -> bool {
+    let text = fs::read(script).unwrap_or_default();
+    String::from_utf8_lossy(&text).contains(".listen(")
+}
+
+fn mojolicious(project: &Path) -> Option<Program> {
+    let in_script = entries(&project.join("script"));
+    let uses = |path: &Path| {
+        let text = fs::read(path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        ["use Mojolicious::Lite", "Mojolicious::Commands"].iter().any(|words| text.contains(words))
+    };
+    let is_perl = |path: &Path| path.extension().is_none_or(|extension| extension == "pl") && path.is_file();
+    let files = entries(project).into_iter().chain(in_script);
+    let file = files.filter(|path| is_perl(path)).find(|path| uses(path))?;
+    let name = file.strip_prefix(project).ok()?.to_str().filter(|name| is_plain(name))?;
+    Some(Program::new(&format!("perl {name} daemon -l \"http://127.0.0.1:$PORT\"")))
+}
+
+/// The `web` line of a Procfile: one name and one command a line.
+fn procfile(project: &Path) -> Option<Program> {
+    let text = fs::read_to_string(project.join(PROCFILE)).ok()?;
+    let command = text.lines().find_map(|line| line.trim_start().strip_prefix("web:"))?.trim();
+    (!command.is_empty()).then(|| Program::new(command))
+}
+
+pub(super) const PROCFILE: &str = "Procfile";
+
+/// Whether a shell takes a name for what it is.
+fn is_plain(name: &str) -> bool {
+    !name.starts_with('-') && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte))
+}
+
+/// Where the tools of Node.js put what they build for browsers.
+pub(super) fn built_folder(project: &Path) -> Option<&'static str> {
+    BUILT_FOLDERS.into_iter().find(|name| has(&project.join(name), "index.html"))
+}
+
+const BUILT_FOLDERS: [&str; 5] = ["dist", "build", "out", "_site", "public"];

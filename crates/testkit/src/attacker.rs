@@ -25,8 +25,10 @@
 //! - [`Worker::end`] is the worker's end of its channel, in the process of the test. For memory, bells and file sockets of
 //!   another kind, make them, [`Prototype::fork`] a process and `say` `Forked` with them.
 //! - [`tarry()`] makes a descriptor whose closing takes long.
+//! - [`link_of`] is the end of a link that a process of the daemon itself has: of the router, say, which somebody has taken over.
 //! - [`crate::Watchdog`] sees whether main and the event loops answer meanwhile.
 
+mod insider;
 mod prototype;
 mod tarry;
 mod worker;
@@ -39,6 +41,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+pub use self::insider::{can_take_links, link_of};
 pub use self::prototype::{Child, Prototype};
 pub use self::tarry::{TARRYING, Tarrying, tarry};
 pub use self::worker::Worker;

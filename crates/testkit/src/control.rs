@@ -110,3 +110,16 @@ impl ControlReply {
         self.0.json()
     }
 }
+
+/// Whether the detail of a refusal is these words, with advice behind them or without.
+#[must_use]
+pub fn says(detail: &str, words: &str) -> bool {
+    let advice = detail.strip_prefix(words);
+    advice.is_some_and(|advice| advice.is_empty() || advice.starts_with(' ') || advice.starts_with(". "))
+}
+
+/// Fails unless the detail of a refusal is these words, with advice behind them or without.
+#[track_caller]
+pub fn assert_says(detail: &str, words: &str) {
+    assert!(says(detail, words), "{detail:?} instead of {words:?}");
+}

@@ -1,197 +1,22 @@
 //! A real daemon in temporary folders, stopped when dropped.
 
-use std::fs::{self, File};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+mod builder;
+mod process;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+pub use self::builder::{Builder, daemon};
 use crate::address::Address;
-use crate::app::{PhpApp, PythonApp};
 use crate::client::{Client, Request};
 use crate::control::ControlClient;
-use crate::executables::executables;
 use crate::processes::{Process, Signal, descendants, is_alive, signal};
 use crate::response::Response;
-use crate::site::{readable_temp_dir, set_mode};
 use crate::wait::{PATIENCE, eventually, within};
-
-/// A user that no system has.
-const UNPRIVILEGED: u32 = 47_001;
-
-/// A daemon in the making.
-#[derive(Debug)]
-pub struct Builder {
-    config: Value,
-    arguments: Vec<String>,
-    environment: Vec<(String, String)>,
-    uid: Option<u32>,
-    executable: Option<PathBuf>,
-    descriptors: Option<u32>,
-    given: Vec<Given>,
-    control: Option<PathBuf>,
-    control_port: Option<Address>,
-}
-
-/// Starts with an empty configuration.
-#[must_use]
-pub fn daemon() -> Builder {
-    Builder {
-        config: json!({}),
-        arguments: Vec::new(),
-        environment: Vec::new(),
-        uid: None,
-        executable: None,
-        descriptors: None,
-        given: Vec::new(),
-        control: None,
-        control_port: None,
-    }
-}
-
-impl Builder {
-    /// The configuration. Without `listeners` it gets one at a fresh address, which passes to
-    /// `routes` if there are any, to `routes/main` if they have names, else to the first application.
-    #[must_use]
-    pub fn config(mut self, config: Value) -> Self {
-        self.config = config;
-        self
-    }
-
-    /// Routes, as in the configuration.
-    #[must_use]
-    pub fn routes(mut self, routes: Value) -> Self {
-        self.config["routes"] = routes;
-        self
-    }
-
-    /// The application `php`.
-    #[must_use]
-    pub fn application(mut self, app: PhpApp) -> Self {
-        self.config["applications"]["php"] = app.value;
-        self
-    }
-
-    /// The application `python`.
-    #[must_use]
-    pub fn python(mut self, app: PythonApp) -> Self {
-        self.config["applications"]["python"] = app.value;
-        self
-    }
-
-    /// `settings.http`, as in the configuration.
-    #[must_use]
-    pub fn http(mut self, settings: Value) -> Self {
-        self.config["settings"]["http"] = settings;
-        self
-    }
-
-    /// A further command-line argument.
-    #[must_use]
-    pub fn argument(mut self, argument: &str) -> Self {
-        self.arguments.push(argument.into());
-        self
-    }
-
-    /// An environment variable of the daemon.
-    #[must_use]
-    pub fn environment(mut self, name: &str, value: &str) -> Self {
-        self.environment.push((name.into(), value.into()));
-        self
-    }
-
-    /// Runs as a user without privileges. A test that is not run by root does so anyway.
-    #[must_use]
-    pub fn unprivileged(mut self) -> Self {
-        self.uid = rustix::process::geteuid().is_root().then_some(UNPRIVILEGED);
-        self
-    }
-
-    /// Runs this executable in place of the usual one.
-    #[must_use]
-    pub fn executable(mut self, path: &Path) -> Self {
-        self.executable = Some(path.to_owned());
-        self
-    }
-
-    /// With a hard limit of open descriptors; the soft one is half of it.
-    #[must_use]
-    pub fn descriptors(mut self, limit: u32) -> Self {
-        self.descriptors = Some(limit);
-        self
-    }
-
-    /// Gives it a socket that listens already, as a service manager does, under this name. There is room for two.
-    #[must_use]
-    pub fn given(mut self, name: &str, socket: impl Into<OwnedFd>) -> Self {
-        assert!(self.given.len() < 2, "they travel as standard input and output");
-        self.given.push(Given { name: name.to_owned(), socket: Arc::new(socket.into()) });
-        self
-    }
-
-    /// Has the control API on a port, without a token.
-    #[must_use]
-    pub fn control_on_port(mut self) -> Self {
-        self.control_port = Some(Address::fresh());
-        self
-    }
-
-    /// Has the control API at this path.
-    #[must_use]
-    pub fn control_at(mut self, path: &Path) -> Self {
-        self.control = Some(path.to_owned());
-        self
-    }
-
-    /// Starts it and puts the configuration in force.
-    #[must_use]
-    #[track_caller]
-    pub fn start(self) -> Daemon {
-        let daemon = self.start_unconfigured();
-        let config = daemon.with_listener(self.config);
-        daemon.control().put("/config", &config).expect_done();
-        daemon
-    }
-
-    /// Starts it without a configuration.
-    #[must_use]
-    #[track_caller]
-    pub fn start_unconfigured(&self) -> Daemon {
-        let dir = readable_temp_dir();
-        for name in ["state", "tmp", "run"] {
-            fs::create_dir(dir.path().join(name)).expect("make the folder");
-        }
-        // The router runs as another user and keeps its temporary files here.
-        set_mode(&dir.path().join("tmp"), 0o777);
-        if let Some(uid) = self.uid {
-            for name in ["", "state", "run"] {
-                chown(dir.path().join(name), Some(uid), Some(uid)).expect("root may do that");
-            }
-        }
-        let mut daemon = Daemon {
-            dir,
-            address: Address::fresh(),
-            child: None,
-            successor: None,
-            arguments: self.arguments.clone(),
-            environment: self.environment.clone(),
-            uid: self.uid,
-            executable: self.executable.clone(),
-            descriptors: self.descriptors,
-            given: self.given.clone(),
-            control: self.control.clone(),
-            control_port: self.control_port,
-        };
-        daemon.launch();
-        daemon
-    }
-}
 
 /// A running daemon.
 #[derive(Debug)]
@@ -201,22 +26,8 @@ pub struct Daemon {
     child: Option<Child>,
     /// The main process that took over from `child`.
     successor: Option<u32>,
-    arguments: Vec<String>,
-    environment: Vec<(String, String)>,
-    uid: Option<u32>,
-    /// In place of the executable that tests use.
-    executable: Option<PathBuf>,
-    descriptors: Option<u32>,
-    given: Vec<Given>,
-    control: Option<PathBuf>,
-    control_port: Option<Address>,
-}
-
-/// A socket that a service manager would give it.
-#[derive(Debug, Clone)]
-struct Given {
-    name: String,
-    socket: Arc<OwnedFd>,
+    /// How it is started.
+    builder: Builder,
 }
 
 impl Daemon {
@@ -248,7 +59,7 @@ impl Daemon {
     /// The control API.
     #[must_use]
     pub fn control(&self) -> ControlClient {
-        match self.control_port {
+        match self.builder.control_port {
             Some(address) => ControlClient::at_port(address.socket()),
             None => ControlClient::new(&self.control_socket()),
         }
@@ -257,7 +68,7 @@ impl Daemon {
     /// Where the control API listens, as the daemon and its tools take it.
     #[must_use]
     pub fn control_address(&self) -> String {
-        match self.control_port {
+        match self.builder.control_port {
             Some(address) => address.to_string(),
             None => format!("unix:{}", self.control_socket().display()),
         }
@@ -266,7 +77,7 @@ impl Daemon {
     /// Where the control API listens.
     #[must_use]
     pub fn control_socket(&self) -> PathBuf {
-        self.control.clone().unwrap_or_else(|| self.path("run/control.sock"))
+        self.builder.control.clone().unwrap_or_else(|| self.path("run/control.sock"))
     }
 
     /// A path in the daemon's folder: `log`, `state/…`, `tmp/…`, `run/…`.
@@ -408,92 +219,5 @@ impl Daemon {
         };
         config["listeners"] = json!({ self.address.to_string(): { "pass": pass } });
         config
-    }
-
-    fn launch(&mut self) {
-        let output =
-            File::options().create(true).append(true).open(self.path("output")).expect("open the output");
-        let executable = self.executable.as_ref().unwrap_or(&executables().corral);
-        let mut command = if self.given.is_empty() {
-            self.limited(executable)
-        } else {
-            // The variable must hold the number of the process that takes the sockets.
-            let mut command = Command::new("/bin/sh");
-            let script = "exec 3<&0 4<&1 0</dev/null 1>&2; export LISTEN_PID=$$; exec \"$0\" \"$@\"";
-            command.args(["-c", script]).arg(executable).env("LISTEN_FDS", self.given.len().to_string());
-            let names: Vec<_> = self.given.iter().map(|given| given.name.as_str()).collect();
-            command.env("LISTEN_FDNAMES", names.join(":"));
-            command
-        };
-        command.args(["daemon", "--no-daemon", "--control"]).arg(self.control_address());
-        for (option, name) in
-            [("--statedir", "state"), ("--tmpdir", "tmp"), ("--pid", "run/pid"), ("--log", "log")]
-        {
-            command.arg(option).arg(self.path(name));
-        }
-        command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::null()).stdout(output.try_clone().expect("duplicate the output")).stderr(output);
-        let mut sockets =
-            self.given.iter().map(|given| given.socket.try_clone().expect("duplicate a socket"));
-        if let Some(socket) = sockets.next() {
-            command.stdin(socket);
-        }
-        if let Some(socket) = sockets.next() {
-            command.stdout(socket);
-        }
-        if let Some(uid) = self.uid {
-            command.uid(uid).gid(uid);
-        }
-        self.child = Some(command.spawn().expect("corral starts"));
-        self.await_control_api();
-    }
-
-    /// The command that runs an executable with the limits that it is to have.
-    fn limited(&self, executable: &Path) -> Command {
-        let Some(limit) = self.descriptors else { return Command::new(executable) };
-        let mut command = Command::new("/bin/sh");
-        let script = format!("ulimit -Sn {} && ulimit -Hn {limit} && exec \"$@\"", limit / 2);
-        command.args(["-c", &script, "sh"]).arg(executable);
-        command
-    }
-
-    fn await_control_api(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
-        while self.control().try_send(&Request::get("/config")).is_err() {
-            let child = self.child.as_mut().expect("it was started");
-            if let Some(status) = child.try_wait().expect("it is our child") {
-                panic!("the daemon ended: {status}\n{}", self.log());
-            }
-            assert!(Instant::now() < deadline, "the control API does not answer\n{}", self.log());
-            std::thread::sleep(Duration::from_millis(4));
-        }
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("--- log of the daemon\n{}---", self.log());
-        }
-        if let Some(successor) = self.successor.filter(|pid| is_alive(*pid)) {
-            let processes = descendants(successor);
-            signal(successor, Signal::TERM);
-            let _ = within(Duration::from_secs(10), || (!is_alive(successor)).then_some(()));
-            for pid in
-                processes.iter().map(|process| process.pid).chain([successor]).filter(|pid| is_alive(*pid))
-            {
-                signal(pid, Signal::KILL);
-            }
-        }
-        let Some(mut child) = self.child.take() else { return };
-        let processes = descendants(child.id());
-        signal(child.id(), Signal::TERM);
-        if within(Duration::from_secs(10), || child.try_wait().ok().flatten()).is_none() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-        for process in processes.iter().filter(|process| is_alive(process.pid)) {
-            signal(process.pid, Signal::KILL);
-        }
     }
 }

@@ -46,7 +46,7 @@ pub use attacker::Attacker;
 pub use browser::{Browser, Part};
 pub use client::{Client, Request};
 pub use components::component;
-pub use control::{ControlClient, ControlReply};
+pub use control::{ControlClient, ControlReply, assert_says, says};
 pub use daemon::{Builder, Daemon, daemon};
 pub use dial::{Width, dial};
 pub use executables::{Executables, executables};
@@ -55,7 +55,7 @@ pub use mariadb::MariaDb;
 pub use memory_file::MemoryFile;
 pub use origin::{Origin, Peer};
 pub use processes::{
-    Process, Resource, Signal, descendants, is_alive, limit, open_descriptors, private_memory,
+    Process, Resource, Signal, descendants, held_up, is_alive, limit, open_descriptors, private_memory,
     processor_time, proportional_memory, raise_descriptor_limit, resident_memory, signal,
 };
 pub use response::Response;

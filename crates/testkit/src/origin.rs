@@ -59,11 +59,13 @@ impl Origin {
         let key = provider.key_provider.load_private_key(key).expect("a valid key");
         // It is for the client to say what is wrong with it.
         let certified = CertifiedKey::new(certificates.collect(), key);
-        let config = ServerConfig::builder_with_provider(provider)
+        let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("versions of TLS")
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
+        // For a `Peer::blurt`.
+        config.send_half_rtt_data = true;
         Self::start_with(Some(Arc::new(config)), serve)
     }
 
@@ -196,6 +198,16 @@ impl Peer {
             Stream::Plain(stream) => stream.write_all(bytes).is_ok(),
             Stream::Tls(stream) => stream.write_all(bytes).is_ok(),
         }
+    }
+
+    /// Sends bytes together with its part of the handshake of TLS, before the client can have asked for anything. Goes out
+    /// with what is done next.
+    ///
+    /// # Panics
+    /// Without TLS.
+    pub fn blurt(&mut self, bytes: &[u8]) {
+        let Stream::Tls(stream) = &mut self.stream else { panic!("this is for TLS") };
+        stream.conn.writer().write_all(bytes).expect("there is room");
     }
 
     /// Says that nothing more is sent.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -96,11 +97,22 @@ pub fn resident_memory(pid: u32) -> Option<u64> {
 #[must_use]
 pub fn processor_time(pid: u32) -> Option<Duration> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
-    let times = threads.filter_map(|thread| {
-        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<u64>().ok()
-    });
-    Some(Duration::from_nanos(times.sum()))
+    Some(threads.filter_map(|thread| scheduled(&thread.path(), 0)).sum())
+}
+
+/// How long the threads of processes, and this one, were ready to run while others had the processors. Those that are gone
+/// do not count.
+#[must_use]
+pub fn held_up(pids: &[u32]) -> Duration {
+    let folders = pids.iter().filter_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).ok());
+    let threads = folders.flat_map(|folder| folder.flatten().map(|thread| thread.path()));
+    threads.chain([PathBuf::from("/proc/thread-self")]).filter_map(|thread| scheduled(&thread, 1)).sum()
+}
+
+/// One of the times that the kernel keeps of a thread: with a processor, and waiting for one.
+fn scheduled(thread: &Path, which: usize) -> Option<Duration> {
+    let text = fs::read_to_string(thread.join("schedstat")).ok()?;
+    text.split_whitespace().nth(which)?.parse().ok().map(Duration::from_nanos)
 }
 
 /// Lets this process have as many descriptors as it may, and returns how many.

@@ -99,6 +99,12 @@ impl Run {
         assert_eq!(found, Some(true), "{text:?} did not appear\n{}{}", self.stdout(), self.stderr());
     }
 
+    /// Its number.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Its processes but the first.
     #[must_use]
     pub fn processes(&self) -> Vec<Process> {

@@ -123,7 +123,7 @@ fn a_go_program_is_served() {
         "module app\n\ngo 1.21\n\nrequire unit.nginx.org/go v0.0.0\n\nreplace unit.nginx.org/go => ./unit\n";
     let mut site = site().file("app.go", code).file("go.mod", list);
     // Where any user may read it.
-    for name in ["go.mod", "client.go", "response.go", "unit.go"] {
+    for name in ["go.mod", "body.go", "client.go", "response.go", "unit.go"] {
         let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/go");
         let text = std::fs::read(package.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         site = site.file(&format!("unit/{name}"), text);
@@ -140,9 +140,20 @@ fn a_java_web_application_is_served() {
     let site = site().file("WEB-INF/web.xml", "<web-app/>").file("index.jsp", "<%= 6 * 7 %>");
     let (mut run, mut client) = serve(&site, &["--workers", "1"]);
     run.expect_output("Java web application ");
-    run.expect_output("Java on Jetty 12.");
+    run.expect_output("Java on Tomcat 9.");
     client.get("/").expect(200).expect_body("42");
     client.get("/WEB-INF/web.xml").expect(404);
+    assert!(run.interrupt().status.success());
+}
+
+/// Without them being given away as text.
+#[test]
+fn pages_of_java_alone_are_served() {
+    let site = site().file("index.jsp", "<%= 6 * 7 %>");
+    let (mut run, mut client) = serve(&site, &["--workers", "1"]);
+    run.expect_output("Java web application ");
+    client.get("/").expect(200).expect_body("42");
+    client.get("/index.jsp").expect(200).expect_body("42");
     assert!(run.interrupt().status.success());
 }
 

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use corral_channel::message::decode_request;
 use corral_channel::{Flags, FrameHead, Kind, WorkerBell, WorkerEnd};
 use corral_ipc::message::WorkerId;
 
@@ -34,12 +35,20 @@ impl Worker {
     #[must_use]
     #[track_caller]
     pub fn request(&mut self) -> FrameHead {
+        self.request_and_target().0
+    }
+
+    /// The same, with the request's target.
+    #[must_use]
+    #[track_caller]
+    pub fn request_and_target(&mut self) -> (FrameHead, Vec<u8>) {
         let mut payload = Vec::new();
         loop {
             match self.end.recv(&mut payload).expect("the router keeps to the rules") {
                 Some(head) if head.kind == Kind::Request => {
                     assert!(self.end.start(&head), "nobody took it back");
-                    return head;
+                    let request = decode_request(&payload).expect("the router keeps to the rules");
+                    return (head, request.head.target.to_vec());
                 }
                 Some(_) => {}
                 None => assert!(self.end.wait(Some(PATIENCE)), "no request comes"),

@@ -2,12 +2,13 @@
 //! datagrams that are no messages. Needs root, who may write to the memory of processes of other users.
 
 use std::fs::{self, File};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
+use corral_ipc::link::Link;
+use corral_testkit::attacker::{can_take_links, link_of};
 use corral_testkit::{Daemon, daemon, eventually, is_alive, open_descriptors};
 use rustix::net::SendFlags;
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 use serde_json::json;
 
 use super::site::{Busy, N_WORKERS, PROTOTYPE, WORKER};
@@ -93,14 +94,6 @@ fn some_worker(server: &Daemon) -> (u32, Channel) {
     })
 }
 
-fn is_root() -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
-        eprintln!("skipped: only root may write to other processes' memory and take their descriptors");
-    }
-    is_root
-}
-
 fn descriptors_of_router(server: &Daemon) -> usize {
     let router = server.expect_processes("router", 1)[0];
     open_descriptors(router).expect("it runs")
@@ -109,7 +102,7 @@ fn descriptors_of_router(server: &Daemon) -> usize {
 /// What the scribbled worker holds may be lost, and must be answered all the same.
 #[test]
 fn workers_that_scribble_over_their_channels_hurt_nobody_else() {
-    if !is_root() {
+    if !can_take_links() {
         return;
     }
     let busy = Busy::start_with(daemon(), &json!({ "limits": { "timeout": 1, "kill_after": 2 } }));
@@ -132,7 +125,7 @@ fn workers_that_scribble_over_their_channels_hurt_nobody_else() {
 
 #[test]
 fn broken_workers_leave_no_descriptors() {
-    if !is_root() {
+    if !can_take_links() {
         return;
     }
     let busy = Busy::start_with(daemon(), &json!({ "limits": { "timeout": 1, "kill_after": 2 } }));
@@ -162,14 +155,7 @@ fn await_no_connections(server: &Daemon) {
     });
 }
 
-/// A duplicate of the end of the link that a process has.
-fn link_of(pid: u32) -> OwnedFd {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process id");
-    let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).expect("it runs");
-    rustix::process::pidfd_getfd(&process, 3, PidfdGetfdFlags::empty()).expect("the link is descriptor 3")
-}
-
-fn send_garbage(link: &OwnedFd, seed: u64) {
+fn send_garbage(link: &Link, seed: u64) {
     let mut random = Random::new(seed);
     let n = 1 + random.below(600);
     let mut bytes = random.bytes(n);
@@ -182,7 +168,7 @@ fn send_garbage(link: &OwnedFd, seed: u64) {
 
 #[test]
 fn main_refuses_garbage_of_a_prototype_and_starts_another() {
-    if !is_root() {
+    if !can_take_links() {
         return;
     }
     let busy = Busy::start();
@@ -203,7 +189,7 @@ fn main_refuses_garbage_of_a_prototype_and_starts_another() {
 
 #[test]
 fn main_refuses_garbage_of_the_router_and_the_controller() {
-    if !is_root() {
+    if !can_take_links() {
         return;
     }
     let busy = Busy::start();

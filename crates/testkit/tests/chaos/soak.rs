@@ -100,14 +100,18 @@ fn open_kinds(server: &Daemon) -> [Vec<String>; 3] {
 fn restarts_and_upgrades_leave_no_descriptors() {
     let busy = Busy::start();
     busy.await_more();
-    let (mut server, _site) = busy.idle();
+    let (mut server, (site, _origin)) = busy.idle();
     let at_rest = |server: &Daemon| {
         server.expect_processes(WORKER, N_WORKERS);
         eventually("connections are closed", || {
             let connections = server.control().get("/status/connections").json();
             (connections["active"] == 0 && connections["idle"] == 0).then_some(())
         });
-        open_kinds(server)
+        eventually("files that nobody asks for are closed", || {
+            let kinds = open_kinds(server);
+            let has_files = kinds.iter().flatten().any(|kind| kind.starts_with(&site.root()));
+            (!has_files).then_some(kinds)
+        })
     };
     let expect_the_same = |server: &Daemon, before: &[Vec<String>; 3]| {
         let mut last = before.clone();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use corral_testkit::{Daemon, Request, Signal, Site, daemon, eventually, signal, site};
+use corral_testkit::{Daemon, Request, Signal, Site, assert_says, daemon, eventually, signal, site};
 use serde_json::{Value, json};
 
 const REFUSED: &str = "Invalid configuration.";
@@ -151,6 +151,57 @@ fn text_is_made_of_variables() {
     check(json!("<$header_user_agent>"), &hostile, "<a \\x22quoted\\x22 \\x5C word>");
 }
 
+/// A client that sends nothing in a field has sent the field.
+#[test]
+fn what_is_there_and_empty_is_no_dash() {
+    let get = Request::get("/?a=&b").field("Referer", "").field("Cookie", "c=; d=1");
+    check(json!("<$header_referer|$arg_a|$arg_b|$cookie_c>"), &get, "<|||>");
+    check(json!("<$header_none|$arg_c|$cookie_e|$response_header_x_none>"), &get, "<-|-|-|->");
+    check(
+        json!({ "referer": "$header_referer", "none": "$header_none" }),
+        &get,
+        r#"{"referer":"","none":"-"}"#,
+    );
+}
+
+#[test]
+fn the_target_is_logged_as_it_was_sent() {
+    check(json!("$request_uri|$uri"), &Request::get("/9?q#a"), "/9?q#a|/9");
+    check(json!("$request_uri|$request_uri"), &Request::get("/#"), "/#|/#");
+    check(json!("`${vars.request_uri}`"), &Request::get("/p?a#b?c"), "/p?a#b?c");
+}
+
+/// What the server adds to a file and to what comes in pieces, in logs and in templates of fields.
+#[test]
+fn what_the_server_adds_to_replies_is_known() {
+    let site = site().file("a.txt", "hello").writable_folder("out");
+    let format = "$response_header_etag|$response_header_content_length|$response_header_transfer_encoding";
+    let fields = json!({ "X-Seen": format, "X-Script": "`${vars.response_header_content_length}`" });
+    let action = json!({ "share": format!("{}$uri", site.root()), "response_headers": fields });
+    let gzip = json!({ "http": { "compression": { "types": "*", "compressors": { "encoding": "gzip" } } } });
+    let log = json!({ "path": site.path("out/log"), "format": format });
+    let config = json!({ "routes": [{ "action": action }], "access_log": log, "settings": gzip });
+    let server = daemon().config(config).start();
+    let mut n = 0;
+    let mut expect = |request: &Request, status: u16, length: Option<&str>, seen: Option<&str>| {
+        let reply = server.send(request).expect(status);
+        let etag = reply.field("ETag").unwrap_or("-");
+        n += 1;
+        let line = eventually("the entry is written", || {
+            let text = std::fs::read_to_string(site.path("out/log")).ok()?;
+            text.lines().nth(n - 1).map(str::to_owned)
+        });
+        let logged = etag.replace('"', "\\x22");
+        assert_eq!(line, format!("{logged}|{}|-", length.unwrap_or("-")), "{request:?}");
+        let expected = seen.map(|length| format!("{etag}|{length}|"));
+        assert_eq!(reply.field("X-Seen"), expected.as_deref(), "{request:?}");
+        assert_eq!(reply.field("X-Script"), seen, "{request:?}");
+    };
+    expect(&Request::get("/a.txt"), 200, Some("5"), Some("5"));
+    expect(&Request::new("HEAD", "/a.txt"), 200, Some("5"), Some("5"));
+    expect(&Request::get("/a.txt").field("Range", "bytes=1-2"), 206, Some("2"), Some("2"));
+}
+
 /// What the server adds to replies is there as well.
 #[test]
 fn fields_of_the_server_are_known() {
@@ -198,7 +249,7 @@ fn wrong_forms_are_refused() {
     let server = daemon().start_unconfigured();
     let refuse = |form: Value, detail: &str| {
         let reply = server.control().put("/config", &json!({ "access_log": form }));
-        assert_eq!(reply.expect_refused(400, REFUSED), detail);
+        assert_says(&reply.expect_refused(400, REFUSED), detail);
     };
     refuse(json!({}), "Required parameter \"path\" is missing.");
     refuse(json!({ "path": "" }), "The \"path\" string must not be empty.");

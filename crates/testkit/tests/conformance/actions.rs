@@ -9,6 +9,26 @@ fn action(action: Value) -> Daemon {
     daemon().routes(json!([{ "action": action }])).start()
 }
 
+/// What a client says of the host stays one value.
+#[test]
+fn a_host_in_a_location_is_encoded() {
+    let server = daemon().start_unconfigured();
+    for (location, host, expected) in [
+        ("/#$host", "#foo?bar", "/#%23foo%3Fbar"),
+        ("https://$host/", "a#b", "https://a%23b/"),
+        ("https://$host/", "A<b>:81", "https://a%3Cb%3E/"),
+        ("https://$host/", "a%20b", "https://a%20b/"),
+        ("https://$host/", "[::1]:81", "https://[::1]/"),
+        ("https://$host/", "\u{e9}", "https://%C3%A9/"),
+        ("$host", "", ""),
+    ] {
+        let config = json!({ "routes": [{ "action": { "return": 301, "location": location } }] });
+        server.control().put("/config", &server.with_listener(config)).expect_done();
+        let reply = server.send(&Request::get("/").field("Host", host)).expect(301);
+        assert_eq!(reply.field("Location"), Some(expected), "{host}");
+    }
+}
+
 /// Options: routes[].action, routes[].action.return, routes[].action.location
 #[test]
 fn returns() {
@@ -149,8 +169,9 @@ fn response_headers() {
         server
             .get(&format!("/app?s={status}"))
             .expect(status)
-            .expect_field("X-App", "1")
-            .expect_no_field("X-New");
+            .expect_field("X-App", "localhost")
+            .expect_no_field("X-Gone")
+            .expect_field("X-New", "");
     }
     server.get("/exchange?s=200").expect(200).expect_field("X-App", "2").expect_field("X-Gone", "1");
     put_step(&server, &json!({ "action": { "return": 207, "response_headers": { "X-A": "$status" } } }));
@@ -159,6 +180,61 @@ fn response_headers() {
     // Nobody can smuggle a field in.
     let reply = server.get("/?a=1%0d%0aX-B:%202").expect(200).expect_no_field("X-B");
     assert_eq!(reply.field("X-A"), Some("1  X-B: 2"));
+}
+
+/// Whatever becomes of a request: errors of the server, redirections, parts, and what the client has already.
+#[test]
+fn response_headers_are_in_replies_of_every_status() {
+    let files = site().file("file.txt", "found").file("folder/index.html", "index");
+    let headers = json!({
+        "X-A": "$status", "Strict-Transport-Security": "max-age=1", "Content-Type": "text/x-own",
+        "cache-control": "max-age=31536000"
+    });
+    let share = json!({ "share": format!("{}$uri", files.root()), "response_headers": headers });
+    let server = daemon()
+        .http(json!({ "max_body_size": 10 }))
+        .routes(json!([
+            { "match": { "uri": "/proxy" }, "action": { "proxy": "http://127.0.0.1:1", "response_headers": headers } },
+            { "match": { "uri": "/502" }, "action": { "return": 502, "response_headers": headers } },
+            { "action": share }
+        ]))
+        .start();
+    let check = |request: Request, status: u16| {
+        let reply = server.send(&request).expect(status).expect_field("X-A", &status.to_string());
+        assert_eq!(reply.all("Strict-Transport-Security").collect::<Vec<_>>(), ["max-age=1"], "{status}");
+        let is_error = status >= 400;
+        let own = (!is_error).then_some("max-age=31536000");
+        assert_eq!(reply.field("Cache-Control"), own, "{status}: an error is nothing to keep");
+        if is_error {
+            assert_eq!(reply.field("Content-Type"), Some("text/html"), "{status}: it is no file");
+        }
+        reply.field("ETag").map(str::to_owned)
+    };
+    let tag = check(Request::get("/file.txt"), 200).expect("files have one");
+    check(Request::get("/file.txt").field("If-None-Match", &tag), 304);
+    check(Request::get("/file.txt").field("Range", "bytes=0-1"), 206);
+    check(Request::get("/folder"), 301);
+    check(Request::get("/none"), 404);
+    check(Request::post("/file.txt"), 405);
+    check(Request::get("/file.txt").field("If-Match", "\"other\""), 412);
+    check(Request::post("/file.txt").body("more than ten"), 413);
+    check(Request::get("/proxy"), 502);
+    check(Request::get("/502"), 502);
+    let missed = server.send(&Request::get("/file.txt").field("Range", "bytes=99-")).expect(416);
+    assert_eq!((missed.field("X-A"), missed.field("Content-Range")), (Some("416"), Some("bytes */5")));
+    // What no action was found for, or what is no request, knows nothing of them.
+    server.send(&Request::get("/%zz")).expect(400).expect_no_field("X-A");
+}
+
+/// A field that cannot be worked out costs a request its reply, and an error its field.
+#[test]
+fn response_headers_that_throw() {
+    let headers = json!({ "X-A": "`${nothing}`" });
+    for (status, expected) in [(200, 500), (404, 404)] {
+        let server = action(json!({ "return": status, "response_headers": headers }));
+        server.get("/").expect(expected).expect_no_field("X-A");
+        server.expect_log("js exception: ReferenceError: nothing is not defined");
+    }
 }
 
 /// Options: routes[].action.fallback

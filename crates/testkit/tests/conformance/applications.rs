@@ -1,7 +1,7 @@
 //! What applications of all languages have in common (section 20). How processes come and go is in `lifecycle`,
 //! what scripts see of it in `php`.
 
-use corral_testkit::{Daemon, Site, daemon, eventually, php_app, site};
+use corral_testkit::{Daemon, Site, assert_says, daemon, eventually, php_app, site};
 use serde_json::{Value, json};
 
 const REFUSED: &str = "Invalid configuration.";
@@ -32,7 +32,7 @@ impl Bench {
     #[track_caller]
     fn check_wrong(&self, option: &str, value: Value, detail: &str) {
         let reply = self.server.control().put("/config", &self.with(option, value));
-        assert_eq!(reply.expect_refused(400, REFUSED), detail);
+        assert_says(&reply.expect_refused(400, REFUSED), detail);
     }
 }
 

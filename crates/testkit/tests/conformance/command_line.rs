@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 
 use corral_testkit::{Authority, Daemon, PATIENCE, daemon, eventually, php_app, site, within};
 use serde_json::json;
@@ -115,6 +116,46 @@ fn a_daemon_goes_to_the_background_and_makes_its_folders() {
     assert!(!pid.exists() && !control.exists(), "nothing is left");
 }
 
+/// Scripts wait for the socket and then signal the process that the file names.
+#[test]
+fn who_sees_the_control_socket_finds_the_process() {
+    for mode in [&[][..], &["--no-daemon"]] {
+        let site = site();
+        let [control, pid, log, state] =
+            ["run/control", "run/pid", "log", "state"].map(|name| site.path(name));
+        let address = format!("unix:{}", control.display());
+        let mut arguments = vec!["--control", &address, "--pid", text(&pid), "--log", text(&log)];
+        arguments.extend(["--statedir", text(&state), "--tmpdir", "/tmp"]);
+        arguments.extend(mode);
+        std::thread::scope(|scope| {
+            scope.spawn(|| unitd(&arguments).run());
+            while !control.exists() {
+                std::thread::yield_now();
+            }
+            let number = fs::read_to_string(&pid).expect("it is there before the socket");
+            let number = number.trim_end_matches('\n').parse().expect("a number and a line end");
+            eventually("it answers", || UnixStream::connect(&control).ok());
+            corral_testkit::signal(number, corral_testkit::Signal::TERM);
+            eventually("it ends", || (!corral_testkit::is_alive(number)).then_some(()));
+        });
+    }
+}
+
+/// Neither its socket nor its pid file is touched.
+#[test]
+fn a_second_daemon_at_the_same_socket_changes_nothing() {
+    let server = two_answers();
+    let path = |name: &str| server.path(name).display().to_string();
+    for mode in [&[][..], &["--no-daemon"]] {
+        let (control, pid, state) = (control(&server), path("run/pid"), path("second"));
+        let arguments = ["--control", &control, "--pid", &pid, "--statedir", &state, "--tmpdir", "/tmp"];
+        let ended = unitd(&[&arguments[..], mode].concat()).run();
+        assert!(!ended.success && ended.stderr.contains("another daemon serves it"), "{ended:#?}");
+        assert_eq!(server.pid_in_file(), Some(server.pid()));
+        server.control().get("/config").0.expect(200);
+    }
+}
+
 #[test]
 fn a_daemon_without_root_says_what_it_cannot_do() {
     use std::os::unix::process::CommandExt;
@@ -153,6 +194,23 @@ fn unreachable_daemons_are_explained() {
     Tool::new(&["status", "--control", "/nonexistent/control"])
         .fails(&["/nonexistent/control", "corral daemon"]);
     Tool::new(&["config", "get", "--control", "nonsense"]).fails(&["nonsense", "unix:PATH"]);
+}
+
+#[test]
+fn what_cannot_be_set_is_explained() {
+    let site = site().file("x.yaml", "listeners: {}\nroutes: []\n");
+    let server = two_answers();
+    let set = |arguments: &[&str]| corral(&server, &[&["config", "set"], arguments].concat());
+    let yaml = site.path("x.yaml");
+    set(&[text(&yaml)]).fails(&["Invalid JSON", "corral config apply ", "x.yaml"]);
+    set(&["routes/0/action/return", "204"])
+        .fails(&["read \"204\"", "printf '%s' '204' | corral config set 'routes/0/action/return'"]);
+    set(&["settings/log", "-"])
+        .input("{}")
+        .fails(&["Value doesn't exist: the configuration has no \"settings\" yet; set that to {\"log\": …}"]);
+    corral(&server, &["config", "get", "routes/9"]).fails(&["\"/routes\" has no \"9\""]);
+    corral(&server, &["config", "delete", "settings"]).fails(&["the configuration has no \"settings\""]);
+    set(&["nonexistent.json"]).fails(&["read \"nonexistent.json\"", "No such file"]);
 }
 
 #[test]
@@ -219,6 +277,77 @@ fn completions_and_manual_pages_are_generated() {
     for page in ["corral.1", "corral-config.1", "corral-config-edit.1", "corral-status.1"] {
         let page = fs::read_to_string(site.path("man").join(page)).expect(page);
         assert!(page.contains(".TH"), "{page}");
+    }
+}
+
+/// The options that a help text lists, each at the beginning of a line.
+fn listed_options(help: &str) -> Vec<String> {
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let words = lines.flat_map(|line| line.split_whitespace().take(2).map(|word| word.trim_end_matches(',')));
+    let name = |word: &str| word.split(['=', '[']).next().unwrap_or(word).to_owned();
+    words.filter(|word| word.starts_with("--")).map(name).collect()
+}
+
+/// The subcommands that a help text lists.
+fn listed_commands(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let lines = lines.take_while(|line| !line.trim().is_empty()).filter(|line| !line.starts_with("    "));
+    lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+/// A command with all of its subcommands; `page` is the name of its manual page.
+#[track_caller]
+fn expect_described(arguments: &[&str], page: &str, folder: &std::path::Path, shells: &[String]) -> usize {
+    let help = Tool::new(&[arguments, &["--help"]].concat()).output();
+    let manual = fs::read_to_string(folder.join(format!("{page}.1"))).expect(page).replace('\\', "");
+    let options = listed_options(&help);
+    for option in &options {
+        assert!(manual.contains(option), "{option} is not in the manual page of {page}: {manual}");
+        for script in shells.iter().filter(|_| option != "--help") {
+            let fish = format!("-l {}", option.trim_start_matches('-'));
+            assert!(script.contains(option) || script.contains(&fish), "{option} of {page} is not completed");
+        }
+    }
+    let commands = listed_commands(&help);
+    let nested = commands.iter().filter(|command| *command != "help").map(|command| {
+        expect_described(&[arguments, &[command]].concat(), &format!("{page}-{command}"), folder, shells)
+    });
+    options.len() + nested.sum::<usize>()
+}
+
+#[test]
+fn manual_pages_and_completions_know_all_options() {
+    let site = site();
+    Tool::new(&["man", text(&site.path("man"))]).output();
+    let shells = ["bash", "zsh", "fish"].map(|shell| Tool::new(&["completion", shell]).output());
+    let help = Tool::new(&["--help"]).output();
+    let mut n_options = 0;
+    for command in listed_commands(&help) {
+        // Its arguments are another command's.
+        if !matches!(&*command, "help" | "entrypoint") {
+            n_options +=
+                expect_described(&[&command], &format!("corral-{command}"), &site.path("man"), &shells);
+        }
+    }
+    assert!(n_options > 60, "only {n_options} options were found");
+    for option in ["--control-token-file", "--config-writable", "--no-daemon"] {
+        assert!(
+            listed_options(&Tool::new(&["daemon", "--help"]).output()).iter().any(|listed| listed == option)
+        );
+    }
+}
+
+#[test]
+fn the_status_has_a_form_for_programs() {
+    let server = two_answers();
+    let status = corral(&server, &["status", "--json"]).output();
+    let status: serde_json::Value = serde_json::from_str(&status).expect("it is JSON");
+    assert_eq!(status["daemon"]["pid"], server.pid());
+    assert_eq!(status["listeners"][server.address().to_string()], json!({ "state": "up" }));
+    let words = corral(&server, &["status"]).output();
+    let listener = format!("listener      {}\n", server.address());
+    for part in ["daemon        corral ", &*listener, " per second on average\n"] {
+        assert!(words.contains(part), "{part:?} is not in {words}");
     }
 }
 

@@ -120,8 +120,12 @@ fn changes_are_noticed_with_watch() {
     // As an editor writes.
     site.write("two/site.yaml", "listeners: {");
     server.expect_log("data/site.yaml:");
+    let last_error = || server.control().get("/status").json()["config"]["last_error"].clone();
+    let told = eventually("the status tells", || last_error().as_str().map(str::to_owned));
+    assert!(told.contains("data/site.yaml:"), "{told}");
     site.write("two/site.yaml", answers(203));
     expect_status(address, 203);
+    assert!(last_error().is_null(), "{}", last_error());
 }
 
 #[test]
@@ -229,6 +233,33 @@ fn without_files_hangup_is_ignored() {
     server.get("/").expect(201);
 }
 
+/// What the files say is right, and is probably not what is meant.
+#[test]
+fn warnings_are_no_errors_unless_asked_for() {
+    let site = site().file(
+        "site.yaml",
+        "listeners: {'*:80': {pass: routes}}\nroutes:\n  - match: {uri: '^/api'}\n    action: {share: /no/such$uri}\n\
+         applications:\n  blog: {type: http, executable: /no/program}\n",
+    );
+    let run = |arguments: &[&str]| {
+        Tool::new(&[&["check", "site.yaml"], arguments].concat()).folder(&site.path("")).run()
+    };
+    let warned = run(&[]);
+    assert!(warned.success && warned.stdout.contains("the configuration is valid"), "{warned:#?}");
+    for line in [
+        "warning: site.yaml:3:13: /routes/0/match/uri: ",
+        "\"~^/api\"",
+        "warning: site.yaml:4:14: /routes/0/action/share: \"/no/such\" does not exist.",
+        "/applications/blog: Nothing passes requests to this application.",
+        "/applications/blog: \"/no/program\" does not exist.",
+    ] {
+        assert!(warned.stderr.contains(line), "{line:?} is not in {warned:#?}");
+    }
+    assert_eq!(warned.stderr.lines().count(), 4, "{warned:#?}");
+    let strict = run(&["--strict"]);
+    assert_eq!((strict.code, &strict.stderr), (Some(3), &warned.stderr), "{strict:#?}");
+}
+
 #[track_caller]
 fn check(site: &Site, path: &str, expected: Result<(), &[&str]>) {
     let run = Tool::new(&["check", path]).folder(&site.path("")).environment("SITE", "127.0.0.1:1").run();
@@ -295,6 +326,11 @@ fn assets_beside_the_files_are_known() {
     check(&site, "any.yaml", Ok(()));
     check(&site, "with/there.yaml", Ok(()));
     check(&site, "with/not.yaml", Err(&["with/not.yaml:2:33: /listeners/*:443/tls/certificate"]));
+    let authority = Authority::new("Test");
+    let (own, other) = (authority.server("a", &["a.test"]), authority.server("b", &["b.test"]));
+    site.write("with/certificates/www.example.org.pem", format!("{}{}", own.certificate, other.key));
+    let reason = "certificates/www.example.org.pem: the private key does not belong to the first certificate";
+    check(&site, "with/there.yaml", Err(&[reason]));
 }
 
 #[test]

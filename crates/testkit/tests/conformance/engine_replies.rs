@@ -233,11 +233,15 @@ fn the_router_makes_these_statuses() {
     refused(&server, "GET nowhere HTTP/1.1\r\nHost: a\r\n\r\n", 400);
     refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400);
     refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400);
-    refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 411);
     refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n", 413);
     refused(&server, &format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(9000)), 431);
     refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501);
     refused(&server, "GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505);
+    server
+        .control()
+        .put("/config/settings", &json!({ "http": { "chunked_transform": false } }))
+        .expect_done();
+    refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 411);
     server.get("/none").expect(404);
     server.send(&Request::post("/file")).expect(405);
 }

@@ -1,6 +1,6 @@
 //! What trusted peers say about clients (UNIT-COMPAT 8), and the PROXY protocol.
 
-use corral_testkit::{Client, Daemon, Request, daemon};
+use corral_testkit::{Client, Daemon, Request, assert_says, daemon};
 use serde_json::{Value, json};
 
 /// A daemon whose listener has these options. Its only route answers with the client's address and scheme
@@ -139,14 +139,14 @@ fn bad_options_are_named() {
         daemon.control().put("/config", &document).expect_refused(400, "Invalid configuration.")
     };
     let either = "The \"forwarded\" object must have either \"client_ip\" or \"protocol\" option set.";
-    assert_eq!(detail(json!({ "forwarded": { "source": "*:80" } })), either);
+    assert_says(&detail(json!({ "forwarded": { "source": "*:80" } })), either);
     let missing = "Required parameter \"source\" is missing.";
-    assert_eq!(detail(json!({ "forwarded": { "client_ip": "X" } })), missing);
-    assert_eq!(detail(json!({ "proxy_protocol": {} })), missing);
+    assert_says(&detail(json!({ "forwarded": { "client_ip": "X" } })), missing);
+    assert_says(&detail(json!({ "proxy_protocol": {} })), missing);
     let header = "Required parameter \"header\" is missing.";
-    assert_eq!(detail(json!({ "client_ip": { "source": "*:80" } })), header);
+    assert_says(&detail(json!({ "client_ip": { "source": "*:80" } })), header);
     let format = "The \"address\" format is invalid.";
-    assert_eq!(detail(json!({ "forwarded": { "source": "nonsense", "client_ip": "X" } })), format);
+    assert_says(&detail(json!({ "forwarded": { "source": "nonsense", "client_ip": "X" } })), format);
 }
 
 /// What the server sees behind this PROXY protocol header.

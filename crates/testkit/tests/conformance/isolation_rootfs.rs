@@ -90,6 +90,18 @@ fn root_needs_no_namespace_for_a_rootfs() {
     assert!(site.path("tmp/x").exists(), "no memory takes its place");
 }
 
+/// Options: applications.{N}.isolation.automount.tmpfs
+#[test]
+fn no_folder_for_temporary_files_is_needed() {
+    with_and_without_privileges(|daemon| {
+        let site = root();
+        let isolation = json!({ "namespaces": { "credential": true }, "automount": { "tmpfs": false } });
+        let server = daemon().application(app_in_root(&site, isolation)).start();
+        assert_eq!(ask(&server, "[file_exists('/tmp'), @opcache_get_status(false)]"), json!([false, false]));
+        server.expect_log("opcache is off, as it has no /tmp for its locks");
+    });
+}
+
 /// Copies the libraries of the PHP module to a root, with the links that lead to them.
 fn copy_libraries(site: &Site) {
     let module = corral_testkit::executables().dir.join("corral-php");

@@ -22,6 +22,7 @@ mod isolation;
 mod isolation_beyond;
 mod isolation_rootfs;
 mod listeners;
+mod manual;
 mod packaging;
 mod patterns;
 mod proxy;
@@ -35,6 +36,7 @@ mod settings;
 mod share;
 mod share_beyond;
 mod share_confined;
+mod share_fresh;
 mod state;
 mod status;
 mod takeover;
@@ -47,12 +49,14 @@ mod upgrade;
 mod upstreams;
 
 // Beyond the contract.
+mod against_reference;
 mod config_files;
 mod config_secrets;
 mod control_browsers;
 mod descriptors;
 mod idle;
 mod limits;
+mod linear;
 mod restarts;
 mod users;
 

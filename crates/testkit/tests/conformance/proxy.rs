@@ -1,6 +1,6 @@
 //! `proxy` (UNIT-COMPAT 13): what a server is asked, and what becomes of its answers.
 
-use corral_testkit::{Daemon, Origin, Request, daemon};
+use corral_testkit::{Daemon, Origin, Request, assert_says, daemon};
 use serde_json::{Value, json};
 
 /// A daemon that passes everything on.
@@ -273,7 +273,7 @@ fn addresses_of_all_forms() {
         let routes = json!([{ "action": { "proxy": address } }]);
         let detail =
             server.control().put("/config/routes", &routes).expect_refused(400, "Invalid configuration.");
-        assert_eq!(detail, format!("The \"proxy\" address is invalid \"{address}\""));
+        assert_says(&detail, &format!("The \"proxy\" address is invalid \"{address}\""));
     }
     let unknown =
         daemon().routes(json!([{ "action": { "proxy": "http://no-such-name.invalid:80" } }])).start();

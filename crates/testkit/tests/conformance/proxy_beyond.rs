@@ -224,6 +224,44 @@ fn servers_learn_who_the_client_is() {
     server.control().put("/config/listeners", &listeners).expect_done();
     let text = server.send(&request).text();
     assert!(text.contains("X-Forwarded-Proto: https\r\n"), "a trusted proxy is: {text}");
+    assert!(text.contains("X-Forwarded-Port: 443\r\n"), "that of the scheme: {text}");
+}
+
+/// The port is the one that the client's addresses have, whatever is listened on here.
+#[test]
+fn servers_learn_the_port_that_the_client_has_in_mind() {
+    let origin = Origin::echo();
+    let server = proxy(&origin);
+    let port_of = |server: &Daemon, request: &Request| {
+        let text = server.send(request).text();
+        let ports: Vec<_> =
+            text.lines().filter(|line| line.to_lowercase().starts_with("x-forwarded-port:")).collect();
+        ports.join("|").replace("X-Forwarded-Port: ", "")
+    };
+    let ask = |host: &str| Request::get("/").field("Host", host).field("x-forwarded-port", "1");
+    for (host, port) in
+        [("a.example", "80"), ("a.example:8080", "8080"), ("[::1]:81", "81"), ("a.example:x", "80")]
+    {
+        assert_eq!(port_of(&server, &ask(host)), port, "{host}: a client is not believed");
+    }
+    let own = server.address().port().to_string();
+    let mut client = server.connect();
+    client.write("GET / HTTP/1.0\r\nX-Forwarded-Port: 1\r\n\r\n");
+    let text = client.read_response().text();
+    assert!(text.contains(&format!("X-Forwarded-Port: {own}\r\n")), "without a host: {text}");
+    let kept = proxy_with(&origin, json!({ "forwarded_headers": false }));
+    assert_eq!(port_of(&kept, &ask("a.example")), "x-forwarded-port: 1");
+    let listener = json!({ "pass": "routes", "forwarded": { "source": "127.0.0.0/8", "protocol": "X-Forwarded-Proto" } });
+    server
+        .control()
+        .put("/config/listeners", &json!({ server.address().to_string(): listener }))
+        .expect_done();
+    assert_eq!(port_of(&server, &ask("a.example:8080")), "1", "a trusted proxy is");
+    let said = Request::get("/").field("Host", "inner").field("X-Forwarded-Host", "a.example:8443");
+    assert_eq!(port_of(&server, &said), "8443");
+    let action = json!({ "proxy": origin.url(), "request_headers": { "X-Forwarded-Port": "7" } });
+    server.control().put("/config/routes", &json!([{ "action": action }])).expect_done();
+    assert_eq!(port_of(&server, &ask("a.example")), "7", "the configuration has the last word");
 }
 
 /// Options: …action.request_headers.{name}
@@ -253,7 +291,7 @@ fn what_the_configuration_says_of_a_field_is_the_last_word() {
 fn tunnel(options: Value) -> (Daemon, Origin, Client) {
     let origin = Origin::start(|peer| {
         let head = peer.read_head().unwrap_or_default();
-        assert!(head.contains("Connection: upgrade\r\nUpgrade: websocket\r\n"), "{head}");
+        assert!(head.contains("Connection: Upgrade\r\nUpgrade: websocket\r\n"), "{head}");
         peer.write(
             b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nhello",
         );
@@ -275,7 +313,7 @@ fn tunnel(options: Value) -> (Daemon, Origin, Client) {
         .read_response()
         .expect(101)
         .expect_field("Upgrade", "websocket")
-        .expect_field("Connection", "upgrade");
+        .expect_field("Connection", "Upgrade");
     (server, origin, client)
 }
 

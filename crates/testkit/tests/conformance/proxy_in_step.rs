@@ -1,7 +1,7 @@
 //! A connection to a server behind this one is kept only while both agree on which answer is to which request, however
 //! the server behaves: one client's answer must never be another's.
 
-use corral_testkit::{Client, Daemon, Origin, Peer, Request, daemon};
+use corral_testkit::{Authority, Client, Daemon, Origin, Peer, Request, daemon};
 use serde_json::json;
 
 fn proxy(origin: &Origin) -> Daemon {
@@ -119,6 +119,28 @@ fn a_body_where_there_is_none_is_not_the_next_answer() {
         let first: &'static str = format!("{first}{stolen}").leak();
         check_first(request, status, first, 2);
     }
+}
+
+#[test]
+fn what_a_server_says_before_it_is_asked_is_no_answer() {
+    let bundle = Authority::new("our own").server("localhost", &["localhost"]);
+    let pushed = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npushed";
+    let origin = Origin::start_tls(&bundle, move |peer| {
+        // The third connection is as it should be.
+        if peer.number != 3 {
+            peer.blurt(pushed.as_bytes());
+        }
+        while peer.read_head().is_some_and(|head| answer(peer, &head)) {}
+    });
+    let url = format!("https://localhost:{}", origin.port());
+    let action = json!({ "proxy": url, "proxy_options": { "tls": { "verify": false } } });
+    let server = daemon().routes(json!([{ "action": action }])).start();
+    let mut client = server.connect();
+    client.get("/own").expect(502);
+    client.get("/own").expect(502);
+    server.expect_log("it sent something before it was asked");
+    expect_own(&mut client, &origin, 3);
+    expect_own(&mut client, &origin, 3);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Section 25: what a change keeps, replaces and closes.
 
-use corral_testkit::{Client, daemon, eventually, php_app, port_of_all_addresses, site};
+use std::time::{Duration, Instant};
+
+use corral_testkit::{Authority, Client, daemon, eventually, php_app, port_of_all_addresses, site};
 use serde_json::json;
 
 #[test]
@@ -20,6 +22,44 @@ fn a_removed_listener_closes_its_socket_and_idle_connections() {
     server.control().put("/config/listeners", &json!({})).expect_done();
     assert!(Client::try_connect(server.address().socket()).is_err());
     eventually("the idle connection is closed", || idle.is_closed().then_some(()));
+}
+
+/// Nothing of theirs is lost: no request has begun.
+#[test]
+fn a_removed_listener_ends_connections_that_have_not_begun() {
+    let trusted = json!({ "source": "127.0.0.0/8" });
+    for (name, members, sent) in [
+        ("plain, silent", json!({}), ""),
+        ("PROXY, silent", json!({ "proxy_protocol": trusted }), ""),
+        ("PROXY, half a header", json!({ "proxy_protocol": trusted }), "PROXY TCP4 192.0"),
+        ("TLS, silent", json!({ "tls": { "certificate": "a" } }), ""),
+        ("TLS, half a greeting", json!({ "tls": { "certificate": "a" } }), "\x16\x03\x01\x02\x00\x01"),
+        ("both, silent", json!({ "tls": { "certificate": "a" }, "proxy_protocol": trusted }), ""),
+        (
+            "both, half a greeting",
+            json!({ "tls": { "certificate": "a" }, "proxy_protocol": trusted }),
+            "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n\x16\x03",
+        ),
+    ] {
+        let server = daemon().routes(json!([{ "action": { "return": 200 } }])).start();
+        let bundle = Authority::new("Testers").server("a", &["a.example"]).pem();
+        server.control().put_text("/certificates/a", &bundle).0.expect(200);
+        let address = server.address().to_string();
+        let mut listener = json!({ "pass": "routes" });
+        listener.as_object_mut().expect("it is one").extend(members.as_object().expect("they are").clone());
+        server.control().put("/config/listeners", &json!({ address: listener })).expect_done();
+        let mut silent = server.connect();
+        silent.write(sent);
+        eventually("it is accepted", || {
+            (server.control().get("/status/connections/accepted").json().as_u64() >= Some(1)).then_some(())
+        });
+        server.control().put("/config/listeners", &json!({})).expect_done();
+        let begun = Instant::now();
+        eventually(&format!("{name}: it is closed"), || silent.is_closed().then_some(()));
+        assert!(begun.elapsed() < Duration::from_secs(5), "{name}: {:?}", begun.elapsed());
+        let logged = server.log();
+        assert!(!logged.contains("not ready in time"), "{name}: {logged}");
+    }
 }
 
 #[test]

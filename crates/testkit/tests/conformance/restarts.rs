@@ -200,11 +200,16 @@ fn what_cannot_start_does_not_replace_what_runs() {
     let before = server.expect_processes(PROTOTYPE, 1);
     site.write("preload.php", "<?php this is not PHP");
     server.expect_log("application \"php\" could not be restarted and goes on as it was");
+    let told = server.control().get("/status/applications/php").json()["last_error"].clone();
+    assert!(told.as_str().is_some_and(|told| told.contains("could not be restarted")), "{told}");
     server.get("/").expect(200);
     assert_eq!(server.expect_processes(PROTOTYPE, 1), before);
     site.write("preload.php", "<?php // right again");
     eventually("it is restarted", || (server.named(PROTOTYPE) != before).then_some(()));
     server.get("/").expect(200);
+    eventually("the reason is forgotten", || {
+        server.control().get("/status/applications/php").json().get("last_error").is_none().then_some(())
+    });
 }
 
 #[test]

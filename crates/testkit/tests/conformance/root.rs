@@ -1,12 +1,12 @@
 //! Section 5: the members of a configuration, and the checks that all objects share.
 
-use corral_testkit::{Daemon, daemon};
+use corral_testkit::{Daemon, assert_says, daemon};
 use serde_json::{Value, json};
 
 #[track_caller]
 fn check(server: &Daemon, document: &Value, detail: &str) {
     let got = server.control().put("/config", document).expect_refused(400, "Invalid configuration.");
-    assert_eq!(got, detail, "{document}");
+    assert_says(&got, detail);
 }
 
 /// Options: settings, listeners, routes, applications, upstreams, access_log

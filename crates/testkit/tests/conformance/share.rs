@@ -312,3 +312,30 @@ fn a_file_that_is_replaced_is_never_mixed() {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
 }
+
+/// Unit takes it, too, so that it is no error; but nobody wants it.
+#[test]
+fn a_folder_that_is_shared_whatever_is_asked_for_is_named_with_the_remedy() {
+    let files = site().file("index.html", "index").file("file.txt", "found");
+    let root = files.root();
+    let server = daemon().start_unconfigured();
+    let put = |share: Value| {
+        let config =
+            json!({ "routes": [{ "action": { "return": 404, "errors": { "404": { "share": share } } } }] });
+        server.control().put("/config", &server.with_listener(config)).expect_done();
+    };
+    for fine in
+        [json!(format!("{root}$uri")), json!(format!("{root}/file.txt")), json!([format!("{root}/none")])]
+    {
+        put(fine);
+    }
+    assert!(!server.log().contains("itself"), "{}", server.log());
+    put(json!(["/nowhere", &root]));
+    server.expect_log(&format!("\"share\" is the folder \"{root}\" itself: every request is redirected"));
+    server.expect_log(&format!("\"{root}$uri\" serves its files"));
+    put(json!([&root, "/nowhere"]));
+    put(json!(format!("{root}/")));
+    server.expect_log("itself: its index answers every request");
+    assert_eq!(server.log().matches("itself: every request is redirected").count(), 1, "it is said once");
+    server.get("/file.txt").expect_body("index");
+}

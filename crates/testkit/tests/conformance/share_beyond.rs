@@ -1,9 +1,9 @@
 //! Files beyond the contract: conditions, ranges, precompressed siblings, listings, Cache-Control, and never a stale
 //! file for long.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use corral_testkit::{Daemon, Request, Response, Site, eventually, site};
+use corral_testkit::{Daemon, Request, Response, Site, site};
 use serde_json::{Value, json};
 
 use crate::share::{serve, share};
@@ -188,39 +188,7 @@ fn an_older_sibling_is_not_served() {
         .expect_body("new");
 }
 
-// --- changes -----------------------------------------------------------------------------------------
-
-#[test]
-fn a_changed_file_is_seen_within_a_second() {
-    let site = site().file("a.txt", "first");
-    let server = share(&site);
-    server.get("/a.txt").expect_body("first");
-    site.write("new", "second, longer");
-    std::fs::rename(site.path("new"), site.path("a.txt")).expect("replace the file");
-    await_body(&server, "second, longer");
-    site.write("a.txt", "third");
-    await_body(&server, "third");
-    std::fs::remove_file(site.path("a.txt")).expect("remove the file");
-    let started = Instant::now();
-    eventually("the removed file is gone", || (server.get("/a.txt").status == 404).then_some(()));
-    assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
-}
-
-#[track_caller]
-fn await_body(server: &Daemon, body: &str) {
-    let started = Instant::now();
-    eventually("the changed file is served", || (server.get("/a.txt").text() == body).then_some(()));
-    assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
-}
-
-#[test]
-fn a_file_that_appears_is_found() {
-    let site = site();
-    let server = share(&site);
-    server.get("/a.txt").expect(404);
-    site.write("a.txt", "here");
-    await_body(&server, "here");
-}
+// --- large files -------------------------------------------------------------------------------------
 
 #[test]
 fn large_files_arrive_whole_also_at_slow_readers() {
@@ -246,20 +214,6 @@ fn a_file_with_siblings_varies_for_everybody() {
     let etag = server.get("/a.css").field("ETag").expect("an ETag").to_owned();
     let unchanged = server.send(&Request::get("/a.css").field("If-None-Match", &etag)).expect(304);
     unchanged.expect_field("Vary", "Accept-Encoding");
-}
-
-#[test]
-fn siblings_that_come_and_go_are_noticed() {
-    let site = site().file("a.css", "plain");
-    let server = share(&site);
-    let packed = || server.send(&Request::get("/a.css").field("Accept-Encoding", "gzip")).text();
-    assert_eq!(packed(), "plain");
-    for content in ["first", "second, longer"] {
-        site.write("a.css.gz", content);
-        eventually("the sibling is served", || (packed() == content).then_some(()));
-    }
-    std::fs::remove_file(site.path("a.css.gz")).expect("remove the sibling");
-    eventually("the file is served", || (packed() == "plain").then_some(()));
 }
 
 /// What a link leads to is no less outside for being compressed.

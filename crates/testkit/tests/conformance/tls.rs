@@ -171,7 +171,8 @@ fn the_common_name_counts_only_without_alternative_names() {
 fn plain_requests_are_told_so() {
     let setup = Setup::start(&["a=localhost"], json!({ "certificate": "a" }));
     let mut client = setup.daemon.connect();
-    let reply = client.get("/").expect(400).expect_text("Error 497.").expect_field("Connection", "close");
+    let reply = client.get("/").expect(400).expect_field("Connection", "close");
+    let reply = reply.expect_text("Error 400. The plain HTTP request was sent to HTTPS port.");
     assert_eq!(reply.reason, "The plain HTTP request was sent to HTTPS port");
     assert!(client.is_closed());
     let log = || std::fs::read_to_string(setup.daemon.path("tmp/access")).unwrap_or_default();
@@ -204,13 +205,13 @@ fn bad_options_are_named() {
 }
 
 #[test]
-fn a_key_of_another_certificate_is_found_when_it_is_applied() {
+fn a_key_of_another_certificate_changes_nothing() {
     let setup = Setup::start(&["a=localhost"], json!({ "certificate": "a" }));
     let (one, other) = (setup.authority.server("x", &["x.test"]), setup.authority.server("y", &["y.test"]));
-    upload(&setup.daemon, "mixed", &format!("{}{}", one.certificate, other.key)).0.expect(200);
-    let reply = setup.put(json!({ "certificate": "mixed" }));
-    let detail = reply.expect_refused(500, "Failed to apply new configuration.");
-    assert!(detail.contains("\"mixed\"") && detail.contains("private key"), "{detail}");
+    let reply = upload(&setup.daemon, "mixed", &format!("{}{}", one.certificate, other.key));
+    let detail = reply.expect_refused(400, "Invalid certificate.");
+    assert!(detail.contains("the private key does not belong to the first certificate"), "{detail}");
+    setup.put(json!({ "certificate": "mixed" })).expect_refused(400, "Invalid configuration.");
     setup.connect(&setup.client(), "localhost").get("/").expect(200);
 }
 

@@ -16,6 +16,7 @@ pub(crate) struct Tool {
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) success: bool,
+    pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
@@ -63,7 +64,12 @@ impl Tool {
         }
         let output = child.wait_with_output().expect("it is our child");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the output is text");
-        Ended { success: output.status.success(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        Ended {
+            success: output.status.success(),
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
     }
 
     /// Its standard output; fails unless it succeeds.

@@ -215,6 +215,15 @@ fn the_command_says_how_it_went() {
     drop(site);
     let failed = Run::to_end(&["upgrade", "--pid", &pid_file]);
     assert!(!failed.status.success() && failed.stderr.contains("could not take over"), "{}", failed.stderr);
+    let control = server.control_socket().display().to_string();
+    let failed = Run::to_end(&["upgrade", "--pid", &pid_file, "--control", &control]);
+    assert!(!failed.status.success() && failed.stderr.contains("application \"php\""), "{}", failed.stderr);
+    let told = eventually("the status tells", || {
+        let status = server.control().try_send(&Request::get("/status")).ok()?.json();
+        let told = status["daemon"]["last_error"].as_str()?.to_owned();
+        Some(told).filter(|text| text.contains("could not take over"))
+    });
+    assert!(told.contains("application \"php\""), "{told}");
     let missing = Run::to_end(&["upgrade", "--pid", "/no/such/file"]);
     assert!(!missing.status.success() && missing.stderr.contains("/no/such/file"), "{}", missing.stderr);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use corral_testkit::{Daemon, Origin, daemon, eventually};
+use corral_testkit::{Daemon, Origin, assert_says, daemon, eventually};
 use rustix::net::{AddressFamily, SocketType};
 use serde_json::{Value, json};
 
@@ -85,7 +85,7 @@ fn wrong_upstreams_are_refused() {
     let server = daemon().routes(json!([])).start();
     let check = |upstreams: Value, detail: &str| {
         let reply = server.control().put("/config/upstreams", &upstreams);
-        assert_eq!(reply.expect_refused(400, "Invalid configuration."), detail, "{upstreams}");
+        assert_says(&reply.expect_refused(400, "Invalid configuration."), detail);
     };
     check(json!({ "one": {} }), "The \"one\" upstream must contain \"servers\" object value.");
     check(

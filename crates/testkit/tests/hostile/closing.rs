@@ -2,12 +2,14 @@
 
 use std::io::Read;
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::thread;
 
 use corral_channel::Flags;
 use corral_sys::socket::{self, Wait};
-use corral_testkit::Watchdog;
 use corral_testkit::attacker::{TARRYING, tarry};
+use corral_testkit::{Watchdog, daemon, site};
+use serde_json::json;
 
 use crate::hand::{Hand, Stage};
 
@@ -18,7 +20,7 @@ fn check(act: impl FnOnce(&mut Stage, Hand)) {
     let hand = stage.hand();
     let watchdog = Watchdog::of(&stage.attack.server);
     act(&mut stage, hand);
-    std::thread::sleep(TARRYING / 2);
+    thread::sleep(TARRYING / 2);
     watchdog.expect_prompt();
     stage.expect_unharmed();
 }
@@ -93,4 +95,56 @@ fn in_a_connection_that_was_taken_over_whose_client_has_left() {
         // The router leaves, too.
         let _ = ours.read(&mut [0; 16]);
     });
+}
+
+/// Bytes with descriptors, where the kernel does not refuse these.
+fn send_with_descriptors(to: &UnixStream, bytes: &[u8]) {
+    let mut tarrying = tarry();
+    if socket::send(to.as_fd(), bytes, &[tarrying.as_fd()], Wait::Block).is_err() {
+        socket::send(to.as_fd(), bytes, &[], Wait::Block).expect("the router reads");
+    }
+    tarrying.leave();
+}
+
+/// Any server that is reached by a Unix socket, and any program, can do that.
+#[test]
+fn in_answers_and_tunnels_of_a_server() {
+    let site = site().writable_folder("run");
+    let path = site.path("run/server.sock");
+    let listener = UnixListener::bind(&path).expect("listen");
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o666)).expect("it is ours");
+    let server = daemon()
+        .routes(json!([
+            { "match": { "uri": "/server" }, "action": { "proxy": format!("http://unix:{}", path.display()) } },
+            { "action": { "return": 204 } },
+        ]))
+        .start();
+    let watchdog = Watchdog::of(&server);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for head in [
+                "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n",
+                "HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
+            ] {
+                let (mut stream, _) = listener.accept().expect("the router connects");
+                let _ = stream.read(&mut [0; 4096]);
+                for piece in [head, "a", "b"] {
+                    send_with_descriptors(&stream, piece.as_bytes());
+                }
+                // What it does not read is closed with its end.
+                let _ = stream.read(&mut [0; 4096]);
+                let mut tarrying = tarry();
+                let _ = socket::send(stream.as_fd(), b"more", &[tarrying.as_fd()], Wait::Never);
+                tarrying.leave();
+            }
+        });
+        server.get("/server").expect(200).expect_body("ab");
+        let mut client = server.connect();
+        client.write("GET /server HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
+        client.read_response().expect(101);
+        client.read_until_text("ab");
+        client.write("end");
+    });
+    thread::sleep(TARRYING / 4);
+    watchdog.expect_prompt();
 }

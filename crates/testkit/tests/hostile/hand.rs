@@ -47,6 +47,7 @@ pub(crate) struct Stage {
     pub(crate) loops: bool,
     /// Workers that main has asked for.
     asked: RefCell<VecDeque<WorkerId>>,
+    n_hands: u32,
     router: u32,
 }
 
@@ -54,6 +55,7 @@ pub(crate) struct Stage {
 pub(crate) struct Hand {
     pub(crate) worker: Worker,
     pub(crate) request: FrameHead,
+    target: Vec<u8>,
     /// Memory that it shares with the router.
     pub(crate) memory: File,
     /// The socket through which it sends files.
@@ -72,7 +74,7 @@ impl Stage {
         attack.prototype.say(&FromPrototype::Ready, &all);
         let router = attack.server.expect_processes("router", 1)[0];
         let eventfds = descriptors.split_off(1);
-        Self { attack, bell, eventfds, loops: true, asked: RefCell::default(), router }
+        Self { attack, bell, eventfds, loops: true, asked: RefCell::default(), n_hands: 0, router }
     }
 
     /// Has a request wait for a worker, when no other does. A later one is behind it then, whichever event loop has it.
@@ -88,9 +90,16 @@ impl Stage {
     /// The next worker that is asked for, with the request that has waited for it.
     #[track_caller]
     pub(crate) fn hand(&mut self) -> Hand {
-        let next = ask(&self.attack.server, "hostile");
+        self.n_hands += 1;
+        let name = format!("hostile?{}", self.n_hands);
+        let next = ask(&self.attack.server, &name);
         let client = std::mem::replace(&mut self.attack.client, next);
-        self.hand_of(client)
+        let mut hand = self.hand_of(client);
+        if hand.target.ends_with(name.as_bytes()) {
+            // The other event loop was faster.
+            std::mem::swap(&mut hand.client, &mut self.attack.client);
+        }
+        hand
     }
 
     /// The same for a request that was made before.
@@ -99,9 +108,9 @@ impl Stage {
         let (files, theirs) = socket::seqpacket_pair().expect("make sockets");
         let (doorbell, push) = doorbell::pair().expect("make sockets");
         let (mut worker, memory) = self.fork(push.as_fd(), theirs.as_fd());
-        let request = worker.request();
+        let (request, target) = worker.request_and_target();
         let n_lanes = self.attack.prototype.n_lanes;
-        Hand { worker, request, memory, files, _doorbell: doorbell, client, n_lanes }
+        Hand { worker, request, target, memory, files, _doorbell: doorbell, client, n_lanes }
     }
 
     /// A worker that has begun a request whose body waits in a file until it asks for it. Nobody else waits for a worker.

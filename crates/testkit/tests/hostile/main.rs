@@ -1,4 +1,5 @@
-//! Applications whose code is hostile: it says to main and to the router what it likes, with any descriptor.
+//! Whoever says to main and to the router what he likes, with any descriptor: applications whose code is hostile, and
+//! processes of the daemon itself that somebody has taken over.
 
 mod attack;
 mod closing;
@@ -6,5 +7,6 @@ mod descriptors;
 mod floods;
 mod frames;
 mod hand;
+mod insiders;
 mod numbers;
 mod refills;

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use corral_channel::WorkerEnd;
-use corral_ipc::message::{Exit, FromPrototype, WorkerId};
+use corral_ipc::message::{Door, Exit, FromPrototype, WorkerId};
 use corral_sys::process;
 use corral_sys::signal::Pid;
 use corral_testkit::attacker::Prototype;
@@ -114,6 +114,33 @@ fn a_worker_that_nobody_has_asked_for_is_not_taken() {
         attack.prototype.forked(other, child.pid, None, false, &[memory.as_fd(), child.pidfd.as_fd()]);
         attack.expect_given_up();
     }
+}
+
+#[test]
+fn nobody_is_reached_at_a_port_of_its_choice() {
+    let mut attack = begin();
+    for door in [Door::Port(attack.server.address().port()), Door::Port(22)] {
+        let _ = attack.prototype.ready();
+        let worker = attack.prototype.asked_to_fork();
+        let child = attack.prototype.fork();
+        let started = FromPrototype::Started { worker, pid: child.pid, door };
+        attack.prototype.say(&started, &[child.pidfd.as_fd()]);
+        attack.expect_given_up();
+    }
+    attack.expect_served();
+}
+
+#[test]
+fn what_has_begun_was_asked_for_and_is_a_program_of_its_own() {
+    let mut attack = begin();
+    let _ = attack.prototype.ready();
+    let worker = attack.prototype.asked_to_fork();
+    let child = attack.prototype.fork();
+    // It is no application of programs.
+    let begun = FromPrototype::Begun { worker, pid: child.pid };
+    attack.prototype.say(&begun, &[child.pidfd.as_fd()]);
+    attack.expect_given_up();
+    attack.expect_served();
 }
 
 #[test]

@@ -68,3 +68,22 @@ pub(crate) fn half_closed(runtime: &Runtime) {
     client.finish_writing();
     client.read_response().expect(200).expect_body(pid);
 }
+
+/// Whoever has nothing to say learns that nobody listens, even if the client has only said that it sends nothing more.
+pub(crate) fn gone_from_nothing(runtime: &Runtime) {
+    let server = runtime.serve();
+    let pid = server.get("/pid").expect(200).text();
+    let request = Request::get("/nothing");
+    for (n, closing) in [request.clone(), request.field("Connection", "close")].iter().enumerate() {
+        let mut client = server.begin(closing);
+        expect_active(&server, 1);
+        client.finish_writing();
+        expect_active(&server, 0);
+        eventually("the application knows", || {
+            (server.log().matches("the client is gone").count() > n).then_some(())
+        });
+        let answer = String::from_utf8_lossy(&client.read_to_end()).into_owned();
+        assert!(!answer.ends_with("0\r\n\r\n"), "it has not ended in order: {answer}");
+    }
+    server.get("/pid").expect(200).expect_body(pid);
+}

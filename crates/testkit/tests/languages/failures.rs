@@ -37,3 +37,20 @@ pub(crate) fn killed(runtime: &Runtime) {
     expect_next(&server);
     assert_ne!(server.get("/pid").expect(200).text(), before);
 }
+
+/// What goes to the error stream is an error in the log, and what is printed is none. Of programs nobody can tell.
+pub(crate) fn log_level(runtime: &Runtime) {
+    let server = runtime.serve();
+    server.get("/log").expect(200);
+    server.get("/fail").expect(runtime.failure);
+    for (text, level) in [
+        ("said to standard output", "[notice]"),
+        ("said to standard error", "[error]"),
+        ("failed on purpose", "[error]"),
+    ] {
+        server.expect_log(text);
+        let log = server.log();
+        let line = log.lines().find(|line| line.contains(text)).expect("it was found before");
+        assert!(line.contains(level), "{line}");
+    }
+}

@@ -8,6 +8,7 @@ mod bodies;
 mod clients;
 mod failures;
 mod files;
+mod framing;
 mod processes;
 mod requests;
 mod responses;
@@ -56,10 +57,12 @@ suite! {
             sizes_both_ways chunked ignored after_large_ones none;
         responses:
             fields many_fields statuses without_a_body head streaming early_hints close_delimited large;
+        framing:
+            taken_apart for_others broken;
         failures:
-            before_the_head after_the_head killed;
+            before_the_head after_the_head killed log_level;
         clients:
-            gone slow left_while_waiting half_closed;
+            gone slow left_while_waiting half_closed gone_from_nothing;
         files:
             of_all_sizes for_slow_clients removed_meanwhile truncated_meanwhile process_killed_meanwhile
             restarted_meanwhile again_and_again;

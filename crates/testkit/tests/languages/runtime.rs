@@ -21,6 +21,8 @@ pub(crate) struct Runtime {
     pub(crate) websockets: bool,
     /// Whether it leaves files to the server.
     pub(crate) files: bool,
+    /// Whether an application may put its response into chunks itself.
+    pub(crate) frames: bool,
     /// Behaviours that its interface does not permit, and why.
     pub(crate) exceptions: &'static [(&'static str, &'static str)],
 }
@@ -79,6 +81,8 @@ impl Runtime {
             Some("its interface has requests and responses only")
         } else if area == "files" && !self.files {
             Some("its interface has no files as responses")
+        } else if area == "framing" && !self.frames {
+            Some("chunks are made by its server")
         } else if area == "at_once" && matches!(self.at_once, AtOnce::One) {
             Some("a process runs one request at a time")
         } else {

@@ -19,6 +19,12 @@ const ONE_THREAD: &str = "its requests take turns in one thread";
 /// Why ASGI cannot say what it was asked for.
 const QUESTION_MARK: &str = "path and query are told apart, so that nobody sees a `?` with nothing behind it";
 
+/// Why some cannot say nothing.
+const NO_PIECES: &str = "its server keeps empty pieces to itself";
+
+/// Why some have one level for all that they say.
+const ONE_LEVEL: &str = "a program may say anything to standard error";
+
 pub(crate) fn php() -> Runtime {
     Runtime {
         file: "index.php",
@@ -32,6 +38,7 @@ pub(crate) fn php() -> Runtime {
         failure: 500,
         websockets: false,
         files: false,
+        frames: true,
         exceptions: &[
             ("early_hints", ONE_RESPONSE),
             ("decoded_path", "there is the URI as sent, and a path of files for scripts"),
@@ -50,6 +57,7 @@ pub(crate) fn python() -> Runtime {
         failure: 500,
         websockets: false,
         files: true,
+        frames: true,
         exceptions: &[("early_hints", ONE_RESPONSE)],
     }
 }
@@ -64,6 +72,7 @@ pub(crate) fn asgi() -> Runtime {
         failure: 500,
         websockets: true,
         files: true,
+        frames: false,
         exceptions: &[("target", QUESTION_MARK), ("computing_beside_others", ONE_THREAD)],
     }
 }
@@ -86,6 +95,7 @@ pub(crate) fn ruby() -> Runtime {
         failure: 500,
         websockets: false,
         files: true,
+        frames: true,
         exceptions: &[],
     }
 }
@@ -99,6 +109,7 @@ pub(crate) fn perl() -> Runtime {
         failure: 500,
         websockets: false,
         files: true,
+        frames: true,
         exceptions: &[("early_hints", ONE_RESPONSE)],
     }
 }
@@ -117,6 +128,7 @@ pub(crate) fn wasm() -> Runtime {
         failure: 500,
         websockets: false,
         files: false,
+        frames: false,
         exceptions: &[
             ("early_hints", ONE_RESPONSE),
             ("decoded_path", "it gets the target as sent"),
@@ -125,6 +137,7 @@ pub(crate) fn wasm() -> Runtime {
             ("killed", "a component cannot kill its process"),
             ("working_directory", "WASI has folders by name, and none to be in"),
             ("user", "WASI has no users"),
+            ("gone_from_nothing", NO_PIECES),
         ],
     }
 }
@@ -140,11 +153,14 @@ pub(crate) fn node() -> Runtime {
         failure: 503,
         websockets: true,
         files: false,
+        frames: false,
         exceptions: &[
             ("made_up_methods", "its parser knows a list of methods"),
             ("decoded_path", "it gets the target as sent"),
             ("failures_beside_others", "what is not caught ends the program"),
             ("computing_beside_others", ONE_THREAD),
+            ("gone_from_nothing", NO_PIECES),
+            ("log_level", ONE_LEVEL),
         ],
     }
 }
@@ -154,7 +170,7 @@ pub(crate) fn node_unit() -> Runtime {
     Runtime {
         app: |site| {
             let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/node");
-            for name in ["package.json", "http.js", "server.js", "client.js"] {
+            for name in ["package.json", "http.js", "server.js", "response.js", "client.js", "warnings.js"] {
                 let content = fs::read(package.join(name)).expect("it is there");
                 site.write(&format!("node_modules/unit-http/{name}"), content);
             }
@@ -180,7 +196,12 @@ pub(crate) fn go() -> Runtime {
         failure: 503,
         websockets: false,
         files: false,
-        exceptions: &[("own_variables", "goroutines have no variables that outlive them")],
+        frames: false,
+        exceptions: &[
+            ("own_variables", "goroutines have no variables that outlive them"),
+            ("gone_from_nothing", NO_PIECES),
+            ("log_level", ONE_LEVEL),
+        ],
     }
 }
 
@@ -212,7 +233,12 @@ pub(crate) fn java() -> Runtime {
         failure: 500,
         websockets: true,
         files: false,
-        exceptions: &[("early_hints", ONE_RESPONSE)],
+        frames: false,
+        exceptions: &[
+            ("early_hints", ONE_RESPONSE),
+            ("gone_from_nothing", NO_PIECES),
+            ("log_level", ONE_LEVEL),
+        ],
     }
 }
 
@@ -231,8 +257,9 @@ fn compiled_java() -> PathBuf {
 /// The executable of the application in Go with this file.
 fn compiled_go(main: &str) -> PathBuf {
     let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/go");
-    let [unit, client, response] = ["unit.go", "client.go", "response.go"].map(|name| sdk.join(name));
-    compiled("go", &[app_file("server.go"), app_file(main), unit, client, response], |built| {
+    let package = ["unit.go", "body.go", "client.go", "response.go"].map(|name| sdk.join(name));
+    let sources = [[app_file("server.go"), app_file(main)].as_slice(), &package].concat();
+    compiled("go", &sources, |built| {
         let own = site()
             .file("go.mod", format!("{GO_MODULE}replace unit.nginx.org/go => {}\n", sdk.display()))
             .file("server.go", fs::read(app_file("server.go")).expect("it is there"))

@@ -28,7 +28,7 @@ fn responses_that_are_none() {
     check("undef", 500, "the application's response is no array");
     check("[200]", 500, "the application's response is no array");
     check("['hello', [], []]", 500, "the response's status must be a number from 100 to 999, not \"hello\"");
-    check("[200, ['Odd'], []]", 500, "names and values in turn");
+    check("[200, [undef, 'Odd'], []]", 500, "a field of the response has no name");
     check("[200, {}, []]", 500, "the response's fields must be an array");
     check("sub { 1 }", 500, "the application returned before it responded");
     check("[200, [], [\"\\x{263a}\"]]", 500, "the response's body has characters that are no bytes");
@@ -55,4 +55,36 @@ fn a_writer_that_is_kept_does_not_reach_another_response() {
     );
     server.get("/first").expect(200).expect_body("first");
     server.get("/second").expect(200).expect_body("the request is over\n");
+}
+
+/// Each text that is printed is a line, and an error.
+#[test]
+fn what_goes_to_the_error_stream_is_logged_as_errors() {
+    let (mut server, _site) = serve(
+        r#"my $errors = $env->{'psgi.errors'};
+           $errors->print('printed', ' by parts');
+           print {$errors} "to the handle\n";
+           $errors->printf('%s %d', 'formatted', 7);
+           { local ($\, $,) = ("!\n", '-'); print {$errors} 'with', 'separators'; }
+           $errors->autoflush(1);
+           warn 'warned';
+           our $last = $errors;
+           END { our $last; $last->print('printed at exit') if $last }
+           [200, [], [fileno $errors]]"#,
+    );
+    server.get("/").expect(200).expect_body("2");
+    server.stop();
+    for text in [
+        "printed by parts",
+        "to the handle",
+        "formatted 7",
+        "with-separators!",
+        "warned at ",
+        "printed at exit",
+    ] {
+        let log = server.log();
+        let line = format!("\"app\": {text}");
+        let is_there = log.lines().any(|logged| logged.contains("[error]") && logged.contains(&line));
+        assert!(is_there, "{line}: {log}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Real frameworks from Debian's packages.
 
-use corral_testkit::{Browser, daemon, site};
+use corral_testkit::{Browser, Request, daemon, site};
 use serde_json::json;
 
 use super::app_of;
@@ -66,4 +66,30 @@ fn plack_and_its_middleware() {
     server.get("/files/note.txt").expect(200).expect_body("a note").expect_field("Content-Length", "6");
     server.get("/x").expect(200).expect_body("GET").expect_field("X-P", "/x");
     assert!(server.get("/x").field("X-Runtime").is_some());
+}
+
+/// Mojolicious puts what it writes in pieces into chunks, whichever server it runs under.
+#[test]
+fn mojolicious_that_writes_chunks() {
+    let (server, _site) = start(
+        r"use Mojolicious::Lite -signatures;
+          get '/chunks' => sub ($c) {
+              $c->write_chunk('Hello ' => sub ($c, @) { $c->write_chunk('world' => sub ($c, @) { $c->write_chunk('') }) });
+          };
+          get '/pieces' => sub ($c) {
+              $c->res->headers->content_length(10);
+              $c->write('first' => sub ($c, @) { $c->write('other') });
+          };
+          get '/never' => sub ($c) { $c->render_later };
+          app->start;",
+    );
+    let mut client = server.connect();
+    client.get("/chunks").expect(200).expect_body("Hello world");
+    client.get("/pieces").expect(200).expect_body("first".to_owned() + "other");
+    client.get("/chunks").expect(200).expect_body("Hello world");
+    // It says nothing again and again until its client has gone.
+    let mut leaving = server.begin(&Request::get("/never"));
+    leaving.read_until_text("\r\n\r\n");
+    drop(leaving);
+    client.get("/chunks").expect(200);
 }

@@ -68,3 +68,28 @@ fn an_application_can_have_its_worker_replaced() {
     let first = server.get("/end").expect(200).text();
     eventually("another worker answers", || (server.get("/").expect(200).text() != first).then_some(()));
 }
+
+/// A body that has nothing to say is an empty one, whether or not it can be closed. PSGI promises what `$/` is.
+#[test]
+fn bodies_that_are_like_handles() {
+    let (server, _site) = super::serve_script(
+        r#"package Fake;
+           sub new { my ($class, @pieces) = @_; return bless [@pieces], $class }
+           sub getline { my ($self) = @_; return shift @$self if @$self; return }
+           package Told; our @ISA = 'Fake';
+           sub getline { my ($self) = @_; return $self->[0]++ ? undef : 'read by ' . ref($/) . ' ' . (${$/} >= 8192 ? 'large' : 'small') }
+           sub close { die "cannot be closed\n" }
+           sub {
+               my ($env) = @_;
+               my ($path) = $env->{PATH_INFO} =~ m{(\w*)$};
+               return [200, [], Told->new(0)] if $path eq 'told';
+               return [200, [], Fake->new(map { $_ eq '-' ? '' : $_ } split //, $env->{QUERY_STRING})];
+           };"#,
+    );
+    let mut client = server.connect();
+    client.get("/fake").expect(200).expect_body("");
+    client.get("/fake?ab-c").expect(200).expect_body("abc");
+    client.get("/told").expect(200).expect_body("read by SCALAR large");
+    server.expect_log("cannot be closed");
+    client.get("/fake").expect(200).expect_body("");
+}

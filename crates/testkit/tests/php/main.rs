@@ -1,9 +1,11 @@
 //! PHP as a script and its visitors see it.
 
 mod body;
+mod deploys;
 mod environment;
 mod errors;
 mod limits;
+mod manual;
 mod output;
 mod scaling;
 mod scripts;

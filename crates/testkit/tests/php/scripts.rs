@@ -70,6 +70,12 @@ fn a_redirection_to_a_folder_names_the_port_that_was_asked() {
     let request = Request::get("/folder").field("Host", &server.address().to_string());
     let location = format!("http://{}/folder/", server.address());
     server.send(&request).expect(301).expect_field("Location", &location);
+    // It may be that of a port mapping in front of this server.
+    for host in ["example.com:8443", "[2001:db8::1]:8443", "example.com"] {
+        let location = format!("http://{host}/folder/?a=1");
+        let request = Request::get("/folder?a=1").field("Host", host);
+        server.send(&request).expect(301).expect_field("Location", &location);
+    }
 }
 
 /// Options: applications.{N}.root, applications.{N}.script

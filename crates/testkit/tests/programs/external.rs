@@ -90,6 +90,24 @@ fn a_crash_costs_one_request() {
     });
 }
 
+/// Node.js alone would throw, and nobody catches that.
+#[test]
+fn what_is_said_of_a_response_too_late_is_lost_and_logged_once() {
+    let (_site, mut app) = unit("unit.mjs", json!({}));
+    // What is of no use is told as a warning of Node.js, too.
+    app["arguments"].as_array_mut().expect("it is a list").retain(|argument| argument != "--no-warnings");
+    let server = with_app(&app).start();
+    for _ in 0..3 {
+        let reply = server.get("/write-first").expect(200).expect_body("written first");
+        assert_eq!(reply.field("X-Late"), None);
+    }
+    let said = "unit-http: the head of a response was sent before";
+    server.expect_log(said);
+    server.expect_log("unit-http: options of the server that have no effect");
+    server.get("/pid").expect(200);
+    assert_eq!(server.log().matches(said).count(), 1);
+}
+
 /// A WebSocket, open, with what it was greeted with.
 #[track_caller]
 fn open_web_socket(server: &Daemon) -> WebSocket {

@@ -94,6 +94,51 @@ fn it_is_reached_in_another_root() {
     assert!(server.get("/").expect(200).text().starts_with("hello from "));
 }
 
+/// Not even a folder for its socket, which is outside.
+///
+/// Options: applications.{N}.isolation.automount.tmpfs
+#[test]
+fn it_needs_nothing_in_its_root() {
+    if !is_root() {
+        return;
+    }
+    let root = site();
+    crate::go::server_in(&root);
+    std::fs::set_permissions(root.path("server"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let folders = || -> Vec<_> { std::fs::read_dir("/tmp").unwrap().flatten().map(|it| it.path()).collect() };
+    let before = folders();
+    let isolation = |namespaces: Value| {
+        json!({
+            "rootfs": root.root(), "namespaces": namespaces, "automount": { "tmpfs": false, "procfs": false }
+        })
+    };
+    for namespaces in [json!({}), json!({ "mount": true, "pid": true }), json!({ "credential": true })] {
+        let app = json!({
+            "type": "http", "executable": "/server", "processes": 2, "isolation": isolation(namespaces)
+        });
+        let server = with_app(&app).start();
+        assert!(server.get("/").expect(200).text().starts_with("hello from "));
+        server.kill(server.named("server")[0]);
+        eventually("another one serves", || (server.get("/").status == 200).then_some(()));
+        // What is handed to it leads nowhere else.
+        let working_directory =
+            std::fs::read_link(format!("/proc/{}/cwd", server.named("server")[0])).unwrap();
+        assert!(!working_directory.to_string_lossy().contains("sockets"), "{working_directory:?}");
+    }
+    assert!(!root.path("tmp").exists() && !root.path("proc").exists());
+    let is_left = |path: &std::path::PathBuf| path.join("sockets").exists() && !before.contains(path);
+    eventually("nothing is left", || (!folders().iter().any(is_left)).then_some(()));
+    // One that is told a path needs a place for it.
+    let app = json!({
+        "type": "http", "executable": "/server", "socket": "unix", "isolation": isolation(json!({}))
+    });
+    let control = corral_testkit::daemon().start_unconfigured();
+    let reply = control.control().put("/config", &json!({ "applications": { "app": app } }));
+    let detail = reply.expect_refused(500, "Failed to apply new configuration.");
+    assert!(detail.contains("make a folder for sockets in $TMPDIR, /tmp"), "{detail}");
+}
+
 #[test]
 fn it_reaches_the_files_that_are_listed_and_no_others() {
     let root = program("server.js").writable_folder("data");

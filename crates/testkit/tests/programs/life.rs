@@ -256,6 +256,24 @@ fn a_router_that_dies_gets_new_programs() {
     server.expect_processes("node", 1);
 }
 
+/// Neither is there anybody who would take them, nor anybody who would end them.
+#[test]
+fn programs_that_are_not_ready_go_with_their_prototype_and_with_all_that_they_have_started() {
+    let app = json!({
+        "type": "http",
+        "executable": "/bin/sh",
+        "arguments": ["-c", "sleep 599 & sleep 599; true"],
+        "processes": { "max": 1, "spare": 0, "idle_timeout": 60 },
+    });
+    let server = with_app(&app).start();
+    let mut waits = server.connect();
+    waits.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    let sleepers = server.expect_processes("sleep", 2);
+    let shells = server.named("sh");
+    server.kill(server.expect_processes("\"app\" prototype", 1)[0]);
+    eventually("they are gone", || sleepers.iter().chain(&shells).all(|pid| !is_alive(*pid)).then_some(()));
+}
+
 /// Those that run are asleep, so that further ones get something done.
 #[test]
 fn as_many_processes_as_requests_need() {

@@ -3,6 +3,7 @@
 mod external;
 mod frameworks;
 mod go;
+mod hostile;
 mod isolation;
 mod life;
 mod manual;

@@ -85,6 +85,11 @@ fn go() {
 }
 
 #[test]
+fn mojolicious() {
+    check(HTTP, "Mojolicious", "hello from Mojolicious\n", |site| site);
+}
+
+#[test]
 fn gunicorn() {
     check(HTTP, "gunicorn", "hello from gunicorn\n", |site| site);
 }

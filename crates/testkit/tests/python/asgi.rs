@@ -98,6 +98,81 @@ async def application(scope, receive, send):
     assert!(reason.contains("there is no database"), "{reason}");
 }
 
+/// Whoever has asked for an event knows the protocol, and whoever raises then has failed.
+#[test]
+fn an_exception_at_startup_is_an_error_in_the_log_and_the_application_is_served() {
+    let (_site, server) = app("
+async def application(scope, receive, send):
+    if scope['type'] == 'lifespan':
+        await receive()
+        raise RuntimeError('no database at startup')
+    await send({'type': 'http.response.start', 'status': 200})
+    await send({'type': 'http.response.body', 'body': str('state' in scope).encode()})
+");
+    server.get("/").expect(200).expect_body("False");
+    server.expect_log("RuntimeError: no database at startup");
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains("no database at startup")).expect("it was just there");
+    assert!(line.contains(" [error] "), "{line}");
+}
+
+/// One target's startup is not another's.
+#[test]
+fn targets_start_by_themselves_and_a_startup_that_fails_is_that_of_all() {
+    let code = "
+async def answer(send, text):
+    await send({'type': 'http.response.start', 'status': 200})
+    await send({'type': 'http.response.body', 'body': text.encode()})
+
+async def knowing(scope, receive, send):
+    if scope['type'] == 'lifespan':
+        await receive()
+        scope['state']['mine'] = 'yes'
+        await send({'type': 'lifespan.startup.complete'})
+        await receive()
+        return await send({'type': 'lifespan.shutdown.complete'})
+    await answer(send, scope['state']['mine'])
+
+async def ignorant(scope, receive, send):
+    assert scope['type'] == 'http', 'knows requests only'
+    await answer(send, str('state' in scope))
+
+async def silent(scope, receive, send):
+    if scope['type'] == 'http':
+        await answer(send, str(scope.get('state')))
+
+async def failing(scope, receive, send):
+    await receive()
+    await send({'type': 'lifespan.startup.failed', 'message': 'this target has no database'})
+";
+    let site = site().file("app.py", code);
+    let target = |name: &str| json!({ "module": "app", "callable": name });
+    let targets = json!({ "a": target("knowing"), "b": target("ignorant"), "c": target("silent") });
+    let route = |name: &str| json!({ "match": { "uri": format!("/{name}") }, "action": { "pass": format!("applications/python/{name}") } });
+    let server = daemon().start_unconfigured();
+    let config = |targets| {
+        json!({
+            "listeners": { server.address().to_string(): { "pass": "routes" } },
+            "routes": [route("a"), route("b"), route("c")],
+            "applications": { "python": python_app(&site).without("module").with("targets", targets).value() }
+        })
+    };
+    server.control().put("/config", &config(targets.clone())).expect_done();
+    server.get("/a").expect(200).expect_body("yes");
+    server.get("/b").expect(200).expect_body("False");
+    server.get("/c").expect(200).expect_body("{}");
+    assert!(!server.log().contains("knows requests only"), "{}", server.log());
+    let mut failing = targets;
+    failing["d"] = target("failing");
+    let reason = server.control().put("/config", &config(failing));
+    let reason = reason.expect_refused(500, "Failed to apply new configuration.");
+    assert!(reason.contains("this target has no database"), "{reason}");
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains("application \"python\": Traceback"));
+    assert!(line.is_some_and(|line| line.contains(" [error] ")), "{log}");
+    server.get("/a").expect(200).expect_body("yes");
+}
+
 #[test]
 fn who_does_not_know_the_lifespan_protocol_is_served_without() {
     let (_site, server) = app(&handling("await answer(send, 'state' in scope)"));
@@ -311,7 +386,7 @@ fn events_in_the_wrong_order_are_errors_of_the_application() {
         ("await send({'type': 'http.response.start'})", "a response needs a status"),
         ("await send({'type': 'http.response.start', 'status': 42})", "42 is no status of a response"),
         (
-            "await send({'type': 'http.response.start', 'status': 200, 'headers': [('a', 'b')]})",
+            "await send({'type': 'http.response.start', 'status': 200, 'headers': [('a', 5)]})",
             "names and values of headers are bytes",
         ),
         ("1 / 0", "ZeroDivisionError"),
@@ -327,17 +402,83 @@ fn events_in_the_wrong_order_are_errors_of_the_application() {
 }
 
 #[test]
-fn a_response_that_is_not_completed_is_cut() {
+fn a_response_that_is_left_without_its_end_ends_there() {
     let (_site, server) = app(&handling(
-        "await send({'type': 'http.response.start', 'status': 200, 'headers': []})
-await send({'type': 'http.response.body', 'body': b'begun', 'more_body': True})",
+        "await send({'type': 'http.response.start', 'status': 200, 'headers': [(b'x-own', b'yes')]})
+if scope['path'] == '/body':
+    await send({'type': 'http.response.body', 'body': b'begun', 'more_body': True})",
     ));
     let mut client = server.connect();
-    client.write(Request::get("/").encode());
-    let bytes = client.read_to_end();
-    let text = String::from_utf8_lossy(&bytes);
-    assert!(text.contains("begun") && !text.ends_with("0\r\n\r\n"), "{text}");
-    server.expect_log("the application has returned before its response was complete");
+    for (path, body) in [("/", ""), ("/body", "begun"), ("/", ""), ("/body", "begun")] {
+        client.get(path).expect(200).expect_field("x-own", "yes").expect_body(body);
+    }
+    client.send(&Request::new("HEAD", "/body")).expect(200);
+    let habit = "the application returns before it has sent the end of its response";
+    server.expect_log(habit);
+    assert_eq!(server.log().matches(habit).count(), 1, "{}", server.log());
+}
+
+#[test]
+fn trailers_that_do_not_come_leave_a_response_without_them() {
+    let (_site, server) = app(&handling(
+        "await send({'type': 'http.response.start', 'status': 200, 'trailers': True})
+await send({'type': 'http.response.body', 'body': b'all', 'more_body': scope['path'] == '/more'})
+if scope['path'] == '/some':
+    await send({'type': 'http.response.trailers', 'headers': [(b'x-sum', b'1')], 'more_trailers': True})",
+    ));
+    for path in ["/", "/more", "/some"] {
+        let mut client = server.connect();
+        client.get(path).expect(200).expect_body("all");
+    }
+}
+
+/// It is never taken for a whole one.
+#[test]
+fn a_response_that_is_shorter_than_it_says_is_an_error() {
+    for (more, logged) in [
+        ("True", "the application has returned before its response was complete"),
+        ("False", "ValueError: the body of the response is shorter than its Content-Length"),
+    ] {
+        let (_site, server) = app(&handling(&format!(
+            "await send({{'type': 'http.response.start', 'status': 200, 'headers': [(b'content-length', b'200009')]}})
+await send({{'type': 'http.response.body', 'body': b'x' * 200_000, 'more_body': True}})
+await send({{'type': 'http.response.body', 'body': b'begun', 'more_body': {more}}})"
+        )));
+        let mut client = server.connect();
+        assert!(client.try_send(&Request::get("/")).is_err(), "the end is missing");
+        server.expect_log(logged);
+        // One that is short is known to be wrong before anything was sent, or behind that.
+        let (_site, server) = app(&handling(&format!(
+            "await send({{'type': 'http.response.start', 'status': 200, 'headers': [(b'content-length', b'9')]}})
+await send({{'type': 'http.response.body', 'body': b'begun', 'more_body': {more}}})"
+        )));
+        let answer = server.connect().try_send(&Request::get("/"));
+        assert!(
+            answer.is_err() || answer.is_ok_and(|response| response.status == 500),
+            "taken for a response"
+        );
+        server.expect_log(logged);
+    }
+}
+
+#[test]
+fn bodies_messages_and_fields_are_bytes_of_many_types() {
+    let (_site, server) = app(&handling(
+        "headers = [(bytearray(b'x-array'), memoryview(b'1')), ('x-text', '2')]
+await send({'type': 'http.response.start', 'status': 200, 'headers': headers})
+await send({'type': 'http.response.body', 'body': bytearray(b'one '), 'more_body': True})
+await send({'type': 'http.response.body', 'body': memoryview(b'-two-')[1:4]})",
+    ));
+    let response = server.get("/").expect(200).expect_body("one two");
+    response.expect_field("x-array", "1").expect_field("x-text", "2");
+    for wrong in ["'text'", "5", "[1]"] {
+        let (_site, server) = app(&handling(&format!(
+            "await send({{'type': 'http.response.start', 'status': 200}})
+await send({{'type': 'http.response.body', 'body': {wrong}}})"
+        )));
+        server.get("/").expect(500);
+        server.expect_log("a body consists of bytes");
+    }
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn what_is_no_hint_is_an_error_of_the_application() {
     for (code, error) in [
         (hint("[b'</a>', b'</b>\\r\\nSet-Cookie: a=b']"), refused),
         (hint("[b'</a>', b'\\0']"), refused),
-        (hint("['</a>']"), "links are bytes, not"),
+        (hint("['</a>']"), "a link consists of bytes, not"),
         (hint("None"), "an early hint needs links"),
         (start.to_owned() + &hint("[b'</a>']"), "\"http.response.early_hint\" is not expected now"),
     ] {

@@ -1,6 +1,7 @@
 //! Applications that fail: what the visitor sees, what the log says, and that the next request is fine.
 
-use corral_testkit::{Request, eventually};
+use corral_testkit::{Daemon, Request, daemon, eventually, python_app, site};
+use serde_json::json;
 
 use crate::app;
 
@@ -57,8 +58,7 @@ fn exceptions_in_the_body_before_anything_was_sent() {
 fn what_is_no_response() {
     check("return [b'x']", "the application did not call start_response()");
     check("return []", "the application did not call start_response()");
-    check("start_response('200 OK', [])", "'NoneType' object is not iterable");
-    check("start_response('200 OK', [])\nreturn b'x'", "an application returns an iterable of bytes");
+    check("return None", "'NoneType' object is not iterable");
     check("start_response('200 OK', [])\nreturn 'x'", "an application returns an iterable of bytes");
     check("start_response('200 OK', [])\nreturn ['x']", "the body of a response consists of bytes");
     check("start_response(200, [])\nreturn []", "status and fields of a response are strings");
@@ -66,12 +66,15 @@ fn what_is_no_response() {
     check("start_response('100 Continue', [])\nreturn []", "is no status");
     check("start_response('200 OK', [('A', 1)])\nreturn []", "status and fields of a response are strings");
     check("start_response('200 OK', ['A: b'])\nreturn []", "a tuple of two strings");
-    check("start_response('200 OK', [('A', 'b\\r\\nInjected: yes')])\nreturn []", "characters that end it");
+    check("start_response('200 OK', [('A', 'b\\r\\nInjected: yes')])\nreturn []", "is none of HTTP");
+    check("start_response('200 OK', [('A b', 'c')])\nreturn []", "is none of HTTP");
+    check("start_response('200 OK', [('A:', 'c')])\nreturn []", "is none of HTTP");
+    check("start_response('200 OK', [('', 'c')])\nreturn []", "is none of HTTP");
+    check("start_response('2000', [])\nreturn []", "is no status");
     check(
         "start_response('200 OK', [('A', '\u{20ac}')])\nreturn []",
         "characters that HTTP has no bytes for",
     );
-    check("start_response('200 OK', [])\nstart_response('200 OK', [])\nreturn []", "called twice");
 }
 
 #[test]
@@ -179,6 +182,86 @@ return []",
     ));
     server.get("/bad").expect(200);
     for line in ["said to wsgi.errors", "and more", "said to stderr"] {
-        server.expect_log(line);
+        expect_error(&server, line);
+    }
+}
+
+/// The log has a line of level `error` with this text.
+#[track_caller]
+fn expect_error(server: &Daemon, text: &str) {
+    server.expect_log(text);
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains(text)).expect("it was just there");
+    assert!(line.contains(" [error] "), "{line}");
+}
+
+#[test]
+fn what_goes_wrong_is_an_error_in_the_log_and_what_is_printed_is_not() {
+    let (_site, mut server) = app("
+import atexit, os, sys, threading
+
+def at_exit():
+    print('left at exit', file=sys.stderr)
+    raise RuntimeError('failed at exit')
+
+atexit.register(at_exit)
+print('loaded', flush=True)
+
+def fail():
+    raise KeyError('in a thread')
+
+def application(environ, start_response):
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+    raise ValueError('in a request')
+");
+    server.get("/x").expect(500);
+    expect_error(&server, "GET /x: Traceback");
+    expect_error(&server, "ValueError: in a request");
+    expect_error(&server, "KeyError: 'in a thread'");
+    server.expect_log("\"python\": loaded");
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains("loaded")).expect("it was just there");
+    assert!(line.contains(" [notice] "), "{line}");
+    server.stop();
+    expect_error(&server, "left at exit");
+    expect_error(&server, "RuntimeError: failed at exit");
+}
+
+#[test]
+fn a_failed_startup_is_an_error_in_the_log() {
+    let site = site().file(
+        "app.py",
+        "import sys\nprint('on the way', file=sys.stderr)\nraise RuntimeError('no database')",
+    );
+    let server = daemon().start_unconfigured();
+    let app = json!({ "python": python_app(&site).value() });
+    let reply = server.control().put("/config/applications", &app);
+    assert!(reply.0.text().contains("no database"), "{reply:?}");
+    expect_error(&server, "on the way");
+    expect_error(&server, "application \"python\": Traceback");
+}
+
+/// One line for each habit, however many processes have it and however often.
+#[test]
+fn a_habit_is_spoken_of_once_for_all_processes() {
+    let site = site().file(
+        "app.py",
+        "import os
+def application(environ, start_response):
+    start_response('200', [('X-Pid', str(os.getpid()))])
+    return b'one piece'
+",
+    );
+    let server = daemon().python(python_app(&site).with("processes", json!(3))).start();
+    for _ in 0..3 {
+        let pid = server.get("/").expect(200).expect_body("one piece").field("X-Pid").map(str::parse);
+        server.kill(pid.expect("it has a field").expect("it is a number"));
+    }
+    server.get("/").expect(200);
+    for habit in ["the application returns bytes", "a status without the space and words"] {
+        server.expect_log(habit);
+        assert_eq!(server.log().matches(habit).count(), 1, "{habit}\n{}", server.log());
     }
 }

@@ -14,6 +14,7 @@ mod setup;
 mod threads;
 mod trailers;
 mod websocket;
+mod websocket_ends;
 mod websocket_floods;
 
 use corral_testkit::{Daemon, Site, daemon, python_app, site};

@@ -137,6 +137,28 @@ fn in_virtual_environment() -> (Site, PythonApp) {
     (home, app)
 }
 
+/// Of one that was made for another Python.
+#[test]
+fn an_environment_of_another_python_is_told_from_a_missing_module() {
+    for config in ["version = 3.7.3", "version_info = 3.7.3.final.0", ""] {
+        let python = interpreter();
+        let home = saying("import installed\napplication = says('never')")
+            .file("venv/pyvenv.cfg", format!("home = {}\n{config}\n", python.folder))
+            .file("venv/lib/python3.7/site-packages/installed.py", "");
+        fs::create_dir(home.path("venv/bin")).expect("make the folder");
+        symlink(&python.executable, home.path("venv/bin/python")).expect("make the link");
+        let app = python_app(&home).with("home", json!(home.path("venv").to_str()));
+        let own = format!("is for Python 3.7, and this is Python {}", python.version);
+        let remedy = format!("python{} -m venv --clear {}", python.version, home.path("venv").display());
+        let server = daemon().start_unconfigured();
+        let reply = server.control().put("/config/applications", &json!({ "python": app.value() }));
+        for text in [&own, &remedy, "No module named 'installed'"] {
+            assert!(reply.0.text().contains(text), "{text:?} is not in {reply:?}");
+        }
+        server.expect_log(&own);
+    }
+}
+
 struct Interpreter {
     executable: String,
     folder: String,
@@ -172,6 +194,7 @@ fn an_application_that_cannot_be_imported_is_refused_with_the_reason() {
         ("def (", "SyntaxError"),
         ("raise RuntimeError('no database')", "RuntimeError: no database"),
         ("", "has no attribute 'application'"),
+        ("app = 5", "\"callable\" names the application, it has \"app\""),
         ("application = 5", "it cannot be called"),
         ("import os\nos._exit(7)", "exited with code 7 while it started"),
         ("import os\nos.kill(os.getpid(), 9)", "exited on signal 9 while it started"),
@@ -180,6 +203,11 @@ fn an_application_that_cannot_be_imported_is_refused_with_the_reason() {
         let reason = refused(python_app(&site().file("app.py", code)));
         assert!(reason.contains(expect), "{code}: {reason}");
     }
+    let reason = refused(python_app(&site().file("app.py", "app = 5")).with("module", json!("app:app")));
+    assert!(
+        reason.contains("No module named 'app:app': write \"module\": \"app\", \"callable\": \"app\""),
+        "{reason}"
+    );
     let site = site().file("app.py", "def application(): return 5");
     let reason = refused(python_app(&site).with("factory", json!(true)));
     assert!(reason.contains("what the factory returns cannot be called"), "{reason}");

@@ -23,7 +23,7 @@ fn an_application_that_raises() {
 #[test]
 fn responses_that_are_none() {
     check("nil", 500, "(TypeError)");
-    check("['hello', {}, []]", 500, "invalid value for Integer(): \"hello\"");
+    check("['hello', {}, []]", 500, "the response's status must be a number from 100 to 999, not 0");
     check("[20, {}, []]", 500, "the response's status must be a number from 100 to 999, not 20");
     check("[200, {}, 5]", 500, "the body of the response has neither each nor call");
     check("[200, 5, []]", 500, "undefined method `each' for 5");
@@ -61,4 +61,28 @@ fn a_hook_after_the_response_that_fails_is_logged() {
         200,
         "too late (RuntimeError)",
     );
+}
+
+/// Each text that is written is a line, and an error.
+#[test]
+fn what_goes_to_the_error_stream_is_logged_as_errors() {
+    let (mut server, _site) = serve(
+        "errors = env['rack.errors']
+         at_exit { errors.write('written at exit') }
+         errors.write('written', ' in parts')
+         errors.puts('put')
+         errors << 'appended' << 'twice'
+         errors.print('printed')
+         errors.flush
+         warn 'warned'
+         [200, {}, [errors.respond_to?(:puts), errors.fileno].join(' ')].tap { |it| it[2] = [it[2]] }",
+    );
+    server.get("/").expect(200).expect_body("true 2");
+    server.stop();
+    for text in ["written", " in parts", "put", "appended", "twice", "printed", "warned", "written at exit"] {
+        let line = format!("\"app\": {text}");
+        let log = server.log();
+        let is_there = log.lines().any(|logged| logged.contains("[error]") && logged.ends_with(&line));
+        assert!(is_there, "{line}: {log}");
+    }
 }

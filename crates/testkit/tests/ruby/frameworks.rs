@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use corral_testkit::{Browser, daemon, site};
+use corral_testkit::{Browser, Request, daemon, site};
 use serde_json::json;
 
 use super::{app_of, serve_script};
@@ -72,4 +72,41 @@ fn a_gemfile_beside_the_script_is_used() {
     app["working_directory"] = json!("/");
     let server = daemon().config(json!({ "applications": { "app": app } })).start();
     server.get("/").expect(200).expect_body(format!("{} true ", site.path("Gemfile").display()));
+}
+
+/// Frames the response itself, as Rails does with `render stream: true`.
+#[test]
+fn rack_chunked() {
+    let site = site().file(
+        "config.ru",
+        "use Rack::Chunked
+         run ->(env) { [200, { 'content-type' => 'text/plain' }, %w[one, two, three].each] }",
+    );
+    let compression = json!({ "compressors": [{ "encoding": "gzip" }], "types": ["text/plain"] });
+    let settings = json!({ "http": { "compression": compression } });
+    let config = json!({ "applications": { "app": app_of(&site) }, "settings": settings });
+    let server = daemon().config(config).start();
+    let mut client = server.connect();
+    client.get("/").expect(200).expect_body("one,two,three");
+    let packed = client.send(&Request::get("/").field("Accept-Encoding", "gzip")).expect(200);
+    packed.clone().expect_field("Content-Encoding", "gzip");
+    assert_eq!(&packed.body[..2], b"\x1f\x8b", "{packed}");
+    client.write("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.try_read_response_to("HEAD").unwrap().expect(200);
+    client.get("/").expect(200).expect_body("one,two,three");
+}
+
+/// With classic Sinatra in `config.ru` that file is the application's, which asks whether it has been called as a program.
+#[test]
+fn classic_sinatra() {
+    let (mut server, _site) = serve_script(
+        "require 'sinatra'
+         set :environment, :production
+         get('/') { \"Hello from #{settings.run?} #{$0}\" }
+         run Sinatra::Application",
+    );
+    server.get("/").expect(200).expect_body("Hello from false corral-ruby");
+    server.stop();
+    let log = server.log();
+    assert!(!log.contains("Sinatra") && !log.contains("4567"), "it has started a server of its own: {log}");
 }

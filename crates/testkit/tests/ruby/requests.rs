@@ -103,3 +103,42 @@ fn errors_go_to_the_log() {
     server.get("/").expect(204);
     server.expect_log("something to note");
 }
+
+/// What `ruby` itself says its encodings are in an environment.
+fn encodings_of_ruby(environment: &Value) -> String {
+    let mut ruby = std::process::Command::new("ruby");
+    ruby.env_clear().env("PATH", std::env::var_os("PATH").expect("there is one"));
+    let members = environment.as_object().expect("it is an object");
+    ruby.envs(members.iter().map(|(name, value)| (name, value.as_str().expect("values are strings"))));
+    let script = "print [Encoding.default_external, Encoding.default_internal.inspect].join(' ')";
+    let output = ruby.args(["-e", script]).output().expect("ruby is installed: scripts/setup test");
+    String::from_utf8(output.stdout).expect("names are ASCII")
+}
+
+#[test]
+fn encodings_are_those_that_ruby_has_in_this_environment() {
+    let mut seen = std::collections::BTreeSet::new();
+    for environment in [
+        json!({}),
+        json!({ "LANG": "C" }),
+        json!({ "LANG": "C.UTF-8" }),
+        json!({ "LC_ALL": "C.UTF-8", "LANG": "C" }),
+        json!({ "LANG": "no_SUCH.locale" }),
+        json!({ "RUBYOPT": "-E ISO-8859-1:UTF-8" }),
+    ] {
+        let script = "run ->(_) { [200, {}, [[Encoding.default_external, Encoding.default_internal.inspect].join(' ')]] }";
+        let site = site().file("config.ru", script);
+        let mut app = app_of(&site);
+        app["environment"] = environment.clone();
+        app["inherit_environment"] = json!(false);
+        let mut daemon = daemon();
+        for name in ["LANG", "LC_ALL"] {
+            daemon = daemon.environment(name, "");
+        }
+        let server = daemon.config(json!({ "applications": { "app": app } })).start();
+        let expected = encodings_of_ruby(&environment);
+        server.get("/").expect(200).expect_body(expected.as_bytes());
+        seen.insert(expected);
+    }
+    assert!(seen.len() > 2, "{seen:?}");
+}

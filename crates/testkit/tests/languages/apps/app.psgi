@@ -64,6 +64,14 @@ sub streamed {
     sub close   { warn "the client is gone\n" }
 }
 
+# Has nothing to say, for as long as somebody listens.
+{
+    package Nothing;
+    sub new     { return bless {}, shift }
+    sub getline { return '' }
+    sub close   { warn "the client is gone\n" }
+}
+
 my %pages = (
     '/request' => sub { plain(JSON::PP->new->utf8->encode(told($_[0]))) },
     '/a%20b/%C3%BC' => sub { plain(JSON::PP->new->utf8->encode(told($_[0]))) },
@@ -84,6 +92,16 @@ my %pages = (
             $writer->write('second');
         });
     },
+    '/framed' => sub {
+        my @pieces = split /~/, $_[1];
+        s/%(..)/chr hex $1/ge for @pieces;
+        return sub {
+            my $writer = $_[0]->([200, ['Transfer-Encoding' => 'chunked']]);
+            $writer->write($_) for @pieces;
+            $writer->close;
+        };
+    },
+    '/nothing'   => sub { [200, [], Nothing->new] },
     '/file'      => sub { open my $file, '<:raw', $_[1] or die $!; [200, [], $file] },
     '/fail'      => sub { die "failed on purpose\n" },
     '/fail-late' => sub { streamed(sub { $_[0]->write('begun'); die "failed too late\n" }) },

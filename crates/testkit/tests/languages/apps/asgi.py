@@ -139,6 +139,15 @@ async def endless(scope, receive, send, argument):
         print("the client is gone", file=sys.stderr)
 
 
+async def nothing(scope, receive, send, argument):
+    await begin(send)
+    try:
+        while True:
+            await write(send, b"")
+    finally:
+        print("the client is gone", file=sys.stderr)
+
+
 async def meet(scope, receive, send, argument):
     os.close(tempfile.mkstemp(dir="meet")[0])
     await wait_for(lambda: len(os.listdir("meet")) >= int(argument))
@@ -215,6 +224,7 @@ PAGES = {
     "/fail-late": fail_late,
     "/die": die,
     "/endless": endless,
+    "/nothing": nothing,
     "/meet": meet,
     "/slow": slow,
     "/compute": compute,

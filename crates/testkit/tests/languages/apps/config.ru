@@ -1,6 +1,7 @@
 # The suite's application for Rack: README.md says what is at which path.
 require 'json'
 require 'tempfile'
+require 'uri'
 
 BLOCK = ((0..250).to_a.pack('C*') * 100).freeze
 
@@ -39,6 +40,17 @@ RackFile = Struct.new(:to_path) do
   end
 end
 
+# Has nothing to say, for as long as somebody listens.
+class Nothing
+  def each
+    loop { yield '' }
+  end
+
+  def close
+    warn 'the client is gone'
+  end
+end
+
 PAGES = {
   '/request' => ->(env, _) { plain(JSON.generate(told(env))) },
   '/a%20b/%C3%BC' => ->(env, _) { plain(JSON.generate(told(env))) },
@@ -58,6 +70,11 @@ PAGES = {
       out << 'second'
     end]
   end,
+  '/framed' => lambda do |_, text|
+    pieces = text.split('~').map { |piece| URI.decode_www_form_component(piece) }
+    [200, { 'transfer-encoding' => 'chunked' }, pieces.each]
+  end,
+  '/nothing' => ->(_, _) { [200, {}, Nothing.new] },
   '/hints' => lambda do |env, _|
     env['rack.early_hints']&.call('link' => '</style.css>; rel=preload; as=style')
     wait_for { File.exist?('go') }

@@ -84,6 +84,18 @@ switch ($path) {
         wait_for(fn() => file_exists('go'));
         echo 'second';
         break;
+    case '/framed':
+        header('Transfer-Encoding: chunked');
+        foreach (explode('~', $argument) as $piece) {
+            echo rawurldecode($piece);
+            send();
+        }
+        break;
+    case '/nothing':
+        register_shutdown_function(fn() => connection_aborted() && error_log('the client is gone'));
+        while (true) {
+            flush();
+        }
     case '/fail':
         throw new Exception('failed on purpose');
     case '/fail-late':

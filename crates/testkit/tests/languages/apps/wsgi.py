@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 import time
+from urllib.parse import unquote_to_bytes
 
 BLOCK = bytes(range(251)) * 100
 local = threading.local()
@@ -79,6 +80,20 @@ def stream(environ, start_response, argument):
     yield b"first"
     wait_for(lambda: os.path.exists("go"))
     yield b"second"
+
+
+def framed(environ, start_response, argument):
+    start_response("200 OK", [("Transfer-Encoding", "chunked")])
+    return (unquote_to_bytes(piece) for piece in argument.split("~"))
+
+
+def nothing(environ, start_response, argument):
+    start_response("200 OK", [])
+    try:
+        while True:
+            yield b""
+    finally:
+        print("the client is gone", file=sys.stderr)
 
 
 def file(environ, start_response, argument):
@@ -169,6 +184,8 @@ PAGES = {
     "/fields": fields,
     "/many": many,
     "/stream": stream,
+    "/framed": framed,
+    "/nothing": nothing,
     "/file": file,
     "/fail": fail,
     "/fail-late": fail_late,

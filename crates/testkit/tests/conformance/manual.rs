@@ -1,0 +1,71 @@
+//! The manual's configurations: each block of JSON is a configuration, or a part of one at one of its usual places.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use corral_testkit::{Daemon, daemon};
+use serde_json::Value;
+
+/// Where a part may belong; `@` stands for it.
+const PLACES: &[&str] = &[
+    "@",
+    "{@}",
+    r#"{"settings": {@}}"#,
+    r#"{"settings": {"http": {@}}}"#,
+    r#"{"listeners": {"*:80": {"pass": "routes", @}}, "routes": []}"#,
+    r#"{"routes": [{@}]}"#,
+    r#"{"routes": [{"action": @}]}"#,
+    r#"{"routes": [{"action": {"return": 200, @}}]}"#,
+    r#"{"routes": [{"action": {"share": "/x$uri", @}}]}"#,
+    r#"{"routes": [{"action": {"proxy": "http://a:80", @}}]}"#,
+    r#"{"applications": {"a": @}}"#,
+    r#"{"applications": {"a": {"type": "php", "root": "/", @}}}"#,
+    r#"{"applications": {"a": {"type": "http", "executable": "a", @}}}"#,
+    r#"{"applications": {"a": {"type": "java", "webapp": "a", @}}}"#,
+    r#"{"applications": {"a": {"type": "wasm-wasi-component", "component": "a", @}}}"#,
+    r#"{"applications": {"a": {"type": "php", "root": "/", "isolation": {@}}}}"#,
+    r#"{"upstreams": {"a": {"servers": {}, @}}}"#,
+];
+
+/// What a part may lack because it is one.
+const LACKS: &[&str] = &["Certificate \"", "JS module \"", "Request \"pass\" points to invalid location"];
+
+#[test]
+fn every_configuration_of_the_manual_is_one() {
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
+    let server = daemon().start_unconfigured();
+    let mut n_blocks = 0;
+    let mut wrong = Vec::new();
+    for page in pages(&manual) {
+        let text = fs::read_to_string(&page).expect("a page is text");
+        // Figures of the status are no configuration.
+        for block in blocks(&text).filter(|block| !block.contains("\"total\":")) {
+            n_blocks += 1;
+            if !PLACES.iter().any(|place| is_accepted(&server, &place.replace('@', block))) {
+                wrong.push(format!("{}: {block}", page.display()));
+            }
+        }
+    }
+    assert!(n_blocks > 40, "only {n_blocks} blocks were found");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let entries =
+        fs::read_dir(folder).expect("the manual is there").map(|entry| entry.expect("it is there").path());
+    let pages = entries.flat_map(|path| if path.is_dir() { pages(&path) } else { vec![path] });
+    pages.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+fn blocks(text: &str) -> impl Iterator<Item = &str> {
+    text.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next()).map(str::trim)
+}
+
+fn is_accepted(server: &Daemon, document: &str) -> bool {
+    let reply = server.control().put_text("/config?dry_run=true", document).json();
+    let problems = reply["errors"].as_array().cloned().unwrap_or_else(|| vec![reply.clone()]);
+    let is_lacking = |problem: &Value| {
+        problem["detail"].as_str().is_some_and(|detail| LACKS.iter().any(|lack| detail.starts_with(lack)))
+    };
+    reply.get("success").is_some() || problems.iter().all(is_lacking)
+}

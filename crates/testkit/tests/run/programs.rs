@@ -1,0 +1,87 @@
+//! Programs that do not listen where they are told to, and programs that take long to start.
+
+use std::time::{Duration, Instant};
+
+use corral_testkit::{Address, Run, Site, site};
+
+use crate::serve;
+
+/// What starting takes beyond that on a busy machine.
+const LOADED: Duration = Duration::from_secs(5);
+
+/// A program that listens at `LISTEN` with `code` before that.
+fn program(before: &str, listen: &str) -> Site {
+    let code = format!(
+        "const server = require('http').createServer((q, r) => r.end('own port'));\n{before}\nserver.listen({listen});\n"
+    );
+    site().file("server.js", code).file("package.json", r#"{"scripts": {"start": "node server.js"}}"#)
+}
+
+/// A port that the program can have.
+fn port() -> u16 {
+    Address::fresh().socket().port()
+}
+
+#[test]
+fn a_program_that_listens_elsewhere_is_served_there() {
+    for host in ["'127.0.0.1'", "'::'", "'::1'", "'localhost'"] {
+        let port = port();
+        let site = program("", &format!("{port}, {host}"));
+        let begin = Instant::now();
+        let (mut run, mut client) = serve(&site, &[]);
+        client.get("/").expect(200).expect_body("own port");
+        let limit = Duration::from_secs(3) + LOADED;
+        assert!(begin.elapsed() < limit, "{host}: {:?}\n{}", begin.elapsed(), run.stderr());
+        run.expect_output(&format!("notice: the program listens on port {port} of "));
+        assert!(run.interrupt().status.success());
+    }
+}
+
+/// A port for other purposes is not taken for the one that was asked for.
+#[test]
+fn a_program_that_listens_where_it_is_told_may_listen_elsewhere_too() {
+    let metrics = format!("require('http').createServer((q, r) => r.end('metrics')).listen({});", port());
+    let site = program(&metrics, "process.env.PORT, later");
+    let code = std::fs::read_to_string(site.path("server.js")).expect("it is there");
+    site.write(
+        "server.js",
+        code.replace(
+            "server.listen(process.env.PORT, later)",
+            "setTimeout(() => server.listen(process.env.PORT), 500)",
+        ),
+    );
+    let (run, mut client) = serve(&site, &[]);
+    client.get("/").expect(200).expect_body("own port");
+    assert!(!(run.stdout() + &run.stderr()).contains("notice: the program listens"), "{}", run.stderr());
+}
+
+#[test]
+fn a_slow_start_shows_that_it_goes_on() {
+    let before = "console.log('compiling a thing');";
+    let site = program(before, "process.env.PORT");
+    let code = std::fs::read_to_string(site.path("server.js")).expect("it is there");
+    site.write(
+        "server.js",
+        code.replace("server.listen(", "setTimeout(() => server.listen(").replace("PORT);", "PORT), 4000);"),
+    );
+    let (run, mut client) = serve(&site, &[]);
+    client.get("/").expect(200).expect_body("own port");
+    let stdout = run.stdout();
+    assert_eq!(
+        stdout.matches("still starting after 3 s; its last line: compiling a thing").count(),
+        1,
+        "{stdout}"
+    );
+    let (said, url) = (stdout.find("still starting").expect("it is there"), stdout.find("http://"));
+    assert!(url.is_some_and(|url| said < url), "{stdout}");
+}
+
+/// One that listens nowhere is told to say so, with its last words.
+#[test]
+fn a_program_that_ends_says_why() {
+    let site = program("console.error('no such database'); process.exit(3);", "0");
+    let outcome = Run::to_end(&["run", &site.root(), "--listen", &Address::fresh().to_string()]);
+    assert!(!outcome.status.success(), "{outcome:#?}");
+    assert!(outcome.stderr.contains("exited with code 3 before it was ready; it said: "), "{outcome:#?}");
+    assert!(outcome.stderr.contains("no such database"), "{outcome:#?}");
+}

@@ -1,0 +1,79 @@
+//! A pseudo-terminal with `corral run` in it: `script` makes one for the command that it is given.
+
+use std::fs::{self, File};
+use std::process::{Child, Command, Stdio};
+
+use corral_testkit::{Address, Client, PATIENCE, Site, descendants, eventually, executables, within};
+
+/// `corral run` at a terminal; both end when it is dropped.
+pub(crate) struct Terminal {
+    script: Child,
+    output: std::path::PathBuf,
+    pub(crate) address: Address,
+    _folder: Site,
+}
+
+impl Terminal {
+    /// Starts it on a site.
+    #[track_caller]
+    pub(crate) fn start(site: &Site, more: &[&str]) -> Self {
+        let address = Address::fresh();
+        let (root, listen) = (site.root(), address.to_string());
+        Self::command(address, &[&["run", &root, "--listen", &listen], more].concat())
+    }
+
+    #[track_caller]
+    pub(crate) fn command(address: Address, arguments: &[&str]) -> Self {
+        let folder = corral_testkit::site();
+        let output = folder.path("output");
+        let words: Vec<_> = arguments.iter().map(|word| format!("'{word}'")).collect();
+        let command = format!("exec '{}' {}", executables().corral.display(), words.join(" "));
+        let script = Command::new("script")
+            .args(["--quiet", "--flush", "--return", "--command", &command, "/dev/null"])
+            .env("SHELL", "/bin/sh")
+            // Nobody types anything, and the input does not end.
+            .stdin(Stdio::piped())
+            .stdout(File::create(&output).expect("make the output file"))
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("script is installed");
+        Self { script, output, address, _folder: folder }
+    }
+
+    /// What was shown so far.
+    pub(crate) fn shown(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.output).expect("the output is there")).into_owned()
+    }
+
+    /// Waits until something is shown.
+    #[track_caller]
+    pub(crate) fn expect(&mut self, text: &str) {
+        let found = within(PATIENCE, || self.shown().contains(text).then_some(()));
+        assert!(found.is_some(), "{text:?} did not appear\n{}", self.shown());
+    }
+
+    /// A client of what is served.
+    #[track_caller]
+    pub(crate) fn client(&mut self) -> Client {
+        self.expect(&format!("http://{}", self.address));
+        eventually("it accepts connections", || Client::try_connect(self.address.socket()).ok())
+    }
+
+    /// Its processes, `corral` itself first.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        descendants(self.script.id()).iter().map(|process| process.pid).collect()
+    }
+
+    /// Closes the window: the kernel sends SIGHUP.
+    pub(crate) fn close(mut self) {
+        self.script.kill().expect("it runs");
+        self.script.wait().expect("it is our child");
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.script.kill();
+        let _ = self.script.wait();
+    }
+}

@@ -1,0 +1,191 @@
+//! Changed code is served from the next request on, in every language; broken code leaves the old one in place.
+
+use corral_testkit::{Client, Run, Site, site};
+
+use crate::serve;
+
+/// A language's application, as a file whose text `WORD` stands for what it answers.
+struct Kind {
+    file: &'static str,
+    code: &'static str,
+    others: &'static [(&'static str, &'static str)],
+    broken: &'static str,
+    /// What is said of the broken one.
+    problem: &'static str,
+}
+
+const PYTHON: Kind = Kind {
+    file: "app.py",
+    code: "import words\ndef app(environ, start_response):\n    start_response('200 OK', [])\n    return [b'WORD ' + \
+           words.WORD]\n",
+    others: &[("words.py", "WORD = b'one'\n")],
+    broken: "def app(environ, start_response:\n",
+    problem: "SyntaxError",
+};
+const RACK: Kind = Kind {
+    file: "config.ru",
+    code: "run ->(env) { [200, {}, ['WORD']] }\n",
+    others: &[],
+    broken: "run ->(env) {\n",
+    problem: "syntax error",
+};
+const PSGI: Kind = Kind {
+    file: "app.psgi",
+    code: "my $app = sub { [200, [], ['WORD']] };\n",
+    others: &[],
+    broken: "my $app = sub {\n",
+    problem: "Missing right curly",
+};
+const NODE: Kind = Kind {
+    file: "server.js",
+    code: "require('http').createServer((q, r) => r.end('WORD')).listen(process.env.PORT)\n",
+    others: &[("package.json", r#"{"scripts": {"start": "node server.js"}}"#)],
+    broken: "require('http'.createServer(\n",
+    problem: "SyntaxError",
+};
+
+impl Kind {
+    fn site(&self) -> Site {
+        let site = site().file(self.file, self.with("first"));
+        self.others.iter().fold(site, |site, (name, text)| site.file(name, text))
+    }
+
+    fn with(&self, word: &str) -> String {
+        self.code.replace("WORD ", &format!("{word} ")).replace("'WORD'", &format!("'{word}'"))
+    }
+}
+
+/// The answer to the next request, on a connection that may have ended with the old process.
+#[track_caller]
+fn next(client: &mut Client) -> String {
+    client.get("/").expect(200).text()
+}
+
+#[track_caller]
+fn check(kind: &Kind) {
+    let site = kind.site();
+    let (mut run, mut client) = serve(&site, &["--watch", "--workers", "1"]);
+    assert!(next(&mut client).starts_with("first"), "{}", kind.file);
+    for word in ["second", "third"] {
+        site.write(kind.file, kind.with(word));
+        let text = next(&mut client);
+        assert!(text.starts_with(word), "{}: {text}\n{}{}", kind.file, run.stdout(), run.stderr());
+    }
+    site.write(kind.file, kind.broken);
+    assert!(next(&mut client).starts_with("third"), "the old one goes on");
+    run.expect_output(kind.problem);
+    run.expect_output("could not be restarted and goes on as it was");
+    assert!(status(&run).contains("could not be restarted and goes on as it was: "), "{}", status(&run));
+    site.write(kind.file, kind.with("mended"));
+    assert!(next(&mut client).starts_with("mended"), "{}{}", run.stdout(), run.stderr());
+    assert!(!status(&run).contains("could not be restarted"), "{}", status(&run));
+    assert!(run.interrupt().status.success());
+}
+
+/// What `corral status` says.
+#[track_caller]
+fn status(run: &Run) -> String {
+    let stdout = run.stdout();
+    let control = stdout.lines().find_map(|line| line.strip_prefix("control socket: ")).expect("it is told");
+    Run::to_end(&["status", "--control", control]).expect_success().stdout
+}
+
+#[test]
+fn python_is_loaded_anew() {
+    check(&PYTHON);
+}
+
+#[test]
+fn ruby_is_loaded_anew() {
+    check(&RACK);
+}
+
+#[test]
+fn perl_is_loaded_anew() {
+    check(&PSGI);
+}
+
+#[test]
+fn programs_are_started_anew() {
+    check(&NODE);
+}
+
+/// Of modules and folders that came later too.
+#[test]
+fn every_file_of_the_project_counts() {
+    let site = PYTHON.site();
+    let (_run, mut client) = serve(&site, &["--watch", "--workers", "1"]);
+    assert_eq!(next(&mut client), "first one");
+    site.write("words.py", "WORD = b'two'\n");
+    assert_eq!(next(&mut client), "first two");
+    std::fs::create_dir_all(site.path("lib/deep")).expect("make the folder");
+    site.write("lib/deep/more.py", "WORD = b'three'\n");
+    site.write("words.py", "from lib.deep.more import WORD\n");
+    assert_eq!(next(&mut client), "first three");
+    site.write("lib/deep/more.py", "WORD = b'four'\n");
+    assert_eq!(next(&mut client), "first four");
+}
+
+/// What an application writes itself, and what is no code, restarts nothing.
+#[test]
+fn files_that_are_no_code_restart_nothing() {
+    let site = PYTHON.site();
+    let (run, mut client) = serve(&site, &["--watch", "--workers", "1"]);
+    next(&mut client);
+    site.write("db.sqlite3", "data");
+    site.write("data/cache.py", "x = 1");
+    site.write("node_modules/a/index.js", "1");
+    site.write(".git/HEAD", "1");
+    site.write("app.py", PYTHON.with("first"));
+    next(&mut client);
+    // The last one changed nothing but could not be known before.
+    site.write("app.py", PYTHON.with("first"));
+    let once = workers(&run);
+    next(&mut client);
+    assert_eq!(workers(&run), once);
+    assert!(run.stdout().matches("has changed").count() <= 1, "{}", run.stdout());
+}
+
+fn workers(run: &Run) -> Vec<u32> {
+    let processes = run.processes();
+    processes.iter().filter(|process| process.name.ends_with("worker")).map(|process| process.pid).collect()
+}
+
+#[test]
+fn without_a_terminal_nothing_is_watched_unless_it_is_asked_for() {
+    for more in [&["--workers", "1"][..], &["--workers", "1", "--no-watch"]] {
+        let site = PYTHON.site();
+        let (_run, mut client) = serve(&site, more);
+        site.write("app.py", PYTHON.with("second"));
+        for _ in 0..20 {
+            assert_eq!(next(&mut client), "first one");
+        }
+    }
+    let both = Run::to_end(&["run", "--watch", "--no-watch"]);
+    assert!(!both.status.success() && both.stderr.contains("--no-watch"), "{both:?}");
+}
+
+#[test]
+fn php_is_compiled_anew() {
+    let site = site().file("index.php", "<?php require 'word.php';").file("word.php", "<?php echo 'first';");
+    let (_run, mut client) = serve(&site, &["--watch", "--workers", "1"]);
+    for word in ["second", "third", "fourth"] {
+        next(&mut client);
+        site.write("word.php", format!("<?php echo '{word}';"));
+        assert_eq!(next(&mut client), word);
+    }
+}
+
+/// Two of it cannot run beside each other: it ends before it is started anew.
+#[test]
+fn a_program_with_a_port_of_its_own_choice_is_started_anew() {
+    let port = corral_testkit::Address::fresh().socket().port();
+    let code =
+        |word: &str| format!("require('http').createServer((q, r) => r.end('{word}')).listen({port})\n");
+    let site = site().file("server.js", code("first")).file("package.json", NODE.others[0].1);
+    let (run, mut client) = serve(&site, &["--watch"]);
+    for word in ["first", "second", "third"] {
+        site.write("server.js", code(word));
+        assert_eq!(next(&mut client), word, "{}{}", run.stdout(), run.stderr());
+    }
+}

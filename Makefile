@@ -19,6 +19,9 @@ export CORRAL_PERL := $(or $(PERL),$(CORRAL_PERL))
 RUBY := $(shell scripts/find-ruby)
 export CORRAL_RUBY := $(or $(RUBY),$(CORRAL_RUBY))
 
+# Brings what the package for Node.js needs.
+NPM := $(shell command -v npm)
+
 # What web applications in Java run on.
 MAVEN := $(and $(shell command -v javac),$(shell command -v mvn))
 
@@ -49,6 +52,7 @@ install: ## Copy what `make build` has built to PREFIX (/usr/local): executables
 	install $(addprefix target/release/,$(executables)) $(DESTDIR)$(PREFIX)/bin
 	install -D -m 644 packaging/systemd/corral.sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/corral.conf
 	install -m 644 sdk/node/package.json sdk/node/README.md sdk/node/*.js sdk/node/*.mjs $(DESTDIR)$(PREFIX)/share/corral/node
+	$(if $(NPM),cd $(DESTDIR)$(PREFIX)/share/corral/node && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error,@echo "left out: the package \"websocket\" of share/corral/node, as there is no npm (Debian: npm)")
 	install -m 644 sdk/go/go.mod sdk/go/README.md $(filter-out %_test.go,$(wildcard sdk/go/*.go)) $(DESTDIR)$(PREFIX)/share/corral/go
 	$(if $(wildcard target/release/corral-java/launcher.jar),rm -rf $(DESTDIR)$(PREFIX)/share/corral/java && cp -r target/release/corral-java $(DESTDIR)$(PREFIX)/share/corral/java)
 

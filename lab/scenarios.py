@@ -104,6 +104,7 @@ class CorralTls(_Tls, Corral):
         return {
             "listeners": listeners(self.ports, True) | listeners(self.full_ports, False),
             "routes": [{"action": {"share": f"{self.setup.site}$uri"}}],
+            "settings": self.settings,
         }
 
 

@@ -5,6 +5,7 @@ import os
 import socket
 import time
 from pathlib import Path
+from typing import ClassVar
 
 from .server import REPOSITORY, Server, ServerFailed, first_line
 
@@ -12,6 +13,8 @@ from .server import REPOSITORY, Server, ServerFailed, first_line
 class Corral(Server):
     name = "corral"
     serves_files = True
+    # nginx is told to trust open files for as long.
+    settings: ClassVar = {"http": {"static": {"cache_valid": 60}}}
     executable = Path(os.environ.get("LAB_CORRAL", REPOSITORY / "target/release/corral"))
 
     @classmethod
@@ -59,6 +62,7 @@ class Corral(Server):
                     "options": {"file": str(self.setup.php_ini)},
                 }
             },
+            "settings": self.settings,
         }
 
 
@@ -66,6 +70,7 @@ class Unit(Corral):
     """NGINX Unit or FreeUnit, where LAB_UNITD names its executable."""
 
     name = "unit"
+    settings: ClassVar = {}
     executable = Path(os.environ.get("LAB_UNITD", "/nonexistent"))
 
     @classmethod

@@ -1,4 +1,4 @@
-//! `access_log` (UNIT-COMPAT 18): where a line for each request goes, which requests, and how it looks.
+//! `access_log` (contract 18): where a line for each request goes, which requests, and how it looks.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

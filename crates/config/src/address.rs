@@ -1,4 +1,4 @@
-//! Addresses that can be listened on (UNIT-COMPAT 6.1 names the forms).
+//! Addresses that can be listened on (contract 6.1 names the forms).
 
 use std::ffi::OsStr;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! `if`: a template whose text says yes or no (UNIT-COMPAT 9.1 and 18).
+//! `if`: a template whose text says yes or no (contract 9.1 and 18).
 
 use crate::template::{Exception, Template, Variables};
 

@@ -1,4 +1,4 @@
-//! Names of routes, applications and upstreams, and the text of `pass` that refers to them (UNIT-COMPAT 11.1).
+//! Names of routes, applications and upstreams, and the text of `pass` that refers to them (contract 11.1).
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The JSON dialect of the control API (UNIT-COMPAT 4): comments and trailing commas are accepted,
+//! The JSON dialect of the control API (contract 4): comments and trailing commas are accepted,
 //! member order and the spelling of numbers are kept, strings are bytes.
 //!
 //! Nothing here knows what a configuration means.

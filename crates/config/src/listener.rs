@@ -22,7 +22,7 @@ pub struct Listener {
     pub forwarded: Vec<Forwarded>,
 }
 
-/// Request fields in which trusted peers name the client that they speak for (UNIT-COMPAT 8).
+/// Request fields in which trusted peers name the client that they speak for (contract 8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forwarded {
     /// The trusted peers.

@@ -1,4 +1,4 @@
-//! String patterns of `match` and `types` (UNIT-COMPAT 10.1 and 10.2), compiled once.
+//! String patterns of `match` and `types` (contract 10.1 and 10.2), compiled once.
 //!
 //! Matching allocates nothing, and only a search by a regular expression can fail: it has bounds.
 

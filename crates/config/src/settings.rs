@@ -1,4 +1,4 @@
-//! `settings` (UNIT-COMPAT 15) with every default filled in.
+//! `settings` (contract 15) with every default filled in.
 
 mod observe;
 

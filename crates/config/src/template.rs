@@ -1,4 +1,4 @@
-//! Strings with variables, or in JavaScript (UNIT-COMPAT 14), parsed once and rendered for each request.
+//! Strings with variables, or in JavaScript (contract 14), parsed once and rendered for each request.
 //!
 //! What a variable's value is, and what a script gives, belongs to the one who renders.
 

@@ -1,4 +1,4 @@
-//! `listeners.{addr}.tls` (UNIT-COMPAT 7): what the document says, in the form in which it is obeyed.
+//! `listeners.{addr}.tls` (contract 7): what the document says, in the form in which it is obeyed.
 
 mod base64;
 mod cipher_string;

@@ -1,4 +1,4 @@
-//! Where proxied requests go: `proxy` and `upstreams` (UNIT-COMPAT 13), with every default filled in.
+//! Where proxied requests go: `proxy` and `upstreams` (contract 13), with every default filled in.
 
 use std::fmt;
 use std::ops::RangeInclusive;

@@ -1,4 +1,4 @@
-//! Document to `Config`, with every problem collected (UNIT-COMPAT 5 and the sections after it).
+//! Document to `Config`, with every problem collected (contract 5 and the sections after it).
 //!
 //! `schema` walks objects by tables of their members; each module below holds the tables and checks
 //! of one part of the document and fills a draft, which is taken only when nothing was wrong.

@@ -1,4 +1,4 @@
-//! What each path and method of the control API does (UNIT-COMPAT 3.3 and 3.5).
+//! What each path and method of the control API does (contract 3.3 and 3.5).
 //!
 //! Knows requests as method, target and body; connections belong to `server`.
 
@@ -187,5 +187,5 @@ async fn restart(controller: &Controller, path: &[Bytes]) -> Reply {
     }
 }
 
-/// Longest name in a path, in bytes (UNIT-COMPAT 3.2).
+/// Longest name in a path, in bytes (contract 3.2).
 const MAX_SEGMENT: usize = 256;

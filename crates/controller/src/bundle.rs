@@ -1,4 +1,4 @@
-//! Certificate bundles: what may be uploaded, and what is told about it (UNIT-COMPAT 3.7).
+//! Certificate bundles: what may be uploaded, and what is told about it (contract 3.7).
 
 mod private_key;
 

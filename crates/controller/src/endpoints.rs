@@ -1,5 +1,5 @@
 //! What there is to ask the control API for: one table, from which requests are dispatched and the
-//! OpenAPI document is written (UNIT-COMPAT 3.3).
+//! OpenAPI document is written (contract 3.3).
 
 use corral_config::json::Bytes;
 use hyper::Method;

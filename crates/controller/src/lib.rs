@@ -1,4 +1,4 @@
-//! The controller process: the control API, and the configuration behind it (UNIT-COMPAT 3).
+//! The controller process: the control API, and the configuration behind it (contract 3).
 //!
 //! It validates what it is sent, has main put it in force, and keeps the document for the next
 //! change. It opens nothing itself: its listening socket comes from main, and what a configuration

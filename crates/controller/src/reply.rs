@@ -1,4 +1,4 @@
-//! Replies of the control API: a status and a JSON value (UNIT-COMPAT 3.4).
+//! Replies of the control API: a status and a JSON value (contract 3.4).
 
 use corral_config::json::{Bytes, Object, ParseError, Value};
 use corral_config::{Problem, Stage};

@@ -1,4 +1,4 @@
-//! HTTP on the control socket: one request for each connection (UNIT-COMPAT 3.1).
+//! HTTP on the control socket: one request for each connection (contract 3.1).
 
 use std::convert::Infallible;
 use std::future::poll_fn;

@@ -1,4 +1,4 @@
-//! From main's first message to a controller with a document in force (UNIT-COMPAT 2.1). Whatever
+//! From main's first message to a controller with a document in force (contract 2.1). Whatever
 //! of a stored document can run, runs; the stored document itself stays as it is.
 
 use corral_config::json::{self, Value};

@@ -1,4 +1,4 @@
-//! `/status` (UNIT-COMPAT 19): the figures of main and the router as JSON.
+//! `/status` (contract 19): the figures of main and the router as JSON.
 
 use corral_config::json::{Bytes, Object, Value};
 use corral_ipc::message::{AppStatus, DaemonStatus, Module, ServerState, Status, UpstreamStatus};

@@ -1,5 +1,5 @@
 //! `/certificates` and `/js_modules`: contents that are uploaded apart from the configuration
-//! (UNIT-COMPAT 3.4, 3.7 and 3.8).
+//! (contract 3.4, 3.7 and 3.8).
 
 use corral_config::json::{Bytes, Object, Value};
 use corral_config::plan::{AssetKind, Assets};

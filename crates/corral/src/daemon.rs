@@ -51,7 +51,7 @@ impl Flavour {
         }
     }
 
-    /// `unitd`, with the paths of Unit's own packages (UNIT-COMPAT 1.2).
+    /// `unitd`, with the paths of Unit's own packages (contract 1.2).
     pub(crate) fn unit() -> Self {
         Self {
             version: concat!("unit version: 1.35.0\ncorral version: ", env!("CARGO_PKG_VERSION")),

@@ -1,4 +1,4 @@
-//! `corral entrypoint`: what the images of Unit do before their command (UNIT-COMPAT 26).
+//! `corral entrypoint`: what the images of Unit do before their command (contract 26).
 //!
 //! A daemon without state is started once to be set up from `/docker-entrypoint.d`, and stopped
 //! again; then this process becomes the command.

@@ -22,7 +22,7 @@ use self::threshold::{Rank, Threshold};
 /// For whom the lines are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// `YYYY/MM/DD HH:MM:SS [level] PID#TID *CONNECTION message` (UNIT-COMPAT 2.3).
+    /// `YYYY/MM/DD HH:MM:SS [level] PID#TID *CONNECTION message` (contract 2.3).
     File,
     /// The message alone, and only what a person at a terminal has to know.
     Console,

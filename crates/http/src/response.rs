@@ -107,7 +107,7 @@ pub fn append_status_line(out: &mut Vec<u8>, status: u16) {
 pub const PLAIN_ON_TLS_PAGE: &[u8] =
     b"<!DOCTYPE html><title>Error 400</title><p>Error 400. The plain HTTP request was sent to HTTPS port.\r\n";
 
-/// The status of such a request in logs (UNIT-COMPAT 7).
+/// The status of such a request in logs (contract 7).
 pub const PLAIN_ON_TLS: u16 = 497;
 
 const PLAIN_ON_TLS_REASON: &str = "The plain HTTP request was sent to HTTPS port";

@@ -2,7 +2,7 @@
 //!
 //! Syntax is `httparse`'s, without its leniencies. Framing is RFC 9112 section 6.3, except that whatever two
 //! readers could understand differently is refused rather than repaired: a response that is split in two
-//! would be the answer to somebody else's request (UNIT-COMPAT 13, 24, 29).
+//! would be the answer to somebody else's request (contract 13, 24, 29).
 
 mod error;
 mod hop;

@@ -1,4 +1,4 @@
-//! Which script a path means (UNIT-COMPAT 22.1). Pure: looks at no file.
+//! Which script a path means (contract 22.1). Pure: looks at no file.
 
 use memchr::memmem;
 

@@ -1,4 +1,4 @@
-//! `settings.http.compression` (UNIT-COMPAT 16): which replies are compressed, and how.
+//! `settings.http.compression` (contract 16): which replies are compressed, and how.
 //!
 //! Files are compressed once and kept (`cache`); everything else goes through an encoder on its way out.
 

@@ -74,7 +74,7 @@ fn open_anew(place: &Place<'_>, now: Instant) -> Found {
     }
 }
 
-/// UNIT-COMPAT 12, step 4.
+/// contract 12, step 4.
 fn refusal(error: io::Error) -> Found {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {

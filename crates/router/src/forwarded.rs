@@ -1,4 +1,4 @@
-//! Who the client is when a trusted peer speaks for it: `forwarded` and the old `client_ip` (UNIT-COMPAT 8).
+//! Who the client is when a trusted peer speaks for it: `forwarded` and the old `client_ip` (contract 8).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

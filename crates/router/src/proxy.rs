@@ -1,4 +1,4 @@
-//! Requests that other HTTP servers answer: `proxy` and `upstreams` (UNIT-COMPAT 13).
+//! Requests that other HTTP servers answer: `proxy` and `upstreams` (contract 13).
 //!
 //! `server` is what all event loops share of a server, `group` what one loop has of it. A request is an `attempt` at one
 //! server after the other: one `exchange` on a `line`, whose response is `relay`ed, or becomes a `tunnel`.

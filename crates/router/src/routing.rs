@@ -13,7 +13,7 @@ use corral_config::route::{Action, ActionKind, Destination, ErrorActions, Return
 use crate::buffers;
 use crate::transaction::Transaction;
 
-/// Actions that one request may go through (UNIT-COMPAT 9).
+/// Actions that one request may go through (contract 9).
 const MAX_ACTIONS: u16 = 256;
 
 /// What answers a request.

@@ -1,4 +1,4 @@
-//! The `share` action: answers with a file (UNIT-COMPAT 12), or beyond it with the entries of a folder.
+//! The `share` action: answers with a file (contract 12), or beyond it with the entries of a folder.
 
 pub(crate) mod folders;
 mod listing;

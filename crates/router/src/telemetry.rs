@@ -1,4 +1,4 @@
-//! Telemetry (UNIT-COMPAT 17): one span for each request, sent to a collector by a thread of its own.
+//! Telemetry (contract 17): one span for each request, sent to a collector by a thread of its own.
 //!
 //! The request path only notes what a span is made of and puts it in a queue; when that is full, or the collector
 //! does not answer, spans are lost and requests are not.

@@ -1,4 +1,4 @@
-//! TLS of listeners (UNIT-COMPAT 7): from bundles and settings to what rustls needs.
+//! TLS of listeners (contract 7): from bundles and settings to what rustls needs.
 
 mod bundle;
 mod cache;

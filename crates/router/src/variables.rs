@@ -1,4 +1,4 @@
-//! The values of template variables for one request (UNIT-COMPAT 14.1).
+//! The values of template variables for one request (contract 14.1).
 
 use std::borrow::Cow;
 use std::cell::OnceCell;

@@ -1,4 +1,4 @@
-//! WebSocket connections to applications (RFC 6455, UNIT-COMPAT 23.5): the router keeps to the protocol, the
+//! WebSocket connections to applications (RFC 6455, contract 23.5): the router keeps to the protocol, the
 //! application has the messages.
 
 mod session;

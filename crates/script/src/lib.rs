@@ -1,4 +1,4 @@
-//! JavaScript in configurations (UNIT-COMPAT 14.2): template literals and the modules that they call.
+//! JavaScript in configurations (contract 14.2): template literals and the modules that they call.
 //!
 //! What a script may see is a [`Request`]; what a request is belongs to the caller. One [`Engine`] serves
 //! one thread and one configuration.

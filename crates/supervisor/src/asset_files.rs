@@ -1,5 +1,5 @@
 //! The folders `certs` and `scripts` of the state directory: one file for each uploaded content
-//! (UNIT-COMPAT 2.1). Names are any text, so those that no file can have are encoded.
+//! (contract 2.1). Names are any text, so those that no file can have are encoded.
 
 use std::borrow::Cow;
 use std::fs::{self, DirBuilder, File};

@@ -136,7 +136,7 @@ impl BindError {
         }
     }
 
-    /// Logs what the system has refused in Unit's words, which people look for (UNIT-COMPAT 6.1).
+    /// Logs what the system has refused in Unit's words, which people look for (contract 6.1).
     pub(crate) fn alert(&self) {
         if let Self::System { address, source } = self {
             let number = source.raw_os_error().unwrap_or_default();
@@ -231,7 +231,7 @@ fn bind(listener: &ListenerPlan, ours: &[ListenAddress], n_sockets: u16) -> Resu
     }
 }
 
-/// Anybody may connect to a socket file; its folder says who can reach it (UNIT-COMPAT 6.1).
+/// Anybody may connect to a socket file; its folder says who can reach it (contract 6.1).
 const SOCKET_FILE_MODE: u32 = 0o666;
 
 #[cfg(test)]

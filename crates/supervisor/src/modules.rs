@@ -40,7 +40,7 @@ pub fn detect(folder: &Path, user: Option<&Credentials>) -> anyhow::Result<Found
         }
     }
     found.modules.extend(java(folder));
-    // Of two with the same language and version the first counts (UNIT-COMPAT 20).
+    // Of two with the same language and version the first counts (contract 20).
     let mut seen = Vec::new();
     found.modules.retain(|module| {
         let name = (module.language.clone(), module.version.clone());

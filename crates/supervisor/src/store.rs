@@ -1,4 +1,4 @@
-//! The state directory: the stored configuration as opaque bytes (UNIT-COMPAT 2.1).
+//! The state directory: the stored configuration as opaque bytes (contract 2.1).
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Reading and changing a document by the path of a request (UNIT-COMPAT 3.2 and 3.5).
+//! Reading and changing a document by the path of a request (contract 3.2 and 3.5).
 
 use crate::json::{Bytes, MAX_DEPTH, Value};
 use crate::percent::escaped_byte;

@@ -1,4 +1,4 @@
-//! Address patterns of `source`, `destination` and `forwarded` (UNIT-COMPAT 10.3).
+//! Address patterns of `source`, `destination` and `forwarded` (contract 10.3).
 
 mod parse;
 

@@ -1,4 +1,4 @@
-//! How an application is set apart from the rest of the machine (UNIT-COMPAT 21, and what Corral adds to it).
+//! How an application is set apart from the rest of the machine (contract 21, and what Corral adds to it).
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;

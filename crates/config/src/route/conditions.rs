@@ -1,4 +1,4 @@
-//! `match`: what a step asks of a request (UNIT-COMPAT 9.1 and 9.2).
+//! `match`: what a step asks of a request (contract 9.1 and 9.2).
 
 use std::net::SocketAddr;
 

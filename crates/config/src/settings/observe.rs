@@ -34,14 +34,14 @@ pub enum LogLevel {
 /// How log lines look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LogFormat {
-    /// Unit's (UNIT-COMPAT 2.3).
+    /// Unit's (contract 2.3).
     #[default]
     Text,
     /// One JSON object a line.
     Json,
 }
 
-/// `settings.telemetry` (UNIT-COMPAT 17): where spans of requests are sent.
+/// `settings.telemetry` (contract 17): where spans of requests are sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TelemetrySettings {
     /// URL of the collector; over HTTP with the full path.

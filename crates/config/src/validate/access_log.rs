@@ -1,4 +1,4 @@
-//! `access_log` (UNIT-COMPAT 18): a path, an object with one, or several of these.
+//! `access_log` (contract 18): a path, an object with one, or several of these.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `action` (UNIT-COMPAT 11) and the text of `pass`.
+//! `action` (contract 11) and the text of `pass`.
 
 mod options;
 

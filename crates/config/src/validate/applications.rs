@@ -1,4 +1,4 @@
-//! `applications`: the options that all languages share (UNIT-COMPAT 20), and which module runs what.
+//! `applications`: the options that all languages share (contract 20), and which module runs what.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `settings.http.compression` (UNIT-COMPAT 16).
+//! `settings.http.compression` (contract 16).
 
 use super::context::Context;
 use super::scalars::integer;

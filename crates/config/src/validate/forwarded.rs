@@ -1,4 +1,4 @@
-//! `forwarded`, the old `client_ip`, and `proxy_protocol` of a listener (UNIT-COMPAT 8).
+//! `forwarded`, the old `client_ip`, and `proxy_protocol` of a listener (contract 8).
 
 use super::context::Context;
 use super::schema::{self, ARRAY, BOOL, Field, Member, STRING};

@@ -1,4 +1,4 @@
-//! The options of applications that serve HTTP themselves: `http` (beyond Unit), `external` and `go` (UNIT-COMPAT 22.5).
+//! The options of applications that serve HTTP themselves: `http` (beyond Unit), `external` and `go` (contract 22.5).
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The options of web applications in Java (UNIT-COMPAT 22.6).
+//! The options of web applications in Java (contract 22.6).
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;

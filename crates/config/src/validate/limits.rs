@@ -1,4 +1,4 @@
-//! `processes` and `limits` of an application (UNIT-COMPAT 20.1 and 20.2, and what Corral adds).
+//! `processes` and `limits` of an application (contract 20.1 and 20.2, and what Corral adds).
 
 use std::num::NonZeroU32;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `listeners` (UNIT-COMPAT 6).
+//! `listeners` (contract 6).
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! The options of Perl applications (UNIT-COMPAT 22.4).
+//! The options of Perl applications (contract 22.4).
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;

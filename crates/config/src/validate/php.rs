@@ -1,4 +1,4 @@
-//! The options of PHP applications (UNIT-COMPAT 22.1).
+//! The options of PHP applications (contract 22.1).
 
 use std::path::PathBuf;
 

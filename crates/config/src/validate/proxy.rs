@@ -1,5 +1,5 @@
 //! `proxy` and the options of requests to servers, which an action has in `proxy_options` and an upstream
-//! among its own members (UNIT-COMPAT 13).
+//! among its own members (contract 13).
 
 use super::advice;
 use super::context::Context;

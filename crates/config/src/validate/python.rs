@@ -1,4 +1,4 @@
-//! The options of Python applications (UNIT-COMPAT 22.2).
+//! The options of Python applications (contract 22.2).
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;

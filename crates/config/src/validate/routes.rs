@@ -1,4 +1,4 @@
-//! `routes` (UNIT-COMPAT 9).
+//! `routes` (contract 9).
 
 mod conditions;
 

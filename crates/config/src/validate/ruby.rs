@@ -1,4 +1,4 @@
-//! The options of Ruby applications (UNIT-COMPAT 22.3).
+//! The options of Ruby applications (contract 22.3).
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `settings` (UNIT-COMPAT 15). Numbers are range-checked, which Unit does not do.
+//! `settings` (contract 15). Numbers are range-checked, which Unit does not do.
 
 mod observe;
 mod scripts;

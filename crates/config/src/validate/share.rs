@@ -1,4 +1,4 @@
-//! `share` (UNIT-COMPAT 12) and what Corral adds to it: `listing` and `cache_control`.
+//! `share` (contract 12) and what Corral adds to it: `listing` and `cache_control`.
 
 use super::actions;
 use super::context::Context;

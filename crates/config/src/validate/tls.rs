@@ -1,4 +1,4 @@
-//! `tls` of a listener (UNIT-COMPAT 7).
+//! `tls` of a listener (contract 7).
 
 use super::context::Context;
 use super::scalars;

@@ -1,4 +1,4 @@
-//! `upstreams` (UNIT-COMPAT 13).
+//! `upstreams` (contract 13).
 
 use std::ops::RangeInclusive;
 

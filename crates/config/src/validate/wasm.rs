@@ -1,4 +1,4 @@
-//! The options of WebAssembly applications (UNIT-COMPAT 22.7).
+//! The options of WebAssembly applications (contract 22.7).
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The options of `unitd` (UNIT-COMPAT 1.2): option and value are separate arguments. One table says
+//! The options of `unitd` (contract 1.2): option and value are separate arguments. One table says
 //! what there is; the parser and the help text follow from it.
 
 use std::ffi::{OsStr, OsString};

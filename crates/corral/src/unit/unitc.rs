@@ -1,4 +1,4 @@
-//! `unitc`: Unit's wrapper of curl (UNIT-COMPAT 26). The method follows from what is given: GET, or
+//! `unitc`: Unit's wrapper of curl (contract 26). The method follows from what is given: GET, or
 //! PUT with files or standard input.
 
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! `unitctl`: the most used commands of Unit's tool (UNIT-COMPAT 26).
+//! `unitctl`: the most used commands of Unit's tool (contract 26).
 
 use std::ffi::OsString;
 use std::io::Write;

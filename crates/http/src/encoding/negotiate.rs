@@ -1,4 +1,4 @@
-//! Which of the configured compressors answers a request: the rules of NGINX Unit 1.35 (UNIT-COMPAT 16).
+//! Which of the configured compressors answers a request: the rules of NGINX Unit 1.35 (contract 16).
 
 use super::{Coding, element};
 use crate::chars;

@@ -125,7 +125,7 @@ fn headers<'py>(py: Python<'py>, request: &RequestView<'_>) -> PyResult<Bound<'p
     Ok(headers)
 }
 
-/// Its port is not known here (UNIT-COMPAT 22.2).
+/// Its port is not known here (contract 22.2).
 fn client<'py>(py: Python<'py>, request: &RequestView<'_>) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let address = request.head.remote_addr;
     let is_known = !address.is_empty() && !address.starts_with(b"unix:");

@@ -230,7 +230,7 @@ fn take_fields(tx: &mut Transaction<'_>, view: &ResponseView<'_>) -> Announced {
     announced
 }
 
-/// Fields that the server makes itself (UNIT-COMPAT 20.4).
+/// Fields that the server makes itself (contract 20.4).
 fn is_ours(name: &[u8]) -> bool {
     let ours: &[u8] = match name.len() {
         6 if name[0] | 0x20 == b's' && name[1] | 0x20 == b'e' => b"server",

@@ -1,4 +1,4 @@
-//! Where a file is looked for, and what the way to it may not do (UNIT-COMPAT 12).
+//! Where a file is looked for, and what the way to it may not do (contract 12).
 
 use std::borrow::Cow;
 use std::ffi::OsStr;

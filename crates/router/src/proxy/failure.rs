@@ -81,7 +81,7 @@ impl Failure {
         )
     }
 
-    /// The status of the reply (UNIT-COMPAT 13).
+    /// The status of the reply (contract 13).
     pub(crate) fn status(&self) -> u16 {
         match self {
             Self::ConnectTimedOut(_)

@@ -33,7 +33,7 @@ pub(crate) struct Upload {
 
 impl Upload {
     /// The body of a request. One in chunks is stored first, because the server gets it with its length
-    /// (UNIT-COMPAT 23.3).
+    /// (contract 23.3).
     pub(crate) async fn begin(tx: &mut Transaction<'_>) -> Result<Self, BodyError> {
         let head = tx.request.head;
         let mut upload = Self {

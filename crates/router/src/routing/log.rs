@@ -1,4 +1,4 @@
-//! What `settings.http.log_route` writes (UNIT-COMPAT 2.3).
+//! What `settings.http.log_route` writes (contract 2.3).
 
 use corral_config::route::{Facts, Route, Step, Undecided};
 

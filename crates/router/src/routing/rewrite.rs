@@ -1,4 +1,4 @@
-//! `rewrite` (UNIT-COMPAT 11.3): another path for the handlers, while the target stays as received.
+//! `rewrite` (contract 11.3): another path for the handlers, while the target stays as received.
 
 use corral_config::template::{Exception, Template};
 use corral_http::path::{self, PathError};

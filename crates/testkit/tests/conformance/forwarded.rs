@@ -1,4 +1,4 @@
-//! What trusted peers say about clients (UNIT-COMPAT 8), and the PROXY protocol.
+//! What trusted peers say about clients (contract 8), and the PROXY protocol.
 
 use corral_testkit::{Client, Daemon, Request, assert_says, daemon};
 use serde_json::{Value, json};

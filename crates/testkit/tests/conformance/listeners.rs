@@ -1,4 +1,4 @@
-//! Listeners (UNIT-COMPAT 6, and 24 and 25 as far as they speak of them).
+//! Listeners (contract 6, and 24 and 25 as far as they speak of them).
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;

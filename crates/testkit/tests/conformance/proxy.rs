@@ -1,4 +1,4 @@
-//! `proxy` (UNIT-COMPAT 13): what a server is asked, and what becomes of its answers.
+//! `proxy` (contract 13): what a server is asked, and what becomes of its answers.
 
 use corral_testkit::{Daemon, Origin, Request, assert_says, daemon};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! TLS (UNIT-COMPAT 7), and certificates of clients.
+//! TLS (contract 7), and certificates of clients.
 
 use corral_testkit::{Address, Authority, Bundle, Client, ControlReply, Daemon, Request, TlsClient, daemon};
 use rustls::version::{TLS12, TLS13};

@@ -1,4 +1,4 @@
-//! `upstreams` (UNIT-COMPAT 13): turns by weight; beyond Unit other ways to choose, retries, and health.
+//! `upstreams` (contract 13): turns by weight; beyond Unit other ways to choose, retries, and health.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::os::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! WebSocket connections to ASGI applications (UNIT-COMPAT 23.5), beyond what all languages do.
+//! WebSocket connections to ASGI applications (contract 23.5), beyond what all languages do.
 
 use corral_testkit::{Daemon, Request, Site, WebSocket, daemon, python_app, site};
 use serde_json::{Value, json};

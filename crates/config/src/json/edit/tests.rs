@@ -1,4 +1,4 @@
-//! Paths and the update rules of UNIT-COMPAT 3.5.
+//! Paths and the update rules of contract 3.5.
 
 use super::{EditError, delete, get, post, put, segments};
 use crate::json::{Bytes, Value, parse};

@@ -1,4 +1,4 @@
-//! Options that every kind of action has (UNIT-COMPAT 11.3 and 11.4, and beyond it `request_headers` and
+//! Options that every kind of action has (contract 11.3 and 11.4, and beyond it `request_headers` and
 //! `errors`).
 
 use super::super::advice;

@@ -1,4 +1,4 @@
-//! `match` (UNIT-COMPAT 9.1 and 9.2).
+//! `match` (contract 9.1 and 9.2).
 
 use super::super::context::Context;
 use super::super::schema::{self, ARRAY, Field, Member, OBJECT, STRING};

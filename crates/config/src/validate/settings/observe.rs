@@ -1,4 +1,4 @@
-//! `settings.log` and `settings.telemetry` (UNIT-COMPAT 17; its bounds are FreeUnit's).
+//! `settings.log` and `settings.telemetry` (contract 17; its bounds are FreeUnit's).
 
 use super::super::context::Context;
 use super::super::proxy::TLS;

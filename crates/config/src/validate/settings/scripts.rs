@@ -1,4 +1,4 @@
-//! `settings.js_module` (UNIT-COMPAT 15) and what scripts may take.
+//! `settings.js_module` (contract 15) and what scripts may take.
 
 use std::time::Duration;
 

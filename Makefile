@@ -67,7 +67,7 @@ test: ## Run every check that CI runs
 
 changes: build ## Change the configuration CHANGES times (2000) under load, and look for what is lost or left behind
 	CORRAL_BIN_DIR=$(CURDIR)/target/release CORRAL_CHANGES=$(CHANGES) \
-	    cargo test --release -p corral-testkit --test change_under_load -- --nocapture
+	    cargo test --release -p corral-testkit --test chaos -- --nocapture changes::
 
 chaos: build ## Break things on purpose under load, CHAOS_SECONDS (60) for each kind; CHAOS_CLIENTS (10000) slow clients
 	CORRAL_BIN_DIR=$(CURDIR)/target/release CORRAL_CHAOS_SECONDS=$(CHAOS_SECONDS) \

@@ -1,65 +1,82 @@
-//! The contract with NGINX Unit, one file for each of its sections, and what Corral adds to it. Everything goes
-//! through the real daemon over real sockets.
+//! The contract with NGINX Unit and what Corral adds to it, a folder for each subject. Every test asks a real daemon over
+//! real sockets.
 //!
 //! The documentation of a test that proves options names them on a line `Options: a.b, c.d`.
 
 #![allow(clippy::needless_pass_by_value, reason = "tables of cases hand over what `json!` has just made")]
 
-// Modules in the order of the contract's sections.
-mod access_log;
-mod actions;
-mod applications;
-mod client_values;
-mod command_line;
-mod compression;
-mod control_api;
-mod engine_replies;
-mod engine_requests;
-mod errors;
-mod forwarded;
-mod given_sockets;
-mod isolation;
-mod isolation_beyond;
-mod isolation_rootfs;
-mod listeners;
+mod applications {
+    mod against_reference;
+    mod options;
+}
+mod command_line {
+    mod commands;
+    mod packaging;
+}
+mod configuration {
+    mod files;
+    mod root;
+    mod secrets;
+    mod settings;
+}
+mod control {
+    mod api;
+    mod browsers;
+    mod values;
+}
+mod files {
+    mod beyond;
+    mod confined;
+    mod fresh;
+    mod share;
+}
+mod http {
+    mod compression;
+    mod connections;
+    mod errors;
+    mod replies;
+    mod requests;
+    mod smuggling;
+}
+mod isolation {
+    mod beyond;
+    mod namespaces;
+    mod rootfs;
+    mod users;
+}
+mod lifecycle;
+mod limits {
+    mod clients;
+    mod descriptors;
+    mod idle;
+    mod linear;
+}
+mod listeners {
+    mod addresses;
+    mod forwarded;
+    mod given_sockets;
+    mod tls;
+}
 mod manual;
-mod packaging;
-mod patterns;
-mod proxy;
-mod proxy_beyond;
-mod proxy_in_step;
-mod reconfiguration;
-mod root;
-mod routes;
-mod service_manager;
-mod settings;
-mod share;
-mod share_beyond;
-mod share_confined;
-mod share_fresh;
-mod state;
-mod status;
-mod takeover;
-mod telemetry;
-mod telemetry_grpc;
-mod telemetry_tls;
-mod templates;
-mod tls;
-mod upgrade;
-mod upstreams;
+mod observe {
+    mod access_log;
+    mod status;
+    mod telemetry;
+}
+mod proxy {
+    mod beyond;
+    mod in_step;
+    mod requests;
+    mod upstreams;
+}
+mod routing {
+    mod actions;
+    mod choice;
+    mod client_values;
+    mod patterns;
+    mod routes;
+    mod steps;
+    mod templates;
+}
 
-// Beyond the contract.
-mod against_reference;
-mod config_files;
-mod config_secrets;
-mod control_browsers;
-mod descriptors;
-mod idle;
-mod limits;
-mod linear;
-mod restarts;
-mod users;
-
-// What the tests share.
-mod steps;
 mod tool;

@@ -4,6 +4,7 @@ mod django;
 mod documents;
 mod ending;
 mod environment;
+mod folders;
 mod pages;
 mod programs;
 mod recognising;

@@ -1,5 +1,6 @@
 //! Real sites, whole: the example of this repository, and frameworks from Debian's packages.
 
+mod database;
 mod django;
 mod fastapi;
 mod flask;

@@ -1,0 +1,5 @@
+//! Rules of this repository that no compiler checks.
+
+mod dependencies;
+mod tidy;
+mod walker;

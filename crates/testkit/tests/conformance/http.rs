@@ -1,0 +1,8 @@
+//! HTTP/1 over sockets: requests, replies, and the connections that carry them.
+
+mod compression;
+mod connections;
+mod errors;
+mod replies;
+mod requests;
+mod smuggling;

@@ -1,0 +1,6 @@
+//! Who runs what, and what is in reach of whom.
+
+mod beyond;
+mod namespaces;
+mod rootfs;
+mod users;

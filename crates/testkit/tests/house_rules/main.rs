@@ -3,3 +3,5 @@
 mod dependencies;
 mod tidy;
 mod walker;
+
+mod sources;

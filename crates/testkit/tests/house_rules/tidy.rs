@@ -1,7 +1,8 @@
 //! Sources begin with what they are for, and documents name what exists.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use crate::sources::{files, repository, sources, text};
 
 /// The only crates that may hold `unsafe`; all others forbid it.
 const WITH_UNSAFE: &[&str] =
@@ -10,7 +11,7 @@ const WITH_UNSAFE: &[&str] =
 #[test]
 fn every_source_file_says_what_it_is_for() {
     for path in sources(&repository().join("crates")) {
-        let text = fs::read_to_string(&path).expect("sources are text");
+        let text = text(&path);
         assert!(text.starts_with("//! "), "{} has no `//!` first line", path.display());
     }
 }
@@ -25,7 +26,7 @@ fn unsafe_is_forbidden_where_it_is_not_needed() {
         }
         let roots = ["src/lib.rs", "src/main.rs"].map(|root| folder.join(root));
         for root in roots.iter().filter(|root| root.exists()) {
-            let text = fs::read_to_string(root).expect("sources are text");
+            let text = text(root);
             assert!(text.contains("#![forbid(unsafe_code)]"), "{}", root.display());
         }
     }
@@ -43,7 +44,7 @@ fn a_test_that_is_ignored_says_why_and_none_may_panic_by_design() {
     // Split, so that this file does not find itself.
     for word in [concat!("#[should", "_panic"), concat!("#[ign", "ore]")] {
         for path in sources(&repository().join("crates")) {
-            let text = fs::read_to_string(&path).expect("sources are text");
+            let text = text(&path);
             assert!(!text.contains(word), "{word} in {}", path.display());
         }
     }
@@ -51,7 +52,7 @@ fn a_test_that_is_ignored_says_why_and_none_may_panic_by_design() {
 
 #[test]
 fn the_symbols_and_files_that_the_architecture_names_exist() {
-    let text = fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("it is there");
+    let text = text(&repository().join("ARCHITECTURE.md"));
     let mut quoted: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
     quoted.retain(|word| word.ends_with(".rs") || word.starts_with("crates/"));
     for path in quoted {
@@ -64,8 +65,7 @@ fn links_between_documents_lead_somewhere() {
     let mut documents = vec![repository().join("README.md"), repository().join("CONTRIBUTING.md")];
     documents.extend(files(&repository().join("docs"), "md"));
     for document in documents {
-        let text =
-            fs::read_to_string(&document).unwrap_or_else(|error| panic!("{}: {error}", document.display()));
+        let text = text(&document);
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let path = target.split('#').next().unwrap_or_default();
             let is_local = !path.is_empty() && !path.contains("://");
@@ -73,29 +73,4 @@ fn links_between_documents_lead_somewhere() {
             assert!(!is_local || found.exists(), "{} links to {target}", document.display());
         }
     }
-}
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    files(folder, "rs")
-}
-
-fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
-            let path = entry.expect("read the folder").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|found| found == extension) {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
 }

@@ -6,12 +6,12 @@ mod index;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use corral_testkit::{Address, Authority, Daemon, Request, Site, component, daemon, says, site};
 use serde_json::Value;
 
 use self::index::{Names, Row};
+use crate::sources::{repository, sources, text};
 
 /// Type names, and a value of each.
 const TYPES: &[(&str, &str, &str)] = &[
@@ -187,7 +187,6 @@ fn is_or_is_in(option: &str, outer: &str) -> bool {
 /// Whatever the validator reads is in the index, so that it is walked.
 #[test]
 fn every_member_that_the_validator_reads_is_in_the_index() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../config/src");
     let options = index::options();
     let names: BTreeSet<&str> = options
         .iter()
@@ -195,27 +194,12 @@ fn every_member_that_the_validator_reads_is_in_the_index() {
         .map(|name| name.trim_end_matches("[]"))
         .collect();
     let mut missing = BTreeSet::new();
-    for path in sources(&folder) {
-        let text = fs::read_to_string(&path).expect("sources are text");
+    for path in sources(&repository().join("crates/config/src")) {
+        let text = text(&path);
         let members =
             ["Member::optional(", "Member::required("].iter().flat_map(|call| text.split(call).skip(1));
         let quoted = members.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
         missing.extend(quoted.filter(|name| !names.contains(name)).map(str::to_owned));
     }
     assert!(missing.is_empty(), "not in options.txt: {missing:#?}");
-}
-
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry.expect("read the folder").path();
-        if path.is_dir() {
-            found.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
 }

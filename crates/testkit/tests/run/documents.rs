@@ -78,3 +78,28 @@ fn a_daemon_says_at_once_what_is_wrong_with_its_files() {
         assert!(!bad.status.success() && bad.stderr.contains("bad.yaml:2:1: /rutes: "), "{bad:?}");
     }
 }
+
+#[test]
+fn configuration_files_are_served_without_a_state_directory() {
+    let address = Address::fresh();
+    let answers = |status: u16| {
+        format!("listeners:\n  '{address}': {{pass: routes}}\nroutes:\n  - action: {{return: {status}}}\n")
+    };
+    let site = site().file("site.yaml", answers(201)).file("bad.yaml", "listeners: {}\nrutes: []\n");
+    let path = |name: &str| site.path(name).display().to_string();
+    let mut run = Run::start(&["run", "--config", &path("site.yaml"), "--watch"]);
+    run.expect_output(&format!("listening: http://{address}"));
+    let get = || Some(Client::try_connect(address.socket()).ok()?.get("/").status);
+    eventually("it serves", || get().filter(|status| *status == 201));
+    site.write("site.yaml", answers(202));
+    eventually("it follows the file", || get().filter(|status| *status == 202));
+    let stdout = run.stdout();
+    let control = stdout.lines().find_map(|line| line.strip_prefix("control socket: ")).expect("it is told");
+    let refused = Run::to_end(&["config", "delete", "--control", control]);
+    assert!(!refused.status.success() && refused.stderr.contains("read-only"), "{refused:?}");
+    assert!(run.interrupt().status.success());
+    let bad = Run::to_end(&["run", "--config", &path("bad.yaml")]);
+    assert!(!bad.status.success() && bad.stderr.contains("bad.yaml:2:1: /rutes: "), "{bad:?}");
+    let both = Run::to_end(&["run", "--config", &path("site.yaml"), &site.root()]);
+    assert!(!both.status.success() && both.stderr.contains("--config"), "{both:?}");
+}

@@ -75,3 +75,13 @@ fn nohup_keeps_it_alive() {
     assert!(nohup.wait().expect("it is our child").success());
     eventually("no process is left", || processes.iter().all(|process| !is_alive(process.pid)).then_some(()));
 }
+
+#[test]
+fn nothing_is_left_after_an_interrupt() {
+    let site = site().file("index.php", "<?php echo 'x';");
+    let (run, mut client) = serve(&site, &[]);
+    client.get("/").expect(200);
+    assert!(run.interrupt().status.success());
+    let left = std::fs::read_dir(site.path("")).expect("the site is there").count();
+    assert_eq!(left, 1, "nothing is written into the site");
+}

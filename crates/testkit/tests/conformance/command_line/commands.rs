@@ -1,193 +1,13 @@
-//! Section 1.2, the options of `unitd`, and the commands that talk to a daemon.
+//! Commands that talk to a daemon, those that need none, and how they fail.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
 
-use corral_testkit::{Authority, Daemon, PATIENCE, daemon, eventually, php_app, site, within};
+use corral_testkit::{Authority, Run, daemon, eventually, php_app, site};
 use serde_json::json;
 
+use super::{control, corral, two_answers};
 use crate::tool::{Tool, text};
-
-fn unitd(arguments: &[&str]) -> Tool {
-    Tool::called("unitd", arguments)
-}
-
-/// A command that asks `server`.
-fn corral(server: &Daemon, arguments: &[&str]) -> Tool {
-    Tool::new(arguments).environment("CORRAL_CONTROL", &control(server))
-}
-
-fn control(server: &Daemon) -> String {
-    format!("unix:{}", server.control_socket().display())
-}
-
-fn two_answers() -> Daemon {
-    daemon().routes(json!([{ "match": { "uri": "/a" }, "action": { "return": 201 } }, { "action": { "return": 404 } }])).start()
-}
-
-/// Options of `unitd` that take a value.
-const WITH_VALUE: &[&str] = &[
-    "--control",
-    "--control-mode",
-    "--control-user",
-    "--control-group",
-    "--user",
-    "--group",
-    "--pid",
-    "--log",
-    "--modulesdir",
-    "--statedir",
-    "--tmpdir",
-];
-
-#[test]
-fn help_is_on_standard_output() {
-    for option in ["-h", "--help"] {
-        let help = unitd(&[option]).output();
-        for name in ["--version", "--no-daemon"].iter().chain(WITH_VALUE) {
-            assert!(help.contains(name), "{name} is not in {help}");
-        }
-    }
-}
-
-#[test]
-fn version_is_on_standard_error() {
-    let ended = unitd(&["--version"]).run();
-    assert!(ended.success && ended.stdout.is_empty(), "{ended:#?}");
-    assert!(ended.stderr.starts_with("unit version: 1.35.0\n"), "{ended:#?}");
-    assert!(ended.stderr.contains("configured as ./configure "), "{ended:#?}");
-    assert!(ended.stderr.contains("--control=unix:/var/run/control.unit.sock"), "{ended:#?}");
-}
-
-#[test]
-fn mistakes_end_the_start() {
-    for name in WITH_VALUE.iter().chain(&["--modules", "--state", "--tmp"]) {
-        unitd(&[name]).fails(&[&format!("option \"{name}\" requires ")]);
-    }
-    unitd(&["--nonsense"]).fails(&["unknown option \"--nonsense\", try \"unitd -h\""]);
-    unitd(&["--log=/dev/null"]).fails(&["unknown option \"--log=/dev/null\""]);
-    unitd(&["stray"]).fails(&["unknown option \"stray\""]);
-    unitd(&["--control", "localhost", "--no-daemon"]).fails(&["localhost"]);
-    unitd(&["--control-mode", "rw"]).fails(&["--control-mode"]);
-}
-
-/// Whoever only changes the name in a start command has options and no subcommand.
-#[test]
-fn options_alone_start_the_daemon() {
-    let corral = |arguments: &[&str]| Tool::called("corral", arguments);
-    corral(&["--no-daemon", "--nonsense"])
-        .fails(&["unknown option \"--nonsense\", try \"corral daemon -h\""]);
-    assert!(corral(&["--help"]).output().contains("Usage: corral <COMMAND>"));
-}
-
-#[test]
-fn a_daemon_goes_to_the_background_and_makes_its_folders() {
-    let site = site();
-    let [control, pid, log, state] =
-        ["run/a/control", "run/b/pid", "log", "state"].map(|name| site.path(name));
-    let ended = unitd(&[
-        "--control",
-        &format!("unix:{}", control.display()),
-        "--control-mode",
-        "0660",
-        "--pid",
-        text(&pid),
-        "--log",
-        text(&log),
-        "--state",
-        text(&state),
-        "--tmp",
-        "/tmp",
-    ])
-    .run();
-    assert!(ended.success, "{ended:#?}");
-    assert!(ended.stderr.contains("option \"--state\" is deprecated; use \"--statedir\""), "{ended:#?}");
-    assert!(ended.stderr.contains("option \"--tmp\" is deprecated; use \"--tmpdir\""), "{ended:#?}");
-    let mode = |path: &std::path::Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
-    let number = fs::read_to_string(&pid).expect("it is there");
-    let pid_number: u32 = number.trim_end_matches('\n').parse().expect("a number and a line end");
-    let modes = (mode(&control), mode(&log), mode(control.parent().expect("a folder")));
-    let answer = Tool::called("unitc", &["/config"]).environment("UNIT_CTRL", text(&control)).run();
-    corral_testkit::signal(pid_number, corral_testkit::Signal::TERM);
-    eventually("it ends", || (!corral_testkit::is_alive(pid_number)).then_some(()));
-    assert_eq!(modes, (0o660, 0o600, 0o755));
-    assert!(number.ends_with('\n') && answer.success, "{answer:#?}");
-    assert!(!pid.exists() && !control.exists(), "nothing is left");
-}
-
-/// Scripts wait for the socket and then signal the process that the file names.
-#[test]
-fn who_sees_the_control_socket_finds_the_process() {
-    for mode in [&[][..], &["--no-daemon"]] {
-        let site = site();
-        let [control, pid, log, state] =
-            ["run/control", "run/pid", "log", "state"].map(|name| site.path(name));
-        let address = format!("unix:{}", control.display());
-        let mut arguments = vec!["--control", &address, "--pid", text(&pid), "--log", text(&log)];
-        arguments.extend(["--statedir", text(&state), "--tmpdir", "/tmp"]);
-        arguments.extend(mode);
-        std::thread::scope(|scope| {
-            scope.spawn(|| unitd(&arguments).run());
-            while !control.exists() {
-                std::thread::yield_now();
-            }
-            let number = fs::read_to_string(&pid).expect("it is there before the socket");
-            let number = number.trim_end_matches('\n').parse().expect("a number and a line end");
-            eventually("it answers", || UnixStream::connect(&control).ok());
-            corral_testkit::signal(number, corral_testkit::Signal::TERM);
-            eventually("it ends", || (!corral_testkit::is_alive(number)).then_some(()));
-        });
-    }
-}
-
-/// Neither its socket nor its pid file is touched.
-#[test]
-fn a_second_daemon_at_the_same_socket_changes_nothing() {
-    let server = two_answers();
-    let path = |name: &str| server.path(name).display().to_string();
-    for mode in [&[][..], &["--no-daemon"]] {
-        let (control, pid, state) = (control(&server), path("run/pid"), path("second"));
-        let arguments = ["--control", &control, "--pid", &pid, "--statedir", &state, "--tmpdir", "/tmp"];
-        let ended = unitd(&[&arguments[..], mode].concat()).run();
-        assert!(!ended.success && ended.stderr.contains("another daemon serves it"), "{ended:#?}");
-        assert_eq!(server.pid_in_file(), Some(server.pid()));
-        server.control().get("/config").0.expect(200);
-    }
-}
-
-#[test]
-fn a_daemon_without_root_says_what_it_cannot_do() {
-    use std::os::unix::process::CommandExt;
-    if !rustix::process::geteuid().is_root() {
-        return; // every other test is one of this
-    }
-    let site = site().writable_folder("run");
-    let [control, pid, log, state] =
-        ["run/control", "run/pid", "run/log", "run/state"].map(|name| site.path(name));
-    let control = format!("unix:{}", control.display());
-    let options = [
-        ("--control", &*control),
-        ("--pid", text(&pid)),
-        ("--log", text(&log)),
-        ("--statedir", text(&state)),
-    ];
-    let mut command = std::process::Command::new(&corral_testkit::executables().corral);
-    command.args(["daemon", "--no-daemon"]).args(options.iter().flat_map(|(name, value)| [*name, *value]));
-    let mut child = command.uid(65_534).gid(65_534).spawn().expect("corral starts");
-    let refused = within(PATIENCE, || {
-        let app = r#"{"applications": {"a": {"type": "php", "root": "/", "user": "root"}}}"#;
-        let ended = Tool::new(&["config", "set", "--control", &control]).input(app).run();
-        ended.stderr.contains("Failed to apply").then_some(ended)
-    });
-    corral_testkit::signal(child.id(), corral_testkit::Signal::TERM);
-    child.wait().expect("it is our child");
-    let log = fs::read_to_string(&log).unwrap_or_default();
-    let refused = refused.unwrap_or_else(|| panic!("the API does not answer\n{log}"));
-    assert!(refused.stderr.contains("start the daemon as root"), "{refused:?}");
-    let warning = log.lines().find(|line| line.contains("[warn]")).unwrap_or_default();
-    assert!(warning.contains("not started as root"), "{log}");
-}
 
 #[test]
 fn unreachable_daemons_are_explained() {
@@ -494,4 +314,53 @@ fn a_change_by_somebody_else_is_not_overwritten() {
     let kept = ended.stderr.rsplit("what you wrote is in ").next().expect("it was kept").trim().to_owned();
     fs::remove_file(kept).expect("remove it");
     server.get("/a").expect(404);
+}
+
+#[test]
+fn version_and_help() {
+    let version = Run::to_end(&["--version"]).expect_success();
+    assert!(version.stdout.contains(env!("CARGO_PKG_VERSION")), "{version:?}");
+    let help = Run::to_end(&["--help"]).expect_success();
+    for command in ["run", "daemon", "config", "check", "status"] {
+        assert!(help.stdout.contains(command), "{help:?}");
+    }
+}
+
+#[test]
+fn a_file_is_checked_without_a_server() {
+    let files = site()
+        .file("good.json", json!({ "listeners": { "*:80": { "pass": "routes" } }, "routes": [{ "action": { "return": 200 } }] }).to_string())
+        .file("bad.json", json!({ "listeners": { "*:80": { "pass": "routes/nope" } }, "rutes": [] }).to_string())
+        .file("broken.json", "{\n  \"a\": }");
+    let check = |name: &str| Run::to_end(&["check", files.path(name).to_str().expect("text")]);
+    check("good.json").expect_success();
+    let bad = check("bad.json");
+    assert!(!bad.status.success(), "{bad:?}");
+    let said = bad.stdout.clone() + &bad.stderr;
+    assert!(said.contains("rutes") && said.contains("routes/nope"), "all mistakes at once: {bad:?}");
+    let broken = check("broken.json");
+    assert!(!broken.status.success() && (broken.stdout + &broken.stderr).contains('2'), "the line");
+    check("missing.json").expect_one_line(&["missing.json"]);
+}
+
+#[test]
+fn config_and_status_of_a_running_daemon() {
+    let site = site().file("index.php", "<?php echo 'x';");
+    let server = daemon().application(php_app(&site)).start();
+    let control = format!("unix:{}", server.control_socket().display());
+    let corral = |arguments: &[&str]| Run::to_end(&[arguments, &["--control", &control]].concat());
+    let found = corral(&["config", "get", "/applications/php/type"]).expect_success();
+    assert_eq!(found.stdout.trim(), "\"php\"");
+    let file = site.path("pass.json");
+    fs::write(&file, "{ \"http\": { \"idle_timeout\": 77 } }").expect("write the file");
+    corral(&["config", "set", "/settings", file.to_str().expect("text")]).expect_success();
+    let found = corral(&["config", "get", "/settings/http/idle_timeout"]).expect_success();
+    assert_eq!(found.stdout.trim(), "77");
+    corral(&["config", "delete", "/settings"]).expect_success();
+    let missing = corral(&["config", "get", "/settings"]);
+    assert!(!missing.status.success(), "{missing:?}");
+    let status = corral(&["status"]).expect_success();
+    assert!(status.stdout.contains("php"), "{status:?}");
+    let elsewhere = Run::to_end(&["status", "--control", "unix:/nonexistent/control.sock"]);
+    elsewhere.expect_one_line(&["/nonexistent/control.sock"]);
 }

@@ -446,3 +446,11 @@ fn the_openapi_document_describes_what_can_be_configured() {
         assert!(found.iter().any(|known| known == option), "{option} is not among {found:?}");
     }
 }
+
+#[test]
+fn the_control_socket_is_the_owners() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = daemon().start_unconfigured();
+    let mode = std::fs::metadata(server.control_socket()).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}

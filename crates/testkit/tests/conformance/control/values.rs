@@ -1,4 +1,4 @@
-//! The control API: what it answers, what it refuses, and that a refusal changes nothing.
+//! Values of the configuration by their paths: read, replaced, removed, and refused so that nothing changes.
 
 use corral_testkit::{Client, Daemon, Request, daemon, php_app, site};
 use serde_json::{Value, json};
@@ -193,53 +193,6 @@ fn methods_that_are_not_offered() {
     control.send(&Request::new("PATCH", "/config").body("{}")).expect_refused(405, "Method isn't allowed.");
     control.send(&Request::new("PUT", "/status").body("{}")).expect_refused(405, "Invalid method.");
     control.send(&Request::new("DELETE", "/")).expect_refused(405, "Invalid method.");
-}
-
-#[test]
-fn status_counts() {
-    let site = site().file("index.php", "<?php echo 'x';");
-    let server = daemon().application(php_app(&site).processes(3)).start();
-    let mut client = server.connect();
-    for _ in 0..5 {
-        client.get("/").expect(200);
-    }
-    let status = corral_testkit::eventually("worker and connection are idle again", || {
-        let status = server.control().get("/status").json();
-        let workers = &status["applications"]["php"]["processes"];
-        (workers["idle"] == 3 && status["connections"]["idle"] == 1).then_some(status)
-    });
-    assert!(status["requests"]["total"].as_u64() >= Some(5), "{status:#}");
-    assert_eq!(status["connections"]["active"], 0, "{status:#}");
-    let app = &status["applications"]["php"];
-    assert_eq!(app["processes"], json!({ "running": 3, "starting": 0, "idle": 3 }), "{status:#}");
-    assert_eq!(app["requests"]["active"], 0, "{status:#}");
-    assert_eq!(
-        status["modules"]["php"]["version"].as_str().map(|version| version.starts_with("8.")),
-        Some(true)
-    );
-    assert_eq!(server.control().get("/status/applications/php/processes/running").json(), 3);
-    server.control().get("/status/nope").expect_refused(404, "Invalid path.");
-}
-
-#[test]
-fn an_application_is_restarted_on_request() {
-    let site = site().file("index.php", "<?php echo getmypid();");
-    let server = daemon().application(php_app(&site)).start();
-    let before = server.get("/").text();
-    let reply = server.control().get("/control/applications/php/restart");
-    assert_eq!(reply.0.expect(200).json(), json!({ "success": "Ok" }));
-    corral_testkit::eventually("another process answers", || {
-        (server.get("/").expect(200).text() != before).then_some(())
-    });
-    server.control().get("/control/applications/none/restart").expect_refused(404, "Value doesn't exist.");
-}
-
-#[test]
-fn the_control_socket_is_the_owners() {
-    use std::os::unix::fs::PermissionsExt;
-    let server = daemon().start_unconfigured();
-    let mode = std::fs::metadata(server.control_socket()).expect("it is there").permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]

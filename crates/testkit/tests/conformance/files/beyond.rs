@@ -6,7 +6,7 @@ use std::time::Duration;
 use corral_testkit::{Daemon, Request, Response, Site, site};
 use serde_json::{Value, json};
 
-use super::share::{serve, share};
+use super::{serve, share};
 
 // --- conditions -----------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use corral_testkit::{Request, Site, daemon, site};
 use serde_json::json;
 
-use super::share::{check, serve};
+use super::{check, serve};
 
 /// A site with links of all kinds: `root` is what is shared.
 fn linked() -> Site {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use corral_testkit::{Client, Daemon, Request, Site, daemon, eventually, site};
 use serde_json::{Value, json};
 
-use super::share::{check, serve, share};
+use super::{check, serve, share};
 
 /// With several event loops.
 fn serve_with_loops(n_loops: u32, action: &Value, http: &Value) -> Daemon {

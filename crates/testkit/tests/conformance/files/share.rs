@@ -3,29 +3,13 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 
-use corral_testkit::{Daemon, Request, Site, daemon, site};
+use corral_testkit::{Request, daemon, site};
 use serde_json::{Value, json};
 
-pub(crate) fn share(site: &Site) -> Daemon {
-    serve(&json!({ "share": format!("{}$uri", site.root()) }))
-}
-
-pub(crate) fn serve(action: &Value) -> Daemon {
-    daemon().routes(json!([{ "action": action }])).start()
-}
+use super::{check, serve, share};
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
-}
-
-/// The status of each path.
-#[track_caller]
-pub(crate) fn check(server: &Daemon, expect: &[(&str, u16)]) {
-    let mut client = server.connect();
-    for (path, status) in expect {
-        let response = client.get(path);
-        assert_eq!(response.status, *status, "{path}\n{response}\n{}", server.log());
-    }
 }
 
 // --- the file -----------------------------------------------------------------------------------------

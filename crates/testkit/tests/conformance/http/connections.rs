@@ -1,6 +1,6 @@
-//! HTTP/1 over sockets: what a client sees of the engine.
+//! Connections: many requests on one, and many at the same time.
 
-use corral_testkit::{Client, Daemon, Request, Signal, daemon, eventually, signal, site};
+use corral_testkit::{Client, Daemon, Signal, daemon, eventually, signal, site};
 use serde_json::json;
 
 /// Answers everything with 200 and an empty body.
@@ -71,25 +71,6 @@ fn requests_may_arrive_byte_by_byte() {
 }
 
 #[test]
-fn every_reply_has_server_date_and_length() {
-    let response = plain().get("/").expect(200).expect_field("Content-Length", "0");
-    assert!(response.field("Server").is_some_and(|server| server.starts_with("Corral")), "{response}");
-    let date = response.field("Date").expect("a Date field");
-    assert!(date.len() == 29 && date.ends_with(" GMT"), "{date}");
-}
-
-#[test]
-fn an_error_has_a_page_but_not_for_head() {
-    let server = daemon().routes(json!([{ "action": { "return": 404 } }])).start();
-    let page = "<!DOCTYPE html><title>Error 404</title><p>Error 404.\r\n";
-    let response = server.get("/").expect(404).expect_body(page).expect_field("Content-Type", "text/html");
-    assert_eq!(response.reason, "Not Found");
-    let mut client = server.connect();
-    client.send(&Request::new("HEAD", "/")).expect(404).expect_body("").expect_field("Content-Length", "54");
-    client.get("/").expect(404).expect_body(page);
-}
-
-#[test]
 fn many_connections_wait_without_harm() {
     let server = plain();
     let mut held: Vec<Client> = (0..500).map(|_| server.connect()).collect();
@@ -100,32 +81,4 @@ fn many_connections_wait_without_harm() {
     for client in &mut held {
         client.get("/").expect(200);
     }
-}
-
-#[test]
-fn the_access_log_has_a_line_for_each_request() {
-    let logs = site().writable_folder("logs");
-    let path = logs.path("logs/access.log");
-    let server = daemon()
-        .config(json!({
-            "routes": [{ "match": { "uri": "/gone" }, "action": { "return": 410 } }, { "action": { "return": 200 } }],
-            "access_log": path,
-        }))
-        .start();
-    server
-        .send(&Request::get("/a?b=c").field("User-Agent", "test \"agent\"").field("Referer", "http://x/"))
-        .expect(200);
-    let lines = |n: usize| {
-        eventually("the lines are logged", || {
-            let lines: Vec<String> = logs.read("logs/access.log").lines().map(str::to_owned).collect();
-            (lines.len() == n).then_some(lines)
-        })
-    };
-    // Another event loop may be faster with its line.
-    lines(1);
-    server.get("/gone").expect(410);
-    let lines = lines(2);
-    assert!(lines[0].starts_with("127."), "{lines:?}");
-    assert!(lines[0].contains("\"GET /a?b=c HTTP/1.1\" 200 0 \"http://x/\" "), "{lines:?}");
-    assert!(lines[1].contains("\"GET /gone HTTP/1.1\" 410 54 \"-\" \"-\""), "{lines:?}");
 }

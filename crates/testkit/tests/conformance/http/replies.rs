@@ -264,3 +264,23 @@ fn an_invalid_websocket_handshake_is_refused() {
     client.write(request(&format!("Sec-WebSocket-Version: 13\r\n{key}")));
     client.read_response().expect(200).expect_body("from the script");
 }
+
+#[test]
+fn every_reply_has_server_date_and_length() {
+    let server = daemon().routes(json!([{ "action": { "return": 200 } }])).start();
+    let response = server.get("/").expect(200).expect_field("Content-Length", "0");
+    assert!(response.field("Server").is_some_and(|server| server.starts_with("Corral")), "{response}");
+    let date = response.field("Date").expect("a Date field");
+    assert!(date.len() == 29 && date.ends_with(" GMT"), "{date}");
+}
+
+#[test]
+fn an_error_has_a_page_but_not_for_head() {
+    let server = daemon().routes(json!([{ "action": { "return": 404 } }])).start();
+    let page = "<!DOCTYPE html><title>Error 404</title><p>Error 404.\r\n";
+    let response = server.get("/").expect(404).expect_body(page).expect_field("Content-Type", "text/html");
+    assert_eq!(response.reason, "Not Found");
+    let mut client = server.connect();
+    client.send(&Request::new("HEAD", "/")).expect(404).expect_body("").expect_field("Content-Length", "54");
+    client.get("/").expect(404).expect_body(page);
+}

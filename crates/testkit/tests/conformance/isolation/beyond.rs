@@ -1,9 +1,9 @@
-//! What Corral adds to section 21: bounds of control groups, `seccomp`, and `filesystem`.
+//! What Corral adds to section 21: `seccomp`, and `filesystem`.
 
-use corral_testkit::{Daemon, daemon, eventually};
+use corral_testkit::{Daemon, daemon};
 use serde_json::{Value, json};
 
-use super::namespaces::{EPERM, EVAL, app_of, ask, cgroup_root, eval};
+use super::{EPERM, EVAL, app_of, ask, eval};
 
 const ENOSYS: i32 = 38;
 
@@ -179,91 +179,4 @@ fn all_of_it_works_together() {
         assert_eq!(root.read("srv/var/x"), "x");
         server.expect_processes("\"app\" worker", 2);
     }
-}
-
-/// Whether the kernel lets these tests use a controller; says so when not.
-fn has_controller(name: &str) -> bool {
-    let Some(mount) = cgroup_root() else { return false };
-    let list = std::fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
-    let is_there = list.split_whitespace().any(|word| word == name);
-    if !is_there {
-        eprintln!(
-            "skipped: the controller \"{name}\" is not in the hierarchy of version 2 at {}",
-            mount.display()
-        );
-    }
-    is_there
-}
-
-fn bounded(limits: Value) -> Value {
-    let mut cgroup = limits;
-    // A group of its own for each test.
-    cgroup["path"] = json!(format!("/corral-bounded-{}", std::process::id()));
-    json!({ "cgroup": cgroup })
-}
-
-/// Options: applications.{N}.isolation.cgroup.memory
-#[test]
-fn memory_is_bounded() {
-    if !has_controller("memory") {
-        return;
-    }
-    let site = eval();
-    let app = app_of(&site, bounded(json!({ "memory": 128 << 20 }))).admin("memory_limit", "-1");
-    let server = daemon().application(app).start();
-    assert_eq!(ask(&server, "strlen(str_repeat('x', 16 << 20))"), 16 << 20);
-    let greedy = server.get("/?q=strlen(str_repeat('x',512*1024*1024))");
-    assert_eq!(greedy.status, 503, "{greedy}");
-    eventually("another worker takes its place", || (server.get("/?q=1").status == 200).then_some(()));
-}
-
-/// Options: applications.{N}.isolation.cgroup.pids
-#[test]
-fn processes_are_bounded() {
-    if !has_controller("pids") {
-        return;
-    }
-    let site = eval();
-    let server = daemon().application(app_of(&site, bounded(json!({ "pids": 3 })))).start();
-    assert_eq!(ask(&server, "exec('true; echo one')"), "one", "a shell is the third");
-    assert_eq!(ask(&server, "exec('(echo two) 2>/dev/null | cat')"), "", "and there is no fourth");
-}
-
-/// Options: applications.{N}.isolation.cgroup.cpu
-#[test]
-fn time_is_bounded() {
-    if !has_controller("cpu") {
-        return;
-    }
-    let site = eval();
-    let server = daemon().application(app_of(&site, bounded(json!({ "cpu": 0.1 })))).start();
-    let share = "(function () { $r = fn() => array_sum(sscanf(json_encode(hrtime(true)), '%d')); \
-                 $t = $r(); $c = getrusage()['ru_utime.tv_sec'] * 1e6 + getrusage()['ru_utime.tv_usec']; \
-                 while ($r() - $t < 2e9); \
-                 return (getrusage()['ru_utime.tv_sec'] * 1e6 + getrusage()['ru_utime.tv_usec'] - $c) / 2e6; })()";
-    let share = ask(&server, share).as_f64().expect("a number");
-    assert!(share < 0.3, "{share}");
-}
-
-/// Where a controller is missing, it is named, with what to do.
-///
-/// Options: applications.{N}.isolation.cgroup.memory
-#[test]
-fn a_bound_that_cannot_be_set_is_refused() {
-    let Some(mount) = cgroup_root() else { return };
-    let list = std::fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
-    if list.split_whitespace().any(|word| word == "memory") {
-        eprintln!("skipped: this system has the controller \"memory\"");
-        return;
-    }
-    let site = eval();
-    let server = daemon().application(app_of(&site, json!({}))).start();
-    let isolation = bounded(json!({ "memory": 1 << 30 }));
-    let reply = server.control().put("/config/applications/php/isolation", &isolation);
-    let detail = reply.expect_refused(500, "Failed to apply new configuration.");
-    let expected =
-        "application \"php\": prepare the control group: the controller \"memory\" is not available in";
-    assert!(detail.starts_with(expected) && detail.contains("Delegate=yes"), "{detail}");
-    assert_eq!(ask(&server, "1"), 1);
-    assert!(!mount.join(format!("corral-bounded-{}", std::process::id())).exists());
 }

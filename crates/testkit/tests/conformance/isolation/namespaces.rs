@@ -2,59 +2,11 @@
 //! in `beyond`.
 
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::Path;
 
-use corral_testkit::{Daemon, PhpApp, Site, daemon, eventually, php_app, site};
+use corral_testkit::{Daemon, daemon, eventually};
 use serde_json::{Value, json};
 
-/// A site whose only page evaluates what it is asked, to JSON. `c()` declares functions of the C library.
-pub(crate) fn eval() -> Site {
-    site().file("www/index.php", EVAL)
-}
-
-pub(crate) const EVAL: &str = r#"<?php
-function c(string $declarations) { return FFI::cdef("int *__errno_location(void); " . $declarations); }
-function errno_of(callable $call, $c) { return $call($c) === -1 ? $c->__errno_location()[0] : 0; }
-echo json_encode(eval('return ' . $_GET['q'] . ';'));
-"#;
-
-/// The application of such a site.
-pub(crate) fn app_of(site: &Site, isolation: Value) -> PhpApp {
-    app_in(&site.path("www"), isolation)
-}
-
-/// The same with its pages in this folder.
-pub(crate) fn app_in(root: &Path, isolation: Value) -> PhpApp {
-    let app = php_app(&site()).with("root", json!(root)).with("isolation", isolation);
-    app.with("index", json!("index.php")).admin("ffi.enable", "1")
-}
-
-/// What an expression is in the application.
-#[track_caller]
-pub(crate) fn ask(server: &Daemon, expression: &str) -> Value {
-    let query: String = expression.bytes().map(|byte| format!("%{byte:02X}")).collect();
-    let reply = server.get(&format!("/?q={query}")).expect(200);
-    serde_json::from_str(&reply.text()).unwrap_or_else(|_| panic!("{expression}: {reply}"))
-}
-
-/// Whether this test may change users; says so when not.
-pub(crate) fn is_root() -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
-        eprintln!("skipped: only root can start applications as other users");
-    }
-    is_root
-}
-
-pub(crate) const EPERM: i32 = 1;
-
-/// Runs a check with a daemon of root and with one that has no privileges.
-pub(crate) fn with_and_without_privileges(check: impl Fn(fn() -> corral_testkit::Builder)) {
-    if is_root() {
-        check(daemon);
-    }
-    check(|| daemon().unprivileged());
-}
+use super::{EPERM, app_of, ask, eval, is_root, with_and_without_privileges};
 
 /// Options: applications.{N}.user, applications.{N}.group
 #[test]
@@ -294,70 +246,4 @@ fn what_needs_privileges_says_so() {
         "application \"app\": create the namespaces \"pid\", \"network\": Operation not permitted (os error 1); start the \
          daemon as root, or set \"credential\": true, too"
     );
-}
-
-/// Where control groups of version 2 are mounted, if this test may make one there.
-pub(crate) fn cgroup_root() -> Option<std::path::PathBuf> {
-    let mounts = std::fs::read_to_string("/proc/self/mounts").expect("it is there");
-    let mount = mounts.lines().find_map(|line| {
-        let mut fields = line.split(' ').skip(1);
-        let path = fields.next()?;
-        (fields.next()? == "cgroup2").then(|| std::path::PathBuf::from(path))
-    });
-    let probe = mount.as_ref().map(|mount| mount.join(format!("corral-probe-{}", std::process::id())));
-    let is_writable = probe
-        .as_ref()
-        .is_some_and(|probe| std::fs::create_dir(probe).is_ok() && std::fs::remove_dir(probe).is_ok());
-    if !is_writable {
-        eprintln!("skipped: control groups of version 2 are not mounted, or only for others: {mount:?}");
-    }
-    mount.filter(|_| is_writable)
-}
-
-/// Options: applications.{N}.isolation.cgroup.path, applications.{N}.isolation.namespaces.cgroup
-#[test]
-fn a_control_group_holds_all_processes_and_goes_with_them() {
-    let Some(mount) = cgroup_root() else { return };
-    let site = eval();
-    let name = format!("corral-test-{}-{}", std::process::id(), site.root().len());
-    let cgroup = |path: &str| json!({ "cgroup": { "path": path } });
-    let own = "trim(preg_replace('/^(?!0::).*\\n/m', '', file_get_contents('/proc/self/cgroup')))";
-
-    let path = format!("/{name}/deep");
-    let server = daemon().application(app_of(&site, cgroup(&path))).start();
-    assert_eq!(ask(&server, own), format!("0::{path}"));
-    let folder = mount.join(&name).join("deep");
-    let members = std::fs::read_to_string(folder.join("cgroup.procs")).expect("it is there");
-    assert_eq!(members.lines().count(), 2, "the prototype and a worker");
-    // The next instance is there before the one before it ends.
-    server.control().get("/control/applications/php/restart").0.expect(200);
-    assert_eq!(ask(&server, own), format!("0::{path}"));
-
-    let mut isolation = cgroup(&path);
-    isolation["namespaces"] = json!({ "cgroup": true, "credential": true });
-    server.control().put("/config/applications/php/isolation", &isolation).expect_done();
-    assert_eq!(ask(&server, own), "0::/", "in a namespace, it is the root");
-
-    server.control().put("/config/applications/php/isolation", &json!({})).expect_done();
-    eventually("it is removed", || (!mount.join(&name).exists()).then_some(()));
-
-    let relative = daemon().application(app_of(&site, cgroup(&name))).start();
-    let found = ask(&relative, own);
-    assert!(found.as_str().is_some_and(|found| found.ends_with(&name)), "{found}");
-    drop(relative);
-    assert!(!mount.join(&name).exists());
-}
-
-/// Options: applications.{N}.isolation.cgroup.path
-#[test]
-fn paths_of_control_groups_do_not_lead_out() {
-    let site = eval();
-    let server = daemon().start_unconfigured();
-    for path in ["", "..", "../x", "x/../y", "/../x"] {
-        let app =
-            json!({ "type": "php", "root": site.path("www"), "isolation": { "cgroup": { "path": path } } });
-        let reply = server.control().put("/config", &json!({ "applications": { "app": app } }));
-        let detail = reply.expect_refused(400, "Invalid configuration.");
-        assert_eq!(detail, format!("The cgroup path \"{path}\" is invalid."));
-    }
 }

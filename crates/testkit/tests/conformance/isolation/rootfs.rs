@@ -5,7 +5,7 @@ use std::path::Path;
 use corral_testkit::{PhpApp, Site, daemon, eventually, site};
 use serde_json::{Value, json};
 
-use super::namespaces::{EVAL, app_in, app_of, ask, eval, is_root, with_and_without_privileges};
+use super::{EVAL, app_in, app_of, ask, eval, is_root, with_and_without_privileges};
 
 /// A root with a site in it, and nothing else.
 fn root() -> Site {

@@ -4,7 +4,7 @@
 use corral_testkit::{Address, Builder, Client, Daemon, Process, Site, daemon, python_app, site};
 use serde_json::{Value, json};
 
-use super::namespaces::{app_of, ask, eval, is_root};
+use super::{app_of, ask, eval, is_root};
 use crate::tool::text;
 
 /// Tries on a process what processes of one user may do to each other, and says what it could.

@@ -1,6 +1,6 @@
 //! Changes, restarts and rotation: no request is lost.
 
-use corral_testkit::{Load, daemon, eventually, php_app, site};
+use corral_testkit::{Load, daemon, eventually, site};
 use serde_json::json;
 
 use super::{PROTOTYPE, WORKER, php, php_site};
@@ -51,28 +51,6 @@ fn no_request_is_lost_while_an_application_is_restarted() {
 }
 
 #[test]
-fn a_request_in_progress_ends_with_the_configuration_it_began_with() {
-    let site = site().file(
-        "index.php",
-        "<?php for ($i = 0; $i < 3000 && !file_exists(__DIR__ . '/gate'); $i++) { usleep(10000); clearstatcache(); } echo 'old';",
-    );
-    let server = daemon().application(php_app(&site)).start();
-    let mut client = server.connect();
-    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    eventually("the script runs", || {
-        (server.control().get("/status/applications/php/requests/active").json() == 1).then_some(())
-    });
-    let new = server.with_listener(json!({ "routes": [{ "action": { "return": 204 } }] }));
-    server.control().put("/config", &new).expect_done();
-    server.get("/").expect(204);
-    site.write("gate", "");
-    client.read_response().expect(200).expect_body("old");
-    client.get("/").expect(204);
-    eventually("the old application is gone", || server.named(PROTOTYPE).is_empty().then_some(()));
-}
-
-/// Options: applications.{N}.processes.{max,spare,idle_timeout}
-#[test]
 fn logs_are_reopened_for_rotation() {
     let server = daemon().routes(json!([{ "action": { "return": 200 } }])).start();
     let (log, rotated) = (server.path("log"), server.path("log.1"));
@@ -80,21 +58,6 @@ fn logs_are_reopened_for_rotation() {
     corral_testkit::signal(server.pid(), corral_testkit::Signal::USR1);
     eventually("the log is opened again", || log.exists().then_some(()));
     server.get("/").expect(200);
-}
-
-#[test]
-fn idle_connections_of_a_removed_listener_are_closed_and_others_stay() {
-    let server = daemon().routes(json!([{ "action": { "return": 200 } }])).start();
-    let other = corral_testkit::Address::fresh();
-    let pointer = format!("/config/listeners/{other}");
-    server.control().put(&pointer, &json!({ "pass": "routes" })).expect_done();
-    let mut leaving = corral_testkit::Client::connect(other.socket());
-    leaving.get("/").expect(200);
-    let mut staying = server.connect();
-    staying.get("/").expect(200);
-    server.control().delete(&pointer).expect_done();
-    assert!(leaving.is_closed());
-    staying.get("/").expect(200);
 }
 
 #[test]

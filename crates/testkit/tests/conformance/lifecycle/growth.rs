@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{PROTOTYPE, WORKER, php_site};
 
+/// Options: applications.{N}.processes.{max,spare,idle_timeout}
 #[test]
 fn processes_grow_on_demand_and_shrink_when_idle() {
     let site = site().file("index.php", "<?php usleep(200000); echo getmypid();");

@@ -280,3 +280,14 @@ fn a_process_that_goes_on_after_a_stop_is_left_alone() {
         assert!(pids.iter().all(|pid| is_alive(*pid)), "{}", server.log());
     }
 }
+
+#[test]
+fn an_application_is_restarted_on_request() {
+    let site = site().file("index.php", "<?php echo getmypid();");
+    let server = daemon().application(php_app(&site)).start();
+    let before = server.get("/").text();
+    let reply = server.control().get("/control/applications/php/restart");
+    assert_eq!(reply.0.expect(200).json(), json!({ "success": "Ok" }));
+    eventually("another process answers", || (server.get("/").expect(200).text() != before).then_some(()));
+    server.control().get("/control/applications/none/restart").expect_refused(404, "Value doesn't exist.");
+}

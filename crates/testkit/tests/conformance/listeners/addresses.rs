@@ -1,32 +1,12 @@
-//! Listeners (contract 6, and 24 and 25 as far as they speak of them).
+//! Addresses of listeners (contract 6, and 24 and 25 as far as they speak of them).
 
-use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use corral_testkit::{
-    Address, Client, Daemon, Request, assert_says, daemon, eventually, port_of_all_addresses, says,
-};
-use serde_json::{Value, json};
+use corral_testkit::{Address, Client, Daemon, assert_says, daemon, port_of_all_addresses, says, site};
+use serde_json::json;
 
-/// A daemon whose route answers 200 everywhere, and listeners at these addresses.
-#[track_caller]
-fn start(listeners: &[&str]) -> Daemon {
-    let daemon = daemon().start_unconfigured();
-    daemon.control().put("/config", &config(listeners)).expect_done();
-    daemon
-}
-
-fn config(listeners: &[&str]) -> Value {
-    let listeners: serde_json::Map<_, _> =
-        listeners.iter().map(|address| ((*address).to_owned(), json!({ "pass": "routes" }))).collect();
-    json!({ "listeners": listeners, "routes": [{ "action": { "return": 200 } }] })
-}
-
-#[track_caller]
-fn check_answers(address: SocketAddr) {
-    Client::connect(address).get("/").expect(200);
-}
+use super::{check_answers, config, start};
 
 /// A change that cannot be put in force; returns why.
 #[track_caller]
@@ -224,21 +204,43 @@ fn the_queue_has_the_length_that_was_asked_for() {
 }
 
 #[test]
-fn a_removed_listener_is_gone_and_its_idle_connections_with_it() {
-    let (kept, removed) = (Address::fresh(), Address::fresh());
-    let daemon = start(&[&kept.to_string(), &removed.to_string()]);
-    let mut used = Client::connect(removed.socket());
-    used.get("/").expect(200);
-    let mut silent = Client::connect(removed.socket());
-    let mut elsewhere = Client::connect(kept.socket());
-    elsewhere.get("/").expect(200);
-    daemon.control().put("/config", &config(&[&kept.to_string()])).expect_done();
-    assert!(used.is_closed());
-    assert!(silent.is_closed());
-    assert!(Client::try_connect(removed.socket()).is_err());
-    elsewhere.get("/").expect(200);
-    daemon.control().put("/config", &config(&[&kept.to_string(), &removed.to_string()])).expect_done();
-    check_answers(removed.socket());
+fn a_listener_may_pass_to_an_application_or_a_route_of_another_name() {
+    let server = daemon().routes(json!([{ "action": { "return": 201 } }])).start();
+    let other = Address::fresh();
+    let pointer = format!("/config/listeners/{other}");
+    server.control().put(&pointer, &json!({ "pass": "routes" })).expect_done();
+    Client::connect(other.socket()).get("/").expect(201);
+    server.control().delete(&pointer).expect_done();
+    assert!(Client::try_connect(other.socket()).is_err(), "the socket is closed");
+    server.get("/").expect(201);
+}
+
+#[test]
+fn unix_listeners_are_served_and_removed() {
+    let folder = site().writable_folder("run");
+    let path = folder.path("run/web.sock");
+    let server = daemon().routes(json!([{ "action": { "return": 201 } }])).start();
+    let name = format!("unix:{}", path.display());
+    let mut listeners = server.control().get("/config/listeners").json();
+    listeners[&name] = json!({ "pass": "routes" });
+    server.control().put("/config/listeners", &listeners).expect_done();
+    let mut client = Client::try_connect_unix(&path).expect("the socket accepts");
+    client.get("/").expect(201);
+    listeners.as_object_mut().expect("an object").remove(&name);
+    server.control().put("/config/listeners", &listeners).expect_done();
+    assert!(!path.exists(), "the socket's file is removed");
+}
+
+#[test]
+fn any_and_one_address_are_exchanged_in_one_change() {
+    let server = daemon().routes(json!([{ "action": { "return": 200 } }])).start();
+    let port = port_of_all_addresses();
+    for host in ["127.0.0.1", "127.0.0.2", "127.0.0.1"] {
+        let listeners = json!({ format!("{host}:{port}"): { "pass": "routes" } });
+        server.control().put("/config/listeners", &listeners).expect_done();
+        let address = format!("{host}:{port}").parse().expect("an address");
+        Client::connect(address).get("/").expect(200);
+    }
 }
 
 #[test]
@@ -249,20 +251,4 @@ fn a_kept_connection_gets_the_new_configuration_with_its_next_request() {
     client.get("/").expect(200);
     daemon.control().put("/config/routes/0/action/return", &json!(204)).expect_done();
     client.get("/").expect(204);
-}
-
-#[test]
-fn a_request_that_has_begun_is_answered_though_its_listener_goes() {
-    let address = Address::fresh();
-    let daemon = start(&[&address.to_string()]);
-    let mut client = Client::connect(address.socket());
-    let request = Request::get("/").encode();
-    let (start, rest) = request.split_at(10);
-    client.write(start);
-    let active = || daemon.control().get("/status/connections/active").0.text().trim() == "1";
-    eventually("the request has begun", || active().then_some(()));
-    daemon.control().put("/config", &config(&[])).expect_done();
-    client.write(rest);
-    client.read_response().expect(200).expect_field("Connection", "close");
-    assert!(client.is_closed());
 }

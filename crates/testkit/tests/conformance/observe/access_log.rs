@@ -335,3 +335,31 @@ fn logs_are_reopened_when_they_were_moved() {
     });
     assert!(logged.site.read("moved").starts_with("/before\n"));
 }
+
+#[test]
+fn the_access_log_has_a_line_for_each_request() {
+    let logs = site().writable_folder("logs");
+    let path = logs.path("logs/access.log");
+    let server = daemon()
+        .config(json!({
+            "routes": [{ "match": { "uri": "/gone" }, "action": { "return": 410 } }, { "action": { "return": 200 } }],
+            "access_log": path,
+        }))
+        .start();
+    server
+        .send(&Request::get("/a?b=c").field("User-Agent", "test \"agent\"").field("Referer", "http://x/"))
+        .expect(200);
+    let lines = |n: usize| {
+        eventually("the lines are logged", || {
+            let lines: Vec<String> = logs.read("logs/access.log").lines().map(str::to_owned).collect();
+            (lines.len() == n).then_some(lines)
+        })
+    };
+    // Another event loop may be faster with its line.
+    lines(1);
+    server.get("/gone").expect(410);
+    let lines = lines(2);
+    assert!(lines[0].starts_with("127."), "{lines:?}");
+    assert!(lines[0].contains("\"GET /a?b=c HTTP/1.1\" 200 0 \"http://x/\" "), "{lines:?}");
+    assert!(lines[1].contains("\"GET /gone HTTP/1.1\" 410 54 \"-\" \"-\""), "{lines:?}");
+}

@@ -82,3 +82,29 @@ fn requests_count_when_they_begin() {
     assert!(client.is_closed());
     assert_eq!(figures(), expected(4, 0, 0, 2));
 }
+
+#[test]
+fn status_counts() {
+    let site = site().file("index.php", "<?php echo 'x';");
+    let server = daemon().application(php_app(&site).processes(3)).start();
+    let mut client = server.connect();
+    for _ in 0..5 {
+        client.get("/").expect(200);
+    }
+    let status = eventually("worker and connection are idle again", || {
+        let status = server.control().get("/status").json();
+        let workers = &status["applications"]["php"]["processes"];
+        (workers["idle"] == 3 && status["connections"]["idle"] == 1).then_some(status)
+    });
+    assert!(status["requests"]["total"].as_u64() >= Some(5), "{status:#}");
+    assert_eq!(status["connections"]["active"], 0, "{status:#}");
+    let app = &status["applications"]["php"];
+    assert_eq!(app["processes"], json!({ "running": 3, "starting": 0, "idle": 3 }), "{status:#}");
+    assert_eq!(app["requests"]["active"], 0, "{status:#}");
+    assert_eq!(
+        status["modules"]["php"]["version"].as_str().map(|version| version.starts_with("8.")),
+        Some(true)
+    );
+    assert_eq!(server.control().get("/status/applications/php/processes/running").json(), 3);
+    server.control().get("/status/nope").expect_refused(404, "Invalid path.");
+}

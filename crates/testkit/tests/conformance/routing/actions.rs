@@ -341,3 +341,24 @@ fn lines_name_the_connection_that_they_are_about() {
     let line: Value = serde_json::from_str(&line_of("/third")).expect("a line is JSON");
     assert_eq!(line["connection"], first);
 }
+
+#[test]
+fn returned_statuses_and_locations() {
+    let server = daemon().routes(json!([
+        { "match": { "uri": "/moved" }, "action": { "return": 301, "location": "https://$host/new$uri" } },
+        { "match": { "uri": "/created" }, "action": { "return": 201, "location": "/x y" } },
+        { "match": { "uri": "/error" }, "action": { "return": 503, "location": "/ignored" } },
+        { "match": { "uri": "/odd" }, "action": { "return": 799 } },
+        { "action": { "return": 204 } }
+    ]))
+    .start();
+    let moved = server.send(&Request::get("/moved").field("Host", "Example.com"));
+    moved
+        .expect(301)
+        .expect_field("Location", "https://example.com/new/moved")
+        .expect_field("Content-Length", "0");
+    server.get("/created").expect(201).expect_field("Location", "/x%20y");
+    server.get("/error").expect(503).expect_no_field("Location").expect_text("Error 503");
+    server.get("/odd").expect(799).expect_body("");
+    server.get("/").expect(204).expect_no_field("Transfer-Encoding");
+}

@@ -1,19 +1,17 @@
 //! Which options the tests say that they prove: lines `Options: a.b, c.d` in their documentation.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::sources;
+use crate::sources::{repository, sources, text};
 
 /// Options as the tests spell them, made one spelling, with the files that name them.
 pub(crate) fn claims() -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
-    let all = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"));
+    let all = sources(&repository().join("crates/testkit/tests"));
     // The walker's own sources prove nothing.
     for path in all.into_iter().filter(|path| !path.to_string_lossy().contains("/house_rules/")) {
-        let text = fs::read_to_string(&path).expect("sources are text");
-        found.extend(claims_in(&text).into_iter().map(|option| (option, path.clone())));
+        found.extend(claims_in(&text(&path)).into_iter().map(|option| (option, path.clone())));
     }
     found
 }

@@ -1,6 +1,7 @@
 //! Rules of this repository that no compiler checks.
 
 mod dependencies;
+mod structure;
 mod tidy;
 mod walker;
 

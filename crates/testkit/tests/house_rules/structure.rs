@@ -1,0 +1,52 @@
+//! Imports inside each crate: circles stay small, so that there is an order in which its files can be read.
+
+mod circles;
+mod imports;
+
+use std::fs;
+
+use self::circles::{circles, way_around};
+use self::imports::imports;
+use crate::sources::repository;
+
+/// The number of files that may import each other in a circle.
+const MOST: usize = 6;
+
+/// Crates that have a larger circle, and its size today. A number here only shrinks.
+const LARGER: &[(&str, usize)] = &[("config", 9), ("corral", 7), ("router", 43), ("supervisor", 11)];
+
+#[test]
+fn few_files_import_each_other_in_a_circle() {
+    let problems: Vec<String> = crates().iter().filter_map(|name| problem(name)).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n\n"));
+}
+
+fn crates() -> Vec<String> {
+    let entries = fs::read_dir(repository().join("crates")).expect("the folder is there");
+    let names = entries.map(|entry| entry.expect("read the folder").file_name());
+    let mut names: Vec<_> = names.map(|name| name.into_string().expect("crates have names")).collect();
+    names.sort();
+    names
+}
+
+/// The largest circle of a crate, in words, unless it is as large as it may be.
+fn problem(name: &str) -> Option<String> {
+    let graph = imports(&repository().join("crates").join(name).join("src"));
+    let largest = circles(&graph).into_iter().next().unwrap_or_default();
+    let known = LARGER.iter().find(|(known, _)| *known == name).map(|(_, size)| *size);
+    let (size, allowed) = (largest.len(), known.unwrap_or(MOST));
+    if size > allowed {
+        let way = way_around(&graph, &largest).join(" → ");
+        let members = Vec::from_iter(largest).join(", ");
+        return Some(format!(
+            "crates/{name}: {size} files import each other, {allowed} may.\n\
+             The shortest way around: {way}\n\
+             All of them: {members}\n\
+             Move what both sides need into a file that imports neither, or let the upper one hand it down."
+        ));
+    }
+    let remedy = if size > MOST { format!("write {size}") } else { "remove the line".to_owned() };
+    let is_smaller = known.is_some_and(|known| size < known);
+    is_smaller
+        .then(|| format!("crates/{name}: the largest circle has {size} files now; {remedy} in `LARGER`"))
+}

@@ -1,7 +1,6 @@
 //! Python as an application and its visitors see it.
 
 mod asgi;
-mod asgi_threads;
 mod body;
 mod early_hints;
 mod environ;

@@ -10,7 +10,8 @@ use corral_testkit::{
 };
 use serde_json::json;
 
-use crate::asgi::{LIVING, handling};
+use super::handling;
+use super::lifespan::LIVING;
 
 /// How often a process looks by itself whether it is to leave.
 const LOOK_AROUND: Duration = Duration::from_secs(5);

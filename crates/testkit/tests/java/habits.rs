@@ -56,6 +56,11 @@ impl Scene {
 }
 
 #[track_caller]
+fn session_cookie(reply: &Response) -> &str {
+    reply.field("Set-Cookie").expect("a session has a cookie")
+}
+
+#[track_caller]
 fn check(level: Level) {
     let site = habits(level);
     let scene = Scene { level, server: with_app(&site, json!({ "threads": 2 })).start() };
@@ -212,7 +217,7 @@ fn charsets(scene: &Scene) {
 
 fn the_rest(scene: &Scene) {
     let session = scene.get("/habits/session").expect(200);
-    let cookie = session.field("Set-Cookie").expect("a session has a cookie");
+    let cookie = session_cookie(&session);
     assert!(cookie.starts_with("JSESSIONID=") && cookie.ends_with("; Path=/; HttpOnly"), "{cookie}");
     scene.expect_lines(
         "/habits/plain/x",
@@ -277,7 +282,7 @@ fn cookies_of_sessions_are_secure() {
         let tls = TlsClient::new(&authority);
         let mut client = Client::connect_tls(server.address().socket(), &tls, "localhost");
         let session = client.get("/habits/session").expect(200);
-        let cookie = session.field("Set-Cookie").expect("a session has a cookie");
+        let cookie = session_cookie(&session);
         assert!(cookie.ends_with("; Path=/; Secure; HttpOnly; SameSite=Lax"), "{cookie}");
     }
 }

@@ -1,5 +1,7 @@
 //! Programs as other users, in namespaces, with few files: the router reaches them all the same.
 
+use std::os::unix::fs::PermissionsExt;
+
 use corral_testkit::{Daemon, Site, eventually, site};
 use serde_json::{Value, json};
 
@@ -76,16 +78,20 @@ fn it_is_reached_in_a_user_namespace() {
     assert_ne!(namespace(process(&server), "user"), namespace(std::process::id(), "user"));
 }
 
-/// A root with nothing in it but what is mounted there, and a program that needs nothing else.
+/// A root with nothing in it but a program that needs nothing else.
+fn root_with_server() -> Site {
+    let root = site();
+    crate::go::server_in(&root);
+    std::fs::set_permissions(root.path("server"), PermissionsExt::from_mode(0o755)).expect("it is ours");
+    root
+}
+
 #[test]
 fn it_is_reached_in_another_root() {
     if !is_root() {
         return;
     }
-    let root = site();
-    crate::go::server_in(&root);
-    std::fs::set_permissions(root.path("server"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .unwrap();
+    let root = root_with_server();
     let app = json!({
         "type": "http", "executable": "/server",
         "isolation": { "rootfs": root.root(), "namespaces": { "mount": true } }
@@ -102,10 +108,7 @@ fn it_needs_nothing_in_its_root() {
     if !is_root() {
         return;
     }
-    let root = site();
-    crate::go::server_in(&root);
-    std::fs::set_permissions(root.path("server"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .unwrap();
+    let root = root_with_server();
     let folders = || -> Vec<_> { std::fs::read_dir("/tmp").unwrap().flatten().map(|it| it.path()).collect() };
     let before = folders();
     let isolation = |namespaces: Value| {

@@ -69,6 +69,15 @@ pub(crate) const USUALLY: &[Asked] = &[
     Asked::plainly("HEAD /{} HTTP/1.1\r\nHost: localhost\r\n\r\n"),
 ];
 
+/// Requests for statuses that the query names: some have no body, and some are nobody's.
+pub(crate) const STATUSES: &[Asked] = &[
+    Asked::plainly("GET /{}?204 HTTP/1.1\r\nHost: a\r\n\r\n"),
+    Asked::plainly("GET /{}?304 HTTP/1.1\r\nHost: a\r\n\r\n"),
+    Asked::plainly("GET /{}?404 HTTP/1.1\r\nHost: a\r\n\r\n"),
+    Asked::plainly("GET /{}?418 HTTP/1.1\r\nHost: a\r\n\r\n"),
+    Asked::plainly("GET /{}?599 HTTP/1.1\r\nHost: a\r\n\r\n"),
+];
+
 impl Habit {
     pub(crate) const fn new(name: &'static str, source: &'static str) -> Self {
         Self { name, source, asked: USUALLY, logged: None }

@@ -8,7 +8,7 @@ use std::process::Command;
 use corral_testkit::Site;
 use serde_json::json;
 
-use super::habit::{Asked, Difference, Habit, Language, Reference};
+use super::habit::{Asked, Difference, Habit, Language, Reference, STATUSES};
 
 const LANGUAGE: Language = Language {
     habits: &[HABITS],
@@ -113,12 +113,7 @@ const HABITS: &[Habit] = &[
         "statuses",
         "module.exports = (request, response) => { response.statusCode = Number(request.url.split('?')[1]); response.end() }",
     )
-    .asked(&[
-        Asked::plainly("GET /{}?204 HTTP/1.1\r\nHost: a\r\n\r\n"),
-        Asked::plainly("GET /{}?304 HTTP/1.1\r\nHost: a\r\n\r\n"),
-        Asked::plainly("GET /{}?404 HTTP/1.1\r\nHost: a\r\n\r\n"),
-        Asked::plainly("GET /{}?599 HTTP/1.1\r\nHost: a\r\n\r\n"),
-    ]),
+    .asked(STATUSES),
     Habit::new(
         "a_length_that_is_said",
         "module.exports = (request, response) => { response.setHeader('Content-Length', 5); response.write('hel'); response.end('lo') }",

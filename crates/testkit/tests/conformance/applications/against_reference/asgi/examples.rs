@@ -1,6 +1,6 @@
 //! What the specification of ASGI shows of applications, and each thing that it lets them do with a request.
 
-use super::super::habit::{Asked, Habit};
+use super::super::habit::{Asked, Habit, STATUSES};
 
 pub(super) const HABITS: &[Habit] = &[
     Habit::new(
@@ -94,12 +94,7 @@ async def application(scope, receive, send):
     await send({'type': 'http.response.body'})
 ",
     )
-    .asked(&[
-        Asked::plainly("GET /{}?204 HTTP/1.1\r\nHost: a\r\n\r\n"),
-        Asked::plainly("GET /{}?304 HTTP/1.1\r\nHost: a\r\n\r\n"),
-        Asked::plainly("GET /{}?404 HTTP/1.1\r\nHost: a\r\n\r\n"),
-        Asked::plainly("GET /{}?599 HTTP/1.1\r\nHost: a\r\n\r\n"),
-    ]),
+    .asked(STATUSES),
     Habit::new(
         "fields",
         "

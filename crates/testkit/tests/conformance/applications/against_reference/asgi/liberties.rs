@@ -2,6 +2,20 @@
 
 use super::super::habit::Habit;
 
+/// An application that sends these headers and then one event with this body, both in Python.
+macro_rules! answering {
+    ($headers:literal, $body:literal) => {
+        concat!(
+            "\nasync def application(scope, receive, send):\n",
+            "    await send({'type': 'http.response.start', 'status': 200, 'headers': [",
+            $headers,
+            "]})\n    await send({'type': 'http.response.body', 'body': ",
+            $body,
+            "})\n"
+        )
+    };
+}
+
 pub(super) const HABITS: &[Habit] = &[
     Habit::new(
         "version_2",
@@ -28,54 +42,15 @@ async def application(scope, receive, send):
 ",
     )
     .logged("the application returns before it has sent the end"),
-    Habit::new(
-        "more_body_at_the_end",
-        "
-async def application(scope, receive, send):
-    await send({'type': 'http.response.start', 'status': 200})
-    await send({'type': 'http.response.body', 'body': b'hello', 'more_body': True})
-",
-    ),
-    Habit::new(
-        "short_of_its_length",
-        "
-async def application(scope, receive, send):
-    await send({'type': 'http.response.start', 'status': 200, 'headers': [(b'content-length', b'11')]})
-    await send({'type': 'http.response.body', 'body': b'hello'})
-",
-    ),
+    Habit::new("more_body_at_the_end", answering!("", "b'hello', 'more_body': True")),
+    Habit::new("short_of_its_length", answering!("(b'content-length', b'11')", "b'hello'")),
     Habit::new(
         "short_of_its_length_and_unended",
-        "
-async def application(scope, receive, send):
-    await send({'type': 'http.response.start', 'status': 200, 'headers': [(b'content-length', b'11')]})
-    await send({'type': 'http.response.body', 'body': b'hello', 'more_body': True})
-",
+        answering!("(b'content-length', b'11')", "b'hello', 'more_body': True"),
     ),
-    Habit::new(
-        "beyond_its_length",
-        "
-async def application(scope, receive, send):
-    await send({'type': 'http.response.start', 'status': 200, 'headers': [(b'content-length', b'3')]})
-    await send({'type': 'http.response.body', 'body': b'hello'})
-",
-    ),
-    Habit::new(
-        "length_of_words",
-        "
-async def application(scope, receive, send):
-    await send({'type': 'http.response.start', 'status': 200, 'headers': [(b'content-length', b'five')]})
-    await send({'type': 'http.response.body', 'body': b'hello'})
-",
-    ),
-    Habit::new(
-        "length_and_unended",
-        "
-async def application(scope, receive, send):
-    await send({'type': 'http.response.start', 'status': 200, 'headers': [(b'content-length', b'5')]})
-    await send({'type': 'http.response.body', 'body': b'hello', 'more_body': True})
-",
-    ),
+    Habit::new("beyond_its_length", answering!("(b'content-length', b'3')", "b'hello'")),
+    Habit::new("length_of_words", answering!("(b'content-length', b'five')", "b'hello'")),
+    Habit::new("length_and_unended", answering!("(b'content-length', b'5')", "b'hello', 'more_body': True")),
     Habit::new(
         "bytearray",
         "
@@ -85,31 +60,10 @@ async def application(scope, receive, send):
     await send({'type': 'http.response.body', 'body': memoryview(b'world')})
 ",
     ),
-    Habit::new(
-        "body_of_str",
-        "
-async def application(scope, receive, send):
-    await send({'type': 'http.response.start', 'status': 200})
-    await send({'type': 'http.response.body', 'body': 'hello'})
-",
-    ),
-    Habit::new(
-        "body_of_none",
-        "
-async def application(scope, receive, send):
-    await send({'type': 'http.response.start', 'status': 200})
-    await send({'type': 'http.response.body', 'body': None})
-",
-    ),
-    Habit::new(
-        "fields_of_str",
-        "
-async def application(scope, receive, send):
-    await send({'type': 'http.response.start', 'status': 200, 'headers': [('x-text', 'yes')]})
-    await send({'type': 'http.response.body', 'body': b'hello'})
-",
-    )
-    .logged("the application gives names or values of headers as strings"),
+    Habit::new("body_of_str", answering!("", "'hello'")),
+    Habit::new("body_of_none", answering!("", "None")),
+    Habit::new("fields_of_str", answering!("('x-text', 'yes')", "b'hello'"))
+        .logged("the application gives names or values of headers as strings"),
     Habit::new(
         "fields_of_bytearray",
         "
@@ -137,14 +91,7 @@ async def application(scope, receive, send):
     await send({'type': 'http.response.body', 'body': b'hello'})
 ",
     ),
-    Habit::new(
-        "fields_with_space_in_name",
-        "
-async def application(scope, receive, send):
-    await send({'type': 'http.response.start', 'status': 200, 'headers': [(b'x space', b'yes')]})
-    await send({'type': 'http.response.body', 'body': b'hello'})
-",
-    ),
+    Habit::new("fields_with_space_in_name", answering!("(b'x space', b'yes')", "b'hello'")),
     Habit::new(
         "status_of_http",
         "
@@ -253,12 +200,5 @@ async def application(scope, receive, send):
     await send({'type': 'http.response.body', 'body': b'hello'})
 ",
     ),
-    Habit::new(
-        "connection_close",
-        "
-async def application(scope, receive, send):
-    await send({'type': 'http.response.start', 'status': 200, 'headers': [(b'connection', b'close')]})
-    await send({'type': 'http.response.body', 'body': b'hello'})
-",
-    ),
+    Habit::new("connection_close", answering!("(b'connection', b'close')", "b'hello'")),
 ];

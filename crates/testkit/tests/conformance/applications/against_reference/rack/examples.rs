@@ -1,6 +1,6 @@
 //! What Rack's specification (versions 2 and 3) says of applications, and each thing that it lets them do.
 
-use super::super::habit::{Asked, Habit};
+use super::super::habit::{Asked, Habit, STATUSES};
 
 pub(super) const HABITS: &[Habit] = &[
     Habit::new("function", "->(env) { [200, { 'Content-Type' => 'text/plain' }, ['Hello ', 'Rack', '', '!']] }"),
@@ -44,13 +44,7 @@ end
     ),
     Habit::new("lines", "->(_) { [200, { 'Set-Cookie' => \"a=1\\nb=2\", 'Vary' => 'A', 'X-Empty' => '', 'rack.own' => 'mine' }, ['x']] }"),
     Habit::new("length", "->(_) { [200, { 'Content-Length' => '11' }, ['hello ', 'world']] }"),
-    Habit::new("statuses", "->(env) { [env['QUERY_STRING'].to_i, { 'X-Status' => 'mine' }, []] }").asked(&[
-        Asked::plainly("GET /{}?204 HTTP/1.1\r\nHost: a\r\n\r\n"),
-        Asked::plainly("GET /{}?304 HTTP/1.1\r\nHost: a\r\n\r\n"),
-        Asked::plainly("GET /{}?404 HTTP/1.1\r\nHost: a\r\n\r\n"),
-        Asked::plainly("GET /{}?418 HTTP/1.1\r\nHost: a\r\n\r\n"),
-        Asked::plainly("GET /{}?599 HTTP/1.1\r\nHost: a\r\n\r\n"),
-    ]),
+    Habit::new("statuses", "->(env) { [env['QUERY_STRING'].to_i, { 'X-Status' => 'mine' }, []] }").asked(STATUSES),
     Habit::new(
         "input",
         "

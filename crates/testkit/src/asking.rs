@@ -1,4 +1,4 @@
-//! What many tests ask of a daemon.
+//! Questions and expectations that many tests have of a daemon.
 
 use serde_json::{Value, json};
 

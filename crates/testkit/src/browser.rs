@@ -25,9 +25,9 @@ pub enum Part<'a> {
         name: &'a str,
         /// The file's name.
         file_name: &'a str,
-        /// Its media type.
+        /// The file's media type.
         media_type: &'a str,
-        /// What it holds.
+        /// The file's bytes.
         content: &'a [u8],
     },
 }
@@ -117,7 +117,7 @@ impl Browser {
 }
 
 impl Response {
-    /// What the body holds between two texts.
+    /// The text of the body between two others.
     #[must_use]
     #[track_caller]
     pub fn between(&self, before: &str, after: &str) -> String {

@@ -149,7 +149,7 @@ impl Client {
         Ok(Self { stream, buffer: self.buffer })
     }
 
-    /// What was agreed on with the server.
+    /// The TLS session: version, cipher and protocol that both sides agreed on.
     #[must_use]
     pub fn tls(&self) -> &ClientConnection {
         match &self.stream {
@@ -272,7 +272,7 @@ impl Client {
         String::from_utf8_lossy(&found).into_owned()
     }
 
-    /// What has been received and not been read yet; waits for something, and is empty only at the end.
+    /// Bytes that have been received and not been read yet. Waits for some, and is empty only at the end.
     #[track_caller]
     pub fn read_some(&mut self) -> Vec<u8> {
         if self.buffer.is_empty() {

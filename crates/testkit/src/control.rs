@@ -21,7 +21,7 @@ enum Place {
     Port(SocketAddr),
 }
 
-/// What it answered.
+/// A reply of the control API.
 #[derive(Debug, Clone)]
 pub struct ControlReply(pub Response);
 

@@ -165,7 +165,7 @@ impl Daemon {
         self.successor = Some(new.unwrap_or_else(|| panic!("nobody took over\n{}", self.log())));
     }
 
-    /// What the pid file says.
+    /// The process id in the pid file, if there is one.
     #[must_use]
     pub fn pid_in_file(&self) -> Option<u32> {
         fs::read_to_string(self.path("run/pid")).ok()?.trim().parse().ok()

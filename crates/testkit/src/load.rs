@@ -23,7 +23,7 @@ struct Shared {
     n_good: AtomicU64,
 }
 
-/// What the clients saw.
+/// The results of all clients together.
 #[derive(Debug)]
 pub struct Tally {
     /// Responses with status 200.

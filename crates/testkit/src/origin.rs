@@ -101,13 +101,13 @@ impl Origin {
         self.address.to_string()
     }
 
-    /// What `proxy` has to be.
+    /// The value of `proxy` that leads here.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Its port.
+    /// The port that the server listens on.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.address.port()
@@ -184,7 +184,7 @@ impl Peer {
         Some(String::from_utf8_lossy(&std::mem::replace(&mut self.buffer, rest)).into_owned())
     }
 
-    /// What comes next; empty when the connection ends.
+    /// The next bytes of the client; empty when the connection ends.
     pub fn read(&mut self) -> Vec<u8> {
         if self.buffer.is_empty() {
             self.fill();

@@ -12,9 +12,9 @@ use rustix::process::{Pid, Resource as Limited, Rlimit, getrlimit, setrlimit};
 /// A process that existed when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its id.
+    /// The process id.
     pub pid: u32,
-    /// Its parent's.
+    /// The parent's process id.
     pub parent: u32,
     /// The kernel's short name: at most 15 bytes, so `"php" worker` for a worker of "php".
     pub name: String,
@@ -125,7 +125,7 @@ pub fn raise_descriptor_limit() -> u64 {
     maximum.unwrap_or(u64::MAX)
 }
 
-/// What a process can have only so much of.
+/// Resources of a process that the kernel can limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
     /// Numbers of descriptors.

@@ -5,9 +5,9 @@ use std::fmt;
 /// A response as it was received.
 #[derive(Debug, Clone)]
 pub struct Response {
-    /// Of the status line.
+    /// From the status line.
     pub status: u16,
-    /// Of the status line.
+    /// From the status line.
     pub reason: String,
     /// In the order of the wire, as spelled there.
     pub fields: Vec<(String, String)>,

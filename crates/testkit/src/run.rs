@@ -14,7 +14,7 @@ use crate::wait::{PATIENCE, eventually, within};
 /// How a command ended.
 #[derive(Debug)]
 pub struct RunOutcome {
-    /// Its exit status.
+    /// The exit status of the command.
     pub status: ExitStatus,
     /// Standard output.
     pub stdout: String,
@@ -99,13 +99,13 @@ impl Run {
         assert_eq!(found, Some(true), "{text:?} did not appear\n{}{}", self.stdout(), self.stderr());
     }
 
-    /// Its number.
+    /// The process id of the command.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its processes but the first.
+    /// All processes that the command has started.
     #[must_use]
     pub fn processes(&self) -> Vec<Process> {
         descendants(self.child.id())

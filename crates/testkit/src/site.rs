@@ -80,7 +80,7 @@ impl Site {
         self.dir.path().to_str().expect("temporary paths are text").to_owned()
     }
 
-    /// What a file holds now.
+    /// The content of a file, as it is now.
     #[must_use]
     #[track_caller]
     pub fn read(&self, name: &str) -> String {

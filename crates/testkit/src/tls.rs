@@ -21,7 +21,7 @@ pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 pub struct Bundle {
     /// The certificate in PEM.
     pub certificate: String,
-    /// Its private key in PEM.
+    /// The private key in PEM.
     pub key: String,
 }
 
@@ -103,7 +103,7 @@ fn new_key() -> KeyPair {
     KeyPair::generate().expect("a new key")
 }
 
-/// What a client that speaks TLS believes and offers. It remembers sessions from one connection to the next.
+/// The settings of a TLS client: whom it trusts, and what it offers. Sessions are kept from one connection to the next.
 #[derive(Debug, Clone)]
 pub struct TlsClient {
     authorities: RootCertStore,

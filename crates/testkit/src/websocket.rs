@@ -5,7 +5,7 @@ use crate::client::{Client, Request};
 /// One connection, which was accepted.
 #[derive(Debug)]
 pub struct WebSocket {
-    /// What it goes over.
+    /// The connection that carries the frames.
     pub client: Client,
     /// The head of the acceptance.
     pub accepted: String,

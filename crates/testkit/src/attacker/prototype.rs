@@ -24,7 +24,7 @@ pub struct Prototype {
     pub n_lanes: u16,
     /// The process that main has started.
     pub process: Child,
-    /// Its end of the link; the only one.
+    /// The prototype's end of the link; the only one.
     pub link: Link,
     /// Orders to the process go here; it ends with this.
     orders: OwnedFd,
@@ -33,9 +33,9 @@ pub struct Prototype {
 /// A process of the application, which does nothing.
 #[derive(Debug)]
 pub struct Child {
-    /// Its number for itself.
+    /// The child's process id, as it sees it.
     pub pid: u32,
-    /// Its descriptor.
+    /// A pidfd of the child.
     pub pidfd: OwnedFd,
 }
 
@@ -67,7 +67,7 @@ impl Prototype {
         socket::send(self.link.as_fd(), datagram, fds, Wait::Block).is_ok()
     }
 
-    /// What main says next; nothing when it says no more, or nothing for `limit`.
+    /// The next message from main; `None` when the link is closed or main is silent for `limit`.
     #[must_use]
     pub fn hear(&self, limit: Duration) -> Option<ToPrototype> {
         hear(&self.link, limit)

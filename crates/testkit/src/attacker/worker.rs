@@ -17,11 +17,11 @@ const LOOK: Duration = Duration::from_millis(20);
 /// A worker that main and the router know.
 #[derive(Debug)]
 pub struct Worker {
-    /// Its number.
+    /// The worker's number.
     pub id: WorkerId,
     /// The process that is said to be it.
     pub child: Child,
-    /// Its end of the channel.
+    /// The worker's end of the channel.
     pub end: WorkerEnd,
 }
 

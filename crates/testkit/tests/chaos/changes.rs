@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// Changes until memory has found its size: everything that is made once has been made by then.
 const WARM_UP: usize = 100;
 
-/// What memory may grow by after that, in bytes for each process: the allocator takes 2 MiB at a time. In the
+/// Growth of memory allowed after that, in bytes for each process: the allocator takes 2 MiB at a time. In the
 /// long form that is less than 2 KiB for a change, and any generation is larger.
 const NOISE: u64 = 3 << 20;
 
@@ -181,7 +181,7 @@ impl Changing {
         );
     }
 
-    /// What its processes hold when all that was replaced is gone.
+    /// Descriptors and memory of each process once all that was replaced is gone.
     fn usage(&self) -> Usage {
         eventually("the old applications are gone", || {
             let names = ["\"php\" prototype", "\"php\" worker"];
@@ -225,7 +225,7 @@ fn application(site: &Site, n: usize) -> Value {
     json!({ "type": "php", "root": site.root(), "environment": { "N": n.to_string() } })
 }
 
-/// What processes hold.
+/// Descriptors and memory of each process.
 struct Usage(Vec<Holding>);
 
 struct Holding {
@@ -252,7 +252,7 @@ impl fmt::Display for Usage {
     }
 }
 
-/// What a process has open, to see what was left.
+/// The open descriptors of a process, to see what was left.
 fn descriptors(pid: u32) -> String {
     let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::{is_long, n_clients};
 
-/// What a slow reader asks for.
+/// The size of the response that a slow reader asks for.
 const LARGE: usize = 1 << 20;
 
 /// How long it takes until each client has sent or read something again.
@@ -26,12 +26,12 @@ const ROUND: Duration = Duration::from_secs(5);
 /// Clients of one source address: there are about 28,000 ports for each.
 const PER_SOURCE: usize = 5000;
 
-/// What the router may take in memory: bodies that wait (`settings.limits.buffered_bytes`), and for each client.
+/// Memory that the router may take: bodies that wait (`settings.limits.buffered_bytes`), and for each client.
 const FOR_BODIES: u64 = 32 << 20;
 const FOR_A_HEAD: u64 = 12 << 10;
 const FOR_A_READER: u64 = 96 << 10;
 
-/// What is the same without a crowd: buffers that event loops keep.
+/// Memory that the router takes without a crowd, too: buffers that event loops keep.
 const FOR_ALL: u64 = 4 << 20;
 
 /// Slow readers ask for a file, for what another server says and for the output of a script.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::n_clients;
 
-/// What may stay in the router's memory, of buffers for reuse and of the allocator.
+/// Memory that the router may keep afterwards: buffers for reuse, and the allocator's own.
 const LEFT_BEHIND: u64 = 4 << 20;
 
 fn start(http: Value) -> Daemon {
@@ -60,7 +60,7 @@ fn requests_upon_requests() {
     });
 }
 
-/// Who asks and does not read is not answered for ever.
+/// A client that sends requests and never reads is not answered for ever.
 #[test]
 fn requests_without_an_end_whose_replies_are_not_read() {
     let server = start(json!({}));

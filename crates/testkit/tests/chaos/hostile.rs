@@ -99,7 +99,7 @@ fn descriptors_of_router(server: &Daemon) -> usize {
     open_descriptors(router).expect("it runs")
 }
 
-/// What the scribbled worker holds may be lost, and must be answered all the same.
+/// Requests that the scribbling worker holds may fail, but every one is answered.
 #[test]
 fn workers_that_scribble_over_their_channels_hurt_nobody_else() {
     if !can_take_links() {

@@ -10,7 +10,7 @@ use super::duration;
 
 const N_FLOODERS: usize = 8;
 
-/// Of each flooder: what was read of it and what waits for it, with what the allocator needs beside that.
+/// For each flooder: bytes read of it and bytes that wait for it, with the allocator's share.
 const MOST_MEMORY: u64 = N_FLOODERS as u64 * (2 << 20);
 
 const ECHO: &str = "async def application(scope, receive, send):

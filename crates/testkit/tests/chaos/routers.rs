@@ -8,7 +8,7 @@ use corral_testkit::{Client, Request, Signal, eventually, is_alive, signal};
 use super::site::{Busy, N_CLIENTS};
 use super::{duration, is_long};
 
-/// What a client waits at most, of which a second is the daemon's own pause. The rest is that of a busy machine.
+/// The longest that a client waits: a second is the daemon's own pause, the rest is for a busy machine.
 const LONGEST_OUTAGE: Duration = Duration::from_secs(6);
 
 /// Kills the router, and returns how long it takes until a file is served again.

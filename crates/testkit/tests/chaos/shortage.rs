@@ -152,7 +152,7 @@ fn a_prototype_that_may_not_fork_is_asked_again_later() {
     assert_eq!(server.expect_processes(PROTOTYPE, 1), [prototype], "it is the same");
 }
 
-/// What cannot be started for want of processes is said in the reply, and not after a time-out.
+/// The reply says at once that an application cannot start for want of processes; nobody waits for a timeout.
 #[test]
 fn a_change_that_needs_more_processes_than_there_may_be_is_refused_at_once() {
     if !rustix::process::geteuid().is_root() {

@@ -72,7 +72,7 @@ impl Busy {
         (server, (site, origin))
     }
 
-    /// What clients of PHP, files and the proxied server have seen.
+    /// Ends the load, and returns the tallies of PHP, of files and of the proxied server.
     pub(crate) fn stop(self) -> [Tally; 3] {
         [self.php, self.files, self.proxied].map(Load::stop)
     }

@@ -14,17 +14,17 @@ fn n_slow() -> u64 {
 /// More than the buffers of two sockets hold.
 const LARGE: usize = 16 << 20;
 
-/// What all of them together may cost the router, in bytes, and each of them.
+/// Bytes that all clients together may cost the router, and each of them.
 #[derive(Clone, Copy)]
 struct Budget {
     all: u64,
     each: u64,
 }
 
-/// Of clients that do not read: what each event loop keeps in memory for all, and the piece that is being sent.
+/// Clients that do not read: what each event loop keeps in memory for all, and the piece that is being sent.
 const READERS: Budget = Budget { all: 48 << 20, each: 128 << 10 };
 
-/// Of clients that do not finish their request. The allocator may begin a huge page of 2 MiB for them.
+/// Clients that do not finish their request. The allocator may begin a huge page of 2 MiB for them.
 const WRITERS: Budget = Budget { all: 3 << 20, each: 12 << 10 };
 
 fn start() -> (Daemon, Site, Origin) {

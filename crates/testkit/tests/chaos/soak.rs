@@ -21,7 +21,7 @@ fn duration() -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// What a process holds.
+/// Memory and descriptors of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Holding {
     memory: u64,
@@ -80,7 +80,7 @@ fn main_and_the_router_stay_as_they_are() {
     assert!(php.failures.iter().all(|failure| failure.contains(" 503 ")), "{:?}", php.failures);
 }
 
-/// What the descriptors of main, the router and the prototype are, sorted, with their targets' kinds alone.
+/// Descriptors of main, the router and the prototype, sorted, each as the kind of its target.
 fn open_kinds(server: &Daemon) -> [Vec<String>; 3] {
     let main = server.pid();
     let [router, prototype] = ["router", PROTOTYPE].map(|name| server.expect_processes(name, 1)[0]);

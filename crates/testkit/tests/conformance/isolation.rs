@@ -1,4 +1,4 @@
-//! Who runs what, and what is in reach of whom.
+//! Isolation of applications: users, namespaces, roots, control groups, and what is in reach of whom.
 
 mod beyond;
 mod control_groups;
@@ -11,14 +11,14 @@ use std::path::Path;
 use corral_testkit::{Builder, Daemon, PhpApp, Site, daemon, php_app, site};
 use serde_json::{Value, json};
 
-/// What such a page is.
+/// A page that evaluates what it is asked, to JSON. `c()` declares functions of the C library.
 const EVAL: &str = r#"<?php
 function c(string $declarations) { return FFI::cdef("int *__errno_location(void); " . $declarations); }
 function errno_of(callable $call, $c) { return $call($c) === -1 ? $c->__errno_location()[0] : 0; }
 echo json_encode(eval('return ' . $_GET['q'] . ';'));
 "#;
 
-/// A site whose only page evaluates what it is asked, to JSON. `c()` declares functions of the C library.
+/// A site with that page alone.
 fn eval() -> Site {
     site().file("www/index.php", EVAL)
 }
@@ -34,7 +34,7 @@ fn app_in(root: &Path, isolation: Value) -> PhpApp {
     app.with("index", json!("index.php")).admin("ffi.enable", "1")
 }
 
-/// What an expression is in the application.
+/// The value of an expression in the application.
 #[track_caller]
 fn ask(server: &Daemon, expression: &str) -> Value {
     let query: String = expression.bytes().map(|byte| format!("%{byte:02X}")).collect();

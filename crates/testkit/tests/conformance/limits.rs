@@ -1,4 +1,4 @@
-//! What clients may take together, and what a server takes that has nothing to do.
+//! Limits: what clients may take together, and what an idle server takes.
 
 mod clients;
 mod descriptors;

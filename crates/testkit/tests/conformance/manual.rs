@@ -27,7 +27,7 @@ const PLACES: &[&str] = &[
     r#"{"upstreams": {"a": {"servers": {}, @}}}"#,
 ];
 
-/// What a part may lack because it is one.
+/// Beginnings of complaints about things that a part of a configuration may lack.
 const LACKS: &[&str] = &["Certificate \"", "JS module \"", "Request \"pass\" points to invalid location"];
 
 #[test]

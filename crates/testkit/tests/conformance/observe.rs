@@ -1,4 +1,4 @@
-//! What a server tells about itself: logs, figures and telemetry.
+//! Observation of a server: logs, status and telemetry.
 
 mod access_log;
 mod status;

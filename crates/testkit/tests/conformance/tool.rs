@@ -72,7 +72,7 @@ impl Tool {
         }
     }
 
-    /// Its standard output; fails unless it succeeds.
+    /// The command's standard output; fails unless it succeeds.
     #[track_caller]
     pub(crate) fn output(self) -> String {
         let ended = self.run();

@@ -11,7 +11,7 @@ use corral_testkit::{Attacker, Client, Daemon, Signal, eventually, signal};
 /// A daemon with hostile applications, of which the first was asked for and has been started.
 pub(crate) struct Attack {
     pub(crate) prototype: Prototype,
-    /// Its request for the application, without an answer yet.
+    /// A client whose request for the application has no answer yet.
     pub(crate) client: Client,
     pub(crate) server: Daemon,
     pub(crate) attacker: Attacker,

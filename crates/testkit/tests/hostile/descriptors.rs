@@ -111,7 +111,7 @@ fn main_does_not_wait_for_what_waits_in_a_worker_s_sockets() {
     watchdog.expect_prompt();
 }
 
-/// What a worker with an event loop and files comes with: memory, the push of its bell, the socket of its files.
+/// The descriptors of a worker with an event loop and files: memory, the push of its bell, the socket of its files.
 fn all_of(bell: &WorkerBell) -> [OwnedFd; 3] {
     let (_, memory) = WorkerEnd::create(bell).expect("make a channel");
     let (_, push) = doorbell::pair().expect("make a bell");

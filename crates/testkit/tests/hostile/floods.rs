@@ -15,7 +15,7 @@ use crate::attack::{ask, begin, begin_with};
 /// How long a flood lasts that nobody ends.
 const FLOOD: Duration = Duration::from_secs(3);
 
-/// What main may take for a flood.
+/// Memory that main may take for a flood.
 const GROWTH: u64 = 16 << 20;
 
 #[test]

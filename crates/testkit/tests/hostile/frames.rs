@@ -12,7 +12,7 @@ use corral_sys::socket;
 
 use crate::hand::{Hand, Stage, head, place};
 
-/// What it is called, and what a worker does.
+/// A name, and the worker's offence.
 type Crime<'a> = (&'a str, &'a dyn Fn(&mut Hand));
 
 /// Each worker does one thing, and is killed for it; its client gets 503 if it has heard nothing before.
@@ -168,7 +168,7 @@ fn files_and_sockets_that_are_none() {
     ]);
 }
 
-/// What the application says is not what the protocol allows, but the worker keeps to the rules of the channel.
+/// The application sends a status that HTTP does not allow, but the worker keeps to the rules of the channel.
 #[test]
 fn final_statuses_that_are_none() {
     let mut stage = Stage::set();

@@ -27,7 +27,7 @@ pub(crate) mod place {
     pub(crate) const SLOTS: u64 = 256;
     pub(crate) const REQUESTS_CONSUMED: u64 = 768 + 128;
 
-    /// What a lane's producer says.
+    /// The place where a lane's producer counts.
     pub(crate) const fn produced(lane: u64) -> u64 {
         1024 + lane * 256
     }
@@ -41,7 +41,7 @@ pub(crate) mod place {
 pub(crate) struct Stage {
     pub(crate) attack: Attack,
     pub(crate) bell: WorkerBell,
-    /// What wakes each event loop.
+    /// The eventfd that wakes each event loop.
     pub(crate) eventfds: Vec<OwnedFd>,
     /// Whether its workers say that they run requests in an event loop, which take bodies as they come.
     pub(crate) loops: bool,

@@ -23,10 +23,10 @@ use serde_json::json;
 /// How long a flood lasts that nobody ends.
 const FLOOD: Duration = Duration::from_secs(2);
 
-/// What main may take for a flood.
+/// Memory that main may take for a flood.
 const GROWTH: u64 = 24 << 20;
 
-/// What nobody but main begins a line with, and what a terminal obeys.
+/// A line that looks like main's own, with characters that a terminal obeys.
 const FORGED: &str = "no\n2026/01/01 00:00:00 [alert] forged\r\x1b[31mred";
 
 /// More numbers than a daemon of a test gives away.
@@ -60,7 +60,7 @@ impl House {
         (pid, link_of(pid))
     }
 
-    /// Whoever has this role is ended, and the next one serves.
+    /// Expects that the process of this role is ended, and that the next one serves.
     #[track_caller]
     fn expect_replaced(&self, role: &str, before: u32) {
         eventually("it is ended", || (!is_alive(before)).then_some(()));

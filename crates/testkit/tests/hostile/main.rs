@@ -1,4 +1,4 @@
-//! Whoever says to main and to the router what he likes, with any descriptor: applications whose code is hostile, and
+//! Hostile peers that send main and the router anything, with any descriptor: applications with hostile code, and
 //! processes of the daemon itself that somebody has taken over.
 
 mod attack;

@@ -14,7 +14,7 @@ use crate::hand::{Hand, Stage, place};
 /// Longer than the watchdog forgives.
 const ATTACK: Duration = Duration::from_secs(4);
 
-/// What the router may take for itself meanwhile: buffers, not what a worker makes it keep.
+/// Memory that the router may take meanwhile: its own buffers, not what a worker makes it keep.
 const MOST_MEMORY: u64 = 64 << 20;
 
 /// Does something again and again, while others are answered and nothing piles up.
@@ -86,7 +86,7 @@ fn frames_for_unknown_requests_in_all_lanes() {
     stage.expect_unharmed();
 }
 
-/// It takes what the router sends as fast as that comes, and wants more than there ever is.
+/// The worker takes the body as fast as it comes, and asks for more than there ever is.
 #[test]
 fn a_body_that_is_wanted_without_end() {
     let mut stage = Stage::set();
@@ -150,7 +150,7 @@ fn a_position_of_the_reader_that_cannot_be() {
     stage.expect_unharmed();
 }
 
-/// What the application writes goes through as fast as the client takes it, which is fast.
+/// The application's bytes go through as fast as the client takes them, which is fast.
 #[test]
 fn a_connection_that_was_taken_over_and_never_rests() {
     let mut stage = Stage::set();

@@ -70,7 +70,7 @@ impl World {
         &self.names
     }
 
-    /// What is wrong with a document, in words; nothing when it is in force.
+    /// The problems of a document, in words; none when it is in force.
     fn put(&self, document: &Value) -> Vec<String> {
         let reply = self.server.control().put("/config", document);
         if reply.0.status == 200 {

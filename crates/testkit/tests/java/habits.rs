@@ -1,4 +1,4 @@
-//! What applications do that were written for Tomcat: cookies, pages without anything else, filters, large heads, and
+//! Habits of applications that were written for Tomcat: cookies, pages without anything else, filters, large heads, and
 //! what servlets are told when they forward, include, fail or answer later.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What an application sees of requests, and what clients see of it.
+//! Requests as a servlet sees them, and its responses as clients see them.
 
 use std::thread;
 

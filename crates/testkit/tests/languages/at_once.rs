@@ -27,7 +27,7 @@ pub(crate) fn queue(runtime: &Runtime) {
     }
 }
 
-/// What an application keeps for each thread (a connection to a database) is there for the thread's next request.
+/// A thread's own objects (a connection to a database) are there for its next request.
 /// Servers in the applications' own language may have more threads than run requests, and take any of them.
 pub(crate) fn own_variables(runtime: &Runtime) {
     let server = runtime.serve_with(runtime.four());

@@ -39,7 +39,7 @@ fn expect_active(server: &Served, n: u64) {
     });
 }
 
-/// What is asked for by who does not wait for it is never run, so that the next one is served at once.
+/// A request whose client has left before it runs is never run, so the next one is served at once.
 pub(crate) fn left_while_waiting(runtime: &Runtime) {
     let server = runtime.serve_with(json!({ "limits": { "concurrency": 1 } }));
     let mut first = server.begin(&Request::get("/stream"));
@@ -69,7 +69,7 @@ pub(crate) fn half_closed(runtime: &Runtime) {
     client.read_response().expect(200).expect_body(pid);
 }
 
-/// Whoever has nothing to say learns that nobody listens, even if the client has only said that it sends nothing more.
+/// An application that writes nothing learns that nobody listens, even if the client has only closed its sending half.
 pub(crate) fn gone_from_nothing(runtime: &Runtime) {
     let server = runtime.serve();
     let pid = server.get("/pid").expect(200).text();

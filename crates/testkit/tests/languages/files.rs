@@ -75,7 +75,7 @@ pub(crate) fn removed_meanwhile(runtime: &Runtime) {
     waiting.expect_all();
 }
 
-/// What is missing cannot be made up, and the client is to see that.
+/// Missing bytes cannot be made up, and the client must see that.
 pub(crate) fn truncated_meanwhile(runtime: &Runtime) {
     let mut waiting = Waiting::new(runtime);
     waiting.file.set_len(1000);

@@ -9,7 +9,7 @@ fn framed(pieces: &str) -> Request {
     Request::get(&format!("/framed?{}", pieces.replace("\r\n", "%0D%0A").replace(' ', "%20")))
 }
 
-/// What an application frames itself is taken out of that, and what it only says is framed stays what it is.
+/// A body that the application has framed itself is unwrapped; one that it only declares as chunked stays as it is.
 pub(crate) fn taken_apart(runtime: &Runtime) {
     let server = runtime.serve();
     let mut client = server.connect();

@@ -1,4 +1,4 @@
-//! What an application is told of a request.
+//! Requests as applications see them.
 
 use corral_testkit::{Authority, Client, Request, TlsClient};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What an application can answer.
+//! Responses of applications: statuses, headers and bodies.
 
 use corral_testkit::{Client, Request};
 
@@ -66,7 +66,7 @@ pub(crate) fn streaming(runtime: &Runtime) {
     client.get("/pid").expect(200);
 }
 
-/// They come before the response does, to whoever can tell the two apart.
+/// Early hints come before the response, to clients that can tell the two apart.
 pub(crate) fn early_hints(runtime: &Runtime) {
     let server = runtime.serve();
     let mut client = server.connect();
@@ -97,7 +97,7 @@ pub(crate) fn large(runtime: &Runtime) {
     }
 }
 
-/// What `/large?N` answers.
+/// The body of `/large?N`.
 pub(crate) fn blocks(n: usize) -> Vec<u8> {
     (0..=250).collect::<Vec<u8>>().repeat(100 * n)
 }

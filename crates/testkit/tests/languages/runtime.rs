@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// A row of the table.
 #[derive(Debug, Clone)]
 pub(crate) struct Runtime {
-    /// Its application in `apps/`.
+    /// The file of the application, in `apps/`.
     pub(crate) file: &'static str,
     /// Further files of `apps/` that this one needs.
     pub(crate) beside: &'static [&'static str],

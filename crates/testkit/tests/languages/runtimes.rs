@@ -275,7 +275,7 @@ fn app_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/languages/apps").join(name)
 }
 
-/// What `build` makes, once in this target folder for what the sources say. Tests run at the same time: each sees all
+/// The folder that `build` has filled, made once for these sources. Tests run at the same time: each sees all
 /// of it or nothing.
 fn compiled(kind: &str, sources: &[PathBuf], build: impl FnOnce(&Path)) -> PathBuf {
     let mut hasher = DefaultHasher::new();

@@ -51,7 +51,7 @@ fn a_file_is_sent_from_where_it_is() {
     }
 }
 
-/// What is read is not what is in the file.
+/// A layer of the handle changes the bytes, so the file must not be sent as it lies.
 #[test]
 fn a_handle_that_changes_what_is_read_is_read() {
     let file = MemoryFile::of("ab\r\n".repeat(20_000));

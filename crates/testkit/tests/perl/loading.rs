@@ -75,7 +75,7 @@ fn what_is_to_be_done_at_the_end_is_done() {
     server.expect_log(&format!("the end of {worker}"));
 }
 
-/// Those that are ended from outside have a second for it, in all interpreters.
+/// Workers that are ended from outside have a second for it, in all interpreters.
 #[test]
 fn workers_that_are_ended_leave_in_order_too() {
     let script = r#"

@@ -1,4 +1,4 @@
-//! What the application is told of a request.
+//! Requests as a PSGI application sees them.
 
 use corral_testkit::{Request, daemon, eventually, site};
 use serde_json::{Value, json};

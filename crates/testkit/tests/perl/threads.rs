@@ -111,7 +111,7 @@ fn what_one_does_is_nothing_to_the_others() {
     waiting.read_response().expect(200).expect_body(pid);
 }
 
-/// What has been begun is completed, all interpreters end in order, and another process takes the place.
+/// Requests that have begun are completed, all interpreters end in order, and another process takes the place.
 #[test]
 fn a_process_leaves_after_all_its_requests() {
     let (server, site) = server(3, &[]);

@@ -61,12 +61,12 @@ fn serve(site: &Site) -> Daemon {
         .start()
 }
 
-/// What deployments have done so far.
+/// Progress of the deployments.
 #[derive(Default)]
 struct Progress {
     /// The link may lead to this release.
     begun: AtomicU64,
-    /// It leads to this one at least.
+    /// The number of the release that the link leads to at least.
     done: AtomicU64,
     is_over: AtomicBool,
     n_replies: AtomicU64,

@@ -1,4 +1,4 @@
-//! What a script finds: superglobals, settings, the process that it runs in.
+//! Surroundings of a script: superglobals, settings, the process that it runs in.
 
 use corral_testkit::{Daemon, Request, Site, daemon, php_app, site};
 use serde_json::{Value, json};

@@ -130,7 +130,7 @@ fn a_crash_costs_one_request() {
     server.expect_processes("\"php\" worker", 1);
 }
 
-/// What a script writes after its visitor has left goes nowhere, and the worker serves the next one.
+/// Output of a script whose visitor has left goes nowhere, and the worker serves the next one.
 #[test]
 fn output_after_the_visitor_has_left_harms_nobody() {
     let code = "ignore_user_abort(true); echo 'begun'; flush(); usleep(300000);

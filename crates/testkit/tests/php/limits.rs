@@ -149,7 +149,7 @@ fn a_script_that_waits_is_not_woken_to_say_where_it_is() {
     server.expect_log("wait.php:1");
 }
 
-/// Its code looks for interruptions by itself.
+/// Compiled code looks for interruptions by itself.
 ///
 /// Options: applications.{N}.limits.slow
 #[test]

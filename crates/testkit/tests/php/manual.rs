@@ -60,7 +60,7 @@ fn serve(page: &str, folder: &str, site: &Site) -> Daemon {
     daemon().config(document).start()
 }
 
-/// What a front controller gets is its own affair: it shows nothing of a file that lies there.
+/// Fails if the reply shows a file that lies there. A front controller may answer whatever it likes.
 #[track_caller]
 fn expect_kept_in(server: &Daemon, target: &str) {
     let response = server.get(target);

@@ -41,7 +41,7 @@ fn a_request_is_what_the_client_has_sent() {
     );
 }
 
-/// What trusted proxies say is what the application sees, request by request, on one connection to it.
+/// The application sees the client that trusted proxies name, request by request, on one connection.
 #[test]
 fn the_client_s_address_is_the_one_that_corral_goes_by() {
     let (_site, app) = unit("unit-express.js", json!({}));
@@ -122,7 +122,7 @@ fn expect_echo(socket: &mut WebSocket) {
     socket.expect_text("Hello");
 }
 
-/// They are no requests: they leave room for these, and the process waits for them at its end.
+/// WebSockets do not count as requests: they leave room for these, and the process waits for them at its end.
 ///
 /// Options: applications.{N}.concurrency
 #[test]

@@ -274,7 +274,7 @@ fn programs_that_are_not_ready_go_with_their_prototype_and_with_all_that_they_ha
     eventually("they are gone", || sleepers.iter().chain(&shells).all(|pid| !is_alive(*pid)).then_some(()));
 }
 
-/// Those that run are asleep, so that further ones get something done.
+/// Running processes are asleep, so further ones get something done.
 #[test]
 fn as_many_processes_as_requests_need() {
     let site = program("server.js");

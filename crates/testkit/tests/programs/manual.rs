@@ -21,7 +21,7 @@ struct Example {
 }
 
 impl Example {
-    /// What stands under a heading: files behind a line with their name, and one document in JSON.
+    /// The example under a heading: files behind a line with their name, and one document in JSON.
     fn find(page: &str, title: &str) -> Self {
         let section = page.split("\n## ").find(|section| section.lines().next() == Some(title));
         let section = section.unwrap_or_else(|| panic!("the page has no section {title:?}"));

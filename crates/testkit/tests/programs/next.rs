@@ -43,7 +43,7 @@ fn built() -> PathBuf {
     folder
 }
 
-/// What is deployed: the server with all that it needs, and in `public` the files for browsers.
+/// A deployment: the server with all that it needs, and in `public` the files for browsers.
 fn deployed() -> Site {
     let built = built();
     let site = site().copy_of(&built.join(".next/standalone")).copy_parts_of(&built, &["public"]);

@@ -89,7 +89,7 @@ fn wanted() -> String {
     std::iter::once(fixture()).chain(texts).collect()
 }
 
-/// What npm does to a folder where the package was copied to, when it is asked for something else.
+/// The package stays where it was copied to when npm is asked to install something else there.
 #[test]
 fn the_package_outlives_what_npm_does_next() {
     let other = r#"{ "name": "other", "version": "1.0.0" }"#;

@@ -1,4 +1,4 @@
-//! What an ASGI application has to say before its response: `http.response.early_hint`.
+//! Early hints of ASGI applications, before their response: `http.response.early_hint`.
 
 use corral_testkit::{Request, daemon, eventually, python_app, site};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What a WSGI application is told about a request.
+//! Requests as a WSGI application sees them.
 
 use corral_testkit::{Request, daemon, python_app, site};
 use serde_json::{Value, json};

@@ -75,7 +75,7 @@ fn a_file_that_is_shorter_than_promised_is_cut() {
     server.send(&Request::new("HEAD", &target(&file))).expect(200).expect_field("Content-Length", "300001");
 }
 
-/// Its head has been sent, without a length.
+/// The head has been sent by then, without a length.
 #[test]
 fn a_file_comes_behind_what_was_written_before() {
     let file = MemoryFile::of(content());
@@ -249,7 +249,7 @@ def put(*numbers):
     own.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', numbers))])
 ";
 
-/// What the router would wait for, now or when it closes it, ends the process and nothing else.
+/// A descriptor that the router would wait for, now or when it closes it, ends the process and nothing else.
 #[test]
 fn processes_that_send_what_is_no_file_are_killed() {
     for sent in [

@@ -49,7 +49,7 @@ fn a_worker_leaves_in_order_after_its_requests() {
     assert_ne!(first, second);
 }
 
-/// Those that are ended from outside have a second for it.
+/// Workers that are ended from outside have a second for it.
 #[test]
 fn workers_that_are_replaced_leave_in_order_too() {
     for threads in [1, 3] {

@@ -120,7 +120,7 @@ def application(environ, start_response):
     client.read_until_text("second");
 }
 
-/// What an application does when it closes its response is no matter of the client's.
+/// The client has its response before the application closes it.
 #[test]
 fn the_client_does_not_wait_for_close() {
     let (site, server) = app("

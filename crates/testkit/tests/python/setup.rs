@@ -24,7 +24,7 @@ fn check(app: PythonApp, expect: &str) {
     daemon().python(app).start().get("/").expect(200).expect_body(expect);
 }
 
-/// What is told to whoever configures an application that cannot be started.
+/// The words with which an application that cannot start is refused.
 #[track_caller]
 fn refused(app: PythonApp) -> String {
     let server = daemon().start_unconfigured();
@@ -137,7 +137,7 @@ fn in_virtual_environment() -> (Site, PythonApp) {
     (home, app)
 }
 
-/// Of one that was made for another Python.
+/// An environment that was made for another Python is named as the cause.
 #[test]
 fn an_environment_of_another_python_is_told_from_a_missing_module() {
     for config in ["version = 3.7.3", "version_info = 3.7.3.final.0", ""] {
@@ -220,7 +220,7 @@ fn a_home_that_is_none_is_refused() {
     assert!(reason.contains("start Python with the home"), "{reason}");
 }
 
-/// What an application does at its start happens in each worker, so that threads and connections are its own.
+/// Code at the start of an application runs in each worker, so that threads and connections are its own.
 #[test]
 fn each_worker_imports_the_application() {
     let site = saying(

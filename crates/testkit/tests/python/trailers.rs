@@ -1,4 +1,4 @@
-//! What an ASGI application has to say behind the body of its response: `http.response.trailers`.
+//! Trailers of ASGI applications, behind the body of their response: `http.response.trailers`.
 
 use corral_testkit::{Client, Request, daemon, python_app, site};
 use serde_json::json;
@@ -150,7 +150,7 @@ fn a_file_can_have_them() {
     client.get("/").expect(200).expect_body(file);
 }
 
-/// They are no part of what is compressed.
+/// Trailers are not compressed with the body.
 #[test]
 fn a_compressed_body_has_them_too() {
     let headers = "(b'content-type', b'text/plain')";
@@ -174,7 +174,7 @@ fn a_compressed_body_has_them_too() {
     }
 }
 
-/// What is sent behind the response is an error that its client does not see.
+/// Sending more behind the response is an error that its client does not see.
 #[test]
 fn without_an_announcement_the_response_has_ended() {
     let code = "await send({'type': 'http.response.start', 'status': 200})\n".to_owned()

@@ -109,7 +109,7 @@ fn requests_that_nobody_could_accept_do_not_reach_the_application() {
     server.connect().send(&request("dGhlIHNhbXBsZSBub25jZQ==", "8")).expect(426);
 }
 
-/// What comes with the request is the first message.
+/// A message that arrives together with the request is the first one.
 #[test]
 fn messages_may_come_before_the_acceptance() {
     let (_site, server) = telling();

@@ -17,7 +17,7 @@ fn closing(code: u16, reason: &[u8]) -> Vec<u8> {
     [&code.to_be_bytes(), reason].concat()
 }
 
-/// What the server answers to these frames, of which it is the last: a code, and the end of the connection.
+/// Expects that the server answers the last of these frames by a close with this code, and ends the connection.
 #[track_caller]
 fn check(frames: &[(u8, &[u8])], code: u16, reason: &str) {
     let (_site, server) = telling();
@@ -150,7 +150,7 @@ fn an_application_that_closes_without_a_code_closes_in_good_order() {
     }
 }
 
-/// What the application is told of it.
+/// The application is told 1005, as ASGI says.
 #[test]
 fn a_close_without_a_code_is_told_as_one() {
     let (_site, server) = telling();

@@ -13,10 +13,10 @@ use super::websocket::{handling, open, telling};
 
 const PING: u8 = WebSocket::LAST | WebSocket::PING;
 
-/// Of 131 bytes each, and so are their answers.
+/// Pings of each client: 131 bytes each, and so are their answers.
 const N_PINGS: u32 = 300_000;
 
-/// What the router may have for a client: far less than all the answers.
+/// Memory that the router may hold for a client: far less than all the answers.
 const MOST_MEMORY: u64 = 4 << 20;
 
 fn ping(n: u32) -> Vec<u8> {
@@ -161,7 +161,7 @@ while (event := await receive())['type'] == 'websocket.receive':
     while True:
         await send({'type': 'websocket.send', 'bytes': bytes(60_000)})";
 
-/// It gives nobody up while the test lasts, and has one event loop, so that all clients share what is kept for reuse.
+/// A server that gives nobody up while the test lasts, with one event loop, so that all clients share the buffers for reuse.
 fn speaking() -> (Site, Daemon) {
     let (site, server) = handling(SPEAKING, &json!({ "read_timeout": 600 }));
     server.control().put("/config/settings/listen_threads", &json!(1)).expect_done();

@@ -1,4 +1,4 @@
-//! What a Rack application has to say before its response: `rack.early_hints`.
+//! Early hints of Rack applications, before their response: `rack.early_hints`.
 
 use corral_testkit::{Request, daemon, site};
 use serde_json::json;

@@ -20,7 +20,7 @@ fn with_path(fields: &str) -> String {
     )
 }
 
-/// What is done at its end is not waited for, and does not wait for who reads it.
+/// The client does not wait for code that runs at the end, and that code does not wait for the client.
 #[test]
 fn the_application_goes_on_while_its_file_is_sent() {
     let (server, _site) = serve(&format!(

@@ -110,7 +110,7 @@ fn threads_take_connections_over_at_the_same_time() {
     }
 }
 
-/// What follows the head, and the body if there is one, is there to be read, and is not taken for a request.
+/// Bytes behind the request are there to be read, and are not taken for another request.
 #[test]
 fn bytes_behind_the_request_are_the_applications() {
     let (server, _site) = serve(
@@ -268,7 +268,7 @@ fn a_connection_that_is_closed_at_once_has_no_response() {
     }
 }
 
-/// What is no HTTP goes to the client as it is.
+/// Bytes other than HTTP go to the client as they are.
 #[test]
 fn nonsense_is_passed_on() {
     let (server, _site) =
@@ -405,7 +405,7 @@ fn an_upgrade_does_not_cut_them() {
     eventually("the old server has ended", || (!is_alive(old)).then_some(()));
 }
 
-/// They do not keep a server from stopping.
+/// Connections that were taken over do not keep a server from stopping.
 #[test]
 fn a_server_that_stops_cuts_them() {
     let (mut server, _site) = echoing(json!({}));

@@ -102,7 +102,7 @@ fn what_is_to_be_done_at_exit_is_done() {
     eventually("it says so", || server.log().contains("the end of ").then_some(()));
 }
 
-/// Those that are ended from outside have a second for it.
+/// Workers that are ended from outside have a second for it.
 #[test]
 fn workers_that_are_replaced_leave_in_order_too() {
     for (threads, n_ends) in [(1, 1), (3, 3)] {

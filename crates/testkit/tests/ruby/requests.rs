@@ -1,4 +1,4 @@
-//! What the application is told of a request.
+//! Requests as a Rack application sees them.
 
 use corral_testkit::{Request, daemon, site};
 use serde_json::{Value, json};
@@ -104,7 +104,7 @@ fn errors_go_to_the_log() {
     server.expect_log("something to note");
 }
 
-/// What `ruby` itself says its encodings are in an environment.
+/// The encodings that `ruby` itself has in an environment.
 fn encodings_of_ruby(environment: &Value) -> String {
     let mut ruby = std::process::Command::new("ruby");
     ruby.env_clear().env("PATH", std::env::var_os("PATH").expect("there is one"));

@@ -137,7 +137,7 @@ fn killed_threads_end_with_their_request() {
     }
 }
 
-/// What has been begun is completed, then the process is replaced.
+/// Requests that have begun are completed, then the process is replaced.
 #[test]
 fn exit_ends_the_process_after_all_requests() {
     for path in ["/exit", "/thread-exit"] {

@@ -51,7 +51,7 @@ fn static_files_are_where_the_settings_say() {
     client.get("/static/admin/css/base.css").expect(404);
 }
 
-/// What cannot be asked is told by the application itself.
+/// A project that cannot be asked for its settings gives its own error.
 #[test]
 fn a_project_that_cannot_be_loaded_says_why() {
     let site = project();

@@ -4,7 +4,7 @@ use corral_testkit::{Address, Client, Run, eventually, site};
 
 use crate::serve;
 
-/// What is printed is what is served: the same replies come from it, and the daemon takes it.
+/// The printed document gives the same replies, and the daemon takes it.
 #[test]
 fn the_printed_document_is_the_served_one() {
     let sites = [

@@ -1,4 +1,4 @@
-//! What ends `corral run`, and what it leaves alone.
+//! The end of `corral run`: what causes it, and what does not.
 
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,4 @@
-//! What an application knows of its user.
+//! The user's environment, as applications see it.
 
 use std::os::unix::fs::chown;
 use std::process::{Command, Stdio};

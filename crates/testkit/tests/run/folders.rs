@@ -62,7 +62,7 @@ fn requests_are_shown_without_colours_where_there_is_no_terminal() {
     assert!(!run.stdout().contains('\x1b'), "{:?}", run.stdout());
 }
 
-/// Whoever owns the folder of the control socket can put another one in its place.
+/// The owner of the folder of a control socket could put another one in its place.
 #[test]
 fn root_s_control_socket_is_out_of_the_owner_s_reach() {
     if !rustix::process::geteuid().is_root() {

@@ -24,7 +24,7 @@ fn a_program_with_a_start_script_is_served() {
     assert!(run.interrupt().status.success());
 }
 
-/// It is compiled, gets the socket that its package wants, and leaves nothing in the folder.
+/// A Go program is compiled, gets the socket that its package wants, and leaves nothing in the folder.
 #[test]
 fn a_go_program_is_served() {
     let page = include_str!("../../../../docs/src/configuration/go.md");

@@ -48,7 +48,7 @@ fn a_missing_page_is_named() {
     client.send(&Request::new("HEAD", "/none")).expect(404);
 }
 
-/// What follows the terminal is watched by default.
+/// A server at a terminal watches its files by default.
 #[test]
 fn at_a_terminal_changes_are_followed() {
     let site = site().file("app.py", PYTHON);

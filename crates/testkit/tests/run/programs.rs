@@ -6,7 +6,7 @@ use corral_testkit::{Address, Run, Site, site};
 
 use crate::serve;
 
-/// What starting takes beyond that on a busy machine.
+/// Time that starting takes beyond that on a busy machine.
 const LOADED: Duration = Duration::from_secs(5);
 
 /// A program that listens at `LISTEN` with `code` before that.

@@ -1,4 +1,4 @@
-//! What is served of a folder, and what is refused with a remedy.
+//! Folders of many kinds: which files are served, and what is refused with a remedy.
 
 use corral_testkit::{Run, site};
 

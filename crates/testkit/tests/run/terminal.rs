@@ -40,7 +40,7 @@ impl Terminal {
         Self { script, output, address, _folder: folder }
     }
 
-    /// What was shown so far.
+    /// The output so far.
     pub(crate) fn shown(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.output).expect("the output is there")).into_owned()
     }
@@ -59,7 +59,7 @@ impl Terminal {
         eventually("it accepts connections", || Client::try_connect(self.address.socket()).ok())
     }
 
-    /// Its processes, `corral` itself first.
+    /// All processes of the terminal, `corral` itself first.
     pub(crate) fn processes(&self) -> Vec<u32> {
         descendants(self.script.id()).iter().map(|process| process.pid).collect()
     }

@@ -10,7 +10,7 @@ struct Kind {
     code: &'static str,
     others: &'static [(&'static str, &'static str)],
     broken: &'static str,
-    /// What is said of the broken one.
+    /// A part of the words about the broken version.
     problem: &'static str,
 }
 
@@ -82,7 +82,7 @@ fn check(kind: &Kind) {
     assert!(run.interrupt().status.success());
 }
 
-/// What `corral status` says.
+/// The output of `corral status`.
 #[track_caller]
 fn status(run: &Run) -> String {
     let stdout = run.stdout();
@@ -110,7 +110,7 @@ fn programs_are_started_anew() {
     check(&NODE);
 }
 
-/// Of modules and folders that came later too.
+/// Modules and folders that came later count, too.
 #[test]
 fn every_file_of_the_project_counts() {
     let site = PYTHON.site();
@@ -126,7 +126,7 @@ fn every_file_of_the_project_counts() {
     assert_eq!(next(&mut client), "first four");
 }
 
-/// What an application writes itself, and what is no code, restarts nothing.
+/// Files that the application writes itself, and files other than code, restart nothing.
 #[test]
 fn files_that_are_no_code_restart_nothing() {
     let site = PYTHON.site();

@@ -45,7 +45,7 @@ fn a_body_comes_back_while_it_is_read() {
     server.send(&Request::post("/echo").body("")).expect(200).expect_body("");
 }
 
-/// What a component does not read hurts nobody.
+/// A body that a component does not read hurts nobody.
 #[test]
 fn a_body_may_be_left_alone() {
     let server = serve(&probe());

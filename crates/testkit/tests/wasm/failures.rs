@@ -1,4 +1,4 @@
-//! What goes wrong in a component, and what is no component.
+//! Failures of components, and files that are not components.
 
 use corral_testkit::{component, daemon, site};
 use serde_json::json;
@@ -39,7 +39,7 @@ fn other_ways_to_fail_are_told_too() {
     check("/refuse", 500, &["LoopDetected"]);
 }
 
-/// What has begun is cut off, so that the client sees that there should be more.
+/// A response that has begun is cut off, so that the client sees that there should be more.
 #[test]
 fn a_trap_within_a_response_breaks_it_off() {
     let server = serve(&probe());

@@ -1,4 +1,4 @@
-//! What a component is told, and what becomes of what it says.
+//! Requests as a component sees them, and what becomes of its answers.
 
 use corral_testkit::{Request, component, daemon};
 use serde_json::json;
@@ -74,7 +74,7 @@ fn a_response_to_head_has_no_body() {
     client.get("/hello").expect(200);
 }
 
-/// What one request leaves in memory, the next one does not find.
+/// The next request does not find what one has left in memory.
 #[test]
 fn each_request_has_an_instance_of_its_own() {
     let server = serve(&probe());

@@ -1,4 +1,4 @@
-//! What a component can reach: files, the environment, the log, other servers.
+//! Surroundings of a component: files, the environment, the log, other servers.
 
 use corral_testkit::{Authority, Origin, daemon, site};
 use serde_json::json;
@@ -114,7 +114,7 @@ fn a_component_can_ask_other_servers() {
     }
 }
 
-/// It must have a certificate of the system's authorities, or of those that the environment names.
+/// A server must have a certificate of the system's authorities, or of those that the environment names.
 #[test]
 fn servers_with_tls_have_to_prove_who_they_are() {
     let authority = Authority::new("our own");

@@ -1,4 +1,4 @@
-//! What applications of all languages have in common (section 20). How processes come and go is in `lifecycle`,
+//! Options that applications of all languages have (section 20). How processes come and go is in `lifecycle`,
 //! what scripts see of it in `php`.
 
 use corral_testkit::{Daemon, Site, assert_says, daemon, eventually, php_app, site};

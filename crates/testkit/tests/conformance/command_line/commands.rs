@@ -237,7 +237,7 @@ fn unitctl_s_usual_commands() {
     Tool::called("unitctl", &["-s", "unix:/nonexistent/control", "status"]).fails(&["/nonexistent/control"]);
 }
 
-/// What asks the container is a stand-in that asks the socket itself.
+/// The stand-in for the container's command asks the socket itself.
 #[test]
 fn unitc_asks_containers() {
     let server = two_answers();

@@ -60,7 +60,7 @@ fn mistakes_end_the_start() {
     unitd(&["--control-mode", "rw"]).fails(&["--control-mode"]);
 }
 
-/// Whoever only changes the name in a start command has options and no subcommand.
+/// A start command in which only the name was changed has options and no subcommand.
 #[test]
 fn options_alone_start_the_daemon() {
     let corral = |arguments: &[&str]| Tool::called("corral", arguments);

@@ -233,7 +233,7 @@ fn without_files_hangup_is_ignored() {
     server.get("/").expect(201);
 }
 
-/// What the files say is right, and is probably not what is meant.
+/// Warnings are about configurations that are valid, but probably not what is meant.
 #[test]
 fn warnings_are_no_errors_unless_asked_for() {
     let site = site().file(

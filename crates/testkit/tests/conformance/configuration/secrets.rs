@@ -1,4 +1,4 @@
-//! What `${env:…}` and `${file:…}` insert into configuration files may be a secret: nobody who reads sees it.
+//! Secrets that `${env:…}` and `${file:…}` insert into configuration files: no reply and no log shows them.
 
 use std::fs;
 

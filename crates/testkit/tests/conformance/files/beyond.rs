@@ -216,7 +216,7 @@ fn a_file_with_siblings_varies_for_everybody() {
     unchanged.expect_field("Vary", "Accept-Encoding");
 }
 
-/// What a link leads to is no less outside for being compressed.
+/// A compressed sibling that is a link to the outside is not served either.
 #[test]
 fn siblings_are_confined_as_their_files_are() {
     let site = site().file("root/a.css", "plain").file("secret.gz", "SECRET");

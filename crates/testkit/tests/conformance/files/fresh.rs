@@ -320,7 +320,7 @@ fn files_are_trusted_for_as_long_as_the_configuration_says() {
 
 // --- what is held ------------------------------------------------------------------------------------------
 
-/// What the router has open below the site.
+/// The files below the site that the router has open.
 fn held(server: &Daemon, site: &Site) -> Vec<PathBuf> {
     let router = server.expect_processes("router", 1)[0];
     let folder = fs::read_dir(format!("/proc/{router}/fd")).expect("tests may look into the daemon");

@@ -312,7 +312,7 @@ fn pieces_of_a_stream_arrive_when_they_are_flushed() {
     }
 }
 
-/// What a browser can show of a body that has not ended.
+/// The part of a body that a browser can show before the body has ended.
 fn decoded_so_far(coding: &str, bytes: &[u8]) -> String {
     let mut decoder: Box<dyn Read + '_> = match coding {
         "gzip" => Box::new(flate2::read::GzDecoder::new(bytes)),

@@ -65,7 +65,7 @@ fn errors_of_other_servers_have_actions_too() {
     assert_eq!(origin.n_connections(), 1, "a response that is dropped leaves its connection of use");
 }
 
-/// Who answers in the place of an error sees the request without its body, whoever has read how much of it.
+/// An action that stands in for an error sees the request without its body, however much of that was read.
 #[test]
 fn what_stands_in_gets_no_body() {
     let script = "<?php if ($_SERVER['REQUEST_URI'] === '/fails') { http_response_code(500); exit; }

@@ -147,7 +147,7 @@ fn dates_are_those_of_the_standard() {
     assert!(words[5] == "GMT" && bytes[19] == b':' && bytes[22] == b':' && words[1].len() == 2, "{date}");
 }
 
-/// What is said about the connection, and whether it stays.
+/// Expects these words about the connection, and that it stays or goes accordingly.
 #[track_caller]
 fn check_connection(
     server: &Daemon,

@@ -1,4 +1,4 @@
-//! What Corral adds to section 21: `seccomp`, and `filesystem`.
+//! Additions to section 21: `seccomp`, and `filesystem`.
 
 use corral_testkit::{Daemon, daemon};
 use serde_json::{Value, json};

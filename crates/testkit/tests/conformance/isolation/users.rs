@@ -1,4 +1,4 @@
-//! Who runs what, and that applications reach no process of the daemon, nor each other's. Everything here is beyond
+//! Users of processes: applications reach no process of the daemon, nor each other's. Everything here is beyond
 //! the contract.
 
 use corral_testkit::{Address, Builder, Client, Daemon, Process, Site, daemon, python_app, site};
@@ -116,7 +116,7 @@ impl Scene {
         Self { server, php, python, _site: site }
     }
 
-    /// What an attacker can do to main and all processes that `is_target` chooses.
+    /// The attacks that succeed on main and on all processes that `is_target` chooses.
     fn attack(&self, attacker: Address, is_target: impl Fn(&Process) -> bool) -> Deeds {
         let main = (self.server.pid(), "main".to_owned());
         let others = self.server.processes();
@@ -131,7 +131,7 @@ impl Scene {
     }
 }
 
-/// Those of the daemon, and those of the other application.
+/// True of the daemon's processes, and of those of the other application.
 fn is_foreign(process: &Process) -> bool {
     !process.name.starts_with("\"php\"")
         && !process.name.starts_with("\"python\"")
@@ -233,7 +233,7 @@ fn an_application_that_names_the_daemon_s_user_is_warned_of_in_every_status() {
     assert!(warning().is_null());
 }
 
-/// What applications read about themselves, although nobody else can.
+/// Applications read about themselves, although nobody else can.
 #[test]
 fn workers_still_see_themselves() {
     let site = eval();

@@ -20,7 +20,7 @@ fn processes_grow_on_demand_and_shrink_when_idle() {
     server.expect_processes(WORKER, 1);
 }
 
-/// Those that are started before there are requests are the spare ones, and no further one is asked for meanwhile.
+/// Processes that start before there are requests are the spare ones, and no further one is asked for meanwhile.
 ///
 /// Options: applications.{N}.processes.spare
 #[test]

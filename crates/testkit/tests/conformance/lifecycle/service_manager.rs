@@ -1,4 +1,4 @@
-//! What systemd is told by a daemon that it has started: sd_notify(3).
+//! Notifications to systemd by a daemon that it has started: sd_notify(3).
 
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;

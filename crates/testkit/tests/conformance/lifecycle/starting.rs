@@ -72,7 +72,7 @@ fn an_unusable_state_is_reported_and_does_not_stop_the_daemon() {
     assert_eq!(server.control().get("/config/listeners").json(), json!({}));
 }
 
-/// Of processes that were killed, or of others that have their numbers by now.
+/// The pid file may name a process that was killed, or another one that has its number by now.
 #[test]
 fn files_that_a_killed_main_process_leaves_are_in_nobody_s_way() {
     let site = php_site();
@@ -127,7 +127,7 @@ fn a_second_daemon_with_the_same_control_socket_does_not_start() {
     assert_eq!(server.control().get("/config/routes/0/action/return").json(), 200);
 }
 
-/// What is stored is not at fault for that.
+/// The stored configuration is not to blame for routers that die.
 #[test]
 fn routers_that_die_at_the_start_cost_no_configuration() {
     let site = php_site();

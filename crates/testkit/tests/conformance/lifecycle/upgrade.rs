@@ -64,7 +64,7 @@ fn what_was_begun_is_finished_by_the_old_process() {
     server.get("/").expect(200).expect_text("x");
 }
 
-/// What holds the first one ends when those after it have been replaced themselves.
+/// The request that holds the first process ends only when the processes after it have been replaced themselves.
 #[test]
 fn a_main_process_that_ends_leaves_those_after_it_alone() {
     let gate = "<?php for ($i = 0; $i < 3000 && !file_exists(__DIR__ . '/gate'); $i++) { usleep(10000); clearstatcache(); }";

@@ -255,7 +255,7 @@ fn a_server_out_of_descriptors_recovers() {
     });
 }
 
-/// What needs a descriptor for its answer gets 503, and the server that was to be asked is not blamed.
+/// A request whose answer needs a descriptor gets 503, and the server that was to be asked is not blamed.
 #[test]
 fn requests_without_a_descriptor_are_told_so() {
     let (origin, site) = (Origin::saying("x"), site().file("a.txt", "x"));

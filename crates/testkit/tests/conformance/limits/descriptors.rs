@@ -72,7 +72,7 @@ fn event_loops_have_sockets_of_their_own_where_there_is_room() {
     assert!(!server.log().contains("open files"), "{}", server.log());
 }
 
-/// Who has nearly no room for more is told, in the reply and in the log.
+/// A daemon with hardly any room for more listeners says so, in the reply and in the log.
 #[test]
 fn little_room_for_more_listeners_is_said() {
     let site = site();

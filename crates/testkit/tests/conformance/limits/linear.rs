@@ -1,4 +1,4 @@
-//! What a client may make long costs the router as much as it is long: twice the bytes take about twice the time of a
+//! The costs of long input are linear: wherever a client may send more, twice the bytes take about twice the time of a
 //! processor, wherever the router looks into them. A product of two lengths that a client chooses would take four times.
 
 use std::fmt::Write as _;

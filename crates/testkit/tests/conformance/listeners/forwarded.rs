@@ -1,4 +1,4 @@
-//! What trusted peers say about clients (contract 8), and the PROXY protocol.
+//! Addresses of clients that trusted peers forward (contract 8), and the PROXY protocol.
 
 use corral_testkit::{Client, Daemon, Request, assert_says, daemon};
 use serde_json::{Value, json};
@@ -149,7 +149,7 @@ fn bad_options_are_named() {
     assert_says(&detail(json!({ "forwarded": { "source": "nonsense", "client_ip": "X" } })), format);
 }
 
-/// What the server sees behind this PROXY protocol header.
+/// The client's address that the server sees behind this PROXY protocol header.
 #[track_caller]
 fn proxied(daemon: &Daemon, header: &[u8]) -> String {
     let mut client = daemon.connect();

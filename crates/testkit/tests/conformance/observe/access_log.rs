@@ -171,7 +171,7 @@ fn the_target_is_logged_as_it_was_sent() {
     check(json!("`${vars.request_uri}`"), &Request::get("/p?a#b?c"), "/p?a#b?c");
 }
 
-/// What the server adds to a file and to what comes in pieces, in logs and in templates of fields.
+/// Headers that the server adds to files and to bodies in pieces are there in logs and in templates.
 #[test]
 fn what_the_server_adds_to_replies_is_known() {
     let site = site().file("a.txt", "hello").writable_folder("out");
@@ -202,7 +202,7 @@ fn what_the_server_adds_to_replies_is_known() {
     expect(&Request::get("/a.txt").field("Range", "bytes=1-2"), 206, Some("2"), Some("2"));
 }
 
-/// What the server adds to replies is there as well.
+/// Headers that the server adds to replies are there as well.
 #[test]
 fn fields_of_the_server_are_known() {
     let format = json!("$response_header_server|$response_header_date|$response_header_transfer_encoding");

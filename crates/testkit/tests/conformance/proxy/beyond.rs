@@ -1,4 +1,4 @@
-//! What proxying can do beyond Unit: kept connections, time-outs, streams, upgrades, TLS, who the client is.
+//! Proxying beyond Unit: kept connections, timeouts, streams, upgrades, TLS, who the client is.
 
 use std::sync::mpsc;
 
@@ -327,7 +327,7 @@ fn upgraded_connections_are_passed_through() {
     assert_eq!(client.read_to_end(), b"bye");
 }
 
-/// What was taken from the client and is encrypted is not kept until the server says something.
+/// Bytes of the client that are encrypted already are sent on before the server says something.
 #[test]
 fn a_tunnel_by_tls_passes_on_everything_before_it_waits() {
     const LEN: usize = 16_000_000;

@@ -18,7 +18,7 @@ fn action(url: &str, mut options: Value) -> Value {
     options
 }
 
-/// What a server is sent for this request.
+/// Expects that the server is sent these bytes for this request.
 #[track_caller]
 fn check_request(request: &Request, expect: &[&str], without: &[&str]) {
     let origin = Origin::echo();
@@ -31,7 +31,7 @@ fn check_request(request: &Request, expect: &[&str], without: &[&str]) {
     }
 }
 
-/// What a client gets when the server answers this.
+/// Expects that the client gets this when the server answers so.
 #[track_caller]
 fn check_response(response: &str, status: u16, body: &str) {
     let response = response.to_owned();

@@ -25,7 +25,7 @@ fn servers(servers: &[(&Origin, f64)]) -> Value {
     json!({ "servers": Value::Object(servers.collect()) })
 }
 
-/// Who answers so many requests: one letter each, `!` for an error page.
+/// The servers that answer so many requests: one letter each, `!` for an error page.
 fn answers(server: &Daemon, n_requests: usize) -> String {
     let mut client = server.connect();
     let answers = (0..n_requests).map(|number| {
@@ -121,7 +121,7 @@ fn requests_go_on_to_the_next_server() {
     assert_eq!(state["requests"], json!({ "active": 0, "total": 2, "failed": 2 }));
 }
 
-/// Of many servers nearly all of which are down, a request asks a few.
+/// A request asks only a few of many servers that are down.
 /// Options: upstreams.{N}.retries, upstreams.{N}.retry_timeout
 #[test]
 fn a_request_does_not_ask_a_whole_group() {

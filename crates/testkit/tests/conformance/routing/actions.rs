@@ -9,7 +9,7 @@ fn action(action: Value) -> Daemon {
     daemon().routes(json!([{ "action": action }])).start()
 }
 
-/// What a client says of the host stays one value.
+/// The host of a request is one value, whatever is in it.
 #[test]
 fn a_host_in_a_location_is_encoded() {
     let server = daemon().start_unconfigured();

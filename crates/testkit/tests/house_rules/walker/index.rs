@@ -10,7 +10,7 @@ pub(crate) struct Row {
     frame: &'static str,
 }
 
-/// What the names in braces stand for in values.
+/// Names in braces, and the values that they stand for.
 pub(crate) type Names = [(&'static str, String)];
 
 pub(crate) fn options() -> Vec<Row> {

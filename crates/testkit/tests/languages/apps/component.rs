@@ -93,7 +93,7 @@ fn method(method: Method) -> String {
     }
 }
 
-/// Those that are repeated as one, as other interfaces have them; the host is the request's authority.
+/// The headers; repeated ones are joined, as other interfaces have them. The host is the request's authority.
 fn headers(request: &IncomingRequest) -> String {
     let mut joined = vec![("host".to_owned(), request.authority().unwrap_or_default())];
     for (name, value) in request.headers().entries() {

@@ -65,7 +65,7 @@ async def application(scope, receive, send):
     assert!(reason.contains("there is no database"), "{reason}");
 }
 
-/// Whoever has asked for an event knows the protocol, and whoever raises then has failed.
+/// An application that has asked for an event knows the protocol; if it raises then, its startup has failed.
 #[test]
 fn an_exception_at_startup_is_an_error_in_the_log_and_the_application_is_served() {
     let (_site, server) = app("

@@ -79,7 +79,7 @@ if scope['path'] == '/some':
     }
 }
 
-/// It is never taken for a whole one.
+/// A client never takes a response that was cut for a whole one.
 #[test]
 fn a_response_that_is_shorter_than_it_says_is_an_error() {
     for (more, logged) in [

@@ -1,6 +1,6 @@
 //! ASGI with an event loop in each of several threads, beyond what the suite of all languages asks of it.
 //!
-//! What several threads print is one string each: those of one call may have others between them.
+//! Threads print one string a line: the parts of a call with several may have others between them.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ async def application(scope, receive, send):
     await send({'type': 'http.response.body', 'body': body.encode()})
 ";
 
-/// Who waits there for each other is in two threads.
+/// Two requests that wait for each other here are in two threads.
 const BARRIER_OF_TWO: &str = "
 import threading
 barrier = threading.Barrier(2)
@@ -81,7 +81,7 @@ await answer(send, f'{os.getpid()} {threading.current_thread().name}')",
     }
 }
 
-/// Those that the application starts have what they have without this option.
+/// Threads that the application starts itself have the stack that they have without this option.
 ///
 /// Options: applications.{N}.thread_stack_size
 #[test]
@@ -156,7 +156,7 @@ fn more_requests_than_threads_wait() {
     }
 }
 
-/// What belongs to a loop is kept in its state.
+/// Objects that belong to a loop are kept in its state.
 #[test]
 fn the_application_starts_in_each_loop_with_a_state_of_its_own() {
     let code = "import asyncio, threading
@@ -254,7 +254,7 @@ fn a_worker_that_is_told_to_leave_finishes_what_runs_and_what_waits() {
     assert_ne!(server.get("/").expect(200).text().split_once(' ').unwrap().0, old.to_string());
 }
 
-/// What is kept back for a moment, as the end of the request is likely to come along with it, is sent by the main thread.
+/// The main thread sends a piece that was kept back for a moment, because the end of the request was likely to come with it.
 #[test]
 fn a_response_does_not_wait_for_what_blocks_behind_it() {
     let (site, server) = threads(
@@ -340,7 +340,7 @@ async def application(scope, receive, send):
     eventually("another one serves", || (server.get("/").status == 200).then_some(()));
 }
 
-/// What runs is cancelled, and each loop shuts the application down.
+/// Running requests are cancelled, and each loop shuts the application down.
 #[test]
 fn a_daemon_that_stops_ends_all_loops_in_order() {
     let code = format!(

@@ -1,4 +1,4 @@
-//! What is compared: languages, their habits and reference servers, and the comparison itself.
+//! Languages, their habits and reference servers, and the comparison itself.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ pub(crate) struct Language {
     pub(crate) habits: &'static [&'static [Habit]],
     /// Writes one application that answers each path `/NAME…` as the habit of that name does.
     pub(crate) write: fn(&Site, &[Habit]),
-    /// That application in Corral's configuration.
+    /// The same application in Corral's configuration.
     pub(crate) application: fn(&Site) -> Value,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Habit {
     pub(crate) name: &'static str,
     pub(crate) source: &'static str,
     pub(crate) asked: &'static [Asked],
-    /// What Corral's log says of it, once.
+    /// A part of the line that Corral logs about it, once.
     pub(crate) logged: Option<&'static str>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Habit {
 pub(crate) struct Asked {
     /// The bytes, with `{}` for the name of the habit.
     pub(crate) request: &'static str,
-    /// What follows when the connection was upgraded.
+    /// The bytes that follow when the connection was upgraded.
     pub(crate) upgraded: &'static [u8],
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Difference {
     pub(crate) because: &'static str,
 }
 
-/// What most habits are asked.
+/// Requests for most habits.
 pub(crate) const USUALLY: &[Asked] = &[
     Asked::plainly("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n"),
     Asked::plainly("GET /{} HTTP/1.0\r\n\r\n"),
@@ -130,7 +130,7 @@ impl Language {
     }
 }
 
-/// What habits have the server say stands in the log once, however often they were asked.
+/// Expects each line about a habit in the log once, however often the habit was asked.
 fn look_at_log(habits: &[Habit], server: &Daemon, failures: &mut String) {
     for (name, line) in habits.iter().filter_map(|habit| Some((habit.name, habit.logged?))) {
         let n = server.log().matches(line).count();
@@ -166,7 +166,7 @@ impl Reference {
     }
 }
 
-/// What the reference server does not serve either, Corral may answer as it likes, if it answers.
+/// True if both replies agree. Where the reference server refuses, Corral may answer as it likes, if it answers.
 fn are_alike(ours: &Reply, theirs: &Reply, reference: &Reference) -> bool {
     if !theirs.is_whole() || (reference.is_refusal)(theirs) {
         return ours.status > 0 && ours.end != End::Silent;

@@ -18,7 +18,7 @@ const LANGUAGE: Language = Language {
     application: |_| json!({ "type": "java", "webapp": "app", "threads": 2 }),
 };
 
-/// What follows the name of a habit in its path.
+/// A habit that is asked for these paths behind its name.
 macro_rules! habit {
     ($name:literal, $($path:literal),+) => {
         Habit::new($name, "").asked(&[

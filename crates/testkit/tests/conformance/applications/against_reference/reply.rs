@@ -1,4 +1,4 @@
-//! What a server says to a request, read from the bytes that it sends, whatever they are.
+//! A server's reply, read from the bytes that it sends, whatever they are.
 
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
@@ -74,7 +74,7 @@ impl Reply {
         self.status > 0 && matches!(self.end, End::Complete { .. })
     }
 
-    /// What an application has decided of it.
+    /// The part of the reply that the application has decided.
     pub(crate) fn content(&self) -> (&[u16], &[(String, String)], &[u8]) {
         (&self.interim, &self.fields, &self.body)
     }
@@ -145,7 +145,7 @@ enum Length {
     Nonsense,
 }
 
-/// What the chunks hold that are there.
+/// The content of the chunks that are there.
 fn join_chunks(mut bytes: &[u8]) -> (Vec<u8>, Body) {
     let mut body = Vec::new();
     loop {

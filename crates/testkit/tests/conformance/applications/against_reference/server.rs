@@ -41,7 +41,7 @@ impl Server {
         self.address
     }
 
-    /// What it has said.
+    /// The server's output so far.
     pub(crate) fn output(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.output).unwrap_or_default()).into_owned()
     }

@@ -89,7 +89,7 @@ fn a_collector_that_is_not_there_hurts_nobody() {
     }
 }
 
-/// What only the exporters notice is an error of the change, and nothing more.
+/// A mistake that only the exporters notice is an error of the change, and nothing more.
 #[test]
 fn an_endpoint_that_is_no_url_is_refused() {
     let server = daemon().routes(json!([{ "action": { "return": 204 } }])).start();

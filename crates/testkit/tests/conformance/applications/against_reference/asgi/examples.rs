@@ -1,4 +1,4 @@
-//! What the specification of ASGI shows of applications, and each thing that it lets them do with a request.
+//! Examples of ASGI's specification, and each thing that it lets applications do with a request.
 
 use super::super::habit::{Asked, Habit, STATUSES};
 

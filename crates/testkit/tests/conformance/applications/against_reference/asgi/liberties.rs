@@ -1,4 +1,4 @@
-//! What ASGI forbids, or does not speak of.
+//! Habits that ASGI forbids, or does not mention.
 
 use super::super::habit::Habit;
 

@@ -1,4 +1,4 @@
-//! What scripts say about their response.
+//! Heads of responses, as scripts set them.
 
 use super::super::habit::{Asked, Habit};
 

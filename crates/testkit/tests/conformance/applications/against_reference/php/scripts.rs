@@ -1,4 +1,4 @@
-//! What scripts do with a request, and how they end.
+//! Requests and ends of scripts.
 
 use super::super::habit::{Asked, Habit};
 

@@ -1,4 +1,4 @@
-//! What PSGI's specification shows of applications, and each thing that it lets them do.
+//! Examples of PSGI's specification, and each thing that it lets applications do.
 
 use super::super::habit::{Asked, Habit, STATUSES};
 

@@ -1,4 +1,4 @@
-//! What PSGI's specification forbids, or does not say, and Starman accepts.
+//! Habits that PSGI's specification forbids, or does not mention, and that Starman accepts.
 
 use super::super::habit::{Asked, Habit};
 

@@ -1,4 +1,4 @@
-//! What Rack's specification (versions 2 and 3) says of applications, and each thing that it lets them do.
+//! Examples of Rack's specification (versions 2 and 3), and each thing that it lets applications do.
 
 use super::super::habit::{Asked, Habit, STATUSES};
 

@@ -1,4 +1,4 @@
-//! What Rack's specification forbids, or does not say, and Puma accepts.
+//! Habits that Rack's specification forbids, or does not mention, and that Puma accepts.
 
 use super::super::habit::{Asked, Habit};
 

@@ -1,4 +1,4 @@
-//! What PEP 3333 shows of applications, and each thing that it lets them do.
+//! Examples of PEP 3333, and each thing that it lets applications do.
 
 use super::super::habit::{Asked, Habit};
 

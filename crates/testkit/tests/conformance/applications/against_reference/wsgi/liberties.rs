@@ -1,4 +1,4 @@
-//! What PEP 3333 forbids, or does not speak of.
+//! Habits that PEP 3333 forbids, or does not mention.
 
 use super::super::habit::{Asked, Habit};
 

@@ -1,8 +1,11 @@
 //! The control thread: obeys `main`, builds generations beside the running one, and tells the event loops.
 
 mod applications;
+pub(crate) mod desk;
 mod generations;
+pub(crate) mod main_link;
 mod newcomer;
+pub(crate) mod upkeep;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,16 +27,17 @@ use tokio::time::MissedTickBehavior;
 
 use self::applications::KnownApp;
 use self::newcomer::{Access, Newcomer};
-use crate::access_log::AccessLog;
-use crate::admission::Admission;
-use crate::app::App;
-use crate::buffered::Budget;
+use crate::client::admission::Admission;
+use crate::control::main_link::MainLink;
+use crate::control::upkeep::{Schedule, Upkeep};
 use crate::event_loop::{self, Command, Commons, Countdown, Handle};
 use crate::generation::Generation;
-use crate::main_link::MainLink;
-use crate::proxy::{Checks, Resolver};
-use crate::upkeep::{self, Schedule, Upkeep};
-use crate::{console, desk, temp};
+use crate::instance::App;
+use crate::observe::access_log::AccessLog;
+use crate::observe::console;
+use crate::storage::buffered::Budget;
+use crate::storage::temp;
+use crate::upstream::{Checks, Resolver};
 
 /// How often running requests are looked at, where their time has a limit.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);

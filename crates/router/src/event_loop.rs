@@ -4,6 +4,10 @@
 //! points no task runs, everything that could be done for the sockets has been done, and all requests of
 //! the batch are in the rings, so that each worker is woken once.
 
+pub(crate) mod clock;
+pub(crate) mod counters;
+pub(crate) mod deadline;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -22,15 +26,15 @@ use corral_sys::watched::Watched;
 use tokio::io::Interest;
 use tokio::sync::{Notify, mpsc};
 
-use crate::accept::{self, Acceptor, Slot};
-use crate::admission::Admission;
-use crate::app::{App, BusyApps, Failure, Gone, LoopApp, RESCUE, WorkerKey};
-use crate::buffered::{self, Budget};
-use crate::counters::Counters;
-use crate::deadline::Deadlines;
+use crate::client::accept::{self, Acceptor, Slot};
+use crate::client::admission::Admission;
+use crate::event_loop::counters::Counters;
+use crate::event_loop::deadline::Deadlines;
 use crate::files;
 use crate::generation::{Generation, LoopGeneration};
-use crate::proxy::LoopServers;
+use crate::instance::{App, BusyApps, Failure, Gone, LoopApp, RESCUE, WorkerKey};
+use crate::storage::buffered::{self, Budget};
+use crate::upstream::LoopServers;
 
 thread_local! {
     static CURRENT: OnceCell<Rc<EventLoop>> = const { OnceCell::new() };

@@ -1,5 +1,7 @@
 //! One configuration in force: what the request path reads, and nothing that it writes.
 
+pub(crate) mod rules;
+
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,12 +11,12 @@ use corral_config::address::ListenAddress;
 use corral_config::listener::Listener;
 use corral_script::{Engine, Program};
 
-use crate::access_log::AccessLog;
-use crate::app::{Lease, LoopApp};
-use crate::proxy::{Groups, LoopGroups};
-use crate::rules::Rules;
-use crate::telemetry::Telemetry;
+use crate::generation::rules::Rules;
+use crate::instance::{Lease, LoopApp};
+use crate::observe::access_log::AccessLog;
+use crate::observe::telemetry::Telemetry;
 use crate::tls::TlsContext;
+use crate::upstream::{Groups, LoopGroups};
 
 /// A configuration with everything that it names in place. Shared by all event loops.
 pub(crate) struct Generation {

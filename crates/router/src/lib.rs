@@ -6,52 +6,21 @@
 
 #![forbid(unsafe_code)]
 
-mod accept;
-mod access_log;
-mod admission;
-mod app;
-mod application;
-mod authorities;
-mod body;
-mod buffered;
-mod buffers;
-mod clock;
-mod complaints;
-mod compression;
-mod connection;
-mod console;
+mod answer;
+mod client;
 mod control;
-mod counters;
-mod deadline;
-mod desk;
 mod event_loop;
 mod files;
-mod forwarded;
 mod generation;
-mod hijack;
-mod html;
-mod interim;
+mod instance;
 mod io;
-mod ip_text;
-mod main_link;
-mod prelude;
-mod program;
-mod proxy;
+mod observe;
 mod reply;
-mod routing;
-mod rules;
-mod script;
-mod share;
-mod spool;
-mod telemetry;
-mod temp;
+mod request;
+mod storage;
 mod tls;
-mod trailers;
 mod transaction;
-mod upkeep;
-mod variables;
-mod websocket;
-mod writer;
+mod upstream;
 
 use corral_ipc::link::Link;
 

@@ -1,9 +1,15 @@
 //! What has become of a reply so far, and the fields that it gets.
 
+pub(crate) mod compression;
+pub(crate) mod html;
+pub(crate) mod interim;
+pub(crate) mod trailers;
+pub(crate) mod writer;
+
 use corral_http::response::{self, FIELD_OVERHEAD, Framing};
 use smallvec::SmallVec;
 
-use crate::buffers;
+use crate::storage::buffers;
 
 /// A reply on its way out; what is in it stays until the request is logged.
 #[derive(Debug, Default, Clone)]

@@ -1,5 +1,6 @@
 //! TLS of listeners (contract 7): from bundles and settings to what rustls needs.
 
+pub(crate) mod authorities;
 mod bundle;
 mod cache;
 mod names;
@@ -27,7 +28,7 @@ use self::names::ServerNames;
 pub(crate) use self::peer::Peer;
 pub(crate) use self::session::{Handshake, Session};
 use self::tickets::Ticketer;
-use crate::authorities::{Authorities, Clients};
+use crate::tls::authorities::{Authorities, Clients};
 
 /// TLS of one listener.
 pub(crate) struct TlsContext {

@@ -13,16 +13,17 @@ use corral_http::list;
 use corral_http::request::{Framing, Head, Name};
 use corral_http::response;
 
-use crate::accept::SlotSettings;
-use crate::body::{BodyError, Incoming, READ_STEP};
-use crate::buffers::{self, Rest};
-use crate::connection::{Connection, Next, Refusal, Work};
+use crate::answer::{application, proxy, share};
+use crate::client::accept::SlotSettings;
+use crate::client::connection::{Connection, Next, Refusal, Work};
+use crate::generation::rules::Rules;
+use crate::observe::telemetry::{self, Trace};
 use crate::reply::Reply;
-use crate::routing::{FieldChange, Target, Way, log};
-use crate::rules::Rules;
-use crate::telemetry::{self, Trace};
-use crate::variables::{Link, Memo, RequestVariables};
-use crate::{application, forwarded, proxy, share};
+use crate::request::body::{BodyError, Incoming, READ_STEP};
+use crate::request::forwarded;
+use crate::request::routing::{FieldChange, Target, Way, log};
+use crate::request::variables::{Link, Memo, RequestVariables};
+use crate::storage::buffers::{self, Rest};
 
 /// The client's connection is of no use any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -351,7 +352,7 @@ impl<'c> Transaction<'c> {
         for log in &self.settings.generation.shared.access_logs {
             log.write(self.connection.event_loop.lane(), &mut self.variables());
         }
-        if let Some(console) = crate::console::get() {
+        if let Some(console) = crate::observe::console::get() {
             console.write(self);
         }
         let telemetry = self.settings.generation.shared.telemetry.as_ref().zip(self.trace.as_ref());

@@ -13,8 +13,8 @@ use corral_ipc::message::{AppId, Exit, FromRouter, Instance, WorkerId};
 
 use super::newcomer::{Access, Host, Newcomer, address_of};
 use super::{Control, send};
-use crate::app::{App, ChannelPort, Failure, Lease, WorkerKey};
 use crate::event_loop::{Command, NewWorker};
+use crate::instance::{App, ChannelPort, Failure, Lease, WorkerKey};
 
 /// An application instance that `main` has announced.
 pub(super) struct KnownApp {

@@ -13,16 +13,18 @@ use corral_ipc::message::{FailedListener, FromRouter, Generation as GenerationId
 use tokio::sync::mpsc;
 
 use super::{Control, Pending, Share, Sockets, only, send};
-use crate::access_log::AccessLog;
-use crate::app::Lease;
+use crate::answer::share;
+use crate::control::upkeep::Upkeep;
 use crate::event_loop::Command;
 use crate::generation::Generation;
-use crate::proxy::{Checks, Groups, ServerError, Trust, Workshop};
-use crate::rules::Rules;
-use crate::telemetry::Telemetry;
+use crate::generation::rules::Rules;
+use crate::instance::Lease;
+use crate::observe::access_log::AccessLog;
+use crate::observe::telemetry::Telemetry;
+use crate::request::script;
+use crate::tls;
 use crate::tls::Contexts;
-use crate::upkeep::Upkeep;
-use crate::{script, share, tls};
+use crate::upstream::{Checks, Groups, ServerError, Trust, Workshop};
 
 impl Control {
     pub(super) fn pending(&mut self, id: GenerationId) -> &mut Pending {

@@ -17,8 +17,8 @@ use corral_sys::aside::Foreign;
 use corral_sys::kind::Kind;
 
 use super::only;
-use crate::app::Program;
-use crate::proxy::Server;
+use crate::instance::Program;
+use crate::upstream::Server;
 
 /// A worker and how it is reached, or why it cannot be.
 pub(super) struct Newcomer {

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::siblings::Siblings;
 use super::{Identity, Moment, Place};
-use crate::compression::cache::Body;
+use crate::reply::compression::cache::Body;
 
 /// A file up to this size is kept in memory: its reply is one system call instead of two.
 pub(crate) const MAX_IN_MEMORY: u64 = 32 * 1024;

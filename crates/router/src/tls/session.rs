@@ -11,8 +11,8 @@ use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
 
 use super::names;
-use crate::buffers;
 use crate::io::Socket;
+use crate::storage::buffers;
 
 /// Bytes that are encrypted before they are sent: three records.
 const MAX_SEALED: usize = 48 * 1024;

@@ -8,11 +8,16 @@ use corral_http::response::{self, Connection as ConnectionField, Framing, Traile
 use smallvec::SmallVec;
 
 use super::{Gone, Transaction, disarm};
-use crate::desk::Desk;
-use crate::telemetry::TRACEPARENT;
-use crate::variables::RequestVariables;
-use crate::writer::Writer;
-use crate::{buffers, clock, compression, desk, script, share};
+use crate::answer::share;
+use crate::control::desk;
+use crate::control::desk::Desk;
+use crate::event_loop::clock;
+use crate::observe::telemetry::TRACEPARENT;
+use crate::reply::compression;
+use crate::reply::writer::Writer;
+use crate::request::script;
+use crate::request::variables::RequestVariables;
+use crate::storage::buffers;
 
 /// The type of error pages for programs (RFC 9457).
 const PROBLEM: &[u8] = b"application/problem+json";

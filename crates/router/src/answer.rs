@@ -1,0 +1,8 @@
+//! Who answers a request: files, another server, an application.
+
+pub(crate) mod application;
+pub(crate) mod hijack;
+pub(crate) mod program;
+pub(crate) mod proxy;
+pub(crate) mod share;
+pub(crate) mod websocket;

@@ -1,0 +1,179 @@
+//! The content of a response, which some applications put into chunks themselves (RFC 9112 section 7.1): framing is the
+//! server's affair, so it is taken out of theirs first.
+
+use corral_http::chunked::Decoder;
+
+use crate::instance::{App, Failure, FramingError, Habit};
+use crate::reply::trailers;
+
+/// Bytes that are looked at for the size of a first chunk.
+const LONGEST_SIZE: usize = 256;
+
+/// The part of a response's body that is content.
+pub(super) enum Content {
+    /// All of it.
+    Whole,
+    /// The inside of the chunks that an application has announced.
+    Chunks(Box<Chunks>),
+}
+
+pub(super) struct Chunks {
+    decoder: Decoder,
+    /// The piece that was decoded last.
+    decoded: Vec<u8>,
+    found: Found,
+}
+
+/// Whether there are chunks.
+enum Found {
+    /// Nobody can tell by these bytes, which have come so far.
+    Nothing(Vec<u8>),
+    Chunks,
+    /// The field is there and chunks are not: the application relies on its server to make them.
+    None,
+}
+
+/// Content, and the lines behind it if nothing more belongs to the response.
+pub(super) type Taken<'p> = (&'p [u8], Option<Vec<u8>>);
+
+impl Content {
+    pub(super) fn new(is_chunked: bool, wants_trailers: bool) -> Self {
+        if !is_chunked {
+            return Self::Whole;
+        }
+        let decoder = Decoder::new(u64::MAX);
+        let decoder = if wants_trailers { decoder.keeping_trailers() } else { decoder };
+        let found = Found::Nothing(Vec::new());
+        Self::Chunks(Box::new(Chunks { decoder, decoded: Vec::new(), found }))
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self, Self::Whole)
+    }
+
+    /// The content of the next piece, behind which nothing comes if it `is_last`.
+    pub(super) fn take<'p>(
+        &'p mut self,
+        piece: &'p [u8],
+        is_last: bool,
+        app: &App,
+    ) -> Result<Taken<'p>, Failure> {
+        match self {
+            Self::Whole => Ok((piece, is_last.then(Vec::new))),
+            Self::Chunks(chunks) => chunks.take(piece, is_last, |habit| app.tolerate(habit)),
+        }
+    }
+}
+
+impl Chunks {
+    fn take<'p>(
+        &'p mut self,
+        piece: &'p [u8],
+        is_last: bool,
+        tolerate: impl Fn(Habit),
+    ) -> Result<Taken<'p>, Failure> {
+        self.decoded.clear();
+        let mut rest = piece;
+        if let Found::Nothing(held) = &mut self.found {
+            let line = first_line(piece);
+            let is_size = self.decoder.decode(line, &mut self.decoded, usize::MAX).is_ok();
+            let is_whole = line.ends_with(b"\n");
+            let goes_on = !is_last && held.len() + line.len() <= LONGEST_SIZE;
+            if !is_size || !(is_whole || goes_on) {
+                tolerate(Habit::NoChunks);
+                self.decoded = std::mem::take(held);
+                self.decoded.extend_from_slice(piece);
+                self.found = Found::None;
+                return Ok((&self.decoded, is_last.then(Vec::new)));
+            }
+            if !is_whole {
+                held.extend_from_slice(piece);
+                return Ok((b"", None));
+            }
+            self.found = Found::Chunks;
+            rest = &piece[line.len()..];
+        }
+        if matches!(self.found, Found::None) {
+            return Ok((piece, is_last.then(Vec::new)));
+        }
+        let decoded =
+            self.decoder.decode(rest, &mut self.decoded, usize::MAX).map_err(FramingError::Chunk)?;
+        if decoded.consumed < rest.len() {
+            tolerate(Habit::BytesBehindChunks);
+        }
+        if is_last && !decoded.done {
+            return Err(FramingError::Cut.into());
+        }
+        Ok((&self.decoded, decoded.done.then(|| trailers::lines(&self.decoder))))
+    }
+}
+
+/// Up to the first line feed, and with it.
+fn first_line(piece: &[u8]) -> &[u8] {
+    let end = piece.iter().position(|&b| b == b'\n').map_or(piece.len(), |at| at + 1);
+    &piece[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// The content of each piece, `.` at the end, what is tolerated in parentheses, and why the rest is refused.
+    #[track_caller]
+    fn check(pieces: &[&str], expect: &str) {
+        let Content::Chunks(mut chunks) = Content::new(true, true) else { panic!("it has chunks") };
+        let out = RefCell::new(String::new());
+        for (i, piece) in pieces.iter().enumerate() {
+            let is_last = i + 1 == pieces.len();
+            let tolerate = |habit| *out.borrow_mut() += &format!("({habit:?})");
+            match chunks.take(piece.as_bytes(), is_last, tolerate) {
+                Ok((content, end)) => {
+                    let mut out = out.borrow_mut();
+                    *out += &format!("[{}]", String::from_utf8_lossy(content));
+                    if let Some(lines) = end {
+                        *out += &format!("{}.", String::from_utf8_lossy(&lines).escape_debug());
+                    }
+                }
+                Err(error) => return assert_eq!(format!("{}{error}", out.borrow()), expect, "{pieces:?}"),
+            }
+        }
+        assert_eq!(out.into_inner(), expect, "{pieces:?}");
+    }
+
+    #[test]
+    fn chunks_are_taken_apart_however_they_come() {
+        check(&["3\r\nabc\r\n0\r\n\r\n"], "[abc].");
+        check(&["3;x=1\r\nabc\r\n", "2\r\nde\r\n0\r\n\r\n"], "[abc][de].");
+        check(&["3", "\r", "\nabc\r\n0\r\n\r\n", ""], "[][][abc].[].");
+        check(&["", "0\r\n\r\n"], "[][].");
+        check(&["0\r\nX-A: 1\r\n\r\n"], "[]X-A: 1\\r\\n.");
+    }
+
+    #[test]
+    fn what_has_no_chunks_is_taken_as_it_is() {
+        check(&["<html>", "\n"], "(NoChunks)[<html>][\n].");
+        check(&["abc", "xyz\r\n"], "[](NoChunks)[abcxyz\r\n].");
+        check(&["abc"], "(NoChunks)[abc].");
+        check(&["abc", ""], "[](NoChunks)[abc].");
+        check(&[""], "(NoChunks)[].");
+        check(&["3\nabc\n0\n\n"], "(NoChunks)[3\nabc\n0\n\n].");
+        let blanks = format!("3{}", " ".repeat(2 * LONGEST_SIZE));
+        check(&[&blanks, "x"], &format!("(NoChunks)[{blanks}][x]."));
+    }
+
+    #[test]
+    fn chunks_that_break_off_or_turn_out_wrong_are_refused() {
+        check(&["3\r\nabc\r\n"], "the response is badly framed: its last chunk is missing");
+        check(&["3\r\nabc\r\n", ""], "[abc]the response is badly framed: its last chunk is missing");
+        check(&["3\r\nabcd\r\n0\r\n\r\n"], "the response is badly framed: chunk does not end with CRLF");
+        check(&["3\r\nabc\r\nx", ""], "the response is badly framed: invalid chunk size");
+    }
+
+    #[test]
+    fn what_is_behind_the_last_chunk_is_dropped() {
+        check(&["1\r\na\r\n0\r\n\r\n\n"], "(BytesBehindChunks)[a].");
+        check(&["1\r\na\r\n0\r\n\r\n", "more", ""], "[a].(BytesBehindChunks)[].[].");
+    }
+}

@@ -1,0 +1,246 @@
+//! Passes an application's answer on to the client: its head, then its body as it comes.
+
+use corral_channel::message::{self, ResponseView};
+use corral_http::list;
+
+use super::content::{Content, Taken};
+use super::{Answer, fail};
+use crate::answer::{hijack, websocket};
+use crate::control::desk;
+use crate::instance::{App, Exchange, Failure, FramingError, Piece, SentFile};
+use crate::reply::writer::Writer;
+use crate::storage::buffered::Held;
+use crate::storage::buffers;
+use crate::transaction::{Gone, Transaction};
+
+/// Passes the answer on. What the request's body has `held` waits no longer when there is one.
+pub(super) async fn relay(
+    tx: &mut Transaction<'_>,
+    answer: &mut Answer<'_>,
+    app: &App,
+    held: Held,
+) -> Result<(), Gone> {
+    let exchange = answer.exchange;
+    let first = answer.first_piece(tx).await?;
+    drop(held);
+    let payload = match first {
+        Ok(Piece::Head(payload)) => payload,
+        Ok(Piece::Hijacked(hijacked)) => return hijack::run(tx, exchange, hijacked).await,
+        Ok(_) => return fail(tx, app, &Failure::NoResponse).await,
+        Err(failure) => return fail(tx, app, &failure).await,
+    };
+    let (view, body_start) = match message::decode_response(&payload) {
+        Ok(decoded) => decoded,
+        Err(error) => {
+            buffers::give(payload);
+            return fail(tx, app, &Failure::Malformed(error)).await;
+        }
+    };
+    let first = &payload[body_start..];
+    if view.status == 101 && websocket::is_wanted(tx.request) {
+        take_fields(tx, &view);
+        return websocket::run(tx, exchange, first, &app.spec.name).await;
+    }
+    if view.status < 200 {
+        let failure = Failure::NotFinal { status: view.status };
+        buffers::give(payload);
+        return fail(tx, app, &failure).await;
+    }
+    if tx.intercepts(view.status) {
+        return Ok(());
+    }
+    let is_empty = first.is_empty() && exchange.has_ended() && exchange.n_stored() == 0;
+    if is_empty && view.status >= 400 && !tx.is_head() && desk::explaining().is_some() {
+        let status = view.status;
+        buffers::give(payload);
+        return tx.send_error(status).await;
+    }
+    let Announced { length, is_chunked } = take_fields(tx, &view);
+    // Event loops are left the framing by their interface: what they say of it is no more than a wish.
+    let has_chunks = is_chunked && !exchange.streams() && !tx.is_head() && !matches!(view.status, 204 | 304);
+    let mut content = Content::new(has_chunks, has_chunks && tx.takes_trailers());
+    let announced = length.filter(|_| !has_chunks);
+    let is_all = exchange.has_ended() && exchange.n_stored() == 0;
+    let taken = match content.take(first, is_all, app) {
+        Ok(taken) => taken,
+        Err(failure) => {
+            buffers::give(payload);
+            return fail(tx, app, &failure).await;
+        }
+    };
+    let length = length_of(tx, exchange, &taken, has_chunks, announced);
+    let mut writer = tx.open(view.status, length);
+    if let (bytes, Some(lines)) = taken {
+        let sent = finish(tx, exchange, writer, bytes, lines).await;
+        buffers::give(payload);
+        sent?;
+        if exchange.has_ended() && exchange.n_stored() == 0 {
+            return Ok(());
+        }
+        return Box::pin(await_end(tx, answer, content, app)).await;
+    }
+    // Where there is no body yet and more of it is there, the head leaves with that.
+    let has_next = taken.0.is_empty() && (has_chunks || exchange.n_stored() > 0);
+    let sent = if has_next { Ok(()) } else { writer.send(tx, taken.0).await };
+    // The client may take long for the rest.
+    buffers::give(payload);
+    sent?;
+    send_rest(tx, answer, writer, content, app).await
+}
+
+/// The length of a response's body, if it is known.
+fn length_of(
+    tx: &Transaction<'_>,
+    exchange: &Exchange,
+    (first, end): &Taken<'_>,
+    has_chunks: bool,
+    announced: Option<u64>,
+) -> Option<u64> {
+    let has_lines = exchange.has_trailers() || end.as_ref().is_some_and(|lines| !lines.is_empty());
+    if announced.is_none() && has_lines && tx.takes_trailers() {
+        return None;
+    }
+    let is_complete = if has_chunks { end.is_some() } else { exchange.has_ended() };
+    let n_next = if has_chunks { 0 } else { exchange.n_stored() };
+    let complete = is_complete.then(|| first.len() as u64 + n_next);
+    // What arrived completely is measured, not believed, except for HEAD, whose body was never made, and for files, which
+    // may be longer than what is to be sent of them.
+    let is_believed = (tx.is_head() && complete == Some(0)) || (exchange.has_file() && announced.is_some());
+    complete.filter(|_| !is_believed).or(announced)
+}
+
+/// Sends the body as it comes.
+async fn send_rest(
+    tx: &mut Transaction<'_>,
+    answer: &mut Answer<'_>,
+    mut writer: Writer,
+    mut content: Content,
+    app: &App,
+) -> Result<(), Gone> {
+    let exchange = answer.exchange;
+    loop {
+        let piece = match exchange.try_next_piece() {
+            Some(piece) => piece,
+            None => {
+                writer.flush(tx).await?;
+                let piece = answer.next_piece(tx).await?;
+                // Too late for another answer.
+                if answer.refused.take().is_some() {
+                    return Err(Gone);
+                }
+                piece
+            }
+        };
+        match piece {
+            Ok(Piece::Data(data)) => match content.take(&data, false, app) {
+                Ok((bytes, None)) => {
+                    let sent = if bytes.is_empty() { Ok(()) } else { writer.send(tx, bytes).await };
+                    buffers::give(data);
+                    sent?;
+                }
+                Ok((bytes, Some(lines))) => {
+                    finish(tx, exchange, writer, bytes, lines).await?;
+                    return Box::pin(await_end(tx, answer, content, app)).await;
+                }
+                Err(failure) => return Err(cut(app, &failure)),
+            },
+            Ok(Piece::File(file)) if content.is_whole() => send_file(tx, &mut writer, &file, app).await?,
+            Ok(Piece::File(_)) => return Err(cut(app, &FramingError::File.into())),
+            Ok(Piece::End | Piece::Head(_) | Piece::Interim(_) | Piece::Hijacked(_)) => {
+                let (bytes, end) = content.take(b"", true, app).map_err(|failure| cut(app, &failure))?;
+                return finish(tx, exchange, writer, bytes, end.unwrap_or_default()).await;
+            }
+            Err(failure) => return Err(cut(app, &failure)),
+        }
+    }
+}
+
+/// The client has all of the response, and the application goes on.
+async fn await_end(
+    tx: &mut Transaction<'_>,
+    answer: &mut Answer<'_>,
+    mut content: Content,
+    app: &App,
+) -> Result<(), Gone> {
+    while let Ok(Piece::Data(data)) = answer.next_piece(tx).await? {
+        // It says what is wrong with that.
+        let _ = content.take(&data, false, app);
+        buffers::give(data);
+    }
+    Ok(())
+}
+
+/// The response cannot be completed, and the client is told by the connection's end.
+fn cut(app: &App, failure: &Failure) -> Gone {
+    let name = &app.spec.name;
+    match failure {
+        Failure::ClientLeft => tracing::info!("\"{name}\": {failure}"),
+        _ => tracing::error!("\"{name}\": {failure}; the response is cut off"),
+    }
+    Gone
+}
+
+/// Sends the file with which the body ends.
+async fn send_file(
+    tx: &mut Transaction<'_>,
+    writer: &mut Writer,
+    file: &SentFile,
+    app: &App,
+) -> Result<(), Gone> {
+    let sent = writer.send_file(tx, file.file(), file.range()).await;
+    if sent.is_err() && file.is_cut().unwrap_or(true) {
+        cut(app, &Failure::FileCut);
+    }
+    sent
+}
+
+/// Sends the last piece of the body, and what is behind it to a client that asks for it.
+async fn finish(
+    tx: &mut Transaction<'_>,
+    exchange: &Exchange,
+    mut writer: Writer,
+    piece: &[u8],
+    mut lines: Vec<u8>,
+) -> Result<(), Gone> {
+    if tx.takes_trailers() {
+        lines.extend(exchange.take_trailers());
+        writer.set_trailers(lines);
+    }
+    writer.finish(tx, piece).await
+}
+
+/// The words of an application about its response's body.
+struct Announced {
+    length: Option<u64>,
+    /// The application has put the body into chunks, or thinks that somebody should.
+    is_chunked: bool,
+}
+
+/// Takes the fields over, but for those that the server makes itself.
+fn take_fields(tx: &mut Transaction<'_>, view: &ResponseView<'_>) -> Announced {
+    let mut announced = Announced { length: None, is_chunked: false };
+    for (name, value) in view.fields {
+        if name.len() == 14 && name.eq_ignore_ascii_case(b"content-length") {
+            announced.length = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+        } else if name.len() == 17 && name.eq_ignore_ascii_case(b"transfer-encoding") {
+            announced.is_chunked =
+                list(value).last().is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"));
+        } else if !is_ours(name) {
+            tx.reply.fields.push(name, value);
+        }
+    }
+    announced
+}
+
+/// Fields that the server makes itself (contract 20.4).
+fn is_ours(name: &[u8]) -> bool {
+    let ours: &[u8] = match name.len() {
+        6 if name[0] | 0x20 == b's' && name[1] | 0x20 == b'e' => b"server",
+        6 => b"status",
+        7 => b"upgrade",
+        10 => b"connection",
+        20 => b"sec-websocket-accept",
+        _ => return false,
+    };
+    name.eq_ignore_ascii_case(ours)
+}

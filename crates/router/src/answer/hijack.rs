@@ -1,0 +1,65 @@
+//! A connection that an application has taken over (Rack's full hijack): what it writes to its socket is what the client
+//! gets, and what the client sends behind the request is what it reads.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+
+use corral_config::upstream::Timeouts;
+use corral_sys::aside::Foreign;
+
+use crate::answer::proxy::join;
+use crate::instance::{Exchange, Hijacked};
+use crate::io::Socket;
+use crate::transaction::{Gone, Transaction};
+use crate::upstream::Line;
+
+/// Passes everything on until the application closes its socket, or the client is gone.
+pub(crate) async fn run(
+    tx: &mut Transaction<'_>,
+    exchange: &Exchange,
+    hijacked: Hijacked,
+) -> Result<(), Gone> {
+    let Hijacked { socket, hold } = hijacked;
+    // The application may serve it within the request.
+    exchange.upgraded();
+    tx.reply.close = true;
+    match open(socket) {
+        Ok(mut line) => {
+            let limit = Timeouts::default().tunnel;
+            let beginning = Box::pin(join(tx, &mut line, b"", limit)).await;
+            tx.reply.status = status_of(&beginning);
+        }
+        Err(error) => tracing::error!("a connection that was taken over cannot be used: {error}"),
+    }
+    drop(hold);
+    Ok(())
+}
+
+fn open(socket: Foreign) -> io::Result<Line> {
+    let socket = UnixStream::from(socket.into_inner());
+    socket.set_nonblocking(true)?;
+    Ok(Line::new(Socket::of_application(tokio::net::UnixStream::from_std(socket)?), None))
+}
+
+/// The status for the log, if what begins like this is a response.
+fn status_of(beginning: &[u8]) -> Option<u16> {
+    let status = beginning.strip_prefix(b"HTTP/1.")?.get(2..5)?;
+    let status = std::str::from_utf8(status).ok()?.parse().ok()?;
+    (100..=999).contains(&status).then_some(status)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::*;
+
+    #[test]
+    fn the_status_is_that_of_the_first_line() {
+        assert_eq!(status_of(b"HTTP/1.1 101"), Some(101));
+        assert_eq!(status_of(b"HTTP/1.0 404"), Some(404));
+        for nonsense in
+            [&b""[..], b"HTTP/1.1 10", b"HTTP/1.1 099", b"HTTP/1.1 +10", b"SSH-2.0-Open", b"HTTP/1.1 \xff00"]
+        {
+            assert_eq!(status_of(nonsense), None, "{nonsense:?}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Hands a request to a program that serves HTTP itself when it is its turn, and passes the answer on as that of a
+//! proxied server: bodies as streams, upgrades, connections that are used again.
+
+use std::iter;
+use std::rc::Rc;
+
+use corral_channel::message::{self, RequestHead};
+
+use crate::answer::application::{fail, patiently};
+use crate::answer::proxy::{Attempt, Outcome, Upload};
+use crate::client::connection::Connection;
+use crate::instance::{App, Failure, LoopApp, Program, Turn};
+use crate::storage::buffers;
+use crate::transaction::{Gone, Transaction};
+use crate::upstream::Failure as ProxyFailure;
+
+/// Programs that a request is given to one after the other when they accept no connections.
+const MOST_ATTEMPTS: usize = 5;
+
+/// Answers a request by a program of an application.
+pub(crate) async fn answer(tx: &mut Transaction<'_>, app: &Rc<LoopApp>) -> Result<(), Gone> {
+    let mut upload = match Upload::begin(tx).await {
+        Ok(upload) => upload,
+        Err(error) => return tx.fail_body(&error).await,
+    };
+    let mut n_attempts = 0;
+    loop {
+        let turn = app.begin_turn(describe(tx), tx.connection.now());
+        let program = match wait(tx, &turn).await? {
+            Ok(program) => program,
+            Err(failure) => return fail(tx, &app.app, &failure).await,
+        };
+        let server = app.server(&program, &tx.connection.event_loop.proxy_servers);
+        n_attempts += 1;
+        let upgraded = || turn.become_tunnel();
+        let mut attempt = Attempt::new(&server, &mut upload).tell_of_upgrade(&upgraded);
+        let outcome = attempt.run(tx).await?;
+        let was_sent = attempt.was_sent();
+        let failure = match outcome {
+            Outcome::Answered => return Ok(()),
+            Outcome::Body(error) => return tx.fail_body(&error).await,
+            Outcome::Cut(failure) => {
+                let (app, pid) = (&app.app.spec.name, program.pid);
+                tracing::error!("\"{app}\": process {pid}: {failure}; the response is cut off");
+                return Err(Gone);
+            }
+            Outcome::Failed(failure) => failure,
+        };
+        if matches!(failure, ProxyFailure::Connect(_)) {
+            app.app.forsake(&program, &failure);
+            // One that was under way may be what the program has died of: it is not tried on others.
+            if !was_sent && n_attempts < MOST_ATTEMPTS && upload.rewind() {
+                continue;
+            }
+        }
+        let failure = explain(failure, &app.app, &program, &turn);
+        drop(turn);
+        return fail(tx, &app.app, &failure).await;
+    }
+}
+
+/// What is said about a request that runs for long or kills its process. The program reads it from its socket.
+fn describe(tx: &Transaction<'_>) -> Vec<u8> {
+    let (head, bytes) = (tx.request.head, tx.request.bytes);
+    let request = RequestHead {
+        method: head.method(bytes),
+        target: head.target(bytes),
+        path: b"",
+        query: b"",
+        host: b"",
+        remote_addr: b"",
+        local_addr: b"",
+        local_port: 0,
+        version_minor: head.version_minor(),
+        tls: tx.client.tls,
+        app_target: 0,
+        content_length: None,
+        body_complete: true,
+        websocket: false,
+    };
+    let mut payload = buffers::take();
+    message::encode_request(&mut payload, &request, iter::empty());
+    payload
+}
+
+/// Waits for the turn: for as long as a request may, or until the client is gone.
+async fn wait(tx: &Transaction<'_>, turn: &Turn) -> Result<Result<std::sync::Arc<Program>, Failure>, Gone> {
+    if let Some(begun) = turn.try_begin() {
+        return Ok(begun);
+    }
+    let Connection { stream, deadline, .. } = &*tx.connection;
+    let waiting = async {
+        tokio::select! {
+            biased;
+            begun = turn.begin() => Ok(begun),
+            // Also one that would still read: it has most likely left.
+            () = stream.finished() => Err(Gone),
+        }
+    };
+    patiently(deadline, turn.patience(), || true, waiting).await
+}
+
+/// What became of the request, in the terms of applications.
+fn explain(failure: ProxyFailure, app: &App, program: &Program, turn: &Turn) -> Failure {
+    if let Some(verdict) = program.verdict(turn.request()) {
+        return verdict;
+    }
+    match (failure, app.spec.limits.timeout) {
+        (
+            ProxyFailure::ResponseTimedOut(_) | ProxyFailure::ReadTimedOut(_) | ProxyFailure::SendTimedOut(_),
+            Some(timeout),
+        ) => Failure::TimedOut(timeout),
+        (failure, _) => Failure::Program { pid: program.pid, failure: std::sync::Arc::new(failure) },
+    }
+}

@@ -1,0 +1,136 @@
+//! Requests that other HTTP servers answer: `proxy` and `upstreams` (contract 13).
+//!
+//! A request is an `attempt` at one server after the other: one `exchange` on a `line`, whose response is `relay`ed, or
+//! becomes a `tunnel`.
+
+mod attempt;
+mod download;
+mod exchange;
+mod forwarded;
+mod relay;
+mod request;
+mod tunnel;
+mod upload;
+
+use std::time::Instant;
+
+use corral_config::upstream::Balance;
+
+pub(crate) use self::attempt::{Attempt, Outcome};
+pub(crate) use self::tunnel::join;
+pub(crate) use self::upload::Upload;
+use crate::event_loop::clock::Millis;
+use crate::storage::buffers;
+use crate::transaction::{Gone, Transaction};
+use crate::upstream::{Failure, LoopGroup, LoopServer, Retry, Tried};
+
+/// Answers a request by a server of a group.
+pub(crate) async fn answer(tx: &mut Transaction<'_>, group: &LoopGroup) -> Result<(), Gone> {
+    let mut key = Vec::new();
+    if let Balance::Hash(template) = &group.shared.upstream.balance {
+        key = buffers::take();
+        if let Err(exception) = template.render(&mut tx.variables(), &mut key) {
+            return tx.fail_script(&exception).await;
+        }
+    }
+    let upload = match Upload::begin(tx).await {
+        Ok(upload) => upload,
+        Err(error) => return tx.fail_body(&error).await,
+    };
+    let begun = tx.connection.now();
+    let mut attempts = Attempts { group, key, upload, tried: Tried::new(), n_retries: 0, begun };
+    let answered = attempts.run(tx).await;
+    buffers::give(attempts.key);
+    answered
+}
+
+/// A request that is given to one server after the other until one answers.
+struct Attempts<'g> {
+    group: &'g LoopGroup,
+    key: Vec<u8>,
+    upload: Upload,
+    tried: Tried,
+    n_retries: u32,
+    begun: Instant,
+}
+
+impl Attempts<'_> {
+    async fn run(&mut self, tx: &mut Transaction<'_>) -> Result<(), Gone> {
+        loop {
+            let chosen = self.group.choose(&self.tried, &self.key, tx.connection.now());
+            let Some(chosen) = chosen else {
+                self.note_absence(tx);
+                return tx.send_error(502).await;
+            };
+            let server = &self.group.servers[chosen];
+            server.figures().active.add(1);
+            server.figures().requests.add(1);
+            let outcome = Attempt::new(server, &mut self.upload).run(tx).await;
+            server.figures().active.subtract(1);
+            let failure = match outcome? {
+                Outcome::Answered => return Ok(()),
+                Outcome::Body(error) => return tx.fail_body(&error).await,
+                Outcome::Failed(failure) => failure,
+                Outcome::Cut(failure) => {
+                    self.note_failure(tx, server, &failure);
+                    return Err(Gone);
+                }
+            };
+            self.note_failure(tx, server, &failure);
+            if !self.may_retry(tx, chosen, failure.retry()) {
+                return tx.send_error(failure.status()).await;
+            }
+        }
+    }
+
+    fn note_failure(&self, tx: &Transaction<'_>, server: &LoopServer, failure: &Failure) {
+        let shared = &server.shared;
+        let now = Millis::of(tx.connection.now());
+        let title = || self.group.shared.title(Some(shared));
+        if let Some(unsaid) = shared.complaints.admit(now) {
+            tracing::error!("{}: {failure}, request \"{}\"{unsaid}", title(), shown(tx));
+        }
+        if !failure.is_theirs() {
+            return;
+        }
+        server.figures().failures.add(1);
+        let is_news = shared.health.failed(&shared.passive, now);
+        if is_news && self.group.servers.len() > 1 {
+            tracing::warn!("{}: avoided for {:?}", title(), shared.passive.fail_timeout);
+        }
+    }
+
+    fn note_absence(&self, tx: &Transaction<'_>) {
+        let group = &self.group.shared;
+        if let Some(unsaid) = group.complaints.admit(Millis::of(tx.connection.now())) {
+            let title = group.title(None);
+            tracing::error!("{title}: no server is available, request \"{}\"{unsaid}", shown(tx));
+        }
+    }
+
+    /// Whether another server gets the request, which is then ready to be sent again.
+    fn may_retry(&mut self, tx: &Transaction<'_>, tried: usize, retry: Retry) -> bool {
+        self.tried.push(tried);
+        let permitted = match retry {
+            Retry::Any => true,
+            Retry::Idempotent => is_idempotent(tx.method()),
+            Retry::Never => false,
+        };
+        let retries = &self.group.shared.upstream.retries;
+        let elapsed = tx.connection.now().saturating_duration_since(self.begun);
+        let is_left = self.n_retries < retries.most && retries.timeout.is_none_or(|limit| elapsed < limit);
+        self.n_retries += 1;
+        permitted && is_left && self.tried.len() < self.group.servers.len() && self.upload.rewind()
+    }
+}
+
+/// RFC 9110 section 9.2.2.
+fn is_idempotent(method: &[u8]) -> bool {
+    matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE")
+}
+
+/// A request's target, for the log.
+fn shown(tx: &Transaction<'_>) -> String {
+    let target = tx.request.head.target(tx.request.bytes);
+    String::from_utf8_lossy(target).escape_debug().to_string()
+}

@@ -1,0 +1,156 @@
+//! A request on its way to one server, up to the end of the response.
+
+use std::pin::pin;
+use std::rc::Rc;
+
+use super::exchange::{Answer, Broken, Exchange, Request};
+use super::is_idempotent;
+use super::relay::{Relay, Relayed};
+use super::upload::Upload;
+use super::{request, tunnel};
+use crate::event_loop::deadline::Elapsed;
+use crate::request::body::BodyError;
+use crate::storage::buffers;
+use crate::transaction::{Gone, Transaction};
+use crate::upstream::{Failure, Line, LoopServer, Retry, Wanted, connect};
+
+/// A request that is given to one server.
+pub(crate) struct Attempt<'a> {
+    server: &'a Rc<LoopServer>,
+    upload: &'a mut Upload,
+    was_sent: bool,
+    /// Called when the connection is upgraded.
+    on_upgrade: Option<&'a dyn Fn()>,
+}
+
+/// How an attempt ended.
+pub(crate) enum Outcome {
+    Answered,
+    /// Nothing was sent to the client.
+    Failed(Failure),
+    /// The response broke off, and the client's connection with it.
+    Cut(Failure),
+    Body(BodyError),
+}
+
+impl<'a> Attempt<'a> {
+    pub(crate) fn new(server: &'a Rc<LoopServer>, upload: &'a mut Upload) -> Self {
+        Self { server, upload, was_sent: false, on_upgrade: None }
+    }
+
+    /// Calls `told` when the connection is upgraded, before anything goes through.
+    pub(crate) fn tell_of_upgrade(self, told: &'a dyn Fn()) -> Self {
+        Self { on_upgrade: Some(told), ..self }
+    }
+
+    /// Whether the server may have had it, on a connection that has ended since.
+    pub(crate) fn was_sent(&self) -> bool {
+        self.was_sent
+    }
+
+    /// Gives the request to the server; a kept connection that turns out to be closed is replaced by a new one.
+    pub(crate) async fn run(&mut self, tx: &mut Transaction<'_>) -> Result<Outcome, Gone> {
+        let wanted = if is_idempotent(tx.method()) { Wanted::Any } else { Wanted::Fresh };
+        loop {
+            let kept = self.server.pool.borrow_mut().take(wanted, tx.connection.now());
+            let is_kept = kept.is_some();
+            let line = match kept {
+                Some(line) => line,
+                // In a box of its own, so that a request on a kept connection is not as large.
+                None => match Box::pin(open(tx, self.server)).await {
+                    Ok(line) => line,
+                    Err(failure) => return Ok(Outcome::Failed(failure)),
+                },
+            };
+            self.was_sent = true;
+            let failure = match self.exchange(tx, line).await? {
+                Outcome::Failed(failure) => failure,
+                outcome => return Ok(outcome),
+            };
+            let is_stale = is_kept && wanted == Wanted::Any && failure.retry() == Retry::Idempotent;
+            if !is_stale || !self.upload.rewind() {
+                return Ok(Outcome::Failed(failure));
+            }
+        }
+    }
+
+    async fn exchange(&mut self, tx: &mut Transaction<'_>, mut line: Line) -> Result<Outcome, Gone> {
+        line.begin_request();
+        if request::wanted_upgrade(tx).is_some() {
+            line.spoil();
+        }
+        let server = &self.server.shared;
+        let timeouts = &server.options.timeouts;
+        let mut head = buffers::take();
+        request::append_head(tx, server, self.upload.length(), &mut head);
+        let upload = &mut *self.upload;
+        let exchange = Exchange { line: &mut line, upload, timeouts, request: Request::new(head) };
+        let mut answer = match exchange.run(tx).await {
+            Ok(answer) => answer,
+            Err(Broken::Server(failure)) => return Ok(Outcome::Failed(failure)),
+            Err(Broken::Body(error)) => return Ok(Outcome::Body(error)),
+            Err(Broken::Gone) => return Err(Gone),
+        };
+        server.health.succeeded();
+        let relayed = self.pass_on(tx, line, &mut answer).await;
+        buffers::give(answer.input);
+        relayed
+    }
+
+    async fn pass_on(
+        &mut self,
+        tx: &mut Transaction<'_>,
+        mut line: Line,
+        answer: &mut Answer,
+    ) -> Result<Outcome, Gone> {
+        let timeouts = &self.server.shared.options.timeouts;
+        if answer.head.status() == SWITCHING_PROTOCOLS {
+            if request::wanted_upgrade(tx).is_none() {
+                return Ok(Outcome::Failed(Failure::Switched));
+            }
+            if let Some(told) = self.on_upgrade {
+                told();
+            }
+            Box::pin(tunnel::run(tx, &mut line, answer, timeouts.tunnel)).await?;
+            return Ok(Outcome::Answered);
+        }
+        let mut relay = Relay { line: &mut line, upload: self.upload, timeouts };
+        Ok(match relay.run(tx, answer).await? {
+            Relayed::Complete { reusable } => {
+                if reusable {
+                    keep(tx, self.server, line, answer.head.keep_alive_seconds());
+                }
+                Outcome::Answered
+            }
+            Relayed::Refused(failure) => Outcome::Failed(failure),
+            Relayed::Cut(failure) => Outcome::Cut(failure),
+        })
+    }
+}
+
+const SWITCHING_PROTOCOLS: u16 = 101;
+
+/// A new connection.
+async fn open(tx: &Transaction<'_>, server: &LoopServer) -> Result<Line, Failure> {
+    let limit = server.shared.options.timeouts.connect;
+    let connecting = async {
+        server.resolved().await;
+        let addresses = server.addresses();
+        connect(&server.shared, &addresses).await
+    };
+    match tx.connection.deadline.limit(limit, pin!(connecting)).await {
+        Ok(connected) => {
+            let mut line = connected?;
+            // It would be taken for the answer.
+            if line.has_spoken() { Err(Failure::Unasked) } else { Ok(line) }
+        }
+        Err(Elapsed) => Err(Failure::ConnectTimedOut(limit)),
+    }
+}
+
+fn keep(tx: &Transaction<'_>, server: &LoopServer, line: Line, server_seconds: Option<u64>) {
+    let rules = &server.shared.options.keepalive;
+    if server.pool.borrow_mut().put(line, rules, server_seconds, tx.connection.now()) {
+        tx.connection.event_loop.proxy_servers.idle.notify_one();
+    }
+}

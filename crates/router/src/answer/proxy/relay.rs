@@ -1,0 +1,172 @@
+//! The response of a server on its way to the client: fields as they are, the body as fast as the client takes it.
+
+use std::io;
+
+use corral_config::upstream::Timeouts;
+use corral_http::upstream::{Body, ResponseHead};
+
+use super::download::Download;
+use super::exchange::{Answer, Event, next_event, read_client_now, send_body, take_body};
+use super::upload::Upload;
+use crate::reply::writer::Writer;
+use crate::storage::buffers;
+use crate::transaction::{Gone, Transaction};
+use crate::upstream::{Failure, Line};
+
+/// What came of a response.
+#[derive(Debug)]
+pub(crate) enum Relayed {
+    /// All of it was sent; whether the connection can be used again.
+    Complete { reusable: bool },
+    /// It was wrong before anything was sent.
+    Refused(Failure),
+    /// It broke off, and the client's connection with it.
+    Cut(Failure),
+}
+
+/// A connection whose response is passed on, while the request may still be on its way.
+pub(crate) struct Relay<'r> {
+    pub(crate) line: &'r mut Line,
+    pub(crate) upload: &'r mut Upload,
+    pub(crate) timeouts: &'r Timeouts,
+}
+
+impl Relay<'_> {
+    /// Passes a response on whose head is there.
+    pub(crate) async fn run(
+        &mut self,
+        tx: &mut Transaction<'_>,
+        answer: &mut Answer,
+    ) -> Result<Relayed, Gone> {
+        let Answer { head, input } = answer;
+        let is_head = tx.is_head();
+        let mut download = Download::new(head.body(is_head), tx.takes_trailers());
+        let (piece, end) = match download.take(&input[head.len()..]) {
+            Ok(taken) => taken,
+            Err(error) => return Ok(Relayed::Refused(error.into())),
+        };
+        if tx.intercepts(head.status()) {
+            return Ok(self.complete(head, is_head, end.is_some() && !download.has_excess()));
+        }
+        let mut writer = open(tx, head, input);
+        let failure = if let Some(trailers) = end {
+            writer.set_trailers(trailers);
+            writer.finish(tx, piece).await?;
+            None
+        } else {
+            writer.send(tx, piece).await?;
+            // In a box of its own: a short response, which came with its head, needs none of it.
+            Box::pin(self.pass_on(tx, writer, &mut download, input)).await?
+        };
+        Ok(match failure {
+            Some(failure) => Relayed::Cut(failure),
+            None => self.complete(head, is_head, !download.has_excess()),
+        })
+    }
+
+    /// `is_clean` when nothing but the whole response was received.
+    fn complete(&self, head: &ResponseHead, is_head: bool, is_clean: bool) -> Relayed {
+        Relayed::Complete { reusable: is_clean && head.keep_alive(is_head) && self.upload.is_sent() }
+    }
+
+    /// Passes on what follows, piece by piece; why it broke off, if it did.
+    async fn pass_on(
+        &mut self,
+        tx: &mut Transaction<'_>,
+        mut writer: Writer,
+        download: &mut Download,
+        input: &mut Vec<u8>,
+    ) -> Result<Option<Failure>, Gone> {
+        let mut pace = Pace::default();
+        loop {
+            writer.flush(tx).await?;
+            pace.fit(tx, input);
+            let n = match self.receive(tx, input).await? {
+                Ok(n) => n,
+                Err(failure) => return Ok(Some(failure)),
+            };
+            if n == 0 {
+                if !download.ends_with_connection() {
+                    return Ok(Some(Failure::Receive(io::ErrorKind::UnexpectedEof.into())));
+                }
+                writer.finish(tx, b"").await?;
+                return Ok(None);
+            }
+            match download.take(input) {
+                Ok((piece, Some(trailers))) => {
+                    writer.set_trailers(trailers);
+                    writer.finish(tx, piece).await?;
+                    return Ok(None);
+                }
+                // Framing alone.
+                Ok((b"", None)) => {}
+                Ok((piece, None)) => writer.send(tx, piece).await?,
+                Err(error) => return Ok(Some(error.into())),
+            }
+        }
+    }
+
+    /// Waits for more of the response, and sends the rest of the request meanwhile; 0 at the end.
+    async fn receive(
+        &mut self,
+        tx: &mut Transaction<'_>,
+        input: &mut Vec<u8>,
+    ) -> Result<Result<usize, Failure>, Gone> {
+        input.clear();
+        loop {
+            if send_body(self.line, self.upload).is_err() {
+                // It has answered and wants no more.
+                self.upload.abandon();
+                self.line.spoil();
+            }
+            if let Some(taken) = read_client_now(tx, self.upload) {
+                taken.map_err(|_| Gone)?;
+                continue;
+            }
+            let wants_room = !self.upload.pending().is_empty();
+            match next_event(tx, self.line, self.upload, wants_room, input, self.timeouts.read).await {
+                Event::Received(received) => return Ok(received.map_err(Failure::Receive)),
+                Event::Room => {}
+                Event::Client(read) => take_body(tx, self.upload, &read).map_err(|_| Gone)?,
+                Event::Gone => return Err(Gone),
+                Event::Elapsed => return Ok(Err(Failure::ReadTimedOut(self.timeouts.read))),
+            }
+        }
+    }
+}
+
+/// Pieces in a row that a client has to take without being waited for, before it gets large ones.
+const QUICK_PIECES: u32 = 4;
+
+/// How fast the client takes a response. It begins with small pieces: what a slow client has not taken stays in memory.
+#[derive(Default)]
+struct Pace {
+    n_quick: u32,
+}
+
+impl Pace {
+    /// Has the next piece read into a buffer that suits the client.
+    fn fit(&mut self, tx: &mut Transaction<'_>, input: &mut Vec<u8>) {
+        let has_waited = std::mem::take(&mut tx.has_waited);
+        if self.n_quick < QUICK_PIECES {
+            self.n_quick = if has_waited { 0 } else { self.n_quick + 1 };
+            let is_large = input.capacity() >= buffers::LARGE_CAPACITY;
+            if is_large != (self.n_quick == QUICK_PIECES) {
+                let other = if is_large { buffers::take() } else { buffers::take_large() };
+                buffers::give(std::mem::replace(input, other));
+            }
+        }
+    }
+}
+
+fn open(tx: &mut Transaction<'_>, head: &ResponseHead, input: &[u8]) -> Writer {
+    for (name, value) in head.fields(input) {
+        tx.reply.fields.push_checked(name, value);
+    }
+    let length = match head.body(tx.is_head()) {
+        Body::Absent => head.content_length(),
+        Body::Length(length) => Some(length),
+        Body::Chunked | Body::UntilClose => None,
+    };
+    tx.open(head.status(), length)
+}

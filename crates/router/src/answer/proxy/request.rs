@@ -1,0 +1,178 @@
+//! The head of a request as a server gets it.
+
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+
+use corral_config::address::ListenAddress;
+use corral_config::upstream::Host;
+use corral_http::path::append_encoded_path;
+use corral_http::request::{Framing, Head, Name};
+use corral_http::upstream::{NamedFields, is_hop_by_hop};
+use corral_http::{list, response};
+
+use super::forwarded;
+use crate::observe::telemetry::TRACEPARENT;
+use crate::request::ip_text;
+use crate::transaction::Transaction;
+use crate::upstream::Server;
+
+/// Appends the head. `length` is that of the body, if there is one.
+pub(crate) fn append_head(tx: &Transaction<'_>, server: &Server, length: Option<u64>, out: &mut Vec<u8>) {
+    out.extend_from_slice(tx.method());
+    out.push(b' ');
+    append_target(tx, out);
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    append_fields(tx, server, out);
+    if let Some(length) = length {
+        response::append_field(out, b"Content-Length", itoa::Buffer::new().format(length).as_bytes());
+    }
+    if let Some(protocol) = wanted_upgrade(tx) {
+        response::append_field(out, b"Connection", b"Upgrade");
+        response::append_field(out, b"Upgrade", protocol);
+    } else {
+        append_connection(tx, server, out);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// What is about this one connection: whether it is kept, and that fields behind the body are welcome, which is said
+/// for each connection anew (RFC 9110 section 10.1.4).
+fn append_connection(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
+    let is_kept = server.options.keepalive.connections > 0;
+    let takes_trailers = tx.takes_trailers();
+    if takes_trailers {
+        response::append_field(out, b"TE", b"trailers");
+    }
+    let options: &[u8] = match (is_kept, takes_trailers) {
+        (true, false) => return,
+        (true, true) => b"TE",
+        (false, false) => b"close",
+        (false, true) => b"close, TE",
+    };
+    response::append_field(out, b"Connection", options);
+}
+
+/// The target as received, or the rewritten path with the query as received. What could end the request
+/// line, or another field of it, is escaped.
+fn append_target(tx: &Transaction<'_>, out: &mut Vec<u8>) {
+    let (head, bytes) = (tx.request.head, tx.request.bytes);
+    let Some(path) = tx.rewritten_path() else { return append_escaped(head.target(bytes), out) };
+    if !path.starts_with(b"/") {
+        out.push(b'/');
+    }
+    append_encoded_path(path, out);
+    if let Some(query) = head.query(bytes) {
+        out.push(b'?');
+        append_escaped(query, out);
+    }
+}
+
+fn append_escaped(target: &[u8], out: &mut Vec<u8>) {
+    if !target.iter().any(|&byte| byte <= b' ' || byte == 0x7f) {
+        return out.extend_from_slice(target);
+    }
+    for &byte in target {
+        if byte <= b' ' || byte == 0x7f {
+            write!(out, "%{byte:02X}").expect("writing to memory cannot fail");
+        } else {
+            out.push(byte);
+        }
+    }
+}
+
+fn append_fields(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
+    let (head, bytes) = (tx.request.head, tx.request.bytes);
+    if !tx.request_fields().any(|(name, _)| name.eq_ignore_ascii_case(b"host")) {
+        append_host(server, out);
+    }
+    let named = NamedFields::of(head.values(bytes, Name::Connection));
+    let is_forwarded = !server.options.hide_client;
+    for (name, value) in tx.request_fields() {
+        let traced = tx.trace.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
+        if is_hop_by_hop(name) || traced {
+            continue;
+        }
+        let is_told = is_forwarded && forwarded::is_one(name);
+        let is_told = is_told || (server.is_program && name.eq_ignore_ascii_case(CLIENT));
+        let is_dropped = is_told || named.has(name);
+        // What the configuration says is no matter of the client's.
+        if !is_dropped || tx.changes_field(name) {
+            response::append_checked_field(out, name, value);
+        }
+    }
+    if let Some(trace) = &tx.trace {
+        response::append_checked_field(out, TRACEPARENT, &trace.header());
+    }
+    if is_forwarded {
+        forwarded::append(tx, local, out);
+    }
+    if server.is_program && !tx.changes_field(CLIENT) {
+        append_client(tx, out);
+    }
+}
+
+/// HTTP/1.1 demands a Host, which clients of HTTP/1.0 may not send.
+fn append_host(server: &Server, out: &mut Vec<u8>) {
+    let host = match &server.origin.host {
+        Host::Address(address) => match address {
+            ListenAddress::Inet(address) => address.to_string(),
+            _ => "localhost".to_owned(),
+        },
+        named @ Host::Named { .. } => named.to_string(),
+    };
+    response::append_field(out, b"Host", host.as_bytes());
+}
+
+/// What adapters of languages know the client by, and take away again: the address and the scheme that this server
+/// goes by, and the address that was connected to.
+const CLIENT: &[u8] = b"Corral-Client";
+
+/// As in `Forwarded` (RFC 7239).
+fn append_client(tx: &Transaction<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(CLIENT);
+    out.extend_from_slice(b": for=");
+    append_node(tx.client.address.map(|client| (client.ip().to_canonical(), None)), out);
+    out.extend_from_slice(b";by=");
+    append_node(local(tx).map(|local| (local.ip().to_canonical(), Some(local.port()))), out);
+    let protocol: &[u8] = if tx.client.tls { b"https" } else { b"http" };
+    out.extend_from_slice(b";proto=");
+    out.extend_from_slice(protocol);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The address that the client connected to. The kernel is asked only when the listener does not say.
+fn local(tx: &Transaction<'_>) -> Option<SocketAddr> {
+    match &tx.connection.slot.address {
+        ListenAddress::Inet(address) if !address.ip().is_unspecified() => Some(*address),
+        _ => tx.connection.stream.local_address(),
+    }
+}
+
+fn append_node(address: Option<(IpAddr, Option<u16>)>, out: &mut Vec<u8>) {
+    let Some((ip, port)) = address else { return out.extend_from_slice(b"_unix") };
+    out.extend_from_slice(if ip.is_ipv6() { b"\"[" } else { b"\"" });
+    ip_text::append(Some(ip), out);
+    out.extend_from_slice(if ip.is_ipv6() { b"]" } else { b"" });
+    if let Some(port) = port {
+        out.push(b':');
+        out.extend_from_slice(itoa::Buffer::new().format(port).as_bytes());
+    }
+    out.push(b'"');
+}
+
+/// What the client wants to switch to, unless that is HTTP/2: requests on such a connection would pass by the
+/// rules of this server. Neither with a body: a server that takes the protocol's bytes for those of the body, or the
+/// other way round, would be out of step with this one.
+pub(crate) fn wanted_upgrade<'t>(tx: &Transaction<'t>) -> Option<&'t [u8]> {
+    let (head, bytes): (&'t Head, &'t [u8]) = (tx.request.head, tx.request.bytes);
+    let protocol = head.value(bytes, Name::Upgrade)?;
+    let mut options = head.values(bytes, Name::Connection).flat_map(list);
+    let is_asked_for =
+        head.version_minor() >= 1 && options.any(|option| option.eq_ignore_ascii_case(b"upgrade"));
+    let is_http = |name: &[u8]| {
+        name.eq_ignore_ascii_case(b"h2c")
+            || name.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"http/"))
+    };
+    let has_body = head.framing() != Framing::Length(0);
+    (is_asked_for && !has_body && !list(protocol).any(is_http)).then_some(protocol)
+}

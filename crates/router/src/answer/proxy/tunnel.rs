@@ -1,0 +1,179 @@
+//! Both directions of a connection that was upgraded: bytes go through as they are.
+
+use std::io::{self, IoSlice};
+use std::pin::pin;
+use std::time::Duration;
+
+use smallvec::SmallVec;
+
+use super::exchange::Answer;
+use crate::client::connection::Connection;
+use crate::event_loop::deadline::Elapsed;
+use crate::io::{Wanted, now};
+use crate::storage::buffers;
+use crate::transaction::{Gone, Transaction};
+use crate::upstream::Line;
+
+/// Room for one read.
+const READ_STEP: usize = 16 * 1024;
+
+/// Switches the client's connection to what the server has switched its own to, and passes on everything until
+/// both sides have ended, one is broken, or nothing has come for `limit`.
+pub(crate) async fn run(
+    tx: &mut Transaction<'_>,
+    line: &mut Line,
+    answer: &Answer,
+    limit: Duration,
+) -> Result<(), Gone> {
+    let Answer { head, input } = answer;
+    for (name, value) in head.fields(input) {
+        tx.reply.fields.push_checked(name, value);
+    }
+    if let Some(protocol) = head.upgrade(input) {
+        tx.reply.fields.push(b"Upgrade", protocol);
+    }
+    tx.open_switch().finish(tx, b"").await?;
+    join(tx, line, &input[head.len()..], limit).await;
+    Ok(())
+}
+
+/// The first bytes that came from a server: as many as the version and the status of HTTP/1 have.
+pub(crate) type Beginning = SmallVec<[u8; 12]>;
+
+/// Passes on everything between the client and a server, of which `received` has come, until both sides have ended, one
+/// is broken, or nothing has come for `limit`.
+pub(crate) async fn join(
+    tx: &mut Transaction<'_>,
+    line: &mut Line,
+    received: &[u8],
+    limit: Duration,
+) -> Beginning {
+    let mut up = Half::new(&std::mem::take(&mut tx.rest));
+    let mut down = Half::new(received);
+    // Nothing of HTTP follows. The client may still be sending, and would not get what it was sent if the connection were
+    // cut under it.
+    (tx.reply.close, tx.reply.linger) = (true, true);
+    // Whoever has ended it, or how: nothing comes after it.
+    let _ = pass(tx.connection, line, &mut up, &mut down, limit).await;
+    tx.reply.n_body_bytes += down.n_passed;
+    buffers::give(up.buffer);
+    buffers::give(down.buffer);
+    down.beginning
+}
+
+/// One direction.
+struct Half {
+    /// Received and not sent on.
+    buffer: Vec<u8>,
+    n_sent: usize,
+    n_passed: u64,
+    beginning: Beginning,
+    /// The sender has ended.
+    is_read: bool,
+    /// The receiver knows.
+    is_shut: bool,
+}
+
+impl Half {
+    fn new(received: &[u8]) -> Self {
+        let mut buffer = buffers::take();
+        buffer.extend_from_slice(received);
+        let beginning = Beginning::new();
+        Self { buffer, n_sent: 0, n_passed: 0, beginning, is_read: false, is_shut: false }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.n_sent == self.buffer.len()
+    }
+
+    fn wants_bytes(&self) -> bool {
+        self.is_empty() && !self.is_read
+    }
+
+    /// Takes the result of reading.
+    fn read(&mut self, read: Option<io::Result<usize>>) -> io::Result<()> {
+        self.is_read = matches!(read.transpose()?, Some(0));
+        Ok(())
+    }
+
+    fn make_room(&mut self) -> &mut Vec<u8> {
+        self.buffer.clear();
+        self.n_sent = 0;
+        self.buffer.reserve(READ_STEP);
+        &mut self.buffer
+    }
+
+    /// Sends what is there.
+    fn write(&mut self, mut write: impl FnMut(&[IoSlice<'_>]) -> io::Result<usize>) -> io::Result<()> {
+        while !self.is_empty() {
+            match write(&[IoSlice::new(&self.buffer[self.n_sent..])]) {
+                Ok(n) => {
+                    let n_more = n.min(self.beginning.inline_size() - self.beginning.len());
+                    self.beginning.extend_from_slice(&self.buffer[self.n_sent..][..n_more]);
+                    self.n_sent += n;
+                    self.n_passed += n as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The receiver takes nothing more, and knows that by itself.
+    fn give_up(&mut self) {
+        self.n_sent = self.buffer.len();
+        (self.is_read, self.is_shut) = (true, true);
+    }
+
+    /// Whether the receiver has to be told that the sender has ended; once.
+    fn ends_now(&mut self) -> bool {
+        let ends = self.is_read && self.is_empty() && !self.is_shut;
+        self.is_shut |= ends;
+        ends
+    }
+}
+
+async fn pass(
+    connection: &mut Connection,
+    line: &mut Line,
+    up: &mut Half,
+    down: &mut Half,
+    limit: Duration,
+) -> io::Result<()> {
+    let Connection { stream, deadline, .. } = connection;
+    loop {
+        // Who takes nothing more may have said something before that.
+        up.write(|pieces| line.try_write(pieces))
+            .and_then(|()| line.flush())
+            .unwrap_or_else(|_| up.give_up());
+        down.write(|pieces| stream.try_write(pieces))?;
+        if up.ends_now() {
+            line.shut_down().await?;
+        }
+        if down.ends_now() {
+            stream.shut_down().await?;
+        }
+        if down.is_shut && (up.is_shut || line.has_hung_up()) {
+            return Ok(());
+        }
+        let client = stream.wait(Wanted { bytes: up.wants_bytes(), room: !down.is_empty() });
+        let server = line.ready(Wanted { bytes: down.wants_bytes(), room: !up.is_empty() });
+        let ready = async {
+            tokio::select! {
+                ready = client => ready.map(|ready| (ready.bytes, false)),
+                ready = server => ready.map(|ready| (false, ready.bytes)),
+            }
+        };
+        let ready = deadline.limit(limit, pin!(ready)).await;
+        let (from_client, from_server) = ready.map_err(|Elapsed| io::ErrorKind::TimedOut)??;
+        if from_client && up.wants_bytes() {
+            let read = now(stream.read(up.make_room())).await;
+            up.read(read)?;
+        }
+        if from_server && down.wants_bytes() {
+            let read = now(line.read(down.make_room())).await;
+            down.read(read)?;
+        }
+    }
+}

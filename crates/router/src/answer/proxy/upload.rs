@@ -1,0 +1,136 @@
+//! A request's body on its way to a server: streamed as it comes, and kept as long as it is short, so that
+//! another server can get it too.
+
+use std::io;
+
+use corral_http::request::Framing;
+
+use super::is_idempotent;
+use crate::instance::RequestBody;
+use crate::request::body::BodyError;
+use crate::storage::buffers::Rest;
+use crate::transaction::Transaction;
+
+/// A body up to this size can be sent again.
+const MAX_KEPT: usize = 64 * 1024;
+
+/// A body and how far it was sent.
+pub(crate) struct Upload {
+    /// Its length; none without a body.
+    length: Option<u64>,
+    /// What has arrived: from the start of the body while that is short, else what was not sent yet.
+    kept: Rest,
+    n_sent: usize,
+    /// What was stored before; nothing more comes from the client then.
+    stored: RequestBody,
+    /// Another server may get it when one had it.
+    is_repeatable: bool,
+    /// Some of it was sent and is forgotten.
+    is_cut: bool,
+    /// Everything is in `kept`, or was.
+    is_complete: bool,
+}
+
+impl Upload {
+    /// The body of a request. One in chunks is stored first, because the server gets it with its length
+    /// (contract 23.3).
+    pub(crate) async fn begin(tx: &mut Transaction<'_>) -> Result<Self, BodyError> {
+        let head = tx.request.head;
+        let mut upload = Self {
+            length: head.content_length(),
+            kept: Rest::default(),
+            n_sent: 0,
+            stored: RequestBody::Complete,
+            is_repeatable: is_idempotent(tx.method()),
+            is_cut: false,
+            is_complete: tx.incoming.is_done(),
+        };
+        // What answers in the place of an error gets none, because somebody may have had it already.
+        if tx.answers_error() {
+            upload.length = upload.length.map(|_| 0);
+            upload.is_complete = true;
+        } else if head.framing() == Framing::Chunked {
+            let rules = tx.rules();
+            let Transaction { incoming, connection, rest, .. } = tx;
+            let stored = incoming.store(connection, rest, rules).await?;
+            upload.length = Some(stored.len);
+            upload.is_complete = matches!(stored.rest, RequestBody::Complete);
+            (upload.kept, upload.stored) = (stored.inline, stored.rest);
+        } else {
+            // In one piece with the head, so that the server is woken once.
+            let rules = tx.rules();
+            let Transaction { incoming, connection, rest, .. } = tx;
+            upload.kept = incoming.take_at_hand(connection, rest, rules).await?;
+            upload.is_complete = incoming.is_done();
+        }
+        Ok(upload)
+    }
+
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.length
+    }
+
+    /// What can be sent now.
+    pub(crate) fn pending(&self) -> &[u8] {
+        &self.kept[self.n_sent..]
+    }
+
+    /// Everything was sent.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.is_complete && self.pending().is_empty()
+    }
+
+    /// Nothing more is sent on this connection.
+    pub(crate) fn abandon(&mut self) {
+        self.is_cut = true;
+        self.is_complete = true;
+        self.n_sent = self.kept.len();
+    }
+
+    /// Whether more has to come from the client before anything can be sent.
+    pub(crate) fn is_starving(&self) -> bool {
+        !self.is_complete && self.pending().is_empty()
+    }
+
+    /// Starts again for another connection; false when too much of it is gone.
+    pub(crate) fn rewind(&mut self) -> bool {
+        self.n_sent = 0;
+        !self.is_cut
+    }
+
+    /// So many of the pending bytes were sent.
+    pub(crate) fn advance(&mut self, n: usize) -> io::Result<()> {
+        self.n_sent += n;
+        if !self.pending().is_empty() {
+            return Ok(());
+        }
+        if self.is_complete {
+            if !self.is_repeatable {
+                std::mem::take(&mut self.kept).give();
+                self.forget();
+            }
+            return Ok(());
+        }
+        if !matches!(self.stored, RequestBody::Complete) {
+            self.is_complete = self.stored.read(self.kept.to_mut(), MAX_KEPT)?;
+            self.forget();
+        } else if self.kept.len() > MAX_KEPT {
+            self.kept.to_mut().clear();
+            self.forget();
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self) {
+        self.n_sent = 0;
+        self.is_cut = true;
+    }
+
+    /// Takes what has arrived of the client's.
+    pub(crate) fn take(&mut self, tx: &mut Transaction<'_>) -> Result<(), BodyError> {
+        let Transaction { incoming, rest, .. } = tx;
+        incoming.decode(rest, self.kept.to_mut())?;
+        self.is_complete = incoming.is_done();
+        Ok(())
+    }
+}

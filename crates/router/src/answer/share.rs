@@ -1,0 +1,190 @@
+//! The `share` action: answers with a file (contract 12), or beyond it with the entries of a folder.
+
+pub(crate) mod folders;
+mod listing;
+mod representation;
+mod send;
+
+use std::fs::File;
+
+use corral_config::route::{Share, Undecided};
+use corral_config::template::{PathFault, Template};
+use corral_http::path;
+use corral_sys::process::is_descriptor_shortage;
+
+pub(crate) use self::listing::prefers_json;
+use crate::files::{self, Found, Moment, Place};
+use crate::storage::buffers;
+use crate::transaction::{Gone, Transaction};
+
+/// What came of a share.
+pub(crate) enum Outcome {
+    Sent,
+    /// No file; the status if there is no fallback.
+    Missed(u16),
+}
+
+/// Looks for a file and sends it.
+pub(crate) async fn answer(tx: &mut Transaction<'_>, share: &Share) -> Result<Outcome, Gone> {
+    if !matches!(tx.method(), b"GET" | b"HEAD") && !tx.answers_error() {
+        return Ok(Outcome::Missed(405));
+    }
+    let mut outcome = Outcome::Missed(404);
+    let mut path = buffers::take();
+    let mut chroot = Vec::new();
+    for template in &share.paths {
+        path.clear();
+        chroot.clear();
+        outcome = match render(tx, share, template, &mut path, &mut chroot) {
+            Ok(()) => try_path(tx, share, &mut path, &chroot).await?,
+            Err(PathFault::Script(exception)) => sent(tx.fail_script(&exception).await)?,
+            Err(stray) => {
+                tracing::info!("no file is shared: {stray}");
+                Outcome::Missed(404)
+            }
+        };
+        if matches!(outcome, Outcome::Sent) {
+            break;
+        }
+    }
+    buffers::give(path);
+    Ok(outcome)
+}
+
+fn render(
+    tx: &Transaction<'_>,
+    share: &Share,
+    template: &Template,
+    path: &mut Vec<u8>,
+    chroot: &mut Vec<u8>,
+) -> Result<(), PathFault> {
+    template.render_path(&mut tx.variables(), path)?;
+    match &share.confinement.chroot {
+        Some(template) => template.render_path(&mut tx.variables(), chroot),
+        None => Ok(()),
+    }
+}
+
+async fn try_path(
+    tx: &mut Transaction<'_>,
+    share: &Share,
+    path: &mut Vec<u8>,
+    chroot: &[u8],
+) -> Result<Outcome, Gone> {
+    let folder_len = path.len();
+    let is_index = path.ends_with(b"/");
+    if is_index {
+        path.extend_from_slice(share.index.as_bytes());
+    }
+    let content_type = tx.rules().mime_types.lookup(path);
+    if let Some(types) = share.types.as_ref().filter(|_| !is_index) {
+        match types.matches(content_type.unwrap_or_default()) {
+            Ok(true) => {}
+            Ok(false) => return Ok(Outcome::Missed(403)),
+            Err(given_up) => return sent(tx.fail_script(&given_up).await),
+        }
+    }
+    let place = place(share, path, chroot);
+    let moment = moment(tx);
+    match files::open(&place, moment) {
+        Found::File(file) => {
+            let cache_control = match cache_control(tx, share, is_index, content_type) {
+                Ok(value) => value,
+                Err(undecided) => return sent(tx.fail_script(&undecided).await),
+            };
+            let reply = representation::choose(tx, (&place, moment), file, content_type, cache_control);
+            sent(send::file(tx, reply).await)
+        }
+        Found::Directory(_) if !is_index => sent(redirect_to_folder(tx).await),
+        Found::Directory(folder) if folder_len == path.len() => list(tx, share, folder).await,
+        Found::Directory(_) => Ok(Outcome::Missed(404)),
+        Found::Nothing if is_index => list_folder_of(tx, share, &place.at(&path[..folder_len])).await,
+        Found::Nothing => Ok(Outcome::Missed(404)),
+        Found::Refused(error) => {
+            log_failure(path, &error);
+            Ok(Outcome::Missed(403))
+        }
+        Found::Failed(error) => {
+            log_failure(path, &error);
+            sent(tx.send_error(if is_descriptor_shortage(&error) { 503 } else { 500 }).await)
+        }
+    }
+}
+
+fn place<'p>(share: &Share, path: &'p [u8], chroot: &'p [u8]) -> Place<'p> {
+    let confinement = &share.confinement;
+    Place {
+        path,
+        chroot: confinement.chroot.is_some().then_some(chroot),
+        follow_symlinks: confinement.follow_symlinks,
+        traverse_mounts: confinement.traverse_mounts,
+    }
+}
+
+fn moment(tx: &Transaction<'_>) -> Moment {
+    Moment { now: tx.connection.now(), trust: tx.rules().file_trust }
+}
+
+fn sent(result: Result<(), Gone>) -> Result<Outcome, Gone> {
+    result.map(|()| Outcome::Sent)
+}
+
+fn log_failure(path: &[u8], error: &std::io::Error) {
+    tracing::error!("open \"{}\": {error}", String::from_utf8_lossy(path).escape_debug());
+}
+
+/// A folder whose index is not there.
+async fn list_folder_of(tx: &mut Transaction<'_>, share: &Share, place: &Place<'_>) -> Result<Outcome, Gone> {
+    if share.listing.is_none() {
+        return Ok(Outcome::Missed(404));
+    }
+    match files::open(place, moment(tx)) {
+        Found::Directory(folder) => list(tx, share, folder).await,
+        _ => Ok(Outcome::Missed(404)),
+    }
+}
+
+async fn list(tx: &mut Transaction<'_>, share: &Share, folder: File) -> Result<Outcome, Gone> {
+    match &share.listing {
+        Some(listing) => sent(listing::send(tx, listing, &share.confinement, folder).await),
+        None => Ok(Outcome::Missed(404)),
+    }
+}
+
+/// The value of Cache-Control for a file, by the first rule for its path or its type.
+fn cache_control(
+    tx: &Transaction<'_>,
+    share: &Share,
+    is_index: bool,
+    content_type: Option<&[u8]>,
+) -> Result<Option<Vec<u8>>, Undecided> {
+    if share.cache_control.is_empty() {
+        return Ok(None);
+    }
+    let mut path = buffers::take();
+    path.extend_from_slice(tx.path());
+    if is_index {
+        path.extend_from_slice(share.index.as_bytes());
+    }
+    for rule in &share.cache_control {
+        if rule.applies(&path, content_type.unwrap_or_default())? {
+            path.clear();
+            rule.value.render(&mut tx.variables(), &mut path)?;
+            return Ok(Some(path));
+        }
+    }
+    buffers::give(path);
+    Ok(None)
+}
+
+async fn redirect_to_folder(tx: &mut Transaction<'_>) -> Result<(), Gone> {
+    let mut location = Vec::new();
+    path::append_encoded_path(tx.path(), &mut location);
+    location.push(b'/');
+    if let Some(query) = tx.request.head.query(tx.request.bytes) {
+        location.push(b'?');
+        location.extend_from_slice(query);
+    }
+    tx.reply.fields.push(b"Location", &location);
+    tx.send_empty(301).await
+}

@@ -1,0 +1,122 @@
+//! Which form of a file answers a request: the file, a compressed sibling, or a compressed form that is made of it.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use corral_http::encoding::{Accepted, Coding};
+use corral_http::request::Name;
+use smallvec::SmallVec;
+
+use crate::files::{Moment, OpenFile, Place};
+use crate::reply::compression::{self, Chosen, Compression, Decision};
+use crate::transaction::Transaction;
+
+/// A file as it answers a request.
+pub(super) struct Representation<'a> {
+    /// The file, or the sibling that takes its place.
+    pub(super) file: Rc<OpenFile>,
+    pub(super) form: Form,
+    /// It depends on the request's Accept-Encoding.
+    pub(super) varies: bool,
+    pub(super) content_type: Option<&'a [u8]>,
+    pub(super) cache_control: Option<Vec<u8>>,
+}
+
+/// The bytes that are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Those of the file.
+    Plain,
+    /// Those of the sibling, which are in this coding.
+    Sibling(Coding),
+    /// What a compressor makes of the file.
+    Compressed(Chosen),
+    /// None that the client takes.
+    Unacceptable,
+}
+
+impl Representation<'_> {
+    /// The entity tag: weak for what a compressor makes, since other versions of it may make other bytes.
+    pub(super) fn etag(&self) -> Cow<'_, [u8]> {
+        let etag = self.file.etag.as_bytes();
+        match self.form {
+            Form::Compressed(_) => Cow::Owned(compression::weakened(etag)),
+            _ => Cow::Borrowed(etag),
+        }
+    }
+
+    pub(super) fn coding(&self) -> Coding {
+        match self.form {
+            Form::Sibling(coding) => coding,
+            Form::Compressed(chosen) => chosen.coding,
+            Form::Plain | Form::Unacceptable => Coding::Identity,
+        }
+    }
+}
+
+/// Takes the form that the client wants most; among equally wanted ones a sibling, which costs nothing.
+pub(super) fn choose<'a>(
+    tx: &Transaction<'_>,
+    (place, moment): (&Place<'_>, Moment),
+    file: Rc<OpenFile>,
+    content_type: Option<&'a [u8]>,
+    cache_control: Option<Vec<u8>>,
+) -> Representation<'a> {
+    let has_choice = tx.request.head.has(Name::AcceptEncoding);
+    let siblings = file.siblings(place, moment, has_choice);
+    let compression = compression_for(tx, &file, content_type, cache_control.as_deref());
+    let varies = compression.is_some() || !siblings.is_empty();
+    let plain = Representation { file, form: Form::Plain, varies, content_type, cache_control };
+    if !varies || !has_choice {
+        return plain;
+    }
+    let decision = compression.map_or(Decision::Plain(0), |compression| compression.decide(&tx.request));
+    let wanted = match decision {
+        Decision::Plain(weight) | Decision::Compressed(_, weight) => weight,
+        Decision::NotAcceptable => 0,
+    };
+    if let Some((file, coding)) = best_sibling(tx, siblings, wanted) {
+        return Representation { file, form: Form::Sibling(coding), ..plain };
+    }
+    let form = match decision {
+        Decision::Plain(_) => Form::Plain,
+        Decision::NotAcceptable => Form::Unacceptable,
+        // Ranges are those of the file: of what a compressor makes there are none.
+        Decision::Compressed(..) if asks_for_range(tx) => Form::Plain,
+        Decision::Compressed(chosen, _) if plain.file.size < chosen.min_length => Form::Plain,
+        Decision::Compressed(chosen, _) => Form::Compressed(chosen),
+    };
+    Representation { form, ..plain }
+}
+
+fn compression_for<'c>(
+    tx: &Transaction<'c>,
+    file: &OpenFile,
+    content_type: Option<&[u8]>,
+    cache_control: Option<&[u8]>,
+) -> Option<&'c Compression> {
+    let compression = tx.rules().compression.as_ref()?;
+    let is_forbidden = cache_control.is_some_and(compression::forbids_transformation);
+    let applies = file.size > 0 && !is_forbidden && compression.applies_to(content_type?);
+    applies.then_some(compression)
+}
+
+/// The sibling that the client wants most, if it wants it no less than what has this weight.
+fn best_sibling(
+    tx: &Transaction<'_>,
+    siblings: SmallVec<[(Coding, Rc<OpenFile>); 3]>,
+    least: u16,
+) -> Option<(Rc<OpenFile>, Coding)> {
+    if siblings.is_empty() {
+        return None;
+    }
+    let accepted = Accepted::parse(tx.request.head.values(tx.request.bytes, Name::AcceptEncoding));
+    let is_there = |coding: &Coding| siblings.iter().any(|(known, _)| known == coding);
+    let best = accepted.preferred().take_while(|&coding| coding != Coding::Identity).find(is_there)?;
+    let (coding, file) = siblings.into_iter().find(|(known, _)| *known == best)?;
+    (accepted.weight(coding) >= least).then_some((file, coding))
+}
+
+fn asks_for_range(tx: &Transaction<'_>) -> bool {
+    tx.request.head.has(Name::Range) && !tx.is_head()
+}

@@ -1,0 +1,263 @@
+//! Who may connect: bounds on the connections of the whole server and on those of one client address
+//! (`settings.limits`). Shared by all event loops.
+
+mod bound;
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use corral_channel::Lane;
+use corral_config::settings::ServerLimits;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+pub(crate) use self::bound::{Bound, Shortage};
+use crate::observe::complaints::Complaints;
+
+/// Who waits for a place looks again after this, whoever else may have taken the one that he was told of.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// The connections of the server.
+pub(crate) struct Admission {
+    n_open: AtomicUsize,
+    most: AtomicUsize,
+    by_network: Mutex<HashMap<Network, u32>>,
+    /// 0 for any number.
+    most_per_network: AtomicU32,
+    n_waiting: AtomicUsize,
+    /// Somebody has left while others waited.
+    left: Notify,
+    /// By event loop: others have no place to give.
+    crowded: Vec<Notify>,
+    pub(crate) complaints: AdmissionComplaints,
+}
+
+/// What is said about connections that are not served at once.
+#[derive(Default)]
+pub(crate) struct AdmissionComplaints {
+    /// There is no place.
+    pub(crate) full: Complaints,
+    /// An address has too many.
+    pub(crate) refused: Complaints,
+    /// The system has refused.
+    pub(crate) exhausted: Complaints,
+}
+
+/// Whose connections are counted together: an address, or 64 bits of one, which is what a single client of version 6
+/// has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Network(IpAddr);
+
+/// What a connection has as long as it is open.
+pub(crate) struct Place {
+    admission: Arc<Admission>,
+    network: Option<Network>,
+}
+
+impl Admission {
+    pub(crate) fn new(n_loops: usize) -> Arc<Self> {
+        Arc::new(Self {
+            n_open: AtomicUsize::new(0),
+            most: AtomicUsize::new(usize::MAX),
+            by_network: Mutex::default(),
+            most_per_network: AtomicU32::new(0),
+            n_waiting: AtomicUsize::new(0),
+            left: Notify::new(),
+            crowded: (0..n_loops).map(|_| Notify::new()).collect(),
+            complaints: AdmissionComplaints::default(),
+        })
+    }
+
+    /// Who is there already stays, and is not counted for an address that had no bound before. Something else than
+    /// connections has `n_fixed` descriptors.
+    pub(crate) fn configure(&self, limits: &ServerLimits, n_fixed: u64) -> Option<Shortage> {
+        let bound = Bound::new(limits.connections, corral_sys::process::descriptor_limit(), n_fixed);
+        self.most.store(bound.connections, Ordering::Relaxed);
+        let per_address = limits.connections_per_address.map_or(0, std::num::NonZeroU32::get);
+        self.most_per_network.store(per_address, Ordering::Relaxed);
+        if self.n_waiting.load(Ordering::SeqCst) > 0 {
+            self.left.notify_one();
+        }
+        bound.shortage
+    }
+
+    /// How many connections there may be.
+    pub(crate) fn most(&self) -> usize {
+        self.most.load(Ordering::Relaxed)
+    }
+
+    /// A place, if one is free.
+    pub(crate) fn try_enter(self: &Arc<Self>) -> Option<Place> {
+        let most = self.most();
+        let enter = |n_open| (n_open < most).then_some(n_open + 1);
+        self.n_open.fetch_update(Ordering::SeqCst, Ordering::SeqCst, enter).ok()?;
+        Some(Place { admission: Arc::clone(self), network: None })
+    }
+
+    /// A place in any case: for those who were accepted and cannot be asked to wait.
+    pub(crate) fn enter(self: &Arc<Self>) -> Place {
+        self.n_open.fetch_add(1, Ordering::SeqCst);
+        Place { admission: Arc::clone(self), network: None }
+    }
+
+    /// Waits for a place. `make_room` asks connections of this event loop to leave and says whether there were any.
+    /// Cancel safe.
+    pub(crate) async fn wait(self: &Arc<Self>, lane: Lane, make_room: impl Fn() -> bool) -> Place {
+        let _waiting = Waiting::new(&self.n_waiting);
+        let mut is_due = true;
+        loop {
+            if let Some(place) = self.try_enter() {
+                return place;
+            }
+            if is_due && !make_room() {
+                self.ask_others(lane);
+            }
+            // Who is told of a place that somebody else has taken leaves the others alone for a while.
+            is_due = tokio::time::timeout(LOOK_AGAIN, self.left.notified()).await.is_err();
+        }
+    }
+
+    fn ask_others(&self, lane: Lane) {
+        let others = self.crowded.iter().enumerate().filter(|(idx, _)| *idx != lane.index());
+        others.for_each(|(_, crowded)| crowded.notify_one());
+    }
+
+    /// Waits until others need places. Cancel safe.
+    pub(crate) async fn crowded(&self, lane: Lane) {
+        match self.crowded.get(lane.index()) {
+            Some(crowded) => crowded.notified().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn count(&self, network: Network, most: u32) -> bool {
+        let mut by_network = self.by_network.lock();
+        let n_open = by_network.entry(network).or_default();
+        let fits = *n_open < most;
+        *n_open += u32::from(fits);
+        fits
+    }
+
+    fn uncount(&self, network: Network) {
+        let mut by_network = self.by_network.lock();
+        if let Some(n_open) = by_network.get_mut(&network) {
+            *n_open -= 1;
+            if *n_open == 0 {
+                by_network.remove(&network);
+            }
+        }
+    }
+}
+
+impl Place {
+    /// Counts the connection for its client's address; false when that has too many already.
+    pub(crate) fn claim(&mut self, address: IpAddr) -> bool {
+        let most = self.admission.most_per_network.load(Ordering::Relaxed);
+        if most == 0 {
+            return true;
+        }
+        let network = Network::of(address);
+        let fits = self.admission.count(network, most);
+        if fits {
+            self.network = Some(network);
+        }
+        fits
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(network) = self.network {
+            self.admission.uncount(network);
+        }
+        self.admission.n_open.fetch_sub(1, Ordering::SeqCst);
+        if self.admission.n_waiting.load(Ordering::SeqCst) > 0 {
+            self.admission.left.notify_one();
+        }
+    }
+}
+
+impl Network {
+    fn of(address: IpAddr) -> Self {
+        Self(match address.to_canonical() {
+            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+            address => address,
+        })
+    }
+}
+
+/// Counts somebody who waits.
+struct Waiting<'w>(&'w AtomicUsize);
+
+impl<'w> Waiting<'w> {
+    fn new(n_waiting: &'w AtomicUsize) -> Self {
+        n_waiting.fetch_add(1, Ordering::SeqCst);
+        Self(n_waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use crate::*;
+
+    fn admission(connections: u32, per_address: u32) -> Arc<Admission> {
+        let admission = Admission::new(1);
+        let limits = ServerLimits {
+            connections: NonZeroU32::new(connections),
+            connections_per_address: NonZeroU32::new(per_address),
+            ..ServerLimits::default()
+        };
+        admission.configure(&limits, 0);
+        admission
+    }
+
+    #[test]
+    fn places_are_given_until_there_are_no_more() {
+        let admission = admission(2, 0);
+        let places = [admission.try_enter(), admission.try_enter()];
+        assert!(places.iter().all(Option::is_some) && admission.try_enter().is_none());
+        drop(places);
+        assert!(admission.try_enter().is_some());
+    }
+
+    /// Claims places for addresses and compares with `expect`, one sign for each.
+    #[track_caller]
+    fn check(per_address: u32, addresses: &[&str], expect: &str) {
+        let admission = admission(100, per_address);
+        let mut places = Vec::new();
+        let claim = |address: &&str| {
+            places.push(admission.enter());
+            let place = places.last_mut().expect("it was pushed");
+            if place.claim(address.parse().expect("an address")) { '+' } else { '-' }
+        };
+        assert_eq!(addresses.iter().map(claim).collect::<String>(), expect);
+        drop(places);
+        assert!(admission.by_network.lock().is_empty(), "nothing is left behind");
+    }
+
+    #[test]
+    fn each_address_has_its_own() {
+        check(
+            2,
+            &["192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.1", "::ffff:192.0.2.2", "192.0.2.2"],
+            "+++-+-",
+        );
+        check(0, &["192.0.2.1", "192.0.2.1"], "++");
+    }
+
+    #[test]
+    fn of_version_6_each_network() {
+        check(1, &["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"], "+-+");
+    }
+}

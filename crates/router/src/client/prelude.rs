@@ -1,0 +1,152 @@
+//! What comes before the first request of a connection: the PROXY protocol, then TLS.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use corral_http::proxy_protocol::{self, HeaderError, Source};
+
+use crate::client::accept::SlotSettings;
+use crate::io::Stream;
+use crate::tls::Handshake;
+
+/// The type of the record that every client that speaks TLS begins with.
+const HANDSHAKE_RECORD: u8 = 0x16;
+
+/// The longest content of a record that is not encrypted.
+const MAX_RECORD: usize = 16 * 1024;
+
+/// What there is after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prepared {
+    /// A request has begun.
+    Ready,
+    /// None has begun yet.
+    Waiting,
+    /// Something else than TLS has begun, though TLS is spoken.
+    PlainOnTls,
+    /// The client has too many connections; without TLS it can be told.
+    Refused,
+    /// Nothing can be said any more; the client may still send.
+    Broken,
+    /// The client is gone.
+    Gone,
+}
+
+/// Prepares a connection, and says when a handshake has begun; `input` holds the first bytes of a request afterwards, if they have come.
+pub(crate) async fn run(
+    stream: &mut Stream,
+    peer: &mut Option<SocketAddr>,
+    admit: impl FnOnce(Option<SocketAddr>) -> bool,
+    begun: impl FnOnce(),
+    settings: &SlotSettings,
+    input: &mut Vec<u8>,
+) -> Prepared {
+    if let Some(source) = &settings.listener().proxy_protocol
+        && source.matches(*peer)
+    {
+        match read_header(stream, input).await {
+            // The peer speaks for itself: it looks after its clients, as with health checks.
+            Ok(Source::Connection) => {}
+            Ok(Source::Address(address)) => {
+                *peer = Some(address);
+                if !admit(*peer) {
+                    return if settings.tls().is_some() { Prepared::Gone } else { Prepared::Refused };
+                }
+            }
+            Ok(Source::Unix) => *peer = None,
+            Err(ReadError::Gone) => return Prepared::Gone,
+            Err(ReadError::Header(error)) => {
+                tracing::warn!("{}: {error}; the connection is closed", Shown(*peer));
+                return Prepared::Gone;
+            }
+        }
+    }
+    let Some(config) = settings.tls() else { return ready(input) };
+    // A session takes far more memory than a greeting, which many clients may be slow to send.
+    while !holds_record(input) {
+        if !matches!(stream.read(input).await, Ok(n) if n > 0) {
+            return Prepared::Gone;
+        }
+    }
+    if input[0] != HANDSHAKE_RECORD {
+        return Prepared::PlainOnTls;
+    }
+    begun();
+    match stream.start_tls(config.clone(), input).await {
+        Ok(Handshake::Done) => ready(input),
+        Ok(Handshake::Failed(error)) => {
+            tracing::info!("{}: the TLS handshake failed: {error}", Shown(*peer));
+            if error.kind() == io::ErrorKind::InvalidData { Prepared::Broken } else { Prepared::Gone }
+        }
+        Err(error) => {
+            tracing::error!("start TLS: {error}");
+            Prepared::Gone
+        }
+    }
+}
+
+/// Whether a whole record has come, or what cannot become one that a client may begin with.
+fn holds_record(input: &[u8]) -> bool {
+    let &[kind, _, _, high, low, ref content @ ..] = input else {
+        return input.first().is_some_and(|kind| *kind != HANDSHAKE_RECORD);
+    };
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    kind != HANDSHAKE_RECORD || length > MAX_RECORD || content.len() >= length
+}
+
+fn ready(input: &[u8]) -> Prepared {
+    if input.is_empty() { Prepared::Waiting } else { Prepared::Ready }
+}
+
+/// Why there is no PROXY protocol header.
+enum ReadError {
+    Gone,
+    Header(HeaderError),
+}
+
+/// Reads a PROXY protocol header and takes it off the input.
+async fn read_header(stream: &mut Stream, input: &mut Vec<u8>) -> Result<Source, ReadError> {
+    loop {
+        if let Some(header) = proxy_protocol::parse(input).map_err(ReadError::Header)? {
+            input.drain(..header.len);
+            return Ok(header.source);
+        }
+        if !matches!(stream.read(input).await, Ok(n) if n > 0) {
+            return Err(ReadError::Gone);
+        }
+    }
+}
+
+/// A peer's address as log lines show it.
+pub(crate) struct Shown(pub(crate) Option<SocketAddr>);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(address) => address.fmt(f),
+            None => f.write_str("unix:"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::*;
+
+    #[test]
+    fn a_session_begins_with_a_whole_record() {
+        let record = b"\x16\x03\x01\x00\x02ab";
+        for len in 0..record.len() {
+            assert!(!holds_record(&record[..len]), "{len}");
+        }
+        assert!(holds_record(record) && holds_record(b"\x16\x03\x01\x00\x02abc"));
+    }
+
+    #[test]
+    fn what_cannot_become_one_is_not_waited_for() {
+        assert!(holds_record(b"G") && holds_record(b"GET / HTTP/1.1"));
+        assert!(holds_record(b"\x16\x03\x01\x40\x01"));
+        assert!(!holds_record(b"\x16\x03\x01\x40\x00"));
+    }
+}

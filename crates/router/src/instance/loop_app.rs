@@ -1,0 +1,271 @@
+//! An application as one event loop uses it: its workers' receivers, and the requests that are in flight.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use corral_channel::{Bell, Lane, LaneReceiver, RequestId};
+use corral_config::plan::RuntimeSpec;
+use corral_ipc::message::{Exit, WorkerId};
+use slab::Slab;
+
+use super::exchange::{Exchange, Shared, State};
+use super::rules::Unknown;
+use super::{App, Failure, Gone, Program, Request, RequestBody, Turn, WasRunning, WorkerKey};
+use crate::storage::buffers::{self, Rest};
+use crate::upstream::{LoopServer, LoopServers};
+
+/// Index bits of a request id; the rest tells the uses of one index apart.
+const INDEX_BITS: u32 = 20;
+
+/// How often a worker that is gone is heard. Its ring can hold no more, and what it has left behind might go on writing.
+const LAST_WORDS: usize = 8;
+
+/// What one worker says to an event loop.
+pub(super) struct Listener {
+    pub(super) worker: WorkerKey,
+    pub(super) receiver: LaneReceiver,
+    /// With what it says of requests that are not known.
+    pub(super) patience: Unknown,
+}
+
+/// An application as one event loop uses it.
+pub(crate) struct LoopApp {
+    pub(crate) app: Arc<App>,
+    pub(super) lane: Lane,
+    /// Replaced when a new prototype takes the place of one that died.
+    pub(super) bell: RefCell<Arc<Bell>>,
+    /// By worker index; `None` where the worker is gone.
+    pub(super) listeners: RefCell<Vec<Option<Listener>>>,
+    pub(super) entries: RefCell<Slab<Rc<Shared>>>,
+    /// Kept connections to workers that are programs.
+    pub(super) programs: RefCell<HashMap<WorkerId, Rc<LoopServer>>>,
+    pub(super) next_stamp: Cell<u32>,
+    /// Requests that had something for a worker whose ring was full.
+    pub(super) stuck: RefCell<Vec<RequestId>>,
+    /// Something was put into rings since the workers were last woken.
+    pub(super) touched: Cell<bool>,
+    /// A connection was woken since the frames were last drained.
+    pub(super) woke: Cell<bool>,
+    /// Bytes of bodies that were sent to workers since then.
+    pub(super) n_fed: Cell<usize>,
+    pub(super) busy: Rc<BusyApps>,
+    /// It is among those.
+    pub(super) is_busy: Cell<bool>,
+}
+
+/// The applications that an event loop has to look after before and after each sleep: of many sites, those that
+/// somebody has asked for something.
+#[derive(Default)]
+pub(crate) struct BusyApps {
+    apps: RefCell<Vec<Rc<LoopApp>>>,
+    /// There is more to be done for them than was done at a time.
+    is_behind: Cell<bool>,
+}
+
+impl BusyApps {
+    fn add(&self, app: &Rc<LoopApp>) {
+        if !app.is_busy.replace(true) {
+            self.apps.borrow_mut().push(Rc::clone(app));
+        }
+    }
+
+    /// Forgets those that nothing is waited for from.
+    pub(crate) fn prune(&self) {
+        self.apps.borrow_mut().retain(|app| {
+            let is_busy = app.is_waiting() || app.touched.get();
+            app.is_busy.set(is_busy);
+            is_busy
+        });
+    }
+
+    pub(crate) fn each(&self, act: impl FnMut(&Rc<LoopApp>)) {
+        self.apps.borrow().iter().for_each(act);
+    }
+
+    /// Whether something was left for the next turn. Asked once.
+    pub(crate) fn take_behind(&self) -> bool {
+        self.is_behind.take()
+    }
+
+    pub(super) fn leave_rest(&self) {
+        self.is_behind.set(true);
+    }
+
+    /// Whether workers may say something.
+    pub(crate) fn are_waiting(&self) -> bool {
+        self.apps.borrow().iter().any(|app| app.is_waiting())
+    }
+}
+
+impl LoopApp {
+    pub(crate) fn new(app: Arc<App>, lane: Lane, bell: Arc<Bell>, busy: Rc<BusyApps>) -> Rc<Self> {
+        Rc::new(Self {
+            app,
+            lane,
+            bell: RefCell::new(bell),
+            listeners: RefCell::new(Vec::new()),
+            entries: RefCell::new(Slab::new()),
+            programs: RefCell::default(),
+            next_stamp: Cell::new(0),
+            stuck: RefCell::default(),
+            touched: Cell::new(false),
+            woke: Cell::new(false),
+            n_fed: Cell::new(0),
+            busy,
+            is_busy: Cell::new(false),
+        })
+    }
+
+    /// Hands an encoded request to the application, with the first piece of its body.
+    pub(crate) fn begin(
+        self: &Rc<Self>,
+        payload: Vec<u8>,
+        inline: Rest,
+        body: RequestBody,
+        now: Instant,
+    ) -> Exchange {
+        let mut entries = self.entries.borrow_mut();
+        let entry = entries.vacant_entry();
+        let stamp = self.next_stamp.get();
+        self.next_stamp.set(stamp.wrapping_add(1));
+        let id = RequestId((stamp << INDEX_BITS) | entry.key() as u32 & ((1 << INDEX_BITS) - 1));
+        let shared = Rc::new(Shared { id, state: RefCell::new(State::new(body)) });
+        entry.insert(Rc::clone(&shared));
+        drop(entries);
+        self.touched.set(true);
+        self.busy.add(self);
+        let request = Request { lane: self.lane, id, payload, inline, arrived: now };
+        if let Err(refused) = self.app.submit(request, now) {
+            buffers::give(refused.request.payload);
+            self.fail(id, self.app.explain(refused.reason));
+        }
+        Exchange { app: Rc::clone(self), shared }
+    }
+
+    /// Queues a request for the turn of a program; `description` is its head.
+    pub(crate) fn begin_turn(self: &Rc<Self>, description: Vec<u8>, now: Instant) -> Turn {
+        let id = RequestId(self.next_stamp.get());
+        self.next_stamp.set(id.0.wrapping_add(1));
+        let turn = Turn::new(Rc::clone(self), self.lane, id);
+        self.touched.set(true);
+        self.busy.add(self);
+        let request =
+            Request { lane: self.lane, id, payload: description, inline: Rest::default(), arrived: now };
+        if let Err(refused) = self.app.submit(request, now) {
+            buffers::give(refused.request.payload);
+            self.fail(id, self.app.explain(refused.reason));
+        }
+        turn
+    }
+
+    /// The connections of this loop to a program.
+    pub(crate) fn server(&self, program: &Program, servers: &LoopServers) -> Rc<LoopServer> {
+        let mut programs = self.programs.borrow_mut();
+        let server = programs.entry(program.id).or_insert_with(|| servers.server(&program.server, self.lane));
+        Rc::clone(server)
+    }
+
+    /// Whether its workers are programs.
+    pub(crate) fn runs_programs(&self) -> bool {
+        matches!(self.app.spec.runtime, RuntimeSpec::Http(_))
+    }
+
+    /// Listens to a new worker.
+    pub(crate) fn add_receiver(&self, worker: WorkerKey, receiver: LaneReceiver) {
+        let mut listeners = self.listeners.borrow_mut();
+        if listeners.len() <= worker.index {
+            listeners.resize_with(worker.index + 1, || None);
+        }
+        listeners[worker.index] = Some(Listener { worker, receiver, patience: Unknown::default() });
+    }
+
+    /// A worker's process is gone: takes what it still said, then fails what it left behind.
+    pub(crate) fn remove_receiver(self: &Rc<Self>, gone: &Gone, exit: Exit) {
+        self.programs.borrow_mut().remove(&gone.id);
+        if let Some(place) = self.listeners.borrow_mut().get_mut(gone.index) {
+            let now = Instant::now();
+            (0..LAST_WORDS).for_each(|_| self.drain_listener(place, now));
+            *place = None;
+        }
+        for &(lane, id) in &gone.started {
+            if lane == self.lane {
+                self.fail(id, gone.failure((lane, id), exit));
+            }
+        }
+    }
+
+    /// Ends a request without an answer.
+    pub(crate) fn fail(&self, id: RequestId, failure: Failure) {
+        if self.app.turns.fail(self.lane, id, &failure) {
+            return;
+        }
+        let Some(shared) = self.lookup(id) else { return };
+        self.entries.borrow_mut().remove(index(id));
+        let mut state = shared.state.borrow_mut();
+        if !state.ended {
+            state.failure = Some(failure);
+            self.wake(&mut state);
+        }
+    }
+
+    /// Whether workers may say something to this loop.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.entries.borrow().is_empty()
+    }
+
+    /// Publishes that this loop is about to sleep. True when it must not, because a frame came meanwhile.
+    pub(crate) fn announce_sleep(&self) -> bool {
+        self.bell.borrow().announce_sleep(self.lane);
+        self.listeners.borrow().iter().flatten().any(|listener| listener.receiver.has_frames())
+    }
+
+    pub(crate) fn cancel_sleep(&self) {
+        self.bell.borrow().cancel_sleep(self.lane);
+    }
+
+    /// Listens to the bell of a new prototype.
+    pub(crate) fn replace_bell(&self, bell: Arc<Bell>) {
+        self.bell.replace(bell);
+    }
+
+    /// Wakes the workers that this loop has put something in front of. True when the application's
+    /// `rescue` should be called in a while.
+    pub(crate) fn wake_workers(&self) -> bool {
+        self.touched.replace(false) && self.app.wake_workers()
+    }
+
+    pub(super) fn lookup(&self, id: RequestId) -> Option<Rc<Shared>> {
+        let entries = self.entries.borrow();
+        let shared = entries.get(index(id))?;
+        (shared.id == id).then(|| Rc::clone(shared))
+    }
+
+    pub(super) fn abandon(&self, shared: &Shared) {
+        {
+            let mut state = shared.state.borrow_mut();
+            state.abandoned = true;
+            state.waker = None;
+            state.hijacked = None;
+            state.spool.clear();
+            state.file = None;
+        }
+        if self.lookup(shared.id).is_none() {
+            return;
+        }
+        // A complete answer whose script still runs needs no word; its entry goes with the last frame.
+        if shared.state.borrow().ended {
+            return;
+        }
+        self.touched.set(true);
+        if self.app.cancel(self.lane, shared.id) == WasRunning::No {
+            self.entries.borrow_mut().remove(index(shared.id));
+        }
+    }
+}
+
+pub(super) fn index(id: RequestId) -> usize {
+    (id.0 & ((1 << INDEX_BITS) - 1)) as usize
+}

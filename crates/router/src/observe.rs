@@ -1,0 +1,6 @@
+//! What operators see of requests: access logs, traces, the console of `corral run`.
+
+pub(crate) mod access_log;
+pub(crate) mod complaints;
+pub(crate) mod console;
+pub(crate) mod telemetry;

@@ -1,0 +1,124 @@
+//! Telemetry (contract 17): one span for each request, sent to a collector by a thread of its own.
+//!
+//! The request path only notes what a span is made of and puts it in a queue; when that is full, or the collector
+//! does not answer, spans are lost and requests are not.
+
+mod collector;
+mod context;
+mod export;
+mod span;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime};
+
+use corral_config::settings::TelemetrySettings;
+use rustls::ClientConfig;
+use tokio::sync::mpsc;
+
+use self::context::Parent;
+use self::span::Record;
+use crate::request::variables::random;
+use crate::transaction::Request;
+
+/// The field that carries a trace from one server to the next.
+pub(crate) const TRACEPARENT: &[u8] = b"traceparent";
+
+/// Spans that wait to be sent.
+const QUEUE: usize = 4096;
+
+/// Where spans of one configuration go.
+pub(crate) struct Telemetry {
+    settings: TelemetrySettings,
+    queue: mpsc::Sender<Record>,
+    n_lost: Arc<AtomicU64>,
+}
+
+/// The part of one request in a trace.
+#[derive(Debug, Clone)]
+pub(crate) struct Trace {
+    trace_id: u128,
+    span_id: u64,
+    parent: Option<u64>,
+    /// What other systems have noted; handed on.
+    state: Vec<u8>,
+    sampled: bool,
+    started: SystemTime,
+}
+
+impl Telemetry {
+    /// Starts the thread that sends, which ends when nobody holds the telemetry any more. `trust` is whom it
+    /// believes when the collector speaks TLS.
+    pub(crate) fn start(
+        settings: &TelemetrySettings,
+        trust: Option<ClientConfig>,
+    ) -> anyhow::Result<Arc<Self>> {
+        let (queue, records) = mpsc::channel(QUEUE);
+        let n_lost = Arc::new(AtomicU64::new(0));
+        export::spawn(settings.clone(), trust, records, Arc::clone(&n_lost))?;
+        Ok(Arc::new(Self { settings: settings.clone(), queue, n_lost }))
+    }
+
+    /// Whether it does what these settings say.
+    pub(crate) fn obeys(&self, settings: &TelemetrySettings) -> bool {
+        // The bundle behind the name may be another one by now.
+        self.settings == *settings && settings.tls.ca.is_none()
+    }
+
+    /// Goes on with the client's trace, or begins one.
+    pub(crate) fn trace(&self, request: Request<'_>) -> Box<Trace> {
+        let Request { head, bytes, started: instant } = request;
+        let values = |wanted: &'static [u8]| {
+            let named = move |(name, _): &(&[u8], &[u8])| name.eq_ignore_ascii_case(wanted);
+            head.fields(bytes).filter(named).map(|(_, value)| value)
+        };
+        let started = SystemTime::now().checked_sub(instant.elapsed()).unwrap_or_else(SystemTime::now);
+        let span_id = random(instant).max(1);
+        let mut parents = values(TRACEPARENT);
+        let parent = parents.next().and_then(context::parse_parent).filter(|_| parents.next().is_none());
+        let trace = match parent {
+            Some(Parent { trace_id, span_id: parent, sampled }) => {
+                let state = context::join_states(values(b"tracestate"));
+                Trace { trace_id, span_id, parent: Some(parent), state, sampled, started }
+            }
+            None => {
+                let trace_id = ((u128::from(random(instant)) << 64) | u128::from(random(instant))).max(1);
+                let sampled = context::is_sampled(trace_id, self.settings.sampling_ratio);
+                Trace { trace_id, span_id, parent: None, state: Vec::new(), sampled, started }
+            }
+        };
+        Box::new(trace)
+    }
+
+    /// The request is over.
+    pub(crate) fn finish(&self, record: Record) {
+        if self.queue.try_send(record).is_err() {
+            self.n_lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Trace {
+    /// Whether somebody wants to see it.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.sampled
+    }
+
+    /// The value of `traceparent` for whoever this request is passed to.
+    pub(crate) fn header(&self) -> [u8; context::PARENT_LEN] {
+        context::print_parent(&Parent {
+            trace_id: self.trace_id,
+            span_id: self.span_id,
+            sampled: self.sampled,
+        })
+    }
+}
+
+/// What a request leaves for its span.
+pub(crate) fn record(
+    trace: Trace,
+    request: Request<'_>,
+    variables: &crate::request::variables::RequestVariables<'_>,
+) -> Record {
+    span::record(trace, request, variables, Instant::now())
+}

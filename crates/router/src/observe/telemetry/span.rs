@@ -1,0 +1,126 @@
+//! What a span says of a request: Unit's events, and the attributes of OpenTelemetry's HTTP conventions.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use corral_http::request::Head;
+use opentelemetry::trace::{Event, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState};
+use opentelemetry::{InstrumentationScope, KeyValue, Value};
+use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
+
+use super::Trace;
+use crate::request::variables::RequestVariables;
+use crate::transaction::Request;
+
+/// A request as it is queued; its span is made of it by the thread that sends.
+pub(crate) struct Record {
+    trace: Trace,
+    duration: Duration,
+    head: Head,
+    bytes: Vec<u8>,
+    path: Vec<u8>,
+    client: Option<SocketAddr>,
+    tls: bool,
+    status: u16,
+    n_body_bytes: u64,
+}
+
+pub(super) fn record(
+    trace: Trace,
+    request: Request<'_>,
+    variables: &RequestVariables<'_>,
+    now: Instant,
+) -> Record {
+    Record {
+        trace,
+        duration: now.saturating_duration_since(request.started),
+        head: request.head.clone(),
+        bytes: request.bytes.to_vec(),
+        path: variables.path.to_vec(),
+        client: variables.client.address,
+        tls: variables.client.tls,
+        status: variables.reply.status.unwrap_or_default(),
+        n_body_bytes: variables.reply.n_body_bytes,
+    }
+}
+
+impl Record {
+    pub(super) fn into_span(self) -> SpanData {
+        let Trace { trace_id, span_id, parent, ref state, started, .. } = self.trace;
+        let state = std::str::from_utf8(state).ok().and_then(|state| state.parse::<TraceState>().ok());
+        let span_context = SpanContext::new(
+            TraceId::from(trace_id),
+            SpanId::from(span_id),
+            TraceFlags::SAMPLED,
+            false,
+            state.unwrap_or_default(),
+        );
+        let end_time = started + self.duration;
+        let mut events = SpanEvents::default();
+        events.events = self.events().map(|(name, value)| Event::new(name, end_time, value, 0)).collect();
+        SpanData {
+            span_context,
+            parent_span_id: parent.map_or(SpanId::INVALID, SpanId::from),
+            parent_span_is_remote: parent.is_some(),
+            span_kind: SpanKind::Server,
+            name: text(self.head.method(&self.bytes)).into(),
+            start_time: started,
+            end_time,
+            attributes: self.attributes(),
+            dropped_attributes_count: 0,
+            events,
+            links: SpanLinks::default(),
+            // What the client did wrong is no error of the server.
+            status: if self.status >= 500 { Status::error("") } else { Status::Unset },
+            instrumentation_scope: InstrumentationScope::builder("corral")
+                .with_version(env!("CARGO_PKG_VERSION"))
+                .build(),
+        }
+    }
+
+    /// As in Unit: one for each request field, then `method`, `path`, `body size` and `status`.
+    fn events(&self) -> impl Iterator<Item = (String, Vec<KeyValue>)> {
+        let event = |name: String, value: Value| (name.clone(), vec![KeyValue::new(name, value)]);
+        let fields = self.head.fields(&self.bytes).map(|(name, value)| (text(name), text(value).into()));
+        let others = [
+            ("method", text(self.head.method(&self.bytes)).into()),
+            ("path", text(&self.path).into()),
+            ("body size", self.n_body_bytes.to_string().into()),
+            ("status", self.status.to_string().into()),
+        ];
+        let others = others.into_iter().map(|(name, value)| (name.to_owned(), value));
+        fields.chain(others).map(move |(name, value)| event(name, value))
+    }
+
+    fn attributes(&self) -> Vec<KeyValue> {
+        let Self { head, bytes, .. } = self;
+        let host = text(head.host(bytes));
+        let mut attributes = vec![
+            KeyValue::new("http.request.method", text(head.method(bytes))),
+            KeyValue::new("url.path", text(&self.path)),
+            KeyValue::new("url.scheme", if self.tls { "https" } else { "http" }),
+            KeyValue::new("http.response.status_code", i64::from(self.status)),
+            KeyValue::new("http.response.body.size", self.n_body_bytes.cast_signed()),
+            KeyValue::new("network.protocol.version", format!("1.{}", head.version_minor())),
+        ];
+        if let Some(query) = head.query(bytes) {
+            attributes.push(KeyValue::new("url.query", text(query)));
+        }
+        if !host.is_empty() {
+            attributes.push(KeyValue::new("server.address", host));
+        }
+        if let Some(client) = self.client {
+            attributes.push(KeyValue::new("client.address", client.ip().to_string()));
+            attributes.push(KeyValue::new("client.port", i64::from(client.port())));
+        }
+        let agent = head.fields(bytes).find(|(name, _)| name.eq_ignore_ascii_case(b"user-agent"));
+        if let Some((_, agent)) = agent {
+            attributes.push(KeyValue::new("user_agent.original", text(agent)));
+        }
+        attributes
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,116 @@
+//! The bridge between templates in JavaScript and the request that they are rendered for.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Instant;
+
+use corral_config::Config;
+use corral_config::plan::Assets;
+use corral_config::route::Facts;
+use corral_config::template::{Exception, Script, Variable, Variables};
+use corral_http::request::Head;
+use corral_script::{Engine, Limits, Lookup, Module, ModuleError, Pair, Program};
+
+use crate::reply::Reply;
+use crate::request::variables::{Link, Memo, RequestVariables};
+use crate::tls::Peer;
+use crate::transaction::{Client, Request};
+
+/// The modules of a configuration, loaded once to see that they can be.
+pub(crate) fn program(config: &Config, assets: &Assets) -> Result<Arc<Program>, ModuleError> {
+    let modules = config.settings.js_module.iter().filter_map(|name| assets.script(name));
+    let modules = modules.map(|asset| Module { name: asset.name.clone(), source: asset.bytes.clone() });
+    let limits = config.settings.js_limits;
+    Program::new(modules.collect(), Limits { memory: limits.memory, time: limits.timeout })
+}
+
+/// Appends what a script gives.
+pub(crate) fn evaluate(
+    engine: &Engine,
+    script: &Script,
+    variables: RequestVariables<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Exception> {
+    let source = script.source().as_bytes();
+    engine.evaluate(source, &mut Scope(variables), out).map_err(|exception| Exception(exception.to_string()))
+}
+
+/// A script has thrown, or a regular expression was given up, which is never the client's fault.
+pub(crate) fn report(fault: &impl Display) {
+    tracing::error!(target: "alert", "{fault}");
+}
+
+/// What scripts see of a request.
+struct Scope<'t>(RequestVariables<'t>);
+
+impl corral_script::Request for Scope<'_> {
+    fn append(&mut self, variable: &str, out: &mut Vec<u8>) {
+        append_named(&mut self.0, variable, out);
+    }
+
+    fn arguments(&mut self, visit: &mut dyn FnMut(Pair<'_>)) {
+        RequestVariables::arguments(&self.0).iter().for_each(visit);
+    }
+
+    fn headers(&mut self, visit: &mut dyn FnMut(Pair<'_>)) {
+        let Request { head, bytes, .. } = self.0.request;
+        head.fields(bytes).for_each(visit);
+    }
+
+    fn cookies(&mut self, visit: &mut dyn FnMut(Pair<'_>)) {
+        Facts::cookies(&self.0).for_each(visit);
+    }
+
+    fn variables(&mut self) -> Lookup {
+        let detached = Detached::new(&self.0);
+        Box::new(move |name, out| append_named(&mut detached.variables(), name, out))
+    }
+}
+
+/// Whether there is such a variable.
+fn append_named(variables: &mut RequestVariables<'_>, name: &str, out: &mut Vec<u8>) -> bool {
+    match Variable::find(name) {
+        Some(variable) => variables.append(&variable, out),
+        None if name == "dollar" => out.push(b'$'),
+        None => return false,
+    }
+    true
+}
+
+/// Everything that variables are made of, owned: scripts know no borrowing.
+struct Detached {
+    head: Head,
+    bytes: Vec<u8>,
+    started: Instant,
+    client: Client,
+    path: Vec<u8>,
+    reply: Reply,
+    server: &'static str,
+    memo: Memo,
+    peer: Option<Peer<'static>>,
+}
+
+impl Detached {
+    fn new(variables: &RequestVariables<'_>) -> Self {
+        let Request { head, bytes, started } = variables.request;
+        variables.memo.fix(started);
+        Self {
+            head: head.clone(),
+            bytes: bytes.to_vec(),
+            started,
+            client: variables.client,
+            path: variables.path.to_vec(),
+            reply: variables.reply.clone(),
+            server: variables.server,
+            memo: variables.memo.clone(),
+            peer: variables.link.peer().map(|peer| peer.into_owned().into_owned()),
+        }
+    }
+
+    fn variables(&self) -> RequestVariables<'_> {
+        let Self { head, bytes, started, client, path, reply, server, memo, peer } = self;
+        let request = Request { head, bytes, started: *started };
+        let link = Link::Noted(peer.as_ref());
+        RequestVariables { link, request, client: *client, path, reply, server, memo, scripts: None }
+    }
+}

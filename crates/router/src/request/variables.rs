@@ -1,0 +1,270 @@
+//! The values of template variables for one request (contract 14.1).
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use corral_config::query::{self, Arguments};
+use corral_config::route::{Facts, Scheme};
+use corral_config::template::{Exception, Script, Variable, Variables};
+use corral_http::cookies;
+use corral_http::request::Name;
+use corral_http::response::{Connection, Framing};
+use corral_script::Engine;
+
+use crate::event_loop::clock;
+use crate::io::Stream;
+use crate::reply::Reply;
+use crate::request::{ip_text, script};
+use crate::tls::Peer;
+use crate::transaction::{Client, Request};
+
+/// Values that are worked out once for a request.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Memo {
+    id: OnceCell<[u8; 32]>,
+    /// Seconds since 1970.
+    second: OnceCell<u64>,
+    elapsed: OnceCell<Duration>,
+    query: OnceCell<Vec<u8>>,
+    arguments: OnceCell<Arguments>,
+    local: OnceCell<Option<SocketAddr>>,
+}
+
+impl Memo {
+    /// Works out what has to be the same in copies.
+    pub(crate) fn fix(&self, started: Instant) {
+        self.id(started);
+        self.second();
+        self.elapsed(started);
+    }
+
+    fn id(&self, started: Instant) -> &[u8; 32] {
+        self.id.get_or_init(|| {
+            // Two differently keyed hashes: unpredictable enough to tell requests apart, which is all it is for.
+            let number = (u128::from(random(started)) << 64) | u128::from(random(started));
+            let mut digits = [0; 32];
+            write!(&mut digits[..], "{number:032x}").expect("128 bits have 32 digits");
+            digits
+        })
+    }
+
+    fn second(&self) -> u64 {
+        *self.second.get_or_init(clock::now)
+    }
+
+    fn elapsed(&self, started: Instant) -> Duration {
+        *self.elapsed.get_or_init(|| started.elapsed())
+    }
+}
+
+/// A number that nobody can foresee.
+pub(crate) fn random(started: Instant) -> u64 {
+    RandomState::new().hash_one(started)
+}
+
+/// What variables go by that tell of the connection.
+#[derive(Clone, Copy)]
+pub(crate) enum Link<'t> {
+    Open(&'t Stream),
+    /// A copy of what was known, inside of a script.
+    Noted(Option<&'t Peer<'static>>),
+}
+
+impl<'t> Link<'t> {
+    /// The client, if it speaks TLS.
+    pub(crate) fn peer(self) -> Option<Cow<'t, Peer<'t>>> {
+        match self {
+            Self::Open(stream) => stream.tls().map(Peer::of).map(Cow::Owned),
+            Self::Noted(peer) => peer.map(Cow::Borrowed),
+        }
+    }
+
+    fn local_address(self) -> Option<SocketAddr> {
+        match self {
+            Self::Open(stream) => stream.local_address(),
+            Self::Noted(_) => None,
+        }
+    }
+}
+
+/// A request's variables; those of the reply are empty until it is known.
+#[derive(Clone, Copy)]
+pub(crate) struct RequestVariables<'t> {
+    pub(crate) link: Link<'t>,
+    pub(crate) request: Request<'t>,
+    pub(crate) client: Client,
+    /// The path as it is after rewrites.
+    pub(crate) path: &'t [u8],
+    pub(crate) reply: &'t Reply,
+    /// What the server calls itself in replies.
+    pub(crate) server: &'static str,
+    pub(crate) memo: &'t Memo,
+    /// None inside of a script.
+    pub(crate) scripts: Option<&'t Engine>,
+}
+
+impl RequestVariables<'_> {
+    /// A number that nobody can foresee.
+    pub(crate) fn random(&self) -> u64 {
+        random(self.request.started)
+    }
+
+    fn append_field(&self, wanted: &[u8], out: &mut Vec<u8>) {
+        let Request { head, bytes, .. } = self.request;
+        let value = head.fields(bytes).find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        out.extend_from_slice(value.map_or(&b""[..], |(_, value)| value));
+    }
+
+    fn append_argument(&self, wanted: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(self.arguments().last(wanted).unwrap_or_default());
+    }
+
+    fn append_cookie(&self, wanted: &[u8], out: &mut Vec<u8>) {
+        let value = Facts::cookies(self).find(|(name, _)| *name == wanted);
+        out.extend_from_slice(value.map_or(&b""[..], |(_, value)| value));
+    }
+
+    fn raw_query(&self) -> &[u8] {
+        self.request.head.query(self.request.bytes).unwrap_or_default()
+    }
+
+    pub(crate) fn arguments(&self) -> &Arguments {
+        self.memo.arguments.get_or_init(|| Arguments::parse(self.raw_query()))
+    }
+
+    /// A field of the reply, or what the server itself says about the connection, the body and itself.
+    fn append_reply_field(&self, name: &[u8], out: &mut Vec<u8>) {
+        let written = match (name, self.reply.framing) {
+            (b"connection", Some(_)) => out.write_all(self.connection_field()),
+            (b"content-length", Some(Framing::Length(length))) => write!(out, "{length}"),
+            (b"transfer-encoding", Some(Framing::Chunked)) => write!(out, "chunked"),
+            _ => match (self.reply.fields.get(name), name) {
+                (Some(value), _) => out.write_all(value),
+                (None, b"server") if self.reply.framing.is_some() => out.write_all(self.server.as_bytes()),
+                (None, b"date") if self.reply.framing.is_some() => {
+                    clock::with_date(|date| out.write_all(date))
+                }
+                (None, _) => Ok(()),
+            },
+        };
+        written.expect("writing to memory cannot fail");
+    }
+
+    fn connection_field(&self) -> &'static [u8] {
+        if self.reply.status == Some(101) {
+            return b"Upgrade";
+        }
+        match Connection::choose(self.request.head.version_minor(), !self.reply.close) {
+            Connection::Close => b"close",
+            Connection::KeepAlive => b"keep-alive",
+            Connection::Upgrade | Connection::Unsaid => b"",
+        }
+    }
+
+    fn append_reply(&self, variable: &Variable, out: &mut Vec<u8>) {
+        let written = match variable {
+            Variable::Status => self.reply.status.map_or(Ok(()), |status| write!(out, "{status:03}")),
+            Variable::BodyBytesSent => write!(out, "{}", self.reply.n_body_bytes),
+            Variable::RequestTime => {
+                let elapsed = self.memo.elapsed(self.request.started);
+                write!(out, "{}.{:03}", elapsed.as_secs(), elapsed.subsec_millis())
+            }
+            _ => Ok(()),
+        };
+        written.expect("writing to memory cannot fail");
+    }
+}
+
+impl Variables for RequestVariables<'_> {
+    fn append(&mut self, variable: &Variable, out: &mut Vec<u8>) {
+        let Request { head, bytes, .. } = self.request;
+        match variable {
+            Variable::Method => out.extend_from_slice(head.method(bytes)),
+            Variable::RequestLine => out.extend_from_slice(head.request_line(bytes)),
+            Variable::RequestUri => out.extend_from_slice(head.sent_target(bytes)),
+            Variable::Uri => out.extend_from_slice(self.path),
+            Variable::Host => out.extend_from_slice(head.host(bytes)),
+            Variable::RemoteAddr => ip_text::append(self.client.address.map(|peer| peer.ip()), out),
+            Variable::Tls(variable) => {
+                if let Some(peer) = self.link.peer() {
+                    peer.append(*variable, out);
+                }
+            }
+            Variable::TimeLocal => clock::append_local_time(self.memo.second(), out),
+            Variable::RequestId => out.extend_from_slice(self.memo.id(self.request.started)),
+            Variable::Header(name) => self.append_field(name, out),
+            Variable::Argument(name) => self.append_argument(name, out),
+            Variable::Cookie(name) => self.append_cookie(name, out),
+            Variable::ResponseHeader(name) => self.append_reply_field(name, out),
+            Variable::Status | Variable::BodyBytesSent | Variable::RequestTime => {
+                self.append_reply(variable, out);
+            }
+        }
+    }
+
+    fn is_set(&self, variable: &Variable) -> bool {
+        let Request { head, bytes, .. } = self.request;
+        match variable {
+            Variable::Header(wanted) => head.fields(bytes).any(|(name, _)| name.eq_ignore_ascii_case(wanted)),
+            Variable::Argument(name) => self.arguments().last(name).is_some(),
+            Variable::Cookie(wanted) => Facts::cookies(self).any(|(name, _)| name == &wanted[..]),
+            Variable::ResponseHeader(name) => self.reply.fields.get(name).is_some(),
+            _ => false,
+        }
+    }
+
+    fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
+        match self.scripts {
+            Some(engine) => script::evaluate(engine, script, *self, out),
+            None => Err(Exception("a script is evaluated inside of a script".to_owned())),
+        }
+    }
+}
+
+impl Facts for RequestVariables<'_> {
+    fn method(&self) -> &[u8] {
+        self.request.head.method(self.request.bytes)
+    }
+
+    fn host(&self) -> &[u8] {
+        self.request.head.host(self.request.bytes)
+    }
+
+    fn path(&self) -> &[u8] {
+        self.path
+    }
+
+    fn query(&self) -> &[u8] {
+        self.memo.query.get_or_init(|| query::decode(self.raw_query()).into_owned())
+    }
+
+    fn arguments(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.arguments().iter()
+    }
+
+    fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.request.head.fields(self.request.bytes)
+    }
+
+    fn cookies(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let Request { head, bytes, .. } = self.request;
+        head.values(bytes, Name::Cookie).flat_map(cookies::pairs)
+    }
+
+    fn scheme(&self) -> Scheme {
+        if self.client.tls { Scheme::Https } else { Scheme::Http }
+    }
+
+    fn source(&self) -> Option<SocketAddr> {
+        self.client.address
+    }
+
+    fn destination(&self) -> Option<SocketAddr> {
+        *self.memo.local.get_or_init(|| self.link.local_address())
+    }
+}

@@ -1,0 +1,26 @@
+//! Servers that requests are proxied to: their addresses, connections, health, and the choice among them. Nothing here
+//! knows what a request of a client is.
+//!
+//! `server` is what all event loops share of a server, `group` what one loop has of it.
+
+mod balance;
+mod checks;
+mod connect;
+mod failure;
+mod group;
+mod health;
+mod line;
+mod pool;
+mod resolve;
+mod server;
+mod tls;
+
+pub(crate) use self::checks::Checks;
+pub(crate) use self::connect::connect;
+pub(crate) use self::failure::{Failure, Retry};
+pub(crate) use self::group::{LoopGroup, LoopGroups, LoopServer, LoopServers, Tried};
+pub(crate) use self::line::Line;
+pub(crate) use self::pool::Wanted;
+pub(crate) use self::resolve::Resolver;
+pub(crate) use self::server::{Groups, Server, ServerError, Workshop};
+pub(crate) use self::tls::Trust;

@@ -1,0 +1,118 @@
+//! Active health checks: requests of our own, made by the control thread as long as a configuration is in force.
+
+use std::io::{self, IoSlice};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use corral_config::address::ListenAddress;
+use corral_config::upstream::{HealthCheck, Host};
+use corral_http::upstream::{ResponseHead, parse_response};
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::io::Wanted;
+use crate::upstream::connect::connect;
+use crate::upstream::failure::Failure;
+use crate::upstream::health::Streak;
+use crate::upstream::line::Line;
+use crate::upstream::server::{Groups, Server};
+
+/// Longest head of a response to a check.
+const MAX_HEAD: usize = 64 * 1024;
+
+/// The checks of one configuration; they end when this is dropped.
+#[derive(Default)]
+pub(crate) struct Checks {
+    _tasks: JoinSet<()>,
+}
+
+impl Checks {
+    /// Begins to check the servers of all groups that want it.
+    pub(crate) fn start(groups: &Groups) -> Self {
+        let mut tasks = JoinSet::new();
+        for group in &groups.upstreams {
+            for server in &group.servers {
+                if let Some(check) = server.check.clone() {
+                    let title = group.title(Some(server));
+                    let _: AbortHandle = tasks.spawn(keep_checking(title, Arc::clone(server), check));
+                }
+            }
+        }
+        Self { _tasks: tasks }
+    }
+}
+
+async fn keep_checking(title: String, server: Arc<Server>, check: HealthCheck) {
+    let mut streak = Streak::new(server.health.is_up());
+    let mut addresses = server.name.as_ref().map(|name| name.addresses());
+    loop {
+        let found = match &mut addresses {
+            Some(addresses) => addresses.current().to_vec(),
+            None => Vec::new(),
+        };
+        let result = tokio::time::timeout(check.timeout, run(&server, &check, &found)).await;
+        let result = result.unwrap_or(Err(CheckError::TimedOut(check.timeout)));
+        if matches!(&result, Err(CheckError::Failed(failure)) if !failure.is_theirs()) {
+            tokio::time::sleep(check.interval).await;
+            continue;
+        }
+        let up = streak.note(result.is_ok(), check.rises, check.falls);
+        if server.health.set_up(up) {
+            match result {
+                Err(error) => tracing::error!("{title}: down: {error}"),
+                Ok(()) => tracing::info!("{title}: up"),
+            }
+        }
+        tokio::time::sleep(check.interval).await;
+    }
+}
+
+/// Why a server is not well.
+#[derive(Debug, thiserror::Error)]
+enum CheckError {
+    #[error(transparent)]
+    Failed(#[from] Failure),
+    #[error("no answer within {0:?}")]
+    TimedOut(Duration),
+    #[error("it answers with status {0}")]
+    Status(u16),
+}
+
+async fn run(server: &Server, check: &HealthCheck, addresses: &[IpAddr]) -> Result<(), CheckError> {
+    let mut line = connect(server, addresses).await?;
+    send(&mut line, request(server, check).as_bytes()).await.map_err(Failure::Send)?;
+    let (mut head, mut input) = (ResponseHead::default(), Vec::new());
+    while input.len() < MAX_HEAD {
+        if line.read(&mut input).await.map_err(Failure::Receive)? == 0 {
+            return Err(Failure::Closed.into());
+        }
+        if parse_response(&mut head, &input).map_err(Failure::from)? {
+            let is_well = check.expect.iter().any(|range| range.contains(&head.status()));
+            return if is_well { Ok(()) } else { Err(CheckError::Status(head.status())) };
+        }
+    }
+    Err(Failure::TooLarge(MAX_HEAD).into())
+}
+
+fn request(server: &Server, check: &HealthCheck) -> String {
+    let host = check.host.clone().unwrap_or_else(|| match &server.origin.host {
+        Host::Address(ListenAddress::Unix(_) | ListenAddress::Abstract(_)) => "localhost".to_owned(),
+        host => host.to_string(),
+    });
+    let product = concat!("Corral/", env!("CARGO_PKG_VERSION"));
+    let path = &check.path;
+    format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {product}\r\nConnection: close\r\n\r\n")
+}
+
+async fn send(line: &mut Line, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match line.try_write(&[IoSlice::new(bytes)]) {
+            Ok(n) => bytes = &bytes[n..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                line.ready(Wanted { bytes: false, room: true }).await?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! New connections to servers.
+
+use std::ffi::OsStr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+use corral_config::address::ListenAddress;
+use corral_config::upstream::Host;
+use corral_sys::socket::refuse_descriptors;
+use tokio::net::{TcpStream, UnixSocket};
+
+use crate::io::Socket;
+use crate::upstream::failure::Failure;
+use crate::upstream::line::Line;
+use crate::upstream::server::Server;
+use crate::upstream::tls::Session;
+
+/// How long to wait before a Unix socket whose queue is full is tried again.
+const QUEUE_PAUSE: Duration = Duration::from_millis(10);
+
+/// Connects; `addresses` are what the server's name stands for, if it has one, and are tried in turn. The caller
+/// limits the time.
+pub(crate) async fn connect(server: &Server, addresses: &[IpAddr]) -> Result<Line, Failure> {
+    let socket = match &server.origin.host {
+        Host::Address(ListenAddress::Inet(address)) => tcp(*address).await,
+        Host::Address(ListenAddress::Unix(path)) => unix(path.as_os_str()).await,
+        Host::Address(ListenAddress::Abstract(name)) => {
+            let mut path = vec![0];
+            path.extend_from_slice(name);
+            unix(OsStr::from_bytes(&path)).await
+        }
+        Host::Named { port, .. } => any(addresses, *port).await?,
+    };
+    let socket = socket.map_err(Failure::of_connecting)?;
+    let Some(target) = &server.tls else { return Ok(Line::new(socket, None)) };
+    let session = Session::connect(&socket, target).await.map_err(Failure::Connect)?;
+    Ok(Line::new(socket, Some(Box::new(session))))
+}
+
+async fn tcp(address: SocketAddr) -> io::Result<Socket> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok(Socket::Tcp(stream))
+}
+
+async fn unix(path: &OsStr) -> io::Result<Socket> {
+    loop {
+        let socket = UnixSocket::new_stream()?;
+        refuse_descriptors(&socket);
+        match socket.connect(path).await {
+            Ok(stream) => return Ok(Socket::unix(stream)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(QUEUE_PAUSE).await,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The first address that accepts a connection.
+async fn any(addresses: &[IpAddr], port: u16) -> Result<io::Result<Socket>, Failure> {
+    let mut last = Err(Failure::Unresolved);
+    for address in addresses {
+        let result = tcp(SocketAddr::new(*address, port)).await;
+        if result.is_ok() {
+            return Ok(result);
+        }
+        last = Ok(result);
+    }
+    last
+}

@@ -1,0 +1,159 @@
+//! The servers of a configuration as one event loop uses them: whose turn it is, idle connections, addresses.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use corral_channel::Lane;
+use corral_config::upstream::Balance;
+use smallvec::SmallVec;
+use tokio::sync::Notify;
+
+use crate::event_loop::clock::Millis;
+use crate::upstream::balance::{Balancer, Method, Situation};
+use crate::upstream::pool::Pool;
+use crate::upstream::resolve::Addresses;
+use crate::upstream::server::{Figures, Group, Groups, Server};
+
+/// How often idle connections are looked at.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// All groups of a generation.
+pub(crate) struct LoopGroups {
+    pub(crate) upstreams: Vec<LoopGroup>,
+    pub(crate) proxies: Vec<LoopGroup>,
+}
+
+/// A group in one event loop.
+pub(crate) struct LoopGroup {
+    pub(crate) shared: Arc<Group>,
+    pub(crate) servers: Vec<Rc<LoopServer>>,
+    balancer: RefCell<Balancer>,
+}
+
+/// A server in one event loop.
+pub(crate) struct LoopServer {
+    pub(crate) shared: Arc<Server>,
+    lane: usize,
+    pub(crate) pool: RefCell<Pool>,
+    addresses: Option<RefCell<Addresses>>,
+    /// Which of several addresses is next.
+    turn: Cell<usize>,
+}
+
+/// Servers that a request has been given to in vain.
+pub(crate) type Tried = SmallVec<[usize; 8]>;
+
+/// The servers of one event loop over all generations: a server that stays keeps its connections.
+#[derive(Default)]
+pub(crate) struct LoopServers {
+    /// By where the shared one is in memory, which nothing else can be as long as this one lives.
+    known: RefCell<HashMap<*const Server, Weak<LoopServer>>>,
+    /// There is an idle connection again.
+    pub(crate) idle: Notify,
+}
+
+impl LoopServers {
+    /// The groups of a new generation.
+    pub(crate) fn groups(&self, groups: &Groups, lane: Lane) -> LoopGroups {
+        self.known.borrow_mut().retain(|_, server| server.strong_count() > 0);
+        let all = |groups: &[Arc<Group>]| groups.iter().map(|group| self.group(group, lane)).collect();
+        LoopGroups { upstreams: all(&groups.upstreams), proxies: all(&groups.proxies) }
+    }
+
+    /// Closes idle connections that are too old or that the server has closed, for ever.
+    pub(crate) async fn keep_sweeping(&self) {
+        loop {
+            if !self.sweep(Instant::now()) {
+                self.idle.notified().await;
+            }
+            tokio::time::sleep(SWEEP_INTERVAL).await;
+        }
+    }
+
+    /// True when idle connections are left.
+    fn sweep(&self, now: Instant) -> bool {
+        let mut known = self.known.borrow_mut();
+        // Programs come and go without a new generation.
+        known.retain(|_, server| server.strong_count() > 0);
+        let servers = known.values().filter_map(Weak::upgrade);
+        // All of them are swept, so that this cannot be `any`.
+        servers.filter(|server| server.pool.borrow_mut().sweep(now)).count() > 0
+    }
+
+    fn group(&self, group: &Arc<Group>, lane: Lane) -> LoopGroup {
+        let method = match group.upstream.balance {
+            Balance::RoundRobin => Method::RoundRobin,
+            Balance::LeastConnections => Method::LeastConnections,
+            Balance::RandomTwo => Method::RandomTwo,
+            Balance::Hash(_) => Method::Hash,
+        };
+        let weights = group.upstream.servers.iter().map(|server| server.weight);
+        let names = group.servers.iter().map(|server| server.text.as_str());
+        let balancer = RefCell::new(Balancer::new(method, names.zip(weights)));
+        let servers = group.servers.iter().map(|server| self.server(server, lane)).collect();
+        LoopGroup { shared: Arc::clone(group), servers, balancer }
+    }
+
+    /// What one event loop has of a server.
+    pub(crate) fn server(&self, server: &Arc<Server>, lane: Lane) -> Rc<LoopServer> {
+        let mut known = self.known.borrow_mut();
+        let place = Arc::as_ptr(server);
+        known.get(&place).and_then(Weak::upgrade).unwrap_or_else(|| {
+            let server = Rc::new(LoopServer {
+                shared: Arc::clone(server),
+                lane: lane.index(),
+                pool: RefCell::new(Pool::default()),
+                addresses: server.name.as_ref().map(|name| RefCell::new(name.addresses())),
+                turn: Cell::new(0),
+            });
+            known.insert(place, Rc::downgrade(&server));
+            server
+        })
+    }
+}
+
+impl LoopGroup {
+    /// The server that gets the request; none when there is none that could.
+    pub(crate) fn choose(&self, tried: &Tried, key: &[u8], now: Instant) -> Option<usize> {
+        let now = Millis::of(now);
+        let is_up = |idx: usize| !tried.contains(&idx) && self.servers[idx].shared.health.is_up();
+        let is_well = |idx: usize| is_up(idx) && !self.servers[idx].shared.health.is_avoided(now);
+        let load = |idx: usize| self.servers[idx].shared.n_active();
+        let mut balancer = self.balancer.borrow_mut();
+        let well = balancer.choose(&Situation { is_usable: &is_well, load: &load, key });
+        // When requests to all of them have failed, that says little about any of them.
+        well.or_else(|| balancer.choose(&Situation { is_usable: &is_up, load: &load, key }))
+    }
+}
+
+impl LoopServer {
+    pub(crate) fn figures(&self) -> &Figures {
+        &self.shared.figures[self.lane]
+    }
+
+    /// Waits for the addresses of the server's name, if that was never looked up.
+    pub(crate) async fn resolved(&self) {
+        // A copy, because nothing may be borrowed while others run.
+        let waiting = self.addresses.as_ref().map(|addresses| addresses.borrow().clone());
+        if let Some(mut addresses) = waiting {
+            addresses.wait().await;
+        }
+    }
+
+    /// The addresses of the server's name, beginning with the one whose turn it is.
+    pub(crate) fn addresses(&self) -> SmallVec<[IpAddr; 4]> {
+        let Some(addresses) = &self.addresses else { return SmallVec::new() };
+        let mut addresses: SmallVec<[IpAddr; 4]> = addresses.borrow_mut().current().iter().copied().collect();
+        let turn = self.turn.get();
+        self.turn.set(turn.wrapping_add(1));
+        if !addresses.is_empty() {
+            let first = turn % addresses.len();
+            addresses.rotate_left(first);
+        }
+        addresses
+    }
+}

@@ -1,0 +1,219 @@
+//! The servers that a configuration names, as all event loops share them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use corral_config::address::ListenAddress;
+use corral_config::upstream::{HealthCheck, Host, Origin, PassiveHealth, ProxyOptions, Upstream};
+use corral_ipc::bounded::MOST;
+use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
+
+use crate::event_loop::clock::Millis;
+use crate::event_loop::counters::Counter;
+use crate::observe::complaints::Complaints;
+use crate::upstream::health::Health;
+use crate::upstream::resolve::{Name, Resolver};
+use crate::upstream::tls::{TlsTarget, Trust};
+
+/// All groups of a configuration.
+#[derive(Default)]
+pub(crate) struct Groups {
+    /// In the order of `Config::upstreams`.
+    pub(crate) upstreams: Vec<Arc<Group>>,
+    /// In the order of `Config::proxies`.
+    pub(crate) proxies: Vec<Arc<Group>>,
+}
+
+/// Servers that share the requests of an upstream, or the one of a `proxy`.
+pub(crate) struct Group {
+    pub(crate) upstream: Upstream,
+    /// In the order of `upstream.servers`.
+    pub(crate) servers: Vec<Arc<Server>>,
+    pub(crate) complaints: Complaints,
+}
+
+/// One server: where it is, how it is spoken to, and how it does.
+pub(crate) struct Server {
+    pub(crate) origin: Origin,
+    /// The origin as text.
+    pub(crate) text: String,
+    pub(crate) options: ProxyOptions,
+    /// It is a worker of an application.
+    pub(crate) is_program: bool,
+    pub(crate) passive: PassiveHealth,
+    pub(crate) check: Option<HealthCheck>,
+    /// What its host name stands for, if it has one.
+    pub(crate) name: Option<Arc<Name>>,
+    /// For `https://`.
+    pub(crate) tls: Option<TlsTarget>,
+    pub(crate) health: Health,
+    pub(crate) complaints: Complaints,
+    /// One for each event loop.
+    pub(crate) figures: Box<[Figures]>,
+}
+
+/// What one event loop has done with a server. No two loops write to the same cache line.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct Figures {
+    /// Requests in progress.
+    pub(crate) active: Counter,
+    pub(crate) requests: Counter,
+    pub(crate) failures: Counter,
+}
+
+/// What is needed to make servers of a configuration.
+pub(crate) struct Workshop<'w> {
+    pub(crate) n_loops: usize,
+    pub(crate) resolver: &'w Resolver,
+    pub(crate) trust: Trust<'w>,
+    /// Servers that stay as they are are taken over, with all that is known of them.
+    pub(crate) previous: Option<&'w Groups>,
+}
+
+/// A server that cannot be spoken to as the configuration wants it.
+#[derive(Debug, thiserror::Error)]
+#[error("upstream \"{group}\", server \"{server}\"")]
+pub(crate) struct ServerError {
+    group: String,
+    server: String,
+    #[source]
+    source: super::tls::TlsError,
+}
+
+impl Workshop<'_> {
+    /// The groups of a configuration.
+    pub(crate) fn groups(
+        &mut self,
+        upstreams: &[Upstream],
+        proxies: &[Upstream],
+    ) -> Result<Groups, ServerError> {
+        let known = |kind: fn(&Groups) -> &Vec<Arc<Group>>| self.previous.map(kind).map(index);
+        let (known_upstreams, known_proxies) =
+            (known(|known| &known.upstreams), known(|known| &known.proxies));
+        let upstreams = upstreams.iter().map(|upstream| self.group(upstream, known_upstreams.as_ref()));
+        let upstreams = upstreams.collect::<Result<_, _>>()?;
+        let proxies = proxies.iter().map(|proxy| self.group(proxy, known_proxies.as_ref()));
+        Ok(Groups { upstreams, proxies: proxies.collect::<Result<_, _>>()? })
+    }
+
+    fn group(&mut self, upstream: &Upstream, known: Option<&Index<'_>>) -> Result<Arc<Group>, ServerError> {
+        let servers = upstream.servers.iter().map(|server| {
+            let known = known.and_then(|known| known.get(&(upstream.name.as_str(), &server.origin)));
+            match known.into_iter().flatten().find(|known| known.suits(upstream)) {
+                Some(server) => Ok(Arc::clone(server)),
+                None => self.server(upstream, &server.origin),
+            }
+        });
+        let servers = servers.collect::<Result<_, _>>()?;
+        Ok(Arc::new(Group { upstream: upstream.clone(), servers, complaints: Complaints::default() }))
+    }
+
+    fn server(&mut self, upstream: &Upstream, origin: &Origin) -> Result<Arc<Server>, ServerError> {
+        let text = origin.to_string();
+        let tls = origin.tls.then(|| self.trust.target(origin, &upstream.options.tls)).transpose();
+        let tls =
+            tls.map_err(|source| ServerError { group: upstream.name.clone(), server: text.clone(), source })?;
+        Ok(Arc::new(Server {
+            origin: origin.clone(),
+            text,
+            options: upstream.options.clone(),
+            is_program: false,
+            passive: upstream.passive,
+            check: upstream.health.clone(),
+            name: self.resolver.name(&origin.host),
+            tls,
+            health: Health::default(),
+            complaints: Complaints::default(),
+            figures: (0..self.n_loops).map(|_| Figures::default()).collect(),
+        }))
+    }
+}
+
+impl Groups {
+    /// What `/status` shows of the upstreams.
+    pub(crate) fn status(&self) -> Vec<UpstreamStatus> {
+        let now = Millis::of(Instant::now());
+        let groups = self.upstreams.iter().map(|group| UpstreamStatus {
+            name: group.upstream.name.clone(),
+            servers: group.servers.iter().map(|server| server.status(now)).take(MOST).collect(),
+        });
+        groups.take(MOST).collect()
+    }
+}
+
+impl Group {
+    /// What messages call it.
+    pub(crate) fn title(&self, server: Option<&Server>) -> String {
+        let name = &self.upstream.name;
+        match server {
+            // A proxy has no name but its server's.
+            Some(server) if server.text == *name => format!("proxy \"{name}\""),
+            Some(server) => format!("upstream \"{name}\", server \"{}\"", server.text),
+            None => format!("upstream \"{name}\""),
+        }
+    }
+}
+
+/// Servers by the name of their group and where they are.
+type Index<'g> = HashMap<(&'g str, &'g Origin), Vec<&'g Arc<Server>>>;
+
+fn index(groups: &Vec<Arc<Group>>) -> Index<'_> {
+    let mut index = Index::new();
+    for group in groups {
+        for server in &group.servers {
+            index.entry((group.upstream.name.as_str(), &server.origin)).or_default().push(server);
+        }
+    }
+    index
+}
+
+impl Server {
+    /// A program that is a worker of an application.
+    pub(crate) fn of_program(address: ListenAddress, options: ProxyOptions, n_loops: usize) -> Arc<Self> {
+        let origin = Origin { tls: false, host: Host::Address(address) };
+        Arc::new(Self {
+            text: origin.to_string(),
+            origin,
+            options,
+            is_program: true,
+            passive: PassiveHealth::default(),
+            check: None,
+            name: None,
+            tls: None,
+            health: Health::default(),
+            complaints: Complaints::default(),
+            figures: (0..n_loops).map(|_| Figures::default()).collect(),
+        })
+    }
+
+    /// Whether it is exactly what `upstream` asks for.
+    fn suits(&self, upstream: &Upstream) -> bool {
+        self.options == upstream.options
+            && self.passive == upstream.passive
+            && self.check == upstream.health
+            // The bundle behind the name may be another one by now.
+            && self.options.tls.ca.is_none()
+    }
+
+    fn status(&self, now: Millis) -> ServerStatus {
+        let sum = |figure: fn(&Figures) -> u64| self.figures.iter().map(figure).sum();
+        ServerStatus {
+            address: if self.origin.tls { self.text.clone() } else { self.origin.host.to_string() },
+            state: match (self.health.is_up(), self.health.is_avoided(now)) {
+                (false, _) => ServerState::Down,
+                (true, true) => ServerState::Avoided,
+                (true, false) => ServerState::Up,
+            },
+            active: self.n_active(),
+            requests: sum(|figures| figures.requests.get()),
+            failures: sum(|figures| figures.failures.get()),
+        }
+    }
+
+    /// Requests in progress in all event loops.
+    pub(crate) fn n_active(&self) -> u64 {
+        self.figures.iter().map(|figures| figures.active.get()).sum()
+    }
+}

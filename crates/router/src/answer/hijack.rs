@@ -50,7 +50,7 @@ fn status_of(beginning: &[u8]) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn the_status_is_that_of_the_first_line() {

@@ -209,7 +209,7 @@ impl Drop for Waiting<'_> {
 mod tests {
     use std::num::NonZeroU32;
 
-    use crate::*;
+    use super::*;
 
     fn admission(connections: u32, per_address: u32) -> Arc<Admission> {
         let admission = Admission::new(1);

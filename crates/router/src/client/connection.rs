@@ -403,7 +403,7 @@ fn give_work(mut work: Box<Work>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     fn size_of_task<F>(_: fn(Box<Connection>) -> F) -> usize {
         size_of::<F>()

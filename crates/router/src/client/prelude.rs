@@ -132,7 +132,7 @@ impl fmt::Display for Shown {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn a_session_begins_with_a_whole_record() {

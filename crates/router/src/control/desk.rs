@@ -95,7 +95,7 @@ fn page(status: u16, path: &str, words: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn pages_show_words_as_they_are() {

@@ -93,7 +93,7 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     /// What was found at a time, and when it looks again, both in milliseconds.
     #[track_caller]

@@ -263,7 +263,7 @@ impl Drop for Deadline {
 mod tests {
     use std::pin::pin;
 
-    use crate::*;
+    use super::*;
 
     /// Polls a wait without end, once before and once after `act`.
     #[track_caller]

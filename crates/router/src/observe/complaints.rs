@@ -49,7 +49,7 @@ impl fmt::Display for Unsaid {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn one_is_said_in_a_second() {

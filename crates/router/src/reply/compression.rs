@@ -148,7 +148,7 @@ fn coding(encoding: Encoding) -> Coding {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     fn compression() -> Compression {
         let mut types = PatternSet::default();

@@ -80,7 +80,7 @@ fn parse_address(item: &[u8]) -> Option<SocketAddr> {
 mod tests {
     use corral_config::pattern::address::AddressPatternSet;
 
-    use crate::*;
+    use super::*;
 
     fn rule(source: &[&str], recursive: bool) -> Forwarded {
         let mut set = AddressPatternSet::default();

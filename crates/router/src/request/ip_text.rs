@@ -34,7 +34,7 @@ fn embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[track_caller]
     fn check(text: &str) {

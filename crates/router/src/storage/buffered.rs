@@ -90,7 +90,7 @@ pub(crate) fn held() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn what_is_held_is_bounded_and_given_back() {

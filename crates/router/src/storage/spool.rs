@@ -118,7 +118,7 @@ mod tests {
     use corral_config::settings::ServerLimits;
 
     use crate::storage::buffered;
-    use crate::*;
+    use super::*;
 
     /// A file that takes nothing, as on a full disk.
     fn full() -> Tail {

@@ -117,8 +117,8 @@ impl Spool {
 mod tests {
     use corral_config::settings::ServerLimits;
 
-    use crate::storage::buffered;
     use super::*;
+    use crate::storage::buffered;
 
     /// A file that takes nothing, as on a full disk.
     fn full() -> Tail {

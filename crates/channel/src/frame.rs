@@ -36,8 +36,8 @@ pub enum Kind {
     Cancel = 4,
     /// To the worker: finish what is started, then leave.
     Quit = 5,
-    /// To the worker: a part of a WebSocket message (or of a Close frame); `aux` is its opcode. [`Flags::END`] on the
-    /// last. Counts as request body.
+    /// To the worker: a part of a WebSocket message; `aux` is its [`Opcode`](crate::Opcode). [`Flags::END`] on the last.
+    /// Counts as request body.
     Message = 6,
     /// To the worker: nothing up to the end of the data, so that what follows is at its beginning. Only the ring sees it.
     Skip = 7,

@@ -118,6 +118,7 @@ mod loom_models;
 #[cfg(not(loom))]
 mod mapped;
 pub mod message;
+mod opcode;
 mod ring;
 mod sleep;
 mod slot;
@@ -126,6 +127,7 @@ mod sync;
 pub use frame::{FRAME_UNIT, Flags, FrameHead, Kind, Lane, RequestId};
 #[cfg(not(loom))]
 pub use mapped::*;
+pub use opcode::Opcode;
 pub use ring::{Corrupt, SendError};
 pub use slot::{N_SLOTS, Slot};
 

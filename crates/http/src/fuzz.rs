@@ -38,10 +38,13 @@ fn read_messages(data: &[u8], step: usize, window: usize) -> Result<Vec<u8>, Clo
         loop {
             let (n, item) = incoming.next(&mut buffer, window)?;
             match item {
-                Some(Item::Part { opcode, bytes, ends }) => {
-                    assert!(opcode == 1 || opcode == 2);
-                    said.extend_from_slice(&buffer[bytes]);
-                    said.extend(ends.then_some(opcode));
+                Some(Item::Text(part)) => {
+                    said.extend_from_slice(&buffer[part.bytes]);
+                    said.extend(part.ends.then_some(b'T'));
+                }
+                Some(Item::Binary(part)) => {
+                    said.extend_from_slice(&buffer[part.bytes]);
+                    said.extend(part.ends.then_some(b'B'));
                 }
                 Some(Item::Ping(bytes) | Item::Close(bytes)) => said.extend_from_slice(&buffer[bytes]),
                 Some(Item::Pong) => {}

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use corral_channel::message::{self, Malformed, RequestView};
-use corral_channel::{Flags, FrameHead, Kind, Lane, N_SLOTS, RequestId};
+use corral_channel::{Flags, FrameHead, Kind, Lane, N_SLOTS, Opcode, RequestId};
 use corral_sys::doorbell::Doorbell;
 
 pub use self::arriving::Message;
@@ -333,11 +333,11 @@ impl Switchboard {
         self.sessions.get_mut(&key).filter(|session| !session.is_cancelled()).ok_or(ClientGone)
     }
 
-    /// Sends a message of a WebSocket connection: opcode 1 is text, 2 binary.
+    /// Sends a message of a WebSocket connection.
     ///
     /// # Errors
     /// As for [`Switchboard::write`].
-    pub fn write_message(&mut self, key: RequestKey, opcode: u8, bytes: &[u8]) -> Result<(), ClientGone> {
+    pub fn write_message(&mut self, key: RequestKey, opcode: Opcode, bytes: &[u8]) -> Result<(), ClientGone> {
         self.listening(key)?.write_message(opcode, bytes);
         self.settle(key);
         Ok(())

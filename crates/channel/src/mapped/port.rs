@@ -14,6 +14,7 @@ use crate::mapped::receiver::LaneReceiver;
 use crate::mapped::region::{Region, Shared, SharedBytes};
 use crate::mapped::ring::MappedRing;
 use crate::mapped::waker::{Sleeper, Waker};
+use crate::opcode::Opcode;
 use crate::ring::{Corrupt, Producer, SendError};
 use crate::slot::{self, N_SLOTS, Slot, State, Ticket};
 
@@ -148,8 +149,7 @@ impl WorkerPort {
         self.requests.push(head, &[bytes], CONTROL_RESERVE)
     }
 
-    /// Sends a part of a WebSocket message; `end` says that it is the last one. The opcode is that of RFC 6455
-    /// section 5.2, the same for all parts.
+    /// Sends a part of a WebSocket message; `end` says that it is the last one. All parts have the same opcode.
     ///
     /// # Errors
     /// Then nothing was sent.
@@ -158,11 +158,11 @@ impl WorkerPort {
         request: RequestId,
         lane: Lane,
         bytes: &[u8],
-        opcode: u8,
+        opcode: Opcode,
         end: bool,
     ) -> Result<(), SendError> {
         let flags = if end { Flags::END } else { Flags::NONE };
-        let head = FrameHead::new(Kind::Message, lane, request).with_flags(flags).with_aux(opcode.into());
+        let head = FrameHead::new(Kind::Message, lane, request).with_flags(flags).with_aux(opcode as u32);
         self.requests.push(head, &[bytes], CONTROL_RESERVE)
     }
 

@@ -10,15 +10,10 @@ use super::frames::{Closing, LONGEST_CONTROL, parse_head};
 /// Something that the client has said. Ranges are of the bytes that were given.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A part of a message.
-    Part {
-        /// That of its message: 1 text, 2 binary.
-        opcode: u8,
-        /// What there is of it.
-        bytes: Range<usize>,
-        /// It is the last one.
-        ends: bool,
-    },
+    /// A part of a text.
+    Text(Part),
+    /// A part of a message of bytes.
+    Binary(Part),
     /// Asks for a pong.
     Ping(Range<usize>),
     /// Answers a ping, or is a sign of life.
@@ -27,10 +22,20 @@ pub enum Item {
     Close(Range<usize>),
 }
 
+/// What there is of a message.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Part {
+    /// A range of the bytes that were given.
+    pub bytes: Range<usize>,
+    /// True for the last part of a message.
+    pub ends: bool,
+}
+
 /// A frame whose payload is being read.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
-    opcode: u8,
+    /// That of its message: text or binary.
+    opcode: Data,
     is_final: bool,
     /// Of the next byte, and those behind it.
     mask: [u8; 4],
@@ -43,7 +48,7 @@ pub struct Incoming {
     max_frame: u64,
     frame: Option<Frame>,
     /// Of the message that is not complete.
-    message: Option<u8>,
+    message: Option<Data>,
 }
 
 impl Incoming {
@@ -81,7 +86,7 @@ impl Incoming {
         }
         let opcode = match (data, self.message) {
             (Data::Continue, Some(opcode)) => opcode,
-            (Data::Text | Data::Binary, None) => u8::from(OpCode::Data(data)),
+            (Data::Text | Data::Binary, None) => data,
             (Data::Continue, None) => return Err(Closing::protocol("nothing to continue")),
             (Data::Text | Data::Binary, Some(_)) => {
                 return Err(Closing::protocol("a message within another"));
@@ -110,7 +115,10 @@ impl Incoming {
         self.frame = (!is_complete).then_some(frame);
         self.message = (!ends).then_some(frame.opcode);
         let says_something = n > 0 || ends;
-        (range.end, says_something.then_some(Item::Part { opcode: frame.opcode, bytes: range, ends }))
+        let end = range.end;
+        let part = Part { bytes: range, ends };
+        let item = if frame.opcode == Data::Text { Item::Text(part) } else { Item::Binary(part) };
+        (end, says_something.then_some(item))
     }
 }
 
@@ -192,9 +200,13 @@ mod tests {
             loop {
                 let (n, item) = incoming.next(&mut buffer, window).map_err(|closing| closing.code)?;
                 let text = |range: Range<usize>| String::from_utf8_lossy(&buffer[range]).into_owned();
+                let end = |part: &Part| if part.ends { "." } else { "" };
                 match item {
-                    Some(Item::Part { opcode, bytes, ends }) => {
-                        said.push(format!("{opcode}:{}{}", text(bytes), if ends { "." } else { "" }));
+                    Some(Item::Text(part)) => {
+                        said.push(format!("1:{}{}", text(part.bytes.clone()), end(&part)));
+                    }
+                    Some(Item::Binary(part)) => {
+                        said.push(format!("2:{}{}", text(part.bytes.clone()), end(&part)));
                     }
                     Some(Item::Ping(range)) => said.push(format!("ping {}", text(range))),
                     Some(Item::Pong) => said.push("pong".to_owned()),

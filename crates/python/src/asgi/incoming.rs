@@ -1,5 +1,6 @@
 //! What comes for a request, before it is an object of Python: parts of its body, messages, and the end of its client.
 
+use corral_channel::Opcode;
 use corral_worker::{Body, Phase, RequestKey, Switchboard};
 
 /// Close codes (RFC 6455 section 7.4.1).
@@ -43,7 +44,7 @@ pub(super) fn next_body(
 /// The next message, or the end of the connection.
 pub(super) fn next_message(socket: &mut Socket, line: &mut Switchboard, key: RequestKey) -> Option<Incoming> {
     match line.take_message(key) {
-        Some(message) if message.opcode == 8 => {
+        Some(message) if message.opcode == Opcode::Close => {
             *socket = Socket::Closed;
             let (code, reason) = match &message.bytes[..] {
                 [high, low, reason @ ..] => (u16::from_be_bytes([*high, *low]), reason.to_vec()),
@@ -52,7 +53,9 @@ pub(super) fn next_message(socket: &mut Socket, line: &mut Switchboard, key: Req
             };
             Some(Incoming::Disconnect { code, reason })
         }
-        Some(message) => Some(Incoming::Message { is_text: message.opcode == 1, bytes: message.bytes }),
+        Some(message) => {
+            Some(Incoming::Message { is_text: message.opcode == Opcode::Text, bytes: message.bytes })
+        }
         None if line.is_gone(key) || line.phase(key) == Phase::Ended => {
             let code = if *socket == Socket::Closed { NORMAL } else { ABNORMAL };
             *socket = Socket::Closed;

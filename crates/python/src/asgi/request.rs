@@ -3,6 +3,7 @@
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use corral_channel::Opcode;
 use corral_channel::message::RequestHead;
 use corral_worker::{ClientGone, FileRest, MOST_HELD_BACK, Phase, RequestKey, complain, remark};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -287,12 +288,12 @@ impl Request {
     fn message(&self, event: &Bound<'_, PyDict>) -> PyResult<Result<(), ClientGone>> {
         if let Some(text) = events::get(event, "text")? {
             let text = text.cast_into::<PyString>()?;
-            return Ok(lock(&self.line).write_message(self.key, 1, text.to_str()?.as_bytes()));
+            return Ok(lock(&self.line).write_message(self.key, Opcode::Text, text.to_str()?.as_bytes()));
         }
         let bytes = events::get(event, "bytes")?;
         let bytes = bytes.ok_or_else(|| PyValueError::new_err("a message needs bytes or a text"))?;
         let bytes = events::bytes_like(&bytes, "a message")?;
-        Ok(lock(&self.line).write_message(self.key, 2, bytes.as_bytes()))
+        Ok(lock(&self.line).write_message(self.key, Opcode::Binary, bytes.as_bytes()))
     }
 
     /// For lines about it.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use corral_channel::{INITIAL_CREDIT, RequestId, SendError, WorkerPort};
+use corral_channel::{INITIAL_CREDIT, Opcode, RequestId, SendError, WorkerPort};
 
 use super::{Failure, Hijacked, LoopApp, Patience, RequestBody, SentFile, WorkerKey};
 use crate::storage::buffers;
@@ -130,7 +130,7 @@ impl Exchange {
 
     /// Sends a part of a message that the client has sent. False when there is no room for it yet: then try
     /// again in [a moment](Exchange::a_moment).
-    pub(crate) fn send_message(&self, bytes: &[u8], opcode: u8, ends: bool) -> bool {
+    pub(crate) fn send_message(&self, bytes: &[u8], opcode: Opcode, ends: bool) -> bool {
         let (id, lane) = (self.shared.id, self.app.lane);
         self.send(bytes.len(), |channel| channel.message(id, lane, bytes, opcode, ends))
     }

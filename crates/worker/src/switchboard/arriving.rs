@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use corral_channel::BODY_WINDOW;
 use corral_channel::message::RequestView;
+use corral_channel::{BODY_WINDOW, Opcode};
 
 use crate::body::Body;
 
@@ -17,8 +17,8 @@ const ACKNOWLEDGED: u32 = BODY_WINDOW / 4;
 /// A message of a WebSocket connection, put together from its fragments.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Message {
-    /// RFC 6455 section 5.2: 1 text, 2 binary, 8 close; whatever comes after a close is dropped.
-    pub opcode: u8,
+    /// What it is; whatever comes after a close is dropped.
+    pub opcode: Opcode,
     /// The payload; of a close its code and its reason.
     pub bytes: Vec<u8>,
 }
@@ -77,7 +77,7 @@ impl Arriving {
     }
 
     /// Adds a part of a message. Nothing more is wanted when that has become too long.
-    pub(super) fn add_part(&mut self, opcode: u32, bytes: &[u8], ends: bool) -> Result<(), TooLong> {
+    pub(super) fn add_part(&mut self, opcode: Opcode, bytes: &[u8], ends: bool) -> Result<(), TooLong> {
         if self.partial.len() + bytes.len() > LONGEST_MESSAGE {
             self.partial = Vec::new();
             self.is_wanted = false;
@@ -85,7 +85,7 @@ impl Arriving {
         }
         self.partial.extend_from_slice(bytes);
         if ends {
-            let message = Message { opcode: (opcode & 15) as u8, bytes: std::mem::take(&mut self.partial) };
+            let message = Message { opcode, bytes: std::mem::take(&mut self.partial) };
             self.messages.push_back((message, bytes.len() as u32));
         } else {
             // The rest of the message must not wait until somebody has taken what is there of it.

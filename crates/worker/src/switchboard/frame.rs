@@ -1,7 +1,6 @@
 //! Heads of the frames that a server sends on a WebSocket connection (RFC 6455 section 5.2): whole messages, no masks.
 
-/// The opcode of a close.
-pub(super) const CLOSE: u8 = 8;
+use corral_channel::Opcode;
 
 /// Bytes of a reason behind the code: a control frame has 125 at most.
 pub(super) const LONGEST_REASON: usize = 123;
@@ -18,10 +17,10 @@ impl AsRef<[u8]> for Head {
     }
 }
 
-pub(super) fn head(opcode: u8, len: usize) -> Head {
+pub(super) fn head(opcode: Opcode, len: usize) -> Head {
     const FINAL: u8 = 0x80;
     let mut bytes = [0; 10];
-    bytes[0] = FINAL | opcode;
+    bytes[0] = FINAL | opcode as u8;
     let n = match (u8::try_from(len), u16::try_from(len)) {
         (Ok(len), _) if len < 126 => {
             bytes[1] = len;
@@ -47,10 +46,10 @@ mod tests {
 
     #[test]
     fn a_length_takes_as_many_bytes_as_it_needs() {
-        assert_eq!(head(1, 0).as_ref(), [0x81, 0]);
-        assert_eq!(head(2, 125).as_ref(), [0x82, 125]);
-        assert_eq!(head(1, 126).as_ref(), [0x81, 126, 0, 126]);
-        assert_eq!(head(1, 65535).as_ref(), [0x81, 126, 255, 255]);
-        assert_eq!(head(8, 65536).as_ref(), [0x88, 127, 0, 0, 0, 0, 0, 1, 0, 0]);
+        assert_eq!(head(Opcode::Text, 0).as_ref(), [0x81, 0]);
+        assert_eq!(head(Opcode::Binary, 125).as_ref(), [0x82, 125]);
+        assert_eq!(head(Opcode::Text, 126).as_ref(), [0x81, 126, 0, 126]);
+        assert_eq!(head(Opcode::Text, 65535).as_ref(), [0x81, 126, 255, 255]);
+        assert_eq!(head(Opcode::Close, 65536).as_ref(), [0x88, 127, 0, 0, 0, 0, 0, 1, 0, 0]);
     }
 }

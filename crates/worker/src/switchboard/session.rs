@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use corral_channel::message::{self, FilePart, Malformed, RequestView};
-use corral_channel::{Flags, FrameHead, INITIAL_CREDIT, Kind};
+use corral_channel::{Flags, FrameHead, INITIAL_CREDIT, Kind, Opcode};
 
 use super::arriving::{Arriving, Message, TooLong};
-use super::frame::{self, CLOSE};
+use super::frame;
 use crate::body::Body;
 use crate::log::complain;
 use crate::silence::Silence;
@@ -120,7 +120,8 @@ impl Session {
         match head.kind {
             Kind::Body => self.arriving.add_body(payload, ends),
             Kind::Message => {
-                if let Err(TooLong) = self.arriving.add_part(head.aux, payload, ends) {
+                let Some(opcode) = Opcode::from_number(head.aux) else { return };
+                if let Err(TooLong) = self.arriving.add_part(opcode, payload, ends) {
                     self.cut_off();
                 }
             }
@@ -135,7 +136,7 @@ impl Session {
     fn cut_off(&mut self) {
         self.close(TOO_BIG, b"message too big");
         self.write(b"", true);
-        self.arriving.add_message(Message { opcode: CLOSE, bytes: TOO_BIG.to_be_bytes().to_vec() });
+        self.arriving.add_message(Message { opcode: Opcode::Close, bytes: TOO_BIG.to_be_bytes().to_vec() });
     }
 
     pub(super) fn cancel(&mut self) {
@@ -235,7 +236,7 @@ impl Session {
     }
 
     /// Adds a whole message.
-    pub(super) fn write_message(&mut self, opcode: u8, bytes: &[u8]) {
+    pub(super) fn write_message(&mut self, opcode: Opcode, bytes: &[u8]) {
         self.write(frame::head(opcode, bytes.len()).as_ref(), false);
         self.write(bytes, false);
     }
@@ -244,7 +245,7 @@ impl Session {
     pub(super) fn close(&mut self, code: u16, reason: &[u8]) {
         let mut payload = code.to_be_bytes().to_vec();
         payload.extend_from_slice(&reason[..reason.len().min(frame::LONGEST_REASON)]);
-        self.write_message(CLOSE, &payload);
+        self.write_message(Opcode::Close, &payload);
     }
 
     pub(super) fn finish(&mut self) {

@@ -359,17 +359,19 @@ fn messages_are_put_together() {
     let key = begun(&mut board)[0];
     board.respond(key, 101, &[]);
     assert_eq!(router.frames(), [format!("0 BodyCredit {BODY_WINDOW}"), "0 Response 101".to_owned()]);
-    for (bytes, opcode, end) in [(&b"he"[..], 1, false), (b"llo", 1, true), (b"\0", 2, true)] {
+    for (bytes, opcode, end) in
+        [(&b"he"[..], Opcode::Text, false), (b"llo", Opcode::Text, true), (b"\0", Opcode::Binary, true)]
+    {
         router.port.message(id, LANE, bytes, opcode, end).unwrap();
     }
     receive(&mut board);
-    assert_eq!(board.take_message(key), Some(Message { opcode: 1, bytes: b"hello".to_vec() }));
-    assert_eq!(board.take_message(key), Some(Message { opcode: 2, bytes: vec![0] }));
+    assert_eq!(board.take_message(key), Some(Message { opcode: Opcode::Text, bytes: b"hello".to_vec() }));
+    assert_eq!(board.take_message(key), Some(Message { opcode: Opcode::Binary, bytes: vec![0] }));
     assert_eq!(board.take_message(key), None);
     // What is taken makes room for as much, and no more.
     for _ in 0..3 {
         for end in [false, true] {
-            router.port.message(id, LANE, &[0; 20_000], 2, end).unwrap();
+            router.port.message(id, LANE, &[0; 20_000], Opcode::Binary, end).unwrap();
         }
         receive(&mut board);
         assert_eq!(board.take_message(key).map(|message| message.bytes.len()), Some(40_000));
@@ -380,7 +382,7 @@ fn messages_are_put_together() {
         .map(|frame| frame.split(' ').next_back().unwrap().parse::<u32>().unwrap())
         .sum::<u32>();
     assert!((100_000..=120_008).contains(&told), "{told}");
-    board.write_message(key, 1, b"hi").unwrap();
+    board.write_message(key, Opcode::Text, b"hi").unwrap();
     board.close(key, 1000, &[b'r'; 200]).unwrap();
     board.finish(key);
     assert_eq!(router.frames(), ["0 Data 4", "0 Data 127", "0 End end", "0 Finished done"]);

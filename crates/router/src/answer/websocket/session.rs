@@ -4,8 +4,9 @@ use std::io::{self, IoSlice};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use corral_channel::Opcode;
 use corral_config::settings::WebSocketSettings;
-use corral_http::websocket::{Closing, Control, Incoming, Item, Outgoing};
+use corral_http::websocket::{Closing, Control, Incoming, Item, Outgoing, Part};
 
 use super::accept;
 use crate::client::connection::Connection;
@@ -19,9 +20,6 @@ const READ_STEP: usize = 16 * 1024;
 
 /// Bytes for the client that are gathered before the application waits for it, and nothing more of it is read.
 const MOST_PENDING: usize = 64 * 1024;
-
-/// The opcode of a close, as the application hears of it.
-const CLOSE: u8 = 8;
 
 /// The close code of a connection that has served its purpose.
 const NORMAL: u16 = 1000;
@@ -77,7 +75,7 @@ struct Session<'s> {
     /// It was asked for a sign of life since.
     has_pinged: bool,
     /// A part of a message for which the worker has no room: opcode, bytes, whether it is the last one.
-    unsent: Option<(u8, Vec<u8>, bool)>,
+    unsent: Option<(Opcode, Vec<u8>, bool)>,
     /// Nothing can be made of `input` without more.
     needs_bytes: bool,
     /// It ends within a frame.
@@ -182,21 +180,24 @@ impl Session<'_> {
         let bytes = |range: std::ops::Range<usize>| start + range.start..start + range.end;
         match item {
             None | Some(Item::Pong) => {}
-            Some(Item::Part { opcode, bytes: range, ends }) => {
-                let part = &self.input[bytes(range)];
-                if !exchange.send_message(part, opcode, ends) {
-                    self.unsent = Some((opcode, part.to_vec(), ends));
-                }
-            }
+            Some(Item::Text(part)) => self.send_part(exchange, Opcode::Text, part, start),
+            Some(Item::Binary(part)) => self.send_part(exchange, Opcode::Binary, part, start),
             Some(Item::Ping(range)) => self.outgoing.control(Control::Pong, &self.input[bytes(range)]),
             Some(Item::Close(range)) => {
                 let payload = &self.input[bytes(range)];
                 // If there is no room for it, the application learns of the end by that of the request.
-                exchange.send_message(payload, CLOSE, true);
+                exchange.send_message(payload, Opcode::Close, true);
                 // An echo (RFC 6455 section 5.5.1). Who gave no code closes in good order.
                 let echo = if payload.is_empty() { &NORMAL.to_be_bytes()[..] } else { payload };
                 self.is_cut |= !self.outgoing.close(echo);
             }
+        }
+    }
+
+    fn send_part(&mut self, exchange: &Exchange, opcode: Opcode, part: Part, start: usize) {
+        let bytes = &self.input[start..][part.bytes];
+        if !exchange.send_message(bytes, opcode, part.ends) {
+            self.unsent = Some((opcode, bytes.to_vec(), part.ends));
         }
     }
 

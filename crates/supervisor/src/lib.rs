@@ -6,37 +6,42 @@
 #![forbid(unsafe_code)]
 
 mod access_log;
-mod app;
-mod apply;
 mod asset_files;
+mod audience;
 mod background;
-mod backoff;
-mod changes;
+mod children;
+mod code;
+mod configuration;
 mod control;
-mod descriptors;
+mod decide;
+mod files;
 mod fingerprint;
 mod given;
+mod ids;
+mod inheritance;
 mod launch;
 mod listeners;
 mod log_file;
 pub mod modules;
-mod newcomer;
 mod options;
-mod output;
-mod peer;
 mod pid_file;
 mod predecessor;
-mod role;
-mod routers;
+mod programs;
+mod questions;
+mod restarts;
 mod run;
 mod service_manager;
+mod sharing;
 mod socket_file;
 mod store;
+mod stored;
 mod supervisor;
 mod terminal;
 #[cfg(test)]
 mod testing;
+mod upgrade;
 mod users;
+mod watch;
 
 pub use self::options::{Console, ControlOptions, DaemonOptions, FilesOptions, ModuleSource};
 pub use self::run::run;

@@ -9,7 +9,7 @@ use corral_config::address::ListenAddress;
 use corral_config::plan::ListenerPlan;
 use corral_sys::listen::{self, Inet};
 
-use crate::changes;
+use crate::decide::changes;
 use crate::socket_file::SocketFile;
 
 /// The listening sockets of one address; closed when dropped, and a socket file goes with them.

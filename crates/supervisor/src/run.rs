@@ -3,20 +3,26 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
+use corral_ipc::message::Desk;
 use corral_sys::signal::{Signal, SignalFd};
 use corral_sys::user::{self, Credentials};
 use corral_sys::{file, process};
 
+use crate::audience::Audience;
 use crate::background::{self, Side, Starter};
 use crate::control::ControlSocket;
+use crate::files::Files;
 use crate::given::GivenSockets;
+use crate::inheritance::Inheritance;
 use crate::launch::Launcher;
 use crate::log_file::{self, LogFile};
 use crate::modules;
-use crate::options::{ControlOptions, DaemonOptions, ModuleSource};
+use crate::options::{Console, ControlOptions, DaemonOptions, ModuleSource};
 use crate::pid_file::PidFile;
 use crate::predecessor::Predecessor;
+use crate::programs::{Programs, RouterOptions};
 use crate::store::Store;
+use crate::stored::Stored;
 use crate::supervisor::{Parts, Supervisor};
 use crate::terminal::Terminal;
 use crate::users::Users;
@@ -136,25 +142,23 @@ fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode>
     } else {
         Terminal::None
     };
+    let console = options.console;
+    let desk = console.as_ref().map(desk).unwrap_or_default();
+    let router = RouterOptions { temp_dir: options.temp_dir, is_on_terminal: console.is_some(), desk };
     let supervisor = Supervisor::new(Parts {
-        launcher,
         signals,
-        control,
-        given,
-        store,
-        log,
-        modules,
-        own_files: options.own_files,
-        starter,
-        temp_dir: options.temp_dir,
-        files: options.files,
-        console: options.console,
-        terminal,
+        programs: Programs { launcher, modules, own_files: options.own_files, router },
+        inheritance: Inheritance { control, given, pid_file, predecessor },
+        stored: Stored::read(store, console.as_ref().map(|console| console.document.clone())),
+        files: Files::new(options.files),
+        audience: Audience::new(starter, console, terminal, log),
         token: options.control.token,
-        pid_file,
-        predecessor,
     });
     supervisor.run()
+}
+
+fn desk(console: &Console) -> Desk {
+    Desk { watches: !console.watch.is_empty(), explains: console.explains }
 }
 
 type Prepared = (Launcher, SignalFd, Option<PidFile>, Vec<corral_ipc::message::Module>, ControlSocket);

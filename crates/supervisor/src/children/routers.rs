@@ -1,14 +1,27 @@
 //! The routers that run: the one in charge, the one that is to take over from it, and those that finish what
 //! they had begun when another took over. Knows no messages.
 
+use std::num::NonZero;
 use std::time::Instant;
 
-use crate::peer::Peer;
-use crate::role::Role;
+use corral_config::plan::Plan;
 
-/// A router and those that are started in its place when it dies.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct RouterId(u32);
+use crate::children::peer::Peer;
+use crate::children::role::Role;
+use crate::ids::RouterId;
+
+/// Most event loops of a router: more than this many eventfds would not fit one message.
+const MAX_THREADS: u32 = 128;
+
+/// Event loops that a plan asks for, or one for each processor.
+pub(crate) fn threads_for(plan: Option<&Plan>) -> u16 {
+    let n_threads = plan.and_then(|plan| plan.listen_threads).map_or_else(n_processors, NonZero::get);
+    n_threads.min(MAX_THREADS) as u16
+}
+
+fn n_processors() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+}
 
 /// One router.
 pub(crate) struct Router {
@@ -93,5 +106,9 @@ impl Routers {
     /// The running processes.
     pub(crate) fn peers(&self) -> impl Iterator<Item = &Peer> {
         self.iter().filter_map(|router| router.role.peer.as_ref())
+    }
+
+    pub(crate) fn peers_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
+        self.iter_mut().filter_map(|router| router.role.peer.as_mut())
     }
 }

@@ -1,0 +1,262 @@
+//! One running instance of an application: its prototype, its workers, and what belongs to them.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use corral_config::plan::{AppSpec, RuntimeSpec};
+use corral_ipc::message::{ToPrototype, WorkerId};
+use corral_sys::kin::Kin;
+use corral_sys::signal::Signal;
+
+use crate::children::peer::Peer;
+use crate::decide::life::{Due, Life, Phase};
+use crate::decide::workers::Workers;
+use crate::fingerprint::Fingerprints;
+use crate::ids::RouterId;
+use crate::launch::{Membership, SocketFolder};
+
+/// The processes of an instance that have ended otherwise than they should.
+#[derive(Debug, Default)]
+pub(crate) struct Crashes {
+    pub(crate) total: u64,
+    pub(crate) last: Option<String>,
+}
+
+impl Crashes {
+    pub(crate) fn count(&mut self, what: String) {
+        self.total += 1;
+        self.last = Some(what);
+    }
+}
+
+/// One instance.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) spec: AppSpec,
+    /// The only one that gives it work.
+    pub(crate) router: RouterId,
+    pub(crate) life: Life,
+    pub(crate) workers: Workers<Kin>,
+    /// The prototype, while it runs.
+    pub(crate) prototype: Option<Peer>,
+    /// Memory and eventfds that the workers ring, for the router.
+    pub(crate) bell: Vec<OwnedFd>,
+    /// Event loops that the bell is for.
+    pub(crate) n_lanes: u16,
+    pub(crate) crashes: Crashes,
+    /// The files that ask for a restart, as they were when it was started.
+    watched: Fingerprints,
+    /// Its program has chosen a port by itself: two of it cannot run beside each other.
+    pub(crate) strays: bool,
+    /// Of the control group that its processes are in.
+    membership: Option<Membership>,
+    /// Where its programs are reached, if that is outside of their root.
+    sockets: Option<SocketFolder>,
+}
+
+impl App {
+    pub(crate) fn new(spec: AppSpec, router: RouterId, now: Instant) -> Self {
+        Self {
+            life: Life::new(spec.processes.spare > 0, now),
+            workers: Workers::new(&spec),
+            spec,
+            router,
+            prototype: None,
+            bell: Vec::new(),
+            n_lanes: 1,
+            crashes: Crashes::default(),
+            watched: Fingerprints::default(),
+            strays: false,
+            membership: None,
+            sockets: None,
+        }
+    }
+
+    /// A prototype was started, for this many event loops.
+    pub(crate) fn started(
+        &mut self,
+        prototype: Peer,
+        membership: Option<Membership>,
+        sockets: Option<SocketFolder>,
+        n_lanes: u16,
+    ) {
+        self.life.started(Instant::now());
+        self.prototype = Some(prototype);
+        self.membership = membership;
+        self.sockets = sockets;
+        self.n_lanes = n_lanes;
+    }
+
+    /// It is about to be loaded from its files as they are.
+    pub(crate) fn remember_files(&mut self) {
+        self.watched = Fingerprints::take(&self.spec.restart.watch);
+    }
+
+    /// One of the files whose change asks for a restart that is not what it was.
+    pub(crate) fn changed_file(&self) -> Option<&Path> {
+        self.watched.changed()
+    }
+
+    /// The prototype has loaded. After a failure nobody may be waiting for workers any more, so the
+    /// usual ones are started.
+    pub(crate) fn loaded(&mut self, bell: Vec<OwnedFd>, now: Instant) {
+        self.bell = bell;
+        if self.life.loaded(now) {
+            self.workers.want_spare();
+        }
+    }
+
+    /// The prototype could not load; returns how many workers are not going to be forked.
+    pub(crate) fn failed(&mut self, reason: String) -> u32 {
+        self.life.failed(reason);
+        self.workers.give_up()
+    }
+
+    /// Whether everything that was asked for so far has been forked.
+    pub(crate) fn is_up(&self) -> bool {
+        self.life.may_be_up() && self.workers.n_coming() == 0
+    }
+
+    /// Whether its workers are programs that serve HTTP.
+    pub(crate) fn runs_programs(&self) -> bool {
+        matches!(self.spec.runtime, RuntimeSpec::Http(_))
+    }
+
+    /// Whether there is work although no prototype runs.
+    pub(crate) fn must_wake(&self) -> bool {
+        self.life.phase() == Phase::Dormant && self.workers.are_wanted()
+    }
+
+    /// Asks for one more worker; refused while the prototype cannot load.
+    pub(crate) fn want_one_more(&mut self) -> Result<(), String> {
+        match (self.life.phase(), self.life.failure()) {
+            (Phase::Down, Some(reason)) => Err(reason.to_owned()),
+            _ => self.workers.want_one_more(),
+        }
+    }
+
+    /// The next worker to fork, if the prototype forks workers and it is time for one.
+    pub(crate) fn next_fork(&mut self, new_id: impl FnOnce() -> WorkerId) -> Option<WorkerId> {
+        if self.life.phase() == Phase::Ready { self.workers.next_fork(new_id) } else { None }
+    }
+
+    /// A worker has ended. Returns its process, and whether it was told to; nothing for one that is not known.
+    pub(crate) fn ended(&mut self, worker: WorkerId, now: Instant) -> Option<(Option<Kin>, bool)> {
+        let (process, was_told) = self.workers.ended(worker)?;
+        self.life.lost_worker(now);
+        Some((process, was_told || self.life.is_stopping()))
+    }
+
+    /// The prototype is gone. Returns the workers that it leaves behind.
+    pub(crate) fn prototype_died(&mut self, now: Instant) -> BTreeMap<WorkerId, Option<Kin>> {
+        self.prototype = None;
+        self.bell.clear();
+        self.life.died(now);
+        self.workers.lose_prototype()
+    }
+
+    /// Tells its prototype, if one runs.
+    pub(crate) fn tell(&mut self, message: &ToPrototype) {
+        if let Some(prototype) = &mut self.prototype {
+            prototype.send(message, &[]);
+        }
+    }
+
+    /// Kills a prototype that says what none of ours does.
+    pub(crate) fn end_liar(&mut self, what: &str) {
+        if let Some(prototype) = &mut self.prototype {
+            prototype.give_up(what);
+        }
+    }
+
+    pub(crate) fn kill_prototype(&self) {
+        if let Some(prototype) = &self.prototype {
+            prototype.kill(Signal::KILL);
+        }
+    }
+
+    /// When something has to be done about it even if nothing happens.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.life.deadline(self.unneeded())
+    }
+
+    /// What is to be done about it now.
+    pub(crate) fn due(&self, now: Instant) -> Option<Due> {
+        self.life.due(self.unneeded(), now)
+    }
+
+    /// The time of idling of its workers, if it has none and keeps none ready.
+    fn unneeded(&self) -> Option<Duration> {
+        let processes = &self.spec.processes;
+        let is_unneeded = processes.spare == 0 && self.workers.is_empty() && self.workers.n_coming() == 0;
+        is_unneeded.then_some(processes.idle_timeout)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::spec;
+
+    use super::*;
+
+    fn app() -> App {
+        App::new(spec("a=/a"), RouterId::default(), Instant::now())
+    }
+
+    fn fork(app: &mut App, number: u32) -> Option<WorkerId> {
+        app.next_fork(|| WorkerId(number))
+    }
+
+    #[test]
+    fn nothing_is_forked_before_it_is_loaded() {
+        let mut app = app();
+        app.workers.want_spare();
+        assert_eq!(fork(&mut app, 1), None);
+        assert!(!app.is_up());
+    }
+
+    #[test]
+    fn what_is_asked_for_after_a_failure_waits_for_the_next_start() {
+        let mut app = app();
+        app.loaded(vec![], Instant::now());
+        app.workers.want_spare();
+        fork(&mut app, 1);
+        assert!(app.prototype_died(Instant::now()).is_empty());
+        assert_eq!(app.life.phase(), Phase::Down);
+        assert_eq!(app.failed("broken".into()), 2);
+        assert_eq!(app.want_one_more(), Err("broken".into()), "until it is started again");
+    }
+
+    #[test]
+    fn the_usual_workers_follow_a_failure() {
+        let mut app = app();
+        app.loaded(vec![], Instant::now());
+        assert!(app.is_up());
+        app.failed("broken".into());
+        app.loaded(vec![], Instant::now());
+        assert!(!app.is_up());
+    }
+
+    #[test]
+    fn an_unneeded_prototype_rests_and_is_woken() {
+        let now = Instant::now();
+        let mut spec = spec("a=/a");
+        spec.processes.spare = 0;
+        let mut app = App::new(spec, RouterId::default(), now);
+        app.loaded(vec![], now);
+        app.want_one_more().unwrap();
+        assert_eq!(app.deadline(), None, "a worker is to be forked");
+        fork(&mut app, 1);
+        app.workers.forked(WorkerId(1), None);
+        assert_eq!(app.deadline(), None, "a worker runs");
+        app.ended(WorkerId(1), now);
+        assert!(app.deadline().is_some());
+        app.life.rests(now);
+        app.want_one_more().unwrap();
+        assert_eq!(fork(&mut app, 2), None, "it ends");
+        app.prototype_died(now);
+        assert!(app.must_wake());
+    }
+}

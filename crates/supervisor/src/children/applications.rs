@@ -1,0 +1,243 @@
+//! Instances of applications: starting and stopping them, and the workers that their routers ask for.
+
+use std::os::fd::AsFd;
+use std::time::Instant;
+
+use corral_config::plan::AppSpec;
+use corral_ipc::message::{AppId, ToPrototype, ToRouter, WorkerId};
+
+use super::{Children, News};
+use crate::children::app::App;
+use crate::decide::life::{Due, Phase};
+use crate::ids::RouterId;
+use crate::launch::{SocketFolder, Started};
+use crate::programs::{NoStart, Programs};
+
+/// Prototypes that are started before others are heard again: each takes a few milliseconds.
+const STARTS_PER_TURN: usize = 4;
+
+impl Children {
+    /// Adds a new instance that is to have as many workers as it always keeps. One that keeps none waits for its
+    /// first request.
+    pub(crate) fn add_app(&mut self, id: AppId, spec: AppSpec) {
+        let mut app = App::new(spec, self.routers.newest().id, Instant::now());
+        app.workers.want_spare();
+        app.remember_files();
+        self.apps.insert(id, app);
+    }
+
+    /// Adds a new instance and starts it.
+    pub(crate) fn start_app(&mut self, id: AppId, spec: AppSpec, programs: &Programs) {
+        self.add_app(id, spec);
+        if self.apps.get(&id).is_some_and(|app| app.life.phase() == Phase::Dormant) {
+            self.news.push_back(News::Up(id));
+        } else {
+            self.start_prototype(id, programs);
+        }
+    }
+
+    /// Starts instances that were added, a few at a turn, so that everybody else is heard meanwhile.
+    pub(crate) fn start_soon(&mut self, added: &[AppId]) {
+        let now = Instant::now();
+        for id in added {
+            if let Some(app) = self.apps.get_mut(id).filter(|app| app.life.phase() == Phase::Down) {
+                app.life.backoff.start_at(now);
+            }
+        }
+    }
+
+    pub(crate) fn start_prototype(&mut self, id: AppId, programs: &Programs) {
+        let Some(app) = self.apps.get_mut(&id) else {
+            return;
+        };
+        app.life.starts();
+        app.remember_files();
+        match programs.start_prototype(&app.spec) {
+            Ok(Started { mut peer, outputs, membership }) => {
+                let n_lanes = self.routers.find(app.router).map_or(1, |router| router.n_threads);
+                let start = ToPrototype::Start { spec: app.spec.clone(), n_lanes };
+                // Without it, programs look for a place in their root.
+                let (sockets, folder) = SocketFolder::of(&app.spec).and_then(Result::ok).unzip();
+                peer.send(&start, &folder.iter().map(AsFd::as_fd).collect::<Vec<_>>());
+                app.started(peer, membership, sockets, n_lanes);
+                self.outputs.add(outputs.into_iter().map(|output| output.of(id)).collect());
+            }
+            Err(NoStart::Never(reason)) => {
+                app.life.cannot_start(Instant::now());
+                self.app_failed(id, &reason);
+            }
+            Err(NoStart::Now(reason)) => {
+                app.life.backoff.failed(Instant::now());
+                self.app_failed(id, &reason);
+            }
+        }
+    }
+
+    /// An instance could not load: its router is told that no workers come.
+    pub(super) fn app_failed(&mut self, id: AppId, reason: &str) {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.life.is_stopping()) else {
+            return;
+        };
+        let reason = format!("application \"{}\": {reason}", app.spec.name);
+        for _ in 0..app.failed(reason.clone()) {
+            self.tell_router_of(id, &ToRouter::WorkerFailed { app: id, reason: reason.clone() });
+        }
+        self.news.extend([News::Decided(id), News::Failed(id, reason)]);
+    }
+
+    /// Gives a new router an instance that may be running already, with new workers.
+    pub(crate) fn restore_app(&mut self, id: AppId) {
+        let Some(app) = self.apps.get_mut(&id) else {
+            return;
+        };
+        if app.life.phase() == Phase::Down && app.life.has_failed() {
+            // Who asks is told why, until it has loaded, which brings the usual workers.
+            return;
+        }
+        app.workers.want_spare();
+        if app.life.phase() == Phase::Ready {
+            self.announce_app(id);
+            self.fork_next(id);
+        }
+    }
+
+    /// Ends all processes of an instance.
+    pub(crate) fn stop_app(&mut self, id: AppId) {
+        let Some(app) = self.apps.get_mut(&id) else {
+            return;
+        };
+        if app.prototype.is_none() {
+            return self.remove_app(id);
+        }
+        if !app.life.is_stopping() {
+            app.tell(&ToPrototype::Stop);
+            app.life.stops(Instant::now());
+        }
+    }
+
+    /// Ends a prototype that nobody needs; the next request starts another one.
+    fn rest_app(&mut self, id: AppId) {
+        if let Some(app) = self.apps.get_mut(&id).filter(|app| app.prototype.is_some()) {
+            app.tell(&ToPrototype::Stop);
+            app.life.rests(Instant::now());
+        }
+    }
+
+    /// All processes of an instance have ended, and none will be started.
+    pub(super) fn remove_app(&mut self, id: AppId) {
+        let Some(app) = self.apps.remove(&id) else { return };
+        self.tell_router(app.router, &ToRouter::AppGone { app: id });
+        self.news.push_back(News::Gone(id));
+    }
+
+    /// Ends those instances of which this is true.
+    pub(super) fn stop_apps(&mut self, is_it: impl Fn(AppId, &App) -> bool) {
+        let ids: Vec<_> = self.apps.iter().filter(|(id, app)| is_it(**id, app)).map(|(id, _)| *id).collect();
+        ids.into_iter().for_each(|id| self.stop_app(id));
+    }
+
+    /// A router is gone for good: nobody gives work to its instances any more.
+    pub(crate) fn stop_apps_of(&mut self, router: RouterId) {
+        self.stop_apps(|_, app| app.router == router);
+    }
+
+    /// The router in charge died: the next one gets workers of its own, as these wait for a ring that nobody
+    /// fills any more. Instances that are not `kept` end.
+    pub(crate) fn take_back_workers(&mut self, kept: Option<&[AppId]>) {
+        let router = self.routers.in_charge.id;
+        for app in self.apps.values_mut().filter(|app| app.router == router) {
+            for worker in app.workers.lose_router() {
+                app.tell(&ToPrototype::Kill { worker });
+            }
+        }
+        if let Some(kept) = kept {
+            self.stop_apps(|other, app| app.router == router && !kept.contains(&other));
+        }
+    }
+
+    /// Instances that serve nothing new have a time by which they must have finished.
+    pub(crate) fn limit_draining(&mut self, replaced: &[AppId]) {
+        let now = Instant::now();
+        for id in replaced {
+            if let Some(app) = self.apps.get_mut(id) {
+                app.life.is_replaced(app.spec.restart.drain_timeout, now);
+            }
+        }
+    }
+
+    /// Kills what hangs, and starts again what has waited long enough if anything `may_start`.
+    pub(crate) fn apps_on_time(&mut self, may_start: bool, programs: &Programs, now: Instant) {
+        self.end_overdue(now);
+        let due: Vec<_> =
+            self.apps.iter().filter_map(|(id, app)| app.due(now).map(|due| (*id, due))).collect();
+        let mut starts_left = if may_start { STARTS_PER_TURN } else { 0 };
+        for (id, due) in due {
+            match due {
+                Due::Start if starts_left > 0 => {
+                    starts_left -= 1;
+                    self.start_prototype(id, programs);
+                }
+                Due::Start => {}
+                Due::Rest => self.rest_app(id),
+                Due::GiveUp => self.give_up_prototype(id, "it did not finish loading in time"),
+                Due::Kill => self.apps.get(&id).into_iter().for_each(App::kill_prototype),
+            }
+        }
+    }
+
+    /// Ends instances that were replaced and have not finished in time.
+    fn end_overdue(&mut self, now: Instant) {
+        let overdue = self.apps.iter().filter(|(_, app)| app.life.is_overdue(now)).map(|(id, _)| *id);
+        for id in overdue.collect::<Vec<_>>() {
+            let name = &self.apps[&id].spec.name;
+            tracing::warn!("\"{name}\" application: requests of the processes before have not ended in time");
+            self.stop_app(id);
+        }
+    }
+
+    /// A router asks for a worker.
+    pub(crate) fn start_worker(&mut self, router: RouterId, id: AppId, programs: &Programs) {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.life.is_stopping()) else {
+            let reason = "the application is being stopped".to_owned();
+            return self.tell_router(router, &ToRouter::WorkerFailed { app: id, reason });
+        };
+        let is_dormant = app.life.phase() == Phase::Dormant;
+        match app.want_one_more() {
+            Ok(()) if is_dormant => self.start_prototype(id, programs),
+            Ok(()) => self.fork_next(id),
+            Err(reason) => self.tell_router(router, &ToRouter::WorkerFailed { app: id, reason }),
+        }
+    }
+
+    pub(crate) fn kill_worker(&mut self, id: AppId, worker: WorkerId, reason: &str) {
+        // Otherwise it has ended meanwhile.
+        if let Some(app) = self.apps.get_mut(&id)
+            && app.workers.kill(worker)
+        {
+            tracing::warn!("\"{}\" application: killing a worker: {reason}", app.spec.name);
+            app.tell(&ToPrototype::Kill { worker });
+        }
+    }
+
+    pub(crate) fn retire_worker(&mut self, id: AppId, worker: WorkerId) {
+        if let Some(app) = self.apps.get_mut(&id)
+            && app.workers.retire(worker)
+        {
+            app.tell(&ToPrototype::Retire { worker });
+        }
+    }
+
+    /// Tells all workers of an instance to end.
+    pub(crate) fn retire_workers(&mut self, id: AppId) {
+        let workers: Vec<_> = self.apps.get(&id).into_iter().flat_map(|app| app.workers.running()).collect();
+        workers.into_iter().for_each(|worker| self.retire_worker(id, worker));
+    }
+
+    /// A router could not take an instance over.
+    pub(crate) fn app_not_taken(&mut self, id: AppId, reason: &str) {
+        let is_ready = |app: &App| app.life.phase() == Phase::Ready && !app.life.has_failed();
+        if self.apps.get(&id).is_some_and(is_ready) {
+            self.give_up_prototype(id, reason);
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! What prototypes report, and what they are asked for.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use corral_config::address::ListenAddress;
+use corral_ipc::message::{AppId, Exit, FromPrototype, ToPrototype, ToRouter, WorkerId};
+use corral_ipc::reason;
+use corral_sys::kin::Kin;
+use corral_sys::signal::{Ended, Pid, Signal};
+
+use super::{Children, News};
+use crate::children::app::App;
+use crate::children::newcomer::Newcomer;
+use crate::children::peer::Peer;
+use crate::decide::life::Phase;
+use crate::decide::workers::Fork;
+use crate::programs::Programs;
+
+impl Children {
+    /// Handles one message of a prototype; false when there is none. No program may have the port of the `control` API.
+    pub(crate) fn read_prototype(&mut self, id: AppId, control: &ListenAddress) -> bool {
+        let peer = self.apps.get_mut(&id).and_then(|app| app.prototype.as_mut());
+        let Some((message, fds)) = peer.and_then(|peer| peer.next_message()) else {
+            return false;
+        };
+        match message {
+            FromPrototype::Ready => self.prototype_ready(id, fds),
+            FromPrototype::Failed { reason } => self.prototype_failed(id, &reason::cut(reason)),
+            FromPrototype::Forked { worker, pid, hands, files } => {
+                self.worker_forked(id, Newcomer::forked(worker, pid, hands, files, fds), control);
+            }
+            FromPrototype::Started { worker, pid, door } => {
+                self.worker_forked(id, Newcomer::started(worker, pid, door, fds), control);
+            }
+            FromPrototype::Begun { worker, pid } => {
+                self.program_begun(id, worker, pid, fds.into_iter().next());
+            }
+            FromPrototype::ForkFailed { worker, reason } => {
+                self.fork_failed(id, worker, &reason::cut(reason));
+            }
+            FromPrototype::Exited { worker, exit } => self.worker_exited(id, worker, exit),
+        }
+        true
+    }
+
+    fn prototype_ready(&mut self, id: AppId, bell: Vec<OwnedFd>) {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.life.is_stopping()) else { return };
+        if !app.life.is_loading() {
+            return app.end_liar("says twice that it has loaded");
+        }
+        let n_due = if app.runs_programs() { 0 } else { 1 + usize::from(app.n_lanes) };
+        match bell.len() {
+            n if n == n_due => {}
+            0 => {
+                return self
+                    .give_up_prototype(id, "take over what its processes share: no descriptor is left");
+            }
+            _ => return app.end_liar("has a bell for another number of event loops"),
+        }
+        tracing::info!("\"{}\" prototype started", app.spec.name);
+        app.loaded(bell, Instant::now());
+        self.announce_app(id);
+        self.fork_next(id);
+    }
+
+    fn prototype_failed(&mut self, id: AppId, reason: &str) {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.life.is_stopping()) else { return };
+        if !app.life.is_loading() || app.life.has_failed() {
+            return app.end_liar("says that it cannot load what it has loaded");
+        }
+        self.app_failed(id, reason);
+    }
+
+    /// It is of no use: another one is started later.
+    pub(super) fn give_up_prototype(&mut self, id: AppId, reason: &str) {
+        self.apps.get(&id).into_iter().for_each(App::kill_prototype);
+        self.app_failed(id, reason);
+    }
+
+    /// Tells the router about an instance whose prototype is ready.
+    pub(super) fn announce_app(&mut self, id: AppId) {
+        if let Some(app) = self.apps.get(&id).filter(|app| app.life.phase() == Phase::Ready)
+            && let Some(router) = self.routers.peer_mut(app.router)
+        {
+            let bell: Vec<_> = app.bell.iter().map(AsFd::as_fd).collect();
+            router.send(&ToRouter::AppReady { app: id, rings: !bell.is_empty() }, &bell);
+        }
+    }
+
+    /// Asks for the next worker that is wanted, or reports that all are there.
+    pub(super) fn fork_next(&mut self, id: AppId) {
+        let Some(app) = self.apps.get_mut(&id) else {
+            return;
+        };
+        if !app.workers.is_forking() {
+            self.outputs.forget_words_of(id);
+        }
+        while let Some(worker) = app.next_fork(|| self.ids.next_worker()) {
+            app.tell(&ToPrototype::Fork { worker });
+        }
+        if app.is_up() {
+            self.news.push_back(News::Up(id));
+        }
+    }
+
+    /// A program that may never be ready: it must not outlive its prototype.
+    fn program_begun(&mut self, id: AppId, worker: WorkerId, number: u32, pidfd: Option<OwnedFd>) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let Some(prototype) = app.prototype.as_ref().map(Peer::pid) else { return };
+        if !app.runs_programs() || app.workers.fork_of(worker) == Fork::Unasked {
+            return app.end_liar("runs a program that nobody has asked for");
+        }
+        match Kin::find(prototype, number, app.spec.isolation.namespaces.pid, pidfd) {
+            Ok(Some(process)) => app.workers.has_begun(worker, process),
+            Ok(None) => {}
+            Err(error) => app.end_liar(&format!("has a program that is none of its own: {error}")),
+        }
+    }
+
+    fn worker_forked(&mut self, id: AppId, mut newcomer: Newcomer, control: &ListenAddress) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let Some(prototype) = app.prototype.as_ref().filter(|_| !app.life.is_stopping()).map(Peer::pid)
+        else {
+            return; // it ends it with the others
+        };
+        let worker = newcomer.worker;
+        match app.workers.fork_of(worker) {
+            Fork::Awaited => {}
+            Fork::Stale => {
+                app.workers.settle_fork(worker);
+                app.tell(&ToPrototype::Kill { worker });
+                return self.fork_next(id);
+            }
+            Fork::Unasked => return app.end_liar("has a worker that nobody has asked for"),
+        }
+        if !newcomer.fits(&app.spec, control) {
+            return app.end_liar("has a worker that is reached in another way than it should be");
+        }
+        let process = match newcomer.process(prototype, app.spec.isolation.namespaces.pid) {
+            Ok(process) => process,
+            Err(error) => return app.end_liar(&format!("has a worker that is none: {error}")),
+        };
+        let pid = process.as_ref().map_or(0, |process| process.pid().as_raw_nonzero().get().unsigned_abs());
+        app.workers.forked(worker, process);
+        app.strays = newcomer.strays();
+        let Some(router) = self.routers.peer_mut(app.router) else { return self.fork_next(id) };
+        match newcomer.announce(id, pid, router) {
+            Ok(()) => tracing::info!("\"{}\" application started, process {pid}", app.spec.name),
+            Err(error) => {
+                app.tell(&ToPrototype::Kill { worker });
+                self.worker_failed(id, &format!("take over a worker: {error:#}"));
+            }
+        }
+        self.news.push_back(News::Decided(id));
+        self.fork_next(id);
+    }
+
+    fn fork_failed(&mut self, id: AppId, worker: WorkerId, reason: &str) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        if app.workers.fork_of(worker) == Fork::Unasked && !app.life.is_stopping() {
+            return app.end_liar("could not start a worker that nobody has asked for");
+        }
+        if app.workers.settle_fork(worker) {
+            let reason = self.with_last_words(id, reason);
+            self.worker_failed(id, &reason);
+        }
+        self.fork_next(id);
+    }
+
+    /// Adds what a program has said since it was started.
+    fn with_last_words(&mut self, id: AppId, reason: &str) -> String {
+        let Some(app) = self.apps.get(&id).filter(|app| app.runs_programs()) else {
+            return reason.to_owned();
+        };
+        let words = self.outputs.last_words_of(id);
+        match (&app.spec.stderr, words.is_empty()) {
+            (_, false) => format!("{reason}; it said: {}", words.join(" | ")),
+            (Some(file), true) => format!("{reason}; what it said is in \"{}\"", file.display()),
+            (None, true) => reason.to_owned(),
+        }
+    }
+
+    /// A worker that was asked for does not come: who waits for it is told.
+    fn worker_failed(&mut self, id: AppId, reason: &str) {
+        let Some(app) = self.apps.get(&id) else { return };
+        let described = format!("application \"{}\": {reason}", app.spec.name);
+        self.tell_router_of(id, &ToRouter::WorkerFailed { app: id, reason: reason.to_owned() });
+        self.news.extend([News::Decided(id), News::Failed(id, described)]);
+    }
+
+    fn worker_exited(&mut self, id: AppId, worker: WorkerId, exit: Exit) {
+        let Some(app) = self.apps.get_mut(&id) else {
+            return;
+        };
+        // One of a router that has died was taken out before.
+        let Some((process, is_expected)) = app.ended(worker, Instant::now()) else {
+            return;
+        };
+        let pid = process.map_or(0, |process| process.pid().as_raw_nonzero().get());
+        let name = &app.spec.name;
+        match exit {
+            Exit::Code(code) => {
+                if code != 0 && !is_expected {
+                    app.crashes.count(format!("process {pid} exited with code {code}"));
+                }
+                tracing::info!(target: "notice", "app process {pid} exited with code {code} (\"{name}\")");
+            }
+            // It was told to.
+            Exit::Signal(_) if is_expected => tracing::debug!("app process {pid} ended (\"{name}\")"),
+            Exit::Signal(number) => {
+                app.crashes.count(format!("process {pid} exited on signal {number}"));
+                tracing::error!(target: "alert", "app process {pid} exited on signal {number} (\"{name}\")");
+            }
+        }
+        self.tell_router_of(id, &ToRouter::WorkerGone { app: id, worker, exit });
+        // Another one may have waited for the place.
+        self.fork_next(id);
+    }
+
+    /// A prototype was collected.
+    pub(crate) fn prototype_died(&mut self, id: AppId, pid: Pid, ended: Ended, programs: &Programs) {
+        let Some(app) = self.apps.get_mut(&id) else {
+            return;
+        };
+        let was_loading = app.life.is_loading();
+        let is_expected = app.life.is_stopping() || app.life.has_failed();
+        if !app.life.is_stopping() && !app.life.is_resting() {
+            let reason = app.life.failure().map_or_else(|| how_ended(ended), ToOwned::to_owned);
+            app.crashes.count(format!("prototype {}: {reason}", pid.as_raw_nonzero()));
+        }
+        self.end_orphans(id);
+        let Some(app) = self.apps.get(&id) else { return };
+        if app.life.is_stopping() {
+            self.remove_app(id);
+        } else if app.must_wake() {
+            self.start_prototype(id, programs);
+        } else if was_loading && !is_expected {
+            let how = how_ended(ended);
+            self.app_failed(id, &format!("its prototype process {how} while it was loading; see the log"));
+        }
+    }
+
+    /// Ends what a prototype has left behind.
+    fn end_orphans(&mut self, id: AppId) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        for program in app.workers.take_begun() {
+            program.kill_group(Signal::KILL);
+        }
+        // A program goes with all that it has started.
+        let kill_orphan = if app.runs_programs() { Kin::kill_group } else { Kin::kill };
+        let router = app.router;
+        for (worker, process) in app.prototype_died(Instant::now()) {
+            // They would wait for ever: nobody forks beside them or hears when they end.
+            let _ = process.is_some_and(|process| kill_orphan(&process, Signal::KILL));
+            let exit = Exit::Signal(Signal::KILL.as_raw());
+            self.tell_router(router, &ToRouter::WorkerGone { app: id, worker, exit });
+        }
+    }
+}
+
+/// How a process has ended, in words.
+pub(crate) fn how_ended(ended: Ended) -> String {
+    match ended {
+        Ended::Code(code) => format!("exited with code {code}"),
+        Ended::Signal(number) => format!("exited on signal {number}"),
+    }
+}

@@ -1,0 +1,170 @@
+//! The configuration: the one in force, the one that is being applied, and what waits for that.
+
+pub(crate) mod build;
+pub(crate) mod builder;
+pub(crate) mod jobs;
+
+use std::time::Instant;
+
+use corral_ipc::message::{AppId, Generation};
+
+use self::build::Build;
+use self::jobs::{Jobs, Purpose};
+use crate::decide::backoff::Backoff;
+use crate::decide::steps::Steps;
+use crate::ids::RouterId;
+
+/// How much higher than the one before a number of the controller may be. Those of changes that were refused at once are
+/// not known here.
+const LONGEST_STEP: u64 = 1 << 32;
+
+/// A build that is not in force yet.
+#[derive(Debug)]
+pub(crate) struct Apply {
+    pub(crate) purpose: Purpose,
+    pub(crate) build: Build,
+    /// Who is to have it in force.
+    pub(crate) router: RouterId,
+    pub(crate) steps: Steps,
+}
+
+impl Apply {
+    /// Whether the controller waits for it and it can still be undone.
+    pub(crate) fn is_revocable_change(&self) -> bool {
+        matches!(self.purpose, Purpose::Change { .. }) && !self.steps.is_committing()
+    }
+}
+
+/// The one in force, and what is to become of it.
+pub(crate) struct Configuration {
+    pub(crate) in_force: Option<Build>,
+    pub(crate) apply: Option<Apply>,
+    pub(crate) jobs: Jobs,
+    /// Instances of the configuration in force that the router does not use any more, as it has
+    /// swapped in the next one.
+    unused: Vec<AppId>,
+    /// When listeners that could not be bound are tried again.
+    rebinding: Backoff,
+    /// Highest number that the controller has used.
+    highest: Generation,
+    /// The number of the last build.
+    last: u64,
+}
+
+/// What follows when a router uses an instance no more.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unused {
+    /// It is to end.
+    Stop,
+    /// It may still be needed.
+    Keep,
+}
+
+impl Configuration {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            in_force: None,
+            apply: None,
+            jobs: Jobs::default(),
+            unused: Vec::new(),
+            rebinding: Backoff::new(now),
+            highest: Generation(0),
+            last: 0,
+        }
+    }
+
+    /// The number of the next build.
+    pub(crate) fn next_generation(&mut self) -> Generation {
+        self.last += 1;
+        Generation(self.last)
+    }
+
+    /// Highest number that the controller has used.
+    pub(crate) fn highest(&self) -> Generation {
+        self.highest
+    }
+
+    /// Whether the controller may use this number for the next configuration: the controllers to come need others.
+    pub(crate) fn is_next(&self, generation: Generation) -> bool {
+        let step = generation.0.checked_sub(self.highest.0);
+        step.is_some_and(|step| (1..=LONGEST_STEP).contains(&step))
+    }
+
+    /// The controller has used this number.
+    pub(crate) fn note_number(&mut self, generation: Generation) {
+        self.highest = self.highest.max(generation);
+    }
+
+    /// Whether nothing is being changed, nor is to be.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.apply.is_none() && self.jobs.is_empty()
+    }
+
+    /// What a router is to have in force and has been told about; nothing if that is another generation by now.
+    pub(crate) fn applying(&self, router: RouterId, generation: Generation) -> Option<&Apply> {
+        let is_it = |apply: &&Apply| {
+            apply.router == router && apply.steps.is_with_router() && apply.build.generation == generation
+        };
+        self.apply.as_ref().filter(is_it)
+    }
+
+    /// Whether what is wrong with an instance is reported as the reason why a configuration fails.
+    pub(crate) fn fails_with(&self, app: AppId) -> bool {
+        self.apply.as_ref().is_some_and(|apply| apply.steps.fails_with(app))
+    }
+
+    /// The router uses an instance no more.
+    pub(crate) fn unused(&mut self, app: AppId) -> Unused {
+        if self.apply.as_ref().is_some_and(|apply| apply.build.uses(app)) {
+            return Unused::Keep; // the next configuration needs it again
+        }
+        if !self.in_force.as_ref().is_some_and(|build| build.uses(app)) {
+            return Unused::Stop;
+        }
+        // The router has swapped already and says so next.
+        if !self.unused.contains(&app) {
+            self.unused.push(app);
+        }
+        Unused::Keep
+    }
+
+    /// The router that has said so is gone.
+    pub(crate) fn forget_unused(&mut self) {
+        self.unused.clear();
+    }
+
+    /// Instances that nobody uses, now that another configuration is in force.
+    pub(crate) fn take_unused(&mut self) -> Vec<AppId> {
+        let unused = std::mem::take(&mut self.unused);
+        let is_used = |app: &AppId| self.in_force.as_ref().is_some_and(|build| build.uses(*app));
+        unused.into_iter().filter(|app| !is_used(app)).collect()
+    }
+
+    /// Sets the time at which listeners that could not be bound are tried again.
+    pub(crate) fn plan_rebinding(&mut self) {
+        let now = Instant::now();
+        if self.in_force.as_ref().is_none_or(|build| build.unbound.is_empty()) {
+            self.rebinding = Backoff::new(now);
+        } else {
+            self.rebinding.failed(now);
+        }
+    }
+
+    /// When to try that, for which it must be quiet.
+    pub(crate) fn rebind_at(&self) -> Option<Instant> {
+        self.rebinding.restart_at().filter(|_| self.is_quiet())
+    }
+
+    /// Plans it.
+    pub(crate) fn rebind(&mut self, now: Instant) {
+        self.rebinding.started(now);
+        self.jobs.push(jobs::Job::Rebind);
+    }
+
+    /// Gives everything up: closes listeners and removes socket files, as who connected now would not be served.
+    pub(crate) fn end(&mut self) {
+        self.jobs.clear();
+        self.apply = None;
+        self.in_force = None;
+    }
+}

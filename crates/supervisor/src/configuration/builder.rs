@@ -1,0 +1,115 @@
+//! Building a configuration beside the one in force: binds and opens what is new, and starts nothing.
+
+use std::rc::Rc;
+
+use corral_config::plan::{AppSpec, Plan};
+use corral_ipc::message::{AppId, Generation};
+use corral_sys::process;
+
+use crate::configuration::build::{Build, Content, access_logs};
+use crate::configuration::jobs::Purpose;
+use crate::decide::changes::{self, Placement};
+use crate::decide::descriptors;
+use crate::listeners::{self, BindError, Bound};
+use crate::programs::Programs;
+
+/// Those that are bound, and those that cannot be.
+type Listeners = (Vec<Rc<Bound>>, Vec<BindError>);
+
+/// What a configuration is built beside.
+pub(crate) struct Builder<'a> {
+    pub(crate) in_force: Option<&'a Build>,
+    /// Whether running instances can be kept: workers answer the event loops of one router only.
+    pub(crate) keeps_apps: bool,
+    pub(crate) programs: &'a Programs,
+    /// Listeners of the process that this one takes over from.
+    pub(crate) handed_over: &'a [Rc<Bound>],
+    /// Those of a service manager.
+    pub(crate) given: &'a [Rc<Bound>],
+    /// Event loops of the router.
+    pub(crate) n_threads: u16,
+    /// Whether what the system refuses is logged in Unit's words; a person at a terminal is told in one line.
+    pub(crate) alerts: bool,
+}
+
+impl Builder<'_> {
+    /// Returns the build and its new instances. When it fails, nothing of it is left.
+    pub(crate) fn build(
+        &self,
+        purpose: &Purpose,
+        content: Content,
+        generation: Generation,
+        new_id: impl FnMut() -> AppId,
+    ) -> Result<(Build, Vec<AppId>), String> {
+        let Content { plan, document, assets } = content;
+        let placements = self.place_apps(purpose, &plan)?;
+        let (listeners, unbound) = self.bind_listeners(&plan, purpose)?;
+        let ours = self.in_force.map_or(&[][..], |build| &build.access_logs);
+        let access_logs = access_logs(&plan, ours, purpose.tolerates_failures());
+        let access_logs = access_logs.map_err(|error| error.to_string())?;
+        let (apps, new_apps) = number(placements, &plan.applications, new_id);
+        let unserved = self.in_force.map(|build| build.unserved.clone()).unwrap_or_default();
+        let build =
+            Build { generation, plan, document, assets, listeners, unbound, unserved, apps, access_logs };
+        Ok((build, new_apps))
+    }
+
+    /// Decides which applications need a new instance, and whether each of those could be started.
+    fn place_apps(&self, purpose: &Purpose, plan: &Plan) -> Result<Vec<Placement>, String> {
+        let running = self.in_force.filter(|_| self.keeps_apps).map_or(&[][..], |build| &build.apps);
+        let placements = changes::place_apps(running, &plan.applications, purpose.replaces());
+        if !purpose.tolerates_failures() {
+            let new = placements.iter().zip(&plan.applications);
+            let mut new = new.filter(|(placement, _)| **placement == Placement::Start);
+            new.try_for_each(|(_, spec)| self.programs.check(spec))?;
+        }
+        Ok(placements)
+    }
+
+    /// Binds what is new. A listener that could not be bound before does not keep others from being
+    /// changed.
+    fn bind_listeners(&self, plan: &Plan, purpose: &Purpose) -> Result<Listeners, String> {
+        let (ours, unbound) =
+            self.in_force.map_or((self.handed_over, &[][..]), |build| (&build.listeners, &build.unbound));
+        let ours: Vec<_> = ours.iter().chain(self.given).cloned().collect();
+        let is_known = |error: &BindError| unbound.iter().any(|other| other.address() == error.address());
+        let limit = process::descriptor_limit();
+        let n_sockets = descriptors::sockets_each(&plan.listeners, self.n_threads, limit);
+        let (listeners, failed) = listeners::bind_all(&plan.listeners, &ours, n_sockets, |error| {
+            purpose.tolerates_failures() || is_known(error)
+        })
+        .map_err(|error| {
+            if self.alerts {
+                error.alert();
+            }
+            error.to_string()
+        })?;
+        if *purpose == Purpose::Rebind && failed.len() >= unbound.len() {
+            return Err("no listener can be bound that could not be bound before".to_owned());
+        }
+        for error in failed.iter().filter(|error| !is_known(error)) {
+            tracing::error!(target: "alert", "{error}; trying again");
+        }
+        Ok((listeners, failed))
+    }
+}
+
+/// Gives new instances numbers. Returns all instances, and the new ones among them.
+fn number(
+    placements: Vec<Placement>,
+    applications: &[AppSpec],
+    mut new_id: impl FnMut() -> AppId,
+) -> (Vec<(AppId, AppSpec)>, Vec<AppId>) {
+    let mut new_apps = Vec::new();
+    let mut place = |placement| match placement {
+        Placement::Keep(id) => id,
+        Placement::Start => {
+            let id = new_id();
+            new_apps.push(id);
+            id
+        }
+    };
+    let apps =
+        placements.into_iter().zip(applications).map(|(placement, spec)| (place(placement), spec.clone()));
+    (apps.collect(), new_apps)
+}

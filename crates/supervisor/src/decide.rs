@@ -1,0 +1,13 @@
+//! What main decides: facts and the time come in, steps come out. Nothing here has a process, a socket or a file, so that
+//! every decision is tested without any.
+
+pub(crate) mod backoff;
+pub(crate) mod changes;
+pub(crate) mod descriptors;
+pub(crate) mod life;
+pub(crate) mod owed;
+pub(crate) mod progress;
+pub(crate) mod steps;
+pub(crate) mod stop;
+pub(crate) mod timers;
+pub(crate) mod workers;

@@ -1,0 +1,69 @@
+//! What one main process hands on to the next: the sockets, and the files that say who serves.
+
+use std::os::fd::AsFd;
+use std::rc::Rc;
+
+use corral_ipc::message::{Demand, ToSuccessor};
+
+use crate::children::peer::Peer;
+use crate::control::ControlSocket;
+use crate::given::GivenSockets;
+use crate::listeners::Bound;
+use crate::pid_file::PidFile;
+use crate::predecessor::Predecessor;
+
+/// What this process has made or taken over, besides the listeners of its configuration.
+pub(crate) struct Inheritance {
+    pub(crate) control: ControlSocket,
+    pub(crate) given: GivenSockets,
+    pub(crate) pid_file: Option<PidFile>,
+    /// Serves until this process does.
+    pub(crate) predecessor: Option<Predecessor>,
+}
+
+impl Inheritance {
+    /// Listeners of the process that still serves.
+    pub(crate) fn handed_over(&self) -> &[Rc<Bound>] {
+        self.predecessor.as_ref().map_or(&[], |predecessor| &predecessor.listeners)
+    }
+
+    /// Gives a successor the sockets, its own copies, and tells it what has to work.
+    pub(crate) fn hand_over(&self, listeners: &[Rc<Bound>], demand: Demand, successor: &mut Peer) {
+        let control = &self.control;
+        let address = control.address().clone();
+        let message = match control.is_given() {
+            true => ToSuccessor::GivenControl { address },
+            false => ToSuccessor::Control { address },
+        };
+        successor.send(&message, &[control.socket().as_fd()]);
+        let ours = listeners.iter().filter(|listener| !listener.is_given());
+        for listener in ours.chain(&self.given.listeners) {
+            let sockets: Vec<_> = listener.sockets().iter().map(AsFd::as_fd).collect();
+            let address = listener.address().clone();
+            let message = match listener.is_given() {
+                true => ToSuccessor::Given { address },
+                false => ToSuccessor::Listener { address },
+            };
+            successor.send(&message, &sockets);
+        }
+        successor.send(&ToSuccessor::Begin { demand }, &[]);
+    }
+
+    /// A successor serves: the files are its own from now on.
+    pub(crate) fn let_go(&mut self, listeners: &[Rc<Bound>]) {
+        self.control.file().set_ours(false);
+        listeners.iter().for_each(|listener| listener.file().set_ours(false));
+        self.pid_file.take().into_iter().for_each(std::mem::forget);
+    }
+
+    /// This process serves what its predecessor did: takes over the rest as well.
+    pub(crate) fn take_over(&mut self, listeners: &[Rc<Bound>]) {
+        let Some(mut predecessor) = self.predecessor.take() else { return };
+        self.control.file().set_ours(true);
+        listeners.iter().for_each(|listener| listener.file().set_ours(true));
+        self.pid_file = predecessor.pid_file.take().and_then(|path| {
+            PidFile::write(path).inspect_err(|error| tracing::error!(target: "alert", "{error:#}")).ok()
+        });
+        predecessor.relieve();
+    }
+}

@@ -1,0 +1,65 @@
+//! Restarts of applications: when changed files are looked for, and who waits for a restart to be over.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use corral_config::plan::RestartMode;
+use corral_ipc::message::{AppId, Ticket};
+
+use crate::configuration::build::Build;
+
+/// How often watched files are looked at.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+pub(crate) struct Restarts {
+    /// When watched files are looked at next.
+    next_look: Option<Instant>,
+    /// Restarts that are over when the instances that are replaced have ended.
+    switching: Vec<(Ticket, AppId)>,
+    /// Why instances go on that were to be replaced.
+    failed: BTreeMap<AppId, String>,
+}
+
+impl Restarts {
+    /// When to look at files, unless nobody wants to know.
+    pub(crate) fn next_look(&self) -> Option<Instant> {
+        self.next_look
+    }
+
+    /// Another configuration is in force, which may watch other files.
+    pub(crate) fn plan_looks(&mut self, in_force: Option<&Build>) {
+        let is_watched = |build: &Build| build.apps.iter().any(|(_, spec)| !spec.restart.watch.is_empty());
+        self.next_look = in_force.is_some_and(is_watched).then(|| Instant::now() + LOOK_INTERVAL);
+    }
+
+    /// Files have been looked at.
+    pub(crate) fn looked(&mut self, now: Instant) {
+        self.next_look = Some(now + LOOK_INTERVAL);
+    }
+
+    /// The restart is over when this instance has ended.
+    pub(crate) fn switch(&mut self, ticket: Ticket, replaced: AppId) {
+        self.switching.push((ticket, replaced));
+    }
+
+    /// An instance goes on because what was to replace it could not be started.
+    pub(crate) fn failed(&mut self, app: AppId, reason: String) {
+        self.failed.insert(app, reason);
+    }
+
+    pub(crate) fn failure_of(&self, app: AppId) -> Option<&String> {
+        self.failed.get(&app)
+    }
+
+    /// An instance is gone. Returns the restarts that are over with it.
+    pub(crate) fn gone(&mut self, app: AppId) -> Vec<Ticket> {
+        self.failed.remove(&app);
+        self.switching.extract_if(.., |(_, replaced)| *replaced == app).map(|(ticket, _)| ticket).collect()
+    }
+}
+
+/// Whether old and new processes of an application must not serve beside each other.
+pub(crate) fn must_switch(build: &Build, name: &str) -> bool {
+    build.find_app(name).is_some_and(|(_, spec)| spec.restart.mode == RestartMode::Switch)
+}

@@ -1,0 +1,36 @@
+//! Applications that run as the user of the daemon's own processes: whoever looks after them is told.
+
+use std::collections::BTreeSet;
+
+use corral_config::plan::AppSpec;
+
+use crate::programs::Programs;
+
+/// What was reported.
+#[derive(Debug, Default)]
+pub(crate) struct Sharing {
+    /// Names of applications.
+    known: BTreeSet<String>,
+}
+
+impl Sharing {
+    /// Says of the applications in force what has not been said of them before.
+    pub(crate) fn report(&mut self, applications: &[AppSpec], programs: &Programs) {
+        let launcher = &programs.launcher;
+        let is_news = |spec: &&AppSpec| launcher.shares_user(spec) && !self.known.contains(&spec.name);
+        let news: Vec<_> = applications.iter().filter(is_news).collect();
+        if !launcher.may_change_users() && !news.is_empty() {
+            let names: Vec<_> = news.iter().map(|spec| format!("\"{}\"", spec.name)).collect();
+            tracing::warn!(
+                "not started as root: these run as the user of the daemon itself: {}",
+                names.join(", ")
+            );
+        }
+        for spec in &news {
+            if let Some(warning) = programs.warning_about(spec) {
+                tracing::warn!("application \"{}\": {warning}", spec.name);
+            }
+        }
+        self.known.extend(news.into_iter().map(|spec| spec.name.clone()));
+    }
+}

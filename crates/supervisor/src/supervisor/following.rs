@@ -1,0 +1,77 @@
+//! `corral run --watch`: applications are restarted when their code changes, and requests wait until that is done.
+
+use std::time::Instant;
+
+use corral_ipc::message::{AppId, DeskQuestion, Ticket, ToRouter};
+
+use super::Supervisor;
+use crate::audience::say;
+use crate::ids::RouterId;
+
+impl Supervisor {
+    /// When a change is acted on.
+    pub(super) fn next_change(&self) -> Option<Instant> {
+        // A change during the first start waits for its end.
+        let is_time = self.stop.is_none() && self.configuration.in_force.is_some();
+        self.watch.as_ref().filter(|_| is_time)?.changed_at()
+    }
+
+    /// Restarts what has changed.
+    pub(super) fn follow_change(&mut self) {
+        if self.next_change().is_none() {
+            return;
+        }
+        let Some(path) = self.watch.as_mut().and_then(|watch| watch.take_change()) else { return };
+        say(&format!("{} has changed", path.display()));
+        let in_force = self.configuration.in_force.as_ref();
+        let apps: Vec<_> = in_force
+            .into_iter()
+            .flat_map(|build| &build.apps)
+            .map(|(id, spec)| (*id, spec.name.clone()))
+            .collect();
+        for (id, name) in apps {
+            let app = self.children.apps.get(&id);
+            if app.is_some_and(|app| app.strays && !app.workers.is_empty()) {
+                self.replace_workers(id);
+            } else {
+                self.configuration.jobs.restart_once(name);
+            }
+        }
+    }
+
+    /// A program with a port of its own choice ends before it is started anew; requests wait for it meanwhile.
+    fn replace_workers(&mut self, id: AppId) {
+        self.children.retire_workers(id);
+        self.watch.iter_mut().for_each(|watch| watch.replaces(id));
+    }
+
+    pub(super) fn on_desk_question(&mut self, router: RouterId, ticket: Ticket, question: DeskQuestion) {
+        match question {
+            DeskQuestion::LastWords => {
+                // They are nobody's business in a daemon.
+                let explains = self.audience.console.as_ref().is_some_and(|console| console.explains);
+                let words = if explains { self.children.outputs.words_of_apps() } else { Vec::new() };
+                self.children.tell_router(router, &ToRouter::Told { ticket, words });
+            }
+            DeskQuestion::IsCurrent => {
+                self.watch.iter_mut().for_each(|watch| watch.look(Instant::now()));
+                self.follow_change();
+                match &mut self.watch {
+                    Some(watch) => watch.ask(router, ticket),
+                    None => {
+                        self.children.tell_router(router, &ToRouter::Told { ticket, words: Vec::new() });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets requests go on when nothing is being restarted.
+    pub(super) fn answer_desk(&mut self) {
+        let is_quiet = self.configuration.is_quiet();
+        let Some(watch) = self.watch.as_mut().filter(|_| is_quiet) else { return };
+        for (router, ticket) in watch.answer() {
+            self.children.tell_router(router, &ToRouter::Told { ticket, words: Vec::new() });
+        }
+    }
+}

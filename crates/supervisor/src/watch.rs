@@ -1,0 +1,157 @@
+//! `corral run --watch`: what has changed of the code, and the requests that wait until that is acted on, so that each is
+//! answered by the code that was there when it came.
+
+use std::collections::HashMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use corral_ipc::message::{AppId, Ticket};
+use corral_sys::tree::{Change, Tree};
+
+use crate::code::{enters, is_code};
+use crate::ids::RouterId;
+
+/// What is followed, and who waits.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    tree: Tree,
+    /// The files that were named themselves, whatever they are called.
+    named: Vec<PathBuf>,
+    /// What was in files when they changed last: who builds anew often writes the same.
+    contents: HashMap<PathBuf, u64>,
+    /// What has changed, and when it is acted on unless somebody asks before.
+    changed: Option<(PathBuf, Instant)>,
+    /// Requests that wait for a restart to be over.
+    asking: Vec<(RouterId, Ticket)>,
+    /// A program that cannot run beside itself is being started anew.
+    replacing: Option<AppId>,
+}
+
+/// Who saves several files is waited for.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// No source is larger.
+const LARGEST: u64 = 4 * 1024 * 1024;
+
+impl Watch {
+    /// Follows files and folders; says so where that is not possible.
+    pub(crate) fn of(paths: &[PathBuf]) -> Option<Self> {
+        if paths.is_empty() {
+            return None;
+        }
+        match Tree::new(paths, enters) {
+            Ok(tree) => {
+                let named = paths.iter().filter(|path| path.is_file()).cloned().collect();
+                let contents = HashMap::new();
+                Some(Self { tree, named, contents, changed: None, asking: Vec::new(), replacing: None })
+            }
+            Err(error) => {
+                tracing::warn!("changes of the code are not followed: {error}");
+                None
+            }
+        }
+    }
+
+    /// Takes in what the kernel has to tell.
+    pub(crate) fn look(&mut self, now: Instant) {
+        for change in self.tree.changes() {
+            let path = match change {
+                Change::Path(path) if !self.is_meant(&path) || !self.is_new(&path) => continue,
+                Change::Path(path) => path,
+                Change::Unknown => PathBuf::from("the code"),
+            };
+            self.changed = Some((path, now + PAUSE));
+        }
+    }
+
+    /// Of files that are named, nothing beside them is meant.
+    fn is_meant(&self, path: &Path) -> bool {
+        if self.named.is_empty() { is_code(path) } else { self.named.iter().any(|named| named == path) }
+    }
+
+    /// Whether a file has other content than at its last change.
+    fn is_new(&mut self, path: &Path) -> bool {
+        let is_small = path.metadata().is_ok_and(|data| data.is_file() && data.len() <= LARGEST);
+        let Some(content) = is_small.then(|| fs::read(path).ok()).flatten() else {
+            self.contents.remove(path);
+            return true;
+        };
+        let mut hasher = DefaultHasher::new();
+        content.hash(&mut hasher);
+        let hash = hasher.finish();
+        self.contents.insert(path.to_owned(), hash) != Some(hash)
+    }
+
+    /// When a change is acted on.
+    pub(crate) fn changed_at(&self) -> Option<Instant> {
+        self.changed.as_ref().map(|(_, at)| *at)
+    }
+
+    /// What has changed, which is acted on now.
+    pub(crate) fn take_change(&mut self) -> Option<PathBuf> {
+        self.changed.take().map(|(path, _)| path)
+    }
+
+    /// A request waits.
+    pub(crate) fn ask(&mut self, router: RouterId, ticket: Ticket) {
+        self.asking.push((router, ticket));
+    }
+
+    /// The requests that need not wait any more, if no program is being started anew.
+    pub(crate) fn answer(&mut self) -> Vec<(RouterId, Ticket)> {
+        if self.replacing.is_some() { Vec::new() } else { std::mem::take(&mut self.asking) }
+    }
+
+    /// The requests of this router are gone with it.
+    pub(crate) fn forget_router(&mut self, id: RouterId) {
+        self.asking.retain(|(router, _)| *router != id);
+    }
+
+    /// A program is being started anew.
+    pub(crate) fn replaces(&mut self, app: AppId) {
+        self.replacing = Some(app);
+    }
+
+    /// It is there, or cannot be started.
+    pub(crate) fn is_decided(&mut self, app: AppId) {
+        self.replacing = self.replacing.filter(|replacing| *replacing != app);
+    }
+}
+
+impl AsFd for Watch {
+    /// Readable when something has changed.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.tree.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_content_is_no_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut watch = Watch::of(&[folder.path().to_owned()]).unwrap();
+        let mut check = |content: Option<&str>, expected: bool| {
+            let path = folder.path().join("a.js");
+            match content {
+                Some(content) => fs::write(&path, content).unwrap(),
+                None => fs::remove_file(&path).unwrap(),
+            }
+            watch.look(Instant::now());
+            assert_eq!(watch.take_change().is_some(), expected, "{content:?}");
+        };
+        check(Some("1"), true);
+        check(Some("1"), false);
+        check(Some("2"), true);
+        check(None, true);
+        check(Some("2"), true);
+        fs::write(folder.path().join("a.log"), "1").unwrap();
+        watch.look(Instant::now());
+        assert!(watch.take_change().is_none());
+    }
+}

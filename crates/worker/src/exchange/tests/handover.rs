@@ -1,5 +1,12 @@
 //! Files and sockets that a worker hands to the router.
 
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use corral_channel::MAX_FILES;
+use corral_sys::memory::SharedMemory;
+
 use super::*;
 
 /// So many bytes on a file system that files are sent from.

@@ -1,0 +1,140 @@
+//! What of a response is sent, and how many frames it takes.
+
+use super::*;
+
+#[test]
+fn short_responses_are_one_frame() {
+    check("GET", |it| it.write(b"hello").unwrap(), &["Response 200 end done 5"]);
+    check("GET", |it| it.respond(404, &[]), &["Response 404 end done"]);
+    check(
+        "GET",
+        |it| {
+            it.respond(404, &[(b"A", b"b")]);
+            it.respond(200, &[]);
+            it.write(b"").unwrap();
+            it.write(b"ab").unwrap();
+        },
+        &["Response 404 end done 2"],
+    );
+}
+
+#[test]
+fn informational_responses_come_before_the_response_and_never_after() {
+    check(
+        "GET",
+        |it| {
+            it.inform(103, &[(b"Link", b"</a>")]).unwrap();
+            it.inform(102, &[]).unwrap();
+            it.respond(204, &[]);
+            it.inform(103, &[(b"Link", b"</late>")]).unwrap();
+        },
+        &["Informational 103", "Informational 102", "Response 204 end done"],
+    );
+    check(
+        "GET",
+        |it| {
+            assert_eq!(it.inform(200, &[]), Err(Malformed::Status { status: 200 }));
+            assert_eq!(it.inform(103, &[(b"Link", b"a\r\nb")]), Err(Malformed::FieldValue { index: 0 }));
+            it.inform(103, &[(b"Link", &[b'x'; 70_000])]).unwrap();
+        },
+        &["Response 500 end done"],
+    );
+}
+
+#[test]
+fn what_is_aborted_is_failed_after_what_was_written() {
+    check("GET", |it| it.abort(), &["Failed end done"]);
+    check(
+        "GET",
+        |it| {
+            it.write(b"hello").unwrap();
+            it.abort();
+            assert!(it.write(b"more").is_err());
+            it.finish();
+        },
+        &["Response 200 5", "Failed end done"],
+    );
+    check(
+        "GET",
+        |it| {
+            it.finish();
+            it.abort();
+        },
+        &["Response 200 end", "Finished done"],
+    );
+}
+
+#[test]
+fn little_is_collected_and_much_is_not() {
+    check(
+        "GET",
+        |it| {
+            assert!(it.collects(COLLECTED) && !it.collects(COLLECTED + 1));
+            it.respond(200, &[]);
+            assert!(it.collects(100) && !it.collects(COLLECTED));
+        },
+        &["Response 200 end done"],
+    );
+}
+
+#[test]
+fn silence_is_an_error() {
+    check("GET", |_| {}, &["Response 500 end done"]);
+}
+
+#[test]
+fn output_is_collected() {
+    check(
+        "GET",
+        |it| (0..20).for_each(|_| it.write(&[b'x'; 4096]).unwrap()),
+        &["Response 200 32768", "Data 36864", "Data end done 12288"],
+    );
+    check("GET", |it| it.write(&[b'x'; 70_000]).unwrap(), &["Response 200 65508", "Data end done 4492"]);
+}
+
+#[test]
+fn a_flush_sends_what_there_is() {
+    check("GET", |it| it.flush(), &["Response 500 end done"]);
+    check(
+        "GET",
+        |it| {
+            it.respond(200, &[]);
+            it.flush();
+            it.flush();
+            it.write(b"abc").unwrap();
+            it.flush();
+        },
+        &["Response 200", "Data 3", "End end done"],
+    );
+}
+
+#[test]
+fn some_responses_have_no_body() {
+    check("HEAD", |it| it.write(&[b'x'; 100_000]).unwrap(), &["Response 200 end done"]);
+    for status in [204, 304] {
+        let script = |it: &mut Running<'_, Inbox>| {
+            it.respond(status, &[]);
+            it.write(b"dropped").unwrap();
+        };
+        check("GET", script, &[&format!("Response {status} end done")]);
+    }
+}
+
+#[test]
+fn a_response_that_ends_early() {
+    let script = |it: &mut Running<'_, Inbox>| {
+        it.write(b"early").unwrap();
+        it.finish();
+        it.finish();
+        it.write(&[b'x'; 100_000]).unwrap();
+        it.flush();
+    };
+    check("GET", script, &["Response 200 end 5", "Finished done"]);
+    check("GET", |it| it.finish(), &["Response 200 end", "Finished done"]);
+}
+
+#[test]
+fn a_head_that_does_not_fit_is_an_error() {
+    let long = [b'x'; 70_000];
+    check("GET", |it| it.respond(200, &[(b"A", &long)]), &["Response 500 end done"]);
+}

@@ -26,6 +26,48 @@ pub enum Phase {
     Ended,
 }
 
+/// What has become of the response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Response {
+    Silent,
+    Begun,
+    /// All of it was said.
+    Whole,
+    /// It ends before that, and the client is to see it.
+    Cut,
+}
+
+/// What the request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Http,
+    /// A WebSocket connection, which the application has not accepted.
+    Upgrade,
+    /// The connection has become a WebSocket connection.
+    WebSocket,
+}
+
+/// Whether somebody reads the response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Client {
+    There,
+    /// It sends nothing more, and may be gone.
+    Left,
+    Gone,
+    /// It had left, and the application had nothing to say to it: the request has failed.
+    GivenUp,
+}
+
+/// What the router knows of the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    /// The response has ended.
+    End,
+    /// The request has ended, too.
+    Done,
+}
+
 /// What is to be sent next, with so many bytes of what is pending.
 pub(super) struct Step {
     pub(super) frame: FrameHead,
@@ -37,9 +79,7 @@ pub(super) struct Session {
     request: FrameHead,
     begun: Instant,
     arriving: Arriving,
-    is_websocket: bool,
-    /// The connection has become a WebSocket connection.
-    is_accepted: bool,
+    protocol: Protocol,
     /// Informational responses that are not sent.
     informational: VecDeque<Vec<u8>>,
     /// The response as far as it is not sent, from `n_sent` on.
@@ -50,19 +90,14 @@ pub(super) struct Session {
     /// What is behind the body, encoded, until it is sent.
     trailers: Vec<u8>,
     bodiless: bool,
-    phase: Phase,
-    /// The router knows of the end.
-    is_end_sent: bool,
+    response: Response,
+    told: Told,
     /// Bytes of body that may be sent.
     credit: u64,
-    is_cancelled: bool,
-    /// The client sends nothing more.
-    has_left: bool,
+    client: Client,
     silence: Silence,
-    is_aborted: bool,
     /// How long it ran, once it has ended.
     ran: Option<Duration>,
-    is_done: bool,
 }
 
 impl Session {
@@ -71,37 +106,37 @@ impl Session {
             request,
             begun: Instant::now(),
             arriving: Arriving::new(view, inline),
-            is_websocket: view.head.websocket,
-            is_accepted: false,
+            protocol: if view.head.websocket { Protocol::Upgrade } else { Protocol::Http },
             informational: VecDeque::new(),
             out: Vec::new(),
             n_sent: 0,
             n_head: 0,
             trailers: Vec::new(),
             bodiless: view.head.method == b"HEAD",
-            phase: Phase::Silent,
-            is_end_sent: false,
+            response: Response::Silent,
+            told: Told::Nothing,
             credit: INITIAL_CREDIT.into(),
-            is_cancelled: false,
-            has_left: false,
+            client: Client::There,
             silence: Silence::default(),
-            is_aborted: false,
             ran: None,
-            is_done: false,
         }
     }
 
     pub(super) fn is_cancelled(&self) -> bool {
-        self.is_cancelled
+        matches!(self.client, Client::Gone | Client::GivenUp)
     }
 
     /// The router has heard everything.
     pub(super) fn is_done(&self) -> bool {
-        self.is_done
+        self.told == Told::Done
     }
 
     pub(super) fn phase(&self) -> Phase {
-        self.phase
+        match self.response {
+            Response::Silent => Phase::Silent,
+            Response::Begun => Phase::Begun,
+            Response::Whole | Response::Cut => Phase::Ended,
+        }
     }
 
     pub(super) fn n_pending(&self) -> usize {
@@ -111,7 +146,7 @@ impl Session {
 
     /// Whether the whole response is there, can be sent in one frame, and was not.
     pub(super) fn is_one_frame(&self, max_payload: usize) -> bool {
-        self.phase == Phase::Ended && self.n_head > 0 && self.n_pending() <= max_payload
+        self.phase() == Phase::Ended && self.n_head > 0 && self.n_pending() <= max_payload
     }
 
     /// Takes a frame that came for it.
@@ -127,7 +162,7 @@ impl Session {
             }
             Kind::Credit => self.credit += u64::from(head.aux),
             Kind::Cancel => self.cancel(),
-            Kind::Left => self.has_left = true,
+            Kind::Left if self.client == Client::There => self.client = Client::Left,
             _ => {}
         }
     }
@@ -140,7 +175,9 @@ impl Session {
     }
 
     pub(super) fn cancel(&mut self) {
-        self.is_cancelled = true;
+        if self.client != Client::GivenUp {
+            self.client = Client::Gone;
+        }
         self.informational.clear();
         self.trailers.clear();
         self.drop_pending();
@@ -160,7 +197,7 @@ impl Session {
         fields: &[(&[u8], &[u8])],
         longest: usize,
     ) -> Result<(), Malformed> {
-        if self.phase != Phase::Silent || self.is_cancelled {
+        if self.response != Response::Silent || self.is_cancelled() {
             return Ok(());
         }
         let mut head = Vec::new();
@@ -174,7 +211,7 @@ impl Session {
     }
 
     pub(super) fn respond(&mut self, status: u16, fields: &[(&[u8], &[u8])], longest: usize) {
-        if self.phase != Phase::Silent {
+        if self.response != Response::Silent {
             return;
         }
         message::encode_response(&mut self.out, status, fields.iter().copied());
@@ -185,16 +222,16 @@ impl Session {
             return self.respond(500, &[], longest);
         }
         self.n_head = self.out.len();
-        self.phase = Phase::Begun;
+        self.response = Response::Begun;
         self.bodiless |= matches!(status, 204 | 304);
-        self.is_accepted = self.is_websocket && status == 101;
-        if self.is_accepted {
+        if self.protocol == Protocol::Upgrade && status == 101 {
+            self.protocol = Protocol::WebSocket;
             self.arriving.want();
         }
     }
 
     pub(super) fn write(&mut self, bytes: &[u8], ends: bool) {
-        if self.phase != Phase::Begun {
+        if self.response != Response::Begun {
             return;
         }
         if bytes.is_empty() && !ends {
@@ -205,24 +242,24 @@ impl Session {
             self.out.extend_from_slice(bytes);
         }
         if ends {
-            self.phase = Phase::Ended;
+            self.response = Response::Whole;
         }
     }
 
     /// An empty piece.
     fn say_nothing(&mut self) {
-        if self.has_left && self.silence.goes_on() {
-            self.is_aborted = true;
+        if self.client == Client::Left && self.silence.goes_on() {
+            self.client = Client::GivenUp;
             self.cancel();
         }
     }
 
     pub(super) fn write_trailers(&mut self, fields: &[(&[u8], &[u8])], longest: usize) {
-        if self.phase != Phase::Begun {
+        if self.response != Response::Begun {
             return;
         }
-        self.phase = Phase::Ended;
-        if self.bodiless || self.is_cancelled {
+        self.response = Response::Whole;
+        if self.bodiless || self.is_cancelled() {
             return;
         }
         message::encode_trailers(&mut self.trailers, fields.iter().copied());
@@ -249,28 +286,33 @@ impl Session {
     }
 
     pub(super) fn finish(&mut self) {
-        self.phase = Phase::Ended;
+        if self.response != Response::Cut {
+            self.response = Response::Whole;
+        }
         self.ran = Some(self.begun.elapsed());
     }
 
     /// Forgets what was begun of the response, if nobody has seen it; then another one can be.
     pub(super) fn take_head_back(&mut self) -> bool {
-        let is_unseen = self.phase == Phase::Silent || (self.n_head > 0 && self.phase == Phase::Begun);
+        let is_kept = self.n_head > 0 && self.response == Response::Begun;
+        let is_unseen = self.response == Response::Silent || is_kept;
         if is_unseen {
             self.drop_pending();
-            self.phase = Phase::Silent;
+            self.response = Response::Silent;
         }
         is_unseen
     }
 
     pub(super) fn abort(&mut self) {
-        self.is_aborted = self.phase != Phase::Ended;
+        if self.response != Response::Whole {
+            self.response = Response::Cut;
+        }
         self.finish();
     }
 
     /// What to send next, if it may be sent. Its bytes are those of [`Session::pending`].
     pub(super) fn next_step(&self, max_payload: usize) -> Option<Step> {
-        if self.is_done {
+        if self.is_done() {
             return None;
         }
         if let Some(room) = self.arriving.news().filter(|_| self.ran.is_none()) {
@@ -292,7 +334,7 @@ impl Session {
         // A head that nothing follows yet waits for that, unless the other side waits for it.
         let n_body = self.n_pending() - self.n_head;
         let is_bare = self.n_head > 0 && n_body == 0;
-        if is_bare && self.phase == Phase::Begun && !self.is_accepted {
+        if is_bare && self.response == Response::Begun && self.protocol != Protocol::WebSocket {
             return None;
         }
         let n_allowed = usize::try_from(self.credit).unwrap_or(usize::MAX);
@@ -308,13 +350,14 @@ impl Session {
 
     /// Whether nothing of the body is sent that comes next, whatever is written.
     pub(super) fn drops_body(&self) -> bool {
-        self.bodiless && self.phase == Phase::Begun
+        self.bodiless && self.response == Response::Begun
     }
 
     /// What to send with a file, if that can come next.
     pub(super) fn step_with_file(&self, max_payload: usize, ends: bool) -> Option<Step> {
         let n_bytes = self.n_pending();
-        let is_next = self.informational.is_empty() && !self.is_websocket && self.phase == Phase::Begun;
+        let is_begun = self.protocol == Protocol::Http && self.response == Response::Begun;
+        let is_next = self.informational.is_empty() && is_begun;
         let fits = n_bytes + FilePart::SIZE <= max_payload && (n_bytes - self.n_head) as u64 <= self.credit;
         let kind = if self.n_head > 0 { Kind::Response } else { Kind::Data };
         let flags = if ends { Flags::END } else { Flags::NONE };
@@ -325,17 +368,22 @@ impl Session {
     pub(super) fn sent_with_file(&mut self, step: &Step) {
         self.sent(&step.frame, step.n_bytes);
         if step.frame.flags.contains(Flags::END) {
-            self.phase = Phase::Ended;
+            self.response = Response::Whole;
         }
+    }
+
+    /// Whether the client is to see that the response is not whole.
+    fn has_failed(&self) -> bool {
+        self.response == Response::Cut || self.client == Client::GivenUp
     }
 
     /// What says the end, when everything else is sent.
     fn last_step(&self) -> Option<Step> {
-        let kind = match (self.ran.is_some(), self.is_end_sent) {
-            (true, true) => Kind::Finished,
-            (true, false) if self.is_aborted => Kind::Failed,
-            (true, false) => Kind::End,
-            (false, false) if self.phase == Phase::Ended && !self.is_cancelled => Kind::End,
+        let kind = match (self.ran.is_some(), self.told) {
+            (true, Told::End) => Kind::Finished,
+            (true, Told::Nothing) if self.has_failed() => Kind::Failed,
+            (true, Told::Nothing) => Kind::End,
+            (false, Told::Nothing) if self.response == Response::Whole && !self.is_cancelled() => Kind::End,
             _ => return None,
         };
         let end = if kind == Kind::Finished { Flags::NONE } else { Flags::END };
@@ -348,10 +396,10 @@ impl Session {
         if !self.trailers.is_empty() {
             return Flags::NONE;
         }
-        match (self.phase, self.ran, self.is_aborted) {
-            (Phase::Ended, _, true) | (Phase::Silent | Phase::Begun, ..) => Flags::NONE,
-            (Phase::Ended, None, false) => Flags::END,
-            (Phase::Ended, Some(_), false) => Flags::END | Flags::DONE,
+        match (self.response, self.ran) {
+            (Response::Silent | Response::Begun | Response::Cut, _) => Flags::NONE,
+            (Response::Whole, None) => Flags::END,
+            (Response::Whole, Some(_)) => Flags::END | Flags::DONE,
         }
     }
 
@@ -396,8 +444,11 @@ impl Session {
         if self.n_sent == self.out.len() {
             self.drop_pending();
         }
-        self.is_end_sent |= frame.flags.contains(Flags::END);
-        self.is_done |= frame.flags.contains(Flags::DONE);
+        if frame.flags.contains(Flags::DONE) {
+            self.told = Told::Done;
+        } else if frame.flags.contains(Flags::END) {
+            self.told = Told::End;
+        }
     }
 
     fn drop_pending(&mut self) {

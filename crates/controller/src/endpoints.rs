@@ -36,7 +36,7 @@ pub(crate) struct Operation {
     /// What the body of the request is.
     pub(crate) body: Body,
     /// What the body of a successful reply is.
-    pub(crate) answer: Answer,
+    pub(crate) answer: ReplyBody,
 }
 
 /// The body of a request.
@@ -55,7 +55,7 @@ pub(crate) enum Body {
 
 /// The body of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ReplyBody {
     Configuration,
     Json,
     /// `{"success": …}`.
@@ -110,7 +110,7 @@ impl Endpoint {
     }
 }
 
-const fn operation(method: Method, body: Body, answer: Answer, summary: &'static str) -> Operation {
+const fn operation(method: Method, body: Body, answer: ReplyBody, summary: &'static str) -> Operation {
     Operation { method, summary, body, answer }
 }
 
@@ -119,21 +119,26 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         resource: Resource::Index,
         template: "/",
-        operations: &[operation(Method::GET, Body::None, Answer::Json, "Everything in one object.")],
+        operations: &[operation(Method::GET, Body::None, ReplyBody::Json, "Everything in one object.")],
         otherwise: Otherwise::InvalidMethod,
     },
     Endpoint {
         resource: Resource::Config,
         template: "/config",
         operations: &[
-            operation(Method::GET, Body::None, Answer::Configuration, "The configuration in force."),
+            operation(Method::GET, Body::None, ReplyBody::Configuration, "The configuration in force."),
             operation(
                 Method::PUT,
                 Body::Configuration,
-                Answer::Success,
+                ReplyBody::Success,
                 "Puts a whole configuration in force.",
             ),
-            operation(Method::DELETE, Body::None, Answer::Success, "Puts an empty configuration in force."),
+            operation(
+                Method::DELETE,
+                Body::None,
+                ReplyBody::Success,
+                "Puts an empty configuration in force.",
+            ),
         ],
         otherwise: Otherwise::NotAllowed,
     },
@@ -141,36 +146,41 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
         resource: Resource::Config,
         template: "/config/{path}",
         operations: &[
-            operation(Method::GET, Body::None, Answer::Json, "A part of the configuration."),
+            operation(Method::GET, Body::None, ReplyBody::Json, "A part of the configuration."),
             operation(
                 Method::PUT,
                 Body::Json,
-                Answer::Success,
+                ReplyBody::Success,
                 "Replaces a part, or adds a member or an element.",
             ),
-            operation(Method::POST, Body::Json, Answer::Success, "Appends to an array."),
-            operation(Method::DELETE, Body::None, Answer::Success, "Removes a part."),
+            operation(Method::POST, Body::Json, ReplyBody::Success, "Appends to an array."),
+            operation(Method::DELETE, Body::None, ReplyBody::Success, "Removes a part."),
         ],
         otherwise: Otherwise::NotAllowed,
     },
     Endpoint {
         resource: Resource::Certificates,
         template: "/certificates",
-        operations: &[operation(Method::GET, Body::None, Answer::Json, "All certificate bundles by name.")],
+        operations: &[operation(
+            Method::GET,
+            Body::None,
+            ReplyBody::Json,
+            "All certificate bundles by name.",
+        )],
         otherwise: Otherwise::InvalidName,
     },
     Endpoint {
         resource: Resource::Certificates,
         template: "/certificates/{name}",
         operations: &[
-            operation(Method::GET, Body::None, Answer::Json, "What a certificate bundle consists of."),
+            operation(Method::GET, Body::None, ReplyBody::Json, "What a certificate bundle consists of."),
             operation(
                 Method::PUT,
                 Body::Certificate,
-                Answer::Success,
+                ReplyBody::Success,
                 "Uploads a certificate chain with its private key.",
             ),
-            operation(Method::DELETE, Body::None, Answer::Success, "Removes a bundle that is not in use."),
+            operation(Method::DELETE, Body::None, ReplyBody::Success, "Removes a bundle that is not in use."),
         ],
         otherwise: Otherwise::InvalidMethod,
     },
@@ -180,7 +190,7 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
         operations: &[operation(
             Method::GET,
             Body::None,
-            Answer::Json,
+            ReplyBody::Json,
             "A part of what is told about a bundle.",
         )],
         otherwise: Otherwise::InvalidName,
@@ -188,35 +198,35 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         resource: Resource::Scripts,
         template: "/js_modules",
-        operations: &[operation(Method::GET, Body::None, Answer::Json, "All JavaScript modules by name.")],
+        operations: &[operation(Method::GET, Body::None, ReplyBody::Json, "All JavaScript modules by name.")],
         otherwise: Otherwise::InvalidName,
     },
     Endpoint {
         resource: Resource::Scripts,
         template: "/js_modules/{name}",
         operations: &[
-            operation(Method::GET, Body::None, Answer::Json, "The source of a module, as a string."),
-            operation(Method::PUT, Body::Script, Answer::Success, "Uploads a JavaScript module."),
-            operation(Method::DELETE, Body::None, Answer::Success, "Removes a module that is not in use."),
+            operation(Method::GET, Body::None, ReplyBody::Json, "The source of a module, as a string."),
+            operation(Method::PUT, Body::Script, ReplyBody::Success, "Uploads a JavaScript module."),
+            operation(Method::DELETE, Body::None, ReplyBody::Success, "Removes a module that is not in use."),
         ],
         otherwise: Otherwise::InvalidMethod,
     },
     Endpoint {
         resource: Resource::Scripts,
         template: "/js_modules/{name}/{path}",
-        operations: &[operation(Method::GET, Body::None, Answer::Json, "Nothing: a module has no parts.")],
+        operations: &[operation(Method::GET, Body::None, ReplyBody::Json, "Nothing: a module has no parts.")],
         otherwise: Otherwise::InvalidName,
     },
     Endpoint {
         resource: Resource::Status,
         template: "/status",
-        operations: &[operation(Method::GET, Body::None, Answer::Json, "Figures of the running server.")],
+        operations: &[operation(Method::GET, Body::None, ReplyBody::Json, "Figures of the running server.")],
         otherwise: Otherwise::InvalidMethod,
     },
     Endpoint {
         resource: Resource::Status,
         template: "/status/{path}",
-        operations: &[operation(Method::GET, Body::None, Answer::Json, "A part of the figures.")],
+        operations: &[operation(Method::GET, Body::None, ReplyBody::Json, "A part of the figures.")],
         otherwise: Otherwise::InvalidMethod,
     },
     Endpoint {
@@ -226,13 +236,13 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
             operation(
                 Method::POST,
                 Body::None,
-                Answer::Success,
+                ReplyBody::Success,
                 "Replaces the processes of an application, without losing a request.",
             ),
             operation(
                 Method::GET,
                 Body::None,
-                Answer::Success,
+                ReplyBody::Success,
                 "The same, for tools of Unit; not for browsers.",
             ),
         ],
@@ -241,7 +251,7 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         resource: Resource::OpenApi,
         template: "/openapi.json",
-        operations: &[operation(Method::GET, Body::None, Answer::Json, "This description.")],
+        operations: &[operation(Method::GET, Body::None, ReplyBody::Json, "This description.")],
         otherwise: Otherwise::InvalidMethod,
     },
 ];

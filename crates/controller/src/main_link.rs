@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 use corral_config::plan::{AssetKind, Assets};
 use corral_ipc::link::{Link, Packet};
-use corral_ipc::message::{FromController, Generation, Inserted, Status, Ticket, ToController};
+use corral_ipc::message::{FromController, GenerationId, Inserted, Status, Ticket, ToController};
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
 use tokio::sync::{mpsc, oneshot};
@@ -60,7 +60,7 @@ struct Shared {
 /// Who waits for which answer. An asker that went away leaves its entry until the answer comes.
 #[derive(Default)]
 struct Waiting {
-    generations: HashMap<Generation, oneshot::Sender<Result<Warnings, String>>>,
+    generations: HashMap<GenerationId, oneshot::Sender<Result<Warnings, String>>>,
     statuses: HashMap<Ticket, oneshot::Sender<Option<Status>>>,
     restarts: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
     assets: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
@@ -91,7 +91,7 @@ impl MainLink {
     /// Sends `FromController::Apply` and waits until it is in force or refused.
     pub(crate) async fn apply(
         &self,
-        generation: Generation,
+        generation: GenerationId,
         message: &FromController,
     ) -> Result<Warnings, MainError> {
         let (answer, answered) = oneshot::channel();

@@ -3,7 +3,7 @@
 
 use corral_config::json::{Bytes, Object, Value};
 
-use crate::endpoints::{Answer, Body, ENDPOINTS, Endpoint, Operation, Resource};
+use crate::endpoints::{Body, ENDPOINTS, Endpoint, Operation, ReplyBody, Resource};
 use crate::reply::object;
 
 /// The whole document.
@@ -78,9 +78,9 @@ fn describe(endpoint: &Endpoint, operation: &Operation) -> Value {
         add("requestBody", object([("required", Value::Bool(true)), ("content", content)]));
     }
     let schema = match operation.answer {
-        Answer::Configuration => reference("Configuration"),
-        Answer::Success => reference("Success"),
-        Answer::Json => Value::empty_object(),
+        ReplyBody::Configuration => reference("Configuration"),
+        ReplyBody::Success => reference("Success"),
+        ReplyBody::Json => Value::empty_object(),
     };
     add(
         "responses",
@@ -92,7 +92,7 @@ fn describe(endpoint: &Endpoint, operation: &Operation) -> Value {
 /// The query and the fields that an operation knows.
 fn options(endpoint: &Endpoint, operation: &Operation) -> Vec<Value> {
     let mut options = Vec::new();
-    let is_change = operation.answer == Answer::Success && endpoint.resource != Resource::Restart;
+    let is_change = operation.answer == ReplyBody::Success && endpoint.resource != Resource::Restart;
     if is_change {
         let text = "Check the request and change nothing.";
         options.push(parameter("dry_run", "query", "boolean", text));

@@ -4,7 +4,7 @@
 use corral_config::json::{self, Value};
 use corral_config::plan::Assets;
 use corral_config::{Known, KnownModule, Problem};
-use corral_ipc::message::{ConfigFiles, Demand, FromController, Generation, Module, Origin};
+use corral_ipc::message::{ConfigFiles, Demand, FromController, GenerationId, Module, Origin};
 
 use crate::main_link::MainLink;
 use crate::mend;
@@ -15,7 +15,7 @@ use crate::uploads::Uploads;
 pub(crate) struct Start {
     pub(crate) document: Option<Vec<u8>>,
     pub(crate) origin: Origin,
-    pub(crate) generation: Generation,
+    pub(crate) generation: GenerationId,
     pub(crate) modules: Vec<Module>,
     pub(crate) assets: Assets,
     pub(crate) files: Option<ConfigFiles>,

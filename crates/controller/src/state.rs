@@ -6,7 +6,7 @@ use corral_config::json::edit::{self, EditError};
 use corral_config::json::{self, Bytes, Value};
 use corral_config::plan::{Asset, AssetNames, Assets};
 use corral_config::{Config, Known, Problem, validate};
-use corral_ipc::message::{ConfigFiles, Demand, FromController, Generation, Inserted, Module};
+use corral_ipc::message::{ConfigFiles, Demand, FromController, GenerationId, Inserted, Module};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::conditions::{self, Conditions};
@@ -35,7 +35,7 @@ struct Shared {
     /// Replaced as a whole when a change is in force.
     in_force: RwLock<Arc<InForce>>,
     /// Held throughout a change; the highest generation handed out.
-    changing: Mutex<Generation>,
+    changing: Mutex<GenerationId>,
 }
 
 /// A configuration that is in force.
@@ -113,7 +113,7 @@ impl Controller {
         known: Known,
         uploads: Uploads,
         files: Option<ConfigFiles>,
-        generation: Generation,
+        generation: GenerationId,
     ) -> Self {
         let uploads = RwLock::new(Arc::new(uploads));
         let insertions = Insertions::of_files(files.as_ref(), None);
@@ -252,7 +252,7 @@ impl Controller {
 /// The right to make a change, one at a time.
 pub(crate) struct Changing<'a> {
     controller: &'a Controller,
-    generation: MutexGuard<'a, Generation>,
+    generation: MutexGuard<'a, GenerationId>,
 }
 
 impl Changing<'_> {

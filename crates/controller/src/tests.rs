@@ -17,7 +17,7 @@ use std::thread;
 use corral_config::json::{self, Value};
 use corral_config::plan::Assets;
 use corral_ipc::link::Link;
-use corral_ipc::message::{ControlToken, Generation, Module, Origin, Status, ToController};
+use corral_ipc::message::{ControlToken, GenerationId, Module, Origin, Status, ToController};
 use tempfile::TempDir;
 
 use self::fake_main::{Event, FakeMain};
@@ -53,7 +53,7 @@ struct Server {
 
 /// One reply, taken apart.
 #[derive(Debug)]
-struct Answer {
+struct Response {
     head: String,
     body: String,
 }
@@ -90,17 +90,17 @@ impl Server {
     }
 
     /// Sends `request` as it is and reads until the end.
-    fn raw(&self, request: &[u8]) -> Answer {
+    fn raw(&self, request: &[u8]) -> Response {
         let mut stream = self.connect();
         stream.write_all(request).unwrap();
         read_answer(&mut stream)
     }
 
-    fn request(&self, method: &str, target: &str, body: &str) -> Answer {
+    fn request(&self, method: &str, target: &str, body: &str) -> Response {
         self.raw(&encode(method, target, body))
     }
 
-    fn get(&self, target: &str) -> Answer {
+    fn get(&self, target: &str) -> Response {
         self.request("GET", target, "")
     }
 
@@ -113,7 +113,7 @@ impl Server {
     }
 }
 
-impl Answer {
+impl Response {
     /// `200 OK`.
     fn status(&self) -> &str {
         let line = self.head.lines().next().unwrap();
@@ -137,11 +137,11 @@ fn encode(method: &str, target: &str, body: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-fn read_answer(stream: &mut impl std::io::Read) -> Answer {
+fn read_answer(stream: &mut impl std::io::Read) -> Response {
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").expect("a reply has a head");
-    Answer { head: head.to_owned(), body: body.to_owned() }
+    Response { head: head.to_owned(), body: body.to_owned() }
 }
 
 fn start_message(
@@ -159,7 +159,7 @@ fn start_message(
     ToController::Start {
         document: document.map(|text| text.as_bytes().to_vec()),
         origin,
-        generation: Generation(7),
+        generation: GenerationId(7),
         modules: vec![php("8.2.9", "/m/a"), php("8.2.30", "/m/b")],
         assets,
         files: None,
@@ -191,7 +191,7 @@ fn a_wrong_start_is_an_error() {
         assert!(error.contains(expect), "{error}");
     };
     check(&bare_start(None, Origin::Stored), false, "no socket");
-    check(&ToController::Applied { generation: Generation(1), warnings: Vec::new() }, true, "not Start");
+    check(&ToController::Applied { generation: GenerationId(1), warnings: Vec::new() }, true, "not Start");
     let (ours, theirs) = Link::pair().unwrap();
     drop(ours);
     assert!(run(theirs).unwrap_err().to_string().contains("main left"));

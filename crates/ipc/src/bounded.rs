@@ -50,7 +50,9 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
 mod tests {
     use super::*;
     use crate::link::Link;
-    use crate::message::{AppStatus, FailedListener, FromRouter, Generation, Status, Ticket, UpstreamStatus};
+    use crate::message::{
+        AppStatus, FailedListener, FromRouter, GenerationId, Status, Ticket, UpstreamStatus,
+    };
 
     #[track_caller]
     fn taken(message: &FromRouter) -> Option<FromRouter> {
@@ -75,7 +77,7 @@ mod tests {
             let upstreams = vec![UpstreamStatus { name: String::new(), servers: vec![] }; n];
             assert_eq!(taken(&figures(Status { upstreams, ..Status::default() })).is_some(), is_taken, "{n}");
             let failed = vec![FailedListener { address: String::new(), reason: String::new() }; n];
-            let prepared = FromRouter::Prepared { generation: Generation(1), failed };
+            let prepared = FromRouter::Prepared { generation: GenerationId(1), failed };
             assert_eq!(taken(&prepared).is_some(), is_taken, "{n}");
         }
     }
@@ -85,7 +87,7 @@ mod tests {
         let long = || "x".repeat(1 << 20);
         let failed = vec![FailedListener { address: long(), reason: long() }];
         let Some(FromRouter::Prepared { failed, .. }) =
-            taken(&FromRouter::Prepared { generation: Generation(1), failed })
+            taken(&FromRouter::Prepared { generation: GenerationId(1), failed })
         else {
             panic!("it is a message")
         };

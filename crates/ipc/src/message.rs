@@ -26,7 +26,7 @@ pub use self::upgrade::{FromSuccessor, ToSuccessor};
 /// One configuration that was handed out; grows with each. The controller numbers what it sends to
 /// main, and main what it sends to the router, as it also prepares generations by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Generation(pub u64);
+pub struct GenerationId(pub u64);
 
 /// One running instance of an application. A changed specification or a restart makes a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

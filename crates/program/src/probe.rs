@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -157,9 +158,9 @@ fn ask(
     };
     let is_late = now.saturating_duration_since(current.since) > LONGEST_ANSWER;
     let answer = match current.go_on(target) {
-        Ok(Answer::Pending) if is_late => current.status(),
-        Ok(Answer::Pending) => return Err(String::new()),
-        Ok(Answer::Complete) => current.status(),
+        Ok(Poll::Pending) if is_late => current.status(),
+        Ok(Poll::Pending) => return Err(String::new()),
+        Ok(Poll::Ready(())) => current.status(),
         Err(error) => Err(error),
     };
     *asking = None;
@@ -171,15 +172,9 @@ fn ask(
     }
 }
 
-/// How far an answer has come.
-enum Answer {
-    Pending,
-    Complete,
-}
-
 impl Asking {
     /// Reads to the end: a program may complain of those who do not.
-    fn go_on(&mut self, target: &str) -> io::Result<Answer> {
+    fn go_on(&mut self, target: &str) -> io::Result<Poll<()>> {
         if !self.is_sent {
             let request = format!(
                 "GET {target} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: corral\r\nConnection: close\r\n\r\n"
@@ -191,12 +186,12 @@ impl Asking {
         let mut piece = [0; 4096];
         loop {
             match rustix::io::read(&self.connection, &mut piece) {
-                Ok(0) => return Ok(Answer::Complete),
+                Ok(0) => return Ok(Poll::Ready(())),
                 Ok(n) => {
                     let n_kept = n.min(START_OF_RESPONSE.saturating_sub(self.received.len()));
                     self.received.extend_from_slice(&piece[..n_kept]);
                 }
-                Err(rustix::io::Errno::AGAIN) => return Ok(Answer::Pending),
+                Err(rustix::io::Errno::AGAIN) => return Ok(Poll::Pending),
                 Err(error) => return Err(error.into()),
             }
         }

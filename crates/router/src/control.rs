@@ -18,7 +18,7 @@ use corral_channel::{Bell, Lane};
 use corral_config::address::ListenAddress;
 use corral_ipc::bounded::MOST;
 use corral_ipc::link::Link;
-use corral_ipc::message::{AppId, DaemonStatus, FromRouter, Generation as GenerationId, Status, ToRouter};
+use corral_ipc::message::{AppId, DaemonStatus, FromRouter, GenerationId, Status, ToRouter};
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
 use tokio::signal::unix::{SignalKind, signal};

@@ -43,7 +43,7 @@ pub(crate) enum News {
     /// A worker has come, or could not be started.
     Decided(AppId),
     /// All its processes have ended.
-    Gone(AppId),
+    Ended(AppId),
 }
 
 /// All processes that main has started.

@@ -6,7 +6,7 @@ pub(crate) mod jobs;
 
 use std::time::Instant;
 
-use corral_ipc::message::{AppId, Generation};
+use corral_ipc::message::{AppId, GenerationId};
 
 use self::build::Build;
 use self::jobs::{Jobs, Purpose};
@@ -46,7 +46,7 @@ pub(crate) struct Configuration {
     /// When listeners that could not be bound are tried again.
     rebinding: Backoff,
     /// Highest number that the controller has used.
-    highest: Generation,
+    highest: GenerationId,
     /// The number of the last build.
     last: u64,
 }
@@ -68,30 +68,30 @@ impl Configuration {
             jobs: Jobs::default(),
             unused: Vec::new(),
             rebinding: Backoff::new(now),
-            highest: Generation(0),
+            highest: GenerationId(0),
             last: 0,
         }
     }
 
     /// The number of the next build.
-    pub(crate) fn next_generation(&mut self) -> Generation {
+    pub(crate) fn next_generation(&mut self) -> GenerationId {
         self.last += 1;
-        Generation(self.last)
+        GenerationId(self.last)
     }
 
     /// Highest number that the controller has used.
-    pub(crate) fn highest(&self) -> Generation {
+    pub(crate) fn highest(&self) -> GenerationId {
         self.highest
     }
 
     /// Whether the controller may use this number for the next configuration: the controllers to come need others.
-    pub(crate) fn is_next(&self, generation: Generation) -> bool {
+    pub(crate) fn is_next(&self, generation: GenerationId) -> bool {
         let step = generation.0.checked_sub(self.highest.0);
         step.is_some_and(|step| (1..=LONGEST_STEP).contains(&step))
     }
 
     /// The controller has used this number.
-    pub(crate) fn note_number(&mut self, generation: Generation) {
+    pub(crate) fn note_number(&mut self, generation: GenerationId) {
         self.highest = self.highest.max(generation);
     }
 
@@ -101,7 +101,7 @@ impl Configuration {
     }
 
     /// What a router is to have in force and has been told about; nothing if that is another generation by now.
-    pub(crate) fn applying(&self, router: RouterId, generation: Generation) -> Option<&Apply> {
+    pub(crate) fn applying(&self, router: RouterId, generation: GenerationId) -> Option<&Apply> {
         let is_it = |apply: &&Apply| {
             apply.router == router && apply.steps.is_with_router() && apply.build.generation == generation
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use corral_ipc::message::{Generation, Status, Ticket};
+use corral_ipc::message::{GenerationId, Status, Ticket};
 
 use crate::decide::owed::Owed;
 use crate::ids::RouterId;
@@ -101,7 +101,7 @@ impl Questions {
     }
 
     /// What a router is to have in force now.
-    pub(crate) fn note_owed(&mut self, what: Option<(RouterId, Generation)>, now: Instant) {
+    pub(crate) fn note_owed(&mut self, what: Option<(RouterId, GenerationId)>, now: Instant) {
         self.owed.note(what, now);
     }
 

@@ -10,7 +10,7 @@ use corral_sys::socket;
 use rustix::io::Errno;
 
 use crate::file::FileRest;
-use crate::inbox::{Line, Patience, Stream};
+use crate::inbox::{Patience, RequestChannel, Stream};
 use crate::log::complain;
 use crate::runtime::{ClientGone, Exchange};
 use crate::silence::Silence;
@@ -76,8 +76,8 @@ impl After {
 }
 
 /// The request that a worker runs.
-pub(crate) struct Running<'a, L> {
-    line: &'a mut L,
+pub(crate) struct Running<'a, C> {
+    channel: &'a mut C,
     /// The Request frame.
     frame: FrameHead,
     /// What is collected of the response.
@@ -99,19 +99,19 @@ pub(crate) struct Running<'a, L> {
     ran: Duration,
 }
 
-impl<'a, L: Line> Running<'a, L> {
+impl<'a, C: RequestChannel> Running<'a, C> {
     /// Begins to answer; `out` is a buffer to use, in whatever state.
     pub(crate) fn new(
-        line: &'a mut L,
+        channel: &'a mut C,
         frame: FrameHead,
         view: &RequestView<'a>,
         out: &'a mut Vec<u8>,
     ) -> Self {
         out.clear();
-        line.with_stream(&frame, |stream| stream.body_ended |= view.head.body_complete);
-        let collect_at_most = COLLECTED.min(line.max_payload());
+        channel.with_stream(&frame, |stream| stream.body_ended |= view.head.body_complete);
+        let collect_at_most = COLLECTED.min(channel.max_payload());
         Self {
-            line,
+            channel,
             frame,
             out,
             phase: Phase::Silent,
@@ -144,7 +144,7 @@ impl<'a, L: Line> Running<'a, L> {
         };
         let frame = self.frame(kind).with_flags(end | after.flags()).with_aux(self.micros());
         // Fails when there is no router.
-        let _ = self.line.send(frame, &[], Patience::Endless);
+        let _ = self.channel.send(frame, &[], Patience::Endless);
     }
 
     /// How long the request ran, in microseconds; zero while it does.
@@ -173,11 +173,11 @@ impl<'a, L: Line> Running<'a, L> {
             None => self.wait_for_credit(n_least)?,
         };
         let n_allowed = usize::try_from(credit - n_collected).unwrap_or(usize::MAX);
-        let room = self.line.max_payload() - self.out.len();
+        let room = self.channel.max_payload() - self.out.len();
         let n_tail = tail.len().min(n_allowed).min(room);
         let frame = self.frame(kind).with_flags(completes.flags()).with_aux(self.micros());
-        self.line.send(frame, &[self.out, &tail[..n_tail]], Patience::UntilCancelled)?;
-        self.line.with_stream(&self.frame, |stream| stream.credit -= n_collected + n_tail as u64);
+        self.channel.send(frame, &[self.out, &tail[..n_tail]], Patience::UntilCancelled)?;
+        self.channel.with_stream(&self.frame, |stream| stream.credit -= n_collected + n_tail as u64);
         self.out.clear();
         self.phase = if completes == Completes::Nothing { Phase::HeadSent } else { Phase::Ended };
         Ok(n_tail)
@@ -191,12 +191,12 @@ impl<'a, L: Line> Running<'a, L> {
 
     /// How many bytes of body may be sent, as far as is known, if there is somebody to read them.
     fn credit(&mut self) -> Option<u64> {
-        self.line.with_stream(&self.frame, |stream| (!stream.cancelled).then_some(stream.credit))
+        self.channel.with_stream(&self.frame, |stream| (!stream.cancelled).then_some(stream.credit))
     }
 
     /// Waits until `n` bytes of body may be sent, and says how many may.
     fn wait_for_credit(&mut self, n: u64) -> Result<u64, ClientGone> {
-        self.line.wait_until(&self.frame, |stream| stream.credit >= n)?;
+        self.channel.wait_until(&self.frame, |stream| stream.credit >= n)?;
         self.credit().ok_or(ClientGone)
     }
 
@@ -204,8 +204,8 @@ impl<'a, L: Line> Running<'a, L> {
     fn send_informational(&mut self) -> Result<(), ClientGone> {
         let len = self.out.len() as u64;
         self.wait_for_credit(len)?;
-        self.line.send(self.frame(Kind::Informational), &[self.out], Patience::UntilCancelled)?;
-        self.line.with_stream(&self.frame, |stream| stream.credit -= len);
+        self.channel.send(self.frame(Kind::Informational), &[self.out], Patience::UntilCancelled)?;
+        self.channel.with_stream(&self.frame, |stream| stream.credit -= len);
         Ok(())
     }
 
@@ -214,7 +214,7 @@ impl<'a, L: Line> Running<'a, L> {
         if self.client_gone() {
             return Err(ClientGone);
         }
-        let left = self.line.with_stream(&self.frame, |stream| stream.left);
+        let left = self.channel.with_stream(&self.frame, |stream| stream.left);
         if left && self.silence.goes_on() {
             self.abort();
             return Err(ClientGone);
@@ -223,7 +223,7 @@ impl<'a, L: Line> Running<'a, L> {
     }
 
     fn has_body_ended(&mut self) -> bool {
-        self.line.with_stream(&self.frame, |stream| stream.body_ended)
+        self.channel.with_stream(&self.frame, |stream| stream.body_ended)
     }
 
     /// Nothing can be added to the response.
@@ -237,7 +237,7 @@ impl<'a, L: Line> Running<'a, L> {
         }
         let frame = self.frame(Kind::BodyCredit).with_aux(self.n_read);
         self.n_read = 0;
-        self.line.send(frame, &[], Patience::UntilCancelled)
+        self.channel.send(frame, &[], Patience::UntilCancelled)
     }
 
     /// Takes what came along with the head.
@@ -251,7 +251,7 @@ impl<'a, L: Line> Running<'a, L> {
     /// Takes what has come after the head, without waiting. `None` when more has to come first.
     fn take_body(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let (n, is_all) =
-            self.line.with_stream(&self.frame, |stream| (stream.take_body(buffer), stream.body_ended));
+            self.channel.with_stream(&self.frame, |stream| (stream.take_body(buffer), stream.body_ended));
         if n == 0 && !is_all {
             return None;
         }
@@ -260,7 +260,7 @@ impl<'a, L: Line> Running<'a, L> {
     }
 }
 
-impl<L: Line> Exchange for Running<'_, L> {
+impl<C: RequestChannel> Exchange for Running<'_, C> {
     fn read_body(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -268,7 +268,7 @@ impl<L: Line> Exchange for Running<'_, L> {
         if !self.inline.is_empty() || self.is_inline_all {
             return Ok(self.take_inline(buffer));
         }
-        self.line.receive();
+        self.channel.receive();
         loop {
             if let Some(n) = self.take_body(buffer) {
                 if self.n_read >= ACKNOWLEDGED && !self.has_body_ended() {
@@ -277,7 +277,7 @@ impl<L: Line> Exchange for Running<'_, L> {
                 return Ok(n);
             }
             self.acknowledge_body().map_err(aborted)?;
-            self.line.wait_until(&self.frame, Stream::has_body).map_err(aborted)?;
+            self.channel.wait_until(&self.frame, Stream::has_body).map_err(aborted)?;
         }
     }
 
@@ -294,7 +294,7 @@ impl<L: Line> Exchange for Running<'_, L> {
             return Ok(());
         }
         message::encode_informational(self.out, status, fields.iter().copied())?;
-        if self.out.len() > self.line.max_payload() {
+        if self.out.len() > self.channel.max_payload() {
             complain(format_args!(
                 "an informational response has {} bytes, which is too long",
                 self.out.len()
@@ -312,7 +312,7 @@ impl<L: Line> Exchange for Running<'_, L> {
             return;
         }
         message::encode_response(self.out, status, fields.iter().copied());
-        if self.out.len() > self.line.max_payload() {
+        if self.out.len() > self.channel.max_payload() {
             complain(format_args!(
                 "the head of the response has {} bytes, which is too long",
                 self.out.len()
@@ -349,16 +349,16 @@ impl<L: Line> Exchange for Running<'_, L> {
         if self.framed {
             return Ok(false);
         }
-        if self.out.len() + FilePart::SIZE > self.line.max_payload() {
+        if self.out.len() + FilePart::SIZE > self.channel.max_payload() {
             self.send(b"", Completes::Nothing)?;
         }
         let n_collected = self.n_collected();
         self.wait_for_credit(n_collected)?;
         let kind = if matches!(self.phase, Phase::HeadCollected(_)) { Kind::Response } else { Kind::Data };
         let frame = self.frame(kind).with_flags(Completes::Response.flags());
-        let is_sent = self.line.send_file(frame, self.out, file)?;
+        let is_sent = self.channel.send_file(frame, self.out, file)?;
         if is_sent {
-            self.line.with_stream(&self.frame, |stream| stream.credit -= n_collected);
+            self.channel.with_stream(&self.frame, |stream| stream.credit -= n_collected);
             self.out.clear();
             self.phase = Phase::Ended;
         }
@@ -398,8 +398,8 @@ impl<L: Line> Exchange for Running<'_, L> {
     }
 
     fn client_gone(&mut self) -> bool {
-        self.line.receive();
-        self.phase == Phase::Aborted || self.line.with_stream(&self.frame, |stream| stream.cancelled)
+        self.channel.receive();
+        self.phase == Phase::Aborted || self.channel.with_stream(&self.frame, |stream| stream.cancelled)
     }
 
     fn hijack(&mut self) -> io::Result<OwnedFd> {
@@ -408,7 +408,7 @@ impl<L: Line> Exchange for Running<'_, L> {
         }
         let (application, router) = socket::stream_pair()?;
         let frame = self.frame(Kind::Hijacked).with_flags(Flags::END);
-        match self.line.send_socket(frame, router.as_fd()) {
+        match self.channel.send_socket(frame, router.as_fd()) {
             Ok(true) => {}
             Ok(false) => return Err(Errno::AGAIN.into()),
             Err(ClientGone) => return Err(Errno::PIPE.into()),
@@ -418,7 +418,7 @@ impl<L: Line> Exchange for Running<'_, L> {
     }
 
     fn note(&mut self, text: &[u8]) {
-        self.line.note(text);
+        self.channel.note(text);
     }
 }
 

@@ -323,7 +323,7 @@ impl Inbox {
 }
 
 /// The way of one request: to the streams that come for it and of the frames that go back.
-pub(crate) trait Line: Send {
+pub(crate) trait RequestChannel: Send {
     /// Bytes of payload that one frame can have.
     fn max_payload(&self) -> usize;
 
@@ -348,7 +348,7 @@ pub(crate) trait Line: Send {
         attempt: impl FnMut(&mut Inbox) -> Result<Handover, ClientGone>,
     ) -> Result<bool, ClientGone>;
 
-    /// As [`Line::send`] with a file, if that can be sent.
+    /// As [`RequestChannel::send`] with a file, if that can be sent.
     fn send_file(
         &mut self,
         frame: FrameHead,
@@ -368,7 +368,7 @@ pub(crate) trait Line: Send {
     fn note(&mut self, text: &[u8]);
 }
 
-impl Line for Inbox {
+impl RequestChannel for Inbox {
     fn max_payload(&self) -> usize {
         self.wire.end.max_payload()
     }

@@ -1,9 +1,9 @@
 //! The channel of a worker that runs many requests at once in one thread. Nothing here waits: an interpreter's event
 //! loop asks what has come ([`Switchboard::receive`]), sleeps until the bell rings, and leaves what cannot be sent yet.
 
+mod active;
 mod arriving;
 mod frame;
-mod session;
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,9 +13,9 @@ use corral_channel::message::{self, Malformed, RequestView};
 use corral_channel::{Flags, FrameHead, Kind, Lane, N_SLOTS, Opcode, RequestId};
 use corral_sys::doorbell::Doorbell;
 
+pub use self::active::Phase;
+use self::active::{ActiveRequest, Step};
 pub use self::arriving::Message;
-pub use self::session::Phase;
-use self::session::{Session, Step};
 use crate::body::Body;
 use crate::file::FileRest;
 use crate::log::complain;
@@ -52,7 +52,7 @@ pub enum Event {
 pub struct Switchboard {
     wire: Wire,
     doorbell: Doorbell,
-    sessions: HashMap<RequestKey, Session>,
+    requests: HashMap<RequestKey, ActiveRequest>,
     /// Requests with something to send for which there was no room.
     blocked: Vec<RequestKey>,
     /// Those of them for which there was some, and nobody was told.
@@ -74,7 +74,7 @@ impl Switchboard {
         Self {
             wire: Wire::new(place.end, place.parent),
             doorbell,
-            sessions: HashMap::new(),
+            requests: HashMap::new(),
             blocked: Vec::new(),
             eased: Vec::new(),
             n_left,
@@ -116,7 +116,7 @@ impl Switchboard {
     /// No further request will be started, and those that run have ended or lost the one who asked.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.wire.is_broken() || (self.is_leaving && self.sessions.is_empty())
+        self.wire.is_broken() || (self.is_leaving && self.requests.is_empty())
     }
 
     /// No further request is to be started.
@@ -144,8 +144,8 @@ impl Switchboard {
         }
         if self.wire.is_damaged() {
             self.is_leaving = true;
-            for (key, session) in &mut self.sessions {
-                session.cancel();
+            for (key, request) in &mut self.requests {
+                request.cancel();
                 events.push(Event::Changed(*key));
             }
         }
@@ -160,8 +160,8 @@ impl Switchboard {
             Kind::Quit => self.is_leaving = true,
             _ => {
                 // Of a request that was taken back, or that has ended here already.
-                let Some(session) = self.sessions.get_mut(&key) else { return };
-                session.take(head, &self.payload);
+                let Some(request) = self.requests.get_mut(&key) else { return };
+                request.take(head, &self.payload);
                 self.settle(key);
                 events.push(Event::Changed(key));
             }
@@ -177,12 +177,12 @@ impl Switchboard {
             Ok(view) => view,
             Err(error) => {
                 complain(format_args!("a request cannot be read: {error}"));
-                self.sessions.insert(key, Session::new(head, &unreadable(), Body::from(Vec::new())));
+                self.requests.insert(key, ActiveRequest::new(head, &unreadable(), Body::from(Vec::new())));
                 return self.abort(key);
             }
         };
         let inline = Body::end_of(&payload, view.body.len());
-        self.sessions.insert(key, Session::new(head, &view, inline));
+        self.requests.insert(key, ActiveRequest::new(head, &view, inline));
         events.push(Event::Begun(key, payload));
         self.n_left = self.n_left.map(|n| n - 1);
         if self.n_left == Some(0) {
@@ -220,32 +220,32 @@ impl Switchboard {
     /// Whether nobody reads the response of this request, or it has ended.
     #[must_use]
     pub fn is_gone(&self, key: RequestKey) -> bool {
-        self.sessions.get(&key).is_none_or(Session::is_cancelled)
+        self.requests.get(&key).is_none_or(ActiveRequest::is_cancelled)
     }
 
     /// How far its response is.
     #[must_use]
     pub fn phase(&self, key: RequestKey) -> Phase {
-        self.sessions.get(&key).map_or(Phase::Ended, Session::phase)
+        self.requests.get(&key).map_or(Phase::Ended, ActiveRequest::phase)
     }
 
     /// Bytes of the response that wait until the client has taken others.
     #[must_use]
     pub fn n_pending(&self, key: RequestKey) -> usize {
-        self.sessions.get(&key).map_or(0, Session::n_pending)
+        self.requests.get(&key).map_or(0, ActiveRequest::n_pending)
     }
 
     /// What has come of the body, and whether it is the end of it; nothing if more has to come first. What is taken
     /// makes room for more.
     pub fn take_body(&mut self, key: RequestKey) -> Option<(Body, bool)> {
-        let taken = self.sessions.get_mut(&key)?.take_body();
+        let taken = self.requests.get_mut(&key)?.take_body();
         self.settle(key);
         taken
     }
 
     /// The next message of a WebSocket connection.
     pub fn take_message(&mut self, key: RequestKey) -> Option<Message> {
-        let message = self.sessions.get_mut(&key)?.take_message()?;
+        let message = self.requests.get_mut(&key)?.take_message()?;
         self.settle(key);
         Some(message)
     }
@@ -260,8 +260,8 @@ impl Switchboard {
         status: u16,
         fields: &[(&[u8], &[u8])],
     ) -> Result<(), Malformed> {
-        if let Some(session) = self.sessions.get_mut(&key) {
-            session.inform(status, fields, self.wire.end.max_payload())?;
+        if let Some(request) = self.requests.get_mut(&key) {
+            request.inform(status, fields, self.wire.end.max_payload())?;
         }
         self.settle(key);
         Ok(())
@@ -270,8 +270,8 @@ impl Switchboard {
     /// Begins the response; only the first call counts. It is sent with what follows. 101 accepts a WebSocket
     /// connection, on which the server's frames are the body of the response from then on.
     pub fn respond(&mut self, key: RequestKey, status: u16, fields: &[(&[u8], &[u8])]) {
-        if let Some(session) = self.sessions.get_mut(&key) {
-            session.respond(status, fields, self.wire.end.max_payload());
+        if let Some(request) = self.requests.get_mut(&key) {
+            request.respond(status, fields, self.wire.end.max_payload());
         }
         self.settle(key);
     }
@@ -283,9 +283,9 @@ impl Switchboard {
     pub fn write(&mut self, key: RequestKey, bytes: &[u8], ends: bool) -> Result<(), ClientGone> {
         let is_up = self.is_up;
         let most = self.wire.end.max_payload().min(MOST_HELD_BACK);
-        let session = self.listening(key)?;
-        session.write(bytes, ends);
-        if is_up && session.is_one_frame(most) {
+        let request = self.listening(key)?;
+        request.write(bytes, ends);
+        if is_up && request.is_one_frame(most) {
             self.late.push(key);
         } else {
             self.settle(key);
@@ -306,14 +306,14 @@ impl Switchboard {
         ends: bool,
     ) -> Result<bool, ClientGone> {
         let max_payload = self.wire.end.max_payload();
-        let session = self.listening(key)?;
-        if session.drops_body() {
+        let request = self.listening(key)?;
+        if request.drops_body() {
             return self.write(key, b"", ends).map(|()| true);
         }
-        let Some(step) = session.step_with_file(max_payload, ends) else { return Ok(false) };
-        let Some(session) = self.sessions.get_mut(&key) else { return Ok(false) };
-        match self.wire.try_send_file(step.frame, &[session.pending(&step)], file)? {
-            Handover::Done => session.sent_with_file(&step),
+        let Some(step) = request.step_with_file(max_payload, ends) else { return Ok(false) };
+        let Some(request) = self.requests.get_mut(&key) else { return Ok(false) };
+        match self.wire.try_send_file(step.frame, &[request.pending(&step)], file)? {
+            Handover::Done => request.sent_with_file(&step),
             Handover::NoRoom | Handover::Refused => return Ok(false),
         }
         self.settle(key);
@@ -322,15 +322,15 @@ impl Switchboard {
 
     /// Ends the response with fields behind its body. They are such that [`message::check_trailers`] accepts them.
     pub fn write_trailers(&mut self, key: RequestKey, fields: &[(&[u8], &[u8])]) {
-        if let Some(session) = self.sessions.get_mut(&key) {
-            session.write_trailers(fields, self.wire.end.max_payload());
+        if let Some(request) = self.requests.get_mut(&key) {
+            request.write_trailers(fields, self.wire.end.max_payload());
         }
         self.settle(key);
     }
 
     /// A request whose response somebody reads.
-    fn listening(&mut self, key: RequestKey) -> Result<&mut Session, ClientGone> {
-        self.sessions.get_mut(&key).filter(|session| !session.is_cancelled()).ok_or(ClientGone)
+    fn listening(&mut self, key: RequestKey) -> Result<&mut ActiveRequest, ClientGone> {
+        self.requests.get_mut(&key).filter(|request| !request.is_cancelled()).ok_or(ClientGone)
     }
 
     /// Sends a message of a WebSocket connection.
@@ -356,9 +356,9 @@ impl Switchboard {
     /// The request has ended; what there still is of its response is sent without it. A response that was not begun
     /// is one with 500.
     pub fn finish(&mut self, key: RequestKey) {
-        if let Some(session) = self.sessions.get_mut(&key) {
-            session.respond(500, &[], self.wire.end.max_payload());
-            session.finish();
+        if let Some(request) = self.requests.get_mut(&key) {
+            request.respond(500, &[], self.wire.end.max_payload());
+            request.finish();
         }
         self.settle(key);
     }
@@ -366,22 +366,22 @@ impl Switchboard {
     /// The request has ended without the rest of its response, and the client is to see that: it gets 500 if nothing
     /// was sent yet.
     pub fn abort(&mut self, key: RequestKey) {
-        let Some(session) = self.sessions.get_mut(&key) else { return };
-        if session.take_head_back() {
+        let Some(request) = self.requests.get_mut(&key) else { return };
+        if request.take_head_back() {
             return self.finish(key);
         }
-        session.abort();
+        request.abort();
         self.settle(key);
     }
 
-    /// Sends what a session has, as far as there is room and credit.
+    /// Sends what a request has, as far as there is room and credit.
     fn settle(&mut self, key: RequestKey) {
         let max_payload = self.wire.end.max_payload();
-        let Some(session) = self.sessions.get_mut(&key) else { return };
-        while let Some(step) = session.next_step(max_payload) {
+        let Some(request) = self.requests.get_mut(&key) else { return };
+        while let Some(step) = request.next_step(max_payload) {
             let Step { frame, n_bytes } = step;
-            match self.wire.try_send(frame, &[session.pending(&step)]) {
-                Ok(true) => session.sent(&frame, n_bytes),
+            match self.wire.try_send(frame, &[request.pending(&step)]) {
+                Ok(true) => request.sent(&frame, n_bytes),
                 Ok(false) => {
                     if !self.blocked.contains(&key) {
                         self.blocked.push(key);
@@ -389,11 +389,11 @@ impl Switchboard {
                     self.wire.end.want_room(key.lane, true);
                     return;
                 }
-                Err(ClientGone) => return session.cancel(),
+                Err(ClientGone) => return request.cancel(),
             }
         }
-        if session.is_done() {
-            self.sessions.remove(&key);
+        if request.is_done() {
+            self.requests.remove(&key);
         }
     }
 }

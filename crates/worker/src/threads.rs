@@ -14,7 +14,7 @@ use corral_channel::{FrameHead, WorkerSleep};
 use corral_sys::signal;
 
 use crate::exchange::After;
-use crate::inbox::{Inbox, LOOK_AROUND, Line, Patience, Received, Stream};
+use crate::inbox::{Inbox, LOOK_AROUND, Patience, Received, RequestChannel, Stream};
 use crate::log::complain;
 use crate::runtime::{ClientGone, Crew, Life, Server};
 use crate::wire::Handover;
@@ -66,8 +66,8 @@ pub(crate) fn run(inbox: Inbox, crew: &mut dyn Crew, n_left: Option<u32>) {
 
 fn serve(desk: &Desk, server: &mut dyn Server, received: Received, is_last: bool, out: &mut Vec<u8>) {
     let (frame, payload) = desk.lock().inbox.begin(received);
-    let mut line = desk;
-    let after = worker::serve(&mut line, frame, &payload, out, is_last, |view, exchange| {
+    let mut channel = desk;
+    let after = worker::serve(&mut channel, frame, &payload, out, is_last, |view, exchange| {
         server.serve(view, exchange)
     });
     let mut state = desk.lock();
@@ -218,7 +218,7 @@ impl Life for Desk {
     }
 }
 
-impl Line for &Desk {
+impl RequestChannel for &Desk {
     fn max_payload(&self) -> usize {
         self.lock().inbox.wire.end.max_payload()
     }

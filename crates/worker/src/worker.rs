@@ -9,7 +9,7 @@ use corral_config::plan::AppSpec;
 use corral_sys::process;
 
 use crate::exchange::{After, Running};
-use crate::inbox::{Inbox, Line, Next, Patience};
+use crate::inbox::{Inbox, Next, Patience, RequestChannel};
 use crate::lifespan;
 use crate::log::complain;
 use crate::prototype::Place;
@@ -76,8 +76,8 @@ fn next(inbox: &mut Inbox, runtime: &mut dyn Runtime) -> Next {
 }
 
 /// Serves one request that has begun.
-pub(crate) fn serve<L: Line>(
-    line: &mut L,
+pub(crate) fn serve<C: RequestChannel>(
+    channel: &mut C,
     frame: FrameHead,
     payload: &[u8],
     out: &mut Vec<u8>,
@@ -86,9 +86,9 @@ pub(crate) fn serve<L: Line>(
 ) -> After {
     let view = match message::decode_request(payload) {
         Ok(view) => view,
-        Err(error) => return refuse(line, frame, &error),
+        Err(error) => return refuse(channel, frame, &error),
     };
-    let mut running = Running::new(line, frame, &view, out);
+    let mut running = Running::new(channel, frame, &view, out);
     let begun = Instant::now();
     let served = run(&view, &mut running);
     let after = if is_last { After::Nothing } else { after(served) };
@@ -97,12 +97,12 @@ pub(crate) fn serve<L: Line>(
 }
 
 /// The router does not send what cannot be decoded, so the memory must be damaged.
-fn refuse<L: Line>(line: &mut L, frame: FrameHead, error: &message::Malformed) -> After {
+fn refuse<C: RequestChannel>(channel: &mut C, frame: FrameHead, error: &message::Malformed) -> After {
     complain(format_args!("the worker leaves, a request cannot be read: {error}"));
     let failed = FrameHead::new(Kind::Failed, frame.lane, frame.request);
     let failed = failed.with_flags(Flags::END | Flags::DONE | Flags::LAST);
     // Fails when there is no router.
-    let _ = line.send(failed, &[], Patience::Endless);
+    let _ = channel.send(failed, &[], Patience::Endless);
     After::Nothing
 }
 

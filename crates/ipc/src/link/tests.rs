@@ -8,7 +8,9 @@ use std::time::Duration;
 use corral_config::plan::Assets;
 
 use super::*;
-use crate::message::{AppId, Exit, FromRouter, Generation, Module, Origin, ToController, ToRouter, WorkerId};
+use crate::message::{
+    AppId, Exit, FromRouter, GenerationId, Module, Origin, ToController, ToRouter, WorkerId,
+};
 
 fn pair() -> (Link, Link) {
     Link::pair().unwrap()
@@ -24,7 +26,7 @@ fn start(document: Vec<u8>) -> ToController {
     ToController::Start {
         document: Some(document),
         origin: Origin::Stored,
-        generation: Generation(7),
+        generation: GenerationId(7),
         modules: vec![module],
         assets: Assets::default(),
         files: None,
@@ -81,7 +83,7 @@ fn a_packet_waits_for_room_and_keeps_its_descriptors() {
     let packet = Packet::new(&message, &[writer.as_fd()]).unwrap();
     drop(writer);
     let filler = ToRouter::Prepare {
-        generation: Generation(1),
+        generation: GenerationId(1),
         document: vec![0; 9000],
         applications: vec![],
         assets: Assets::default(),

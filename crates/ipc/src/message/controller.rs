@@ -5,7 +5,7 @@ use std::fmt;
 use corral_config::plan::{AssetKind, Assets, Plan};
 use serde::{Deserialize, Serialize};
 
-use super::{Generation, Module, Status, Ticket};
+use super::{GenerationId, Module, Status, Ticket};
 use crate::link::{Incoming, MAX_MESSAGE};
 
 /// From the controller to main.
@@ -14,7 +14,7 @@ pub enum FromController {
     /// Put this configuration in force. Answered by `Applied` or `Refused`.
     Apply {
         /// Chosen by the controller, higher than any before.
-        generation: Generation,
+        generation: GenerationId,
         /// What main may bind and start.
         plan: Plan,
         /// The document as compact JSON, opaque to main, for the router and the store.
@@ -66,7 +66,7 @@ pub enum ToController {
         /// What `document` is.
         origin: Origin,
         /// Highest generation handed out so far.
-        generation: Generation,
+        generation: GenerationId,
         /// The host executables that were found.
         modules: Vec<Module>,
         /// Every certificate bundle and JavaScript module of the state directory.
@@ -88,14 +88,14 @@ pub enum ToController {
     /// The configuration is in force.
     Applied {
         /// Which one.
-        generation: Generation,
+        generation: GenerationId,
         /// What the person who sent it should know, although it runs.
         warnings: Vec<String>,
     },
     /// The configuration could not be put in force; the one before still is.
     Refused {
         /// Which one.
-        generation: Generation,
+        generation: GenerationId,
         /// What failed, where and why, for the person who sent it.
         reason: String,
     },

@@ -8,7 +8,7 @@ use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, Assets};
 use serde::{Deserialize, Serialize};
 
-use super::{AppId, Door, Exit, FailedListener, Generation, Status, Ticket, WorkerId};
+use super::{AppId, Door, Exit, FailedListener, GenerationId, Status, Ticket, WorkerId};
 use crate::bounded;
 use crate::link::Incoming;
 
@@ -41,7 +41,7 @@ pub enum ToRouter {
     /// each event loop, or a single one that they share. Sent again for a socket that is in use.
     Listener {
         /// The generation that it belongs to.
-        generation: Generation,
+        generation: GenerationId,
         /// As configured.
         address: ListenAddress,
     },
@@ -49,7 +49,7 @@ pub enum ToRouter {
     /// one in force when log files are reopened: the file takes the place of the old one at once.
     AccessLog {
         /// The generation that it belongs to.
-        generation: Generation,
+        generation: GenerationId,
         /// Which of the configuration's logs.
         log: u32,
     },
@@ -65,7 +65,7 @@ pub enum ToRouter {
     /// Build this generation beside the running one. Answered by `Prepared` or `NotPrepared`.
     Prepare {
         /// Which one.
-        generation: Generation,
+        generation: GenerationId,
         /// Validated already; compact JSON.
         document: Vec<u8>,
         /// The instance behind each application of the document.
@@ -76,12 +76,12 @@ pub enum ToRouter {
     /// Swap the prepared generation in. Answered by `Committed`.
     Commit {
         /// Which one.
-        generation: Generation,
+        generation: GenerationId,
     },
     /// Forget the prepared generation.
     Abandon {
         /// Which one.
-        generation: Generation,
+        generation: GenerationId,
     },
     /// A worker is ready for requests. Carries its channel's memory, the push of its bell if it has `hands`, and the
     /// socket of its `files` if it sends any.
@@ -174,7 +174,7 @@ pub enum FromRouter {
     /// The generation can be committed.
     Prepared {
         /// Which one.
-        generation: Generation,
+        generation: GenerationId,
         /// The listeners that cannot serve and will not, whose sockets were closed.
         #[serde(deserialize_with = "bounded::list")]
         failed: Vec<FailedListener>,
@@ -182,7 +182,7 @@ pub enum FromRouter {
     /// It cannot.
     NotPrepared {
         /// Which one.
-        generation: Generation,
+        generation: GenerationId,
         /// What failed, for the person who sent the configuration.
         #[serde(deserialize_with = "bounded::words")]
         reason: String,
@@ -190,7 +190,7 @@ pub enum FromRouter {
     /// The generation is in force.
     Committed {
         /// Which one.
-        generation: Generation,
+        generation: GenerationId,
     },
     /// One more worker is wanted.
     StartWorker {

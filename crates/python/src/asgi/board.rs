@@ -13,20 +13,20 @@ use super::requests::Requests;
 use super::scope::Scopes;
 
 /// What requests share.
-pub(super) type Line = Arc<Mutex<Switchboard>>;
+pub(super) type SharedSwitchboard = Arc<Mutex<Switchboard>>;
 
 /// What the startup of each target has left for its requests, if it knows the lifespan protocol.
 pub(super) type States = Vec<Option<Py<PyDict>>>;
 
 /// No call into Python is made while it is held: that could come back to it.
-pub(super) fn lock(line: &Line) -> MutexGuard<'_, Switchboard> {
-    line.lock().unwrap_or_else(PoisonError::into_inner)
+pub(super) fn lock(switchboard: &SharedSwitchboard) -> MutexGuard<'_, Switchboard> {
+    switchboard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The channel, and where requests run.
 #[pyclass(frozen, module = "corral")]
 pub(super) struct Board {
-    line: Line,
+    switchboard: SharedSwitchboard,
     place: Place,
     fd: RawFd,
 }
@@ -47,20 +47,21 @@ impl Board {
         states: Vec<States>,
     ) -> PyResult<Self> {
         let fd = switchboard.bell().as_raw_fd();
-        let line = Arc::new(Mutex::new(switchboard));
+        let switchboard = Arc::new(Mutex::new(switchboard));
         let scopes = states.into_iter().map(|states| Scopes::new(py, prefixes.to_vec(), states));
         let mut scopes = scopes.collect::<PyResult<Vec<_>>>()?;
         let place = match scopes.pop() {
-            Some(only) if scopes.is_empty() => Place::Here(Requests::new(&line, only, None)),
+            Some(only) if scopes.is_empty() => Place::Here(Requests::new(&switchboard, only, None)),
             last => {
                 scopes.extend(last);
                 let queue = Shared::new(scopes.len());
                 let inlets = scopes.into_iter().enumerate();
-                let inlets = inlets.map(|(idx, scopes)| Py::new(py, Inlet::new(&line, &queue, idx, scopes)));
+                let inlets =
+                    inlets.map(|(idx, scopes)| Py::new(py, Inlet::new(&switchboard, &queue, idx, scopes)));
                 Place::Threads { inlets: inlets.collect::<PyResult<_>>()?, queue }
             }
         };
-        Ok(Self { line, place, fd })
+        Ok(Self { switchboard, place, fd })
     }
 }
 
@@ -73,23 +74,23 @@ impl Board {
 
     /// The loop is up.
     fn silence(&self) {
-        lock(&self.line).silence();
+        lock(&self.switchboard).silence();
     }
 
     /// Whether the loop may sleep until the bell rings.
     fn may_sleep(&self) -> bool {
-        lock(&self.line).may_sleep()
+        lock(&self.switchboard).may_sleep()
     }
 
     /// Whether the worker is to leave.
     fn is_over(&self) -> bool {
-        lock(&self.line).is_over()
+        lock(&self.switchboard).is_over()
     }
 
     /// Takes what has come; true if that was something. `crew` begins requests, or calls those who do.
     fn poll(&self, py: Python<'_>, crew: &Bound<'_, PyAny>) -> PyResult<bool> {
         let mut events = Vec::new();
-        lock(&self.line).receive(&mut events);
+        lock(&self.switchboard).receive(&mut events);
         let is_busy = !events.is_empty();
         match &self.place {
             Place::Here(requests) => requests.take(py, crew, events)?,

@@ -31,19 +31,23 @@ pub(super) enum Incoming {
 /// What of the body has come, or that nothing more will.
 pub(super) fn next_body(
     is_body_taken: &mut bool,
-    line: &mut Switchboard,
+    switchboard: &mut Switchboard,
     key: RequestKey,
 ) -> Option<Incoming> {
-    if !*is_body_taken && let Some((bytes, is_all)) = line.take_body(key) {
+    if !*is_body_taken && let Some((bytes, is_all)) = switchboard.take_body(key) {
         *is_body_taken = is_all;
         return Some(Incoming::Body(bytes, !is_all));
     }
-    (line.is_gone(key) || line.phase(key) == Phase::Ended).then_some(Incoming::Gone)
+    (switchboard.is_gone(key) || switchboard.phase(key) == Phase::Ended).then_some(Incoming::Gone)
 }
 
 /// The next message, or the end of the connection.
-pub(super) fn next_message(socket: &mut Socket, line: &mut Switchboard, key: RequestKey) -> Option<Incoming> {
-    match line.take_message(key) {
+pub(super) fn next_message(
+    socket: &mut Socket,
+    switchboard: &mut Switchboard,
+    key: RequestKey,
+) -> Option<Incoming> {
+    match switchboard.take_message(key) {
         Some(message) if message.opcode == Opcode::Close => {
             *socket = Socket::Closed;
             let (code, reason) = match &message.bytes[..] {
@@ -56,7 +60,7 @@ pub(super) fn next_message(socket: &mut Socket, line: &mut Switchboard, key: Req
         Some(message) => {
             Some(Incoming::Message { is_text: message.opcode == Opcode::Text, bytes: message.bytes })
         }
-        None if line.is_gone(key) || line.phase(key) == Phase::Ended => {
+        None if switchboard.is_gone(key) || switchboard.phase(key) == Phase::Ended => {
             let code = if *socket == Socket::Closed { NORMAL } else { ABNORMAL };
             *socket = Socket::Closed;
             Some(Incoming::Disconnect { code, reason: Vec::new() })

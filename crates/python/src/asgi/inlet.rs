@@ -5,7 +5,7 @@ use std::sync::Arc;
 use corral_worker::{RequestKey, complain};
 use pyo3::prelude::*;
 
-use super::board::{Line, lock};
+use super::board::{SharedSwitchboard, lock};
 use super::queue::Shared;
 use super::requests::Requests;
 use super::scope::Scopes;
@@ -14,28 +14,28 @@ use crate::errors;
 /// The place of one loop at the queue, and its requests.
 #[pyclass(frozen, module = "corral")]
 pub(super) struct Inlet {
-    line: Line,
+    switchboard: SharedSwitchboard,
     queue: Shared,
     idx: usize,
     requests: Requests,
 }
 
 impl Inlet {
-    pub(super) fn new(line: &Line, queue: &Shared, idx: usize, scopes: Scopes) -> Self {
-        let requests = Requests::new(line, scopes, Some(queue.clone()));
-        Self { line: Arc::clone(line), queue: queue.clone(), idx, requests }
+    pub(super) fn new(switchboard: &SharedSwitchboard, queue: &Shared, idx: usize, scopes: Scopes) -> Self {
+        let requests = Requests::new(switchboard, scopes, Some(queue.clone()));
+        Self { switchboard: Arc::clone(switchboard), queue: queue.clone(), idx, requests }
     }
 
     /// Whether the request runs from now on.
     fn begin(&self, py: Python<'_>, server: &Bound<'_, PyAny>, key: RequestKey, payload: &[u8]) -> bool {
-        if lock(&self.line).is_gone(key) {
+        if lock(&self.switchboard).is_gone(key) {
             // It was while the request waited.
-            lock(&self.line).finish(key);
+            lock(&self.switchboard).finish(key);
             return false;
         }
         self.requests.begin(py, server, key, payload).unwrap_or_else(|error| {
             complain(format_args!("a request cannot be begun: {}", errors::traceback(py, &error)));
-            lock(&self.line).abort(key);
+            lock(&self.switchboard).abort(key);
             false
         })
     }
@@ -56,7 +56,7 @@ impl Inlet {
             && !self.begin(py, server, key, &payload)
         {
             self.queue.lock().end(key);
-            if lock(&self.line).is_leaving() {
+            if lock(&self.switchboard).is_leaving() {
                 server.call_method0(pyo3::intern!(py, "look"))?;
             }
         }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyModule, PyString};
 
-use super::board::{Line, lock};
+use super::board::{SharedSwitchboard, lock};
 use super::events;
 use super::incoming::{Incoming, NORMAL, Socket, next_body, next_message};
 use super::requests::Ended;
@@ -44,7 +44,7 @@ pub(super) fn keep_exception(py: Python<'_>, module: &Bound<'_, PyModule>) -> Py
 /// One request, or one WebSocket connection.
 #[pyclass(frozen, module = "corral")]
 pub(super) struct Request {
-    line: Line,
+    switchboard: SharedSwitchboard,
     ended: Arc<Ended>,
     key: RequestKey,
     is_head: bool,
@@ -81,7 +81,7 @@ impl State {
 
 impl Request {
     pub(super) fn new(
-        line: &Line,
+        switchboard: &SharedSwitchboard,
         ended: &Arc<Ended>,
         key: RequestKey,
         head: &RequestHead<'_>,
@@ -99,7 +99,7 @@ impl Request {
         };
         let is_head = head.method == b"HEAD";
         Self {
-            line: Arc::clone(line),
+            switchboard: Arc::clone(switchboard),
             ended: Arc::clone(ended),
             key,
             is_head,
@@ -133,8 +133,8 @@ impl Request {
             }
         }
         let has_room = {
-            let line = lock(&self.line);
-            line.is_gone(self.key) || line.n_pending(self.key) <= MOST_PENDING / 2
+            let switchboard = lock(&self.switchboard);
+            switchboard.is_gone(self.key) || switchboard.n_pending(self.key) <= MOST_PENDING / 2
         };
         if has_room {
             let senders = std::mem::take(&mut self.state().senders);
@@ -149,12 +149,12 @@ impl Request {
 
     fn next_event<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let incoming = {
-            let (mut state, mut line) = (self.state(), lock(&self.line));
+            let (mut state, mut switchboard) = (self.state(), lock(&self.switchboard));
             let state = &mut *state;
             match &mut state.websocket {
                 Some(_) if !std::mem::replace(&mut state.is_connect_told, true) => Some(Incoming::Connect),
-                Some(socket) => next_message(socket, &mut line, self.key),
-                None => next_body(&mut state.is_body_taken, &mut line, self.key),
+                Some(socket) => next_message(socket, &mut switchboard, self.key),
+                None => next_body(&mut state.is_body_taken, &mut switchboard, self.key),
             }
         };
         incoming.map(|incoming| self.tell(py, incoming)).transpose()
@@ -176,7 +176,7 @@ impl Request {
     fn close(&self, code: u16, reason: &[u8]) {
         self.state().websocket = Some(Socket::Closed);
         // Who is gone need not be told.
-        let _ = lock(&self.line).close(self.key, code, reason);
+        let _ = lock(&self.switchboard).close(self.key, code, reason);
     }
 
     fn start(&self, event: &Bound<'_, PyDict>) -> PyResult<()> {
@@ -187,14 +187,14 @@ impl Request {
     }
 
     fn respond(&self, status: u16, fields: &[events::Field]) {
-        lock(&self.line).respond(self.key, status, &borrowed(fields));
+        lock(&self.switchboard).respond(self.key, status, &borrowed(fields));
     }
 
     /// What the client may load while it waits (RFC 8297).
     fn hint(&self, event: &Bound<'_, PyDict>) -> PyResult<()> {
         let links = events::links(event)?;
         let fields: Vec<(&[u8], &[u8])> = links.iter().map(|link| (&b"Link"[..], &link[..])).collect();
-        let informed = lock(&self.line).inform(self.key, EARLY_HINTS, &fields);
+        let informed = lock(&self.switchboard).inform(self.key, EARLY_HINTS, &fields);
         informed.map_err(|error| PyValueError::new_err(format!("links that cannot be sent: {error}")))
     }
 
@@ -209,21 +209,21 @@ impl Request {
         }
         let ends = !more && state.trailers.end_body();
         drop(state);
-        Ok(lock(&self.line).write(self.key, bytes, ends))
+        Ok(lock(&self.switchboard).write(self.key, bytes, ends))
     }
 
     fn trailers(&self, event: &Bound<'_, PyDict>) -> PyResult<()> {
         let event = trailers::Event::read(event)?;
         let complete = self.state().trailers.add(event);
         if let Some(fields) = complete {
-            lock(&self.line).write_trailers(self.key, &borrowed(&fields));
+            lock(&self.switchboard).write_trailers(self.key, &borrowed(&fields));
         }
         Ok(())
     }
 
     /// One event of the HTTP protocol.
     fn send_http(&self, kind: &str, event: &Bound<'_, PyDict>) -> PyResult<Result<(), ClientGone>> {
-        let phase = lock(&self.line).phase(self.key);
+        let phase = lock(&self.switchboard).phase(self.key);
         let are_trailers_next = self.state().trailers.are_next();
         match (kind, phase) {
             ("http.response.early_hint", Phase::Silent) => self.hint(event).map(Ok),
@@ -262,7 +262,7 @@ impl Request {
             ("websocket.close", Socket::Connecting) => {
                 self.state().websocket = Some(Socket::Closed);
                 self.respond(403, &[]);
-                Ok(lock(&self.line).write(self.key, b"", true))
+                Ok(lock(&self.switchboard).write(self.key, b"", true))
             }
             ("websocket.close", Socket::Closed) => Ok(Ok(())),
             ("websocket.http.response.start", Socket::Connecting) => {
@@ -288,12 +288,16 @@ impl Request {
     fn message(&self, event: &Bound<'_, PyDict>) -> PyResult<Result<(), ClientGone>> {
         if let Some(text) = events::get(event, "text")? {
             let text = text.cast_into::<PyString>()?;
-            return Ok(lock(&self.line).write_message(self.key, Opcode::Text, text.to_str()?.as_bytes()));
+            return Ok(lock(&self.switchboard).write_message(
+                self.key,
+                Opcode::Text,
+                text.to_str()?.as_bytes(),
+            ));
         }
         let bytes = events::get(event, "bytes")?;
         let bytes = bytes.ok_or_else(|| PyValueError::new_err("a message needs bytes or a text"))?;
         let bytes = events::bytes_like(&bytes, "a message")?;
-        Ok(lock(&self.line).write_message(self.key, Opcode::Binary, bytes.as_bytes()))
+        Ok(lock(&self.switchboard).write_message(self.key, Opcode::Binary, bytes.as_bytes()))
     }
 
     /// For lines about it.
@@ -313,19 +317,19 @@ impl Request {
     /// Ends a response that the application has left as it is.
     fn complete(&self) {
         let (ends, fields) = self.state().trailers.conclude();
-        let mut line = lock(&self.line);
+        let mut switchboard = lock(&self.switchboard);
         // Who is gone does not miss it.
-        let _ = line.write(self.key, b"", ends);
+        let _ = switchboard.write(self.key, b"", ends);
         if !ends {
-            line.write_trailers(self.key, &borrowed(&fields));
+            switchboard.write_trailers(self.key, &borrowed(&fields));
         }
-        line.finish(self.key);
+        switchboard.finish(self.key);
     }
 
     /// It has ended; whether the worker is about to leave.
     fn end(&self) -> bool {
         self.ended.add(self.key);
-        lock(&self.line).is_leaving()
+        lock(&self.switchboard).is_leaving()
     }
 }
 
@@ -348,8 +352,8 @@ impl Request {
             kind.ok_or_else(|| PyValueError::new_err("an event needs a type"))?.cast_into::<PyString>()?;
         let socket = self.state().websocket;
         let is_gone = {
-            let line = lock(&self.line);
-            line.is_gone(self.key) && line.phase(self.key) != Phase::Ended
+            let switchboard = lock(&self.switchboard);
+            switchboard.is_gone(self.key) && switchboard.phase(self.key) != Phase::Ended
         };
         let sent = if is_gone {
             Err(ClientGone)
@@ -363,7 +367,7 @@ impl Request {
             let class = DISCONNECTED.get(py).expect("kept before the first request").bind(py);
             return Err(PyErr::from_value(class.call1(("the client is gone",))?));
         }
-        if lock(&self.line).n_pending(self.key) <= MOST_PENDING {
+        if lock(&self.switchboard).n_pending(self.key) <= MOST_PENDING {
             return Ok(None);
         }
         let future = new_future(py)?;
@@ -381,7 +385,7 @@ impl Request {
         // SAFETY: asgi.py has this file open, and closes it after this call.
         let file = unsafe { BorrowedFd::borrow_raw(number) };
         let Some(rest) = FileRest::of(file, 0) else { return false };
-        let sent = lock(&self.line).send_file(self.key, &rest, state.trailers.are_none());
+        let sent = lock(&self.switchboard).send_file(self.key, &rest, state.trailers.are_none());
         if sent == Ok(true) {
             state.promised = None;
             state.trailers.end_body();
@@ -395,28 +399,28 @@ impl Request {
         if socket == Some(Socket::Open) {
             self.close(NORMAL, b"");
         }
-        let phase = lock(&self.line).phase(self.key);
+        let phase = lock(&self.switchboard).phase(self.key);
         match phase {
-            Phase::Ended => lock(&self.line).finish(self.key),
+            Phase::Ended => lock(&self.switchboard).finish(self.key),
             Phase::Silent => {
-                if !lock(&self.line).is_gone(self.key) {
+                if !lock(&self.switchboard).is_gone(self.key) {
                     complain(format_args!(
                         "{}: the application has returned without a response",
                         self.describe(py)
                     ));
                 }
-                lock(&self.line).finish(self.key);
+                lock(&self.switchboard).finish(self.key);
             }
             // A WebSocket connection that its client has closed.
-            Phase::Begun if socket.is_some() || lock(&self.line).is_gone(self.key) => {
-                lock(&self.line).finish(self.key);
+            Phase::Begun if socket.is_some() || lock(&self.switchboard).is_gone(self.key) => {
+                lock(&self.switchboard).finish(self.key);
             }
             Phase::Begun if self.state().is_short() => {
                 complain(format_args!(
                     "{}: the application has returned before its response was complete",
                     self.describe(py)
                 ));
-                lock(&self.line).abort(self.key);
+                lock(&self.switchboard).abort(self.key);
             }
             Phase::Begun => {
                 remark(habits::UNENDED);
@@ -436,12 +440,12 @@ impl Request {
         if socket == Some(Socket::Open) {
             self.close(INTERNAL, b"");
         }
-        let mut line = lock(&self.line);
-        match line.phase(self.key) {
-            Phase::Begun => line.abort(self.key),
-            Phase::Silent | Phase::Ended => line.finish(self.key),
+        let mut switchboard = lock(&self.switchboard);
+        match switchboard.phase(self.key) {
+            Phase::Begun => switchboard.abort(self.key),
+            Phase::Silent | Phase::Ended => switchboard.finish(self.key),
         }
-        drop(line);
+        drop(switchboard);
         self.end()
     }
 }

@@ -7,14 +7,14 @@ use corral_channel::message;
 use corral_worker::{Event, RequestKey};
 use pyo3::prelude::*;
 
-use super::board::{Line, lock};
+use super::board::{SharedSwitchboard, lock};
 use super::queue::Shared;
 use super::request::Request;
 use super::scope::Scopes;
 
 /// Those that run, and what they have in common.
 pub(super) struct Requests {
-    line: Line,
+    switchboard: SharedSwitchboard,
     scopes: Scopes,
     running: Mutex<HashMap<RequestKey, Py<Request>>>,
     /// Of those that run the ones that have ended.
@@ -43,9 +43,9 @@ impl Ended {
 }
 
 impl Requests {
-    pub(super) fn new(line: &Line, scopes: Scopes, queue: Option<Shared>) -> Self {
+    pub(super) fn new(switchboard: &SharedSwitchboard, scopes: Scopes, queue: Option<Shared>) -> Self {
         let ended = Arc::new(Ended { queue, ..Ended::default() });
-        Self { line: Arc::clone(line), scopes, running: Mutex::default(), ended }
+        Self { switchboard: Arc::clone(switchboard), scopes, running: Mutex::default(), ended }
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<RequestKey, Py<Request>>> {
@@ -77,13 +77,13 @@ impl Requests {
         })?;
         let target = usize::from(view.head.app_target);
         if !self.scopes.has(target) {
-            let mut line = lock(&self.line);
-            line.respond(key, 404, &[]);
-            line.finish(key);
+            let mut switchboard = lock(&self.switchboard);
+            switchboard.respond(key, 404, &[]);
+            switchboard.finish(key);
             return Ok(false);
         }
         let scope = self.scopes.build(py, &view, target)?;
-        let request = Py::new(py, Request::new(&self.line, &self.ended, key, &view.head, scope))?;
+        let request = Py::new(py, Request::new(&self.switchboard, &self.ended, key, &view.head, scope))?;
         self.running().insert(key, request.clone_ref(py));
         let task = server.call_method1(pyo3::intern!(py, "begin"), (&request, target))?;
         request.get().keep(task.unbind());

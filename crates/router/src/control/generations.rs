@@ -9,7 +9,7 @@ use corral_config::address::ListenAddress;
 use corral_config::plan::{AssetKind, Assets, RestartMode, RuntimeSpec};
 use corral_config::settings::TelemetrySettings;
 use corral_config::{Config, Known, json, validate};
-use corral_ipc::message::{FailedListener, FromRouter, Generation as GenerationId, Instance};
+use corral_ipc::message::{FailedListener, FromRouter, GenerationId, Instance};
 use tokio::sync::mpsc;
 
 use super::{Control, Pending, Share, Sockets, only, send};

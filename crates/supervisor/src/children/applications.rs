@@ -127,7 +127,7 @@ impl Children {
     pub(super) fn remove_app(&mut self, id: AppId) {
         let Some(app) = self.apps.remove(&id) else { return };
         self.tell_router(app.router, &ToRouter::AppGone { app: id });
-        self.news.push_back(News::Gone(id));
+        self.news.push_back(News::Ended(id));
     }
 
     /// Ends those instances of which this is true.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use corral_config::plan::{AppSpec, Assets, Plan};
-use corral_ipc::message::{AppId, FailedListener, Generation};
+use corral_ipc::message::{AppId, FailedListener, GenerationId};
 
 use crate::access_log::{AccessLog, AccessLogError};
 use crate::listeners::{BindError, Bound};
@@ -29,7 +29,7 @@ impl Content {
 #[derive(Debug)]
 pub(crate) struct Build {
     /// The number that the router knows it by.
-    pub(crate) generation: Generation,
+    pub(crate) generation: GenerationId,
     pub(crate) plan: Plan,
     pub(crate) document: Vec<u8>,
     /// What the document names of the state directory.

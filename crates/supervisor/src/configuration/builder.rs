@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use corral_config::plan::{AppSpec, Plan};
-use corral_ipc::message::{AppId, Generation};
+use corral_ipc::message::{AppId, GenerationId};
 use corral_sys::process;
 
 use crate::configuration::build::{Build, Content, access_logs};
@@ -38,7 +38,7 @@ impl Builder<'_> {
         &self,
         purpose: &Purpose,
         content: Content,
-        generation: Generation,
+        generation: GenerationId,
         new_id: impl FnMut() -> AppId,
     ) -> Result<(Build, Vec<AppId>), String> {
         let Content { plan, document, assets } = content;

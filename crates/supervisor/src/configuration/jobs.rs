@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use corral_ipc::link::MAX_MESSAGE;
-use corral_ipc::message::{Demand, Generation, Ticket};
+use corral_ipc::message::{Demand, GenerationId, Ticket};
 
 use crate::configuration::build::Content;
 
@@ -11,7 +11,7 @@ use crate::configuration::build::Content;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The controller, under its own number.
-    Change { generation: Generation, store: bool, demand: Demand },
+    Change { generation: GenerationId, store: bool, demand: Demand },
     /// The controller wants one application replaced, under its own number, or files have changed.
     RestartApp { ticket: Option<Ticket>, name: String },
     /// A new router has to learn what is in force.

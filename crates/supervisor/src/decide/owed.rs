@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use corral_ipc::message::Generation;
+use corral_ipc::message::GenerationId;
 
 use crate::ids::RouterId;
 
@@ -12,11 +12,11 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(5 * 60);
 
 /// What a router is to have in force, and since when it has owed that.
 #[derive(Debug, Default)]
-pub(crate) struct Owed(Option<(RouterId, Generation, Instant)>);
+pub(crate) struct Owed(Option<(RouterId, GenerationId, Instant)>);
 
 impl Owed {
     /// What is owed now. The time begins anew with each other thing.
-    pub(crate) fn note(&mut self, what: Option<(RouterId, Generation)>, now: Instant) {
+    pub(crate) fn note(&mut self, what: Option<(RouterId, GenerationId)>, now: Instant) {
         if what != self.0.map(|(router, generation, _)| (router, generation)) {
             self.0 = what.map(|(router, generation)| (router, generation, now));
         }
@@ -52,7 +52,7 @@ mod tests {
     fn the_time_begins_with_what_is_owed() {
         let (mut owed, begin) = (Owed::default(), Instant::now());
         let at = |seconds| begin + Duration::from_secs(seconds);
-        let some = |number| Some((RouterId::default(), Generation(number)));
+        let some = |number| Some((RouterId::default(), GenerationId(number)));
         for (now, what, since) in [
             (0, None, None),
             (1, some(1), Some(1)),
@@ -73,7 +73,7 @@ mod tests {
         let at = |minutes: u64| begin + Duration::from_secs(60 * minutes);
         let router = RouterId::default();
         assert_eq!(owed.deadline(std::iter::empty()), None);
-        owed.note(Some((router, Generation(1))), at(2));
+        owed.note(Some((router, GenerationId(1))), at(2));
         assert_eq!(owed.deadline([(router, at(1))].into_iter()), Some(at(6)));
         assert_eq!(owed.silent(std::iter::empty(), at(6)), []);
         assert_eq!(owed.silent([(router, at(1))].into_iter(), at(6)), [router]);

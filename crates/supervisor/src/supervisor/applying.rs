@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use corral_config::plan::AppSpec;
-use corral_ipc::message::{AppId, FailedListener, Generation, Instance, ToController, ToRouter};
+use corral_ipc::message::{AppId, FailedListener, GenerationId, Instance, ToController, ToRouter};
 use corral_sys::signal::Signal;
 
 use super::Supervisor;
@@ -185,7 +185,7 @@ impl Supervisor {
         }
     }
 
-    fn answer_change(&mut self, generation: Generation, result: Result<(), String>) {
+    fn answer_change(&mut self, generation: GenerationId, result: Result<(), String>) {
         match result {
             Ok(()) => {
                 self.files.trouble = None;

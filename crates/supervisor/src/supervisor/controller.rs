@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-use corral_ipc::message::{Demand, FromController, Generation, Origin, ToController};
+use corral_ipc::message::{Demand, FromController, GenerationId, Origin, ToController};
 
 use super::Supervisor;
 use crate::configuration::build::Content;
@@ -91,7 +91,7 @@ impl Supervisor {
         true
     }
 
-    fn plan_change(&mut self, generation: Generation, content: Content, store: bool, demand: Demand) {
+    fn plan_change(&mut self, generation: GenerationId, content: Content, store: bool, demand: Demand) {
         self.configuration.note_number(generation);
         let demand = match &self.inheritance.predecessor {
             // A person at a terminal has asked for this one document.

@@ -20,7 +20,7 @@ impl Supervisor {
                     self.advance(Event::AppFailed(id, reason));
                 }
                 News::Decided(id) => self.watch.iter_mut().for_each(|watch| watch.is_decided(id)),
-                News::Gone(id) => {
+                News::Ended(id) => {
                     for ticket in self.restarts.gone(id) {
                         self.children.controller.send(&ToController::Restarted { ticket, error: None });
                     }

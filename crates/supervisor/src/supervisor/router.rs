@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use corral_config::plan::Plan;
-use corral_ipc::message::{FailedListener, FromRouter, Generation, ToRouter};
+use corral_ipc::message::{FailedListener, FromRouter, GenerationId, ToRouter};
 use corral_sys::signal::Signal;
 
 use super::Supervisor;
@@ -131,7 +131,7 @@ impl Supervisor {
         }
     }
 
-    fn router_prepared(&mut self, id: RouterId, generation: Generation, failed: Vec<FailedListener>) {
+    fn router_prepared(&mut self, id: RouterId, generation: GenerationId, failed: Vec<FailedListener>) {
         match self.configuration.applying(id, generation) {
             Some(apply) if failed.len() <= apply.build.listeners.len() => {
                 self.advance(Event::Prepared(Ok(failed)));
@@ -141,7 +141,7 @@ impl Supervisor {
         }
     }
 
-    fn advance_if_about(&mut self, id: RouterId, generation: Generation, event: Event) {
+    fn advance_if_about(&mut self, id: RouterId, generation: GenerationId, event: Event) {
         if self.configuration.applying(id, generation).is_some() {
             self.advance(event);
         }

@@ -10,7 +10,7 @@ use corral_config::plan::{AssetKind, Assets, Plan};
 use corral_config::settings::LogSettings;
 use corral_ipc::link::Link;
 use corral_ipc::message::{
-    AppId, AppStatus, Demand, FailedListener, FromController, FromReader, FromRouter, Generation, Status,
+    AppId, AppStatus, Demand, FailedListener, FromController, FromReader, FromRouter, GenerationId, Status,
     Ticket, WorkerId,
 };
 use corral_sys::socket::{self, Wait};
@@ -156,9 +156,9 @@ fn what_a_router_says_out_of_its_time_or_of_nobody_is_of_no_consequence() {
         let status = Status { accepted: u64::MAX, requests: u64::MAX, ..Status::default() };
         for message in [
             FromRouter::Ready,
-            FromRouter::Prepared { generation: Generation(n), failed: vec![] },
-            FromRouter::NotPrepared { generation: Generation(n), reason: text() },
-            FromRouter::Committed { generation: Generation(n) },
+            FromRouter::Prepared { generation: GenerationId(n), failed: vec![] },
+            FromRouter::NotPrepared { generation: GenerationId(n), reason: text() },
+            FromRouter::Committed { generation: GenerationId(n) },
             FromRouter::StartWorker { app },
             FromRouter::KillWorker { app, worker, reason: text() },
             FromRouter::KillWorker { app: AppId(1), worker, reason: text() },
@@ -191,7 +191,7 @@ fn a_router_may_refuse_and_is_quoted_in_few_clean_words() {
             let reason = format!("{FORGED}{}", "x".repeat(1 << 20));
             while !is_over.load(Ordering::Relaxed) {
                 for n in NUMBERS {
-                    let generation = Generation(n);
+                    let generation = GenerationId(n);
                     if link
                         .send(&FromRouter::NotPrepared { generation, reason: reason.clone() }, &[])
                         .is_err()
@@ -227,7 +227,8 @@ fn a_router_cannot_serve_more_listeners_than_there_are() {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 for n in NUMBERS {
-                    let message = FromRouter::Prepared { generation: Generation(n), failed: failed.clone() };
+                    let message =
+                        FromRouter::Prepared { generation: GenerationId(n), failed: failed.clone() };
                     if link.send(&message, &[]).is_err() {
                         return;
                     }
@@ -330,7 +331,7 @@ fn apply(generation: u64) -> FromController {
     let plan =
         Plan { listeners: vec![], applications: vec![], access_logs: vec![], listen_threads: None, log };
     FromController::Apply {
-        generation: Generation(generation),
+        generation: GenerationId(generation),
         plan,
         document: b"{}".to_vec(),
         assets: Assets::default(),

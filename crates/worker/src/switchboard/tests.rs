@@ -124,7 +124,7 @@ fn answers_go_in_any_order() {
             "1 Response 500 end done"
         ]
     );
-    assert!(board.sessions.is_empty() && board.is_gone(keys[0]));
+    assert!(board.requests.is_empty() && board.is_gone(keys[0]));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn informational_responses_keep_to_the_credit() {
     receive(&mut board);
     let rest = router.frames();
     assert_eq!((rest.len(), rest[4].as_str()), (5, "0 Response 500 end done"));
-    assert!(board.sessions.is_empty());
+    assert!(board.requests.is_empty());
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn trailers_come_behind_the_body_and_end_the_response() {
         receive(&mut board);
     }
     assert_eq!(router.frames(), ["1 Data 10", "1 Trailers 18", "1 End end done"]);
-    assert!(board.sessions.is_empty());
+    assert!(board.requests.is_empty());
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn a_response_keeps_to_its_credit() {
     router.port.credit(id, LANE, 5000).unwrap();
     receive(&mut board);
     assert_eq!(router.frames(), ["0 Data 1000 end done"]);
-    assert!(board.sessions.is_empty());
+    assert!(board.requests.is_empty());
 }
 
 #[test]
@@ -452,7 +452,7 @@ fn a_file_ends_a_response_or_its_body() {
             "1 Finished done"
         ]
     );
-    assert!(board.sessions.is_empty());
+    assert!(board.requests.is_empty());
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub(super) struct Step {
 }
 
 /// A request while it runs.
-pub(super) struct Session {
+pub(super) struct ActiveRequest {
     request: FrameHead,
     begun: Instant,
     arriving: Arriving,
@@ -100,7 +100,7 @@ pub(super) struct Session {
     ran: Option<Duration>,
 }
 
-impl Session {
+impl ActiveRequest {
     pub(super) fn new(request: FrameHead, view: &RequestView<'_>, inline: Body) -> Self {
         Self {
             request,
@@ -310,7 +310,7 @@ impl Session {
         self.finish();
     }
 
-    /// What to send next, if it may be sent. Its bytes are those of [`Session::pending`].
+    /// What to send next, if it may be sent. Its bytes are those of [`ActiveRequest::pending`].
     pub(super) fn next_step(&self, max_payload: usize) -> Option<Step> {
         if self.is_done() {
             return None;

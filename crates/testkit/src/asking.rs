@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, Request};
+use crate::client::Client;
 use crate::daemon::Daemon;
+use crate::request::Request;
 use crate::wait::{PATIENCE, within};
 
 impl Daemon {

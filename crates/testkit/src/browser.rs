@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
 
-use crate::client::{Client, Request};
+use crate::client::Client;
+use crate::request::Request;
 use crate::response::Response;
 
 /// One visitor.

@@ -9,73 +9,10 @@ use rustls::{ClientConnection, HandshakeKind, StreamOwned};
 use rustls_pki_types::ServerName;
 
 use crate::dial::{Width, dial};
+use crate::request::Request;
 use crate::response::Response;
 use crate::tls::TlsClient;
 use crate::wait::PATIENCE;
-
-/// A request in the making.
-#[derive(Debug, Clone)]
-pub struct Request {
-    method: String,
-    target: String,
-    fields: Vec<(String, String)>,
-    body: Vec<u8>,
-}
-
-impl Request {
-    /// Any method.
-    #[must_use]
-    pub fn new(method: &str, target: &str) -> Self {
-        Self { method: method.into(), target: target.into(), fields: Vec::new(), body: Vec::new() }
-    }
-
-    /// A GET.
-    #[must_use]
-    pub fn get(target: &str) -> Self {
-        Self::new("GET", target)
-    }
-
-    /// A POST; give it a body.
-    #[must_use]
-    pub fn post(target: &str) -> Self {
-        Self::new("POST", target)
-    }
-
-    /// Adds a field. `Host` and `Content-Length` are added where a test does not give them.
-    #[must_use]
-    pub fn field(mut self, name: &str, value: &str) -> Self {
-        self.fields.push((name.into(), value.into()));
-        self
-    }
-
-    /// Sets the body.
-    #[must_use]
-    pub fn body(mut self, body: impl AsRef<[u8]>) -> Self {
-        self.body = body.as_ref().to_vec();
-        self
-    }
-
-    /// The bytes for the wire.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        let has = |name: &str| self.fields.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
-        let mut text = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
-        if !has("Host") {
-            text += "Host: localhost\r\n";
-        }
-        for (name, value) in &self.fields {
-            text += &format!("{name}: {value}\r\n");
-        }
-        let needs_length = !self.body.is_empty() || self.method == "POST" || self.method == "PUT";
-        if needs_length && !has("Content-Length") && !has("Transfer-Encoding") {
-            text += &format!("Content-Length: {}\r\n", self.body.len());
-        }
-        text += "\r\n";
-        let mut bytes = text.into_bytes();
-        bytes.extend_from_slice(&self.body);
-        bytes
-    }
-}
 
 /// One connection.
 #[derive(Debug)]
@@ -194,7 +131,7 @@ impl Client {
     pub fn try_send(&mut self, request: &Request) -> Result<Response, String> {
         // A server may answer and close before it has read everything: look at the answer.
         let written = self.try_write(&request.encode());
-        match self.try_read_response_to(&request.method) {
+        match self.try_read_response_to(request.method()) {
             Ok(response) => Ok(response),
             Err(read) => Err(written.err().map_or(read.clone(), |error| format!("{error}; {read}"))),
         }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::client::{Client, Request};
+use crate::client::Client;
+use crate::request::Request;
 use crate::response::Response;
 
 /// Where the control API listens.

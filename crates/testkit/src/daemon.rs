@@ -12,9 +12,10 @@ use tempfile::TempDir;
 
 pub use self::builder::{Builder, daemon};
 use crate::address::Address;
-use crate::client::{Client, Request};
+use crate::client::Client;
 use crate::control::ControlClient;
 use crate::processes::{Process, Signal, descendants, is_alive, signal};
+use crate::request::Request;
 use crate::response::Response;
 use crate::wait::{PATIENCE, eventually, within};
 

@@ -31,6 +31,7 @@ mod mariadb;
 mod memory_file;
 mod origin;
 mod processes;
+mod request;
 mod response;
 mod run;
 mod site;
@@ -44,7 +45,7 @@ pub use address::{Address, port_of_all_addresses};
 pub use app::{PhpApp, PythonApp, php_app, python_app};
 pub use attacker::Attacker;
 pub use browser::{Browser, Part};
-pub use client::{Client, Request};
+pub use client::Client;
 pub use components::component;
 pub use control::{ControlClient, ControlReply, assert_says, says};
 pub use daemon::{Builder, Daemon, daemon};
@@ -58,6 +59,7 @@ pub use processes::{
     Process, Resource, Signal, descendants, held_up, is_alive, limit, open_descriptors, private_memory,
     processor_time, proportional_memory, raise_descriptor_limit, resident_memory, signal,
 };
+pub use request::Request;
 pub use response::Response;
 pub use run::{Run, RunOutcome};
 pub use site::{Site, site};

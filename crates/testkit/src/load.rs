@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use crate::client::{Client, Request};
+use crate::client::Client;
+use crate::request::Request;
 use crate::tls::TlsClient;
 use crate::wait::eventually;
 

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, Request};
+use crate::client::Client;
 use crate::control::ControlClient;
 use crate::daemon::Daemon;
 use crate::processes::held_up;
+use crate::request::Request;
 
 /// An answer that comes within this time is prompt, but for what the machine has held up: the time in which somebody who
 /// takes part was ready to run, and others had the processors.

@@ -1,6 +1,7 @@
 //! A WebSocket client (RFC 6455) that sends the very frames that a test wants.
 
-use crate::client::{Client, Request};
+use crate::client::Client;
+use crate::request::Request;
 
 /// One connection, which was accepted.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::Daemon;
-use crate::client::Request;
 use crate::executables::executables;
 use crate::processes::{Signal, descendants, is_alive, signal};
+use crate::request::Request;
 use crate::wait::{PATIENCE, within};
 
 impl Daemon {

@@ -1,6 +1,25 @@
 //! `proxy` and `upstreams`: what servers are asked, and what becomes of their answers.
 
-mod beyond;
+mod clients;
+mod connections;
 mod in_step;
 mod requests;
+mod streams;
+mod tls;
+mod tunnels;
 mod upstreams;
+
+use corral_testkit::{Daemon, Origin, daemon};
+use serde_json::{Value, json};
+
+/// A daemon with one event loop that passes everything on.
+fn proxy(origin: &Origin) -> Daemon {
+    proxy_with(origin, json!({}))
+}
+
+/// The same with further options.
+fn proxy_with(origin: &Origin, options: Value) -> Daemon {
+    let action = json!({ "proxy": origin.url(), "proxy_options": options });
+    let routes = json!([{ "action": action }]);
+    daemon().config(json!({ "settings": { "listen_threads": 1 }, "routes": routes })).start()
+}

@@ -2,6 +2,7 @@
 
 mod circles;
 mod imports;
+mod router;
 
 use std::fs;
 

@@ -1,0 +1,124 @@
+//! Which folder of the router may know which. A new edge is a reviewed line in the table below.
+
+use std::collections::BTreeMap;
+
+use super::imports::imports;
+use crate::sources::repository;
+
+/// The router's folders from top to bottom, each with those below it that it may know.
+const ALLOWED: &[(&str, &[&str])] = &[
+    (
+        "control",
+        &[
+            "event_loop",
+            "client",
+            "answer",
+            "reply",
+            "generation",
+            "observe",
+            "instance",
+            "request",
+            "upstream",
+            "tls",
+            "storage",
+        ],
+    ),
+    ("event_loop", &["client", "generation", "instance", "upstream", "files", "storage"]),
+    ("client", &["transaction", "generation", "observe", "tls", "io", "storage"]),
+    (
+        "answer",
+        &["transaction", "reply", "observe", "instance", "request", "upstream", "files", "io", "storage"],
+    ),
+    ("transaction", &["reply", "generation", "observe", "request", "storage"]),
+    ("reply", &["files", "storage"]),
+    ("generation", &["observe", "instance", "upstream", "tls"]),
+    ("observe", &["request", "storage"]),
+    ("instance", &["upstream", "storage"]),
+    ("request", &["tls", "io", "storage"]),
+    ("upstream", &["tls", "io"]),
+    ("files", &[]),
+    ("tls", &["io", "storage"]),
+    ("io", &[]),
+    ("storage", &[]),
+];
+
+/// Edges that still point up, from the lower folder to the upper one. A line here only goes away.
+const UPWARD: &[(&str, &str)] = &[
+    ("client", "control"),
+    ("client", "event_loop"),
+    ("answer", "control"),
+    ("answer", "event_loop"),
+    ("answer", "client"),
+    ("transaction", "control"),
+    ("transaction", "event_loop"),
+    ("transaction", "client"),
+    ("transaction", "answer"),
+    ("reply", "transaction"),
+    ("generation", "reply"),
+    ("observe", "control"),
+    ("observe", "event_loop"),
+    ("observe", "transaction"),
+    ("instance", "control"),
+    ("instance", "reply"),
+    ("request", "event_loop"),
+    ("request", "client"),
+    ("request", "transaction"),
+    ("request", "reply"),
+    ("request", "generation"),
+    ("request", "instance"),
+    ("upstream", "event_loop"),
+    ("upstream", "observe"),
+    ("files", "reply"),
+    ("io", "tls"),
+];
+
+#[test]
+fn folders_know_those_that_the_tables_say() {
+    let edges = edges();
+    let known: Vec<_> = allowed().chain(UPWARD.iter().copied()).collect();
+    let new = edges.iter().filter(|(edge, _)| !known.contains(&(&*edge.0, &*edge.1)));
+    let new = new.map(|((from, to), example)| format!("{from} must not know {to}: {example}"));
+    let gone = known.iter().filter(|(from, to)| !edges.contains_key(&((*from).to_owned(), (*to).to_owned())));
+    let gone = gone.map(|(from, to)| format!("{from} does not need {to} any more: remove it from the table"));
+    let problems: Vec<String> = new.chain(gone).collect();
+    assert!(problems.is_empty(), "{}\n{REMEDY}", problems.join("\n"));
+}
+
+const REMEDY: &str = "Move what both folders need into one below them, or let the upper one hand it down.";
+
+/// So there is no circle of folders but by the edges that still point up.
+#[test]
+fn allowed_edges_point_down() {
+    let place = |folder: &str| ALLOWED.iter().position(|(name, _)| *name == folder);
+    for (from, to) in allowed() {
+        assert!(place(from) < place(to), "{from} stands below {to}");
+    }
+    for (from, to) in UPWARD {
+        assert!(place(from) > place(to), "{from} stands above {to}: this belongs into the other table");
+    }
+}
+
+fn allowed() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ALLOWED.iter().flat_map(|(from, below)| below.iter().map(|to| (*from, *to)))
+}
+
+/// Pairs of folders, the first of which knows the second, each with an import that shows it.
+fn edges() -> BTreeMap<(String, String), String> {
+    let mut found = BTreeMap::new();
+    for (module, named) in imports(&repository().join("crates/router/src")) {
+        for other in named {
+            if let (Some(from), Some(to)) = (folder(&module), folder(&other))
+                && from != to
+            {
+                let edge = (from.to_owned(), to.to_owned());
+                found.entry(edge).or_insert_with(|| format!("{module} names {other}"));
+            }
+        }
+    }
+    found
+}
+
+/// `answer` of `crate::answer::proxy`; the root of the crate has none.
+fn folder(module: &str) -> Option<&str> {
+    module.split("::").nth(1)
+}

@@ -7,6 +7,7 @@ mod bytes;
 pub mod edit;
 mod number;
 mod parse;
+pub mod pointer;
 mod print;
 
 use indexmap::IndexMap;

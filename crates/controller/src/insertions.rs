@@ -2,8 +2,7 @@
 //! and what they send back means the same again.
 
 use corral_config::Problem;
-use corral_config::json::edit;
-use corral_config::json::{self, Bytes, Value};
+use corral_config::json::{self, Bytes, Value, edit, pointer};
 use corral_ipc::message::{ConfigFiles, Inserted};
 
 /// The values of a document that something was inserted into.
@@ -39,7 +38,7 @@ impl Insertions {
         let insertions = inserted.into_iter().filter_map(|inserted| {
             let value = json::parse(&inserted.value).ok()?;
             let written = Bytes::from(inserted.written);
-            Some(Insertion { path: edit::steps(&inserted.pointer), value, written })
+            Some(Insertion { path: pointer::steps(&inserted.pointer), value, written })
         });
         Self { all: insertions.collect(), is_writable }
     }

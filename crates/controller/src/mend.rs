@@ -2,14 +2,13 @@
 //! listener is left out, and a route answers 503 to everything, as one step less may let in what it kept out.
 
 use corral_config::Problem;
-use corral_config::json::edit;
-use corral_config::json::{self, Bytes, Value};
+use corral_config::json::{self, Bytes, Value, edit, pointer};
 
 /// Takes out of the document what has problems, or puts something in its place that does no harm. `None` when it
 /// is the document itself that cannot be used.
 pub(crate) fn mend(document: &mut Value, problems: &[Problem]) -> Option<()> {
     for problem in problems {
-        let path = segments(&problem.pointer);
+        let path = pointer::steps(&problem.pointer);
         mend_at(document, &path).ok()?;
     }
     Some(())
@@ -49,12 +48,6 @@ fn mend_at(document: &mut Value, path: &[Bytes]) -> Result<(), edit::EditError> 
 
 fn begin(path: &[Bytes], n: usize) -> &[Bytes] {
     &path[..path.len().min(n)]
-}
-
-/// The decoded names of a JSON pointer.
-fn segments(pointer: &str) -> Vec<Bytes> {
-    let names = pointer.split('/').skip(1);
-    names.map(|name| Bytes::from(name.replace("~1", "/").replace("~0", "~").as_str())).collect()
 }
 
 const UNAVAILABLE: &str = r#"[{"action":{"return":503}}]"#;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use corral_config::json::edit::{self, EditError};
-use corral_config::json::{self, Bytes, Value};
+use corral_config::json::{self, Bytes, Value, pointer};
 use corral_config::plan::{Asset, AssetNames, Assets};
 use corral_config::{Config, Known, Problem, validate};
 use corral_ipc::message::{ConfigFiles, Demand, FromController, GenerationId, Inserted, Module};
@@ -298,16 +298,15 @@ impl Changing<'_> {
 /// Whether the problem is one that what is in force has as well, since the daemon started with it: what could not
 /// be used then does not keep the rest from being changed.
 fn is_old(problem: &Problem, document: &Value, in_force: &Value) -> bool {
-    let mut segments = problem.pointer.split('/').skip(1);
-    let (part, name, member) = (segments.next(), segments.next(), segments.next());
-    let (Some(part), Some(name)) = (part, name) else { return false };
+    let path = pointer::steps(&problem.pointer);
+    let [part, _, rest @ ..] = path.as_slice() else { return false };
     // Other problems of a listener may come from elsewhere.
-    let is_about_itself = part == "applications" || (part == "listeners" && member == Some("tls"));
-    let name = name.replace("~1", "/").replace("~0", "~");
-    let value = |document: &'_ Value| {
-        let members = document.member(part).and_then(Value::as_object)?;
-        members.get(name.as_bytes()).map(Value::compact)
+    let is_about_itself = match &**part {
+        b"applications" => true,
+        b"listeners" => rest.first().is_some_and(|member| **member == *b"tls"),
+        _ => false,
     };
+    let value = |document: &'_ Value| edit::get(document, &path[..2]).ok().map(Value::compact);
     is_about_itself && value(document).is_some() && value(document) == value(in_force)
 }
 

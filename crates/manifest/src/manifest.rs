@@ -1,7 +1,6 @@
 //! One document made of files, which can say where its problems are.
 
-use corral_config::json::edit;
-use corral_config::json::{self, Bytes, Value};
+use corral_config::json::{self, Bytes, Value, edit, pointer};
 use corral_config::{Config, Known, Problem, validate};
 
 use crate::fault::Fault;
@@ -125,11 +124,11 @@ fn number_or_boolean(text: &[u8]) -> Option<Value> {
 }
 
 fn find<'a>(root: &'a Value, pointer: &str) -> Option<&'a Value> {
-    edit::get(root, &edit::steps(pointer)).ok()
+    edit::get(root, &pointer::steps(pointer)).ok()
 }
 
 fn find_mut<'a>(root: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
-    edit::steps(pointer).iter().try_fold(root, |value, step| match value {
+    pointer::steps(pointer).iter().try_fold(root, |value, step| match value {
         Value::Array(elements) => elements.get_mut(step.to_str()?.parse::<usize>().ok()?),
         Value::Object(members) => members.get_mut(&**step),
         _ => None,

@@ -1,5 +1,7 @@
 //! Several trees to one, member by member: two files must not say the same thing.
 
+use corral_config::json::pointer;
+
 use crate::fault::Fault;
 use crate::node::{Content, Node};
 
@@ -25,7 +27,7 @@ fn merge_at(path: &str, base: &mut Node, more: Node, faults: &mut Vec<Fault>) {
     for other in others {
         match members.iter_mut().find(|member| member.name == other.name) {
             Some(member) => {
-                let path = format!("{path}/{}", crate::node::escape(&other.name));
+                let path = pointer::member(path, &other.name);
                 merge_at(&path, &mut member.value, other.value, faults);
             }
             None => members.push(other),

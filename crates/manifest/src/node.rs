@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use corral_config::json::{Bytes, Object, Value};
+use corral_config::json::{Bytes, Object, Value, pointer};
 
 use crate::fault::Place;
 
@@ -67,12 +67,14 @@ impl Node {
             Content::Array(elements) => {
                 let elements = elements.into_iter().enumerate();
                 Value::Array(
-                    elements.map(|(idx, node)| node.into_value(&format!("{pointer}/{idx}"), notes)).collect(),
+                    elements
+                        .map(|(idx, node)| node.into_value(&pointer::element(pointer, idx), notes))
+                        .collect(),
                 )
             }
             Content::Object(members) => {
                 let members = members.into_iter().map(|member| {
-                    let pointer = format!("{pointer}/{}", escape(&member.name));
+                    let pointer = pointer::member(pointer, &member.name);
                     notes.places.insert(pointer.clone(), member.name_place);
                     (member.name, member.value.into_value(&pointer, notes))
                 });
@@ -89,9 +91,4 @@ pub(crate) struct Notes {
     pub(crate) substitutes: Vec<String>,
     /// The strings that something was inserted into, as they are written.
     pub(crate) written: Vec<(String, Bytes)>,
-}
-
-/// A name as one segment of a JSON pointer.
-pub(crate) fn escape(name: &Bytes) -> String {
-    name.to_string_lossy().replace('~', "~0").replace('/', "~1")
 }

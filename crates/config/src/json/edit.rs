@@ -42,13 +42,6 @@ pub fn segments(target: &[u8]) -> Option<Vec<Bytes>> {
     Some(segments)
 }
 
-/// The steps of a JSON pointer (RFC 6901).
-#[must_use]
-pub fn steps(pointer: &str) -> Vec<Bytes> {
-    let names = pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"));
-    names.map(|name| Bytes::from(name.as_str())).collect()
-}
-
 /// Decodes escapes but those of `/` and `%`.
 fn decode_once(path: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(path.len());

@@ -1,12 +1,11 @@
 //! What every check sees: where it is in the document, and where problems go.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 use super::describe::Recorder;
 use super::synonyms;
 use crate::destination::Destinations;
-use crate::json::Bytes;
+use crate::json::{Bytes, pointer};
 use crate::plan::AssetNames;
 use crate::upstream::Upstream;
 use crate::{Known, Problem, Stage};
@@ -112,14 +111,7 @@ impl<'a> Context<'a> {
     /// Runs `check` one level deeper, at the member `name`.
     pub(super) fn at<R>(&mut self, name: &[u8], check: impl FnOnce(&mut Self) -> R) -> R {
         let len = self.pointer.len();
-        self.pointer.push('/');
-        for character in String::from_utf8_lossy(name).chars() {
-            match character {
-                '~' => self.pointer.push_str("~0"),
-                '/' => self.pointer.push_str("~1"),
-                other => self.pointer.push(other),
-            }
-        }
+        pointer::push_name(&mut self.pointer, name);
         let result = check(self);
         self.pointer.truncate(len);
         result
@@ -128,7 +120,7 @@ impl<'a> Context<'a> {
     /// Runs `check` one level deeper, at the element with this index.
     pub(super) fn at_index<R>(&mut self, idx: usize, check: impl FnOnce(&mut Self) -> R) -> R {
         let len = self.pointer.len();
-        write!(self.pointer, "/{idx}").expect("writing to a String cannot fail");
+        pointer::push_index(&mut self.pointer, idx);
         let result = check(self);
         self.pointer.truncate(len);
         result

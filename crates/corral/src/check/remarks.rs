@@ -1,7 +1,7 @@
 //! What a configuration may say and probably does not mean: things that this machine lacks, patterns that
 //! match nothing, parts that nobody uses.
 
-use corral_config::json::Value;
+use corral_config::json::{Value, pointer};
 use corral_config::plan::{AppSpec, PythonSpec, RuntimeSpec};
 use corral_config::{Config, Problem, Stage};
 
@@ -33,7 +33,7 @@ impl Remarks {
     fn unused(&mut self, config: &Config) {
         let Some(used) = Used::of(config) else { return };
         let mut add = |part: &str, name: &str, what: &str| {
-            let pointer = format!("/{part}/{}", escape(name));
+            let pointer = pointer::member(&format!("/{part}"), name.as_bytes());
             let advice = format!("A \"pass\" to \"{part}/{name}\" would lead to it.");
             self.add(&pointer, format!("Nothing passes requests to this {what}."), advice);
         };
@@ -49,7 +49,7 @@ impl Remarks {
     }
 
     fn application(&mut self, app: &AppSpec) {
-        let place = format!("/applications/{}", escape(&app.name));
+        let place = pointer::member("/applications", app.name.as_bytes());
         for lack in lacking::of_application(app) {
             self.add(&place, lack, String::new());
         }
@@ -64,7 +64,7 @@ impl Remarks {
             let place = if target.name.is_empty() {
                 format!("{place}/module")
             } else {
-                format!("{place}/targets/{}/module", escape(&target.name))
+                pointer::member(&format!("{place}/targets"), target.name.as_bytes()) + "/module"
             };
             let module = &target.module;
             let detail = format!("\"{module}\" is not the name of a module.");
@@ -81,10 +81,10 @@ impl Remarks {
     /// Everything below a value of `routes`.
     fn visit(&mut self, pointer: &str, value: &Value) {
         for (idx, element) in value.as_array().unwrap_or_default().iter().enumerate() {
-            self.visit(&format!("{pointer}/{idx}"), element);
+            self.visit(&pointer::element(pointer, idx), element);
         }
         for (name, value) in value.as_object().into_iter().flatten() {
-            let pointer = format!("{pointer}/{}", escape(&name.to_string_lossy()));
+            let pointer = pointer::member(pointer, name);
             match &**name {
                 b"match" => self.conditions(&pointer, value),
                 b"share" | b"chroot" => self.strings(&pointer, value, Self::path),
@@ -99,7 +99,7 @@ impl Remarks {
                 &**name,
                 b"method" | b"uri" | b"host" | b"query" | b"arguments" | b"headers" | b"cookies"
             ) {
-                self.strings(&format!("{pointer}/{name}"), value, Self::pattern);
+                self.strings(&pointer::member(pointer, name), value, Self::pattern);
             }
         }
     }
@@ -110,12 +110,12 @@ impl Remarks {
             Value::String(text) => check(self, pointer, &text.to_string_lossy()),
             Value::Array(elements) => {
                 for (idx, element) in elements.iter().enumerate() {
-                    self.strings(&format!("{pointer}/{idx}"), element, check);
+                    self.strings(&pointer::element(pointer, idx), element, check);
                 }
             }
             Value::Object(members) => {
                 for (name, value) in members {
-                    self.strings(&format!("{pointer}/{}", escape(&name.to_string_lossy())), value, check);
+                    self.strings(&pointer::member(pointer, name), value, check);
                 }
             }
             _ => {}
@@ -149,11 +149,6 @@ fn looks_like_regex(pattern: &str) -> bool {
             || pattern.len() > 1 && pattern.ends_with('$')
             || SIGNS.iter().any(|sign| pattern.contains(sign))
             || pattern.contains('(') && pattern.contains('|'))
-}
-
-/// A name as a step of a JSON pointer.
-fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

@@ -309,11 +309,5 @@ impl Default for UpstreamTls {
     }
 }
 
-impl AsMut<ProxyOptions> for ProxyOptions {
-    fn as_mut(&mut self) -> &mut ProxyOptions {
-        self
-    }
-}
-
 #[cfg(test)]
 mod tests;

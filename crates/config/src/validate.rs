@@ -1,19 +1,22 @@
 //! Document to `Config`, with every problem collected (contract 5 and the sections after it).
 //!
-//! `schema` walks objects by tables of their members; each module below holds the tables and checks
+//! `schema` reads objects by tables of their members; each module below holds the tables and checks
 //! of one part of the document and fills a draft, which is taken only when nothing was wrong.
 
 mod access_log;
 mod actions;
 mod advice;
+mod app_type;
 mod applications;
 mod compression;
 mod context;
 mod describe;
+mod environment;
 mod forwarded;
 mod http;
 mod isolation;
 mod java;
+mod label;
 mod limits;
 mod listeners;
 mod modules;
@@ -22,6 +25,7 @@ mod perl;
 mod php;
 mod proxy;
 mod python;
+mod recorder;
 mod restart;
 mod routes;
 mod ruby;
@@ -30,9 +34,12 @@ mod schema;
 mod settings;
 mod share;
 mod strings;
+mod survey;
 mod synonyms;
+mod table;
 mod targets;
 mod tls;
+mod types;
 mod upstreams;
 mod wasm;
 

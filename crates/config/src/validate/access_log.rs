@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::advice;
 use super::context::Context;
 use super::scalars::{seconds, size};
-use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, NULL, NUMBER, OBJECT, STRING};
+use super::schema::{self, ANY, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{condition, member_name, parse_template, path, template};
 use crate::access_log::{AccessLog, Buffer, Format};
 use crate::condition::Condition;
@@ -77,7 +77,7 @@ const ACCESS_LOG: &[Member<Draft>] = &[
     Member::required("path", STRING, |cx, field, draft| draft.path = path(cx, field)),
     Member::optional("format", STRING.or(OBJECT), |cx, field, draft| draft.format = format(cx, field)),
     // Unit has words of its own for what is no string.
-    Member::optional("if", ANYTHING, |cx, field, draft| match field.value {
+    Member::optional("if", ANY, |cx, field, draft| match field.value {
         Value::String(_) => draft.condition = condition(cx, field),
         _ => cx.problem("The \"if\" must be a string"),
     }),
@@ -86,8 +86,6 @@ const ACCESS_LOG: &[Member<Draft>] = &[
     }),
     Member::optional("flush", INTEGER, |cx, field, draft| draft.flush = seconds(cx, field, 1..=3600)),
 ];
-
-const ANYTHING: schema::Types = NULL.or(BOOL).or(NUMBER).or(STRING).or(ARRAY).or(OBJECT);
 
 fn format(cx: &mut Context<'_>, field: Field<'_>) -> Option<Format> {
     let Some(members) = field.value.as_object() else {

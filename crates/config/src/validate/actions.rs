@@ -4,12 +4,12 @@ mod options;
 
 use super::context::{Context, nearest};
 use super::proxy::{PROXY, ProxyDraft};
-use super::schema::{self, Field, INTEGER, Member, STRING};
+use super::schema::{self, Field, INTEGER, Member, Rows, STRING};
 use super::share;
 use super::strings::template;
 use crate::destination::PassError;
 use crate::json::Object;
-use crate::route::{Action, ActionKind, Destination, Return};
+use crate::route::{Action, ActionKind, ActionOptions, Destination, Return};
 
 /// Reads an action: exactly one kind of it, with the options of that kind.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Action> {
@@ -17,8 +17,8 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Action> {
     let mut kinds = KINDS.iter().filter(|(name, _)| members.contains_key(name.as_bytes()));
     match (kinds.next(), kinds.next()) {
         (Some((_, read)), None) => {
-            let kind = read(cx, members);
-            let options = options::read(cx, members);
+            let mut options = ActionOptions::default();
+            let kind = read(cx, members, &mut options);
             Some(Action { kind: kind?, options })
         }
         (None, _) => {
@@ -74,33 +74,36 @@ fn destination_advice(text: &str, known: &[String]) -> String {
     }
 }
 
-type ReadKind = fn(&mut Context<'_>, &Object) -> Option<ActionKind>;
+type ReadKind = fn(&mut Context<'_>, &Object, &mut ActionOptions) -> Option<ActionKind>;
 
 const KINDS: [(&str, ReadKind); 4] =
     [("pass", read_pass), ("return", read_return), ("share", share::read), ("proxy", read_proxy)];
 
-/// Options that every kind of action has. They are read behind those of the kind.
-pub(super) const fn common<T>() -> [Member<T>; 4] {
-    [
-        Member::elsewhere("rewrite"),
-        Member::elsewhere("response_headers"),
-        Member::elsewhere("request_headers"),
-        Member::elsewhere("errors"),
-    ]
+/// Reads the options of a kind and, beside them, those that every kind has.
+pub(super) fn read_kind<T>(
+    cx: &mut Context<'_>,
+    members: &Object,
+    tables: &[&[Member<T>]],
+    draft: &mut T,
+    options: &mut ActionOptions,
+) {
+    let mut own = Rows { tables, draft };
+    let mut common = Rows { tables: &[options::OPTIONS], draft: options };
+    schema::read_parts(cx, members, &mut [&mut own, &mut common]);
 }
 
-fn read_pass(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind> {
+fn read_pass(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptions) -> Option<ActionKind> {
     let mut draft = None;
-    schema::read_object(cx, members, &[PASS, &common()], &mut draft);
+    read_kind(cx, members, &[PASS], &mut draft, options);
     draft.map(ActionKind::Pass)
 }
 
 const PASS: &[Member<Option<Destination>>] =
     &[Member::optional("pass", STRING, |cx, field, draft| *draft = destination(cx, field))];
 
-fn read_return(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind> {
+fn read_return(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptions) -> Option<ActionKind> {
     let mut draft = Return { status: 0, location: None };
-    schema::read_object(cx, members, &[RETURN, &common()], &mut draft);
+    read_kind(cx, members, &[RETURN], &mut draft, options);
     Some(ActionKind::Return(draft))
 }
 
@@ -115,8 +118,8 @@ const RETURN: &[Member<Return>] = &[
     Member::optional("location", STRING, |cx, field, draft| draft.location = template(cx, field)),
 ];
 
-fn read_proxy(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind> {
+fn read_proxy(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptions) -> Option<ActionKind> {
     let mut draft = ProxyDraft::default();
-    schema::read_object(cx, members, &[PROXY, &common()], &mut draft);
+    read_kind(cx, members, &[PROXY], &mut draft, options);
     draft.into_upstream().map(|group| ActionKind::Proxy(cx.proxy(group)))
 }

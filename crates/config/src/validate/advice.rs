@@ -1,7 +1,7 @@
 //! Sentences behind the words of a problem: what would have been right. Unit says what is wrong, and its
 //! words stay as they are.
 
-use super::schema::{ARRAY, BOOL, INTEGER, NUMBER, STRING, Types, type_of};
+use super::types::{ARRAY, BOOL, INTEGER, NUMBER, STRING, Types, type_of};
 use crate::json::{Number, Value};
 
 /// The forms of an address to listen on.
@@ -62,7 +62,7 @@ fn for_number(expected: Types, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schema::{ANY, OBJECT};
+    use super::super::types::{ANY, OBJECT};
     use super::*;
     use crate::json::parse;
 

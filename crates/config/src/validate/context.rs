@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::describe::Recorder;
+use super::recorder::Recorder;
 use super::synonyms;
 use crate::destination::Destinations;
 use crate::json::{Bytes, pointer};

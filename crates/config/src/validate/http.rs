@@ -4,35 +4,42 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::applications::AppDraft;
+use super::app_type::{AppType, Application};
 use super::context::Context;
 use super::scalars::{MAX_SECONDS, count, seconds};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{argument, name, path, string_array, text};
-use crate::json::{Object, Value};
-use crate::plan::{HttpSpec, Isolation, ProgramKind, ProgramSocket, Ready, RuntimeSpec};
+use crate::json::Value;
+use crate::plan::{HttpSpec, JavaSpec, ProgramKind, ProgramSocket, Ready, RuntimeSpec};
+
+/// Programs that serve HTTP.
+pub(super) const HTTP: AppType<Draft> = AppType { tables: &[PROGRAM, SOCKET], finish };
+
+/// Programs that were written for Unit.
+pub(super) const EXTERNAL: AppType<Draft> = AppType { tables: &[PROGRAM], finish: finish_external };
 
 /// What the members that concern the program say so far.
 #[derive(Default)]
-pub(super) struct HttpDraft {
+pub(super) struct Draft {
     kind: ProgramKind,
     executable: Option<PathBuf>,
     arguments: Vec<String>,
     socket: SocketKind,
     variable: Option<String>,
-    pub(super) ready: ReadyDraft,
+    ready: ReadyDraft,
     concurrency: Option<NonZeroU32>,
 }
 
-impl HttpDraft {
+impl Draft {
     /// That of a program which makes its socket, and runs as many requests at once as it has threads.
-    pub(super) fn of_java(self, kind: ProgramKind, threads: NonZeroU32) -> Self {
+    pub(super) fn of_java(java: JavaSpec, ready: ReadyDraft, threads: NonZeroU32) -> Self {
         Self {
-            kind,
+            kind: ProgramKind::Java(java),
             executable: Some("java".into()),
             socket: SocketKind::Unix,
+            ready,
             concurrency: Some(threads),
-            ..self
+            ..Self::default()
         }
     }
 }
@@ -53,22 +60,22 @@ pub(super) struct ReadyDraft {
     timeout: Option<Duration>,
 }
 
-pub(super) const EXTERNAL: &[Member<AppDraft>] = &[
-    Member::required("executable", STRING, |cx, field, draft| draft.http.executable = path(cx, field)),
+const PROGRAM: &[Member<Draft>] = &[
+    Member::required("executable", STRING, |cx, field, draft| draft.executable = path(cx, field)),
     Member::optional("arguments", ARRAY, |cx, field, draft| {
-        draft.http.arguments = string_array(cx, field, argument);
+        draft.arguments = string_array(cx, field, argument);
     }),
-    Member::optional("ready", STRING.or(OBJECT), |cx, field, draft| draft.http.ready = ready(cx, field)),
-    Member::optional("concurrency", INTEGER, |cx, field, draft| draft.http.concurrency = count(cx, field)),
+    Member::optional("ready", STRING.or(OBJECT), |cx, field, draft| draft.ready = ready(cx, field)),
+    Member::optional("concurrency", INTEGER, |cx, field, draft| draft.concurrency = count(cx, field)),
 ];
 
-/// Beyond what `EXTERNAL` has.
-pub(super) const HTTP: &[Member<AppDraft>] = &[
+/// Where it serves: programs for Unit know by themselves.
+const SOCKET: &[Member<Draft>] = &[
     Member::optional("socket", STRING, |cx, field, draft| {
-        draft.http.socket = socket(cx, field).unwrap_or_default();
+        draft.socket = socket(cx, field).unwrap_or_default();
     }),
     Member::optional("socket_variable", STRING, |cx, field, draft| {
-        draft.http.variable = variable(cx, field);
+        draft.variable = variable(cx, field);
     }),
 ];
 
@@ -81,18 +88,13 @@ const READY: &[Member<ReadyDraft>] = &[
 ];
 
 /// Checks what concerns several members, and makes the specification.
-pub(super) fn finish(
-    cx: &mut Context<'_>,
-    members: &Object,
-    draft: HttpDraft,
-    isolation: &Isolation,
-) -> Option<RuntimeSpec> {
-    if matches!(draft.socket, SocketKind::Port | SocketKind::AnyPort) && isolation.namespaces.network {
+pub(super) fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
+    if matches!(draft.socket, SocketKind::Port | SocketKind::AnyPort) && app.isolation.namespaces.network {
         let detail = "The \"socket\" must not be \"port\" with a \"network\" namespace: nobody outside could reach \
                       the port. \"inherited\" and \"unix\" can be reached.";
         cx.at(b"socket", |cx| cx.problem(detail));
     }
-    if draft.socket == SocketKind::Inherited && members.contains_key(b"socket_variable".as_slice()) {
+    if draft.socket == SocketKind::Inherited && app.members.contains_key(b"socket_variable".as_slice()) {
         let detail = "The \"socket_variable\" option needs the \"socket\" to be \"unix\" or \"port\".";
         cx.at(b"socket_variable", |cx| cx.problem(detail));
     }
@@ -120,17 +122,12 @@ pub(super) fn finish(
 }
 
 /// As `finish`, for a program that was written for Unit, which looks for no executable in `PATH`.
-pub(super) fn finish_external(
-    cx: &mut Context<'_>,
-    members: &Object,
-    mut draft: HttpDraft,
-    isolation: &Isolation,
-) -> Option<RuntimeSpec> {
+fn finish_external(cx: &mut Context<'_>, app: Application<'_>, mut draft: Draft) -> Option<RuntimeSpec> {
     let is_name = |path: &PathBuf| !path.as_os_str().as_encoded_bytes().contains(&b'/');
     draft.kind = ProgramKind::External;
     draft.executable =
         draft.executable.map(|path| if is_name(&path) { Path::new(".").join(path) } else { path });
-    finish(cx, members, draft, isolation)
+    finish(cx, app, draft)
 }
 
 fn socket(cx: &mut Context<'_>, field: Field<'_>) -> Option<SocketKind> {

@@ -1,11 +1,69 @@
-//! An application's `type` that nothing here runs: what is meant, what there is, and how to get more.
+//! The module that runs an application, by its `type`; where nothing does, what is meant, what there is, and how
+//! to get more.
 
-use super::applications::WITHOUT_MODULE;
+use std::path::PathBuf;
+
 use super::context::{Context, nearest};
 use crate::KnownModule;
+use crate::json::Bytes;
+
+/// The executable that runs applications of this type; the daemon's own for what needs no language.
+pub(super) fn find(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
+    let text = app_type.to_string_lossy();
+    let (language, version) = split_type(&text);
+    if language == "wasm" {
+        cx.problem(MODULES_OF_WASM);
+        return None;
+    }
+    if WITHOUT_MODULE.contains(&&*text) {
+        return Some(PathBuf::new());
+    }
+    // Which Java there is depends on the application's environment.
+    let version = if language == "java" { "" } else { version };
+    let found = match &cx.known.modules {
+        None if matches!(language, "java" | "perl" | "php" | "python" | "ruby" | "wasm-wasi-component") => {
+            Some(PathBuf::new())
+        }
+        None => None,
+        Some(modules) => best_module(modules, language, version).map(|module| module.path.clone()),
+    };
+    if found.is_none() {
+        report_missing(cx, &text, language);
+    }
+    found
+}
+
+/// `php 8.2` and `php8.2` alike into `php` and `8.2`.
+pub(super) fn split_type(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(text.len());
+    let (language, version) = text.split_at(end);
+    (language, version.trim_start())
+}
+
+/// The highest version that is asked for; of equal ones the first by file name.
+fn best_module<'a>(modules: &'a [KnownModule], language: &str, version: &str) -> Option<&'a KnownModule> {
+    let fitting =
+        modules.iter().filter(|module| module.language == language && is_version(&module.version, version));
+    fitting.max_by(|a, b| {
+        version_parts(&a.version).cmp(&version_parts(&b.version)).then_with(|| b.path.cmp(&a.path))
+    })
+}
+
+/// Whether `version` is `wanted` or starts with it where a part of the version ends: 3.1 stands for
+/// 3.1.4 and not for 3.11.
+fn is_version(version: &str, wanted: &str) -> bool {
+    let Some(rest) = version.strip_prefix(wanted) else { return false };
+    let (Some(last), Some(next)) = (wanted.chars().next_back(), rest.chars().next()) else { return true };
+    last.is_ascii_digit() != next.is_ascii_digit()
+}
+
+/// The numbers in a version, for comparing.
+fn version_parts(version: &str) -> Vec<u64> {
+    version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
+}
 
 /// Reports that no module runs `app_type`, whose language is `language`.
-pub(super) fn report_missing(cx: &mut Context<'_>, app_type: &str, language: &str) {
+fn report_missing(cx: &mut Context<'_>, app_type: &str, language: &str) {
     let modules = cx.known.modules.as_deref().unwrap_or_default();
     let (meant, advice) = match alias(language) {
         Some((meant, advice)) => (meant.map(str::to_owned), advice.to_owned()),
@@ -46,6 +104,13 @@ fn host(language: &str) -> &str {
     language.split('-').next().unwrap_or(language)
 }
 
+/// Types of programs that serve HTTP: the daemon runs them, and they have no version.
+const WITHOUT_MODULE: &[&str] = &["external", "go", "http"];
+
+/// What was there before components: an interface of NGINX Unit's own, which it has deprecated itself.
+const MODULES_OF_WASM: &str = "The \"wasm\" application type is not supported: it runs modules that were written for \
+    an interface of NGINX Unit alone. Build a component for wasi:http, and use the type \"wasm-wasi-component\".";
+
 const LANGUAGES: &[&str] = &["java", "perl", "php", "python", "ruby", "wasm-wasi-component"];
 
 const MISSING: &str = "Put corral-NAME beside the executable corral, or into the folder of --modulesdir, and start the daemon again.";
@@ -84,7 +149,8 @@ const ALIASES: &[(&[&str], Option<&str>, &str)] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::{ALIASES, LANGUAGES, WITHOUT_MODULE};
+    use super::{ALIASES, LANGUAGES, WITHOUT_MODULE, best_module, is_version, split_type};
+    use crate::KnownModule;
 
     #[test]
     fn what_is_meant_is_a_type() {
@@ -94,5 +160,44 @@ mod tests {
                 "{names:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_type_is_a_language_and_a_version() {
+        assert_eq!(split_type("php"), ("php", ""));
+        assert_eq!(split_type("php8"), ("php", "8"));
+        assert_eq!(split_type("php 8.2"), ("php", "8.2"));
+        assert_eq!(split_type("wasm-wasi-component"), ("wasm-wasi-component", ""));
+        assert_eq!(split_type("8"), ("", "8"));
+    }
+
+    #[test]
+    fn a_version_is_matched_part_by_part() {
+        assert!(is_version("3.1.4", ""));
+        assert!(is_version("3.1.4", "3"));
+        assert!(is_version("3.1.4", "3.1"));
+        assert!(is_version("3.1.4", "3.1."));
+        assert!(is_version("3.1.4", "3.1.4"));
+        assert!(!is_version("3.11", "3.1"));
+        assert!(!is_version("3.1", "3.1.4"));
+        assert!(!is_version("31", "3"));
+    }
+
+    #[test]
+    fn the_highest_version_wins() {
+        let module = |version: &str, path: &str| KnownModule {
+            language: "php".to_owned(),
+            version: version.to_owned(),
+            path: path.into(),
+        };
+        let modules =
+            [module("8.2.30", "/b"), module("8.10.1", "/c"), module("8.2.4", "/d"), module("8.2.30", "/a")];
+        let path =
+            |version| best_module(&modules, "php", version).map(|module| module.path.to_str().unwrap());
+        assert_eq!(path(""), Some("/c"));
+        assert_eq!(path("8.2"), Some("/a"));
+        assert_eq!(path("8.2.4"), Some("/d"));
+        assert_eq!(path("8.1"), None);
+        assert_eq!(best_module(&modules, "python", ""), None);
     }
 }

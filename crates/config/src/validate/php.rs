@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::advice;
-use super::applications::AppDraft;
+use super::app_type::{AppType, Application};
 use super::context::Context;
 use super::schema::{self, Field, Member, OBJECT, STRING};
 use super::strings::{member_name, name, path, text};
@@ -11,9 +11,12 @@ use super::targets;
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{PhpSpec, PhpTarget, RuntimeSpec};
 
+/// Applications of PHP.
+pub(super) const PHP: AppType<Draft> = AppType { tables: &[APPLICATION], finish };
+
 /// What the members that concern PHP say so far.
 #[derive(Default)]
-pub(super) struct PhpDraft {
+pub(super) struct Draft {
     target: TargetDraft,
     targets: Vec<PhpTarget>,
     options: PhpOptions,
@@ -34,26 +37,25 @@ struct PhpOptions {
     sapi_name: Option<String>,
 }
 
-pub(super) const PHP: &[Member<AppDraft>] = &[
-    Member::optional("root", STRING, |cx, field, draft| draft.php.target.root = path(cx, field)),
+const APPLICATION: &[Member<Draft>] = &[
+    Member::optional("root", STRING, |cx, field, draft| draft.target.root = path(cx, field)),
     Member::optional("script", STRING, |cx, field, draft| {
-        draft.php.target.script = path(cx, field);
+        draft.target.script = path(cx, field);
     }),
-    Member::optional("index", STRING, |cx, field, draft| draft.php.target.index = text(cx, field)),
+    Member::optional("index", STRING, |cx, field, draft| draft.target.index = text(cx, field)),
     Member::optional("targets", OBJECT, |cx, field, draft| {
-        draft.php.targets = targets::read(cx, field, read_target);
+        draft.targets = targets::read(cx, field, read_target);
     }),
     Member::optional("options", OBJECT, |cx, field, draft| {
-        schema::read_nested(cx, field, &[OPTIONS], &mut draft.php.options);
+        schema::read_nested(cx, field, &[OPTIONS], &mut draft.options);
     }),
 ];
 
-/// Checks what concerns several members, and makes the specification.
-pub(super) fn finish(cx: &mut Context<'_>, members: &Object, draft: PhpDraft) -> Option<RuntimeSpec> {
-    let targets = if targets::are_given(cx, members, &["root", "script", "index"]) {
+fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
+    let targets = if targets::are_given(cx, app.members, &["root", "script", "index"]) {
         draft.targets
     } else {
-        if !members.contains_key(b"root".as_slice()) {
+        if !app.members.contains_key(b"root".as_slice()) {
             cx.problem("Required parameter \"root\" is missing.");
         }
         vec![target(String::new(), draft.target)?]

@@ -34,27 +34,25 @@ pub(super) const PROXY: &[Member<ProxyDraft>] = &[
         }
     }),
     Member::optional("proxy_options", OBJECT, |cx, field, draft| {
-        schema::read_nested(cx, field, &[&options()], &mut draft.options);
+        schema::read_nested(cx, field, &[OPTIONS], &mut draft.options);
     }),
 ];
 
 /// Options that every request to a server has.
-pub(super) const fn options<T: AsMut<ProxyOptions>>() -> [Member<T>; 4] {
-    [
-        Member::optional("timeouts", OBJECT, |cx, field, draft: &mut T| {
-            schema::read_nested(cx, field, &[TIMEOUTS], &mut draft.as_mut().timeouts);
-        }),
-        Member::optional("keepalive", OBJECT, |cx, field, draft| {
-            schema::read_nested(cx, field, &[KEEPALIVE], &mut draft.as_mut().keepalive);
-        }),
-        Member::optional("tls", OBJECT, |cx, field, draft| {
-            schema::read_nested(cx, field, &[TLS], &mut draft.as_mut().tls);
-        }),
-        Member::optional("forwarded_headers", BOOL, |_, field, draft| {
-            draft.as_mut().hide_client = *field.value == Value::Bool(false);
-        }),
-    ]
-}
+pub(super) const OPTIONS: &[Member<ProxyOptions>] = &[
+    Member::optional("timeouts", OBJECT, |cx, field, options| {
+        schema::read_nested(cx, field, &[TIMEOUTS], &mut options.timeouts);
+    }),
+    Member::optional("keepalive", OBJECT, |cx, field, options| {
+        schema::read_nested(cx, field, &[KEEPALIVE], &mut options.keepalive);
+    }),
+    Member::optional("tls", OBJECT, |cx, field, options| {
+        schema::read_nested(cx, field, &[TLS], &mut options.tls);
+    }),
+    Member::optional("forwarded_headers", BOOL, |_, field, options| {
+        options.hide_client = *field.value == Value::Bool(false);
+    }),
+];
 
 const TIMEOUTS: &[Member<Timeouts>] = &[
     Member::optional("connect", INTEGER, |cx, field, timeouts| {

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
-use super::applications::AppDraft;
+use super::app_type::{AppType, Application};
 use super::context::Context;
 use super::scalars::{count, is_true, thread_stack_size};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
@@ -12,9 +12,12 @@ use super::targets;
 use crate::json::{Object, Value};
 use crate::plan::{PythonProtocol, PythonSpec, PythonTarget, RuntimeSpec};
 
+/// Applications of Python.
+pub(super) const PYTHON: AppType<Draft> = AppType { tables: &[APPLICATION], finish };
+
 /// What the members that concern Python say so far.
 #[derive(Default)]
-pub(super) struct PythonDraft {
+pub(super) struct Draft {
     target: TargetDraft,
     targets: Vec<PythonTarget>,
     home: Option<PathBuf>,
@@ -32,20 +35,20 @@ struct TargetDraft {
     prefix: Option<String>,
 }
 
-pub(super) const PYTHON: &[Member<AppDraft>] = &[
-    Member::optional("module", STRING, |cx, field, draft| draft.python.target.module = name(cx, field)),
-    Member::optional("callable", STRING, |cx, field, draft| draft.python.target.callable = name(cx, field)),
-    Member::optional("factory", BOOL, |_, field, draft| draft.python.target.factory = is_true(field)),
-    Member::optional("prefix", STRING, |cx, field, draft| draft.python.target.prefix = prefix(cx, field)),
+const APPLICATION: &[Member<Draft>] = &[
+    Member::optional("module", STRING, |cx, field, draft| draft.target.module = name(cx, field)),
+    Member::optional("callable", STRING, |cx, field, draft| draft.target.callable = name(cx, field)),
+    Member::optional("factory", BOOL, |_, field, draft| draft.target.factory = is_true(field)),
+    Member::optional("prefix", STRING, |cx, field, draft| draft.target.prefix = prefix(cx, field)),
     Member::optional("targets", OBJECT, |cx, field, draft| {
-        draft.python.targets = targets::read(cx, field, read_target);
+        draft.targets = targets::read(cx, field, read_target);
     }),
-    Member::optional("home", STRING, |cx, field, draft| draft.python.home = path(cx, field)),
-    Member::optional("path", STRING.or(ARRAY), |cx, field, draft| draft.python.path = paths(cx, field)),
-    Member::optional("protocol", STRING, |cx, field, draft| draft.python.protocol = protocol(cx, field)),
-    Member::optional("threads", INTEGER, |cx, field, draft| draft.python.threads = count(cx, field)),
+    Member::optional("home", STRING, |cx, field, draft| draft.home = path(cx, field)),
+    Member::optional("path", STRING.or(ARRAY), |cx, field, draft| draft.path = paths(cx, field)),
+    Member::optional("protocol", STRING, |cx, field, draft| draft.protocol = protocol(cx, field)),
+    Member::optional("threads", INTEGER, |cx, field, draft| draft.threads = count(cx, field)),
     Member::optional("thread_stack_size", INTEGER, |cx, field, draft| {
-        draft.python.thread_stack_size = thread_stack_size(cx, field);
+        draft.thread_stack_size = thread_stack_size(cx, field);
     }),
 ];
 
@@ -56,12 +59,11 @@ const TARGET: &[Member<TargetDraft>] = &[
     Member::optional("prefix", STRING, |cx, field, draft| draft.prefix = prefix(cx, field)),
 ];
 
-/// Checks what concerns several members, and makes the specification.
-pub(super) fn finish(cx: &mut Context<'_>, members: &Object, draft: PythonDraft) -> Option<RuntimeSpec> {
-    let targets = if targets::are_given(cx, members, &["module", "callable", "factory", "prefix"]) {
+fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
+    let targets = if targets::are_given(cx, app.members, &["module", "callable", "factory", "prefix"]) {
         draft.targets
     } else {
-        if !members.contains_key(b"module".as_slice()) {
+        if !app.members.contains_key(b"module".as_slice()) {
             cx.problem("Required parameter \"module\" is missing.");
         }
         vec![target(String::new(), draft.target)?]

@@ -7,13 +7,17 @@ use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
 use super::strings::{patterns, template, text};
 use crate::json::{Object, Value};
 use crate::pattern::{Flavor, PatternSet};
-use crate::route::{Action, ActionKind, CacheRule, Confinement, Listing, Share};
+use crate::route::{Action, ActionKind, ActionOptions, CacheRule, Confinement, Listing, Share};
 use crate::template::Template;
 
 /// Reads an action that shares files.
-pub(super) fn read(cx: &mut Context<'_>, members: &Object) -> Option<ActionKind> {
+pub(super) fn read(
+    cx: &mut Context<'_>,
+    members: &Object,
+    options: &mut ActionOptions,
+) -> Option<ActionKind> {
     let mut draft = Draft::default();
-    schema::read_object(cx, members, &[SHARE, CONFINEMENT, BEYOND, &actions::common()], &mut draft);
+    actions::read_kind(cx, members, &[SHARE, CONFINEMENT, BEYOND], &mut draft, options);
     let Draft { paths, index, types, fallback, confinement, listing, cache_control } = draft;
     check_beginnings(cx, &paths, &confinement);
     Some(ActionKind::Share(Share {

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, integer, seconds};
-use super::schema::{self, ARRAY, Field, INTEGER, Member, NUMBER, OBJECT, STRING};
+use super::schema::{self, ARRAY, Field, INTEGER, Member, NUMBER, OBJECT, Rows, STRING};
 use super::strings::{member_name, name, template};
 use super::{advice, proxy};
 use crate::json::{Object, Value};
@@ -29,14 +29,17 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Upstream> {
 
 fn read_one(cx: &mut Context<'_>, name: String, members: &Object) -> Option<Upstream> {
     let mut draft = Draft::default();
-    schema::read_object(cx, members, &[UPSTREAM, &proxy::options()], &mut draft);
+    let mut options = ProxyOptions::default();
+    let mut group = Rows { tables: &[UPSTREAM], draft: &mut draft };
+    let mut requests = Rows { tables: &[proxy::OPTIONS], draft: &mut options };
+    schema::read_parts(cx, members, &mut [&mut group, &mut requests]);
     let Some(servers) = draft.servers else {
         if !members.contains_key(b"servers".as_slice()) {
             cx.problem(format!("The \"{name}\" upstream must contain \"servers\" object value."));
         }
         return None;
     };
-    let Draft { balance, retries, passive, health, options, .. } = draft;
+    let Draft { balance, retries, passive, health, .. } = draft;
     Some(Upstream { name, servers, balance, retries, passive, health, options })
 }
 
@@ -47,13 +50,6 @@ struct Draft {
     retries: Retries,
     passive: PassiveHealth,
     health: Option<HealthCheck>,
-    options: ProxyOptions,
-}
-
-impl AsMut<ProxyOptions> for Draft {
-    fn as_mut(&mut self) -> &mut ProxyOptions {
-        &mut self.options
-    }
 }
 
 const UPSTREAM: &[Member<Draft>] = &[

@@ -5,18 +5,11 @@ use super::super::advice;
 use super::super::context::Context;
 use super::super::schema::{self, BOOL, Field, Member, OBJECT, STRING};
 use super::super::strings::{member_name, template};
-use crate::json::{Bytes, Object, Value};
+use crate::json::{Bytes, Value};
 use crate::route::{ActionOptions, ErrorActions, Errors, HeaderChange};
 use crate::template::Template;
 
-/// Reads these options of an action, whatever its kind.
-pub(super) fn read(cx: &mut Context<'_>, members: &Object) -> ActionOptions {
-    let mut options = ActionOptions::default();
-    schema::read_some(cx, members, OPTIONS, &mut options);
-    options
-}
-
-const OPTIONS: &[Member<ActionOptions>] = &[
+pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
     Member::optional("rewrite", STRING, |cx, field, options| options.rewrite = template(cx, field)),
     Member::optional("response_headers", OBJECT, |cx, field, options| {
         options.response_headers = header_changes(cx, field, Side::Response);

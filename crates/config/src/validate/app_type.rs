@@ -1,0 +1,21 @@
+//! What a type of applications has of its own: tables of options, and what becomes of them.
+
+use super::context::Context;
+use super::schema::Member;
+use crate::json::Object;
+use crate::plan::{Isolation, RuntimeSpec};
+
+/// A language, or another way to run an application. `L` is the draft of its own options.
+pub(super) struct AppType<L: 'static> {
+    /// The options that it has beside those of every application.
+    pub(super) tables: &'static [&'static [Member<L>]],
+    /// Checks what concerns several members, and makes the specification.
+    pub(super) finish: fn(&mut Context<'_>, Application<'_>, L) -> Option<RuntimeSpec>,
+}
+
+/// What else is known of an application when the options of its type have been read.
+#[derive(Clone, Copy)]
+pub(super) struct Application<'a> {
+    pub(super) members: &'a Object,
+    pub(super) isolation: &'a Isolation,
+}

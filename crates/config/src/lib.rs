@@ -33,7 +33,10 @@ pub use self::problem::{Problem, Stage};
 use self::route::{Destination, Route};
 use self::settings::Settings;
 use self::upstream::Upstream;
-pub use self::validate::{Known, KnownModule, ScriptCheck, configuration_schema, validate};
+pub use self::validate::{
+    DocumentedOption, Known, KnownModule, OptionTable, ScriptCheck, configuration_schema, option_tables,
+    validate,
+};
 
 /// A configuration without contradictions: every name that is referred to exists.
 ///

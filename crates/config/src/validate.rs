@@ -26,6 +26,7 @@ mod php;
 mod proxy;
 mod python;
 mod recorder;
+mod reference;
 mod restart;
 mod routes;
 mod ruby;
@@ -47,7 +48,8 @@ use std::path::PathBuf;
 
 use self::context::Context;
 pub use self::describe::configuration_schema;
-use self::schema::{ARRAY, Member, OBJECT, STRING};
+pub use self::reference::{DocumentedOption, OptionTable, option_tables};
+use self::schema::{ARRAY, Member, OBJECT, STRING, optional};
 use crate::access_log::AccessLog;
 use crate::json::{MAX_DEPTH, Value};
 use crate::listener::Listener;
@@ -205,17 +207,31 @@ struct Draft {
 }
 
 const ROOT: &[Member<Draft>] = &[
-    Member::optional("settings", OBJECT, |cx, field, draft| settings::read(cx, field, &mut draft.settings)),
-    Member::optional("listeners", OBJECT, |cx, field, draft| draft.listeners = listeners::read(cx, field)),
-    Member::optional("routes", ARRAY.or(OBJECT), |cx, field, draft| draft.routes = routes::read(cx, field)),
-    Member::optional("applications", OBJECT, |cx, field, draft| {
-        draft.applications = applications::read(cx, field);
-    }),
-    Member::optional("upstreams", OBJECT, |cx, field, draft| draft.upstreams = upstreams::read(cx, field)),
-    Member::<Draft>::optional("access_log", STRING.or(OBJECT), |cx, field, draft| {
-        draft.access_logs = access_log::read(cx, field);
-    })
-    .or_beyond_unit(ARRAY),
+    optional("settings", OBJECT)
+        .means(
+            "[settings](configuration/settings.md): limits and time-outs of HTTP, compression, the log, \
+             telemetry",
+        )
+        .read(|cx, field, draft| settings::read(cx, field, &mut draft.settings)),
+    optional("listeners", OBJECT)
+        .means("[listeners](configuration/listeners.md): addresses, and where their requests go")
+        .read(|cx, field, draft| draft.listeners = listeners::read(cx, field)),
+    optional("routes", ARRAY.or(OBJECT))
+        .means("[routes](configuration/routes.md): which action a request gets")
+        .read(|cx, field, draft| draft.routes = routes::read(cx, field)),
+    optional("applications", OBJECT)
+        .means("[applications](configuration/applications.md): what is run, as whom, in how many processes")
+        .read(|cx, field, draft| draft.applications = applications::read(cx, field)),
+    optional("upstreams", OBJECT)
+        .means("[groups of servers](configuration/proxy.md#groups) that requests are passed on to")
+        .read(|cx, field, draft| draft.upstreams = upstreams::read(cx, field)),
+    optional("access_log", STRING.or(OBJECT))
+        .or_beyond_unit(ARRAY)
+        .means(
+            "[access log](configuration/logs.md): a file with one line for each request; opened by the main \
+             process, opened again at `SIGUSR1`",
+        )
+        .read(|cx, field, draft| draft.access_logs = access_log::read(cx, field)),
 ];
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::advice;
 use super::context::Context;
 use super::scalars::{seconds, size};
-use super::schema::{self, ANY, Field, INTEGER, Member, OBJECT, STRING};
+use super::schema::{self, ANY, Field, INTEGER, Member, OBJECT, STRING, optional, required};
 use super::strings::{condition, member_name, parse_template, path, template};
 use crate::access_log::{AccessLog, Buffer, Format};
 use crate::condition::Condition;
@@ -74,17 +74,33 @@ struct Draft {
 }
 
 const ACCESS_LOG: &[Member<Draft>] = &[
-    Member::required("path", STRING, |cx, field, draft| draft.path = path(cx, field)),
-    Member::optional("format", STRING.or(OBJECT), |cx, field, draft| draft.format = format(cx, field)),
+    required("path", STRING)
+        .means("opened by the main process; `/dev/stdout` works; opened again on SIGUSR1")
+        .read(|cx, field, draft| draft.path = path(cx, field)),
+    optional("format", STRING.or(OBJECT))
+        .default("the combined format")
+        .means("a template, or an object of names and templates for one JSON object a line")
+        .read(|cx, field, draft| draft.format = format(cx, field)),
     // Unit has words of its own for what is no string.
-    Member::optional("if", ANY, |cx, field, draft| match field.value {
+    optional("if", ANY)
+        .default("always")
+        .means(
+        "a [template](templates.md); no entry when it gives nothing, `0`, `false`, `null` or `undefined`; \
+         a leading `!` negates",
+    )
+        .read(|cx, field, draft| match field.value {
         Value::String(_) => draft.condition = condition(cx, field),
         _ => cx.problem("The \"if\" must be a string"),
     }),
-    Member::optional("buffer", INTEGER, |cx, field, draft| {
-        draft.buffer = size(cx, field, MIN_BUFFER..=MAX_BUFFER).and_then(NonZeroUsize::new);
-    }),
-    Member::optional("flush", INTEGER, |cx, field, draft| draft.flush = seconds(cx, field, 1..=3600)),
+    optional("buffer", INTEGER)
+        .means("bytes that each event loop gathers before it writes, 512 to 16777216")
+        .read(|cx, field, draft| {
+            draft.buffer = size(cx, field, MIN_BUFFER..=MAX_BUFFER).and_then(NonZeroUsize::new);
+        }),
+    optional("flush", INTEGER)
+        .default("5")
+        .means("seconds after which gathered entries are written")
+        .read(|cx, field, draft| draft.flush = seconds(cx, field, 1..=3600)),
 ];
 
 fn format(cx: &mut Context<'_>, field: Field<'_>) -> Option<Format> {

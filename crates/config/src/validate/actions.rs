@@ -4,7 +4,7 @@ mod options;
 
 use super::context::{Context, nearest};
 use super::proxy::{PROXY, ProxyDraft};
-use super::schema::{self, Field, INTEGER, Member, Rows, STRING};
+use super::schema::{self, Field, INTEGER, Member, Rows, STRING, optional};
 use super::share;
 use super::strings::template;
 use crate::destination::PassError;
@@ -98,8 +98,12 @@ fn read_pass(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptions
     draft.map(ActionKind::Pass)
 }
 
-const PASS: &[Member<Option<Destination>>] =
-    &[Member::optional("pass", STRING, |cx, field, draft| *draft = destination(cx, field))];
+const PASS: &[Member<Option<Destination>>] = &[optional("pass", STRING)
+    .means(
+        "on to `routes`, `routes/NAME`, `applications/NAME`, `applications/NAME/TARGET` or \
+         `upstreams/NAME`; a `/` in a name is written `%2F`. It does not come back",
+    )
+    .read(|cx, field, draft| *draft = destination(cx, field))];
 
 fn read_return(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptions) -> Option<ActionKind> {
     let mut draft = Return { status: 0, location: None };
@@ -108,14 +112,21 @@ fn read_return(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptio
 }
 
 const RETURN: &[Member<Return>] = &[
-    Member::optional("return", INTEGER, |cx, field, draft| {
-        let number = field.value.as_number().map_or(-1, |number| number.as_i64());
-        match u16::try_from(number) {
-            Ok(status @ 0..=999) => draft.status = status,
-            _ => cx.problem("The \"return\" value is out of allowed HTTP status code range 0-999."),
-        }
-    }),
-    Member::optional("location", STRING, |cx, field, draft| draft.location = template(cx, field)),
+    optional("return", INTEGER)
+        .means(
+            "a status from 0 to 999; from 400 to 599 an error page. Behind 1xx, which no client takes for a \
+             reply, the connection is closed",
+        )
+        .read(|cx, field, draft| {
+            let number = field.value.as_number().map_or(-1, |number| number.as_i64());
+            match u16::try_from(number) {
+                Ok(status @ 0..=999) => draft.status = status,
+                _ => cx.problem("The \"return\" value is out of allowed HTTP status code range 0-999."),
+            }
+        }),
+    optional("location", STRING)
+        .means("beside `return`: where a redirection leads, as a text with variables")
+        .read(|cx, field, draft| draft.location = template(cx, field)),
 ];
 
 fn read_proxy(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptions) -> Option<ActionKind> {

@@ -6,7 +6,7 @@ use super::app_type::{AppType, Application};
 use super::context::Context;
 use super::limits::{self, LIMITS, PROCESSES};
 use super::scalars::{count, is_true};
-use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, Rows, STRING};
+use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, Rows, STRING, optional};
 use super::strings::{member_name, name, path};
 use super::{advice, environment, http, isolation, java, modules, perl, php, python, restart, ruby, wasm};
 use crate::json::{Bytes, Object, Value};
@@ -123,31 +123,60 @@ struct Common {
 }
 
 const COMMON: &[Member<Common>] = &[
-    Member::optional("type", STRING, |_, _, _| {}),
-    Member::<Common>::optional("processes", INTEGER.or(OBJECT), |cx, field, draft| {
-        draft.processes = read_processes(cx, field);
-    })
-    .or_beyond_unit(STRING),
-    Member::optional("limits", OBJECT, |cx, field, draft| {
-        schema::read_nested(cx, field, &[LIMITS], &mut draft.limits);
-    }),
-    Member::optional("restart", OBJECT, |cx, field, draft| draft.restart = restart::read(cx, field)),
-    Member::optional("user", STRING, |cx, field, draft| draft.user = name(cx, field)),
-    Member::optional("group", STRING, |cx, field, draft| draft.group = name(cx, field)),
-    Member::optional("working_directory", STRING, |cx, field, draft| {
-        draft.working_directory = path(cx, field);
-    }),
-    Member::optional("environment", OBJECT, |cx, field, draft| {
-        draft.environment = environment::read(cx, field);
-    }),
-    Member::optional("inherit_environment", BOOL, |_, field, draft| {
-        draft.inherit_environment = Some(is_true(field));
-    }),
-    Member::optional("isolation", OBJECT, |cx, field, draft| {
-        draft.isolation = isolation::read(cx, field);
-    }),
-    Member::optional("stdout", STRING, |cx, field, draft| draft.stdout = path(cx, field)),
-    Member::optional("stderr", STRING, |cx, field, draft| draft.stderr = path(cx, field)),
+    optional("type", STRING)
+        .default("required")
+        .means(
+            "the language, with a version if several are installed: `php`, `php 8.2`; `wasm-wasi-component` \
+             for [WebAssembly](webassembly.md); or [`http`](http.md) for programs that serve HTTP themselves",
+        )
+        .read(|_, _, _| {}),
+    optional("processes", INTEGER.or(OBJECT))
+        .or_beyond_unit(STRING)
+        .default("1")
+        .means(
+            "a number: as many workers, always. Or an object: `max` workers at most, `spare` idle ones kept \
+             ready, further idle ones ended after `idle_timeout` seconds. With `spare` 0 nothing is started, \
+             and so nothing is tested, before the first request, and nothing is left after ten times the \
+             `idle_timeout` without one. Or [`\"auto\"`](#as-many-workers-as-are-needed)",
+        )
+        .read(|cx, field, draft| draft.processes = read_processes(cx, field)),
+    optional("limits", OBJECT)
+        .read(|cx, field, draft| schema::read_nested(cx, field, &[LIMITS], &mut draft.limits)),
+    optional("restart", OBJECT).read(|cx, field, draft| draft.restart = restart::read(cx, field)),
+    optional("user", STRING)
+        .default("`nobody`, or that of `--user`")
+        .means("who the workers run as; [who else there is](../separation.md)")
+        .read(|cx, field, draft| draft.user = name(cx, field)),
+    optional("group", STRING)
+        .default("that of the user")
+        .means("their group")
+        .read(|cx, field, draft| draft.group = name(cx, field)),
+    optional("working_directory", STRING)
+        .default("the daemon's")
+        .means("where they run")
+        .read(|cx, field, draft| draft.working_directory = path(cx, field)),
+    optional("environment", OBJECT)
+        .means("an object: variables that are added to the daemon's environment")
+        .read(|cx, field, draft| draft.environment = environment::read(cx, field)),
+    optional("inherit_environment", BOOL)
+        .default("`true`")
+        .means(
+            "whether there is anything of [the daemon's \
+             environment](../separation.md#what-an-application-cannot-do) but `PATH`, `LANG` and `TZ`",
+        )
+        .read(|_, field, draft| draft.inherit_environment = Some(is_true(field))),
+    optional("isolation", OBJECT)
+        .default("none")
+        .means("what it can see and use of the machine: [a page of its own](isolation.md)")
+        .read(|cx, field, draft| draft.isolation = isolation::read(cx, field)),
+    optional("stdout", STRING)
+        .default("the daemon's log")
+        .means("a file for what the application writes there")
+        .read(|cx, field, draft| draft.stdout = path(cx, field)),
+    optional("stderr", STRING)
+        .default("the daemon's log")
+        .means("a file for what the application writes there")
+        .read(|cx, field, draft| draft.stderr = path(cx, field)),
 ];
 
 fn read_processes(cx: &mut Context<'_>, field: Field<'_>) -> Option<Processes> {

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::scalars::integer;
-use super::schema::{self, ARRAY, Field, INTEGER, Member, OBJECT, STRING};
+use super::schema::{self, ARRAY, Field, INTEGER, Member, OBJECT, STRING, optional, required};
 use super::strings::{patterns, text};
 use crate::json::Value;
 use crate::pattern::{Flavor, PatternSet};
@@ -23,12 +23,17 @@ struct Draft {
 }
 
 const COMPRESSION: &[Member<Draft>] = &[
-    Member::optional("types", STRING.or(ARRAY), |cx, field, draft| {
-        draft.types = patterns(cx, field, Flavor::CaseInsensitive);
-    }),
-    Member::optional("compressors", ARRAY.or(OBJECT), |cx, field, draft| {
-        draft.compressors = compressors(cx, field);
-    }),
+    optional("types", STRING.or(ARRAY))
+        .default("all")
+        .means(
+            "[patterns](routes.md#conditions) on the text of `Content-Type`, parameters included: write \
+             `text/html*`",
+        )
+        .read(|cx, field, draft| draft.types = patterns(cx, field, Flavor::CaseInsensitive)),
+    optional("compressors", ARRAY.or(OBJECT))
+        .default("none")
+        .means("one object or several, with the members below; without any, nothing is compressed")
+        .read(|cx, field, draft| draft.compressors = compressors(cx, field)),
 ];
 
 /// An array, or one object.
@@ -71,19 +76,34 @@ struct CompressorDraft {
 }
 
 const COMPRESSOR: &[Member<CompressorDraft>] = &[
-    Member::required("encoding", STRING, |cx, field, draft| {
-        let Some(name) = text(cx, field) else { return };
-        draft.encoding = Encoding::of(&name);
-        if draft.encoding.is_none() {
-            let names = Encoding::NAMES.iter().map(|(name, _)| *name);
-            cx.problem_with_suggestion(format!("\"{name}\" is not a supported compressor."), &name, names);
-        }
-    }),
-    Member::optional("level", INTEGER, |_, field, draft| {
-        draft.level = field.value.as_number().map(|number| number.as_i64());
-    }),
-    Member::optional("min_length", INTEGER, |cx, field, draft| {
-        let least = integer(cx, field, 0..=i64::MAX).and_then(|least| u64::try_from(least).ok());
-        draft.min_length = least.unwrap_or_default();
-    }),
+    required("encoding", STRING)
+        .means("`gzip`, `deflate` (the zlib format), `zstd`, `br`, or `identity`, which does nothing")
+        .read(|cx, field, draft| {
+            let Some(name) = text(cx, field) else { return };
+            draft.encoding = Encoding::of(&name);
+            if draft.encoding.is_none() {
+                let names = Encoding::NAMES.iter().map(|(name, _)| *name);
+                cx.problem_with_suggestion(
+                    format!("\"{name}\" is not a supported compressor."),
+                    &name,
+                    names,
+                );
+            }
+        }),
+    optional("level", INTEGER)
+        .default("see below")
+        .means(
+            "gzip and deflate -1 to 9, zstd -7 to 22, br 0 to 11; another number is reported in the log and \
+             the default used",
+        )
+        .read(|_, field, draft| draft.level = field.value.as_number().map(|number| number.as_i64())),
+    optional("min_length", INTEGER)
+        .default("none")
+        .means(
+            "bodies with fewer bytes stay as they are; a body whose length is not known before is compressed",
+        )
+        .read(|cx, field, draft| {
+            let least = integer(cx, field, 0..=i64::MAX).and_then(|least| u64::try_from(least).ok());
+            draft.min_length = least.unwrap_or_default();
+        }),
 ];

@@ -1,5 +1,5 @@
-//! What can be said of configurations by a walk through the tables of `schema`: documents that touch every part
-//! are read, and each object tells which members it knows.
+//! What can be said of configurations by a walk through their tables: documents that touch every part are
+//! read, and each object tells which members it knows.
 
 use super::context::Context;
 use super::recorder::Recorder;
@@ -9,12 +9,7 @@ use crate::json::{self, Value};
 /// The schema of a whole configuration, in the form of JSON Schema 2020-12.
 #[must_use]
 pub fn configuration_schema() -> Value {
-    walk_all().root().schema()
-}
-
-/// What the tables say of all parts of documents.
-pub(super) fn walk_all() -> Recorder {
-    SEEDS.iter().fold(Recorder::default(), |recorder, seed| walk(seed, recorder))
+    SEEDS.iter().fold(Recorder::default(), |recorder, seed| walk(seed, recorder)).root().schema()
 }
 
 /// Notes what the tables say of the parts that a document has.

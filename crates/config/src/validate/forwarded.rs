@@ -1,7 +1,7 @@
 //! `forwarded`, the old `client_ip`, and `proxy_protocol` of a listener (contract 8).
 
 use super::context::Context;
-use super::schema::{self, ARRAY, BOOL, Field, Member, STRING};
+use super::schema::{self, ARRAY, BOOL, Field, Member, STRING, optional, required};
 use super::strings;
 use crate::json::Value;
 use crate::listener::Forwarded;
@@ -65,16 +65,26 @@ fn recursive(_: &mut Context<'_>, field: Field<'_>, draft: &mut Draft) {
 }
 
 const FORWARDED: &[Member<Draft>] = &[
-    Member::required("source", PEERS, source),
-    Member::optional("client_ip", STRING, client_ip),
-    Member::optional("protocol", STRING, |cx, field, draft| draft.protocol = strings::name(cx, field)),
-    Member::optional("recursive", BOOL, recursive),
+    required("source", PEERS)
+        .means("the trusted peers, as an address pattern or several; `[]` is nobody")
+        .read(source),
+    optional("client_ip", STRING).means("the field with the client's address").read(client_ip),
+    optional("protocol", STRING)
+        .means(
+            "the field with the client's scheme: `https` and `on` mean TLS, `http` means none; anything else \
+             is ignored",
+        )
+        .read(|cx, field, draft| draft.protocol = strings::name(cx, field)),
+    optional("recursive", BOOL)
+        .default("`false`")
+        .means("addresses at the end of the list that are trusted themselves are skipped")
+        .read(recursive),
 ];
 
 const CLIENT_IP: &[Member<Draft>] = &[
-    Member::required("source", PEERS, source),
-    Member::required("header", STRING, client_ip),
-    Member::optional("recursive", BOOL, recursive),
+    required("source", PEERS).read(source),
+    required("header", STRING).read(client_ip),
+    optional("recursive", BOOL).read(recursive),
 ];
 
-const PROXY_PROTOCOL: &[Member<Draft>] = &[Member::required("source", PEERS, source)];
+const PROXY_PROTOCOL: &[Member<Draft>] = &[required("source", PEERS).read(source)];

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::app_type::{AppType, Application};
 use super::context::Context;
 use super::scalars::{MAX_SECONDS, count, seconds};
-use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
+use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional, required};
 use super::strings::{argument, name, path, string_array, text};
 use crate::json::Value;
 use crate::plan::{HttpSpec, JavaSpec, ProgramKind, ProgramSocket, Ready, RuntimeSpec};
@@ -61,30 +61,45 @@ pub(super) struct ReadyDraft {
 }
 
 const PROGRAM: &[Member<Draft>] = &[
-    Member::required("executable", STRING, |cx, field, draft| draft.executable = path(cx, field)),
-    Member::optional("arguments", ARRAY, |cx, field, draft| {
-        draft.arguments = string_array(cx, field, argument);
-    }),
-    Member::optional("ready", STRING.or(OBJECT), |cx, field, draft| draft.ready = ready(cx, field)),
-    Member::optional("concurrency", INTEGER, |cx, field, draft| draft.concurrency = count(cx, field)),
+    required("executable", STRING)
+        .means(
+            "the program: a path, absolute or relative to `working_directory`; of `http` also a name that is \
+             looked for in the application's `PATH`. Scripts are welcome",
+        )
+        .read(|cx, field, draft| draft.executable = path(cx, field)),
+    optional("arguments", ARRAY)
+        .default("none")
+        .means("its arguments")
+        .read(|cx, field, draft| draft.arguments = string_array(cx, field, argument)),
+    optional("ready", STRING.or(OBJECT))
+        .default("`\"connect\"`")
+        .means("when it gets requests: [as soon as it is ready](http.md#when-it-is-ready)")
+        .read(|cx, field, draft| draft.ready = ready(cx, field)),
+    optional("concurrency", INTEGER)
+        .default("128")
+        .means(
+            "requests that one process has at the same time; further ones wait until it, or another one, has \
+             ended one",
+        )
+        .read(|cx, field, draft| draft.concurrency = count(cx, field)),
 ];
 
 /// Where it serves: programs for Unit know by themselves.
 const SOCKET: &[Member<Draft>] = &[
-    Member::optional("socket", STRING, |cx, field, draft| {
-        draft.socket = socket(cx, field).unwrap_or_default();
-    }),
-    Member::optional("socket_variable", STRING, |cx, field, draft| {
-        draft.variable = variable(cx, field);
-    }),
+    optional("socket", STRING)
+        .default("`\"inherited\"`")
+        .means("how the program learns where to serve: [below](#where-it-serves)")
+        .read(|cx, field, draft| draft.socket = socket(cx, field).unwrap_or_default()),
+    optional("socket_variable", STRING)
+        .default("`SOCKET_PATH`, `PORT`")
+        .means("the variable that says so, for `\"unix\"`, `\"port\"` and `\"any_port\"`")
+        .read(|cx, field, draft| draft.variable = variable(cx, field)),
 ];
 
 const READY: &[Member<ReadyDraft>] = &[
-    Member::optional("path", STRING, |cx, field, ready| ready.path = target(cx, field)),
-    Member::optional("notify", BOOL, |_, field, ready| ready.notify = *field.value == Value::Bool(true)),
-    Member::optional("timeout", INTEGER, |cx, field, ready| {
-        ready.timeout = seconds(cx, field, 1..=MAX_SECONDS);
-    }),
+    optional("path", STRING).read(|cx, field, ready| ready.path = target(cx, field)),
+    optional("notify", BOOL).read(|_, field, ready| ready.notify = *field.value == Value::Bool(true)),
+    optional("timeout", INTEGER).read(|cx, field, ready| ready.timeout = seconds(cx, field, 1..=MAX_SECONDS)),
 ];
 
 /// Checks what concerns several members, and makes the specification.

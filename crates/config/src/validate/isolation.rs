@@ -6,7 +6,7 @@ mod maps;
 use std::path::{Component, Path, PathBuf};
 
 use super::context::Context;
-use super::schema::{self, ARRAY, BOOL, Field, Member, OBJECT, STRING};
+use super::schema::{self, ARRAY, BOOL, Field, Member, OBJECT, STRING, optional};
 use super::strings::{absolute_paths, path};
 use crate::json::Value;
 use crate::plan::{Automount, FilesystemAccess, Isolation, Namespaces, SeccompProfile};
@@ -25,42 +25,94 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Isolation {
 }
 
 const ISOLATION: &[Member<Isolation>] = &[
-    Member::optional("namespaces", OBJECT, |cx, field, isolation| {
-        schema::read_nested(cx, field, &[NAMESPACES], &mut isolation.namespaces);
-    }),
-    Member::optional("uidmap", ARRAY, |cx, field, isolation| isolation.uidmap = maps::read(cx, field)),
-    Member::optional("gidmap", ARRAY, |cx, field, isolation| isolation.gidmap = maps::read(cx, field)),
-    Member::optional("rootfs", STRING, |cx, field, isolation| isolation.rootfs = rootfs(cx, field)),
-    Member::optional("automount", OBJECT, |cx, field, isolation| {
-        schema::read_nested(cx, field, &[AUTOMOUNT], &mut isolation.automount);
-    }),
-    Member::optional("new_privs", BOOL, |_, field, isolation| isolation.new_privs = Some(is_true(field))),
-    Member::optional("cgroup", OBJECT, |cx, field, isolation| isolation.cgroup = cgroup::read(cx, field)),
-    Member::optional("seccomp", STRING, |cx, field, isolation| isolation.seccomp = seccomp(cx, field)),
-    Member::optional("filesystem", OBJECT, |cx, field, isolation| {
-        let access = isolation.filesystem.insert(FilesystemAccess::default());
-        schema::read_nested(cx, field, &[FILESYSTEM], access);
-    }),
+    optional("namespaces", OBJECT)
+        .default("none")
+        .means("what it has for itself: [below](#namespaces)")
+        .read(|cx, field, isolation| {
+            schema::read_nested(cx, field, &[NAMESPACES], &mut isolation.namespaces)
+        }),
+    optional("uidmap", ARRAY)
+        .means("which numbers of users inside stand for which outside: [below](#namespaces)")
+        .read(|cx, field, isolation| isolation.uidmap = maps::read(cx, field)),
+    optional("gidmap", ARRAY)
+        .means("which numbers of groups do")
+        .read(|cx, field, isolation| isolation.gidmap = maps::read(cx, field)),
+    optional("rootfs", STRING)
+        .means("the folder that is `/` for it: [below](#a-root-of-its-own)")
+        .read(|cx, field, isolation| isolation.rootfs = rootfs(cx, field)),
+    optional("automount", OBJECT)
+        .default("all of it")
+        .means("what is mounted there: [below](#a-root-of-its-own)")
+        .read(|cx, field, isolation| schema::read_nested(cx, field, &[AUTOMOUNT], &mut isolation.automount)),
+    optional("new_privs", BOOL)
+        .default("see below")
+        .means("`false`: [no program that it starts gains privileges](#users)")
+        .read(|_, field, isolation| isolation.new_privs = Some(is_true(field))),
+    optional("cgroup", OBJECT)
+        .means("its control group, and bounds on what all its processes use: [below](#control-groups)")
+        .read(|cx, field, isolation| isolation.cgroup = cgroup::read(cx, field)),
+    optional("seccomp", STRING)
+        .means("`\"default\"`: [system calls](#system-calls) that it has no use for are refused")
+        .read(|cx, field, isolation| isolation.seccomp = seccomp(cx, field)),
+    optional("filesystem", OBJECT).means("the only [files](#files) that it can `read`, or `write`").read(
+        |cx, field, isolation| {
+            let access = isolation.filesystem.insert(FilesystemAccess::default());
+            schema::read_nested(cx, field, &[FILESYSTEM], access);
+        },
+    ),
 ];
 
 const NAMESPACES: &[Member<Namespaces>] = &[
-    Member::optional("credential", BOOL, |_, field, namespaces| namespaces.credential = is_true(field)),
-    Member::optional("pid", BOOL, |_, field, namespaces| namespaces.pid = is_true(field)),
-    Member::optional("network", BOOL, |_, field, namespaces| namespaces.network = is_true(field)),
-    Member::optional("mount", BOOL, |_, field, namespaces| namespaces.mount = is_true(field)),
-    Member::optional("uname", BOOL, |_, field, namespaces| namespaces.uname = is_true(field)),
-    Member::optional("cgroup", BOOL, |_, field, namespaces| namespaces.cgroup = is_true(field)),
+    optional("credential", BOOL)
+        .default("`false`")
+        .means("users and groups; see below")
+        .read(|_, field, namespaces| namespaces.credential = is_true(field)),
+    optional("pid", BOOL)
+        .default("`false`")
+        .means(
+            "processes: it sees and signals none but its own, if `/proc` is new, too: add `mount` or \
+             `rootfs`. All of them end with its prototype",
+        )
+        .read(|_, field, namespaces| namespaces.pid = is_true(field)),
+    optional("network", BOOL)
+        .default("`false`")
+        .means("the network: no interface but a loopback that is down. Sockets in files still lead out")
+        .read(|_, field, namespaces| namespaces.network = is_true(field)),
+    optional("mount", BOOL)
+        .default("`false`")
+        .means("mounts: what it mounts nobody else sees")
+        .read(|_, field, namespaces| namespaces.mount = is_true(field)),
+    optional("uname", BOOL)
+        .default("`false`")
+        .means("the host name")
+        .read(|_, field, namespaces| namespaces.uname = is_true(field)),
+    optional("cgroup", BOOL)
+        .default("`false`")
+        .means("the view of control groups, with its own as the root")
+        .read(|_, field, namespaces| namespaces.cgroup = is_true(field)),
 ];
 
 const AUTOMOUNT: &[Member<Automount>] = &[
-    Member::optional("language_deps", BOOL, |_, field, automount| automount.language_deps = is_true(field)),
-    Member::optional("procfs", BOOL, |_, field, automount| automount.procfs = is_true(field)),
-    Member::optional("tmpfs", BOOL, |_, field, automount| automount.tmpfs = is_true(field)),
+    optional("language_deps", BOOL)
+        .default("`true`")
+        .means("what the language consists of, at the same paths, to be read only")
+        .read(|_, field, automount| automount.language_deps = is_true(field)),
+    optional("procfs", BOOL)
+        .default("`true`")
+        .means("`/proc`: of its own processes with `namespaces.pid`, else that of the machine")
+        .read(|_, field, automount| automount.procfs = is_true(field)),
+    optional("tmpfs", BOOL)
+        .default("`true`")
+        .means(
+            "`/tmp`, 1 MiB of memory. No application needs it; without any `/tmp`, PHP runs without opcache, \
+             which makes a file for its locks there, unless `opcache.lockfile_path` names another folder",
+        )
+        .read(|_, field, automount| automount.tmpfs = is_true(field)),
 ];
 
 const FILESYSTEM: &[Member<FilesystemAccess>] = &[
-    Member::optional("read", ARRAY, |cx, field, access| access.read = absolute_paths(cx, field)),
-    Member::optional("write", ARRAY, |cx, field, access| access.write = absolute_paths(cx, field)),
+    optional("read", ARRAY).read(|cx, field, access| access.read = absolute_paths(cx, field)),
+    optional("write", ARRAY).read(|cx, field, access| access.write = absolute_paths(cx, field)),
 ];
 
 fn is_true(field: Field<'_>) -> bool {

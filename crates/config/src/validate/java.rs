@@ -7,7 +7,7 @@ use super::app_type::{AppType, Application};
 use super::context::Context;
 use super::http::{self, ReadyDraft};
 use super::scalars::{count, thread_stack_size};
-use super::schema::{ARRAY, INTEGER, Member, OBJECT, STRING};
+use super::schema::{ARRAY, INTEGER, Member, OBJECT, STRING, optional, required};
 use super::strings::{argument, path, string_array};
 use crate::plan::{JavaSpec, RuntimeSpec};
 
@@ -26,22 +26,40 @@ pub(super) struct Draft {
 }
 
 const OPTIONS: &[Member<Draft>] = &[
-    Member::required("webapp", STRING, |cx, field, draft| draft.webapp = path(cx, field)),
-    Member::optional("classpath", ARRAY, |cx, field, draft| {
-        draft.classpath = string_array(cx, field, argument);
-    }),
-    Member::optional("options", ARRAY, |cx, field, draft| {
-        draft.options = string_array(cx, field, argument);
-    }),
+    required("webapp", STRING)
+        .means(
+            "the archive, or the folder; absolute, or relative to `working_directory`. A folder needs no \
+             `WEB-INF`: pages (`.jsp`) and files are enough. Everything in it is served but `WEB-INF` and \
+             `META-INF`",
+        )
+        .read(|cx, field, draft| draft.webapp = path(cx, field)),
+    optional("classpath", ARRAY)
+        .default("none")
+        .means("archives, folders and URLs with further classes of the application")
+        .read(|cx, field, draft| draft.classpath = string_array(cx, field, argument)),
+    optional("options", ARRAY)
+        .default("none")
+        .means("options of the virtual machine: `-Xmx512m`, `-Dname=value`, …")
+        .read(|cx, field, draft| draft.options = string_array(cx, field, argument)),
     // Where Unit keeps its own container.
-    Member::optional("unit_jars", STRING, |cx, field, _| drop(path(cx, field))),
-    Member::optional("threads", INTEGER, |cx, field, draft| draft.threads = count(cx, field)),
-    Member::optional("thread_stack_size", INTEGER, |cx, field, draft| {
-        draft.thread_stack_size = thread_stack_size(cx, field);
-    }),
-    Member::optional("ready", STRING.or(OBJECT), |cx, field, draft| {
-        draft.ready = http::ready(cx, field);
-    }),
+    optional("unit_jars", STRING)
+        .means("taken for compatibility and not used: Corral brings its own")
+        .read(|cx, field, _| drop(path(cx, field))),
+    optional("threads", INTEGER)
+        .default("1")
+        .means("requests that one process runs at the same time")
+        .read(|cx, field, draft| draft.threads = count(cx, field)),
+    optional("thread_stack_size", INTEGER)
+        .default("the machine's")
+        .means("bytes of stack of each thread (`-Xss`)")
+        .read(|cx, field, draft| draft.thread_stack_size = thread_stack_size(cx, field)),
+    optional("ready", STRING.or(OBJECT))
+        .default("`\"connect\"`")
+        .means(
+            "when it gets requests, [as for `http`](http.md#when-it-is-ready) (beyond Unit): it accepts \
+             connections when the application has been started, so that only `timeout` is of interest",
+        )
+        .read(|cx, field, draft| draft.ready = http::ready(cx, field)),
 ];
 
 fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {

@@ -17,7 +17,32 @@ pub(super) struct Label {
     pub(super) meaning: &'static str,
 }
 
+/// An option that may be missing. What follows says more of it, and `read` who reads it.
+pub(super) const fn optional(name: &'static str, types: Types) -> Label {
+    Label { name, types, beyond: Types::NONE, is_required: false, default: "", meaning: "" }
+}
+
+/// An option that must be there.
+pub(super) const fn required(name: &'static str, types: Types) -> Label {
+    Label { is_required: true, default: "required", ..optional(name, types) }
+}
+
 impl Label {
+    /// Takes these types too.
+    pub(super) const fn or_beyond_unit(self, beyond: Types) -> Self {
+        Self { beyond, ..self }
+    }
+
+    /// What the manual calls the default, in Markdown.
+    pub(super) const fn default(self, default: &'static str) -> Self {
+        Self { default, ..self }
+    }
+
+    /// What the manual says, in Markdown.
+    pub(super) const fn means(self, meaning: &'static str) -> Self {
+        Self { meaning, ..self }
+    }
+
     /// All types that are accepted.
     pub(super) fn accepted(&self) -> Types {
         self.types.or(self.beyond)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, amount, count, integer, limit, seconds};
-use super::schema::{self, Field, INTEGER, Member, NUMBER, OBJECT};
+use super::schema::{self, Field, INTEGER, Member, NUMBER, OBJECT, optional};
 use crate::plan::{Growth, Limits, MemoryBounds, Processes};
 
 /// What applies when `processes` is not there.
@@ -32,14 +32,13 @@ pub(super) fn automatic_processes() -> Processes {
 }
 
 pub(super) const PROCESSES: &[Member<Processes>] = &[
-    Member::optional("max", INTEGER, |cx, field, processes| {
-        processes.max = count(cx, field).unwrap_or(NonZeroU32::MAX);
-    }),
-    Member::optional("spare", INTEGER, |cx, field, processes| {
+    optional("max", INTEGER)
+        .read(|cx, field, processes| processes.max = count(cx, field).unwrap_or(NonZeroU32::MAX)),
+    optional("spare", INTEGER).read(|cx, field, processes| {
         let spare = integer(cx, field, 0..=INT_MAX).and_then(|spare| u32::try_from(spare).ok());
         processes.spare = spare.unwrap_or_default();
     }),
-    Member::optional("idle_timeout", INTEGER, |cx, field, processes| {
+    optional("idle_timeout", INTEGER).read(|cx, field, processes| {
         let timeout = seconds(cx, field, 0..=MAX_SECONDS);
         processes.idle_timeout = timeout.unwrap_or(IDLE_TIMEOUT);
     }),
@@ -47,41 +46,76 @@ pub(super) const PROCESSES: &[Member<Processes>] = &[
 
 pub(super) const LIMITS: &[Member<Limits>] = &[
     // Unit takes any number.
-    Member::optional("timeout", INTEGER, |cx, field, limits| {
-        let timeout = seconds(cx, field, 0..=i64::MAX).map(|timeout| timeout.min(LONGEST_TIMEOUT));
-        limits.timeout = timeout.filter(|timeout| !timeout.is_zero());
-    }),
-    Member::optional("requests", INTEGER, |cx, field, limits| limits.requests = limit(cx, field)),
+    optional("timeout", INTEGER)
+        .default("none")
+        .means(
+            "seconds that a worker may be silent, before its response or between two pieces of it; then the \
+             client gets 503, and the script goes on",
+        )
+        .read(|cx, field, limits| {
+            let timeout = seconds(cx, field, 0..=i64::MAX).map(|timeout| timeout.min(LONGEST_TIMEOUT));
+            limits.timeout = timeout.filter(|timeout| !timeout.is_zero());
+        }),
+    optional("requests", INTEGER)
+        .default("none")
+        .means("requests after which a worker is replaced")
+        .read(|cx, field, limits| limits.requests = limit(cx, field)),
     // From here on beyond Unit.
-    Member::optional("requests_jitter", NUMBER, |cx, field, limits| {
-        limits.requests_jitter = share(cx, field).unwrap_or_default();
-    }),
-    Member::optional("kill_after", INTEGER, |cx, field, limits| {
-        limits.kill_after = time(cx, field);
-        limits.kill_at_last = None;
-    }),
-    Member::optional("slow", INTEGER, |cx, field, limits| limits.slow = time(cx, field)),
-    Member::optional("queue", INTEGER, |cx, field, limits| {
-        let queue = integer(cx, field, 0..=INT_MAX).and_then(|queue| u32::try_from(queue).ok());
-        limits.queue = queue;
-    }),
-    Member::optional("queue_timeout", INTEGER, |cx, field, limits| limits.queue_timeout = time(cx, field)),
-    Member::optional("concurrency", INTEGER, |cx, field, limits| {
-        limits.concurrency = integer(cx, field, 0..=INT_MAX)
-            .and_then(|concurrency| u32::try_from(concurrency).ok())
-            .and_then(NonZeroU32::new);
-    }),
-    Member::optional("memory", INTEGER.or(OBJECT), |cx, field, limits| limits.memory = memory(cx, field)),
+    optional("requests_jitter", NUMBER)
+        .default("0")
+        .means("the share of `requests`, from 0 to 1, by which a worker may be replaced earlier")
+        .read(|cx, field, limits| limits.requests_jitter = share(cx, field).unwrap_or_default()),
+    optional("kill_after", INTEGER)
+        .default("[a day](#when-a-request-takes-too-long)")
+        .means(
+            "seconds that a worker may run one request; then the worker is killed, and the client gets 504",
+        )
+        .read(|cx, field, limits| {
+            limits.kill_after = time(cx, field);
+            limits.kill_at_last = None;
+        }),
+    optional("slow", INTEGER)
+        .default("none")
+        .means("seconds after which a request is logged as slow")
+        .read(|cx, field, limits| limits.slow = time(cx, field)),
+    optional("queue", INTEGER)
+        .default("no bound")
+        .means("requests that may wait while all workers are busy; further ones get 503 at once")
+        .read(|cx, field, limits| {
+            let queue = integer(cx, field, 0..=INT_MAX).and_then(|queue| u32::try_from(queue).ok());
+            limits.queue = queue;
+        }),
+    optional("queue_timeout", INTEGER)
+        .default("60")
+        .means("seconds that a request may wait for a worker; then it gets 503. 0 is no bound")
+        .read(|cx, field, limits| limits.queue_timeout = time(cx, field)),
+    optional("concurrency", INTEGER)
+        .default("no bound")
+        .means("requests that workers are given at the same time, all workers together")
+        .read(|cx, field, limits| {
+            limits.concurrency = integer(cx, field, 0..=INT_MAX)
+                .and_then(|concurrency| u32::try_from(concurrency).ok())
+                .and_then(NonZeroU32::new);
+        }),
+    optional("memory", INTEGER.or(OBJECT))
+        .default("none")
+        .means(
+            "bytes that each worker may use: `{\"soft\": …, \"hard\": …}`, of which either may be missing; a \
+             number alone is `soft`",
+        )
+        .read(|cx, field, limits| limits.memory = memory(cx, field)),
     // Unit's bound on the memory that a worker shares with the router. The channel's memory has a
     // fixed, smaller size, so a right value is accepted and changes nothing.
-    Member::optional("shm", INTEGER, |cx, field, _| {
-        integer(cx, field, 0..=i64::MAX);
-    }),
+    optional("shm", INTEGER)
+        .means("taken for compatibility and not used: what a worker shares with the router has a fixed size")
+        .read(|cx, field, _| {
+            integer(cx, field, 0..=i64::MAX);
+        }),
 ];
 
 const MEMORY: &[Member<MemoryBounds>] = &[
-    Member::optional("soft", INTEGER, |cx, field, bounds| bounds.soft = amount(cx, field)),
-    Member::optional("hard", INTEGER, |cx, field, bounds| bounds.hard = amount(cx, field)),
+    optional("soft", INTEGER).read(|cx, field, bounds| bounds.soft = amount(cx, field)),
+    optional("hard", INTEGER).read(|cx, field, bounds| bounds.hard = amount(cx, field)),
 ];
 
 /// A number alone is the bound that costs no request.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::context::Context;
 use super::scalars::{INT_MAX, integer};
-use super::schema::{self, Field, Member, NUMBER, OBJECT, STRING};
+use super::schema::{self, Field, Member, NUMBER, OBJECT, STRING, optional};
 use super::{actions, advice, forwarded, tls};
 use crate::address::ListenAddress;
 use crate::json::{Bytes, Value};
@@ -67,20 +67,35 @@ struct ListenerDraft {
 }
 
 const LISTENER: &[Member<ListenerDraft>] = &[
-    Member::optional("pass", STRING, |cx, field, draft| draft.pass = actions::destination(cx, field)),
-    Member::optional("application", STRING, |cx, field, draft| draft.application = application(cx, field)),
-    Member::optional("tls", OBJECT, |cx, field, draft| draft.tls = tls::read(cx, field)),
-    Member::optional("proxy_protocol", OBJECT, |cx, field, draft| {
-        draft.proxy_protocol = forwarded::read_proxy_protocol(cx, field);
-    }),
-    Member::optional("forwarded", OBJECT, |cx, field, draft| draft.forwarded = forwarded::read(cx, field)),
-    Member::optional("client_ip", OBJECT, |cx, field, draft| {
-        draft.client_ip = forwarded::read_legacy(cx, field);
-    }),
-    Member::optional("backlog", NUMBER, |cx, field, draft| {
-        // -1 means the operating system's maximum, as does no number at all.
-        draft.backlog = integer(cx, field, -1..=INT_MAX).and_then(|number| u32::try_from(number).ok());
-    }),
+    optional("pass", STRING)
+        .means(
+            "`routes`, `routes/NAME`, `applications/NAME`, `applications/NAME/TARGET` or `upstreams/NAME`; \
+             may hold [variables](routes.md#variables)",
+        )
+        .read(|cx, field, draft| draft.pass = actions::destination(cx, field)),
+    optional("application", STRING)
+        .means("an application by its name alone, as old configurations have it")
+        .read(|cx, field, draft| draft.application = application(cx, field)),
+    optional("tls", OBJECT).means("[TLS](tls.md)").read(|cx, field, draft| draft.tls = tls::read(cx, field)),
+    optional("proxy_protocol", OBJECT)
+        .means(
+            "[who the client is](clients.md#the-proxy-protocol) when a proxy says so at the beginning of a \
+             connection (beyond Unit)",
+        )
+        .read(|cx, field, draft| draft.proxy_protocol = forwarded::read_proxy_protocol(cx, field)),
+    optional("forwarded", OBJECT)
+        .means("[who the client is](clients.md#request-fields) when a proxy says so in request fields")
+        .read(|cx, field, draft| draft.forwarded = forwarded::read(cx, field)),
+    optional("client_ip", OBJECT)
+        .means("the same as [older configurations](clients.md#request-fields) have it")
+        .read(|cx, field, draft| draft.client_ip = forwarded::read_legacy(cx, field)),
+    optional("backlog", NUMBER)
+        .default("the system's maximum")
+        .means("connections that may wait to be accepted")
+        .read(|cx, field, draft| {
+            // -1 means the operating system's maximum, as does no number at all.
+            draft.backlog = integer(cx, field, -1..=INT_MAX).and_then(|number| u32::try_from(number).ok());
+        }),
 ];
 
 /// The old spelling of `pass: applications/NAME`.

@@ -1,5 +1,5 @@
-//! The module that runs an application, by its `type`; where nothing does, what is meant, what there is, and how
-//! to get more.
+//! The module that runs an application, by its `type`; where nothing does, what is meant, what there is, and
+//! how to get more.
 
 use std::path::PathBuf;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::app_type::{AppType, Application};
 use super::context::Context;
 use super::scalars::{count, is_true, thread_stack_size};
-use super::schema::{BOOL, INTEGER, Member, STRING};
+use super::schema::{BOOL, INTEGER, Member, STRING, optional, required};
 use super::strings::path;
 use crate::plan::{PerlSpec, RuntimeSpec};
 
@@ -23,12 +23,21 @@ pub(super) struct Draft {
 }
 
 const OPTIONS: &[Member<Draft>] = &[
-    Member::required("script", STRING, |cx, field, draft| draft.script = path(cx, field)),
-    Member::optional("preload", BOOL, |_, field, draft| draft.preload = is_true(field)),
-    Member::optional("threads", INTEGER, |cx, field, draft| draft.threads = count(cx, field)),
-    Member::optional("thread_stack_size", INTEGER, |cx, field, draft| {
-        draft.thread_stack_size = thread_stack_size(cx, field);
-    }),
+    required("script", STRING)
+        .means("the file that ends with the application")
+        .read(|cx, field, draft| draft.script = path(cx, field)),
+    optional("preload", BOOL)
+        .default("`false`")
+        .means("the script is loaded once, before the workers are forked from it")
+        .read(|_, field, draft| draft.preload = is_true(field)),
+    optional("threads", INTEGER)
+        .default("1")
+        .means("requests that each process runs at once, each in an interpreter of its own")
+        .read(|cx, field, draft| draft.threads = count(cx, field)),
+    optional("thread_stack_size", INTEGER)
+        .default("the system's")
+        .means("bytes of stack of each thread but the first, a multiple of 4096")
+        .read(|cx, field, draft| draft.thread_stack_size = thread_stack_size(cx, field)),
 ];
 
 fn finish(_: &mut Context<'_>, _: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {

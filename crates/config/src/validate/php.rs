@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::advice;
 use super::app_type::{AppType, Application};
 use super::context::Context;
-use super::schema::{self, Field, Member, OBJECT, STRING};
+use super::schema::{self, Field, Member, OBJECT, STRING, optional, required};
 use super::strings::{member_name, name, path, text};
 use super::targets;
 use crate::json::{Bytes, Object, Value};
@@ -38,17 +38,24 @@ struct PhpOptions {
 }
 
 const APPLICATION: &[Member<Draft>] = &[
-    Member::optional("root", STRING, |cx, field, draft| draft.target.root = path(cx, field)),
-    Member::optional("script", STRING, |cx, field, draft| {
-        draft.target.script = path(cx, field);
-    }),
-    Member::optional("index", STRING, |cx, field, draft| draft.target.index = text(cx, field)),
-    Member::optional("targets", OBJECT, |cx, field, draft| {
-        draft.targets = targets::read(cx, field, read_target);
-    }),
-    Member::optional("options", OBJECT, |cx, field, draft| {
-        schema::read_nested(cx, field, &[OPTIONS], &mut draft.options);
-    }),
+    optional("root", STRING)
+        .means("the folder of the scripts; required, or in each target")
+        .read(|cx, field, draft| draft.target.root = path(cx, field)),
+    optional("script", STRING)
+        .means("every request runs this one, relative to `root`")
+        .read(|cx, field, draft| draft.target.script = path(cx, field)),
+    optional("index", STRING)
+        .default("`index.php`")
+        .means("the script for a folder")
+        .read(|cx, field, draft| draft.target.index = text(cx, field)),
+    optional("targets", OBJECT)
+        .means(
+            "several sets of `root`, `script`, `index` under a name each, passed to as \
+             `applications/NAME/TARGET`",
+        )
+        .read(|cx, field, draft| draft.targets = targets::read(cx, field, read_target)),
+    optional("options", OBJECT)
+        .read(|cx, field, draft| schema::read_nested(cx, field, &[OPTIONS], &mut draft.options)),
 ];
 
 fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
@@ -76,16 +83,23 @@ fn read_target(cx: &mut Context<'_>, name: String, members: &Object) -> Option<P
 }
 
 const TARGET: &[Member<TargetDraft>] = &[
-    Member::required("root", STRING, |cx, field, draft| draft.root = path(cx, field)),
-    Member::optional("script", STRING, |cx, field, draft| draft.script = path(cx, field)),
-    Member::optional("index", STRING, |cx, field, draft| draft.index = text(cx, field)),
+    required("root", STRING).read(|cx, field, draft| draft.root = path(cx, field)),
+    optional("script", STRING).read(|cx, field, draft| draft.script = path(cx, field)),
+    optional("index", STRING).read(|cx, field, draft| draft.index = text(cx, field)),
 ];
 
 const OPTIONS: &[Member<PhpOptions>] = &[
-    Member::optional("file", STRING, |cx, field, options| options.file = path(cx, field)),
-    Member::optional("admin", OBJECT, |cx, field, options| options.admin = ini_settings(cx, field)),
-    Member::optional("user", OBJECT, |cx, field, options| options.user = ini_settings(cx, field)),
-    Member::optional("sapi_name", STRING, |cx, field, options| options.sapi_name = sapi_name(cx, field)),
+    optional("file", STRING).means("a `php.ini`").read(|cx, field, options| options.file = path(cx, field)),
+    optional("admin", OBJECT)
+        .means("settings as `\"name\": \"value\"`, which scripts cannot change")
+        .read(|cx, field, options| options.admin = ini_settings(cx, field)),
+    optional("user", OBJECT)
+        .means("settings as `\"name\": \"value\"`, which scripts can change")
+        .read(|cx, field, options| options.user = ini_settings(cx, field)),
+    optional("sapi_name", STRING)
+        .default("`cli-server`")
+        .means("what `php_sapi_name()` says (beyond Unit): 1 to 32 lower-case letters, digits or hyphens")
+        .read(|cx, field, options| options.sapi_name = sapi_name(cx, field)),
 ];
 
 fn ini_settings(cx: &mut Context<'_>, field: Field<'_>) -> Vec<(String, String)> {

@@ -4,7 +4,7 @@
 use super::advice;
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, integer, seconds};
-use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, STRING};
+use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional};
 use super::strings::name;
 use crate::json::Value;
 use crate::upstream::{KeepAlive, Origin, ProxyOptions, Timeouts, Upstream, UpstreamTls};
@@ -24,76 +24,105 @@ impl ProxyDraft {
 }
 
 pub(super) const PROXY: &[Member<ProxyDraft>] = &[
-    Member::optional("proxy", STRING, |cx, field, draft| {
-        let text = field.value.as_bytes();
-        draft.origin = text.and_then(|text| Origin::parse_url(text));
-        if let (Some(text), None) = (text, &draft.origin) {
-            let meant = Origin::meant(text).map(|origin| origin.to_string());
-            let detail = format!("The \"proxy\" address is invalid \"{text}\"");
-            cx.problem_that_means(detail, advice::PROXY, meant);
-        }
-    }),
-    Member::optional("proxy_options", OBJECT, |cx, field, draft| {
-        schema::read_nested(cx, field, &[OPTIONS], &mut draft.options);
-    }),
+    optional("proxy", STRING)
+        .default("required")
+        .means("the server: `http://HOST:PORT`, `https://HOST:PORT` or `http://unix:PATH`")
+        .read(|cx, field, draft| {
+            let text = field.value.as_bytes();
+            draft.origin = text.and_then(|text| Origin::parse_url(text));
+            if let (Some(text), None) = (text, &draft.origin) {
+                let meant = Origin::meant(text).map(|origin| origin.to_string());
+                let detail = format!("The \"proxy\" address is invalid \"{text}\"");
+                cx.problem_that_means(detail, advice::PROXY, meant);
+            }
+        }),
+    optional("proxy_options", OBJECT)
+        .means("[options](#options) of requests to it (beyond Unit)")
+        .read(|cx, field, draft| schema::read_nested(cx, field, &[OPTIONS], &mut draft.options)),
 ];
 
 /// Options that every request to a server has.
 pub(super) const OPTIONS: &[Member<ProxyOptions>] = &[
-    Member::optional("timeouts", OBJECT, |cx, field, options| {
-        schema::read_nested(cx, field, &[TIMEOUTS], &mut options.timeouts);
-    }),
-    Member::optional("keepalive", OBJECT, |cx, field, options| {
-        schema::read_nested(cx, field, &[KEEPALIVE], &mut options.keepalive);
-    }),
-    Member::optional("tls", OBJECT, |cx, field, options| {
-        schema::read_nested(cx, field, &[TLS], &mut options.tls);
-    }),
-    Member::optional("forwarded_headers", BOOL, |_, field, options| {
-        options.hide_client = *field.value == Value::Bool(false);
-    }),
+    optional("timeouts", OBJECT)
+        .read(|cx, field, options| schema::read_nested(cx, field, &[TIMEOUTS], &mut options.timeouts)),
+    optional("keepalive", OBJECT)
+        .read(|cx, field, options| schema::read_nested(cx, field, &[KEEPALIVE], &mut options.keepalive)),
+    optional("tls", OBJECT)
+        .read(|cx, field, options| schema::read_nested(cx, field, &[TLS], &mut options.tls)),
+    optional("forwarded_headers", BOOL)
+        .default("`true`")
+        .means("see above")
+        .read(|_, field, options| options.hide_client = *field.value == Value::Bool(false)),
 ];
 
 const TIMEOUTS: &[Member<Timeouts>] = &[
-    Member::optional("connect", INTEGER, |cx, field, timeouts| {
-        timeouts.connect = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.connect);
-    }),
-    Member::optional("send", INTEGER, |cx, field, timeouts| {
-        timeouts.send = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.send);
-    }),
-    Member::optional("response", INTEGER, |cx, field, timeouts| {
-        timeouts.response = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.response);
-    }),
-    Member::optional("read", INTEGER, |cx, field, timeouts| {
-        timeouts.read = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.read);
-    }),
-    Member::optional("tunnel", INTEGER, |cx, field, timeouts| {
-        timeouts.tunnel = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.tunnel);
-    }),
+    optional("connect", INTEGER)
+        .default("60")
+        .means("seconds for the connection, the look-up of its name and TLS")
+        .read(|cx, field, timeouts| {
+            timeouts.connect = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.connect)
+        }),
+    optional("send", INTEGER).default("30").means("seconds between two writes of the request").read(
+        |cx, field, timeouts| timeouts.send = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.send),
+    ),
+    optional("response", INTEGER)
+        .default("60")
+        .means("seconds from the end of the request to the head of the response")
+        .read(|cx, field, timeouts| {
+            timeouts.response = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.response)
+        }),
+    optional("read", INTEGER).default("30").means("seconds between two reads of the response's body").read(
+        |cx, field, timeouts| timeouts.read = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.read),
+    ),
+    optional("tunnel", INTEGER)
+        .default("3600")
+        .means("seconds without a byte in either direction of an upgraded connection")
+        .read(|cx, field, timeouts| {
+            timeouts.tunnel = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.tunnel)
+        }),
 ];
 
 const KEEPALIVE: &[Member<KeepAlive>] = &[
-    Member::optional("connections", INTEGER, |cx, field, keepalive| {
-        keepalive.connections = number(cx, field).unwrap_or_default();
-    }),
-    Member::optional("idle_timeout", INTEGER, |cx, field, keepalive| {
-        keepalive.idle_timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(keepalive.idle_timeout);
-    }),
-    Member::optional("requests", INTEGER, |cx, field, keepalive| {
-        keepalive.requests = number(cx, field).unwrap_or_default();
-    }),
+    optional("connections", INTEGER)
+        .default("128")
+        .means("idle connections that are kept for each server by each thread; 0: a new one for each request")
+        .read(|cx, field, keepalive| keepalive.connections = number(cx, field).unwrap_or_default()),
+    optional("idle_timeout", INTEGER)
+        .default("60")
+        .means("how long; less if the server says so in `Keep-Alive: timeout=N`")
+        .read(|cx, field, keepalive| {
+            keepalive.idle_timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(keepalive.idle_timeout)
+        }),
+    optional("requests", INTEGER)
+        .default("0")
+        .means("requests on one connection; 0: no limit")
+        .read(|cx, field, keepalive| keepalive.requests = number(cx, field).unwrap_or_default()),
 ];
 
 /// How a server at `https://` is spoken to.
 pub(super) const TLS: &[Member<UpstreamTls>] = &[
-    Member::optional("verify", BOOL, |_, field, tls| tls.verify = *field.value == Value::Bool(true)),
-    Member::optional("ca", STRING, |cx, field, tls| {
+    optional("verify", BOOL)
+        .default("`true`")
+        .means("whether an `https://` server has to prove who it is")
+        .read(|_, field, tls| tls.verify = *field.value == Value::Bool(true)),
+    optional("ca", STRING)
+        .means(
+        "a bundle of `/certificates` whose certificates are trusted, for others that they have signed and \
+         for themselves, instead of the system's",
+    )
+        .read(|cx, field, tls| {
         tls.ca = name(cx, field);
         if let Some(bundle) = &tls.ca {
             cx.certificate(bundle);
         }
     }),
-    Member::optional("server_name", STRING, |cx, field, tls| tls.server_name = name(cx, field)),
+    optional("server_name", STRING)
+        .default("host")
+        .means(
+            "the name that is asked for and proved; with `ca` a common name is enough where there are no \
+             alternative names",
+        )
+        .read(|cx, field, tls| tls.server_name = name(cx, field)),
 ];
 
 fn number(cx: &mut Context<'_>, field: Field<'_>) -> Option<u32> {

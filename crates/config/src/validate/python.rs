@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::app_type::{AppType, Application};
 use super::context::Context;
 use super::scalars::{count, is_true, thread_stack_size};
-use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
+use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional, required};
 use super::strings::{name, path, string_array};
 use super::targets;
 use crate::json::{Object, Value};
@@ -36,27 +36,62 @@ struct TargetDraft {
 }
 
 const APPLICATION: &[Member<Draft>] = &[
-    Member::optional("module", STRING, |cx, field, draft| draft.target.module = name(cx, field)),
-    Member::optional("callable", STRING, |cx, field, draft| draft.target.callable = name(cx, field)),
-    Member::optional("factory", BOOL, |_, field, draft| draft.target.factory = is_true(field)),
-    Member::optional("prefix", STRING, |cx, field, draft| draft.target.prefix = prefix(cx, field)),
-    Member::optional("targets", OBJECT, |cx, field, draft| {
-        draft.targets = targets::read(cx, field, read_target);
-    }),
-    Member::optional("home", STRING, |cx, field, draft| draft.home = path(cx, field)),
-    Member::optional("path", STRING.or(ARRAY), |cx, field, draft| draft.path = paths(cx, field)),
-    Member::optional("protocol", STRING, |cx, field, draft| draft.protocol = protocol(cx, field)),
-    Member::optional("threads", INTEGER, |cx, field, draft| draft.threads = count(cx, field)),
-    Member::optional("thread_stack_size", INTEGER, |cx, field, draft| {
-        draft.thread_stack_size = thread_stack_size(cx, field);
-    }),
+    optional("module", STRING)
+        .means("the module to import, such as `wsgi` or `project.wsgi`; required, or in each target")
+        .read(|cx, field, draft| draft.target.module = name(cx, field)),
+    optional("callable", STRING)
+        .default("`application`")
+        .means("the application's name in the module")
+        .read(|cx, field, draft| draft.target.callable = name(cx, field)),
+    optional("factory", BOOL)
+        .default("`false`")
+        .means("the callable takes no arguments and returns the application")
+        .read(|_, field, draft| draft.target.factory = is_true(field)),
+    optional("prefix", STRING)
+        .means(
+            "what the application's paths begin with, such as `/app`: it becomes `SCRIPT_NAME` and is taken \
+             off `PATH_INFO`",
+        )
+        .read(|cx, field, draft| draft.target.prefix = prefix(cx, field)),
+    optional("targets", OBJECT)
+        .means(
+            "several entry points, each with `module`, `callable`, `factory` and `prefix` of its own, for \
+             `\"pass\": \"applications/site/NAME\"`",
+        )
+        .read(|cx, field, draft| draft.targets = targets::read(cx, field, read_target)),
+    optional("home", STRING)
+        .means("a virtual environment, or where another standard library is (`PYTHONHOME`)")
+        .read(|cx, field, draft| draft.home = path(cx, field)),
+    optional("path", STRING.or(ARRAY))
+        .means(
+            "a folder or an array of folders that are searched for modules before all others, in this order",
+        )
+        .read(|cx, field, draft| draft.path = paths(cx, field)),
+    optional("protocol", STRING)
+        .default("by the callable")
+        .means("`wsgi` or `asgi`: a coroutine function, or an object that is called like one, speaks ASGI")
+        .read(|cx, field, draft| draft.protocol = protocol(cx, field)),
+    optional("threads", INTEGER)
+        .default("1")
+        .means(
+            "requests that each process runs at once; in ASGI, where a process runs as many as come, its \
+             event loops: requests that may block at once",
+        )
+        .read(|cx, field, draft| draft.threads = count(cx, field)),
+    optional("thread_stack_size", INTEGER)
+        .default("the system's")
+        .means(
+            "bytes of stack of each thread but the first, a multiple of 4096; 128 KiB at least where they \
+             have event loops",
+        )
+        .read(|cx, field, draft| draft.thread_stack_size = thread_stack_size(cx, field)),
 ];
 
 const TARGET: &[Member<TargetDraft>] = &[
-    Member::required("module", STRING, |cx, field, draft| draft.module = name(cx, field)),
-    Member::optional("callable", STRING, |cx, field, draft| draft.callable = name(cx, field)),
-    Member::optional("factory", BOOL, |_, field, draft| draft.factory = is_true(field)),
-    Member::optional("prefix", STRING, |cx, field, draft| draft.prefix = prefix(cx, field)),
+    required("module", STRING).read(|cx, field, draft| draft.module = name(cx, field)),
+    optional("callable", STRING).read(|cx, field, draft| draft.callable = name(cx, field)),
+    optional("factory", BOOL).read(|_, field, draft| draft.factory = is_true(field)),
+    optional("prefix", STRING).read(|cx, field, draft| draft.prefix = prefix(cx, field)),
 ];
 
 fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {

@@ -10,8 +10,6 @@ use crate::json::{Bytes, Object, Value, pointer};
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     root: Node,
-    /// All rows, also those that share a place with another one.
-    labels: Vec<Label>,
 }
 
 /// One value of the document.
@@ -20,11 +18,11 @@ pub(super) struct Node {
     types: Types,
     /// How often it was seen as an object with a table of members.
     n_visits: u32,
-    properties: IndexMap<&'static str, Property>,
+    pub(super) properties: IndexMap<&'static str, Property>,
     /// Members with free names.
-    any: Option<Box<Node>>,
+    pub(super) any: Option<Box<Node>>,
     /// Elements.
-    items: Option<Box<Node>>,
+    pub(super) items: Option<Box<Node>>,
 }
 
 /// A member that a row describes.
@@ -49,7 +47,6 @@ impl Recorder {
             property.node.types = property.node.types.or(label.accepted());
             property.n_required += u32::from(label.is_required);
         }
-        self.labels.extend(rows.iter().map(|(_, label)| *label));
     }
 
     /// The whole document.
@@ -61,11 +58,6 @@ impl Recorder {
     pub(super) fn at(&mut self, pointer: &str) -> &Node {
         self.root.at(pointer)
     }
-
-    /// All rows, some of them several times.
-    pub(super) fn labels(&self) -> &[Label] {
-        &self.labels
-    }
 }
 
 impl Property {
@@ -75,11 +67,6 @@ impl Property {
 }
 
 impl Node {
-    /// Its members that have rows, in the order of these.
-    pub(super) fn properties(&self) -> impl Iterator<Item = &Property> {
-        self.properties.values()
-    }
-
     /// The node at a JSON pointer; made when it is not there yet.
     fn at(&mut self, pointer: &str) -> &mut Self {
         let mut node = self;

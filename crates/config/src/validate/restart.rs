@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::context::Context;
 use super::limits::time;
-use super::schema::{self, ARRAY, Field, INTEGER, Member, STRING};
+use super::schema::{self, ARRAY, Field, INTEGER, Member, STRING, optional};
 use super::strings::absolute_paths;
 use crate::plan::{Restart, RestartMode};
 
@@ -20,11 +20,20 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Restart {
 }
 
 const RESTART: &[Member<Restart>] = &[
-    Member::optional("mode", STRING, |cx, field, restart| {
-        restart.mode = mode(cx, field).unwrap_or_default();
-    }),
-    Member::optional("drain_timeout", INTEGER, |cx, field, restart| restart.drain_timeout = time(cx, field)),
-    Member::optional("watch", ARRAY, |cx, field, restart| restart.watch = absolute_paths(cx, field)),
+    optional("mode", STRING)
+        .default("`\"rolling\"`")
+        .means(
+            "`\"switch\"`: no request of new processes begins before the last one of the old processes has \
+             ended",
+        )
+        .read(|cx, field, restart| restart.mode = mode(cx, field).unwrap_or_default()),
+    optional("drain_timeout", INTEGER)
+        .default("3600; 30 with `\"switch\"`")
+        .means("seconds that old processes have to finish what they began; then they are ended")
+        .read(|cx, field, restart| restart.drain_timeout = time(cx, field)),
+    optional("watch", ARRAY)
+        .means("absolute paths of files, folders or symbolic links whose change restarts the application")
+        .read(|cx, field, restart| restart.watch = absolute_paths(cx, field)),
 ];
 
 fn mode(cx: &mut Context<'_>, field: Field<'_>) -> Option<RestartMode> {

@@ -4,7 +4,7 @@ mod conditions;
 
 use super::actions;
 use super::context::Context;
-use super::schema::{self, ARRAY, Field, Member, OBJECT};
+use super::schema::{self, ARRAY, Field, Member, OBJECT, optional};
 use super::strings::member_name;
 use crate::json::Value;
 use crate::route::{Action, Match, Route, Step};
@@ -54,8 +54,12 @@ struct StepDraft {
 }
 
 const STEP: &[Member<StepDraft>] = &[
-    Member::optional("match", OBJECT, |cx, field, draft| {
-        conditions::read(cx, field, &mut draft.conditions);
-    }),
-    Member::optional("action", OBJECT, |cx, field, draft| draft.action = actions::read(cx, field)),
+    optional("match", OBJECT)
+        .default("everything")
+        .means("[conditions](#conditions), which must all hold")
+        .read(|cx, field, draft| conditions::read(cx, field, &mut draft.conditions)),
+    optional("action", OBJECT)
+        .default("required")
+        .means("[what is done](#actions) with the request")
+        .read(|cx, field, draft| draft.action = actions::read(cx, field)),
 ];

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::app_type::{AppType, Application};
 use super::context::Context;
 use super::scalars::{count, is_true};
-use super::schema::{BOOL, INTEGER, Member, STRING};
+use super::schema::{BOOL, INTEGER, Member, STRING, optional, required};
 use super::strings::path;
 use crate::plan::{RubySpec, RuntimeSpec};
 
@@ -23,10 +23,20 @@ pub(super) struct Draft {
 }
 
 const OPTIONS: &[Member<Draft>] = &[
-    Member::required("script", STRING, |cx, field, draft| draft.script = path(cx, field)),
-    Member::optional("hooks", STRING, |cx, field, draft| draft.hooks = path(cx, field)),
-    Member::optional("preload", BOOL, |_, field, draft| draft.preload = is_true(field)),
-    Member::optional("threads", INTEGER, |cx, field, draft| draft.threads = count(cx, field)),
+    required("script", STRING)
+        .means("the rackup file")
+        .read(|cx, field, draft| draft.script = path(cx, field)),
+    optional("hooks", STRING)
+        .means("a file that says what to do when workers begin and end, see below")
+        .read(|cx, field, draft| draft.hooks = path(cx, field)),
+    optional("preload", BOOL)
+        .default("`false`")
+        .means("the application is loaded once, before the workers are forked from it")
+        .read(|_, field, draft| draft.preload = is_true(field)),
+    optional("threads", INTEGER)
+        .default("1")
+        .means("requests that each process runs at once")
+        .read(|cx, field, draft| draft.threads = count(cx, field)),
 ];
 
 fn finish(_: &mut Context<'_>, _: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {

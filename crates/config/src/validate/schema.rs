@@ -1,6 +1,7 @@
 //! Reading objects by their tables: what is missing, what is unknown, what has a wrong type.
 
 use super::context::Context;
+pub(super) use super::label::{optional, required};
 pub(super) use super::table::{Field, Member, Part, Rows};
 use super::types::type_of;
 pub(super) use super::types::{ANY, ARRAY, BOOL, INTEGER, NUMBER, OBJECT, STRING, Types};

@@ -6,7 +6,7 @@ mod scripts;
 use super::compression;
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, count, integer, seconds, size};
-use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
+use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional};
 use super::strings::{member_name, path};
 use crate::json::Value;
 use crate::settings::{HttpSettings, ServerLimits, Settings, WebSocketSettings};
@@ -17,118 +17,180 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>, settings: &mut Settin
 }
 
 const SETTINGS: &[Member<Settings>] = &[
-    Member::optional("listen_threads", INTEGER, |cx, field, settings| {
-        settings.listen_threads = count(cx, field);
-    }),
-    Member::optional("http", OBJECT, |cx, field, settings| {
-        schema::read_nested(cx, field, &[TIMEOUTS, SIZES, SWITCHES], &mut settings.http);
-    }),
-    Member::optional("limits", OBJECT, |cx, field, settings| {
-        schema::read_nested(cx, field, &[LIMITS], &mut settings.limits);
-    }),
-    Member::optional("js_module", STRING.or(ARRAY), |cx, field, settings| {
-        settings.js_module = scripts::modules(cx, field);
-    }),
-    Member::optional("js_limits", OBJECT, |cx, field, settings| {
-        schema::read_nested(cx, field, &[scripts::LIMITS], &mut settings.js_limits);
-    }),
-    Member::optional("log", OBJECT, |cx, field, settings| {
-        schema::read_nested(cx, field, &[observe::LOG], &mut settings.log);
-    }),
-    Member::optional("telemetry", OBJECT, |cx, field, settings| {
-        settings.telemetry = observe::telemetry(cx, field);
-    }),
+    optional("listen_threads", INTEGER)
+        .default("one for each processor")
+        .means("event loops, 128 at most")
+        .read(|cx, field, settings| settings.listen_threads = count(cx, field)),
+    optional("http", OBJECT)
+        .means("how [HTTP is spoken](#http) with clients")
+        .read(|cx, field, settings| {
+            schema::read_nested(cx, field, &[TIMEOUTS, SIZES, SWITCHES], &mut settings.http);
+        }),
+    optional("limits", OBJECT)
+        .means("[what all clients together may take](#what-all-clients-together-may-take) (beyond Unit)")
+        .read(|cx, field, settings| schema::read_nested(cx, field, &[LIMITS], &mut settings.limits)),
+    optional("js_module", STRING.or(ARRAY))
+        .default("none")
+        .means(
+        "the [JavaScript modules](templates.md#javascript) that scripts see: a name, or an array of names",
+    )
+        .read(|cx, field, settings| settings.js_module = scripts::modules(cx, field)),
+    optional("js_limits", OBJECT)
+        .means("[what scripts may take](templates.md#javascript) (beyond Unit)")
+        .read(|cx, field, settings| {
+            schema::read_nested(cx, field, &[scripts::LIMITS], &mut settings.js_limits);
+        }),
+    optional("log", OBJECT)
+        .means("[the server's log](logs.md#the-servers-log) (beyond Unit)")
+        .read(|cx, field, settings| schema::read_nested(cx, field, &[observe::LOG], &mut settings.log)),
+    optional("telemetry", OBJECT)
+        .default("none")
+        .means("[a span for each request](logs.md#telemetry)")
+        .read(|cx, field, settings| settings.telemetry = observe::telemetry(cx, field)),
 ];
 
 const LIMITS: &[Member<ServerLimits>] = &[
-    Member::optional("connections", INTEGER, |cx, field, limits| limits.connections = count(cx, field)),
-    Member::optional("connections_per_address", INTEGER, |cx, field, limits| {
-        limits.connections_per_address = count(cx, field);
-    }),
-    Member::optional("buffered_bytes", INTEGER, |cx, field, limits| {
-        let bytes = integer(cx, field, 0..=i64::MAX).and_then(|bytes| u64::try_from(bytes).ok());
-        replace(&mut limits.buffered_bytes, bytes);
-    }),
+    optional("connections", INTEGER)
+        .default(
+            "four fifths of the open files that the system permits, less those that listeners and \
+             applications have",
+        )
+        .means("client connections of the whole server at a time")
+        .read(|cx, field, limits| limits.connections = count(cx, field)),
+    optional("connections_per_address", INTEGER)
+        .default("any number")
+        .means("those of one client: of an IPv4 address, or of 64 bits of an IPv6 address")
+        .read(|cx, field, limits| limits.connections_per_address = count(cx, field)),
+    optional("buffered_bytes", INTEGER)
+        .default("33554432")
+        .means(
+            "bytes of memory, in the whole server, for bodies of requests and output of applications that \
+             wait for somebody",
+        )
+        .read(|cx, field, limits| {
+            let bytes = integer(cx, field, 0..=i64::MAX).and_then(|bytes| u64::try_from(bytes).ok());
+            replace(&mut limits.buffered_bytes, bytes);
+        }),
 ];
 
 const TIMEOUTS: &[Member<HttpSettings>] = &[
-    Member::optional("header_read_timeout", INTEGER, |cx, field, http| {
-        replace(&mut http.header_read_timeout, seconds(cx, field, 1..=MAX_SECONDS));
-    }),
-    Member::optional("body_read_timeout", INTEGER, |cx, field, http| {
-        replace(&mut http.body_read_timeout, seconds(cx, field, 1..=MAX_SECONDS));
-    }),
-    Member::optional("send_timeout", INTEGER, |cx, field, http| {
-        replace(&mut http.send_timeout, seconds(cx, field, 1..=MAX_SECONDS));
-    }),
-    Member::optional("idle_timeout", INTEGER, |cx, field, http| {
-        replace(&mut http.idle_timeout, seconds(cx, field, 1..=MAX_SECONDS));
-    }),
+    optional("header_read_timeout", INTEGER)
+        .default("30")
+        .means("seconds from a request's first byte to the end of its head; then 408")
+        .read(|cx, field, http| replace(&mut http.header_read_timeout, seconds(cx, field, 1..=MAX_SECONDS))),
+    optional("body_read_timeout", INTEGER)
+        .default("30")
+        .means("seconds between two pieces of a body; then 408")
+        .read(|cx, field, http| replace(&mut http.body_read_timeout, seconds(cx, field, 1..=MAX_SECONDS))),
+    optional("send_timeout", INTEGER)
+        .default("30")
+        .means("seconds between two successful writes; then the connection is closed")
+        .read(|cx, field, http| replace(&mut http.send_timeout, seconds(cx, field, 1..=MAX_SECONDS))),
+    optional("idle_timeout", INTEGER)
+        .default("180")
+        .means(
+            "seconds that a connection may wait for a request, the first one or the next; then it is closed \
+             without a word",
+        )
+        .read(|cx, field, http| replace(&mut http.idle_timeout, seconds(cx, field, 1..=MAX_SECONDS))),
 ];
 
 const SIZES: &[Member<HttpSettings>] = &[
-    Member::optional("large_header_buffer_size", INTEGER, |cx, field, http| {
-        replace(&mut http.large_header_buffer_size, size(cx, field, 1..=INT_MAX));
-    }),
-    Member::optional("large_header_buffers", INTEGER, |cx, field, http| {
-        replace(&mut http.large_header_buffers, size(cx, field, 0..=INT_MAX));
-    }),
-    Member::optional("body_buffer_size", INTEGER, |cx, field, http| {
-        replace(&mut http.body_buffer_size, size(cx, field, 0..=INT_MAX));
-    }),
-    Member::optional("max_body_size", INTEGER, |cx, field, http| {
-        let size = integer(cx, field, 0..=i64::MAX).and_then(|size| u64::try_from(size).ok());
-        replace(&mut http.max_body_size, size);
-    }),
-    Member::optional("body_temp_path", STRING, |cx, field, http| {
-        http.body_temp_path = path(cx, field);
-    }),
+    optional("large_header_buffer_size", INTEGER)
+        .default("8192")
+        .means(
+            "bytes of each buffer for a request's head, whose first 2048 bytes need none; a request line, or \
+             a field without its name, has to fit into one of them, and larger ones get 431",
+        )
+        .read(|cx, field, http| replace(&mut http.large_header_buffer_size, size(cx, field, 1..=INT_MAX))),
+    optional("large_header_buffers", INTEGER)
+        .default("4")
+        .means("how many such buffers a request's head may take")
+        .read(|cx, field, http| replace(&mut http.large_header_buffers, size(cx, field, 0..=INT_MAX))),
+    optional("body_buffer_size", INTEGER)
+        .default("65536 (Unit: 16384)")
+        .means("bodies up to this many bytes are kept in memory, larger ones in an unlinked file")
+        .read(|cx, field, http| replace(&mut http.body_buffer_size, size(cx, field, 0..=INT_MAX))),
+    optional("max_body_size", INTEGER).default("8388608").means("bytes of a body; larger ones get 413").read(
+        |cx, field, http| {
+            let size = integer(cx, field, 0..=i64::MAX).and_then(|size| u64::try_from(size).ok());
+            replace(&mut http.max_body_size, size);
+        },
+    ),
+    optional("body_temp_path", STRING)
+        .default("`--tmpdir`")
+        .means("the folder of the files that larger bodies are kept in")
+        .read(|cx, field, http| http.body_temp_path = path(cx, field)),
 ];
 
 const SWITCHES: &[Member<HttpSettings>] = &[
-    Member::optional("discard_unsafe_fields", BOOL, |_, field, http| {
-        http.discard_unsafe_fields = is_true(field);
-    }),
-    Member::optional("log_route", BOOL, |_, field, http| http.log_route = is_true(field)),
-    Member::optional("error_format", STRING, |cx, field, http| {
-        match field.value.as_bytes().map(|text| &**text) {
+    optional("discard_unsafe_fields", BOOL)
+        .default("`true`")
+        .means("drop fields whose names hold anything but letters, digits and `-`")
+        .read(|_, field, http| http.discard_unsafe_fields = is_true(field)),
+    optional("log_route", BOOL)
+        .default("`false`")
+        .means("log the steps that a request takes through the routes")
+        .read(|_, field, http| http.log_route = is_true(field)),
+    optional("error_format", STRING)
+        .default("`html`")
+        .means(
+            "`negotiated`: [plain error pages](routes.md#errors) are `application/problem+json` for clients \
+             that prefer it (beyond Unit)",
+        )
+        .read(|cx, field, http| match field.value.as_bytes().map(|text| &**text) {
             Some(b"html") => http.negotiate_errors = false,
             Some(b"negotiated") => http.negotiate_errors = true,
             _ => cx.problem("The \"error_format\" can either be \"html\" or \"negotiated\"."),
-        }
-    }),
-    Member::optional("server_version", BOOL, |_, field, http| http.server_version = is_true(field)),
-    Member::optional("chunked_transform", BOOL, |_, field, http| http.chunked_transform = is_true(field)),
-    Member::optional("static", OBJECT, |cx, field, http| {
-        schema::read_nested(cx, field, &[STATIC], http);
-    }),
-    Member::optional("websocket", OBJECT, |cx, field, http| {
-        schema::read_nested(cx, field, &[WEBSOCKET], &mut http.websocket);
-    }),
-    Member::optional("compression", OBJECT, |cx, field, http| {
-        http.compression = compression::read(cx, field);
-    }),
+        }),
+    optional("server_version", BOOL)
+        .default("`true`")
+        .means("say the version in the `Server` field")
+        .read(|_, field, http| http.server_version = is_true(field)),
+    optional("chunked_transform", BOOL)
+        .default("`true` (Unit: `false`)")
+        .means("accept bodies in chunks, whose length is not known before; with `false` they get 411")
+        .read(|_, field, http| http.chunked_transform = is_true(field)),
+    optional("static", OBJECT).read(|cx, field, http| schema::read_nested(cx, field, &[STATIC], http)),
+    optional("websocket", OBJECT)
+        .read(|cx, field, http| schema::read_nested(cx, field, &[WEBSOCKET], &mut http.websocket)),
+    optional("compression", OBJECT)
+        .default("off")
+        .means("see [Compression](compression.md)")
+        .read(|cx, field, http| http.compression = compression::read(cx, field)),
 ];
 
 const WEBSOCKET: &[Member<WebSocketSettings>] = &[
-    Member::optional("read_timeout", INTEGER, |cx, field, websocket| {
-        replace(&mut websocket.read_timeout, seconds(cx, field, 1..=MAX_SECONDS));
-    }),
-    Member::optional("keepalive_interval", INTEGER, |cx, field, websocket| {
-        let interval = seconds(cx, field, 0..=MAX_SECONDS);
-        websocket.keepalive_interval = interval.filter(|interval| !interval.is_zero());
-    }),
-    Member::optional("max_frame_size", INTEGER, |cx, field, websocket| {
-        let size = integer(cx, field, 1..=INT_MAX).and_then(|size| u64::try_from(size).ok());
-        replace(&mut websocket.max_frame_size, size);
-    }),
+    optional("read_timeout", INTEGER)
+        .default("60")
+        .means("seconds without a frame of the client; then its WebSocket is closed")
+        .read(|cx, field, websocket| {
+            replace(&mut websocket.read_timeout, seconds(cx, field, 1..=MAX_SECONDS))
+        }),
+    optional("keepalive_interval", INTEGER)
+        .default("30")
+        .means("seconds of silence after which the client is sent a ping; 0 for never")
+        .read(|cx, field, websocket| {
+            let interval = seconds(cx, field, 0..=MAX_SECONDS);
+            websocket.keepalive_interval = interval.filter(|interval| !interval.is_zero());
+        }),
+    optional("max_frame_size", INTEGER)
+        .default("1048576")
+        .means("bytes of a frame; larger ones close the WebSocket")
+        .read(|cx, field, websocket| {
+            let size = integer(cx, field, 1..=INT_MAX).and_then(|size| u64::try_from(size).ok());
+            replace(&mut websocket.max_frame_size, size);
+        }),
 ];
 
 const STATIC: &[Member<HttpSettings>] = &[
-    Member::optional("mime_types", OBJECT, |cx, field, http| http.mime_types = mime_types(cx, field)),
-    Member::optional("cache_valid", INTEGER, |cx, field, http| {
-        replace(&mut http.file_trust, seconds(cx, field, 0..=MAX_SECONDS));
-    }),
+    optional("mime_types", OBJECT)
+        .means("`{ \"text/x-foo\": [\".foo\"] }`, added to the built-in table")
+        .read(|cx, field, http| http.mime_types = mime_types(cx, field)),
+    optional("cache_valid", INTEGER)
+        .default("0")
+        .means("seconds for which an open [file](files.md) is served without a look whether it has changed")
+        .read(|cx, field, http| replace(&mut http.file_trust, seconds(cx, field, 0..=MAX_SECONDS))),
 ];
 
 /// A setting keeps its default when its value is wrong.

@@ -3,7 +3,7 @@
 use super::actions;
 use super::context::Context;
 use super::scalars::integer;
-use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
+use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional};
 use super::strings::{patterns, template, text};
 use crate::json::{Object, Value};
 use crate::pattern::{Flavor, PatternSet};
@@ -68,35 +68,58 @@ impl Default for Draft {
 }
 
 const SHARE: &[Member<Draft>] = &[
-    Member::optional("share", STRING.or(ARRAY), |cx, field, draft| draft.paths = share_paths(cx, field)),
-    Member::optional("index", STRING, |cx, field, draft| draft.index = text(cx, field)),
-    Member::optional("types", STRING.or(ARRAY), |cx, field, draft| {
-        draft.types = patterns(cx, field, Flavor::CaseInsensitive);
-    }),
-    Member::optional("fallback", OBJECT, |cx, field, draft| draft.fallback = actions::read(cx, field)),
+    optional("share", STRING.or(ARRAY))
+        .default("required")
+        .means(
+            "the path of the file, or several that are tried in order; write `$uri` where the request's path \
+             belongs. A folder without it serves none of its files, and the log says so",
+        )
+        .read(|cx, field, draft| draft.paths = share_paths(cx, field)),
+    optional("index", STRING)
+        .default("`index.html`")
+        .means("shown for a folder")
+        .read(|cx, field, draft| draft.index = text(cx, field)),
+    optional("types", STRING.or(ARRAY))
+        .default("all")
+        .means("only files whose MIME type matches these [patterns](routes.md#conditions)")
+        .read(|cx, field, draft| draft.types = patterns(cx, field, Flavor::CaseInsensitive)),
+    optional("fallback", OBJECT)
+        .means("the action when no file is found, or the method is not GET or HEAD")
+        .read(|cx, field, draft| draft.fallback = actions::read(cx, field)),
 ];
 
 const CONFINEMENT: &[Member<Draft>] = &[
-    Member::optional("chroot", STRING, |cx, field, draft| {
-        check_kernel(cx, field);
-        let chroot = template(cx, field);
-        draft.confinement.chroot = chroot.filter(|chroot| chroot.is_constant() != Some(b""));
-    }),
-    Member::optional("follow_symlinks", BOOL, |cx, field, draft| {
-        check_kernel(cx, field);
-        draft.confinement.follow_symlinks = *field.value == Value::Bool(true);
-    }),
-    Member::optional("traverse_mounts", BOOL, |cx, field, draft| {
-        check_kernel(cx, field);
-        draft.confinement.traverse_mounts = *field.value == Value::Bool(true);
-    }),
+    optional("chroot", STRING)
+        .means("the folder that the path must lie in, and that no link leads out of; may hold variables")
+        .read(|cx, field, draft| {
+            check_kernel(cx, field);
+            let chroot = template(cx, field);
+            draft.confinement.chroot = chroot.filter(|chroot| chroot.is_constant() != Some(b""));
+        }),
+    optional("follow_symlinks", BOOL)
+        .default("`true`")
+        .means("`false`: a symbolic link on the way is 403")
+        .read(|cx, field, draft| {
+            check_kernel(cx, field);
+            draft.confinement.follow_symlinks = *field.value == Value::Bool(true);
+        }),
+    optional("traverse_mounts", BOOL)
+        .default("`true`")
+        .means("`false`: another mount on the way is 403")
+        .read(|cx, field, draft| {
+            check_kernel(cx, field);
+            draft.confinement.traverse_mounts = *field.value == Value::Bool(true);
+        }),
 ];
 
 const BEYOND: &[Member<Draft>] = &[
-    Member::optional("listing", BOOL.or(OBJECT), |cx, field, draft| draft.listing = listing(cx, field)),
-    Member::optional("cache_control", STRING.or(OBJECT), |cx, field, draft| {
-        draft.cache_control = cache_rules(cx, field);
-    }),
+    optional("listing", BOOL.or(OBJECT))
+        .default("`false`")
+        .means("`true`: a folder without an index is answered with [its entries](#listings) (beyond Unit)")
+        .read(|cx, field, draft| draft.listing = listing(cx, field)),
+    optional("cache_control", STRING.or(OBJECT))
+        .means("the value of `Cache-Control`, or [values by pattern](#cache-control) (beyond Unit)")
+        .read(|cx, field, draft| draft.cache_control = cache_rules(cx, field)),
 ];
 
 fn check_kernel(cx: &mut Context<'_>, field: Field<'_>) {
@@ -133,11 +156,17 @@ fn listing(cx: &mut Context<'_>, field: Field<'_>) -> Option<Listing> {
 }
 
 const LISTING: &[Member<Listing>] = &[
-    Member::optional("hidden", BOOL, |_, field, listing| listing.hidden = *field.value == Value::Bool(true)),
-    Member::optional("page_size", INTEGER, |cx, field, listing| {
-        let size = integer(cx, field, 1..=MAX_PAGE_SIZE).and_then(|size| usize::try_from(size).ok());
-        listing.page_size = size.unwrap_or(DEFAULT_PAGE_SIZE);
-    }),
+    optional("hidden", BOOL)
+        .default("`false`")
+        .means("show names that start with a dot")
+        .read(|_, field, listing| listing.hidden = *field.value == Value::Bool(true)),
+    optional("page_size", INTEGER)
+        .default("1000")
+        .means("entries of one page, up to 10000; further pages are asked for with `?after=NAME`")
+        .read(|cx, field, listing| {
+            let size = integer(cx, field, 1..=MAX_PAGE_SIZE).and_then(|size| usize::try_from(size).ok());
+            listing.page_size = size.unwrap_or(DEFAULT_PAGE_SIZE);
+        }),
 ];
 
 const DEFAULT_PAGE_SIZE: usize = 1000;

@@ -1,5 +1,5 @@
-//! Walking the tables themselves, with the recorder in the place of a reader: each object tells which members it
-//! knows, and each of them is visited once. So an option is described as soon as it is read, and not before.
+//! Walking the tables themselves, with the recorder in the place of a reader: each object tells which members
+//! it knows, and each of them is visited once. So an option is described as soon as it is read, and not before.
 
 use super::context::Context;
 use super::label::Label;

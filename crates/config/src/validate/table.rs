@@ -1,9 +1,8 @@
-//! Tables of options. A row is all that there is to say of one: its name and types, what the manual says, and who
-//! reads the value.
+//! Tables of options. A row is all that there is to say of one: its name and types, what the manual says,
+//! and who reads the value.
 
 use super::context::Context;
 use super::label::Label;
-use super::types::Types;
 use crate::json::Value;
 
 /// One row of a table. `T` is the draft that the object's members fill.
@@ -22,30 +21,10 @@ pub(super) struct Field<'a> {
     pub(super) value: &'a Value,
 }
 
-impl<T> Member<T> {
-    pub(super) const fn optional(name: &'static str, types: Types, read: Read<T>) -> Self {
-        let label = Label { name, types, beyond: Types::NONE, is_required: false, default: "", meaning: "" };
-        Self { label, read }
-    }
-
-    pub(super) const fn required(name: &'static str, types: Types, read: Read<T>) -> Self {
-        let row = Self::optional(name, types, read);
-        Self { label: Label { is_required: true, default: "required", ..row.label }, ..row }
-    }
-
-    /// As it is, and of these types too.
-    pub(super) const fn or_beyond_unit(self, beyond: Types) -> Self {
-        Self { label: Label { beyond, ..self.label }, ..self }
-    }
-
-    /// What the manual calls the default, in Markdown.
-    pub(super) const fn default(self, default: &'static str) -> Self {
-        Self { label: Label { default, ..self.label }, ..self }
-    }
-
-    /// What the manual says, in Markdown.
-    pub(super) const fn means(self, meaning: &'static str) -> Self {
-        Self { label: Label { meaning, ..self.label }, ..self }
+impl Label {
+    /// The row: who reads values of the option.
+    pub(super) const fn read<T>(self, read: Read<T>) -> Member<T> {
+        Member { label: self, read }
     }
 }
 

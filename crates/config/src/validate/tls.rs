@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::scalars;
-use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING};
+use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional, required};
 use super::strings;
 use crate::json::Value;
 use crate::tls::{ClientAuth, Policy, SessionSettings, TicketKey, Tickets, TlsSettings, Verify};
@@ -24,16 +24,17 @@ struct Draft {
 }
 
 const TLS: &[Member<Draft>] = &[
-    Member::required("certificate", STRING.or(ARRAY), |cx, field, draft| {
-        draft.certificates = bundles(cx, field);
-    }),
-    Member::optional("conf_commands", OBJECT, |cx, field, draft| {
-        commands(cx, field, &mut draft.policy);
-    }),
-    Member::optional("session", OBJECT, |cx, field, draft| {
-        schema::read_nested(cx, field, &[SESSION], &mut draft.session);
-    }),
-    Member::optional("client", OBJECT, |cx, field, draft| draft.client = client(cx, field)),
+    required("certificate", STRING.or(ARRAY))
+        .means("the name of an uploaded bundle, or several of them")
+        .read(|cx, field, draft| draft.certificates = bundles(cx, field)),
+    optional("conf_commands", OBJECT)
+        .means("protocol versions, cipher suites and groups in OpenSSL's terms, see below")
+        .read(|cx, field, draft| commands(cx, field, &mut draft.policy)),
+    optional("session", OBJECT)
+        .read(|cx, field, draft| schema::read_nested(cx, field, &[SESSION], &mut draft.session)),
+    optional("client", OBJECT)
+        .means("certificates of clients, see below (beyond Unit)")
+        .read(|cx, field, draft| draft.client = client(cx, field)),
 ];
 
 /// Names of bundles, one or several.
@@ -81,13 +82,20 @@ fn commands(cx: &mut Context<'_>, field: Field<'_>, policy: &mut Policy) {
 }
 
 const SESSION: &[Member<SessionSettings>] = &[
-    Member::optional("cache_size", INTEGER, |cx, field, session| {
-        session.cache_size = scalars::size(cx, field, 0..=scalars::INT_MAX).unwrap_or_default();
-    }),
-    Member::optional("timeout", INTEGER, timeout),
-    Member::optional("tickets", BOOL.or(STRING).or(ARRAY), |cx, field, session| {
-        session.tickets = tickets(cx, field);
-    }),
+    optional("cache_size", INTEGER)
+        .default("0")
+        .means("sessions that the server remembers, so that clients come back without a full handshake")
+        .read(|cx, field, session| {
+            session.cache_size = scalars::size(cx, field, 0..=scalars::INT_MAX).unwrap_or_default()
+        }),
+    optional("timeout", INTEGER)
+        .default("300")
+        .means("seconds for which a session can be resumed")
+        .read(timeout),
+    optional("tickets", BOOL.or(STRING).or(ARRAY))
+        .default("`false`")
+        .means("`true`, a key, or an array of keys: sessions that clients keep, encrypted")
+        .read(|cx, field, session| session.tickets = tickets(cx, field)),
 ];
 
 fn timeout(cx: &mut Context<'_>, field: Field<'_>, session: &mut SessionSettings) {
@@ -138,10 +146,15 @@ struct ClientDraft {
 }
 
 const CLIENT: &[Member<ClientDraft>] = &[
-    Member::required("ca", STRING.or(ARRAY), |cx, field, draft| draft.ca = bundles(cx, field)),
-    Member::optional("verify", STRING, |cx, field, draft| match field.value.as_bytes().map(|text| &**text) {
-        Some(b"required") => draft.verify = Verify::Required,
-        Some(b"optional") => draft.verify = Verify::Optional,
-        _ => cx.problem("The \"verify\" value must be either \"required\" or \"optional\"."),
-    }),
+    required("ca", STRING.or(ARRAY))
+        .means("bundles whose certificates are the authorities")
+        .read(|cx, field, draft| draft.ca = bundles(cx, field)),
+    optional("verify", STRING)
+        .default("`required`")
+        .means("`required`: a client without a certificate is refused; `optional`: it is served")
+        .read(|cx, field, draft| match field.value.as_bytes().map(|text| &**text) {
+            Some(b"required") => draft.verify = Verify::Required,
+            Some(b"optional") => draft.verify = Verify::Optional,
+            _ => cx.problem("The \"verify\" value must be either \"required\" or \"optional\"."),
+        }),
 ];

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, integer, seconds};
-use super::schema::{self, ARRAY, Field, INTEGER, Member, NUMBER, OBJECT, Rows, STRING};
+use super::schema::{self, ARRAY, Field, INTEGER, Member, NUMBER, OBJECT, Rows, STRING, optional, required};
 use super::strings::{member_name, name, template};
 use super::{advice, proxy};
 use crate::json::{Object, Value};
@@ -53,24 +53,42 @@ struct Draft {
 }
 
 const UPSTREAM: &[Member<Draft>] = &[
-    Member::optional("servers", OBJECT, |cx, field, draft| draft.servers = Some(servers(cx, field))),
-    Member::optional("balance", STRING.or(OBJECT), |cx, field, draft| {
-        draft.balance = balance(cx, field).unwrap_or_default();
-    }),
-    Member::optional("retries", INTEGER, |cx, field, draft| {
-        draft.retries.most = number(cx, field, 0).unwrap_or_default();
-    }),
-    Member::optional("retry_timeout", INTEGER, |cx, field, draft| {
-        let limit = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or_default();
-        draft.retries.timeout = Some(limit).filter(|limit| !limit.is_zero());
-    }),
-    Member::optional("max_fails", INTEGER, |cx, field, draft| {
-        draft.passive.max_fails = number(cx, field, 0).unwrap_or_default();
-    }),
-    Member::optional("fail_timeout", INTEGER, |cx, field, draft| {
-        draft.passive.fail_timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or_default();
-    }),
-    Member::optional("health", OBJECT, |cx, field, draft| {
+    optional("servers", OBJECT)
+        .default("required")
+        .means(
+            "an object: the servers by their addresses. `weight` is the share of one, 1 unless given; 0 \
+             means never",
+        )
+        .read(|cx, field, draft| draft.servers = Some(servers(cx, field))),
+    optional("balance", STRING.or(OBJECT))
+        .default("`round_robin`")
+        .means(
+            "in turn, smoothly; `least_connections`: the least busy for its weight; `random_two`: the less \
+             busy of two that are drawn; `{\"hash\": TEMPLATE}`: the same text to the same server",
+        )
+        .read(|cx, field, draft| draft.balance = balance(cx, field).unwrap_or_default()),
+    optional("retries", INTEGER)
+        .default("9")
+        .means("how many further servers a request is given to")
+        .read(|cx, field, draft| draft.retries.most = number(cx, field, 0).unwrap_or_default()),
+    optional("retry_timeout", INTEGER)
+        .default("10")
+        .means("seconds after which it is given to no further one; 0: no limit")
+        .read(|cx, field, draft| {
+            let limit = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or_default();
+            draft.retries.timeout = Some(limit).filter(|limit| !limit.is_zero());
+        }),
+    optional("max_fails", INTEGER)
+        .default("1")
+        .means("failures within `fail_timeout` after which a server is avoided; 0 switches this off")
+        .read(|cx, field, draft| draft.passive.max_fails = number(cx, field, 0).unwrap_or_default()),
+    optional("fail_timeout", INTEGER)
+        .default("10")
+        .means("seconds within which failures count, and for which a server is avoided then")
+        .read(|cx, field, draft| {
+            draft.passive.fail_timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or_default();
+        }),
+    optional("health", OBJECT).read(|cx, field, draft| {
         let mut check = HealthCheck::default();
         schema::read_nested(cx, field, &[HEALTH], &mut check);
         draft.health = Some(check);
@@ -98,7 +116,7 @@ fn servers(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Server> {
 }
 
 const SERVER: &[Member<Server>] =
-    &[Member::optional("weight", NUMBER, |cx, field, server| server.weight = weight(cx, field))];
+    &[optional("weight", NUMBER).read(|cx, field, server| server.weight = weight(cx, field))];
 
 fn weight(cx: &mut Context<'_>, field: Field<'_>) -> u64 {
     let weight = field.value.as_number().map_or(0.0, |number| number.as_f64());
@@ -136,40 +154,45 @@ fn balance(cx: &mut Context<'_>, field: Field<'_>) -> Option<Balance> {
     }
 }
 
-const BALANCE: &[Member<Option<Balance>>] = &[Member::required("hash", STRING, |cx, field, draft| {
-    *draft = template(cx, field).map(Balance::Hash);
-})];
+const BALANCE: &[Member<Option<Balance>>] =
+    &[required("hash", STRING).read(|cx, field, draft| *draft = template(cx, field).map(Balance::Hash))];
 
 const HEALTH: &[Member<HealthCheck>] = &[
-    Member::optional("path", STRING, |cx, field, check| {
-        let path = name(cx, field).unwrap_or_default();
-        if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
-            cx.problem("The \"path\" string must begin with \"/\" and be encoded like a URI.");
-        }
-        check.path = path;
-    }),
-    Member::optional("host", STRING, |cx, field, check| {
+    optional("path", STRING)
+        .default("`/`")
+        .means("a GET on it is made again and again; without `health` there are no checks")
+        .read(|cx, field, check| {
+            let path = name(cx, field).unwrap_or_default();
+            if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+                cx.problem("The \"path\" string must begin with \"/\" and be encoded like a URI.");
+            }
+            check.path = path;
+        }),
+    optional("host", STRING).default("address").means("the `Host` of checks").read(|cx, field, check| {
         let host = name(cx, field);
         if host.as_ref().is_some_and(|host| !host.bytes().all(|byte| byte.is_ascii_graphic())) {
             cx.problem("The \"host\" string must be a host name, with a port if need be.");
         }
         check.host = host;
     }),
-    Member::optional("interval", INTEGER, |cx, field, check| {
-        check.interval = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(check.interval);
-    }),
-    Member::optional("timeout", INTEGER, |cx, field, check| {
-        check.timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(check.timeout);
-    }),
-    Member::optional("expect", INTEGER.or(STRING).or(ARRAY), |cx, field, check| {
-        check.expect = statuses(cx, field);
-    }),
-    Member::optional("rises", INTEGER, |cx, field, check| {
-        check.rises = number(cx, field, 1).unwrap_or(check.rises);
-    }),
-    Member::optional("falls", INTEGER, |cx, field, check| {
-        check.falls = number(cx, field, 1).unwrap_or(check.falls);
-    }),
+    optional("interval", INTEGER).default("5").means("seconds between two checks").read(
+        |cx, field, check| check.interval = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(check.interval),
+    ),
+    optional("timeout", INTEGER).default("3").means("seconds that a server has to answer one").read(
+        |cx, field, check| check.timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(check.timeout),
+    ),
+    optional("expect", INTEGER.or(STRING).or(ARRAY))
+        .default("`\"200-399\"`")
+        .means("a status, a range, or an array of such")
+        .read(|cx, field, check| check.expect = statuses(cx, field)),
+    optional("rises", INTEGER)
+        .default("2")
+        .means("checks in a row that have to succeed before a server counts as up")
+        .read(|cx, field, check| check.rises = number(cx, field, 1).unwrap_or(check.rises)),
+    optional("falls", INTEGER)
+        .default("3")
+        .means("checks in a row that have to fail before it counts as down")
+        .read(|cx, field, check| check.falls = number(cx, field, 1).unwrap_or(check.falls)),
 ];
 
 /// Statuses: one, a range like `"200-299"`, or an array of such.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::app_type::{AppType, Application};
 use super::context::Context;
-use super::schema::{self, ARRAY, Member, OBJECT, STRING};
+use super::schema::{self, ARRAY, Member, OBJECT, STRING, optional, required};
 use super::strings::{name, path, string_array};
 use crate::plan::{RuntimeSpec, WasmSpec};
 
@@ -19,15 +19,19 @@ pub(super) struct Draft {
 }
 
 const OPTIONS: &[Member<Draft>] = &[
-    Member::required("component", STRING, |cx, field, draft| draft.component = path(cx, field)),
-    Member::optional("access", OBJECT, |cx, field, draft| {
-        schema::read_nested(cx, field, &[ACCESS], draft);
-    }),
+    required("component", STRING)
+        .means("the component's file, in the binary format")
+        .read(|cx, field, draft| draft.component = path(cx, field)),
+    optional("access", OBJECT).read(|cx, field, draft| schema::read_nested(cx, field, &[ACCESS], draft)),
 ];
 
-const ACCESS: &[Member<Draft>] = &[Member::optional("filesystem", ARRAY, |cx, field, draft| {
-    draft.filesystem = string_array(cx, field, name);
-})];
+const ACCESS: &[Member<Draft>] = &[optional("filesystem", ARRAY)
+    .default("`[]`")
+    .means(
+        "folders that the component finds at the same paths, and may do anything in that the \
+         application's user may",
+    )
+    .read(|cx, field, draft| draft.filesystem = string_array(cx, field, name))];
 
 fn finish(_: &mut Context<'_>, _: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
     let Draft { component, filesystem } = draft;

@@ -196,8 +196,7 @@ fn every_member_that_the_validator_reads_is_in_the_index() {
     let mut missing = BTreeSet::new();
     for path in sources(&repository().join("crates/config/src")) {
         let text = text(&path);
-        let members =
-            ["Member::optional(", "Member::required("].iter().flat_map(|call| text.split(call).skip(1));
+        let members = ["optional(", "required("].iter().flat_map(|call| text.split(call).skip(1));
         let quoted = members.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
         missing.extend(quoted.filter(|name| !names.contains(name)).map(str::to_owned));
     }

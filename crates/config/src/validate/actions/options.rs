@@ -3,23 +3,39 @@
 
 use super::super::advice;
 use super::super::context::Context;
-use super::super::schema::{self, BOOL, Field, Member, OBJECT, STRING};
+use super::super::schema::{self, BOOL, Field, Member, OBJECT, STRING, optional};
 use super::super::strings::{member_name, template};
 use crate::json::{Bytes, Value};
 use crate::route::{ActionOptions, ErrorActions, Errors, HeaderChange};
 use crate::template::Template;
 
 pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
-    Member::optional("rewrite", STRING, |cx, field, options| options.rewrite = template(cx, field)),
-    Member::optional("response_headers", OBJECT, |cx, field, options| {
-        options.response_headers = header_changes(cx, field, Side::Response);
-    }),
-    Member::optional("request_headers", OBJECT, |cx, field, options| {
-        options.request_headers = header_changes(cx, field, Side::Request);
-    }),
-    Member::optional("errors", OBJECT, |cx, field, options| {
-        options.errors = Some(Box::new(errors(cx, field)));
-    }),
+    optional("rewrite", STRING)
+        .means(
+            "a text with variables that becomes the path; the query and `$request_uri` stay. What climbs \
+             above the root is answered with 500",
+        )
+        .read(|cx, field, options| options.rewrite = template(cx, field)),
+    optional("response_headers", OBJECT)
+        .means(
+            "an object: fields that are set, or with `null` removed, in replies of every status, error pages \
+             too (Unit: 200 to 399). Those of the last action count. What is about the content itself is not \
+             said of errors: `Cache-Control`, `Content-Disposition`, `Content-Encoding`, `Content-Language`, \
+             `Content-Type`, `ETag`, `Expires`, `Last-Modified` and `Pragma` change from 200 to 399 alone. \
+             Control characters that come from variables become spaces; `Connection`, `Date` and \
+             `Transfer-Encoding` are the server's own",
+        )
+        .read(|cx, field, options| options.response_headers = header_changes(cx, field, Side::Response)),
+    optional("request_headers", OBJECT)
+        .means(
+            "an object: fields that are set or removed before an application or another server sees the \
+             request. Those of all actions on the way count. Conditions and variables keep seeing what the \
+             client has sent",
+        )
+        .read(|cx, field, options| options.request_headers = header_changes(cx, field, Side::Request)),
+    optional("errors", OBJECT)
+        .means("an object: actions in the place of errors, see below")
+        .read(|cx, field, options| options.errors = Some(Box::new(errors(cx, field)))),
 ];
 
 /// Whose fields are changed.

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::super::context::Context;
 use super::super::scalars::amount;
-use super::super::schema::{self, Field, INTEGER, Member, NUMBER, STRING};
+use super::super::schema::{self, Field, INTEGER, Member, NUMBER, STRING, optional, required};
 use crate::json::Bytes;
 use crate::plan::{Cgroup, CgroupLimits};
 
@@ -25,10 +25,30 @@ struct Draft {
 }
 
 const CGROUP: &[Member<Draft>] = &[
-    Member::required("path", STRING, |cx, field, draft| draft.path = cgroup_path(cx, field)),
-    Member::optional("memory", INTEGER, |cx, field, draft| draft.limits.memory = amount(cx, field)),
-    Member::optional("cpu", NUMBER, |cx, field, draft| draft.limits.cpu = processors(cx, field)),
-    Member::optional("pids", INTEGER, |cx, field, draft| draft.limits.pids = amount(cx, field)),
+    required("path", STRING)
+        .means(
+        "the group: from the root of the hierarchy if it begins with a slash, else below the daemon's own \
+         group",
+    )
+        .read(|cx, field, draft| draft.path = cgroup_path(cx, field)),
+    optional("memory", INTEGER)
+        .default("none")
+        .means(
+            "bytes; who goes beyond is ended, and its request answered with 503. Nothing is moved to swap \
+             space",
+        )
+        .read(|cx, field, draft| draft.limits.memory = amount(cx, field)),
+    optional("cpu", NUMBER)
+        .default("none")
+        .means("processors, also parts of one: `0.5`")
+        .read(|cx, field, draft| draft.limits.cpu = processors(cx, field)),
+    optional("pids", INTEGER)
+        .default("none")
+        .means(
+            "processes and threads: one for the prototype, one for each worker (two with `limits.slow`), and \
+             what these start",
+        )
+        .read(|cx, field, draft| draft.limits.pids = amount(cx, field)),
 ];
 
 fn cgroup_path(cx: &mut Context<'_>, field: Field<'_>) -> Option<PathBuf> {

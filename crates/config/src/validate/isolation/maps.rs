@@ -2,7 +2,7 @@
 
 use super::super::context::Context;
 use super::super::scalars::integer;
-use super::super::schema::{self, Field, INTEGER, Member};
+use super::super::schema::{self, Field, INTEGER, Member, required};
 use crate::json::Value;
 use crate::plan::IdRange;
 
@@ -50,9 +50,9 @@ struct Draft {
 }
 
 const RANGE: &[Member<Draft>] = &[
-    Member::required("container", INTEGER, |cx, field, draft| draft.container = number(cx, field, 0)),
-    Member::required("host", INTEGER, |cx, field, draft| draft.host = number(cx, field, 0)),
-    Member::required("size", INTEGER, |cx, field, draft| draft.size = number(cx, field, 1)),
+    required("container", INTEGER).read(|cx, field, draft| draft.container = number(cx, field, 0)),
+    required("host", INTEGER).read(|cx, field, draft| draft.host = number(cx, field, 0)),
+    required("size", INTEGER).read(|cx, field, draft| draft.size = number(cx, field, 1)),
 ];
 
 fn number(cx: &mut Context<'_>, field: Field<'_>, least: i64) -> Option<u32> {

@@ -1,7 +1,7 @@
 //! `match` (contract 9.1 and 9.2).
 
 use super::super::context::Context;
-use super::super::schema::{self, ARRAY, Field, Member, OBJECT, STRING};
+use super::super::schema::{self, ARRAY, Field, Member, OBJECT, STRING, optional};
 use super::super::strings::{address_patterns, condition, patterns};
 use crate::json::{Bytes, Value};
 use crate::pattern::{Flavor, PatternSet};
@@ -13,41 +13,61 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>, conditions: &mut Matc
 }
 
 const LINE: &[Member<Match>] = &[
-    Member::optional("method", STRING.or(ARRAY), |cx, field, conditions| {
-        conditions.method = patterns(cx, field, Flavor::UpperCased);
-    }),
-    Member::optional("host", STRING.or(ARRAY), |cx, field, conditions| {
-        conditions.host = patterns(cx, field, Flavor::CaseInsensitive);
-    }),
-    Member::optional("uri", STRING.or(ARRAY), |cx, field, conditions| {
-        conditions.uri = patterns(cx, field, Flavor::PercentEncoded);
-    }),
-    Member::optional("query", STRING.or(ARRAY), |cx, field, conditions| {
-        conditions.query = patterns(cx, field, Flavor::FormEncoded);
-    }),
+    optional("method", STRING.or(ARRAY))
+        .default("any")
+        .means("the method; the pattern is compared in capitals")
+        .read(|cx, field, conditions| conditions.method = patterns(cx, field, Flavor::UpperCased)),
+    optional("host", STRING.or(ARRAY))
+        .default("any")
+        .means("the Host field: in small letters, without port and final dot; letters in either case")
+        .read(|cx, field, conditions| conditions.host = patterns(cx, field, Flavor::CaseInsensitive)),
+    optional("uri", STRING.or(ARRAY))
+        .default("any")
+        .means(
+        "the path: decoded, without `.` and `..`, without the query, after `rewrite`; letters as they are",
+    )
+        .read(|cx, field, conditions| conditions.uri = patterns(cx, field, Flavor::PercentEncoded)),
+    optional("query", STRING.or(ARRAY))
+        .default("any")
+        .means("the whole query, decoded (`%XX`, `+` is a space); letters as they are")
+        .read(|cx, field, conditions| conditions.query = patterns(cx, field, Flavor::FormEncoded)),
 ];
 
 const FIELDS: &[Member<Match>] = &[
-    Member::optional("arguments", OBJECT.or(ARRAY), |cx, field, conditions| {
-        conditions.arguments = name_sets(cx, field, Flavor::FormEncoded);
-    }),
-    Member::optional("headers", OBJECT.or(ARRAY), |cx, field, conditions| {
-        conditions.headers = name_sets(cx, field, Flavor::CaseInsensitive);
-    }),
-    Member::optional("cookies", OBJECT.or(ARRAY), |cx, field, conditions| {
-        conditions.cookies = name_sets(cx, field, Flavor::Plain);
-    }),
+    optional("arguments", OBJECT.or(ARRAY))
+        .default("any")
+        .means("an object: parameters of the query by name; letters as they are")
+        .read(|cx, field, conditions| conditions.arguments = name_sets(cx, field, Flavor::FormEncoded)),
+    optional("headers", OBJECT.or(ARRAY))
+        .default("any")
+        .means("an object: request fields by name; letters in either case, but not in a regular expression")
+        .read(|cx, field, conditions| conditions.headers = name_sets(cx, field, Flavor::CaseInsensitive)),
+    optional("cookies", OBJECT.or(ARRAY))
+        .default("any")
+        .means("an object: cookies by name; letters as they are")
+        .read(|cx, field, conditions| conditions.cookies = name_sets(cx, field, Flavor::Plain)),
 ];
 
 const CONNECTION: &[Member<Match>] = &[
-    Member::optional("scheme", STRING, |cx, field, conditions| conditions.scheme = scheme(cx, field)),
-    Member::optional("source", STRING.or(ARRAY), |cx, field, conditions| {
-        conditions.source = address_patterns(cx, field);
-    }),
-    Member::optional("destination", STRING.or(ARRAY), |cx, field, conditions| {
-        conditions.destination = address_patterns(cx, field);
-    }),
-    Member::optional("if", STRING, |cx, field, conditions| conditions.condition = condition(cx, field)),
+    optional("scheme", STRING)
+        .default("any")
+        .means("`http` or `https`, in either case")
+        .read(|cx, field, conditions| conditions.scheme = scheme(cx, field)),
+    optional("source", STRING.or(ARRAY))
+        .default("any")
+        .means("the client's address and port")
+        .read(|cx, field, conditions| conditions.source = address_patterns(cx, field)),
+    optional("destination", STRING.or(ARRAY))
+        .default("any")
+        .means("the address and port that it has connected to")
+        .read(|cx, field, conditions| conditions.destination = address_patterns(cx, field)),
+    optional("if", STRING)
+        .default("always")
+        .means(
+            "a text with variables: no when it is empty, `0`, `false`, `null` or `undefined`; `!` in front \
+             turns it around",
+        )
+        .read(|cx, field, conditions| conditions.condition = condition(cx, field)),
 ];
 
 fn scheme(cx: &mut Context<'_>, field: Field<'_>) -> Option<Scheme> {

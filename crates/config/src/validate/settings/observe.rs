@@ -2,18 +2,23 @@
 
 use super::super::context::Context;
 use super::super::proxy::TLS;
-use super::super::schema::{self, Field, INTEGER, Member, NUMBER, OBJECT, STRING};
+use super::super::schema::{self, Field, INTEGER, Member, NUMBER, OBJECT, STRING, optional, required};
 use super::super::strings::name;
 use crate::settings::{LogFormat, LogLevel, LogSettings, TelemetryProtocol, TelemetrySettings};
 use crate::upstream::UpstreamTls;
 
 pub(super) const LOG: &[Member<LogSettings>] = &[
-    Member::optional("level", STRING, |cx, field, log| {
-        log.level = choose(cx, field, LEVELS).unwrap_or_default();
-    }),
-    Member::optional("format", STRING, |cx, field, log| {
-        log.format = choose(cx, field, FORMATS).unwrap_or_default();
-    }),
+    optional("level", STRING)
+        .default("`info`")
+        .means("`alert`, `error`, `warn`, `notice`, `info` or `debug`: lines below are dropped")
+        .read(|cx, field, log| log.level = choose(cx, field, LEVELS).unwrap_or_default()),
+    optional("format", STRING)
+        .default("`text`")
+        .means(
+            "`json`: one object a line with `time`, `level`, `pid`, `thread`, `message`, and `connection` \
+             where there is one",
+        )
+        .read(|cx, field, log| log.format = choose(cx, field, FORMATS).unwrap_or_default()),
 ];
 
 const LEVELS: &[(&str, LogLevel)] = &[
@@ -65,14 +70,28 @@ struct Draft {
 }
 
 const TELEMETRY: &[Member<Draft>] = &[
-    Member::required("endpoint", STRING, |cx, field, draft| draft.endpoint = endpoint(cx, field)),
-    Member::required("protocol", STRING, |cx, field, draft| draft.protocol = protocol(cx, field)),
-    Member::optional("tls", OBJECT, |cx, field, draft| {
-        schema::read_nested(cx, field, &[TLS], &mut draft.tls);
-    }),
-    Member::optional("batch_size", INTEGER, |cx, field, draft| draft.batch_size = batch_size(cx, field)),
-    Member::optional("sampling_ratio", NUMBER, |cx, field, draft| draft.sampling_ratio = ratio(cx, field)),
-    Member::optional("service_name", STRING, |cx, field, draft| draft.service_name = name(cx, field)),
+    required("endpoint", STRING)
+        .means("URL of the collector; over HTTP with the full path, `http://127.0.0.1:4318/v1/traces`")
+        .read(|cx, field, draft| draft.endpoint = endpoint(cx, field)),
+    required("protocol", STRING)
+        .means("`http` (protobuf) or `grpc`")
+        .read(|cx, field, draft| draft.protocol = protocol(cx, field)),
+    optional("tls", OBJECT)
+        .default("as for [proxied servers](proxy.md#options)")
+        .means("`verify`, `ca` and `server_name`: how a collector at `https://` proves who it is")
+        .read(|cx, field, draft| schema::read_nested(cx, field, &[TLS], &mut draft.tls)),
+    optional("batch_size", INTEGER)
+        .default("128")
+        .means("spans that are sent together, 1 to 65536")
+        .read(|cx, field, draft| draft.batch_size = batch_size(cx, field)),
+    optional("sampling_ratio", NUMBER)
+        .default("1")
+        .means("share of the traces that begin here, 0 to 1; a client's `traceparent` decides for its own")
+        .read(|cx, field, draft| draft.sampling_ratio = ratio(cx, field)),
+    optional("service_name", STRING)
+        .default("`Corral`")
+        .means("the name that the spans carry")
+        .read(|cx, field, draft| draft.service_name = name(cx, field)),
 ];
 
 /// A URL with scheme and host; the rest is for the HTTP client.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::context::Context;
 use super::super::scalars::{integer, size};
-use super::super::schema::{Field, INTEGER, Member};
+use super::super::schema::{Field, INTEGER, Member, optional};
 use super::super::strings::name;
 use crate::json::Value;
 use crate::settings::ScriptLimits;
@@ -14,13 +14,16 @@ const MIN_MEMORY: i64 = 1 << 20;
 const MAX_MEMORY: i64 = 1 << 32;
 
 pub(super) const LIMITS: &[Member<ScriptLimits>] = &[
-    Member::optional("memory", INTEGER, |cx, field, limits| {
-        limits.memory = size(cx, field, MIN_MEMORY..=MAX_MEMORY).unwrap_or(limits.memory);
-    }),
-    Member::optional("timeout_ms", INTEGER, |cx, field, limits| {
-        let millis = integer(cx, field, 1..=60_000).and_then(|millis| u64::try_from(millis).ok());
-        limits.timeout = millis.map_or(limits.timeout, Duration::from_millis);
-    }),
+    optional("memory", INTEGER).default("67108864").means("bytes for all scripts of an event loop").read(
+        |cx, field, limits| limits.memory = size(cx, field, MIN_MEMORY..=MAX_MEMORY).unwrap_or(limits.memory),
+    ),
+    optional("timeout_ms", INTEGER)
+        .default("200")
+        .means("milliseconds for one evaluation, 1 to 60000; the event loop waits for it")
+        .read(|cx, field, limits| {
+            let millis = integer(cx, field, 1..=60_000).and_then(|millis| u64::try_from(millis).ok());
+            limits.timeout = millis.map_or(limits.timeout, Duration::from_millis);
+        }),
 ];
 
 /// Names of modules, each once, in the order of the document.

@@ -1,0 +1,191 @@
+//! The options as the manual's tables show them, made from the rows that read them.
+
+use super::describe::walk;
+use super::recorder::{Node, Recorder};
+
+/// One table of the manual.
+#[derive(Debug)]
+pub struct OptionTable {
+    /// What a page calls it by.
+    pub name: &'static str,
+    /// In the order of the rows that read the options.
+    pub options: Vec<DocumentedOption>,
+}
+
+/// One option of a table.
+#[derive(Debug)]
+pub struct DocumentedOption {
+    /// With the objects that it is in, as far as the table goes: `limits.timeout`.
+    pub name: String,
+    /// In Markdown; empty where there is nothing to say.
+    pub default: &'static str,
+    /// In Markdown, with links from the folder of the page.
+    pub meaning: &'static str,
+}
+
+/// All tables of the manual.
+#[must_use]
+pub fn option_tables() -> Vec<OptionTable> {
+    let tables = TABLES.iter().map(|&(name, sources)| {
+        let options = sources.iter().flat_map(Source::options).collect();
+        OptionTable { name, options }
+    });
+    tables.collect()
+}
+
+/// Where the rows of a table come from.
+struct Source {
+    /// A document that has the object.
+    seed: &'static str,
+    /// JSON pointer of the object.
+    pointer: &'static str,
+    /// Which of its parts.
+    part: usize,
+    /// What the names begin with.
+    prefix: &'static str,
+}
+
+impl Source {
+    const fn new(seed: &'static str, pointer: &'static str) -> Self {
+        Self { seed, pointer, part: 0, prefix: "" }
+    }
+
+    const fn part(self, part: usize) -> Self {
+        Self { part, ..self }
+    }
+
+    const fn prefix(self, prefix: &'static str) -> Self {
+        Self { prefix, ..self }
+    }
+
+    fn options(&self) -> Vec<DocumentedOption> {
+        let mut recorder = walk(self.seed, Recorder::default());
+        let mut options = Vec::new();
+        gather(recorder.at(self.pointer), Some(self.part), self.prefix, &mut options);
+        options
+    }
+}
+
+/// An option that the manual says nothing of itself is told by its members.
+fn gather(node: &Node, part: Option<usize>, prefix: &str, options: &mut Vec<DocumentedOption>) {
+    for property in node.properties.values().filter(|property| part.is_none_or(|part| property.part == part))
+    {
+        let label = property.label;
+        let name = format!("{prefix}{}", label.name);
+        if label.meaning.is_empty() {
+            gather(&property.node, None, &format!("{name}."), options);
+        } else {
+            options.push(DocumentedOption { name, default: label.default, meaning: label.meaning });
+        }
+    }
+}
+
+const PHP: &str = r#"{"applications": {"name": {"type": "php"}}}"#;
+const HTTP: &str = r#"{"applications": {"name": {"type": "http"}}}"#;
+const LISTENER: &str = r#"{"listeners": {"*:80": {}}}"#;
+const PASS: &str = r#"{"routes": [{"action": {"pass": "routes"}}]}"#;
+const RETURN: &str = r#"{"routes": [{"action": {"return": 200}}]}"#;
+const SHARE: &str = r#"{"routes": [{"action": {"share": "/"}}]}"#;
+const PROXY: &str = r#"{"routes": [{"action": {"proxy": "http://127.0.0.1:80"}}]}"#;
+const UPSTREAM: &str = r#"{"upstreams": {"name": {"servers": {}}}}"#;
+
+/// What is particular to a type of applications stands behind the options of all.
+const fn own(seed: &'static str) -> [Source; 1] {
+    [Source::new(seed, "/applications/name").part(1)]
+}
+
+/// The tables by their names.
+const TABLES: &[(&str, &[Source])] = &[
+    ("configuration", &[Source::new("{}", "")]),
+    ("applications", &[Source::new(PHP, "/applications/name")]),
+    ("applications.php", &own(PHP)),
+    ("applications.python", &own(r#"{"applications": {"name": {"type": "python"}}}"#)),
+    ("applications.ruby", &own(r#"{"applications": {"name": {"type": "ruby"}}}"#)),
+    ("applications.perl", &own(r#"{"applications": {"name": {"type": "perl"}}}"#)),
+    ("applications.java", &own(r#"{"applications": {"name": {"type": "java"}}}"#)),
+    ("applications.wasm", &own(r#"{"applications": {"name": {"type": "wasm-wasi-component"}}}"#)),
+    ("applications.http", &own(HTTP)),
+    ("applications.external", &own(r#"{"applications": {"name": {"type": "external"}}}"#)),
+    ("isolation", &[Source::new(PHP, "/applications/name/isolation")]),
+    (
+        "isolation.namespaces",
+        &[Source::new(PHP, "/applications/name/isolation/namespaces").prefix("namespaces.")],
+    ),
+    (
+        "isolation.automount",
+        &[Source::new(PHP, "/applications/name/isolation/automount").prefix("automount.")],
+    ),
+    ("isolation.cgroup", &[Source::new(PHP, "/applications/name/isolation/cgroup").prefix("cgroup.")]),
+    ("listeners", &[Source::new(LISTENER, "/listeners/*:80")]),
+    ("listeners.tls", &[Source::new(LISTENER, "/listeners/*:80/tls")]),
+    ("listeners.tls.client", &[Source::new(LISTENER, "/listeners/*:80/tls/client").prefix("client.")]),
+    ("listeners.forwarded", &[Source::new(LISTENER, "/listeners/*:80/forwarded")]),
+    ("settings", &[Source::new("{}", "/settings")]),
+    ("settings.http", &[Source::new("{}", "/settings/http")]),
+    ("settings.limits", &[Source::new("{}", "/settings/limits").prefix("limits.")]),
+    ("settings.js_limits", &[Source::new("{}", "/settings/js_limits")]),
+    ("settings.log", &[Source::new("{}", "/settings/log")]),
+    ("settings.telemetry", &[Source::new("{}", "/settings/telemetry")]),
+    ("compression", &[Source::new("{}", "/settings/http/compression")]),
+    ("compression.compressors", &[Source::new("{}", "/settings/http/compression/compressors")]),
+    ("access_log", &[Source::new("{}", "/access_log")]),
+    ("routes.step", &[Source::new(RETURN, "/routes/0")]),
+    ("routes.match", &[Source::new(RETURN, "/routes/0/match")]),
+    ("actions.kinds", &[Source::new(PASS, "/routes/0/action"), Source::new(RETURN, "/routes/0/action")]),
+    ("actions.share", &[Source::new(SHARE, "/routes/0/action")]),
+    ("actions.share.listing", &[Source::new(SHARE, "/routes/0/action/listing")]),
+    ("actions.proxy", &[Source::new(PROXY, "/routes/0/action")]),
+    ("actions", &[Source::new(RETURN, "/routes/0/action").part(1)]),
+    ("proxy_options", &[Source::new(PROXY, "/routes/0/action/proxy_options")]),
+    ("upstreams", &[Source::new(UPSTREAM, "/upstreams/name")]),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The options that neither say what they mean nor are told by their members.
+    fn untold(node: &Node, place: &str, found: &mut Vec<String>) {
+        for property in node.properties.values().filter(|property| property.label.meaning.is_empty()) {
+            let place = format!("{place}/{}", property.label.name);
+            if property.node.properties.is_empty() {
+                found.push(place);
+            } else {
+                untold(&property.node, &place, found);
+            }
+        }
+    }
+
+    #[test]
+    fn every_option_of_a_table_says_what_it_means() {
+        let mut found = Vec::new();
+        for (name, sources) in TABLES {
+            for source in *sources {
+                untold(walk(source.seed, Recorder::default()).at(source.pointer), name, &mut found);
+            }
+        }
+        assert_eq!(found, Vec::<String>::new());
+    }
+
+    /// What all rows mean, wherever they are.
+    fn meanings(node: &Node, found: &mut BTreeSet<&'static str>) {
+        found.extend(node.properties.values().map(|property| property.label.meaning));
+        let members = node.properties.values().map(|property| &property.node);
+        for inner in members.chain(node.any.as_deref()).chain(node.items.as_deref()) {
+            meanings(inner, found);
+        }
+    }
+
+    #[test]
+    fn what_a_row_says_is_in_a_table() {
+        let mut said = BTreeSet::new();
+        for source in TABLES.iter().flat_map(|(_, sources)| *sources) {
+            meanings(walk(source.seed, Recorder::default()).root(), &mut said);
+        }
+        let mut told = BTreeSet::from([""]);
+        told.extend(option_tables().iter().flat_map(|table| &table.options).map(|option| option.meaning));
+        assert_eq!(said.difference(&told).collect::<Vec<_>>(), Vec::<&&str>::new());
+    }
+}

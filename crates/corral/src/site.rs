@@ -3,6 +3,7 @@
 mod component;
 pub(crate) mod django;
 pub(crate) mod document;
+mod folder;
 mod go;
 mod java;
 mod php;
@@ -16,6 +17,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use self::folder::{INDEXES, entries, has, subfolders};
 pub(crate) use self::go::Go;
 pub(crate) use self::php::Scripts;
 pub(crate) use self::program::Program;
@@ -175,7 +177,6 @@ fn hosted_folder(path: &Path) -> Option<PathBuf> {
 }
 
 const HOSTED_FOLDERS: [&str; 3] = ["public_html", "htdocs", "httpdocs"];
-pub(super) const INDEXES: [&str; 3] = ["index.php", "index.html", "index.htm"];
 
 /// The project in a sub-folder, if that is the only one and the folder itself shows nothing.
 fn one_below(path: &Path) -> Result<Option<Site>, sources::Advice> {
@@ -191,27 +192,6 @@ fn one_below(path: &Path) -> Result<Option<Site>, sources::Advice> {
         1 if !has_index => Ok(found.pop()),
         _ => Err(sources::projects_below(path, &found)),
     }
-}
-
-fn has(folder: &Path, name: &str) -> bool {
-    folder.join(name).is_file()
-}
-
-/// What is in a folder, sorted; nothing for one that cannot be read.
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let mut entries: Vec<_> =
-        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    entries.sort();
-    entries
-}
-
-/// The folders among these that belong to the site itself; links are not followed.
-fn subfolders(entries: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
-    entries.iter().filter(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_folder = path.symlink_metadata().is_ok_and(|data| data.is_dir());
-        is_folder && !name.starts_with('.') && name != "vendor" && name != "node_modules"
-    })
 }
 
 impl Site {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::entries;
+use super::folder::entries;
 
 /// How a component in the binary format begins. Modules, which sites send to browsers, begin otherwise.
 const BEGIN: [u8; 8] = *b"\0asm\x0d\0\x01\0";

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::entries;
+use super::folder::entries;
 
 /// A program in Go.
 #[derive(Debug, Clone, PartialEq, Eq)]

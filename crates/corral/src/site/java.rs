@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::entries;
+use super::folder::entries;
 
 /// Where Maven and Gradle put what they build.
 const OUTPUTS: [&str; 3] = ["", "target", "build/libs"];

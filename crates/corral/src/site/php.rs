@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Kind, Site, entries, has, subfolders};
+use super::folder::{entries, has, subfolders};
+use super::{Kind, Site};
 
 /// Which paths belong to scripts in a site with a front controller.
 #[derive(Debug, Clone, PartialEq, Eq)]

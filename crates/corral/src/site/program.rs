@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{entries, has};
+use super::folder::{entries, has};
 
 /// A program that serves HTTP itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::django::StaticFiles;
-use super::{entries, has, subfolders};
+use super::folder::{entries, has, subfolders};
 
 /// The application of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{entries, has};
+use super::folder::{entries, has};
 
 /// An application that a script of its own makes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::folder::{INDEXES, entries, has};
 use super::program::{self, PACKAGE, PROCFILE};
-use super::{INDEXES, Site, entries, has, python};
+use super::{Site, python};
 
 /// What a folder has, and the remedy.
 pub(super) type Advice = (String, String);

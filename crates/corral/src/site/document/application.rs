@@ -1,0 +1,109 @@
+//! The application of a site: what runs it, and how.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::super::{Kind, Program, Python, Script, Site};
+use super::Choices;
+
+pub(super) fn application(site: &Site, choices: &Choices<'_>) -> Option<Value> {
+    let mut application = match &site.kind {
+        Kind::Static | Kind::Files => return None,
+        Kind::Program(Program { start, for_unit }) => {
+            let exec = if *for_unit { "exec " } else { "" };
+            let command = format!("PATH=\"$PWD/node_modules/.bin:$PATH\"; {exec}{start}");
+            program(site, &command, *for_unit, choices)
+        }
+        Kind::Go(go) => program(site, &go.start(), go.for_unit, choices),
+        Kind::Java { webapp } => java(site, webapp, choices),
+        Kind::Python(python) => python_application(site, python, choices),
+        Kind::Script(script) => script_application(site, script, choices),
+        Kind::Component(file) => {
+            json!({ "type": "wasm-wasi-component", "component": file, "processes": processes(choices) })
+        }
+        Kind::FrontController { .. } | Kind::Scripts => php(site, choices),
+    };
+    if let Some((user, group)) = choices.owner {
+        application["user"] = user.into();
+        application["group"] = group.into();
+    }
+    Some(application)
+}
+
+fn processes(choices: &Choices<'_>) -> Value {
+    choices.n_workers.map_or_else(|| json!("auto"), |n_workers| json!(n_workers))
+}
+
+fn python_application(site: &Site, python: &Python, choices: &Choices<'_>) -> Value {
+    let mut application = json!({
+        "type": "python",
+        "path": site.root,
+        "working_directory": site.root,
+        "module": python.module,
+        "callable": python.callable,
+        "factory": python.factory,
+        "processes": processes(choices),
+    });
+    if let Some(home) = &python.home {
+        application["home"] = json!(home);
+    }
+    application
+}
+
+fn script_application(site: &Site, script: &Script, choices: &Choices<'_>) -> Value {
+    json!({
+        "type": script.language,
+        "script": script.file,
+        "working_directory": site.root,
+        "processes": processes(choices),
+    })
+}
+
+fn php(site: &Site, choices: &Choices<'_>) -> Value {
+    let mut targets = Map::new();
+    targets.insert("scripts".to_owned(), json!({ "root": site.root }));
+    if matches!(site.kind, Kind::FrontController { .. }) {
+        targets.insert("front".to_owned(), json!({ "root": site.root, "script": "index.php" }));
+    }
+    let mut application = json!({ "type": "php", "processes": processes(choices), "targets": targets });
+    if !choices.php_ini.is_empty() {
+        let settings: Map<_, _> =
+            choices.php_ini.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
+        application["options"] = json!({ "admin": settings });
+    }
+    application
+}
+
+/// A command of the shell; for `npm start` it finds the commands of its packages. One for Unit gets a socket, others a port.
+fn program(site: &Site, command: &str, for_unit: bool, choices: &Choices<'_>) -> Value {
+    let mut application = json!({
+        "type": "external",
+        "executable": "/bin/sh",
+        "arguments": ["-c", command],
+        "working_directory": site.root,
+        "processes": choices.n_workers.map_or(1, NonZeroU32::get),
+        // Some are compiled first.
+        "ready": { "timeout": 300 },
+    });
+    if !for_unit {
+        application["type"] = "http".into();
+        application["socket"] = "any_port".into();
+    }
+    application
+}
+
+/// One virtual machine for all processors.
+fn java(site: &Site, webapp: &Path, choices: &Choices<'_>) -> Value {
+    json!({
+        "type": "java",
+        "webapp": webapp,
+        "working_directory": site.root,
+        "threads": JAVA_THREADS,
+        "processes": choices.n_workers.map_or(1, NonZeroU32::get),
+    })
+}
+
+/// Enough for a desk.
+const JAVA_THREADS: u32 = 16;

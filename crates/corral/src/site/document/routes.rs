@@ -1,0 +1,138 @@
+//! The routes of a site: what is run, what is shown, and what is neither.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::super::django::StaticFiles;
+use super::super::{Kind, Scripts, Site};
+
+pub(super) fn routes(site: &Site) -> Value {
+    // Secrets such as /.env and /.git come first: they have no name that a script could have.
+    let mut steps = vec![json!({ "match": { "uri": HIDDEN }, "action": { "return": 404 } })];
+    let application = json!({ "pass": "applications/site" });
+    match &site.kind {
+        // It knows best what is secret.
+        Kind::Program(_) | Kind::Go(_) | Kind::Java { .. } | Kind::Component(_) => {
+            steps = vec![json!({ "action": application })];
+        }
+        Kind::Python(python) => {
+            steps.extend(static_files(&python.files, &application));
+            steps.push(json!({ "action": application }));
+        }
+        Kind::Script(script) => {
+            if let Some(public) = &script.public {
+                let files = json!({ "share": share(public), "fallback": application });
+                steps.push(json!({ "match": { "uri": but_private("*") }, "action": files }));
+            }
+            steps.push(json!({ "action": application }));
+        }
+        Kind::Files => steps.push(json!({ "action": { "share": share(&site.root) } })),
+        Kind::Static => {
+            steps.push(private(site, &json!({ "return": 404 })));
+            steps.push(json!({ "action": { "share": share(&site.root) } }));
+        }
+        Kind::Scripts => {
+            steps.push(private(site, &json!({ "return": 404 })));
+            steps.push(scripts(&any_script(&[])));
+            steps.push(source_code());
+            steps.push(files(site, "applications/site/scripts"));
+        }
+        Kind::FrontController { scripts: paths, .. } => {
+            let front = "applications/site/front";
+            steps.push(private(site, &json!({ "pass": front })));
+            steps.push(scripts(&match paths {
+                Scripts::Listed(paths) => listed_scripts(paths),
+                Scripts::Any(folders) => any_script(folders),
+            }));
+            steps.push(source_code());
+            steps.push(files(site, front));
+        }
+    }
+    Value::Array(steps)
+}
+
+/// One step for each beginning of paths, as several folders may have it.
+fn static_files(files: &[StaticFiles], application: &Value) -> Vec<Value> {
+    let mut shares: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for found in files {
+        shares.entry(&found.uri).or_default().push(found.share());
+    }
+    let step = |(uri, share): (&str, Vec<String>)| {
+        let action = json!({ "share": share, "fallback": application });
+        json!({ "match": { "uri": but_private(&format!("{uri}*")) }, "action": action })
+    };
+    // The longest first.
+    shares.into_iter().rev().map(step).collect()
+}
+
+const HIDDEN: [&str; 2] = ["*/.*", "!/.well-known/*"];
+
+/// Names of sources, databases, settings and copies that editors leave: nobody means to publish them.
+const PRIVATE_EXTENSIONS: [&str; 15] = [
+    "py", "pyc", "rb", "pl", "pm", "psgi", "ru", "ini", "sqlite", "sqlite3", "db", "sql", "bak", "orig",
+    "old",
+];
+
+/// The same as a pattern.
+fn private_names() -> String {
+    format!("~(?i)(/composer\\.[^/]*|~|\\.({}))$", PRIVATE_EXTENSIONS.join("|"))
+}
+
+/// Whether a file of this name is not served.
+pub(crate) fn is_private(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    PRIVATE_EXTENSIONS.contains(&extension) || name.starts_with("composer.") || name.ends_with('~')
+}
+
+/// Packages that tools have put beside the site's own files, with everything that they consist of.
+pub(super) const PACKAGES: &str = "/vendor/*";
+
+/// What becomes of paths of files that are not for browsers. A public folder may well publish a folder of packages.
+fn private(site: &Site, action: &Value) -> Value {
+    let names = private_names();
+    let uri = if site.has_sources { vec![&*names, PACKAGES] } else { vec![&*names] };
+    json!({ "match": { "uri": uri }, "action": action })
+}
+
+fn but_private(pattern: &str) -> [String; 2] {
+    [pattern.to_owned(), format!("!{}", private_names())]
+}
+
+/// Scripts are run, never shown.
+fn scripts(uri: &[String]) -> Value {
+    json!({ "match": { "uri": uri }, "action": { "pass": "applications/site/scripts" } })
+}
+
+fn any_script(folders: &[String]) -> Vec<String> {
+    let any = ["*.php", "*.php/*"].map(str::to_owned);
+    any.into_iter().chain(folders.iter().cloned()).collect()
+}
+
+/// A script's path may go on behind its name; a folder's may not.
+fn listed_scripts(paths: &[String]) -> Vec<String> {
+    let and_below = |path: &String| (!path.ends_with('/')).then(|| format!("{path}/*"));
+    paths.iter().flat_map(|path| [Some(path.clone()), and_below(path)].into_iter().flatten()).collect()
+}
+
+/// Files as they are, except scripts that came into the folder after it was looked at.
+fn files(site: &Site, fallback: &str) -> Value {
+    json!({ "action": {
+        "share": share(&site.root),
+        "types": ["!application/x-httpd-php"],
+        "fallback": { "pass": fallback },
+    } })
+}
+
+/// Other spellings of scripts, which would be shown as text.
+fn source_code() -> Value {
+    json!({ "match": { "uri": ["~(?i)\\.(php[0-9]?|phtml|phar|inc)(/|$)", "!*.php", "!*.php/*"] }, "action": { "return": 404 } })
+}
+
+/// `$` and what follows would be a variable of the template.
+fn share(root: &Path) -> String {
+    let root = root.to_string_lossy().replace('$', "${dollar}");
+    format!("{}$uri", root.trim_end_matches('/'))
+}

@@ -12,6 +12,7 @@ pub mod condition;
 mod destination;
 pub mod fuzz;
 pub mod json;
+mod known;
 pub mod listener;
 pub mod pattern;
 pub mod percent;
@@ -27,16 +28,14 @@ mod validate;
 
 use self::access_log::AccessLog;
 use self::destination::Destinations;
+pub use self::known::{Known, KnownModule, ScriptCheck};
 use self::listener::Listener;
 use self::plan::{AppSpec, AssetNames, ListenerPlan, Plan};
 pub use self::problem::{Problem, Stage};
 use self::route::{Destination, Route};
 use self::settings::Settings;
 use self::upstream::Upstream;
-pub use self::validate::{
-    DocumentedOption, Known, KnownModule, OptionTable, ScriptCheck, configuration_schema, option_tables,
-    validate,
-};
+pub use self::validate::{DocumentedOption, OptionTable, configuration_schema, option_tables, validate};
 
 /// A configuration without contradictions: every name that is referred to exists.
 ///

@@ -44,123 +44,20 @@ mod types;
 mod upstreams;
 mod wasm;
 
-use std::path::PathBuf;
-
 use self::context::Context;
 pub use self::describe::configuration_schema;
 pub use self::reference::{DocumentedOption, OptionTable, option_tables};
 use self::schema::{ARRAY, Member, OBJECT, STRING, optional};
+use crate::Config;
 use crate::access_log::AccessLog;
 use crate::json::{MAX_DEPTH, Value};
+use crate::known::Known;
 use crate::listener::Listener;
 use crate::plan::AppSpec;
+use crate::problem::Problem;
 use crate::route::Route;
 use crate::settings::Settings;
 use crate::upstream::Upstream;
-use crate::{Config, Problem};
-
-/// What the world outside the document offers. What was not named with a builder does not exist.
-#[derive(Debug, Clone)]
-pub struct Known {
-    modules: Option<Vec<KnownModule>>,
-    /// Names; `None` means that any exists.
-    certificates: Option<Vec<String>>,
-    /// Names; `None` means that any exists.
-    scripts: Option<Vec<String>>,
-    /// Whether it is enough that most of the document can be used.
-    is_lenient: bool,
-    /// `None` means that all scripts are right.
-    check_script: Option<ScriptCheck>,
-    /// The kernel can open files in restricted ways (openat2).
-    confinement: bool,
-}
-
-/// Says what is wrong with a JavaScript template literal, if anything.
-pub type ScriptCheck = fn(&str) -> Result<(), String>;
-
-/// A host executable that can run applications.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownModule {
-    /// `php`, `python`, …
-    pub language: String,
-    /// As the interpreter reports it.
-    pub version: String,
-    /// Its path.
-    pub path: PathBuf,
-}
-
-impl Known {
-    /// These modules and no others.
-    #[must_use]
-    pub fn modules(modules: Vec<KnownModule>) -> Self {
-        let (certificates, scripts) = (Some(Vec::new()), Some(Vec::new()));
-        Self {
-            modules: Some(modules),
-            certificates,
-            scripts,
-            check_script: None,
-            confinement: true,
-            is_lenient: false,
-        }
-    }
-
-    /// With these certificate bundles.
-    #[must_use]
-    pub fn with_certificates(mut self, names: Vec<String>) -> Self {
-        self.certificates = Some(names);
-        self
-    }
-
-    /// With these JavaScript modules, and the check that expressions have to pass.
-    #[must_use]
-    pub fn with_scripts(mut self, names: Vec<String>, check: ScriptCheck) -> Self {
-        self.scripts = Some(names);
-        self.check_script = Some(check);
-        self
-    }
-
-    /// Whether the kernel can keep a path inside a folder, off links and off other mounts (openat2).
-    #[must_use]
-    pub fn with_confinement(self, confinement: bool) -> Self {
-        Self { confinement, ..self }
-    }
-
-    /// With any certificate bundle, for a document whose bundles are elsewhere.
-    #[must_use]
-    pub fn with_any_certificates(mut self) -> Self {
-        self.certificates = None;
-        self
-    }
-
-    /// With any JavaScript module, for a document whose modules are elsewhere.
-    #[must_use]
-    pub fn with_any_scripts(mut self) -> Self {
-        self.scripts = None;
-        self
-    }
-
-    /// Accepts what a daemon can do without when it starts: applications that have problems, whose
-    /// specification then says why they cannot be started, and listeners whose certificate bundle is missing.
-    #[must_use]
-    pub fn lenient(mut self) -> Self {
-        self.is_lenient = true;
-        self
-    }
-
-    /// For a document that was validated elsewhere: any application has its module, whose path is
-    /// empty in the specifications that come out; any certificate bundle and script exists.
-    #[must_use]
-    pub fn validated_elsewhere() -> Self {
-        Self {
-            modules: None,
-            certificates: None,
-            scripts: None,
-            check_script: None,
-            confinement: true,
-            is_lenient: false,
-        }
-    }
-}
 
 /// Reads a whole document.
 ///

@@ -6,9 +6,10 @@ use super::recorder::Recorder;
 use super::synonyms;
 use crate::destination::Destinations;
 use crate::json::{Bytes, pointer};
+use crate::known::Known;
 use crate::plan::AssetNames;
+use crate::problem::{Problem, Stage};
 use crate::upstream::Upstream;
-use crate::{Known, Problem, Stage};
 
 /// The state of one validation.
 pub(super) struct Context<'a> {

@@ -3,8 +3,9 @@
 
 use super::context::Context;
 use super::recorder::Recorder;
-use super::{Draft, Known, ROOT, names, schema};
+use super::{Draft, ROOT, names, schema};
 use crate::json::{self, Value};
+use crate::known::Known;
 
 /// The schema of a whole configuration, in the form of JSON Schema 2020-12.
 #[must_use]

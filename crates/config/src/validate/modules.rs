@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use super::context::{Context, nearest};
-use crate::KnownModule;
 use crate::json::Bytes;
+use crate::known::KnownModule;
 
 /// The executable that runs applications of this type; the daemon's own for what needs no language.
 pub(super) fn find(cx: &mut Context<'_>, app_type: &Bytes) -> Option<PathBuf> {
@@ -150,7 +150,7 @@ const ALIASES: &[(&[&str], Option<&str>, &str)] = &[
 #[cfg(test)]
 mod tests {
     use super::{ALIASES, LANGUAGES, WITHOUT_MODULE, best_module, is_version, split_type};
-    use crate::KnownModule;
+    use crate::known::KnownModule;
 
     #[test]
     fn what_is_meant_is_a_type() {

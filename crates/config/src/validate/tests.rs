@@ -15,13 +15,13 @@ mod share;
 mod upstreams;
 mod wasm;
 
-use super::{Known, KnownModule, validate};
+use super::validate;
 use crate::address::ListenAddress;
 use crate::json::parse;
 use crate::plan::RuntimeSpec;
 use crate::route::sample::Sample;
 use crate::route::{ActionKind, Destination};
-use crate::{Config, Stage};
+use crate::{Config, Known, KnownModule, Stage};
 
 fn known() -> Known {
     let module = |language: &str, version: &str| KnownModule {

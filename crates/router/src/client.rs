@@ -3,4 +3,8 @@
 pub(crate) mod accept;
 pub(crate) mod admission;
 pub(crate) mod connection;
+pub(crate) mod head;
 pub(crate) mod prelude;
+mod serve;
+pub(crate) mod slot;
+pub(crate) mod work;

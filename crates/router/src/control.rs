@@ -1,11 +1,9 @@
 //! The control thread: obeys `main`, builds generations beside the running one, and tells the event loops.
 
 mod applications;
-pub(crate) mod desk;
 mod generations;
-pub(crate) mod main_link;
 mod newcomer;
-pub(crate) mod upkeep;
+mod schedule;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -27,16 +25,20 @@ use tokio::time::MissedTickBehavior;
 
 use self::applications::KnownApp;
 use self::newcomer::{Access, Newcomer};
+use self::schedule::Schedule;
 use crate::client::admission::Admission;
-use crate::control::main_link::MainLink;
-use crate::control::upkeep::{Schedule, Upkeep};
-use crate::event_loop::{self, Command, Commons, Countdown, Handle};
+use crate::desk;
+use crate::event_loop::command::Command;
+use crate::event_loop::countdown::Countdown;
+use crate::event_loop::{self, Commons, Handle};
 use crate::generation::Generation;
 use crate::instance::App;
+use crate::main_link::MainLink;
 use crate::observe::access_log::AccessLog;
 use crate::observe::console;
 use crate::storage::buffered::Budget;
 use crate::storage::temp;
+use crate::upkeep::{self, Upkeep};
 use crate::upstream::{Checks, Resolver};
 
 /// How often running requests are looked at, where their time has a limit.
@@ -241,7 +243,7 @@ impl Control {
 
     /// How often it looks while something goes on.
     fn interval(&self) -> Duration {
-        if self.apps().any(|app| app.is_impatient()) { upkeep::IMPATIENT } else { upkeep::INTERVAL }
+        if self.apps().any(|app| app.is_impatient()) { schedule::IMPATIENT } else { upkeep::INTERVAL }
     }
 
     fn logs(&self) -> impl Iterator<Item = &AccessLog> {

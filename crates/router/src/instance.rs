@@ -31,9 +31,9 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use tokio::sync::Notify;
 
-use crate::control::main_link::MainLink;
-use crate::control::upkeep::{self, Upkeep};
+use crate::main_link::MainLink;
 use crate::storage::buffers;
+use crate::upkeep::{self, Upkeep};
 
 pub(crate) use exchange::{Exchange, Piece};
 pub(crate) use failure::{Failure, FramingError};

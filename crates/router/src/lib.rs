@@ -9,17 +9,20 @@
 mod answer;
 mod client;
 mod control;
+mod desk;
 mod event_loop;
 mod files;
 mod generation;
 mod instance;
 mod io;
+mod main_link;
 mod observe;
 mod reply;
 mod request;
 mod storage;
 mod tls;
 mod transaction;
+mod upkeep;
 mod upstream;
 
 use corral_ipc::link::Link;

@@ -1,6 +1,7 @@
 //! What has become of a reply so far, and the fields that it gets.
 
 pub(crate) mod compression;
+pub(crate) mod explanation;
 pub(crate) mod html;
 pub(crate) mod interim;
 pub(crate) mod trailers;

@@ -14,8 +14,10 @@ use corral_http::request::{Framing, Head, Name};
 use corral_http::response;
 
 use crate::answer::{application, proxy, share};
-use crate::client::accept::SlotSettings;
-use crate::client::connection::{Connection, Next, Refusal, Work};
+use crate::client::connection::{Connection, Next};
+use crate::client::head::Refusal;
+use crate::client::slot::SlotSettings;
+use crate::client::work::Work;
 use crate::generation::rules::Rules;
 use crate::observe::telemetry::{self, Trace};
 use crate::reply::Reply;
@@ -350,10 +352,10 @@ impl<'c> Transaction<'c> {
 
     fn log(&self) {
         for log in &self.settings.generation.shared.access_logs {
-            log.write(self.connection.event_loop.lane(), &mut self.variables());
+            log.write(self.connection.services.lane, &mut self.variables());
         }
         if let Some(console) = crate::observe::console::get() {
-            console.write(self);
+            console.write(&self.variables());
         }
         let telemetry = self.settings.generation.shared.telemetry.as_ref().zip(self.trace.as_ref());
         if let Some((telemetry, trace)) = telemetry.filter(|(_, trace)| trace.is_sampled()) {

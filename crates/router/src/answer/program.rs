@@ -30,7 +30,7 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, app: &Rc<LoopApp>) -> Resul
             Ok(program) => program,
             Err(failure) => return fail(tx, &app.app, &failure).await,
         };
-        let server = app.server(&program, &tx.connection.event_loop.proxy_servers);
+        let server = app.server(&program, &tx.connection.services.proxy_servers);
         n_attempts += 1;
         let upgraded = || turn.become_tunnel();
         let mut attempt = Attempt::new(&server, &mut upload).tell_of_upgrade(&upgraded);

@@ -1,6 +1,7 @@
 //! Who may connect: bounds on the connections of the whole server and on those of one client address
 //! (`settings.limits`). Shared by all event loops.
 
+pub(super) mod address;
 mod bound;
 
 use std::collections::HashMap;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use corral_http::proxy_protocol::{self, HeaderError, Source};
 
-use crate::client::accept::SlotSettings;
+use crate::client::slot::SlotSettings;
 use crate::io::Stream;
 use crate::tls::Handshake;
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 
 use anyhow::{Context, bail};
@@ -13,7 +12,7 @@ use corral_ipc::message::{AppId, Exit, FromRouter, Instance, WorkerId};
 
 use super::newcomer::{Access, Host, Newcomer, address_of};
 use super::{Control, send};
-use crate::event_loop::{Command, NewWorker};
+use crate::event_loop::command::{Command, NewWorker};
 use crate::instance::{App, ChannelPort, Failure, Lease, WorkerKey};
 
 /// An application instance that `main` has announced.
@@ -168,8 +167,7 @@ impl Control {
                 let mapped = WorkerPort::map_with(memory, beside, self.shape());
                 let (port, receivers) = mapped.context("map a worker's memory")?;
                 let key = app.add_worker(worker, pid, ChannelPort::new(port), hands);
-                let n_missing = AtomicUsize::new(self.loops.len());
-                let worker = NewWorker { app: Arc::clone(app), key, n_missing };
+                let worker = NewWorker::new(Arc::clone(app), key, self.loops.len());
                 return Ok(Added::Channel(Arc::new(worker), receivers));
             }
             Access::Socket(file) => (address_of(&file), Some(file)),

@@ -14,8 +14,7 @@ use tokio::sync::mpsc;
 
 use super::{Control, Pending, Share, Sockets, only, send};
 use crate::answer::share;
-use crate::control::upkeep::Upkeep;
-use crate::event_loop::Command;
+use crate::event_loop::command::Command;
 use crate::generation::Generation;
 use crate::generation::rules::Rules;
 use crate::instance::Lease;
@@ -24,6 +23,7 @@ use crate::observe::telemetry::Telemetry;
 use crate::request::script;
 use crate::tls;
 use crate::tls::Contexts;
+use crate::upkeep::Upkeep;
 use crate::upstream::{Checks, Groups, ServerError, Trust, Workshop};
 
 impl Control {

@@ -3,8 +3,8 @@
 use std::io::{IsTerminal, Write};
 use std::sync::OnceLock;
 
+use crate::request::variables::RequestVariables;
 use crate::storage::buffers;
-use crate::transaction::Transaction;
 
 static CONSOLE: OnceLock<Console> = OnceLock::new();
 
@@ -27,19 +27,19 @@ pub(crate) fn get() -> Option<&'static Console> {
 
 impl Console {
     /// `12:34:56 200 GET /path 1.2 ms 345 B`
-    pub(crate) fn write(&self, tx: &Transaction<'_>) {
+    pub(crate) fn write(&self, request: &RequestVariables<'_>) {
         let mut line = buffers::take();
         // Writing to memory cannot fail, and a terminal that is gone is no reason to stop.
-        let _ = self.append(tx, &mut line).and_then(|()| std::io::stdout().write_all(&line));
+        let _ = self.append(request, &mut line).and_then(|()| std::io::stdout().write_all(&line));
         buffers::give(line);
     }
 
-    fn append(&self, tx: &Transaction<'_>, line: &mut Vec<u8>) -> std::io::Result<()> {
-        let (head, bytes) = (tx.request.head, tx.request.bytes);
+    fn append(&self, request: &RequestVariables<'_>, line: &mut Vec<u8>) -> std::io::Result<()> {
+        let (head, bytes) = (request.request.head, request.request.bytes);
         let method = String::from_utf8_lossy(head.method(bytes));
         let target = String::from_utf8_lossy(head.target(bytes));
-        let elapsed = tx.request.started.elapsed().as_secs_f64() * 1e3;
-        let status = tx.reply.status.unwrap_or_default();
+        let elapsed = request.request.started.elapsed().as_secs_f64() * 1e3;
+        let status = request.reply.status.unwrap_or_default();
         let time = jiff::Zoned::now().strftime("%H:%M:%S").to_string();
         let (colour, dim, plain) = if self.colours { (colour(status), DIM, PLAIN) } else { ("", "", "") };
         writeln!(
@@ -47,7 +47,7 @@ impl Console {
             "{dim}{time}{plain} {colour}{:03}{plain} {method} {} {dim}{elapsed:.1} ms {}{plain}",
             status,
             target.escape_debug(),
-            size(tx.reply.n_body_bytes),
+            size(request.reply.n_body_bytes),
         )
     }
 }

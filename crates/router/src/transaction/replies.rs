@@ -9,11 +9,11 @@ use smallvec::SmallVec;
 
 use super::{Gone, Transaction, disarm};
 use crate::answer::share;
-use crate::control::desk;
-use crate::control::desk::Desk;
+use crate::desk::{self, Desk};
 use crate::event_loop::clock;
 use crate::observe::telemetry::TRACEPARENT;
 use crate::reply::compression;
+use crate::reply::explanation;
 use crate::reply::writer::Writer;
 use crate::request::script;
 use crate::request::variables::RequestVariables;
@@ -89,7 +89,7 @@ impl Transaction<'_> {
 
     /// An error page for whoever works on the site.
     async fn explain(&mut self, desk: &Desk, status: u16) -> Result<(), Gone> {
-        let page = desk.explain(status, self.path()).await;
+        let page = explanation::explain(desk, status, self.path()).await;
         self.reply.fields.clear();
         self.reply.fields.push(b"Content-Type", b"text/html; charset=utf-8");
         self.write_head(status, Some(page.len() as u64)).finish(self, &page).await

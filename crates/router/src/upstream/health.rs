@@ -91,7 +91,7 @@ impl Streak {
 mod tests {
     use std::time::Duration;
 
-    use crate::answer::proxy::*;
+    use super::*;
 
     /// `f` a failure, `s` a success, digits seconds that pass; then whether it is avoided.
     #[track_caller]

@@ -6,7 +6,7 @@ use corral_http::list;
 use super::content::{Content, Taken};
 use super::{Answer, fail};
 use crate::answer::{hijack, websocket};
-use crate::control::desk;
+use crate::desk;
 use crate::instance::{App, Exchange, Failure, FramingError, Piece, SentFile};
 use crate::reply::writer::Writer;
 use crate::storage::buffered::Held;

@@ -151,6 +151,6 @@ async fn open(tx: &Transaction<'_>, server: &LoopServer) -> Result<Line, Failure
 fn keep(tx: &Transaction<'_>, server: &LoopServer, line: Line, server_seconds: Option<u64>) {
     let rules = &server.shared.options.keepalive;
     if server.pool.borrow_mut().put(line, rules, server_seconds, tx.connection.now()) {
-        tx.connection.event_loop.proxy_servers.idle.notify_one();
+        tx.connection.services.proxy_servers.idle.notify_one();
     }
 }

@@ -1,45 +1,15 @@
 //! When the control thread looks after things: every second as long as something goes on, when an idle worker is to
 //! leave, and not at all in a server that nobody asks for anything.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
-
-/// How often it looks as long as something goes on.
-pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
+use crate::upkeep::INTERVAL;
 
 /// The same where an idle worker is to leave at once.
 pub(crate) const IMPATIENT: Duration = Duration::from_millis(100);
 
 /// Workers that are to leave within this leave together.
 const LEAST_PAUSE: Duration = Duration::from_millis(50);
-
-/// By which event loops say that something goes on.
-#[derive(Debug, Default)]
-pub(crate) struct Upkeep {
-    is_wanted: AtomicBool,
-    wanted: Notify,
-}
-
-impl Upkeep {
-    /// Something has begun that is to be looked after. Said after that, it is not missed.
-    pub(crate) fn want(&self) {
-        if !self.is_wanted.load(Ordering::Relaxed) && !self.is_wanted.swap(true, Ordering::AcqRel) {
-            self.wanted.notify_one();
-        }
-    }
-
-    /// Whether anything has begun since this was asked. Asked before looking, nothing is missed.
-    pub(crate) fn take(&self) -> bool {
-        self.is_wanted.swap(false, Ordering::AcqRel)
-    }
-
-    /// Waits until something begins. Cancel safe.
-    pub(crate) async fn wanted(&self) {
-        self.wanted.notified().await;
-    }
-}
 
 /// When the control thread looks next.
 #[derive(Debug)]
@@ -116,17 +86,5 @@ mod tests {
         check(true, INTERVAL, Some(400), (Some(400), 400));
         check(true, IMPATIENT, Some(400), (Some(100), 100));
         check(false, IMPATIENT, Some(0), (Some(50), 50));
-    }
-
-    #[tokio::test]
-    async fn what_begins_is_noticed_once() {
-        let upkeep = Upkeep::default();
-        assert!(!upkeep.take());
-        upkeep.want();
-        upkeep.want();
-        upkeep.wanted().await;
-        assert!(upkeep.take() && !upkeep.take());
-        upkeep.want();
-        upkeep.wanted().await;
     }
 }

@@ -8,8 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use corral_ipc::message::{Desk as Services, DeskQuestion, FromRouter, Ticket};
 use tokio::sync::oneshot;
 
-use crate::control::main_link::MainLink;
-use crate::reply::html;
+use crate::main_link::MainLink;
 
 static DESK: OnceLock<Desk> = OnceLock::new();
 
@@ -55,10 +54,9 @@ impl Desk {
         self.ask(DeskQuestion::IsCurrent).await;
     }
 
-    /// A page that says what is wrong: for a failure of an application, with what that has printed last.
-    pub(crate) async fn explain(&self, status: u16, path: &[u8]) -> Vec<u8> {
-        let words = if status >= 500 { self.ask(DeskQuestion::LastWords).await } else { Vec::new() };
-        page(status, &String::from_utf8_lossy(path), &words).into_bytes()
+    /// What the applications have printed last.
+    pub(crate) async fn last_words(&self) -> Vec<String> {
+        self.ask(DeskQuestion::LastWords).await
     }
 
     async fn ask(&self, question: DeskQuestion) -> Vec<String> {
@@ -72,41 +70,5 @@ impl Desk {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Ticket, oneshot::Sender<Vec<String>>>> {
         // No operation on the map can leave it half-done.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn page(status: u16, path: &str, words: &[String]) -> String {
-    let reason = corral_http::response::reason(status);
-    let what = match status {
-        404 => format!("Nothing is served at <code>{}</code>.", html::escape(path)),
-        400..500 => format!("The request for <code>{}</code> was refused.", html::escape(path)),
-        _ => format!("The application gave no good answer for <code>{}</code>.", html::escape(path)),
-    };
-    let printed = match words {
-        [] => String::new(),
-        words => format!("<p>It has printed last:</p><pre>{}</pre>", html::escape(&words.join("\n"))),
-    };
-    format!(
-        "<!DOCTYPE html><meta charset=\"utf-8\"><title>{status} {reason}</title><style>body{{font:16px sans-serif;\
-         margin:2em}}pre{{background:#eee;padding:1em;overflow:auto;white-space:pre-wrap}}</style><h1>{status} \
-         {reason}</h1><p>{what}</p>{printed}<p><small>corral run shows this page at a terminal only.</small></p>\n"
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_show_words_as_they_are() {
-        let found = page(500, "/a\"<b>", &["File \"x.py\"".to_owned(), "<script>&".to_owned()]);
-        assert!(found.contains("<h1>500 Internal Server Error</h1>"), "{found}");
-        assert!(found.contains("<pre>File &quot;x.py&quot;\n&lt;script&gt;&amp;</pre>"), "{found}");
-        assert!(found.contains("<code>/a&quot;&lt;b&gt;</code>"), "{found}");
-        let found = page(404, "/none", &[]);
-        assert!(
-            found.contains("Nothing is served at <code>/none</code>") && !found.contains("<pre>"),
-            "{found}"
-        );
     }
 }

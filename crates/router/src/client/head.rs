@@ -1,0 +1,103 @@
+//! Reading the head of a request from a connection.
+
+use std::mem;
+use std::pin::pin;
+
+use corral_http::request::{HeadError, Progress, parse_head};
+
+use crate::client::connection::Connection;
+use crate::client::slot::SlotSettings;
+use crate::client::work::Work;
+use crate::event_loop::deadline::Elapsed;
+use crate::event_loop::services::Services;
+use crate::generation::rules::Rules;
+use crate::io::now;
+use crate::storage::buffers;
+
+/// How reading a head ended.
+pub(super) enum HeadResult {
+    Complete,
+    /// The client has closed the connection between two requests.
+    Closed,
+    /// There was nothing to read after all.
+    NothingYet,
+    Refused(Refusal),
+}
+
+/// Why there is no request to answer.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error(transparent)]
+    Malformed(#[from] HeadError),
+    #[error("the head did not arrive in time")]
+    TimedOut,
+    #[error("the client closed the connection within the head")]
+    Cut,
+    #[error("the client does not speak TLS")]
+    PlainOnTls,
+    #[error("the client's address has too many connections")]
+    Crowded,
+}
+
+impl Connection {
+    /// Reads until the head is complete; what of it is in the input already is looked at first.
+    pub(super) async fn read_head(&mut self, work: &mut Work, settings: &SlotSettings) -> HeadResult {
+        let rules = &settings.generation.shared.rules;
+        work.head.clear();
+        work.started = None;
+        let Self { services, stream, deadline, sends_much, .. } = self;
+        if !work.input.is_empty()
+            && let Some(result) = parse(services, work, rules)
+        {
+            return result;
+        }
+        if work.input.is_empty() {
+            if *sends_much && stream.tls().is_none() {
+                buffers::give(mem::replace(&mut work.input, buffers::take_large()));
+            }
+            // Being readable may be a false alarm, above all of a fresh connection: it goes on waiting.
+            match now(stream.read(&mut work.input)).await {
+                None => return HeadResult::NothingYet,
+                Some(Ok(0) | Err(_)) => return HeadResult::Closed,
+                Some(Ok(_)) => {}
+            }
+            if let Some(result) = parse(services, work, rules) {
+                return result;
+            }
+            buffers::make_small(&mut work.input);
+        }
+        let reading = async {
+            loop {
+                match stream.read(&mut work.input).await {
+                    Ok(0) | Err(_) => return cut(work),
+                    Ok(_) => {}
+                }
+                if let Some(result) = parse(services, work, rules) {
+                    return result;
+                }
+            }
+        };
+        match deadline.limit(rules.header_read_timeout, pin!(reading)).await {
+            Ok(result) => result,
+            Err(Elapsed) => HeadResult::Refused(Refusal::TimedOut),
+        }
+    }
+}
+
+/// Looks at what has come of a head; with its first byte the request has begun, and counts.
+fn parse(services: &Services, work: &mut Work, rules: &Rules) -> Option<HeadResult> {
+    let parsed = parse_head(&mut work.head, &work.input, &rules.head);
+    if work.started.is_none() && work.head.has_begun(&work.input) {
+        work.started = Some(services.deadlines.now());
+        services.counters.requests.add(1);
+    }
+    match parsed {
+        Ok(Progress::Complete { .. }) => Some(HeadResult::Complete),
+        Ok(Progress::Partial) => None,
+        Err(error) => Some(HeadResult::Refused(error.into())),
+    }
+}
+
+fn cut(work: &Work) -> HeadResult {
+    if work.head.has_begun(&work.input) { HeadResult::Refused(Refusal::Cut) } else { HeadResult::Closed }
+}

@@ -1,0 +1,218 @@
+//! The loop of a connection: waits for requests without holding buffers, reads their heads, and has them answered in
+//! order.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use corral_ipc::log;
+
+use crate::client::admission::address;
+use crate::client::connection::{Connection, Next};
+use crate::client::head::{HeadResult, Refusal};
+use crate::client::prelude::{self, Prepared};
+use crate::client::work::Work;
+use crate::desk;
+use crate::event_loop::deadline::Elapsed;
+use crate::transaction;
+
+/// How long a connection lingers after the last reply for a client that still sends.
+const LINGER_TIME: Duration = Duration::from_secs(2);
+
+/// How long a connection that was accepted after the end of its listener, or only to be refused, may take to send
+/// something.
+const LAST_CALL: Duration = Duration::from_secs(1);
+
+/// Bytes that such a client may send before the connection is closed all the same.
+const MAX_LINGER_BYTES: usize = 1024 * 1024;
+
+/// Pipelined requests that are answered before other connections of the event loop get their turn.
+const REQUESTS_PER_TURN: usize = 32;
+
+/// Serves a connection to its end. In a box, because a future keeps the place of an argument that it has moved.
+pub(crate) async fn run(mut connection: Box<Connection>) {
+    let counters = &Rc::clone(&connection.services).counters;
+    while connection.wait().await {
+        counters.active.add(1);
+        // In a box of its own, so that a connection that waits is not as large as one that works.
+        let id = connection.id;
+        let mut working = Box::into_pin(Box::write(Box::new_uninit(), connection.work()));
+        let next = poll_fn(|context| log::about(id, || working.as_mut().poll(context))).await;
+        drop(working);
+        counters.active.subtract(1);
+        if next != Next::Keep {
+            break;
+        }
+    }
+    connection.stream.say_goodbye();
+    counters.closed.add(1);
+}
+
+impl Connection {
+    /// Waits for the first byte of a request; false when none will come.
+    async fn wait(&self) -> bool {
+        if self.stream.is_read() {
+            return false;
+        }
+        let limit = self.patience();
+        if limit.is_zero() {
+            return false;
+        }
+        match self.deadline.limit_idle(limit, pin!(self.stream.readable())).await {
+            Ok(readable) => readable.is_ok(),
+            // A request may have arrived that the event loop has not heard of.
+            Err(Elapsed) => self.stream.has_arrived(),
+        }
+    }
+
+    /// For how long it may wait for a request. On its own, because who waits must not hold a configuration.
+    fn patience(&self) -> Duration {
+        let settings = self.slot.settings();
+        let rules = &settings.generation.shared.rules;
+        match (self.slot.keep_idle(), self.is_prepared) {
+            _ if self.refused.is_some() => LAST_CALL,
+            // Who is to begin with TLS or a header has no reason to wait.
+            (None, false) if settings.has_prelude() => rules.idle_timeout.min(rules.header_read_timeout),
+            (None, _) => rules.idle_timeout,
+            // It was waiting to be accepted when the listener was removed.
+            (Some(_), false) => LAST_CALL,
+            (Some(limit), true) => limit.min(rules.idle_timeout),
+        }
+    }
+
+    /// Answers requests until there is nothing more to read for now.
+    async fn work(&mut self) -> Next {
+        let mut work = Work::take();
+        let prepared = if self.is_prepared { Prepared::Ready } else { self.prepare(&mut work.input).await };
+        let next = match prepared {
+            Prepared::Ready => self.answer_requests(&mut work).await,
+            Prepared::Waiting => Next::Keep,
+            Prepared::PlainOnTls => self.refuse_request(&mut work, Refusal::PlainOnTls).await,
+            Prepared::Refused => self.refuse_request(&mut work, Refusal::Crowded).await,
+            Prepared::Broken => Next::Linger,
+            Prepared::Gone => Next::Close,
+        };
+        if next == Next::Linger {
+            self.linger(&mut work).await;
+        }
+        work.give();
+        next
+    }
+
+    async fn answer_requests(&mut self, work: &mut Work) -> Next {
+        let mut n_answered = 0;
+        loop {
+            let settings = self.slot.settings();
+            let next = match self.read_head(work, &settings).await {
+                HeadResult::Complete => {
+                    let settings = match desk::watching() {
+                        // Boxed, as a daemon has no use for it.
+                        Some(desk) => {
+                            Box::pin(desk.be_current()).await;
+                            self.slot.settings()
+                        }
+                        None => settings,
+                    };
+                    transaction::run(self, work, settings).await
+                }
+                HeadResult::Refused(refusal) => {
+                    transaction::refuse(self, work, &settings, refusal).await;
+                    Next::Linger
+                }
+                HeadResult::Closed => Next::Close,
+                HeadResult::NothingYet => Next::Keep,
+            };
+            if next != Next::Keep || work.input.is_empty() {
+                return next;
+            }
+            n_answered += 1;
+            if n_answered == REQUESTS_PER_TURN {
+                n_answered = 0;
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// Does what comes before the first request.
+    async fn prepare(&mut self, input: &mut Vec<u8>) -> Prepared {
+        self.is_prepared = true;
+        let settings = self.slot.settings();
+        if self.refused.is_some() {
+            return Prepared::Refused;
+        }
+        if !settings.has_prelude() {
+            return Prepared::Ready;
+        }
+        let limit = settings.generation.shared.rules.header_read_timeout;
+        let limit = if self.slot.is_closed() { limit.min(LAST_CALL) } else { limit };
+        let accepted_from = prelude::Shown(self.peer);
+        let Self { services, stream, deadline, peer, place, .. } = self;
+        let admit = |peer| address::admit(services, &settings, peer, place);
+        let begun = || deadline.is_under_way();
+        // In a box of its own, so that requests are not as large as handshakes.
+        let preparing = Box::pin(prelude::run(stream, peer, admit, begun, &settings, input));
+        match deadline.limit_greeting(limit, pin!(preparing)).await {
+            Ok(prepared) => prepared,
+            Err(Elapsed) => {
+                if !self.slot.is_closed() {
+                    tracing::info!("{accepted_from}: the connection was not ready in time");
+                }
+                Prepared::Gone
+            }
+        }
+    }
+
+    /// Answers the first request with why it is not served, once it has shown what it is.
+    async fn refuse_request(&mut self, work: &mut Work, reason: Refusal) -> Next {
+        let settings = self.slot.settings();
+        let refusal = loop {
+            match self.read_head(work, &settings).await {
+                HeadResult::Complete => break reason,
+                HeadResult::Refused(refusal) => break refusal,
+                HeadResult::Closed => return Next::Close,
+                HeadResult::NothingYet => {}
+            }
+            if !matches!(self.deadline.limit(LAST_CALL, pin!(self.stream.readable())).await, Ok(Ok(()))) {
+                return Next::Close;
+            }
+        };
+        transaction::refuse(self, work, &settings, refusal).await;
+        Next::Linger
+    }
+
+    /// Lets the client read the last reply before the connection is reset by what it still sends.
+    async fn linger(&mut self, work: &mut Work) {
+        if self.stream.shut_down().await.is_err() {
+            return;
+        }
+        let Self { stream, deadline, .. } = self;
+        let discarding = async {
+            let mut n_discarded = 0;
+            while n_discarded < MAX_LINGER_BYTES {
+                match stream.discard(&mut work.input).await {
+                    Ok(0) | Err(_) => return,
+                    Ok(n) => n_discarded += n,
+                }
+            }
+        };
+        // Whether it ended by itself makes no difference: the connection is dropped next.
+        let _ = deadline.limit(LINGER_TIME, pin!(discarding)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size_of_task<F>(_: fn(Box<Connection>) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Tens of thousands of connections wait at a time: what they need to work must not be among this.
+    #[test]
+    fn a_waiting_connection_is_small() {
+        let size = size_of_task(run);
+        assert!(size <= 256, "the task of a connection has {size} bytes");
+    }
+}

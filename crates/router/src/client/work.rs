@@ -1,0 +1,51 @@
+//! What a connection needs while it is busy, kept for the next one that is.
+
+use std::cell::RefCell;
+use std::mem;
+use std::time::Instant;
+
+use corral_http::request::Head;
+
+use crate::client::connection::Connection;
+use crate::storage::buffers;
+
+/// What a connection needs while it is busy. In a box that others use after it, so that it is never moved.
+#[derive(Default)]
+pub(crate) struct Work {
+    /// What the client sent: a head, then whatever came along with it.
+    pub(crate) input: Vec<u8>,
+    pub(crate) head: Head,
+    /// When the first byte of the request came.
+    pub(super) started: Option<Instant>,
+}
+
+thread_local! {
+    #[expect(clippy::vec_box, reason = "what is kept goes to the next request without being moved")]
+    static KEPT: RefCell<Vec<Box<Work>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What is kept for the next requests.
+const MAX_KEPT: usize = 64;
+
+impl Work {
+    pub(super) fn take() -> Box<Self> {
+        let mut work = KEPT.with_borrow_mut(Vec::pop).unwrap_or_default();
+        work.input = buffers::take();
+        work
+    }
+
+    /// Leaves it to others.
+    pub(super) fn give(mut self: Box<Self>) {
+        buffers::give(mem::take(&mut self.input));
+        KEPT.with_borrow_mut(|kept| {
+            if kept.len() < MAX_KEPT {
+                kept.push(self);
+            }
+        });
+    }
+
+    /// When the request has begun.
+    pub(crate) fn started(&self, connection: &Connection) -> Instant {
+        self.started.unwrap_or_else(|| connection.now())
+    }
+}

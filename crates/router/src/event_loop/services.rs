@@ -1,0 +1,37 @@
+//! What an event loop does for its connections.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use corral_channel::Lane;
+
+use crate::client::admission::Admission;
+use crate::event_loop::counters::Counters;
+use crate::event_loop::deadline::Deadlines;
+use crate::upstream::LoopServers;
+
+/// One event loop as its connections see it.
+pub(crate) struct Services {
+    /// Which of the event loops it is.
+    pub(crate) lane: Lane,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) deadlines: Rc<Deadlines>,
+    pub(crate) admission: Arc<Admission>,
+    /// Connections that are told why they are refused hold a copy.
+    pub(crate) refusing: Rc<()>,
+    /// Servers that requests are proxied to.
+    pub(crate) proxy_servers: LoopServers,
+}
+
+impl Services {
+    pub(super) fn new(lane: Lane, counters: Arc<Counters>, admission: Arc<Admission>) -> Rc<Self> {
+        Rc::new(Self {
+            lane,
+            counters,
+            deadlines: Deadlines::new(),
+            admission,
+            refusing: Rc::new(()),
+            proxy_servers: LoopServers::default(),
+        })
+    }
+}

@@ -15,7 +15,6 @@ mod pool;
 mod port;
 mod program;
 mod receiving;
-mod request_body;
 mod rules;
 mod turn;
 
@@ -48,7 +47,6 @@ use pool::{Bounds, Broken, Cancelled, Condemned, Ended, Excess, Pool, Port, Refu
 pub(crate) use pool::{RESCUE, Request, WorkerKey};
 pub(crate) use port::{AnyPort, ChannelPort};
 pub(crate) use program::Program;
-pub(crate) use request_body::RequestBody;
 pub(crate) use turn::Turn;
 use turn::Turns;
 

@@ -4,6 +4,7 @@ pub(crate) mod compression;
 pub(crate) mod explanation;
 pub(crate) mod html;
 pub(crate) mod interim;
+pub(crate) mod outgoing;
 pub(crate) mod trailers;
 pub(crate) mod writer;
 

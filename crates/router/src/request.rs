@@ -1,7 +1,9 @@
 //! Requests: who has sent them, what of them the configuration asks for, and their bodies.
 
 pub(crate) mod body;
+pub(crate) mod client;
 pub(crate) mod forwarded;
+pub(crate) mod head;
 pub(crate) mod ip_text;
 pub(crate) mod routing;
 pub(crate) mod script;

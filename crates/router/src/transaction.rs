@@ -4,13 +4,11 @@ mod replies;
 
 use std::io::IoSlice;
 use std::mem;
-use std::net::SocketAddr;
 use std::pin::pin;
-use std::time::Instant;
 
 use corral_channel::MAX_INLINE_BODY;
 use corral_http::list;
-use corral_http::request::{Framing, Head, Name};
+use corral_http::request::{Framing, Name};
 use corral_http::response;
 
 use crate::answer::{application, proxy, share};
@@ -22,14 +20,12 @@ use crate::generation::rules::Rules;
 use crate::observe::telemetry::{self, Trace};
 use crate::reply::Reply;
 use crate::request::body::{BodyError, Incoming, READ_STEP};
+use crate::request::client::{Client, Gone};
 use crate::request::forwarded;
+use crate::request::head::Request;
 use crate::request::routing::{FieldChange, Target, Way, log};
 use crate::request::variables::{Link, Memo, RequestVariables};
 use crate::storage::buffers::{self, Rest};
-
-/// The client's connection is of no use any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Gone;
 
 /// A request while it is answered.
 pub(crate) struct Transaction<'c> {
@@ -51,23 +47,6 @@ pub(crate) struct Transaction<'c> {
     pub(crate) has_waited: bool,
     /// While there is telemetry.
     pub(crate) trace: Option<Box<Trace>>,
-}
-
-/// The request's head.
-#[derive(Clone, Copy)]
-pub(crate) struct Request<'c> {
-    pub(crate) head: &'c Head,
-    pub(crate) bytes: &'c [u8],
-    pub(crate) started: Instant,
-}
-
-/// Who has sent a request, as far as the configuration trusts what is said about it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Client {
-    /// None for a Unix socket.
-    pub(crate) address: Option<SocketAddr>,
-    /// The client speaks TLS, to this server or to one in front of it.
-    pub(crate) tls: bool,
 }
 
 /// Answers the request whose head is complete in `work`.
@@ -202,7 +181,7 @@ impl<'c> Transaction<'c> {
     }
 
     pub(crate) fn method(&self) -> &'c [u8] {
-        self.request.head.method(self.request.bytes)
+        self.request.method()
     }
 
     pub(crate) fn is_head(&self) -> bool {

@@ -18,14 +18,17 @@ use self::upload::Upload;
 use crate::answer::{program, websocket};
 use crate::client::connection::Connection;
 use crate::event_loop::deadline::{Deadline, Elapsed};
-use crate::instance::{App, Exchange, Failure, Patience, Piece, RequestBody};
+use crate::instance::{App, Exchange, Failure, Patience, Piece};
 use crate::io::Stream;
 use crate::observe::telemetry::TRACEPARENT;
 use crate::reply::interim;
+use crate::request::body::rest::RequestBody;
 use crate::request::body::{BodyError, Stored};
+use crate::request::client::Gone;
+use crate::request::head::Request;
 use crate::request::ip_text;
 use crate::storage::buffers;
-use crate::transaction::{Gone, Request, Transaction};
+use crate::transaction::Transaction;
 
 /// Answers a request by an application.
 pub(crate) async fn answer(tx: &mut Transaction<'_>, app: usize, target: u16) -> Result<(), Gone> {

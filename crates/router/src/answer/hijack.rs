@@ -10,7 +10,8 @@ use corral_sys::aside::Foreign;
 use crate::answer::proxy::join;
 use crate::instance::{Exchange, Hijacked};
 use crate::io::Socket;
-use crate::transaction::{Gone, Transaction};
+use crate::request::client::Gone;
+use crate::transaction::Transaction;
 use crate::upstream::Line;
 
 /// Passes everything on until the application closes its socket, or the client is gone.

@@ -10,8 +10,9 @@ use crate::answer::application::{fail, patiently};
 use crate::answer::proxy::{Attempt, Outcome, Upload};
 use crate::client::connection::Connection;
 use crate::instance::{App, Failure, LoopApp, Program, Turn};
+use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::{Gone, Transaction};
+use crate::transaction::Transaction;
 use crate::upstream::Failure as ProxyFailure;
 
 /// Programs that a request is given to one after the other when they accept no connections.

@@ -20,8 +20,9 @@ pub(crate) use self::attempt::{Attempt, Outcome};
 pub(crate) use self::tunnel::join;
 pub(crate) use self::upload::Upload;
 use crate::event_loop::clock::Millis;
+use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::{Gone, Transaction};
+use crate::transaction::Transaction;
 use crate::upstream::{Failure, LoopGroup, LoopServer, Retry, Tried};
 
 /// Answers a request by a server of a group.
@@ -113,7 +114,7 @@ impl Attempts<'_> {
         self.tried.push(tried);
         let permitted = match retry {
             Retry::Any => true,
-            Retry::Idempotent => is_idempotent(tx.method()),
+            Retry::Idempotent => tx.request.is_idempotent(),
             Retry::Never => false,
         };
         let retries = &self.group.shared.upstream.retries;
@@ -122,11 +123,6 @@ impl Attempts<'_> {
         self.n_retries += 1;
         permitted && is_left && self.tried.len() < self.group.servers.len() && self.upload.rewind()
     }
-}
-
-/// RFC 9110 section 9.2.2.
-fn is_idempotent(method: &[u8]) -> bool {
-    matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE")
 }
 
 /// A request's target, for the log.

@@ -14,8 +14,9 @@ use corral_sys::process::is_descriptor_shortage;
 
 pub(crate) use self::listing::prefers_json;
 use crate::files::{self, Found, Moment, Place};
+use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::{Gone, Transaction};
+use crate::transaction::Transaction;
 
 /// What came of a share.
 pub(crate) enum Outcome {

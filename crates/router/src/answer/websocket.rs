@@ -9,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use corral_http::request::Framing;
 
 pub(crate) use self::session::run;
-use crate::transaction::Request;
+use crate::request::head::Request;
 
 /// What every accepted key is joined with (RFC 6455 section 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";

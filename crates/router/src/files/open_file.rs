@@ -14,7 +14,6 @@ use smallvec::SmallVec;
 
 use super::siblings::Siblings;
 use super::{Identity, Moment, Place};
-use crate::reply::compression::cache::Body;
 
 /// A file up to this size is kept in memory: its reply is one system call instead of two.
 pub(crate) const MAX_IN_MEMORY: u64 = 32 * 1024;
@@ -125,14 +124,14 @@ impl OpenFile {
     }
 
     /// Its compressed form, if somebody still keeps it.
-    pub(crate) fn compressed(&self, coding: Coding, level: Option<i32>) -> Option<Body> {
+    pub(crate) fn compressed(&self, coding: Coding, level: Option<i32>) -> Option<Arc<[u8]>> {
         let compressed = self.compressed.borrow();
         let (_, _, body) = compressed.iter().find(|known| (known.0, known.1) == (coding, level))?;
         body.upgrade()
     }
 
     /// Remembers a compressed form as long as others keep it.
-    pub(crate) fn keep_compressed(&self, coding: Coding, level: Option<i32>, body: &Body) {
+    pub(crate) fn keep_compressed(&self, coding: Coding, level: Option<i32>, body: &Arc<[u8]>) {
         let mut compressed = self.compressed.borrow_mut();
         compressed.retain(|known| known.2.strong_count() > 0 && (known.0, known.1) != (coding, level));
         compressed.push((coding, level, Arc::downgrade(body)));

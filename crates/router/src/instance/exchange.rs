@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use corral_channel::{INITIAL_CREDIT, Opcode, RequestId, SendError, WorkerPort};
 
-use super::{Failure, Hijacked, LoopApp, Patience, RequestBody, SentFile, WorkerKey};
+use super::{Failure, Hijacked, LoopApp, Patience, SentFile, WorkerKey};
+use crate::request::body::rest::RequestBody;
 use crate::storage::buffers;
 use crate::storage::spool::Spool;
 

@@ -45,8 +45,8 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::RequestBody;
     use crate::instance::exchange::Piece;
+    use crate::request::body::rest::RequestBody;
 
     fn informational(state: &mut State, status: u16) {
         let mut payload = Vec::new();

@@ -89,8 +89,8 @@ mod tests {
     use std::os::fd::OwnedFd;
 
     use super::*;
-    use crate::instance::RequestBody;
     use crate::instance::exchange::Piece;
+    use crate::request::body::rest::RequestBody;
 
     fn arrived(size: u64) -> Option<Arrived> {
         let file = File::open("/dev/null").unwrap();

@@ -13,7 +13,8 @@ use slab::Slab;
 
 use super::exchange::{Exchange, Shared, State};
 use super::rules::Unknown;
-use super::{App, Failure, Gone, Program, Request, RequestBody, Turn, WasRunning, WorkerKey};
+use super::{App, Failure, Gone, Program, Request, Turn, WasRunning, WorkerKey};
+use crate::request::body::rest::RequestBody;
 use crate::storage::buffers::{self, Rest};
 use crate::upstream::{LoopServer, LoopServers};
 

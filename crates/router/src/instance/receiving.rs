@@ -9,7 +9,8 @@ use corral_channel::{Flags, FrameHead, Kind, MAX_INLINE_BODY, RequestId};
 use super::exchange::{Shared, State};
 use super::loop_app::{Listener, LoopApp, index};
 use super::rules::{self, Ration};
-use super::{Failure, RequestBody, SentFile, WorkerKey, file};
+use super::{Failure, SentFile, WorkerKey, file};
+use crate::request::body::rest::RequestBody;
 use crate::storage::buffers;
 
 /// Response bytes that are acknowledged at a time.

@@ -84,7 +84,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::RequestBody;
+    use crate::request::body::rest::RequestBody;
 
     #[test]
     fn a_ration_is_used_up_by_frames_and_by_bytes() {

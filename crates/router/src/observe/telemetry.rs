@@ -18,8 +18,8 @@ use tokio::sync::mpsc;
 
 use self::context::Parent;
 use self::span::Record;
+use crate::request::head::Request;
 use crate::request::variables::random;
-use crate::transaction::Request;
 
 /// The field that carries a trace from one server to the next.
 pub(crate) const TRACEPARENT: &[u8] = b"traceparent";

@@ -4,7 +4,6 @@
 
 pub(crate) mod cache;
 mod codec;
-mod outgoing;
 
 use corral_config::pattern::PatternSet;
 use corral_config::settings::{self, Compressor, Encoding, Level};
@@ -12,10 +11,9 @@ use corral_http::encoding::{self, Coding};
 use corral_http::request::Name;
 use corral_http::{list, trim};
 
-pub(crate) use self::codec::Encoder;
-pub(crate) use self::outgoing::open;
+pub(crate) use self::codec::{Effort, Encoder};
 use crate::reply::Fields;
-use crate::transaction::Request;
+use crate::request::head::Request;
 
 /// The configured compressors in the form in which replies need them.
 pub(crate) struct Compression {

@@ -6,7 +6,8 @@ use std::io::IoSlice;
 use corral_http::response::{self, Connection, Framing, Trailer};
 use corral_http::upstream::is_hop_by_hop;
 
-use crate::transaction::{Gone, Transaction};
+use crate::request::client::Gone;
+use crate::transaction::Transaction;
 
 /// Appends the head of one, without the fields that speak of a connection.
 pub(crate) fn append<'f>(

@@ -10,8 +10,9 @@ use corral_http::response::Framing;
 
 use crate::reply::compression::Encoder;
 use crate::reply::compression::cache::Part;
+use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::{Gone, Transaction};
+use crate::transaction::Transaction;
 
 /// A piece up to this size is copied behind the head.
 const MAX_JOINED: usize = 4096;

@@ -1,5 +1,7 @@
 //! Request bodies: read completely before a blocking worker sees the request, or discarded.
 
+pub(crate) mod rest;
+
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
@@ -11,10 +13,10 @@ use corral_http::request::Framing;
 use corral_http::response::CONTINUE;
 use corral_sys::process::is_descriptor_shortage;
 
+use self::rest::RequestBody;
 use crate::client::connection::Connection;
 use crate::event_loop::deadline::Elapsed;
 use crate::generation::rules::Rules;
-use crate::instance::RequestBody;
 use crate::io::now;
 use crate::storage::buffered::Held;
 use crate::storage::buffers::{self, Rest};

@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use corral_config::listener::Forwarded;
 
-use crate::transaction::{Client, Request};
+use crate::request::client::Client;
+use crate::request::head::Request;
 
 /// The client, as far as what is said about it is trusted.
 pub(crate) fn client(rules: &[Forwarded], connected: Client, request: Request<'_>) -> Client {

@@ -19,9 +19,10 @@ use corral_script::Engine;
 use crate::event_loop::clock;
 use crate::io::Stream;
 use crate::reply::Reply;
+use crate::request::client::Client;
+use crate::request::head::Request;
 use crate::request::{ip_text, script};
 use crate::tls::Peer;
-use crate::transaction::{Client, Request};
 
 /// Values that are worked out once for a request.
 #[derive(Debug, Default, Clone)]

@@ -7,14 +7,15 @@ use corral_config::template::{Exception, Script, Variable, Variables};
 use corral_http::response::{self, Connection as ConnectionField, Framing, Trailer};
 use smallvec::SmallVec;
 
-use super::{Gone, Transaction, disarm};
+use super::{Transaction, disarm};
 use crate::answer::share;
 use crate::desk::{self, Desk};
 use crate::event_loop::clock;
 use crate::observe::telemetry::TRACEPARENT;
-use crate::reply::compression;
 use crate::reply::explanation;
+use crate::reply::outgoing;
 use crate::reply::writer::Writer;
+use crate::request::client::Gone;
 use crate::request::script;
 use crate::request::variables::RequestVariables;
 use crate::storage::buffers;
@@ -113,7 +114,7 @@ impl Transaction<'_> {
             script::report(&exception);
             return self.open_bare_page(500);
         }
-        compression::open(self, status, length)
+        outgoing::open(self, status, length)
     }
 
     /// `response_headers` of the last action, whose templates see the reply as it was before and its status.

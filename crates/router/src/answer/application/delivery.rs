@@ -9,9 +9,10 @@ use crate::answer::{hijack, websocket};
 use crate::desk;
 use crate::instance::{App, Exchange, Failure, FramingError, Piece, SentFile};
 use crate::reply::writer::Writer;
+use crate::request::client::Gone;
 use crate::storage::buffered::Held;
 use crate::storage::buffers;
-use crate::transaction::{Gone, Transaction};
+use crate::transaction::Transaction;
 
 /// Passes the answer on. What the request's body has `held` waits no longer when there is one.
 pub(super) async fn relay(

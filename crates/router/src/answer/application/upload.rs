@@ -8,7 +8,8 @@ use crate::event_loop::deadline::Elapsed;
 use crate::instance::{Exchange, Failure};
 use crate::io::Wanted;
 use crate::request::body::BodyError;
-use crate::transaction::{Gone, Transaction};
+use crate::request::client::Gone;
+use crate::transaction::Transaction;
 
 /// What was received of a body and has not gone on.
 pub(super) struct Upload {

@@ -4,14 +4,14 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use super::exchange::{Answer, Broken, Exchange, Request};
-use super::is_idempotent;
 use super::relay::{Relay, Relayed};
 use super::upload::Upload;
 use super::{request, tunnel};
 use crate::event_loop::deadline::Elapsed;
 use crate::request::body::BodyError;
+use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::{Gone, Transaction};
+use crate::transaction::Transaction;
 use crate::upstream::{Failure, Line, LoopServer, Retry, Wanted, connect};
 
 /// A request that is given to one server.
@@ -50,7 +50,7 @@ impl<'a> Attempt<'a> {
 
     /// Gives the request to the server; a kept connection that turns out to be closed is replaced by a new one.
     pub(crate) async fn run(&mut self, tx: &mut Transaction<'_>) -> Result<Outcome, Gone> {
-        let wanted = if is_idempotent(tx.method()) { Wanted::Any } else { Wanted::Fresh };
+        let wanted = if tx.request.is_idempotent() { Wanted::Any } else { Wanted::Fresh };
         loop {
             let kept = self.server.pool.borrow_mut().take(wanted, tx.connection.now());
             let is_kept = kept.is_some();

@@ -14,8 +14,9 @@ use crate::client::connection::Connection;
 use crate::io::{Stream, Wanted};
 use crate::reply::interim;
 use crate::request::body::BodyError;
+use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::{Gone, Transaction};
+use crate::transaction::Transaction;
 use crate::upstream::{Failure, Line};
 
 /// Room for a read from a server that follows others into the same buffer.

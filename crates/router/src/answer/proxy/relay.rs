@@ -9,8 +9,9 @@ use super::download::Download;
 use super::exchange::{Answer, Event, next_event, read_client_now, send_body, take_body};
 use super::upload::Upload;
 use crate::reply::writer::Writer;
+use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::{Gone, Transaction};
+use crate::transaction::Transaction;
 use crate::upstream::{Failure, Line};
 
 /// What came of a response.

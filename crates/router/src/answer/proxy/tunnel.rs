@@ -10,8 +10,9 @@ use super::exchange::Answer;
 use crate::client::connection::Connection;
 use crate::event_loop::deadline::Elapsed;
 use crate::io::{Wanted, now};
+use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::{Gone, Transaction};
+use crate::transaction::Transaction;
 use crate::upstream::Line;
 
 /// Room for one read.

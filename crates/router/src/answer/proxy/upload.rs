@@ -5,9 +5,8 @@ use std::io;
 
 use corral_http::request::Framing;
 
-use super::is_idempotent;
-use crate::instance::RequestBody;
 use crate::request::body::BodyError;
+use crate::request::body::rest::RequestBody;
 use crate::storage::buffers::Rest;
 use crate::transaction::Transaction;
 
@@ -41,7 +40,7 @@ impl Upload {
             kept: Rest::default(),
             n_sent: 0,
             stored: RequestBody::Complete,
-            is_repeatable: is_idempotent(tx.method()),
+            is_repeatable: tx.request.is_idempotent(),
             is_cut: false,
             is_complete: tx.incoming.is_done(),
         };

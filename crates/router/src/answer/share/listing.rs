@@ -12,7 +12,8 @@ use corral_http::{list, trim};
 use corral_sys::folder::{self, Entry, Kind};
 
 use crate::reply::compression::add_vary;
-use crate::transaction::{Gone, Transaction};
+use crate::request::client::Gone;
+use crate::transaction::Transaction;
 
 /// A part of a folder, in the order of the names' bytes.
 struct Page {

@@ -10,7 +10,8 @@ use corral_http::request::Name;
 use super::representation::{Form, Representation};
 use crate::event_loop::clock;
 use crate::reply::compression::{Chosen, add_vary, cache};
-use crate::transaction::{Gone, Transaction};
+use crate::request::client::Gone;
+use crate::transaction::Transaction;
 
 /// Answers with the form that was chosen.
 pub(super) async fn file(tx: &mut Transaction<'_>, reply: Representation<'_>) -> Result<(), Gone> {

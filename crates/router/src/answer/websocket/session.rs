@@ -12,8 +12,9 @@ use super::accept;
 use crate::client::connection::Connection;
 use crate::instance::{Exchange, Piece};
 use crate::io::{Wanted, now};
+use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::{Gone, Transaction};
+use crate::transaction::Transaction;
 
 /// Room for one read.
 const READ_STEP: usize = 16 * 1024;

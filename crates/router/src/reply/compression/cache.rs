@@ -13,9 +13,6 @@ use super::Chosen;
 use super::codec::{self, Effort, Encoder};
 use crate::files::{Identity, OpenFile};
 
-/// A whole file, compressed.
-pub(crate) type Body = Arc<[u8]>;
-
 /// Largest file that is compressed as a whole, so that its length can be told.
 const MAX_WHOLE: u64 = 16 * 1024 * 1024;
 
@@ -36,7 +33,7 @@ struct Key {
 }
 
 /// A body that is being made, or is there.
-type Entry = Arc<OnceCell<Body>>;
+type Entry = Arc<OnceCell<Arc<[u8]>>>;
 
 #[derive(Default)]
 struct Kept {
@@ -65,7 +62,7 @@ pub(crate) fn is_kept(file: &OpenFile, chosen: Chosen) -> bool {
 /// # Errors
 ///
 /// When the file cannot be read, or is not what it was when it was opened.
-pub(crate) async fn body(file: &OpenFile, chosen: Chosen) -> io::Result<Body> {
+pub(crate) async fn body(file: &OpenFile, chosen: Chosen) -> io::Result<Arc<[u8]>> {
     if let Some(body) = file.compressed(chosen.coding, chosen.level) {
         return Ok(body);
     }
@@ -85,14 +82,14 @@ pub(crate) async fn body(file: &OpenFile, chosen: Chosen) -> io::Result<Body> {
     made
 }
 
-async fn make(file: &OpenFile, chosen: Chosen) -> io::Result<Body> {
+async fn make(file: &OpenFile, chosen: Chosen) -> io::Result<Arc<[u8]>> {
     let _permit = WORKERS.acquire().await.map_err(io::Error::other)?;
     let (source, identity, size) = (file.file.try_clone()?, file.identity, file.size);
     let work = move || compress(&source, identity, size, chosen);
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
-fn compress(source: &File, identity: Identity, size: u64, chosen: Chosen) -> io::Result<Body> {
+fn compress(source: &File, identity: Identity, size: u64, chosen: Chosen) -> io::Result<Arc<[u8]>> {
     let mut encoder = Encoder::new(chosen.coding, chosen.level, Effort::Kept { size })?;
     let mut piece = vec![0; STEP.min(size as usize)];
     let mut offset = 0;

@@ -1,7 +1,6 @@
 //! Opens a reply, through an encoder if the configuration and the request want it so.
 
-use super::codec::{Effort, Encoder};
-use super::{Decision, add_vary, change_fields, is_compressible};
+use crate::reply::compression::{Decision, Effort, Encoder, add_vary, change_fields, is_compressible};
 use crate::reply::writer::Writer;
 use crate::transaction::Transaction;
 

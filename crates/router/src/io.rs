@@ -1,6 +1,6 @@
 //! Client connections of all kinds behind one face: sockets, with or without TLS on top.
 
-mod socket;
+pub(crate) mod socket;
 
 use std::fs::File;
 use std::future::poll_fn;
@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use rustls::ServerConfig;
 
 pub(crate) use self::socket::{Socket, Wanted};
-use crate::tls::{Handshake, Session};
+use crate::tls::session::{Handshake, ServerSession};
 
 /// Bytes given to the kernel in one call of `sendfile`, so that one client does not hold up the others.
 const SEND_FILE_STEP: u64 = 512 * 1024;
@@ -22,7 +22,7 @@ const SEND_FILE_STEP: u64 = 512 * 1024;
 pub(crate) struct Stream {
     socket: Socket,
     /// In a box, so that connections without it stay small.
-    tls: Option<Box<Session>>,
+    tls: Option<Box<ServerSession>>,
 }
 
 impl Stream {
@@ -31,7 +31,7 @@ impl Stream {
     }
 
     /// TLS, once it is spoken.
-    pub(crate) fn tls(&self) -> Option<&Session> {
+    pub(crate) fn tls(&self) -> Option<&ServerSession> {
         self.tls.as_deref()
     }
 
@@ -42,13 +42,13 @@ impl Stream {
         config: Arc<ServerConfig>,
         received: &mut Vec<u8>,
     ) -> Result<Handshake, rustls::Error> {
-        let session = self.tls.insert(Box::new(Session::new(config, std::mem::take(received))?));
+        let session = self.tls.insert(Box::new(ServerSession::new(config, std::mem::take(received))?));
         Ok(session.handshake(&mut self.socket, received).await)
     }
 
     /// The client has said that it sends nothing more, in a way that the socket does not show.
     pub(crate) fn is_read(&self) -> bool {
-        self.tls().is_some_and(Session::is_read)
+        self.tls().is_some_and(ServerSession::is_read)
     }
 
     /// Waits until there is something to read, or the client has closed. Cancel safe.
@@ -103,7 +103,7 @@ impl Stream {
         if wanted.bytes && self.is_read() {
             return Ok(Wanted { bytes: true, room: false });
         }
-        if wanted.bytes && self.tls().is_some_and(Session::wants_room) {
+        if wanted.bytes && self.tls().is_some_and(ServerSession::wants_room) {
             // What is encrypted goes out before anything is read.
             self.socket.writable().await?;
             return Ok(wanted);

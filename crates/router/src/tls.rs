@@ -6,7 +6,7 @@ mod cache;
 mod names;
 mod peer;
 mod policy;
-mod session;
+pub(crate) mod session;
 mod tickets;
 
 use std::collections::HashMap;
@@ -26,9 +26,10 @@ use self::bundle::Bundle;
 use self::cache::SessionCache;
 use self::names::ServerNames;
 pub(crate) use self::peer::Peer;
-pub(crate) use self::session::{Handshake, Session};
+pub(crate) use self::session::Handshake;
 use self::tickets::Ticketer;
-use crate::tls::authorities::{Authorities, Clients};
+use crate::tls::authorities::Authorities;
+use crate::tls::authorities::clients::Clients;
 
 /// TLS of one listener.
 pub(crate) struct TlsContext {

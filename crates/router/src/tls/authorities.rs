@@ -4,17 +4,14 @@
 //!
 //! rustls is asked first. Only what it refuses is looked at again here.
 
-mod clients;
-mod servers;
+pub(super) mod clients;
+pub(crate) mod servers;
 
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error};
 use webpki::RawPublicKeyEntity;
 use x509_parser::prelude::{ASN1Time, FromDer, X509Certificate, X509Version};
-
-pub(crate) use self::clients::Clients;
-pub(crate) use self::servers::Servers;
 
 /// What verifiers go by.
 #[derive(Debug)]

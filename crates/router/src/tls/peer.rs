@@ -10,7 +10,7 @@ use rustls::ProtocolVersion;
 use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::Session;
+use super::session::ServerSession;
 
 /// What is known of a client that speaks TLS.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub(crate) struct Peer<'s> {
 
 impl<'s> Peer<'s> {
     /// The client at the other end of a session.
-    pub(crate) fn of(session: &'s Session) -> Self {
+    pub(crate) fn of(session: &'s ServerSession) -> Self {
         let connection = session.connection();
         let suite = connection.negotiated_cipher_suite();
         let certificate = connection.peer_certificates().and_then(|chain| chain.first());

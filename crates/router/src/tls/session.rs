@@ -11,7 +11,7 @@ use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
 
 use super::names;
-use crate::io::Socket;
+use crate::io::socket::Socket;
 use crate::storage::buffers;
 
 /// Bytes that are encrypted before they are sent: three records.
@@ -27,7 +27,7 @@ const RECORD_CONTENT: usize = 16 * 1024;
 const RECORD_ROOM: usize = RECORD_CONTENT + 512;
 
 /// A TLS session.
-pub(crate) struct Session {
+pub(crate) struct ServerSession {
     connection: UnbufferedServerConnection,
     /// The host name that the client has asked for.
     server_name: Box<str>,
@@ -61,7 +61,7 @@ pub(crate) enum Handshake {
     Failed(io::Error),
 }
 
-impl Session {
+impl ServerSession {
     /// A session that begins with what was `received` already.
     pub(crate) fn new(config: Arc<ServerConfig>, received: Vec<u8>) -> Result<Self, rustls::Error> {
         let connection = UnbufferedServerConnection::new(config)?;

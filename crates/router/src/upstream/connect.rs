@@ -15,7 +15,7 @@ use crate::io::Socket;
 use crate::upstream::failure::Failure;
 use crate::upstream::line::Line;
 use crate::upstream::server::Server;
-use crate::upstream::tls::Session;
+use crate::upstream::tls::session::ClientSession;
 
 /// How long to wait before a Unix socket whose queue is full is tried again.
 const QUEUE_PAUSE: Duration = Duration::from_millis(10);
@@ -35,7 +35,7 @@ pub(crate) async fn connect(server: &Server, addresses: &[IpAddr]) -> Result<Lin
     };
     let socket = socket.map_err(Failure::of_connecting)?;
     let Some(target) = &server.tls else { return Ok(Line::new(socket, None)) };
-    let session = Session::connect(&socket, target).await.map_err(Failure::Connect)?;
+    let session = ClientSession::connect(&socket, target).await.map_err(Failure::Connect)?;
     Ok(Line::new(socket, Some(Box::new(session))))
 }
 

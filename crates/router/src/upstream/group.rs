@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use crate::event_loop::clock::Millis;
 use crate::upstream::balance::{Balancer, Method, Situation};
-use crate::upstream::pool::Pool;
+use crate::upstream::idle::IdleConnections;
 use crate::upstream::resolve::Addresses;
 use crate::upstream::server::{Figures, Group, Groups, Server};
 
@@ -38,7 +38,7 @@ pub(crate) struct LoopGroup {
 pub(crate) struct LoopServer {
     pub(crate) shared: Arc<Server>,
     lane: usize,
-    pub(crate) pool: RefCell<Pool>,
+    pub(crate) pool: RefCell<IdleConnections>,
     addresses: Option<RefCell<Addresses>>,
     /// Which of several addresses is next.
     turn: Cell<usize>,
@@ -106,7 +106,7 @@ impl LoopServers {
             let server = Rc::new(LoopServer {
                 shared: Arc::clone(server),
                 lane: lane.index(),
-                pool: RefCell::new(Pool::default()),
+                pool: RefCell::new(IdleConnections::default()),
                 addresses: server.name.as_ref().map(|name| RefCell::new(name.addresses())),
                 turn: Cell::new(0),
             });

@@ -3,12 +3,12 @@
 use std::io::{self, IoSlice};
 
 use crate::io::{Socket, Wanted};
-use crate::upstream::tls::Session;
+use crate::upstream::tls::session::ClientSession;
 
 /// A connection to a server.
 pub(crate) struct Line {
     socket: Socket,
-    tls: Option<Box<Session>>,
+    tls: Option<Box<ClientSession>>,
     n_requests: u32,
     /// What comes next may be no answer to what is sent next.
     is_spoiled: bool,
@@ -16,7 +16,7 @@ pub(crate) struct Line {
 
 impl Line {
     /// A connection without TLS, or with a session whose handshake is done.
-    pub(crate) fn new(socket: Socket, tls: Option<Box<Session>>) -> Self {
+    pub(crate) fn new(socket: Socket, tls: Option<Box<ClientSession>>) -> Self {
         Self { socket, tls, n_requests: 0, is_spoiled: false }
     }
 

@@ -1,6 +1,6 @@
 //! TLS towards servers: whom to believe, and the sessions.
 
-mod session;
+pub(super) mod session;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -15,8 +15,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-pub(crate) use self::session::Session;
-use crate::tls::authorities::{Authorities, Servers};
+use crate::tls::authorities::Authorities;
+use crate::tls::authorities::servers::Servers;
 
 /// How a server is spoken to and who it has to be.
 pub(crate) struct TlsTarget {

@@ -11,11 +11,11 @@ use crate::io::{Socket, Wanted};
 const MOST_QUIET_READS: usize = 16;
 
 /// A session; its handshake is done once it is in use.
-pub(crate) struct Session {
+pub(crate) struct ClientSession {
     connection: ClientConnection,
 }
 
-impl Session {
+impl ClientSession {
     /// Connects, and convinces itself of who the server is.
     pub(crate) async fn connect(socket: &Socket, target: &TlsTarget) -> io::Result<Self> {
         let connection = ClientConnection::new(target.config.clone(), target.name.clone());

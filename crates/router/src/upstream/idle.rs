@@ -12,7 +12,7 @@ const FRESH: Duration = Duration::from_secs(1);
 
 /// The idle connections, those that were used last at the end.
 #[derive(Default)]
-pub(crate) struct Pool {
+pub(crate) struct IdleConnections {
     idle: Vec<Idle>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Wanted {
     Fresh,
 }
 
-impl Pool {
+impl IdleConnections {
     /// The connection that was used last, if it is of use.
     pub(crate) fn take(&mut self, wanted: Wanted, now: Instant) -> Option<Line> {
         while let Some(mut idle) = self.idle.pop() {

@@ -145,9 +145,9 @@ impl EventLoop {
                     }
                     worker.is_heard();
                 }
-                Command::RemoveWorker { app, gone, exit } => {
+                Command::RemoveWorker { app, dead, exit } => {
                     if let Some(app) = self.apps.find(app) {
-                        app.remove_receiver(&gone, exit);
+                        app.remove_receiver(&dead, exit);
                     }
                 }
                 Command::Fail { app, id, failure } => {

@@ -92,7 +92,7 @@ impl Control {
         if let Some(lease) = known.lease.upgrade() {
             return Ok(lease);
         }
-        let app = App::new(id, spec, self.main.clone(), Arc::clone(&self.upkeep));
+        let app = App::start(id, spec, self.main.clone(), Arc::clone(&self.upkeep));
         let lease = Arc::new(Lease(Arc::clone(&app)));
         known.lease = Arc::downgrade(&lease);
         known.app = Some(Arc::clone(&app));
@@ -196,10 +196,10 @@ impl Control {
     pub(super) fn drop_worker(&mut self, app: AppId, worker: WorkerId, exit: Exit) {
         let Some(known) = self.apps.get_mut(&app) else { return };
         known.early.retain(|(early, _, _)| *early != worker);
-        let Some(gone) = known.app.as_ref().and_then(|app| app.remove_worker(worker)) else { return };
-        let gone = Arc::new(gone);
+        let Some(dead) = known.app.as_ref().and_then(|app| app.remove_worker(worker)) else { return };
+        let dead = Arc::new(dead);
         for event_loop in &self.loops {
-            send(event_loop, Command::RemoveWorker { app, gone: Arc::clone(&gone), exit });
+            send(event_loop, Command::RemoveWorker { app, dead: Arc::clone(&dead), exit });
         }
     }
 

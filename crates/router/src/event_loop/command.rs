@@ -11,7 +11,7 @@ use corral_ipc::message::{AppId, Exit};
 
 use crate::event_loop::countdown::Countdown;
 use crate::generation::Generation;
-use crate::instance::{App, Failure, Gone, WorkerKey};
+use crate::instance::{App, DeadWorker, Failure, WorkerKey};
 
 /// What a loop is told by the control thread.
 pub(crate) enum Command {
@@ -29,7 +29,7 @@ pub(crate) enum Command {
     },
     RemoveWorker {
         app: AppId,
-        gone: Arc<Gone>,
+        dead: Arc<DeadWorker>,
         exit: Exit,
     },
     Fail {

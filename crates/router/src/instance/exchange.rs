@@ -5,76 +5,18 @@
 use std::cell::RefCell;
 use std::future::{pending, poll_fn};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Poll, Waker};
-use std::time::Duration;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
-use corral_channel::{INITIAL_CREDIT, Opcode, RequestId, SendError, WorkerPort};
+use corral_channel::{Opcode, RequestId, SendError, WorkerPort};
 
-use super::{Failure, Hijacked, LoopApp, Patience, SentFile, WorkerKey};
+use super::failure::Failure;
+use super::loop_app::{INDEX_BITS, LoopApp};
+use super::patience::Patience;
+use super::pool::job::Job;
+use super::state::{Piece, Shared, State};
 use crate::request::body::rest::RequestBody;
-use crate::storage::buffers;
-use crate::storage::spool::Spool;
-
-/// What a worker's answer consists of, in order.
-#[derive(Debug)]
-pub(crate) enum Piece {
-    /// Heads of informational responses, as they are sent.
-    Interim(Vec<u8>),
-    /// The application has taken the connection over: there is no response.
-    Hijacked(Hijacked),
-    /// The head, encoded, and the first bytes of the body behind it.
-    Head(Vec<u8>),
-    /// More of the body.
-    Data(Vec<u8>),
-    /// The rest of it.
-    File(SentFile),
-    /// Nothing more comes.
-    End,
-}
-
-/// The state of one request, shared by the connection that waits and the loop that drains.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) id: RequestId,
-    pub(super) state: RefCell<State>,
-}
-
-#[derive(Debug)]
-pub(super) struct State {
-    pub(super) waker: Option<Waker>,
-    /// Heads of informational responses that wait to be sent.
-    pub(super) interim: Vec<u8>,
-    pub(super) hijacked: Option<Hijacked>,
-    pub(super) head: Option<Vec<u8>>,
-    /// The response has begun: nothing comes before it any more.
-    pub(super) has_begun: bool,
-    pub(super) spool: Spool,
-    /// What the body ends with.
-    pub(super) file: Option<SentFile>,
-    /// Nothing of the body comes any more.
-    pub(super) has_file: bool,
-    /// The response is complete.
-    pub(super) ended: bool,
-    /// The lines behind the body, as they are sent.
-    pub(super) trailers: Vec<u8>,
-    pub(super) failure: Option<Failure>,
-    pub(super) body: RequestBody,
-    /// Bytes of it that the worker has asked for and not got.
-    pub(super) wanted: u32,
-    /// It waits for room, or for the next turn.
-    pub(super) is_stuck: bool,
-    /// Which worker answers; known from its first frame.
-    pub(super) worker: Option<WorkerKey>,
-    /// Response bytes that were stored and not yet acknowledged to the worker.
-    pub(super) uncredited: u32,
-    /// Response bytes that the worker may still send, or more.
-    pub(super) allowed: u64,
-    /// The worker was told that the client sends nothing more.
-    pub(super) has_left: bool,
-    /// Nobody waits any more: whatever comes is dropped.
-    pub(super) abandoned: bool,
-}
+use crate::storage::buffers::{self, Rest};
 
 /// A request that was handed to an application. Dropping it gives the answer up.
 pub(crate) struct Exchange {
@@ -243,74 +185,30 @@ impl Drop for Exchange {
     }
 }
 
-impl State {
-    pub(super) fn new(body: RequestBody) -> Self {
-        Self {
-            waker: None,
-            interim: Vec::new(),
-            hijacked: None,
-            head: None,
-            has_begun: false,
-            spool: Spool::default(),
-            file: None,
-            has_file: false,
-            ended: false,
-            trailers: Vec::new(),
-            failure: None,
-            body,
-            wanted: 0,
-            is_stuck: false,
-            worker: None,
-            uncredited: 0,
-            allowed: u64::from(INITIAL_CREDIT),
-            has_left: false,
-            abandoned: false,
+impl LoopApp {
+    /// Hands an encoded request to the application, with the first piece of its body.
+    pub(crate) fn begin(
+        self: &Rc<Self>,
+        payload: Vec<u8>,
+        inline: Rest,
+        body: RequestBody,
+        now: Instant,
+    ) -> Exchange {
+        let mut entries = self.entries.borrow_mut();
+        let entry = entries.vacant_entry();
+        let stamp = self.next_stamp.get();
+        self.next_stamp.set(stamp.wrapping_add(1));
+        let id = RequestId((stamp << INDEX_BITS) | entry.key() as u32 & ((1 << INDEX_BITS) - 1));
+        let shared = Rc::new(Shared { id, state: RefCell::new(State::new(body)) });
+        entry.insert(Rc::clone(&shared));
+        drop(entries);
+        self.touched.set(true);
+        self.busy.add(self);
+        let job = Job { lane: self.lane, id, payload, inline, arrived: now };
+        if let Err(rejected) = self.app.submit(job, now) {
+            buffers::give(rejected.request.payload);
+            self.fail(id, self.app.explain(rejected.reason));
         }
-    }
-
-    pub(super) fn next_piece(&mut self) -> Result<Option<Piece>, Failure> {
-        if !self.interim.is_empty() {
-            return Ok(Some(Piece::Interim(std::mem::take(&mut self.interim))));
-        }
-        if let Some(hijacked) = self.hijacked.take() {
-            return Ok(Some(Piece::Hijacked(hijacked)));
-        }
-        if let Some(head) = self.head.take() {
-            return Ok(Some(Piece::Head(head)));
-        }
-        if let Some(data) = self.spool.pop().map_err(|error| Failure::Store(Arc::new(error)))? {
-            return Ok(Some(Piece::Data(data)));
-        }
-        if let Some(file) = self.file.take() {
-            return Ok(Some(Piece::File(file)));
-        }
-        match &self.failure {
-            Some(failure) => Err(failure.clone()),
-            None => Ok(self.ended.then_some(Piece::End)),
-        }
-    }
-
-    pub(super) fn has_piece(&self) -> bool {
-        let has_content = self.head.is_some() || self.hijacked.is_some() || self.n_stored() > 0;
-        has_content || !self.interim.is_empty() || self.failure.is_some() || self.ended
-    }
-
-    pub(super) fn n_stored(&self) -> u64 {
-        self.spool.len() + self.file.as_ref().map_or(0, |file| file.range().len())
-    }
-
-    pub(super) fn store(&mut self, data: Vec<u8>) {
-        self.uncredited = self.uncredited.saturating_add(data.len() as u32);
-        if self.abandoned {
-            return buffers::give(data);
-        }
-        self.spool.push(data);
-    }
-
-    /// More of the response has come. A worker that sends more than it may would fill memory and disks.
-    pub(super) fn take(&mut self, len: usize) -> Result<(), String> {
-        let left = self.allowed.checked_sub(len as u64);
-        self.allowed = left.ok_or("the worker sends more of a response than it may")?;
-        Ok(())
+        Exchange { app: Rc::clone(self), shared }
     }
 }

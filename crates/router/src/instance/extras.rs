@@ -1,10 +1,12 @@
-//! What a worker sends beside head and body of a response: what comes before it, and what is behind it.
+//! What a worker sends beside head and body of a response: what comes before it, what is behind it, and what comes in
+//! its place.
 
 use corral_channel::message;
 use corral_http::response;
 
-use super::Failure;
-use super::exchange::State;
+use super::failure::Failure;
+use super::hijacked::Hijacked;
+use super::state::State;
 use crate::reply::interim;
 
 impl State {
@@ -40,12 +42,25 @@ impl State {
         }
         Ok(())
     }
+
+    /// The worker has taken the connection over. It is not there if this process had no descriptor for it.
+    pub(super) fn take_hijacked(&mut self, hijacked: Option<Hijacked>) -> Result<(), String> {
+        if self.has_begun || self.ended || self.hijacked.is_some() {
+            return Err("the worker takes a connection over behind a response".into());
+        }
+        match hijacked {
+            _ if self.abandoned => {}
+            Some(hijacked) => self.hijacked = Some(hijacked),
+            None => self.failure = Some(Failure::NoSocket),
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::exchange::Piece;
+    use crate::instance::state::Piece;
     use crate::request::body::rest::RequestBody;
 
     fn informational(state: &mut State, status: u16) {

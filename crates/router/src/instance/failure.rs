@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use corral_channel::message::Malformed;
+use corral_channel::{Lane, RequestId};
 use corral_http::chunked::ChunkError;
 use corral_ipc::message::Exit;
 
-use super::findings::Mebibytes;
+use super::mebibytes::Mebibytes;
+use super::pool::verdict::{Condemned, Excess};
 use crate::upstream::Failure as ProxyFailure;
 
 /// Why no (complete) answer comes.
@@ -74,6 +76,16 @@ impl Failure {
     /// Whether the application has too much to do, so that trying again later may help.
     pub(crate) fn is_overload(&self) -> bool {
         matches!(self, Self::QueueFull | Self::QueueTimedOut(_))
+    }
+}
+
+impl Condemned {
+    /// What becomes of a request of the worker `pid`, if it is the one that the worker was to be killed for.
+    pub(super) fn failure(&self, request: (Lane, RequestId), pid: u32) -> Option<Failure> {
+        (self.request == Some(request)).then_some(match self.excess {
+            Excess::Time(elapsed) => Failure::Killed { pid, elapsed },
+            Excess::Memory(used) => Failure::Outgrown { pid, used },
+        })
     }
 }
 

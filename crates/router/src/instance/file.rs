@@ -8,8 +8,7 @@ use corral_channel::{Arrived, FrameHead, Kind, LaneReceiver};
 use corral_http::range::ByteRange;
 use corral_sys::sendable::Sent;
 
-use super::Failure;
-use super::exchange::State;
+use super::failure::Failure;
 
 /// What is sent of an open file.
 #[derive(Debug)]
@@ -34,7 +33,7 @@ impl SentFile {
 
     /// A file that came, or why the response cannot be completed: it may have been cut on its way, and this process may
     /// have no room for it.
-    fn new(arrived: Option<Arrived>, part: FilePart) -> Result<Self, Failure> {
+    pub(super) fn new(arrived: Option<Arrived>, part: FilePart) -> Result<Self, Failure> {
         let Arrived { file, size } = arrived.ok_or(Failure::NoDescriptor)?;
         // A part is never empty and never ends beyond what a number of these can say.
         let range = ByteRange { first: part.offset, last: part.offset + part.len - 1 };
@@ -60,37 +59,11 @@ pub(super) fn take(
     Ok(SentFile::new(arrived, part))
 }
 
-impl State {
-    /// More of the body has come, and nothing of it may come behind a file.
-    pub(super) fn require_no_file(&self) -> Result<(), String> {
-        if self.has_file {
-            return Err("the worker goes on behind the file that ends a response".into());
-        }
-        Ok(())
-    }
-
-    /// The body ends with this file.
-    pub(super) fn take_file(&mut self, file: Result<SentFile, Failure>) {
-        match file {
-            _ if self.abandoned => {}
-            Ok(file) => self.file = Some(file),
-            Err(failure) => {
-                // As long as nobody has seen the head, there can be another one.
-                self.head = None;
-                self.failure = Some(failure);
-            }
-        }
-        self.has_file = true;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::fd::OwnedFd;
 
     use super::*;
-    use crate::instance::exchange::Piece;
-    use crate::request::body::rest::RequestBody;
 
     fn arrived(size: u64) -> Option<Arrived> {
         let file = File::open("/dev/null").unwrap();
@@ -108,48 +81,5 @@ mod tests {
             assert_eq!(taken.is_ok(), is_good, "{offset} {len}");
         }
         assert!(matches!(SentFile::new(None, part(0, 1)), Err(Failure::NoDescriptor)));
-    }
-
-    #[test]
-    fn a_file_comes_behind_what_was_written_and_counts() {
-        let mut state = State::new(RequestBody::Complete);
-        state.head = Some(b"head".to_vec());
-        state.store(b"before".to_vec());
-        state.take_file(SentFile::new(arrived(10), part(3, 5)));
-        state.ended = true;
-        assert_eq!(state.n_stored(), 11);
-        assert!(matches!(state.next_piece(), Ok(Some(Piece::Head(_)))));
-        assert!(matches!(state.next_piece(), Ok(Some(Piece::Data(_)))));
-        let Ok(Some(Piece::File(file))) = state.next_piece() else { panic!("{state:?}") };
-        assert_eq!(file.range(), ByteRange { first: 3, last: 7 });
-        assert!(matches!(state.next_piece(), Ok(Some(Piece::End))));
-        assert_eq!(state.n_stored(), 0);
-    }
-
-    #[test]
-    fn a_file_that_cannot_be_taken_is_an_error_in_the_place_of_the_head() {
-        let mut state = State::new(RequestBody::Complete);
-        state.head = Some(b"head".to_vec());
-        state.take_file(SentFile::new(None, part(0, 1)));
-        state.ended = true;
-        assert!(matches!(state.next_piece(), Err(Failure::NoDescriptor)));
-    }
-
-    #[test]
-    fn nothing_of_a_body_comes_behind_a_file_also_when_that_is_on_its_way() {
-        let mut state = State::new(RequestBody::Complete);
-        state.require_no_file().unwrap();
-        state.take_file(SentFile::new(arrived(10), part(0, 5)));
-        state.require_no_file().unwrap_err();
-        assert!(matches!(state.next_piece(), Ok(Some(Piece::File(_)))));
-        state.require_no_file().unwrap_err();
-    }
-
-    #[test]
-    fn nothing_is_kept_for_nobody() {
-        let mut state = State::new(RequestBody::Complete);
-        state.abandoned = true;
-        state.take_file(SentFile::new(arrived(10), part(0, 5)));
-        assert!(state.file.is_none());
     }
 }

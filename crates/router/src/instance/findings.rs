@@ -7,8 +7,9 @@ use corral_channel::message;
 use corral_ipc::message::{FromRouter, WorkerId};
 use corral_sys::usage;
 
-use super::App;
-use super::pool::{Excess, Finding, Verdict};
+use super::app::App;
+use super::mebibytes::Mebibytes;
+use super::pool::verdict::{Excess, Finding, Verdict};
 
 /// More of a request's target helps nobody, and messages to `main` are bounded.
 const MAX_TARGET: usize = 512;
@@ -112,15 +113,5 @@ impl Finding {
         let target = view.head.target;
         let target = &target[..target.len().min(MAX_TARGET)];
         write!(out, "{} \"{}\"", view.head.method.escape_ascii(), target.escape_ascii())
-    }
-}
-
-/// Bytes, as people read them.
-pub(super) struct Mebibytes(pub(super) u64);
-
-impl fmt::Display for Mebibytes {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tenths = self.0.saturating_mul(10) >> 20;
-        write!(out, "{}.{} MiB", tenths / 10, tenths % 10)
     }
 }

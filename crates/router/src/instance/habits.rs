@@ -4,8 +4,6 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::App;
-
 /// Something that is tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Habit {
@@ -30,12 +28,12 @@ impl fmt::Display for Habit {
 #[derive(Debug, Default)]
 pub(super) struct Habits(AtomicU8);
 
-impl App {
-    /// Serves on, and says once what is wrong.
-    pub(crate) fn tolerate(&self, habit: Habit) {
+impl Habits {
+    /// Says of an application what is wrong, once.
+    pub(super) fn notice(&self, app: &str, habit: Habit) {
         let bit = habit as u8;
-        if self.habits.0.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
-            tracing::info!(target: "notice", "\"{}\": {habit} (said once)", self.spec.name);
+        if self.0.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+            tracing::info!(target: "notice", "\"{app}\": {habit} (said once)");
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use corral_channel::RequestId;
 use corral_sys::aside::Foreign;
 
-use super::{AnyPort, App, ChannelPort, Failure, LoopApp, WorkerKey};
+use super::app::App;
+use super::pool::worker::WorkerKey;
+use super::port::{AnyPort, ChannelPort};
 
 /// A connection that an application has taken over.
 #[derive(Debug)]
@@ -38,30 +39,6 @@ impl Drop for Hold {
 impl fmt::Debug for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Hold").field(&self.worker).finish()
-    }
-}
-
-impl LoopApp {
-    /// A worker has taken the connection of a request over. Its socket is not there if this process had no descriptor
-    /// for it.
-    pub(super) fn on_hijacked(
-        &self,
-        worker: WorkerKey,
-        id: RequestId,
-        socket: Option<Foreign>,
-    ) -> Result<(), String> {
-        let hold = Hold::new(&self.app, worker);
-        let Some(shared) = self.lookup(id) else { return Ok(()) };
-        let mut state = shared.state.borrow_mut();
-        if state.has_begun || state.ended || state.hijacked.is_some() {
-            return Err("the worker takes a connection over behind a response".into());
-        }
-        match socket {
-            _ if state.abandoned => {}
-            Some(socket) => state.hijacked = Some(Hijacked { socket, hold }),
-            None => state.failure = Some(Failure::NoSocket),
-        }
-        Ok(())
     }
 }
 

@@ -11,15 +11,17 @@ use corral_config::plan::RuntimeSpec;
 use corral_ipc::message::{Exit, WorkerId};
 use slab::Slab;
 
-use super::exchange::{Exchange, Shared, State};
+use super::app::{App, WasRunning};
+use super::failure::Failure;
+use super::pool::worker::WorkerKey;
+use super::program::Program;
 use super::rules::Unknown;
-use super::{App, Failure, Gone, Program, Request, Turn, WasRunning, WorkerKey};
-use crate::request::body::rest::RequestBody;
-use crate::storage::buffers::{self, Rest};
+use super::state::Shared;
+use super::workers::DeadWorker;
 use crate::upstream::{LoopServer, LoopServers};
 
 /// Index bits of a request id; the rest tells the uses of one index apart.
-const INDEX_BITS: u32 = 20;
+pub(super) const INDEX_BITS: u32 = 20;
 
 /// How often a worker that is gone is heard. Its ring can hold no more, and what it has left behind might go on writing.
 const LAST_WORDS: usize = 8;
@@ -67,7 +69,7 @@ pub(crate) struct BusyApps {
 }
 
 impl BusyApps {
-    fn add(&self, app: &Rc<LoopApp>) {
+    pub(super) fn add(&self, app: &Rc<LoopApp>) {
         if !app.is_busy.replace(true) {
             self.apps.borrow_mut().push(Rc::clone(app));
         }
@@ -120,48 +122,6 @@ impl LoopApp {
         })
     }
 
-    /// Hands an encoded request to the application, with the first piece of its body.
-    pub(crate) fn begin(
-        self: &Rc<Self>,
-        payload: Vec<u8>,
-        inline: Rest,
-        body: RequestBody,
-        now: Instant,
-    ) -> Exchange {
-        let mut entries = self.entries.borrow_mut();
-        let entry = entries.vacant_entry();
-        let stamp = self.next_stamp.get();
-        self.next_stamp.set(stamp.wrapping_add(1));
-        let id = RequestId((stamp << INDEX_BITS) | entry.key() as u32 & ((1 << INDEX_BITS) - 1));
-        let shared = Rc::new(Shared { id, state: RefCell::new(State::new(body)) });
-        entry.insert(Rc::clone(&shared));
-        drop(entries);
-        self.touched.set(true);
-        self.busy.add(self);
-        let request = Request { lane: self.lane, id, payload, inline, arrived: now };
-        if let Err(refused) = self.app.submit(request, now) {
-            buffers::give(refused.request.payload);
-            self.fail(id, self.app.explain(refused.reason));
-        }
-        Exchange { app: Rc::clone(self), shared }
-    }
-
-    /// Queues a request for the turn of a program; `description` is its head.
-    pub(crate) fn begin_turn(self: &Rc<Self>, description: Vec<u8>, now: Instant) -> Turn {
-        let id = RequestId(self.next_stamp.get());
-        self.next_stamp.set(id.0.wrapping_add(1));
-        let turn = Turn::new(Rc::clone(self), self.lane, id);
-        self.touched.set(true);
-        self.busy.add(self);
-        let request =
-            Request { lane: self.lane, id, payload: description, inline: Rest::default(), arrived: now };
-        if let Err(refused) = self.app.submit(request, now) {
-            buffers::give(refused.request.payload);
-            self.fail(id, self.app.explain(refused.reason));
-        }
-        turn
-    }
-
     /// The connections of this loop to a program.
     pub(crate) fn server(&self, program: &Program, servers: &LoopServers) -> Rc<LoopServer> {
         let mut programs = self.programs.borrow_mut();
@@ -184,16 +144,16 @@ impl LoopApp {
     }
 
     /// A worker's process is gone: takes what it still said, then fails what it left behind.
-    pub(crate) fn remove_receiver(self: &Rc<Self>, gone: &Gone, exit: Exit) {
-        self.programs.borrow_mut().remove(&gone.id);
-        if let Some(place) = self.listeners.borrow_mut().get_mut(gone.index) {
+    pub(crate) fn remove_receiver(self: &Rc<Self>, dead: &DeadWorker, exit: Exit) {
+        self.programs.borrow_mut().remove(&dead.id);
+        if let Some(place) = self.listeners.borrow_mut().get_mut(dead.index) {
             let now = Instant::now();
             (0..LAST_WORDS).for_each(|_| self.drain_listener(place, now));
             *place = None;
         }
-        for &(lane, id) in &gone.started {
+        for &(lane, id) in &dead.started {
             if lane == self.lane {
-                self.fail(id, gone.failure((lane, id), exit));
+                self.fail(id, dead.failure((lane, id), exit));
             }
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use corral_config::plan::Limits;
 
-use super::Failure;
+use super::failure::Failure;
 
 /// What is left of a request's patience. Pure: it is told what time went by.
 #[derive(Debug, Clone)]

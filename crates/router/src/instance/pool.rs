@@ -10,71 +10,38 @@
 //! the scripts are so short that waiting for one costs less than waking another. If a script turns out
 //! to be longer after all, `rescue` gives what waits behind it to the idle worker.
 
-mod bounds;
+pub(super) mod bounds;
 mod broken;
 mod crash_loop;
-mod growth;
+pub(super) mod growth;
 mod hands;
+pub(super) mod job;
+pub(super) mod members;
+pub(super) mod port;
 mod run_time;
+pub(super) mod serving;
 mod setbacks;
 mod staffing;
+pub(super) mod verdict;
 mod watch;
-mod worker;
+pub(super) mod worker;
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use corral_channel::{Lane, RequestId, SendError, Slot};
+use corral_channel::{Lane, RequestId};
 use corral_config::plan::Processes;
 use corral_ipc::message::WorkerId;
 use slab::Slab;
 
-pub(crate) use self::bounds::Bounds;
-pub(crate) use self::broken::Broken;
+use self::bounds::Bounds;
 use self::crash_loop::CrashLoop;
-use self::growth::Growing;
-pub(crate) use self::growth::LOOK;
+use self::job::Job;
+use self::port::Port;
 use self::run_time::RunTime;
 use self::setbacks::Setbacks;
-pub(crate) use self::watch::{Condemned, Excess, Finding, Verdict};
-use self::worker::Worker;
-pub(crate) use self::worker::WorkerKey;
-use crate::storage::buffers::Rest;
-
-/// How long a request waits ahead at most while another worker is idle.
-pub(crate) const RESCUE: Duration = Duration::from_millis(2);
-
-/// The sending half of one worker's channel.
-pub(crate) trait Port {
-    /// Hands a request over.
-    fn submit(&mut self, slot: Slot, request: &Request) -> Result<(), SendError>;
-    /// Takes a request back that was not started; false when it was.
-    fn take_back(&self, slot: Slot, request: &Request) -> bool;
-    /// Whether the worker has begun to run the request.
-    fn is_started(&self, slot: Slot, request: &Request) -> bool;
-    /// Tells the worker to leave once it has finished what it runs.
-    fn quit(&mut self);
-    /// Whether the worker waits for the router to say something.
-    fn is_waiting(&self) -> bool;
-    /// What the worker says that it runs.
-    fn note(&self) -> Vec<u8>;
-    /// The worker is to be killed.
-    fn condemn(&self, _condemned: Condemned) {}
-}
-
-/// A request as it waits for a worker: encoded, and addressed to the event loop that asked.
-#[derive(Debug)]
-pub(crate) struct Request {
-    /// The event loop that gets the response.
-    pub(crate) lane: Lane,
-    /// Unique among the requests of its lane.
-    pub(crate) id: RequestId,
-    /// The encoded head.
-    pub(crate) payload: Vec<u8>,
-    /// The piece of the body that travels with it.
-    pub(crate) inline: Rest,
-    pub(crate) arrived: Instant,
-}
+use self::verdict::Broken;
+use self::worker::{Worker, WorkerKey};
 
 /// The workers of one application and the requests that wait for them.
 #[derive(Debug)]
@@ -88,7 +55,7 @@ pub(crate) struct Pool<P> {
     open: VecDeque<(usize, u32)>,
     /// Requests that were handed over ahead, oldest first. Void when the worker no longer holds them.
     ahead: VecDeque<(usize, Lane, RequestId)>,
-    queue: VecDeque<Request>,
+    queue: VecDeque<Job>,
     /// Workers that got a request or an order since the last wake-up call.
     touched: Vec<usize>,
     /// Workers that broke the rules of the channel and that nobody was told of.
@@ -100,43 +67,13 @@ pub(crate) struct Pool<P> {
     /// Processors that workers can run on.
     n_processors: usize,
     run_time: RunTime,
-    growing: Growing,
+    /// Looks, one after the other, that found that one more worker would help.
+    n_looks: u32,
     now: Instant,
     /// Nothing is handed over for the time being.
     is_held: bool,
     crash_loop: CrashLoop,
     setbacks: Setbacks,
-}
-
-/// The worker reported something about a request that it does not hold.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NotHeld;
-
-/// A request that was not taken in.
-#[derive(Debug)]
-pub(crate) struct Refused {
-    pub(crate) request: Request,
-    pub(crate) reason: Refusal,
-}
-
-/// Why a request was not taken in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// Too many wait already.
-    QueueFull,
-    /// There is no worker, none could be started, and it is too early to try again.
-    NoWorker,
-}
-
-/// What became of a request that nobody wants an answer to any more.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Cancelled {
-    /// No worker had started it; it is gone.
-    Forgotten,
-    /// This worker runs it and may be told.
-    Running(WorkerKey),
-    /// It is not known here: it ended in the meantime.
-    Unknown,
 }
 
 /// The figures of a pool for the status.
@@ -164,35 +101,11 @@ impl<P: Port> Pool<P> {
             bounds,
             n_processors,
             run_time: RunTime::default(),
-            growing: Growing::default(),
+            n_looks: 0,
             now,
             is_held: false,
             crash_loop: CrashLoop::default(),
             setbacks: Setbacks::default(),
-        }
-    }
-
-    /// Takes a request in; it is handed over at once when a worker has a hand free. Gives it back when too many
-    /// wait already, or nobody is going to serve it.
-    pub(crate) fn submit(&mut self, request: Request, now: Instant) -> Result<(), Refused> {
-        self.now = now;
-        if self.n_active() >= self.bounds.active {
-            return Err(Refused { request, reason: Refusal::QueueFull });
-        }
-        if self.is_deserted() && !self.setbacks.allows_start(now) {
-            return Err(Refused { request, reason: Refusal::NoWorker });
-        }
-        self.queue.push_back(request);
-        self.dispatch();
-        Ok(())
-    }
-
-    /// A worker with many hands has begun what was sent to it: there is room for more.
-    pub(crate) fn started(&mut self, worker: WorkerKey, now: Instant) {
-        self.now = now;
-        if let Some(entry) = self.find(worker) {
-            entry.slow = false;
-            self.dispatch();
         }
     }
 
@@ -218,155 +131,6 @@ impl<P: Port> Pool<P> {
         self.now = now;
         self.is_held = false;
         self.dispatch();
-    }
-
-    /// A request has ended after it ran for `run_time` microseconds: its worker's hand is free.
-    pub(crate) fn done(
-        &mut self,
-        worker: WorkerKey,
-        lane: Lane,
-        id: RequestId,
-        run_time: u32,
-        now: Instant,
-    ) -> Result<Ended, NotHeld> {
-        self.now = now;
-        self.run_time.note(run_time);
-        self.crash_loop.end();
-        // The end of its worker was heard of before that of its last requests, which nobody holds any more.
-        let Some(entry) = self.find(worker) else { return Ok(Ended::default()) };
-        let position = entry.position(lane, id).ok_or(NotHeld)?;
-        let held = entry.release(position);
-        entry.slow = false;
-        entry.has_served = true;
-        let is_leaving = entry.leaving;
-        self.n_held -= 1;
-        let slow = self.bounds.was_slow(&self.workers[worker.index], &held, run_time);
-        if is_leaving {
-            // Its place among those in progress may be what another one waits for.
-            self.dispatch();
-        } else {
-            self.refill(worker.index);
-        }
-        let Request { payload, inline, .. } = held.request;
-        Ok(Ended { payload, inline, slow })
-    }
-
-    /// Gives a request that has waited ahead for too long to an idle worker.
-    pub(crate) fn rescue(&mut self, now: Instant) {
-        self.now = now;
-        while let Some(&worker) = self.idle.last() {
-            let Some(request) = self.take_over_ahead(worker, RESCUE) else { return };
-            self.queue.push_front(request);
-            self.hand_over_to_idle();
-        }
-    }
-
-    /// Whether a request waits ahead although a worker is idle.
-    pub(crate) fn may_need_rescue(&self) -> bool {
-        !self.idle.is_empty() && !self.ahead.is_empty()
-    }
-
-    /// The worker leaves after what it runs now: what waits in its hands goes to others.
-    pub(crate) fn leaving(&mut self, worker: WorkerKey, now: Instant) {
-        self.now = now;
-        let Some(entry) = self.find(worker) else { return };
-        entry.leaving = true;
-        entry.epoch = entry.epoch.wrapping_add(1);
-        self.idle.retain(|&idle| idle != worker.index);
-        self.take_back_all(worker.index);
-        self.dispatch();
-    }
-
-    /// A worker that `main` started; its index is the name of its lanes in the event loops.
-    pub(crate) fn add_worker(&mut self, id: WorkerId, pid: u32, port: P, now: Instant) -> WorkerKey {
-        self.now = now;
-        self.n_starting = self.n_starting.saturating_sub(1);
-        self.setbacks.end();
-        WorkerKey { index: self.workers.insert(Worker::new(id, pid, port, now)), id }
-    }
-
-    /// Lets an added worker take requests, once every event loop listens to it. It may be gone by then.
-    pub(crate) fn enable_worker(&mut self, worker: WorkerKey) {
-        let Some(entry) = self.find(worker) else { return };
-        entry.is_here = true;
-        if !entry.leaving {
-            self.refill(worker.index);
-        }
-    }
-
-    /// A worker's process is gone. What it had not started goes to others; the rest is returned, to be
-    /// answered with an error.
-    pub(crate) fn remove_worker(&mut self, id: WorkerId, now: Instant) -> Option<Removed<P>> {
-        self.now = now;
-        let index = self.index_of(id)?;
-        self.idle.retain(|&idle| idle != index);
-        let mut worker = self.workers.remove(index);
-        self.n_held -= worker.held.len();
-        let mut started = Vec::new();
-        let is_fresh = !worker.leaving && !worker.has_served;
-        for held in worker.held.drain(..).rev() {
-            if held.take_back(&worker.port) {
-                self.queue.push_front(held.request);
-            } else {
-                started.push((held.request.lane, held.request.id));
-            }
-        }
-        if is_fresh && started.is_empty() {
-            self.crash_loop.died(now);
-        }
-        self.dispatch();
-        let Worker { pid, port, condemned, .. } = worker;
-        Some(Removed { index, pid, port, started, condemned })
-    }
-
-    /// A request has become a connection that may last: it has no limits of time, and needs no payload. Returns that.
-    pub(crate) fn upgraded(&mut self, worker: WorkerKey, lane: Lane, id: RequestId) -> Option<Vec<u8>> {
-        let entry = self.find(worker)?;
-        let position = entry.position(lane, id)?;
-        let held = &mut entry.held[position];
-        held.is_timeless = true;
-        Some(std::mem::take(&mut held.request.payload))
-    }
-
-    /// Nobody waits for the answer any more.
-    pub(crate) fn cancel(&mut self, lane: Lane, id: RequestId) -> Cancelled {
-        if let Some(position) = self.queue.iter().position(|r| r.lane == lane && r.id == id) {
-            self.queue.remove(position);
-            return Cancelled::Forgotten;
-        }
-        let Some((index, position)) =
-            self.workers.iter().find_map(|(index, worker)| Some((index, worker.position(lane, id)?)))
-        else {
-            return Cancelled::Unknown;
-        };
-        if self.take_from(index, position).is_none() {
-            return Cancelled::Running(self.key_at(index));
-        }
-        self.dispatch();
-        Cancelled::Forgotten
-    }
-
-    /// The worker that has the request.
-    pub(crate) fn holder(&self, lane: Lane, id: RequestId) -> Option<WorkerKey> {
-        let (index, _) = self.workers.iter().find(|(_, worker)| worker.position(lane, id).is_some())?;
-        Some(self.key_at(index))
-    }
-
-    /// Whether no worker has begun to run the request.
-    pub(crate) fn is_queued(&self, lane: Lane, id: RequestId) -> bool {
-        let holder = self.workers.iter().find_map(|(_, worker)| Some((worker, worker.position(lane, id)?)));
-        match holder {
-            Some((worker, position)) => !worker.held[position].is_started(&worker.port),
-            None => self.queue.iter().any(|request| request.lane == lane && request.id == id),
-        }
-    }
-
-    /// Whether a worker has a hand for the request, which it may not have begun yet.
-    pub(crate) fn is_in_hand(&self, lane: Lane, id: RequestId) -> bool {
-        let holder = self.workers.iter().find_map(|(_, worker)| Some((worker, worker.position(lane, id)?)));
-        holder.is_some_and(|(worker, position)| {
-            position < self.n_hands() || worker.held[position].is_started(&worker.port)
-        })
     }
 
     /// Requests that were handed over or wait.
@@ -415,28 +179,6 @@ impl<P: Port> Pool<P> {
     fn index_of(&self, id: WorkerId) -> Option<usize> {
         self.workers.iter().find(|(_, worker)| worker.id == id).map(|(index, _)| index)
     }
-}
-
-/// A worker that is gone.
-#[derive(Debug)]
-pub(crate) struct Removed<P> {
-    pub(crate) index: usize,
-    pub(crate) pid: u32,
-    pub(crate) port: P,
-    /// Requests that it had begun.
-    pub(crate) started: Vec<(Lane, RequestId)>,
-    /// Why it was to be killed.
-    pub(crate) condemned: Option<Condemned>,
-}
-
-/// A request that has ended.
-#[derive(Debug, Default)]
-pub(crate) struct Ended {
-    /// What it was encoded in.
-    pub(crate) payload: Vec<u8>,
-    pub(crate) inline: Rest,
-    /// It took long, and nobody has said so yet.
-    pub(crate) slow: Option<Finding>,
 }
 
 #[cfg(test)]

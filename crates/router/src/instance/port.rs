@@ -2,8 +2,10 @@
 
 use corral_channel::{SendError, Slot, WorkerPort};
 
-use super::pool::{Condemned, Port, Request};
-use super::program::ProgramPort;
+use super::pool::job::Job;
+use super::pool::port::Port;
+use super::pool::verdict::Condemned;
+use super::program_port::ProgramPort;
 
 /// How a worker is reached, whatever it is.
 #[expect(clippy::large_enum_variant, reason = "there is one for each worker, and most are of the first kind")]
@@ -24,21 +26,21 @@ impl AnyPort {
 }
 
 impl Port for AnyPort {
-    fn submit(&mut self, slot: Slot, request: &Request) -> Result<(), SendError> {
+    fn submit(&mut self, slot: Slot, request: &Job) -> Result<(), SendError> {
         match self {
             Self::Channel(port) => port.submit(slot, request),
             Self::Program(port) => port.submit(slot, request),
         }
     }
 
-    fn take_back(&self, slot: Slot, request: &Request) -> bool {
+    fn take_back(&self, slot: Slot, request: &Job) -> bool {
         match self {
             Self::Channel(port) => port.take_back(slot, request),
             Self::Program(port) => port.take_back(slot, request),
         }
     }
 
-    fn is_started(&self, slot: Slot, request: &Request) -> bool {
+    fn is_started(&self, slot: Slot, request: &Job) -> bool {
         match self {
             Self::Channel(port) => port.is_started(slot, request),
             Self::Program(port) => port.is_started(slot, request),
@@ -106,15 +108,15 @@ impl ChannelPort {
 }
 
 impl Port for ChannelPort {
-    fn submit(&mut self, slot: Slot, request: &Request) -> Result<(), SendError> {
+    fn submit(&mut self, slot: Slot, request: &Job) -> Result<(), SendError> {
         self.channel.submit(slot, request.id, request.lane, &[&request.payload, &request.inline])
     }
 
-    fn take_back(&self, slot: Slot, request: &Request) -> bool {
+    fn take_back(&self, slot: Slot, request: &Job) -> bool {
         self.channel.take_back(slot, request.id, request.lane)
     }
 
-    fn is_started(&self, slot: Slot, request: &Request) -> bool {
+    fn is_started(&self, slot: Slot, request: &Job) -> bool {
         self.channel.is_started(slot, request.id, request.lane)
     }
 

@@ -5,11 +5,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use corral_channel::{Flags, FrameHead, Kind, MAX_INLINE_BODY, RequestId};
+use corral_sys::aside::Foreign;
 
-use super::exchange::{Shared, State};
+use super::failure::Failure;
+use super::file::{self, SentFile};
+use super::hijacked::{Hijacked, Hold};
 use super::loop_app::{Listener, LoopApp, index};
+use super::pool::worker::WorkerKey;
 use super::rules::{self, Ration};
-use super::{Failure, SentFile, WorkerKey, file};
+use super::state::{Shared, State};
 use crate::request::body::rest::RequestBody;
 use crate::storage::buffers;
 
@@ -76,6 +80,13 @@ impl LoopApp {
         buffers::give(payload);
         listener.receiver.wake_producer();
         Ok(())
+    }
+
+    /// A worker has taken the connection of a request over.
+    fn on_hijacked(&self, worker: WorkerKey, id: RequestId, socket: Option<Foreign>) -> Result<(), String> {
+        let hold = Hold::new(&self.app, worker);
+        let Some(shared) = self.lookup(id) else { return Ok(()) };
+        shared.state.borrow_mut().take_hijacked(socket.map(|socket| Hijacked { socket, hold }))
     }
 
     /// False of a request that nobody knows of here.

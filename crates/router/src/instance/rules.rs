@@ -2,8 +2,8 @@
 
 use corral_channel::{Flags, Kind};
 
-use super::WorkerKey;
-use super::exchange::State;
+use super::pool::worker::WorkerKey;
+use super::state::State;
 
 /// What one worker may say at a time, in bytes: other connections have their turn then. About a tenth of a millisecond's work.
 const RATION: usize = 512 * 1024;

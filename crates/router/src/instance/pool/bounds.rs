@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use corral_config::plan::{Hands, Limits, MemoryBounds, Processes};
 
-use super::Port;
-use super::watch::{Finding, Verdict};
+use super::port::Port;
+use super::verdict::{Finding, Verdict};
 use super::worker::{Held, Worker};
 
 /// How long a worker may take to end a request itself.
@@ -60,7 +60,7 @@ impl Bounds {
         }
         // Once it has begun another one, it speaks of that.
         let note = if worker.held.is_empty() { worker.port.note() } else { Vec::new() };
-        Some(Finding::new(Verdict::WasSlow(elapsed), worker, Some(held), note))
+        Some(worker.found(Verdict::WasSlow(elapsed), Some(held), note))
     }
 }
 

@@ -2,16 +2,10 @@
 
 use std::fmt;
 
-use corral_ipc::message::WorkerId;
-
-use super::{Pool, Port, WorkerKey};
-
-/// A worker that is to be killed.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
-    pub(crate) worker: WorkerId,
-    pub(crate) reason: String,
-}
+use super::Pool;
+use super::port::Port;
+use super::verdict::Broken;
+use super::worker::WorkerKey;
 
 impl<P: Port> Pool<P> {
     /// Takes the worker out; says so once, however much else it breaks. What it holds and has not started stays

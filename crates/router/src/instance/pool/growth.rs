@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 use corral_config::plan::Growth;
 use corral_ipc::message::WorkerId;
 
+use super::Pool;
+use super::port::Port;
 use super::worker::Worker;
-use super::{Pool, Port};
 
 /// How long after a request began to wait, and then how often, it is looked at.
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
@@ -26,13 +27,6 @@ const LONG: Duration = Duration::from_millis(100);
 
 /// Looks, one after the other, that have to say the same: one may find a script that sleeps for a moment.
 const N_LOOKS: u32 = 2;
-
-/// What was seen so far.
-#[derive(Debug, Default)]
-pub(super) struct Growing {
-    /// Looks that found that one more worker would help.
-    n_looks: u32,
-}
 
 impl<P: Port> Pool<P> {
     /// Whether requests wait and somebody has to look after them.
@@ -47,7 +41,7 @@ impl<P: Port> Pool<P> {
     pub(crate) fn survey(&mut self, now: Instant) -> Option<Vec<(WorkerId, u32)>> {
         let running: Vec<_> = self.workers.iter_mut().filter_map(|(_, worker)| worker.survey(now)).collect();
         if !self.needs_look() {
-            self.growing.n_looks = 0;
+            self.n_looks = 0;
             return None;
         }
         Some(if self.is_late(now) { running } else { Vec::new() })
@@ -61,10 +55,10 @@ impl<P: Port> Pool<P> {
             return false;
         }
         let helps = self.is_late(now) && self.has_room() && self.has_processors(asleep, now);
-        self.growing.n_looks = if helps { self.growing.n_looks + 1 } else { 0 };
-        let grows = self.growing.n_looks >= N_LOOKS;
+        self.n_looks = if helps { self.n_looks + 1 } else { 0 };
+        let grows = self.n_looks >= N_LOOKS;
         if grows {
-            self.growing.n_looks = 0;
+            self.n_looks = 0;
             self.n_starting += 1;
         }
         grows

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use corral_channel::SendError;
 
+use super::Pool;
+use super::job::Job;
+use super::port::Port;
 use super::worker::Held;
-use super::{Pool, Port, Request};
 
 /// How long a request may wait behind another one before a worker that finishes earlier takes it over.
 const STALE: Duration = Duration::from_millis(10);
@@ -44,7 +46,7 @@ impl<P: Port> Pool<P> {
 
     /// Takes back the request that has waited longest behind another worker's, when it has waited for at
     /// least `patience`.
-    pub(super) fn take_over_ahead(&mut self, worker: usize, patience: Duration) -> Option<Request> {
+    pub(super) fn take_over_ahead(&mut self, worker: usize, patience: Duration) -> Option<Job> {
         while let Some(&(holder, lane, id)) = self.ahead.front() {
             let entry = self.workers.get(holder);
             let position = entry
@@ -75,7 +77,7 @@ impl<P: Port> Pool<P> {
     }
 
     /// Takes one request out of a worker's hands, if it was not started.
-    pub(super) fn take_from(&mut self, worker: usize, position: usize) -> Option<Request> {
+    pub(super) fn take_from(&mut self, worker: usize, position: usize) -> Option<Job> {
         let entry = &mut self.workers[worker];
         let held = &entry.held[position];
         if !held.take_back(&entry.port) {
@@ -162,7 +164,7 @@ impl<P: Port> Pool<P> {
         }
     }
 
-    fn hand_over(&mut self, worker: usize, request: Request) -> Result<(), Request> {
+    fn hand_over(&mut self, worker: usize, request: Job) -> Result<(), Job> {
         let entry = &mut self.workers[worker];
         let sent = entry.free_slot().ok_or(SendError::Full).and_then(|slot| {
             entry.port.submit(slot, &request)?;

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use corral_config::plan::Growth;
 
-use super::{Pool, Port, Request};
+use super::Pool;
+use super::job::Job;
+use super::port::Port;
 
 /// Between one worker and the next that leave where requests that wait decide how many there are: they may be needed
 /// again soon.
@@ -105,7 +107,7 @@ impl<P: Port> Pool<P> {
     }
 
     /// A worker that was asked for will not come. Returns the requests that nobody can serve now.
-    pub(crate) fn worker_failed(&mut self, now: Instant) -> Vec<Request> {
+    pub(crate) fn worker_failed(&mut self, now: Instant) -> Vec<Job> {
         self.now = now;
         self.n_starting = self.n_starting.saturating_sub(1);
         self.setbacks.count(now);

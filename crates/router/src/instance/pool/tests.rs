@@ -4,11 +4,16 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::rc::Rc;
+use std::time::Duration;
 
-use corral_channel::{Corrupt, N_SLOTS};
+use corral_channel::{Corrupt, N_SLOTS, SendError, Slot};
 use corral_config::plan::{Growth, Hands, Limits};
 
+use super::growth::LOOK;
+use super::serving::Cancelled;
+use super::verdict::{Condemned, Excess, Finding, Verdict};
 use super::*;
+use crate::storage::buffers::Rest;
 
 mod growth;
 mod hands;
@@ -34,7 +39,7 @@ struct Memory {
 }
 
 impl Memory {
-    fn is_in(&self, slot: Slot, request: &Request) -> bool {
+    fn is_in(&self, slot: Slot, request: &Job) -> bool {
         self.slots.get(&slot.index()) == Some(&request.id.0)
     }
 }
@@ -43,7 +48,7 @@ impl Memory {
 struct FakePort(Rc<RefCell<Memory>>);
 
 impl Port for FakePort {
-    fn submit(&mut self, slot: Slot, request: &Request) -> Result<(), SendError> {
+    fn submit(&mut self, slot: Slot, request: &Job) -> Result<(), SendError> {
         let mut memory = self.0.borrow_mut();
         if memory.full {
             return Err(SendError::Full);
@@ -56,12 +61,12 @@ impl Port for FakePort {
         Ok(())
     }
 
-    fn take_back(&self, slot: Slot, request: &Request) -> bool {
+    fn take_back(&self, slot: Slot, request: &Job) -> bool {
         let memory = self.0.borrow();
         memory.is_in(slot, request) && !memory.started.contains(&request.id.0)
     }
 
-    fn is_started(&self, slot: Slot, request: &Request) -> bool {
+    fn is_started(&self, slot: Slot, request: &Job) -> bool {
         let memory = self.0.borrow();
         memory.is_in(slot, request) && memory.started.contains(&request.id.0)
     }
@@ -140,7 +145,7 @@ impl Scene {
         let lane = Lane(0);
         match words[0] {
             "submit" => {
-                let request = Request {
+                let request = Job {
                     lane,
                     id: RequestId(number(1)),
                     payload: Vec::new(),

@@ -3,61 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use corral_channel::{Lane, RequestId};
 use corral_ipc::message::WorkerId;
 use smallvec::SmallVec;
 
-use super::worker::{Held, Worker};
-use super::{Pool, Port, WorkerKey};
-
-/// Something about a worker that is worth a line, or its end.
-#[derive(Debug)]
-pub(crate) struct Finding {
-    pub(crate) verdict: Verdict,
-    pub(crate) worker: WorkerId,
-    pub(crate) pid: u32,
-    /// The request that it runs, encoded; empty if it runs none.
-    pub(crate) payload: Vec<u8>,
-    /// What the worker says that it runs; empty if that is not known.
-    pub(crate) note: Vec<u8>,
-}
-
-/// What was found, and so what follows from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// A request took this long, and has ended.
-    WasSlow(Duration),
-    /// A request has taken this long, and goes on.
-    IsSlow(Duration),
-    /// The worker uses so many bytes, and leaves after its request.
-    Replace(u64),
-    /// The worker is to be killed.
-    Kill(Excess),
-}
-
-/// What a worker has had too much of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Excess {
-    /// Of time for one request.
-    Time(Duration),
-    /// Of memory, in bytes.
-    Memory(u64),
-}
-
-/// Why a worker is to be killed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Condemned {
-    /// The request that it ran.
-    pub(crate) request: Option<(Lane, RequestId)>,
-    pub(crate) excess: Excess,
-}
-
-impl Finding {
-    pub(super) fn new<P>(verdict: Verdict, worker: &Worker<P>, held: Option<&Held>, note: Vec<u8>) -> Self {
-        let payload = held.map_or_else(Vec::new, |held| held.request.payload.clone());
-        Self { verdict, worker: worker.id, pid: worker.pid, payload, note }
-    }
-}
+use super::Pool;
+use super::port::Port;
+use super::verdict::{Condemned, Excess, Finding, Verdict};
+use super::worker::{Held, Worker, WorkerKey};
 
 impl<P: Port> Pool<P> {
     /// Looks at what runs; a request counts from when it was first seen to run.
@@ -140,7 +92,7 @@ impl<P: Port> Worker<P> {
     fn finding(&self, verdict: Verdict, position: usize) -> Finding {
         let running = self.running(position);
         let note = if running.is_some() { self.port.note() } else { Vec::new() };
-        Finding::new(verdict, self, running, note)
+        self.found(verdict, running, note)
     }
 
     fn running(&self, position: usize) -> Option<&Held> {

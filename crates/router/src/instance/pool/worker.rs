@@ -6,14 +6,16 @@ use corral_channel::{Lane, N_SLOTS, RequestId, Slot};
 use corral_ipc::message::WorkerId;
 use smallvec::SmallVec;
 
-use super::{Condemned, Port, Request};
+use super::job::Job;
+use super::port::Port;
+use super::verdict::{Condemned, Finding, Verdict};
 
 /// A request in a worker's hands.
 #[derive(Debug)]
 pub(super) struct Held {
     /// None once it is known that the worker has started it, and another request needed the slot.
     slot: Option<Slot>,
-    pub(super) request: Request,
+    pub(super) request: Job,
     pub(super) since: Instant,
     /// When it was first seen to run.
     pub(super) running_since: Option<Instant>,
@@ -24,7 +26,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub(super) fn new(slot: Slot, request: Request, since: Instant) -> Self {
+    pub(super) fn new(slot: Slot, request: Job, since: Instant) -> Self {
         Self { slot: Some(slot), request, since, running_since: None, reported: false, is_timeless: false }
     }
 
@@ -114,6 +116,12 @@ impl<P> Worker<P> {
     pub(super) fn release(&mut self, position: usize) -> Held {
         self.epoch = self.epoch.wrapping_add(1);
         self.held.remove(position)
+    }
+
+    /// What was found of it, with a request that it holds or has held.
+    pub(super) fn found(&self, verdict: Verdict, held: Option<&Held>, note: Vec<u8>) -> Finding {
+        let payload = held.map_or_else(Vec::new, |held| held.request.payload.clone());
+        Finding { verdict, worker: self.id, pid: self.pid, payload, note }
     }
 }
 

@@ -1,11 +1,17 @@
 //! Turns at a program, step by step.
 
+use std::time::Instant;
+
+use corral_channel::{Lane, RequestId};
 use corral_config::address::ListenAddress;
 use corral_config::upstream::ProxyOptions;
+use corral_ipc::message::WorkerId;
 
-use super::super::turn::Cell;
 use super::*;
+use crate::instance::failure::Failure;
+use crate::instance::turns::Cell;
 use crate::storage::buffers::Rest;
+use crate::upstream::Server;
 
 fn program(n_requests: Option<u32>) -> Arc<Program> {
     let address = ListenAddress::Inet(([127, 0, 0, 1], 1).into());
@@ -13,8 +19,8 @@ fn program(n_requests: Option<u32>) -> Arc<Program> {
     Program::new(WorkerId(1), 7, server, None, n_requests)
 }
 
-fn request() -> Request {
-    Request {
+fn request() -> Job {
+    Job {
         lane: Lane(0),
         id: RequestId(5),
         payload: Vec::new(),

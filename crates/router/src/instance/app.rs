@@ -1,0 +1,210 @@
+//! One running instance of an application, as event loops see it: they hand it requests, and hear of their ends.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use corral_channel::{Lane, RequestId};
+use corral_config::plan::{AppSpec, RuntimeSpec};
+use corral_ipc::message::AppId;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::failure::Failure;
+use super::habits::{Habit, Habits};
+use super::overload::Overload;
+use super::pool::Pool;
+use super::pool::bounds::Bounds;
+use super::pool::job::Job;
+use super::pool::serving::{Cancelled, Ended, Rejected, Rejection};
+use super::pool::worker::WorkerKey;
+use super::port::{AnyPort, ChannelPort};
+use super::sizes;
+use super::turns::Turns;
+use crate::main_link::MainLink;
+use crate::storage::buffers;
+use crate::upkeep::Upkeep;
+
+/// An application instance: its specification and its workers.
+///
+/// Event loops share the pool behind a mutex that is held for well under a microsecond: for choosing a
+/// worker and copying one request into its ring. Responses never take it, but for their last frame.
+pub(crate) struct App {
+    pub(crate) id: AppId,
+    pub(crate) spec: AppSpec,
+    pub(super) pool: Mutex<Pool<AnyPort>>,
+    /// Of requests that programs serve.
+    pub(super) turns: Arc<Turns>,
+    pub(super) main: MainLink,
+    pub(super) upkeep: Arc<Upkeep>,
+    /// No generation refers to this instance any more.
+    pub(super) retired: AtomicBool,
+    /// `main` was told that its processes can go.
+    pub(super) concluded: AtomicBool,
+    /// Serves nothing before this instance has finished.
+    pub(super) successor: Mutex<Option<Arc<App>>>,
+    /// Its workers take bodies as they come, and want to know at once that a client has left.
+    pub(super) streams: AtomicBool,
+    pub(super) last_error: Mutex<Option<String>>,
+    pub(super) overload: Overload,
+    habits: Habits,
+    /// Requests wait, and `growth` has to look after them.
+    pub(super) waiting: Arc<Notify>,
+}
+
+/// Whether a worker was running the request that was cancelled, and so will still report its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WasRunning {
+    Yes,
+    No,
+}
+
+impl App {
+    pub(super) fn new(id: AppId, spec: AppSpec, main: MainLink, upkeep: Arc<Upkeep>) -> Arc<Self> {
+        let n_processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let processes = sizes::bounds(&spec, n_processors);
+        let mut bounds = Bounds::new(&spec.limits, &processes, spec.runtime.hands());
+        if spec.runtime.ends_requests() {
+            bounds.leave_time();
+        }
+        if !matches!(spec.runtime, RuntimeSpec::Http(_)) {
+            bounds.end_at_last(&spec.limits);
+        }
+        let pool = Mutex::new(Pool::new(processes, bounds, n_processors, Instant::now()));
+        Arc::new(Self {
+            id,
+            spec,
+            pool,
+            turns: Arc::default(),
+            main,
+            upkeep,
+            retired: AtomicBool::new(false),
+            concluded: AtomicBool::new(false),
+            successor: Mutex::new(None),
+            streams: AtomicBool::new(false),
+            last_error: Mutex::new(None),
+            overload: Overload::default(),
+            habits: Habits::default(),
+            waiting: Arc::new(Notify::new()),
+        })
+    }
+
+    /// Hands a request to a worker, or queues it; gives it back when too many wait, or nobody is going to serve it.
+    pub(crate) fn submit(&self, request: Job, now: Instant) -> Result<(), Rejected> {
+        let want_worker = {
+            let mut pool = self.pool.lock();
+            pool.submit(request, now)?;
+            pool.want_worker()
+        };
+        self.upkeep.want();
+        if want_worker {
+            self.start_worker();
+        }
+        Ok(())
+    }
+
+    /// A worker reported the end of a request. False when it does not hold such a request.
+    pub(crate) fn done(
+        &self,
+        worker: WorkerKey,
+        lane: Lane,
+        id: RequestId,
+        run_time: u32,
+        now: Instant,
+    ) -> bool {
+        let mut pool = self.pool.lock();
+        let ended = pool.done(worker, lane, id, run_time, now).ok();
+        self.conclude_if_unused(pool);
+        let Some(Ended { payload, inline, slow }) = ended else { return false };
+        buffers::give(payload);
+        inline.give();
+        if let Some(slow) = slow {
+            self.report(&slow);
+        }
+        true
+    }
+
+    /// Nobody waits for this answer any more: forgets the request, or tells its worker.
+    pub(crate) fn cancel(&self, lane: Lane, id: RequestId) -> WasRunning {
+        let mut pool = self.pool.lock();
+        let was_running = match pool.cancel(lane, id) {
+            Cancelled::Running(worker) => {
+                if let Some(port) = pool.port_mut(worker).and_then(AnyPort::channel_mut) {
+                    // Without room for the word the worker is stuck, and learns it when it sends more.
+                    let _ = port.channel.cancel(id, lane);
+                }
+                WasRunning::Yes
+            }
+            Cancelled::Forgotten | Cancelled::Unknown => WasRunning::No,
+        };
+        self.conclude_if_unused(pool);
+        was_running
+    }
+
+    /// The client of this request sends nothing more: its worker may want to know.
+    pub(crate) fn client_left(&self, lane: Lane, id: RequestId) {
+        let mut pool = self.pool.lock();
+        let holder = pool.holder(lane, id);
+        if let Some(port) = holder.and_then(|worker| pool.port_mut(worker)).and_then(AnyPort::channel_mut) {
+            // Without room for the word the worker has more to do than to say nothing.
+            let _ = port.channel.left(id, lane);
+        }
+    }
+
+    /// A request has become a connection that may last.
+    pub(crate) fn upgraded(&self, worker: WorkerKey, lane: Lane, id: RequestId) {
+        if let Some(payload) = self.pool.lock().upgraded(worker, lane, id) {
+            buffers::give(payload);
+        }
+    }
+
+    /// Whether its workers run requests in event loops.
+    pub(crate) fn streams(&self) -> bool {
+        self.streams.load(Ordering::Relaxed)
+    }
+
+    /// Whether no worker has begun to run the request.
+    pub(crate) fn is_queued(&self, lane: Lane, id: RequestId) -> bool {
+        self.pool.lock().is_queued(lane, id)
+    }
+
+    /// Whether no other request has to end before this one is run.
+    pub(crate) fn is_in_hand(&self, lane: Lane, id: RequestId) -> bool {
+        self.pool.lock().is_in_hand(lane, id)
+    }
+
+    /// Does something with the sending half of a worker's channel.
+    pub(crate) fn with_port<T>(
+        &self,
+        worker: WorkerKey,
+        act: impl FnOnce(&mut ChannelPort) -> T,
+    ) -> Option<T> {
+        self.pool.lock().port_mut(worker).and_then(AnyPort::channel_mut).map(act)
+    }
+
+    /// What is said of a request that was given back.
+    pub(super) fn explain(&self, refusal: Rejection) -> Failure {
+        match refusal {
+            Rejection::QueueFull => Failure::QueueFull,
+            Rejection::NoWorker => Failure::NoWorker(self.last_error.lock().clone().unwrap_or_default()),
+        }
+    }
+
+    /// A request gets no answer because there are too many.
+    pub(crate) fn count_refused(&self) {
+        self.overload.count();
+        self.upkeep.want();
+    }
+
+    /// Serves on, and says once what is wrong.
+    pub(crate) fn tolerate(&self, habit: Habit) {
+        self.habits.notice(&self.spec.name, habit);
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        self.waiting.notify_one();
+    }
+}

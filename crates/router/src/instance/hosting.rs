@@ -1,0 +1,57 @@
+//! Programs that serve HTTP themselves as workers of an application.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use corral_channel::{Lane, RequestId};
+use corral_ipc::message::FromRouter;
+
+use super::app::App;
+use super::pool::worker::WorkerKey;
+use super::port::AnyPort;
+use super::program::Program;
+use super::program_port::ProgramPort;
+
+impl App {
+    /// Puts a program into the pool, where it takes nothing yet.
+    pub(crate) fn add_program(&self, program: &Arc<Program>) -> WorkerKey {
+        *self.last_error.lock() = None;
+        let (id, pid) = (program.id, program.pid);
+        let port = ProgramPort { program: Arc::clone(program), turns: Arc::clone(&self.turns) };
+        let key = self.pool.lock().add_worker(id, pid, AnyPort::Program(port), Instant::now());
+        program.set_key(key);
+        key
+    }
+
+    /// A program can take another request in place of this one.
+    pub(super) fn free_hand(&self, program: &Program, (lane, id): (Lane, RequestId), elapsed: Duration) {
+        let Some(worker) = program.key() else { return };
+        let run_time = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX);
+        self.done(worker, lane, id, run_time, Instant::now());
+    }
+
+    /// A program's turn, whose hand is free, has ended.
+    pub(super) fn end_turn(&self, program: &Program) {
+        let was_last = program.end_turn();
+        let Some(worker) = program.key() else { return };
+        if was_last {
+            program.dismiss();
+            self.leaving(worker, Instant::now());
+        }
+        if program.retires_now() {
+            self.main.send(&FromRouter::RetireWorker { app: self.id, worker: program.id });
+        }
+    }
+
+    /// A program accepts no connections: it is of no use, if it has not ended already.
+    pub(crate) fn forsake(&self, program: &Program, why: &dyn fmt::Display) {
+        let Some(worker) = program.key() else { return };
+        if self.pool.lock().is_leaving(worker) {
+            return; // somebody has done so
+        }
+        self.leaving(worker, Instant::now());
+        let reason = format!("process {} accepts no connections: {why}", program.pid);
+        self.main.send(&FromRouter::KillWorker { app: self.id, worker: program.id, reason });
+    }
+}

@@ -1,0 +1,65 @@
+//! What the control thread asks of an instance, regularly and for the status.
+
+use std::time::Instant;
+
+use corral_config::plan::MemoryBounds;
+use corral_ipc::message::AppStatus;
+
+use super::app::App;
+use crate::upkeep;
+
+impl App {
+    /// Regular upkeep: spare workers retire, missing ones are asked for.
+    pub(crate) fn tick(&self, now: Instant) {
+        self.overload.report(&self.spec.name);
+        let want_worker = {
+            let mut pool = self.pool.lock();
+            pool.retire_idle(now);
+            pool.want_worker()
+        };
+        if !self.is_watched() {
+            // For what has run since yesterday, once a second is often enough.
+            self.watch(now);
+        }
+        self.wake_workers();
+        if want_worker {
+            self.start_worker();
+        }
+    }
+
+    /// Whether `tick` and `watch` have something to do regularly.
+    pub(crate) fn is_busy(&self) -> bool {
+        // What its workers do without a request may take memory.
+        self.spec.limits.memory != MemoryBounds::default()
+            || !self.overload.is_empty()
+            || self.pool.lock().is_busy()
+    }
+
+    /// When `tick` has something to do, if nothing happens before.
+    pub(crate) fn next_retirement(&self) -> Option<Instant> {
+        self.pool.lock().next_retirement()
+    }
+
+    /// Whether an idle worker is to leave before it would be looked after.
+    pub(crate) fn is_impatient(&self) -> bool {
+        self.spec.processes.idle_timeout < upkeep::INTERVAL
+    }
+
+    pub(crate) fn status(&self) -> AppStatus {
+        let figures = self.pool.lock().figures();
+        AppStatus {
+            name: self.spec.name.clone(),
+            running: figures.running,
+            starting: figures.starting,
+            idle: figures.idle,
+            active_requests: figures.active_requests,
+            last_error: self.last_error.lock().clone(),
+            ..AppStatus::default()
+        }
+    }
+
+    /// Whether no request is in its workers' hands or on its way to them.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.pool.lock().n_active() == 0
+    }
+}

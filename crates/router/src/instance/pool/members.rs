@@ -1,0 +1,78 @@
+//! Workers join a pool, and leave it.
+
+use std::time::Instant;
+
+use corral_channel::{Lane, RequestId};
+use corral_ipc::message::WorkerId;
+
+use super::Pool;
+use super::port::Port;
+use super::verdict::Condemned;
+use super::worker::{Worker, WorkerKey};
+
+/// A worker that is gone.
+#[derive(Debug)]
+pub(crate) struct Removed<P> {
+    pub(crate) index: usize,
+    pub(crate) pid: u32,
+    pub(crate) port: P,
+    /// Requests that it had begun.
+    pub(crate) started: Vec<(Lane, RequestId)>,
+    /// Why it was to be killed.
+    pub(crate) condemned: Option<Condemned>,
+}
+
+impl<P: Port> Pool<P> {
+    /// The worker leaves after what it runs now: what waits in its hands goes to others.
+    pub(crate) fn leaving(&mut self, worker: WorkerKey, now: Instant) {
+        self.now = now;
+        let Some(entry) = self.find(worker) else { return };
+        entry.leaving = true;
+        entry.epoch = entry.epoch.wrapping_add(1);
+        self.idle.retain(|&idle| idle != worker.index);
+        self.take_back_all(worker.index);
+        self.dispatch();
+    }
+
+    /// A worker that `main` started; its index is the name of its lanes in the event loops.
+    pub(crate) fn add_worker(&mut self, id: WorkerId, pid: u32, port: P, now: Instant) -> WorkerKey {
+        self.now = now;
+        self.n_starting = self.n_starting.saturating_sub(1);
+        self.setbacks.end();
+        WorkerKey { index: self.workers.insert(Worker::new(id, pid, port, now)), id }
+    }
+
+    /// Lets an added worker take requests, once every event loop listens to it. It may be gone by then.
+    pub(crate) fn enable_worker(&mut self, worker: WorkerKey) {
+        let Some(entry) = self.find(worker) else { return };
+        entry.is_here = true;
+        if !entry.leaving {
+            self.refill(worker.index);
+        }
+    }
+
+    /// A worker's process is gone. What it had not started goes to others; the rest is returned, to be
+    /// answered with an error.
+    pub(crate) fn remove_worker(&mut self, id: WorkerId, now: Instant) -> Option<Removed<P>> {
+        self.now = now;
+        let index = self.index_of(id)?;
+        self.idle.retain(|&idle| idle != index);
+        let mut worker = self.workers.remove(index);
+        self.n_held -= worker.held.len();
+        let mut started = Vec::new();
+        let is_fresh = !worker.leaving && !worker.has_served;
+        for held in worker.held.drain(..).rev() {
+            if held.take_back(&worker.port) {
+                self.queue.push_front(held.request);
+            } else {
+                started.push((held.request.lane, held.request.id));
+            }
+        }
+        if is_fresh && started.is_empty() {
+            self.crash_loop.died(now);
+        }
+        self.dispatch();
+        let Worker { pid, port, condemned, .. } = worker;
+        Some(Removed { index, pid, port, started, condemned })
+    }
+}

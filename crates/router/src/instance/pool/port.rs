@@ -1,0 +1,24 @@
+//! What a pool needs of the way to a worker.
+
+use corral_channel::{SendError, Slot};
+
+use super::job::Job;
+use super::verdict::Condemned;
+
+/// The sending half of one worker's channel.
+pub(crate) trait Port {
+    /// Hands a request over.
+    fn submit(&mut self, slot: Slot, request: &Job) -> Result<(), SendError>;
+    /// Takes a request back that was not started; false when it was.
+    fn take_back(&self, slot: Slot, request: &Job) -> bool;
+    /// Whether the worker has begun to run the request.
+    fn is_started(&self, slot: Slot, request: &Job) -> bool;
+    /// Tells the worker to leave once it has finished what it runs.
+    fn quit(&mut self);
+    /// Whether the worker waits for the router to say something.
+    fn is_waiting(&self) -> bool;
+    /// What the worker says that it runs.
+    fn note(&self) -> Vec<u8>;
+    /// The worker is to be killed.
+    fn condemn(&self, _condemned: Condemned) {}
+}

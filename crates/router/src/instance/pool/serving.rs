@@ -1,0 +1,178 @@
+//! A request in a pool: taken in, handed over, ended or given up.
+
+use std::time::{Duration, Instant};
+
+use corral_channel::{Lane, RequestId};
+
+use super::Pool;
+use super::job::Job;
+use super::port::Port;
+use super::verdict::Finding;
+use super::worker::WorkerKey;
+use crate::storage::buffers::Rest;
+
+/// How long a request waits ahead at most while another worker is idle.
+pub(crate) const RESCUE: Duration = Duration::from_millis(2);
+
+/// The worker reported something about a request that it does not hold.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NotHeld;
+
+/// A request that was not taken in.
+#[derive(Debug)]
+pub(crate) struct Rejected {
+    pub(crate) request: Job,
+    pub(crate) reason: Rejection,
+}
+
+/// Why a request was not taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rejection {
+    /// Too many wait already.
+    QueueFull,
+    /// There is no worker, none could be started, and it is too early to try again.
+    NoWorker,
+}
+
+/// What became of a request that nobody wants an answer to any more.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Cancelled {
+    /// No worker had started it; it is gone.
+    Forgotten,
+    /// This worker runs it and may be told.
+    Running(WorkerKey),
+    /// It is not known here: it ended in the meantime.
+    Unknown,
+}
+
+/// A request that has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Ended {
+    /// What it was encoded in.
+    pub(crate) payload: Vec<u8>,
+    pub(crate) inline: Rest,
+    /// It took long, and nobody has said so yet.
+    pub(crate) slow: Option<Finding>,
+}
+
+impl<P: Port> Pool<P> {
+    /// Takes a request in; it is handed over at once when a worker has a hand free. Gives it back when too many
+    /// wait already, or nobody is going to serve it.
+    pub(crate) fn submit(&mut self, request: Job, now: Instant) -> Result<(), Rejected> {
+        self.now = now;
+        if self.n_active() >= self.bounds.active {
+            return Err(Rejected { request, reason: Rejection::QueueFull });
+        }
+        if self.is_deserted() && !self.setbacks.allows_start(now) {
+            return Err(Rejected { request, reason: Rejection::NoWorker });
+        }
+        self.queue.push_back(request);
+        self.dispatch();
+        Ok(())
+    }
+
+    /// A worker with many hands has begun what was sent to it: there is room for more.
+    pub(crate) fn started(&mut self, worker: WorkerKey, now: Instant) {
+        self.now = now;
+        if let Some(entry) = self.find(worker) {
+            entry.slow = false;
+            self.dispatch();
+        }
+    }
+
+    /// A request has ended after it ran for `run_time` microseconds: its worker's hand is free.
+    pub(crate) fn done(
+        &mut self,
+        worker: WorkerKey,
+        lane: Lane,
+        id: RequestId,
+        run_time: u32,
+        now: Instant,
+    ) -> Result<Ended, NotHeld> {
+        self.now = now;
+        self.run_time.note(run_time);
+        self.crash_loop.end();
+        // The end of its worker was heard of before that of its last requests, which nobody holds any more.
+        let Some(entry) = self.find(worker) else { return Ok(Ended::default()) };
+        let position = entry.position(lane, id).ok_or(NotHeld)?;
+        let held = entry.release(position);
+        entry.slow = false;
+        entry.has_served = true;
+        let is_leaving = entry.leaving;
+        self.n_held -= 1;
+        let slow = self.bounds.was_slow(&self.workers[worker.index], &held, run_time);
+        if is_leaving {
+            // Its place among those in progress may be what another one waits for.
+            self.dispatch();
+        } else {
+            self.refill(worker.index);
+        }
+        let Job { payload, inline, .. } = held.request;
+        Ok(Ended { payload, inline, slow })
+    }
+
+    /// Gives a request that has waited ahead for too long to an idle worker.
+    pub(crate) fn rescue(&mut self, now: Instant) {
+        self.now = now;
+        while let Some(&worker) = self.idle.last() {
+            let Some(request) = self.take_over_ahead(worker, RESCUE) else { return };
+            self.queue.push_front(request);
+            self.hand_over_to_idle();
+        }
+    }
+
+    /// Whether a request waits ahead although a worker is idle.
+    pub(crate) fn may_need_rescue(&self) -> bool {
+        !self.idle.is_empty() && !self.ahead.is_empty()
+    }
+
+    /// A request has become a connection that may last: it has no limits of time, and needs no payload. Returns that.
+    pub(crate) fn upgraded(&mut self, worker: WorkerKey, lane: Lane, id: RequestId) -> Option<Vec<u8>> {
+        let entry = self.find(worker)?;
+        let position = entry.position(lane, id)?;
+        let held = &mut entry.held[position];
+        held.is_timeless = true;
+        Some(std::mem::take(&mut held.request.payload))
+    }
+
+    /// Nobody waits for the answer any more.
+    pub(crate) fn cancel(&mut self, lane: Lane, id: RequestId) -> Cancelled {
+        if let Some(position) = self.queue.iter().position(|r| r.lane == lane && r.id == id) {
+            self.queue.remove(position);
+            return Cancelled::Forgotten;
+        }
+        let Some((index, position)) =
+            self.workers.iter().find_map(|(index, worker)| Some((index, worker.position(lane, id)?)))
+        else {
+            return Cancelled::Unknown;
+        };
+        if self.take_from(index, position).is_none() {
+            return Cancelled::Running(self.key_at(index));
+        }
+        self.dispatch();
+        Cancelled::Forgotten
+    }
+
+    /// The worker that has the request.
+    pub(crate) fn holder(&self, lane: Lane, id: RequestId) -> Option<WorkerKey> {
+        let (index, _) = self.workers.iter().find(|(_, worker)| worker.position(lane, id).is_some())?;
+        Some(self.key_at(index))
+    }
+
+    /// Whether no worker has begun to run the request.
+    pub(crate) fn is_queued(&self, lane: Lane, id: RequestId) -> bool {
+        let holder = self.workers.iter().find_map(|(_, worker)| Some((worker, worker.position(lane, id)?)));
+        match holder {
+            Some((worker, position)) => !worker.held[position].is_started(&worker.port),
+            None => self.queue.iter().any(|request| request.lane == lane && request.id == id),
+        }
+    }
+
+    /// Whether a worker has a hand for the request, which it may not have begun yet.
+    pub(crate) fn is_in_hand(&self, lane: Lane, id: RequestId) -> bool {
+        let holder = self.workers.iter().find_map(|(_, worker)| Some((worker, worker.position(lane, id)?)));
+        holder.is_some_and(|(worker, position)| {
+            position < self.n_hands() || worker.held[position].is_started(&worker.port)
+        })
+    }
+}

@@ -1,0 +1,55 @@
+//! What is found out about workers, and what follows from it.
+
+use std::time::Duration;
+
+use corral_channel::{Lane, RequestId};
+use corral_ipc::message::WorkerId;
+
+/// Something about a worker that is worth a line, or its end.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(crate) verdict: Verdict,
+    pub(crate) worker: WorkerId,
+    pub(crate) pid: u32,
+    /// The request that it runs, encoded; empty if it runs none.
+    pub(crate) payload: Vec<u8>,
+    /// What the worker says that it runs; empty if that is not known.
+    pub(crate) note: Vec<u8>,
+}
+
+/// What was found, and so what follows from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// A request took this long, and has ended.
+    WasSlow(Duration),
+    /// A request has taken this long, and goes on.
+    IsSlow(Duration),
+    /// The worker uses so many bytes, and leaves after its request.
+    Replace(u64),
+    /// The worker is to be killed.
+    Kill(Excess),
+}
+
+/// What a worker has had too much of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Excess {
+    /// Of time for one request.
+    Time(Duration),
+    /// Of memory, in bytes.
+    Memory(u64),
+}
+
+/// Why a worker is to be killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Condemned {
+    /// The request that it ran.
+    pub(crate) request: Option<(Lane, RequestId)>,
+    pub(crate) excess: Excess,
+}
+
+/// A worker that is to be killed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub(crate) worker: WorkerId,
+    pub(crate) reason: String,
+}

@@ -1,0 +1,60 @@
+//! The pool's port to a program: it hands nothing over, and says whose turn it is.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use corral_channel::{SendError, Slot};
+
+use super::pool::job::Job;
+use super::pool::port::Port;
+use super::pool::verdict::Condemned;
+use super::program::Program;
+use super::turns::Turns;
+
+/// The pool's port to a program.
+pub(crate) struct ProgramPort {
+    pub(crate) program: Arc<Program>,
+    pub(crate) turns: Arc<Turns>,
+}
+
+impl Port for ProgramPort {
+    fn submit(&mut self, _slot: Slot, request: &Job) -> Result<(), SendError> {
+        self.program.n_turns.fetch_add(1, Ordering::AcqRel);
+        if let Some(cell) = self.turns.find(request.lane, request.id) {
+            cell.give(&self.program);
+        }
+        Ok(())
+    }
+
+    fn take_back(&self, _slot: Slot, request: &Job) -> bool {
+        let is_back = self.turns.find(request.lane, request.id).is_some_and(|cell| cell.take_back());
+        if is_back {
+            self.program.n_turns.fetch_sub(1, Ordering::AcqRel);
+        }
+        is_back
+    }
+
+    fn is_started(&self, _slot: Slot, request: &Job) -> bool {
+        // One that nobody waits for any more is about to end.
+        self.turns.find(request.lane, request.id).is_none_or(|cell| cell.is_started())
+    }
+
+    fn quit(&mut self) {
+        self.program.dismiss();
+    }
+
+    fn is_waiting(&self) -> bool {
+        false
+    }
+
+    fn note(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn condemn(&self, condemned: Condemned) {
+        let _ = self.program.condemned.set(condemned);
+    }
+}
+
+#[cfg(test)]
+mod tests;

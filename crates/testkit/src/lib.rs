@@ -65,6 +65,6 @@ pub use run::{Run, RunOutcome};
 pub use site::{Site, site};
 pub use small_disk::SmallDisk;
 pub use tls::{Authority, Bundle, TlsClient};
-pub use wait::{PATIENCE, eventually, within};
+pub use wait::{Beside, OnEnd, PATIENCE, eventually, meanwhile, within};
 pub use watchdog::Watchdog;
 pub use websocket::WebSocket;

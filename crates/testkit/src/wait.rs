@@ -1,5 +1,7 @@
 //! Waiting for something to become true, never longer than a deadline.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a test waits for what should take milliseconds, on a machine that is busy.
@@ -25,5 +27,37 @@ pub fn within<T>(limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Opt
             return None;
         }
         std::thread::sleep(INTERVAL);
+    }
+}
+
+/// Calls `beside` in a thread, again and again, until `act` is over or it says that it is done.
+///
+/// # Panics
+/// As `act` does; the thread has ended by then.
+pub fn meanwhile<T>(mut beside: impl FnMut() -> Beside + Send, act: impl FnOnce() -> T) -> T {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| while !is_over.load(Ordering::Relaxed) && beside() == Beside::Again {});
+        let _end = OnEnd(&is_over);
+        act()
+    })
+}
+
+/// What becomes of something that is done beside something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// It is done again.
+    Again,
+    /// It cannot be done any more.
+    Done,
+}
+
+/// Sets a flag when it is dropped, also by a panic: a thread that looks at it must not run for ever.
+#[derive(Debug)]
+pub struct OnEnd<'a>(pub &'a AtomicBool);
+
+impl Drop for OnEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }

@@ -1,12 +1,12 @@
 //! The daemon and the application of each attack.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
 use corral_ipc::message::{ToPrototype, WorkerId};
 use corral_testkit::attacker::Prototype;
-use corral_testkit::{Attacker, Client, Daemon, Signal, eventually, signal};
+use corral_testkit::{Attacker, Client, Daemon, OnEnd, Signal, eventually, signal};
 
 /// A daemon with hostile applications, of which the first was asked for and has been started.
 pub(crate) struct Attack {
@@ -82,12 +82,11 @@ impl Attack {
         thread::scope(|scope| {
             scope.spawn(|| {
                 let target = format!("/{}", self.prototype.name);
+                let _end = OnEnd(&is_over);
                 eventually("it serves", || (self.server.get(&target).status == 200).then_some(()));
-                is_over.store(true, Ordering::Relaxed);
             });
             self.prototype.worker(&bell).answer_until(&is_over);
         });
-        assert!(is_over.into_inner());
     }
 
     /// Main wants another worker, sooner or later after a failure.

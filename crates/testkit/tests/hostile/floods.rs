@@ -1,14 +1,13 @@
 //! As much as an application can say and print, and nothing at all.
 
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use corral_channel::WorkerEnd;
 use corral_ipc::message::{Exit, FromPrototype, WorkerId};
 use corral_sys::socket::{self, Wait};
-use corral_testkit::{Watchdog, eventually, private_memory};
+use corral_testkit::{Beside, Watchdog, eventually, meanwhile, private_memory};
 
 use crate::attack::{ask, begin, begin_with};
 
@@ -57,20 +56,15 @@ fn a_flood_does_not_end_with_the_prototype_s_process() {
     let mut attack = begin();
     let watchdog = Watchdog::of(&attack.server);
     let link = attack.prototype.link.as_fd().try_clone_to_owned().unwrap();
-    let is_over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                // `Exited { worker: 1, exit: Code(0) }`, until main closes its end.
-                if socket::send(link.as_fd(), &[0, 5, 1, 0, 0], &[], Wait::Block).is_err() {
-                    return;
-                }
-            }
-        });
+    // `Exited { worker: 1, exit: Code(0) }`, until main closes its end.
+    let flood = || match socket::send(link.as_fd(), &[0, 5, 1, 0, 0], &[], Wait::Block) {
+        Ok(_) => Beside::Again,
+        Err(_) => Beside::Done,
+    };
+    meanwhile(flood, || {
         attack.prototype.end();
         attack.prototype = attack.attacker.prototype();
         watchdog.expect_prompt();
-        is_over.store(true, Ordering::Relaxed);
     });
     attack.expect_served();
 }

@@ -1,8 +1,9 @@
 //! A router, a controller or a reader that somebody has taken over: it says to main what it likes. Main goes on, ends who says
 //! what none of ours does, and starts another one. Needs root, who may take the descriptors of other processes.
 
+use std::io;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,8 @@ use corral_ipc::message::{
 use corral_sys::socket::{self, Wait};
 use corral_testkit::attacker::{TARRYING, can_take_links, link_of, tarry};
 use corral_testkit::{
-    Address, Client, Daemon, Request, Site, Watchdog, daemon, eventually, is_alive, private_memory, site,
+    Address, Beside, Client, ControlReply, Daemon, Request, Site, Watchdog, daemon, eventually, is_alive,
+    meanwhile, private_memory, site,
 };
 use serde_json::json;
 
@@ -53,6 +55,32 @@ impl House {
         let server = daemon().config(config).start();
         let worker = server.expect_processes("\"php\" worker", 1)[0];
         Self { main: server.pid(), worker, server, _site: site }
+    }
+
+    /// Changes the configuration until `is_it` what was waited for, while somebody speaks of the generation that comes.
+    #[track_caller]
+    fn change_while_saying(
+        &self,
+        link: &Link,
+        message: impl Fn(GenerationId) -> FromRouter + Sync,
+        what: &str,
+        is_it: impl Fn(&ControlReply) -> bool,
+    ) -> ControlReply {
+        // Which one comes is known but for those of the start.
+        let n_changes = AtomicU64::new(0);
+        let speak = || {
+            let next = n_changes.load(Ordering::Relaxed);
+            let mut sent = (next..next + 4).map(|n| link.send(&message(GenerationId(n)), &[]));
+            sent.find(io::Result::is_err).map_or(Beside::Again, |_| Beside::Done)
+        };
+        meanwhile(speak, || {
+            eventually(what, || {
+                let n = n_changes.fetch_add(1, Ordering::Relaxed);
+                let setting = json!({ "http": { "max_body_size": 1_000 + n } });
+                let reply = self.server.control().put("/config/settings", &setting);
+                is_it(&reply).then_some(reply)
+            })
+        })
     }
 
     fn insider(&self, role: &str) -> (u32, Link) {
@@ -185,30 +213,9 @@ fn a_router_may_refuse_and_is_quoted_in_few_clean_words() {
     }
     let house = House::new();
     let (_, link) = house.insider("router");
-    let is_over = AtomicBool::new(false);
-    let reply = thread::scope(|scope| {
-        scope.spawn(|| {
-            let reason = format!("{FORGED}{}", "x".repeat(1 << 20));
-            while !is_over.load(Ordering::Relaxed) {
-                for n in NUMBERS {
-                    let generation = GenerationId(n);
-                    if link
-                        .send(&FromRouter::NotPrepared { generation, reason: reason.clone() }, &[])
-                        .is_err()
-                    {
-                        return;
-                    }
-                }
-            }
-        });
-        let refused = eventually("it is refused", || {
-            let setting = json!({ "http": { "max_body_size": house.server.log().len() } });
-            let reply = house.server.control().put("/config/settings", &setting);
-            (reply.0.status == 500).then_some(reply)
-        });
-        is_over.store(true, Ordering::Relaxed);
-        refused
-    });
+    let reason = format!("{FORGED}{}", "x".repeat(1 << 20));
+    let refuse = |generation| FromRouter::NotPrepared { generation, reason: reason.clone() };
+    let reply = house.change_while_saying(&link, refuse, "it is refused", |reply| reply.0.status == 500);
     assert!(reply.0.body.len() < 32 << 10, "{} bytes", reply.0.body.len());
     house.expect_served();
     house.expect_no_forged_line();
@@ -221,27 +228,9 @@ fn a_router_cannot_serve_more_listeners_than_there_are() {
     }
     let house = House::new();
     let (router, link) = house.insider("router");
-    let is_over = AtomicBool::new(false);
     let failed = vec![FailedListener { address: "*:1".to_owned(), reason: FORGED.to_owned() }; 50_000];
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                for n in NUMBERS {
-                    let message =
-                        FromRouter::Prepared { generation: GenerationId(n), failed: failed.clone() };
-                    if link.send(&message, &[]).is_err() {
-                        return;
-                    }
-                }
-            }
-        });
-        eventually("it is ended", || {
-            let setting = json!({ "http": { "max_body_size": house.server.log().len() } });
-            let _ = house.server.control().put("/config/settings", &setting);
-            (!is_alive(router)).then_some(())
-        });
-        is_over.store(true, Ordering::Relaxed);
-    });
+    let prepare = |generation| FromRouter::Prepared { generation, failed: failed.clone() };
+    house.change_while_saying(&link, prepare, "it is ended", |_| !is_alive(router));
     house.expect_replaced("router", router);
     house.server.expect_log("cannot serve more listeners than there are: killing it");
     house.expect_no_forged_line();

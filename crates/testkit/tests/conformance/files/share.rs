@@ -3,7 +3,7 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 
-use corral_testkit::{Request, daemon, site};
+use corral_testkit::{Beside, Request, daemon, meanwhile, site};
 use serde_json::{Value, json};
 
 use super::{check, serve, share};
@@ -270,20 +270,17 @@ fn shares_are_checked() {
 fn a_file_that_is_replaced_is_never_mixed() {
     let site = site().file("a.txt", "x".repeat(20_000)).file("b.txt", "x".repeat(100_000));
     let server = share(&site);
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut number = 0_u8;
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                let letter = char::from(b'a' + number % 26).to_string();
-                for (name, len) in [("a.txt", 20_000), ("b.txt", 100_000)] {
-                    site.write("new", letter.repeat(len + usize::from(number)));
-                    std::fs::rename(site.path("new"), site.path(name)).expect("replace the file");
-                }
-                number = number.wrapping_add(1);
-                std::thread::yield_now();
-            }
-        });
+    let mut number = 0_u8;
+    let replace = || {
+        let letter = char::from(b'a' + number % 26).to_string();
+        for (name, len) in [("a.txt", 20_000), ("b.txt", 100_000)] {
+            site.write("new", letter.repeat(len + usize::from(number)));
+            std::fs::rename(site.path("new"), site.path(name)).expect("replace the file");
+        }
+        number = number.wrapping_add(1);
+        Beside::Again
+    };
+    meanwhile(replace, || {
         let mut client = server.connect();
         let started = std::time::Instant::now();
         while started.elapsed() < std::time::Duration::from_secs(2) {
@@ -293,7 +290,6 @@ fn a_file_that_is_replaced_is_never_mixed() {
                 assert!(body.iter().all(|&byte| byte == first), "{name}: a mixture");
             }
         }
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
 }
 

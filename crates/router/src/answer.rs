@@ -4,5 +4,6 @@ pub(crate) mod application;
 pub(crate) mod hijack;
 pub(crate) mod program;
 pub(crate) mod proxy;
+pub(crate) mod returned;
 pub(crate) mod share;
 pub(crate) mod websocket;

@@ -3,7 +3,7 @@
 pub(crate) mod accept;
 pub(crate) mod admission;
 pub(crate) mod connection;
-pub(crate) mod head;
+mod http1;
 pub(crate) mod prelude;
 mod serve;
 pub(crate) mod slot;

@@ -1,6 +1,7 @@
 //! One configuration in force: what the request path reads, and nothing that it writes.
 
 pub(crate) mod rules;
+pub(crate) mod slot_settings;
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -1,10 +1,10 @@
 //! The instances of applications that run: workers, what waits for them, and what they say.
 //!
 //! `app` is what all event loops share of an instance, `loop_app` what one loop has of it, `pool` decides which worker
-//! gets which request, `exchange` and `turn` are requests as their connections see them.
+//! gets which request, `call` and `turn` are requests as their connections see them.
 
 mod app;
-mod exchange;
+mod call;
 mod extras;
 mod failure;
 mod file;
@@ -32,7 +32,7 @@ mod turns;
 mod workers;
 
 pub(crate) use self::app::App;
-pub(crate) use self::exchange::Exchange;
+pub(crate) use self::call::Call;
 pub(crate) use self::failure::{Failure, FramingError};
 pub(crate) use self::file::SentFile;
 pub(crate) use self::habits::Habit;

@@ -98,22 +98,32 @@ impl Stream {
         }
     }
 
-    /// Waits until there is something of what is wanted. Cancel safe.
-    pub(crate) async fn wait(&self, wanted: Wanted) -> io::Result<Wanted> {
+    /// As `read`, which loses nothing with its future and is woken by what the socket remembers.
+    pub(crate) fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Poll<io::Result<usize>> {
+        pin!(self.read(buffer)).poll(context)
+    }
+
+    /// Waits until there is something of what is wanted.
+    pub(crate) fn poll_wait(&self, context: &mut Context<'_>, wanted: Wanted) -> Poll<io::Result<Wanted>> {
         if wanted.bytes && self.is_read() {
-            return Ok(Wanted { bytes: true, room: false });
+            return Poll::Ready(Ok(Wanted { bytes: true, room: false }));
         }
         if wanted.bytes && self.tls().is_some_and(ServerSession::wants_room) {
             // What is encrypted goes out before anything is read.
-            self.socket.writable().await?;
-            return Ok(wanted);
+            return self.poll_writable(context).map_ok(|()| wanted);
         }
-        self.socket.wait(wanted).await
+        let bytes = wanted.bytes && self.socket.poll_readable(context)?.is_ready();
+        let room = wanted.room && self.socket.poll_writable(context)?.is_ready();
+        if bytes || room { Poll::Ready(Ok(Wanted { bytes, room })) } else { Poll::Pending }
     }
 
-    /// Waits until there is room to write. Cancel safe.
-    pub(crate) async fn writable(&self) -> io::Result<()> {
-        self.socket.writable().await
+    /// Waits until there is room to write.
+    pub(crate) fn poll_writable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.socket.poll_writable(context)
     }
 
     /// Writes as much of the pieces as there is room for. After `WouldBlock` the next call must begin with

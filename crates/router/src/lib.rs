@@ -10,7 +10,9 @@ mod answer;
 mod client;
 mod control;
 mod desk;
+mod dispatch;
 mod event_loop;
+mod exchange;
 mod files;
 mod generation;
 mod instance;
@@ -21,7 +23,6 @@ mod reply;
 mod request;
 mod storage;
 mod tls;
-mod transaction;
 mod upkeep;
 mod upstream;
 

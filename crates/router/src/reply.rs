@@ -1,10 +1,13 @@
 //! What has become of a reply so far, and the fields that it gets.
 
 pub(crate) mod compression;
+mod encoded;
 pub(crate) mod explanation;
 pub(crate) mod html;
 pub(crate) mod interim;
-pub(crate) mod outgoing;
+mod opening;
+mod pages;
+pub(crate) mod preference;
 pub(crate) mod trailers;
 pub(crate) mod writer;
 
@@ -142,6 +145,13 @@ impl Span {
 /// Heads are limited to far less than 4 GiB on every way in.
 fn len_of(len: usize) -> u32 {
     u32::try_from(len).expect("a reply's head is shorter than 4 GiB")
+}
+
+/// A variable may hold what would end a field's line.
+pub(crate) fn disarm(value: &mut [u8]) {
+    for byte in value.iter_mut().filter(|byte| byte.is_ascii_control() && **byte != b'\t') {
+        *byte = b' ';
+    }
 }
 
 /// What stands between name and value.

@@ -8,27 +8,23 @@ use corral_config::upstream::Timeouts;
 use corral_sys::aside::Foreign;
 
 use crate::answer::proxy::join;
-use crate::instance::{Exchange, Hijacked};
+use crate::exchange::Exchange;
+use crate::instance::{Call, Hijacked};
 use crate::io::Socket;
 use crate::request::client::Gone;
-use crate::transaction::Transaction;
 use crate::upstream::Line;
 
 /// Passes everything on until the application closes its socket, or the client is gone.
-pub(crate) async fn run(
-    tx: &mut Transaction<'_>,
-    exchange: &Exchange,
-    hijacked: Hijacked,
-) -> Result<(), Gone> {
+pub(crate) async fn run(exchange: &mut Exchange<'_>, call: &Call, hijacked: Hijacked) -> Result<(), Gone> {
     let Hijacked { socket, hold } = hijacked;
     // The application may serve it within the request.
-    exchange.upgraded();
-    tx.reply.close = true;
+    call.upgraded();
+    exchange.reply.close = true;
     match open(socket) {
         Ok(mut line) => {
             let limit = Timeouts::default().tunnel;
-            let beginning = Box::pin(join(tx, &mut line, b"", limit)).await;
-            tx.reply.status = status_of(&beginning);
+            let beginning = Box::pin(join(exchange, &mut line, b"", limit)).await;
+            exchange.reply.status = status_of(&beginning);
         }
         Err(error) => tracing::error!("a connection that was taken over cannot be used: {error}"),
     }

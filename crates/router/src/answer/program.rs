@@ -8,38 +8,37 @@ use corral_channel::message::{self, RequestHead};
 
 use crate::answer::application::{fail, patiently};
 use crate::answer::proxy::{Attempt, Outcome, Upload};
-use crate::client::connection::Connection;
+use crate::exchange::Exchange;
 use crate::instance::{App, Failure, LoopApp, Program, Turn};
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::Transaction;
 use crate::upstream::Failure as ProxyFailure;
 
 /// Programs that a request is given to one after the other when they accept no connections.
 const MOST_ATTEMPTS: usize = 5;
 
 /// Answers a request by a program of an application.
-pub(crate) async fn answer(tx: &mut Transaction<'_>, app: &Rc<LoopApp>) -> Result<(), Gone> {
-    let mut upload = match Upload::begin(tx).await {
+pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>) -> Result<(), Gone> {
+    let mut upload = match Upload::begin(exchange).await {
         Ok(upload) => upload,
-        Err(error) => return tx.fail_body(&error).await,
+        Err(error) => return exchange.fail_body(&error).await,
     };
     let mut n_attempts = 0;
     loop {
-        let turn = app.begin_turn(describe(tx), tx.connection.now());
-        let program = match wait(tx, &turn).await? {
+        let turn = app.begin_turn(describe(exchange), exchange.now());
+        let program = match wait(exchange, &turn).await? {
             Ok(program) => program,
-            Err(failure) => return fail(tx, &app.app, &failure).await,
+            Err(failure) => return fail(exchange, &app.app, &failure).await,
         };
-        let server = app.server(&program, &tx.connection.services.proxy_servers);
+        let server = app.server(&program, &exchange.services.proxy_servers);
         n_attempts += 1;
         let upgraded = || turn.become_tunnel();
         let mut attempt = Attempt::new(&server, &mut upload).tell_of_upgrade(&upgraded);
-        let outcome = attempt.run(tx).await?;
+        let outcome = attempt.run(exchange).await?;
         let was_sent = attempt.was_sent();
         let failure = match outcome {
             Outcome::Answered => return Ok(()),
-            Outcome::Body(error) => return tx.fail_body(&error).await,
+            Outcome::Body(error) => return exchange.fail_body(&error).await,
             Outcome::Cut(failure) => {
                 let (app, pid) = (&app.app.spec.name, program.pid);
                 tracing::error!("\"{app}\": process {pid}: {failure}; the response is cut off");
@@ -56,13 +55,13 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, app: &Rc<LoopApp>) -> Resul
         }
         let failure = explain(failure, &app.app, &program, &turn);
         drop(turn);
-        return fail(tx, &app.app, &failure).await;
+        return fail(exchange, &app.app, &failure).await;
     }
 }
 
 /// What is said about a request that runs for long or kills its process. The program reads it from its socket.
-fn describe(tx: &Transaction<'_>) -> Vec<u8> {
-    let (head, bytes) = (tx.request.head, tx.request.bytes);
+fn describe(exchange: &Exchange<'_>) -> Vec<u8> {
+    let (head, bytes) = (exchange.request.head, exchange.request.bytes);
     let request = RequestHead {
         method: head.method(bytes),
         target: head.target(bytes),
@@ -73,7 +72,7 @@ fn describe(tx: &Transaction<'_>) -> Vec<u8> {
         local_addr: b"",
         local_port: 0,
         version_minor: head.version_minor(),
-        tls: tx.client.tls,
+        tls: exchange.client.tls,
         app_target: 0,
         content_length: None,
         body_complete: true,
@@ -85,17 +84,20 @@ fn describe(tx: &Transaction<'_>) -> Vec<u8> {
 }
 
 /// Waits for the turn: for as long as a request may, or until the client is gone.
-async fn wait(tx: &Transaction<'_>, turn: &Turn) -> Result<Result<std::sync::Arc<Program>, Failure>, Gone> {
+async fn wait(
+    exchange: &Exchange<'_>,
+    turn: &Turn,
+) -> Result<Result<std::sync::Arc<Program>, Failure>, Gone> {
     if let Some(begun) = turn.try_begin() {
         return Ok(begun);
     }
-    let Connection { stream, deadline, .. } = &*tx.connection;
+    let (carrier, deadline) = (&*exchange.carrier, exchange.deadline);
     let waiting = async {
         tokio::select! {
             biased;
             begun = turn.begin() => Ok(begun),
             // Also one that would still read: it has most likely left.
-            () = stream.finished() => Err(Gone),
+            () = carrier.finished() => Err(Gone),
         }
     };
     patiently(deadline, turn.patience(), || true, waiting).await

@@ -1,12 +1,12 @@
 //! Requests that other HTTP servers answer: `proxy` and `upstreams` (contract 13).
 //!
-//! A request is an `attempt` at one server after the other: one `exchange` on a `line`, whose response is `relay`ed, or
+//! A request is an `attempt` at one server after the other: one `inquiry` on a `line`, whose response is `relay`ed, or
 //! becomes a `tunnel`.
 
 mod attempt;
 mod download;
-mod exchange;
 mod forwarded;
+mod inquiry;
 mod relay;
 mod request;
 mod tunnel;
@@ -20,27 +20,27 @@ pub(crate) use self::attempt::{Attempt, Outcome};
 pub(crate) use self::tunnel::join;
 pub(crate) use self::upload::Upload;
 use crate::event_loop::clock::Millis;
+use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::Transaction;
 use crate::upstream::{Failure, LoopGroup, LoopServer, Retry, Tried};
 
 /// Answers a request by a server of a group.
-pub(crate) async fn answer(tx: &mut Transaction<'_>, group: &LoopGroup) -> Result<(), Gone> {
+pub(crate) async fn answer(exchange: &mut Exchange<'_>, group: &LoopGroup) -> Result<(), Gone> {
     let mut key = Vec::new();
     if let Balance::Hash(template) = &group.shared.upstream.balance {
         key = buffers::take();
-        if let Err(exception) = template.render(&mut tx.variables(), &mut key) {
-            return tx.fail_script(&exception).await;
+        if let Err(exception) = template.render(&mut exchange.variables(), &mut key) {
+            return exchange.fail_script(&exception).await;
         }
     }
-    let upload = match Upload::begin(tx).await {
+    let upload = match Upload::begin(exchange).await {
         Ok(upload) => upload,
-        Err(error) => return tx.fail_body(&error).await,
+        Err(error) => return exchange.fail_body(&error).await,
     };
-    let begun = tx.connection.now();
+    let begun = exchange.now();
     let mut attempts = Attempts { group, key, upload, tried: Tried::new(), n_retries: 0, begun };
-    let answered = attempts.run(tx).await;
+    let answered = attempts.run(exchange).await;
     buffers::give(attempts.key);
     answered
 }
@@ -56,40 +56,40 @@ struct Attempts<'g> {
 }
 
 impl Attempts<'_> {
-    async fn run(&mut self, tx: &mut Transaction<'_>) -> Result<(), Gone> {
+    async fn run(&mut self, exchange: &mut Exchange<'_>) -> Result<(), Gone> {
         loop {
-            let chosen = self.group.choose(&self.tried, &self.key, tx.connection.now());
+            let chosen = self.group.choose(&self.tried, &self.key, exchange.now());
             let Some(chosen) = chosen else {
-                self.note_absence(tx);
-                return tx.send_error(502).await;
+                self.note_absence(exchange);
+                return exchange.send_error(502).await;
             };
             let server = &self.group.servers[chosen];
             server.figures().active.add(1);
             server.figures().requests.add(1);
-            let outcome = Attempt::new(server, &mut self.upload).run(tx).await;
+            let outcome = Attempt::new(server, &mut self.upload).run(exchange).await;
             server.figures().active.subtract(1);
             let failure = match outcome? {
                 Outcome::Answered => return Ok(()),
-                Outcome::Body(error) => return tx.fail_body(&error).await,
+                Outcome::Body(error) => return exchange.fail_body(&error).await,
                 Outcome::Failed(failure) => failure,
                 Outcome::Cut(failure) => {
-                    self.note_failure(tx, server, &failure);
+                    self.note_failure(exchange, server, &failure);
                     return Err(Gone);
                 }
             };
-            self.note_failure(tx, server, &failure);
-            if !self.may_retry(tx, chosen, failure.retry()) {
-                return tx.send_error(failure.status()).await;
+            self.note_failure(exchange, server, &failure);
+            if !self.may_retry(exchange, chosen, failure.retry()) {
+                return exchange.send_error(failure.status()).await;
             }
         }
     }
 
-    fn note_failure(&self, tx: &Transaction<'_>, server: &LoopServer, failure: &Failure) {
+    fn note_failure(&self, exchange: &Exchange<'_>, server: &LoopServer, failure: &Failure) {
         let shared = &server.shared;
-        let now = Millis::of(tx.connection.now());
+        let now = Millis::of(exchange.now());
         let title = || self.group.shared.title(Some(shared));
         if let Some(unsaid) = shared.complaints.admit(now) {
-            tracing::error!("{}: {failure}, request \"{}\"{unsaid}", title(), shown(tx));
+            tracing::error!("{}: {failure}, request \"{}\"{unsaid}", title(), shown(exchange));
         }
         if !failure.is_theirs() {
             return;
@@ -101,24 +101,24 @@ impl Attempts<'_> {
         }
     }
 
-    fn note_absence(&self, tx: &Transaction<'_>) {
+    fn note_absence(&self, exchange: &Exchange<'_>) {
         let group = &self.group.shared;
-        if let Some(unsaid) = group.complaints.admit(Millis::of(tx.connection.now())) {
+        if let Some(unsaid) = group.complaints.admit(Millis::of(exchange.now())) {
             let title = group.title(None);
-            tracing::error!("{title}: no server is available, request \"{}\"{unsaid}", shown(tx));
+            tracing::error!("{title}: no server is available, request \"{}\"{unsaid}", shown(exchange));
         }
     }
 
     /// Whether another server gets the request, which is then ready to be sent again.
-    fn may_retry(&mut self, tx: &Transaction<'_>, tried: usize, retry: Retry) -> bool {
+    fn may_retry(&mut self, exchange: &Exchange<'_>, tried: usize, retry: Retry) -> bool {
         self.tried.push(tried);
         let permitted = match retry {
             Retry::Any => true,
-            Retry::Idempotent => tx.request.is_idempotent(),
+            Retry::Idempotent => exchange.request.is_idempotent(),
             Retry::Never => false,
         };
         let retries = &self.group.shared.upstream.retries;
-        let elapsed = tx.connection.now().saturating_duration_since(self.begun);
+        let elapsed = exchange.now().saturating_duration_since(self.begun);
         let is_left = self.n_retries < retries.most && retries.timeout.is_none_or(|limit| elapsed < limit);
         self.n_retries += 1;
         permitted && is_left && self.tried.len() < self.group.servers.len() && self.upload.rewind()
@@ -126,7 +126,7 @@ impl Attempts<'_> {
 }
 
 /// A request's target, for the log.
-fn shown(tx: &Transaction<'_>) -> String {
-    let target = tx.request.head.target(tx.request.bytes);
+fn shown(exchange: &Exchange<'_>) -> String {
+    let target = exchange.request.head.target(exchange.request.bytes);
     String::from_utf8_lossy(target).escape_debug().to_string()
 }

@@ -12,11 +12,10 @@ use corral_config::template::{PathFault, Template};
 use corral_http::path;
 use corral_sys::process::is_descriptor_shortage;
 
-pub(crate) use self::listing::prefers_json;
+use crate::exchange::Exchange;
 use crate::files::{self, Found, Moment, Place};
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::Transaction;
 
 /// What came of a share.
 pub(crate) enum Outcome {
@@ -26,8 +25,8 @@ pub(crate) enum Outcome {
 }
 
 /// Looks for a file and sends it.
-pub(crate) async fn answer(tx: &mut Transaction<'_>, share: &Share) -> Result<Outcome, Gone> {
-    if !matches!(tx.method(), b"GET" | b"HEAD") && !tx.answers_error() {
+pub(crate) async fn answer(exchange: &mut Exchange<'_>, share: &Share) -> Result<Outcome, Gone> {
+    if !matches!(exchange.method(), b"GET" | b"HEAD") && !exchange.answers_error() {
         return Ok(Outcome::Missed(405));
     }
     let mut outcome = Outcome::Missed(404);
@@ -36,9 +35,9 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, share: &Share) -> Result<Ou
     for template in &share.paths {
         path.clear();
         chroot.clear();
-        outcome = match render(tx, share, template, &mut path, &mut chroot) {
-            Ok(()) => try_path(tx, share, &mut path, &chroot).await?,
-            Err(PathFault::Script(exception)) => sent(tx.fail_script(&exception).await)?,
+        outcome = match render(exchange, share, template, &mut path, &mut chroot) {
+            Ok(()) => try_path(exchange, share, &mut path, &chroot).await?,
+            Err(PathFault::Script(exception)) => sent(exchange.fail_script(&exception).await)?,
             Err(stray) => {
                 tracing::info!("no file is shared: {stray}");
                 Outcome::Missed(404)
@@ -53,21 +52,21 @@ pub(crate) async fn answer(tx: &mut Transaction<'_>, share: &Share) -> Result<Ou
 }
 
 fn render(
-    tx: &Transaction<'_>,
+    exchange: &Exchange<'_>,
     share: &Share,
     template: &Template,
     path: &mut Vec<u8>,
     chroot: &mut Vec<u8>,
 ) -> Result<(), PathFault> {
-    template.render_path(&mut tx.variables(), path)?;
+    template.render_path(&mut exchange.variables(), path)?;
     match &share.confinement.chroot {
-        Some(template) => template.render_path(&mut tx.variables(), chroot),
+        Some(template) => template.render_path(&mut exchange.variables(), chroot),
         None => Ok(()),
     }
 }
 
 async fn try_path(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     share: &Share,
     path: &mut Vec<u8>,
     chroot: &[u8],
@@ -77,29 +76,29 @@ async fn try_path(
     if is_index {
         path.extend_from_slice(share.index.as_bytes());
     }
-    let content_type = tx.rules().mime_types.lookup(path);
+    let content_type = exchange.rules().mime_types.lookup(path);
     if let Some(types) = share.types.as_ref().filter(|_| !is_index) {
         match types.matches(content_type.unwrap_or_default()) {
             Ok(true) => {}
             Ok(false) => return Ok(Outcome::Missed(403)),
-            Err(given_up) => return sent(tx.fail_script(&given_up).await),
+            Err(given_up) => return sent(exchange.fail_script(&given_up).await),
         }
     }
     let place = place(share, path, chroot);
-    let moment = moment(tx);
+    let moment = moment(exchange);
     match files::open(&place, moment) {
         Found::File(file) => {
-            let cache_control = match cache_control(tx, share, is_index, content_type) {
+            let cache_control = match cache_control(exchange, share, is_index, content_type) {
                 Ok(value) => value,
-                Err(undecided) => return sent(tx.fail_script(&undecided).await),
+                Err(undecided) => return sent(exchange.fail_script(&undecided).await),
             };
-            let reply = representation::choose(tx, (&place, moment), file, content_type, cache_control);
-            sent(send::file(tx, reply).await)
+            let reply = representation::choose(exchange, (&place, moment), file, content_type, cache_control);
+            sent(send::file(exchange, reply).await)
         }
-        Found::Directory(_) if !is_index => sent(redirect_to_folder(tx).await),
-        Found::Directory(folder) if folder_len == path.len() => list(tx, share, folder).await,
+        Found::Directory(_) if !is_index => sent(redirect_to_folder(exchange).await),
+        Found::Directory(folder) if folder_len == path.len() => list(exchange, share, folder).await,
         Found::Directory(_) => Ok(Outcome::Missed(404)),
-        Found::Nothing if is_index => list_folder_of(tx, share, &place.at(&path[..folder_len])).await,
+        Found::Nothing if is_index => list_folder_of(exchange, share, &place.at(&path[..folder_len])).await,
         Found::Nothing => Ok(Outcome::Missed(404)),
         Found::Refused(error) => {
             log_failure(path, &error);
@@ -107,7 +106,7 @@ async fn try_path(
         }
         Found::Failed(error) => {
             log_failure(path, &error);
-            sent(tx.send_error(if is_descriptor_shortage(&error) { 503 } else { 500 }).await)
+            sent(exchange.send_error(if is_descriptor_shortage(&error) { 503 } else { 500 }).await)
         }
     }
 }
@@ -122,8 +121,8 @@ fn place<'p>(share: &Share, path: &'p [u8], chroot: &'p [u8]) -> Place<'p> {
     }
 }
 
-fn moment(tx: &Transaction<'_>) -> Moment {
-    Moment { now: tx.connection.now(), trust: tx.rules().file_trust }
+fn moment(exchange: &Exchange<'_>) -> Moment {
+    Moment { now: exchange.now(), trust: exchange.rules().file_trust }
 }
 
 fn sent(result: Result<(), Gone>) -> Result<Outcome, Gone> {
@@ -135,26 +134,30 @@ fn log_failure(path: &[u8], error: &std::io::Error) {
 }
 
 /// A folder whose index is not there.
-async fn list_folder_of(tx: &mut Transaction<'_>, share: &Share, place: &Place<'_>) -> Result<Outcome, Gone> {
+async fn list_folder_of(
+    exchange: &mut Exchange<'_>,
+    share: &Share,
+    place: &Place<'_>,
+) -> Result<Outcome, Gone> {
     if share.listing.is_none() {
         return Ok(Outcome::Missed(404));
     }
-    match files::open(place, moment(tx)) {
-        Found::Directory(folder) => list(tx, share, folder).await,
+    match files::open(place, moment(exchange)) {
+        Found::Directory(folder) => list(exchange, share, folder).await,
         _ => Ok(Outcome::Missed(404)),
     }
 }
 
-async fn list(tx: &mut Transaction<'_>, share: &Share, folder: File) -> Result<Outcome, Gone> {
+async fn list(exchange: &mut Exchange<'_>, share: &Share, folder: File) -> Result<Outcome, Gone> {
     match &share.listing {
-        Some(listing) => sent(listing::send(tx, listing, &share.confinement, folder).await),
+        Some(listing) => sent(listing::send(exchange, listing, &share.confinement, folder).await),
         None => Ok(Outcome::Missed(404)),
     }
 }
 
 /// The value of Cache-Control for a file, by the first rule for its path or its type.
 fn cache_control(
-    tx: &Transaction<'_>,
+    exchange: &Exchange<'_>,
     share: &Share,
     is_index: bool,
     content_type: Option<&[u8]>,
@@ -163,14 +166,14 @@ fn cache_control(
         return Ok(None);
     }
     let mut path = buffers::take();
-    path.extend_from_slice(tx.path());
+    path.extend_from_slice(exchange.path());
     if is_index {
         path.extend_from_slice(share.index.as_bytes());
     }
     for rule in &share.cache_control {
         if rule.applies(&path, content_type.unwrap_or_default())? {
             path.clear();
-            rule.value.render(&mut tx.variables(), &mut path)?;
+            rule.value.render(&mut exchange.variables(), &mut path)?;
             return Ok(Some(path));
         }
     }
@@ -178,14 +181,14 @@ fn cache_control(
     Ok(None)
 }
 
-async fn redirect_to_folder(tx: &mut Transaction<'_>) -> Result<(), Gone> {
+async fn redirect_to_folder(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
     let mut location = Vec::new();
-    path::append_encoded_path(tx.path(), &mut location);
+    path::append_encoded_path(exchange.path(), &mut location);
     location.push(b'/');
-    if let Some(query) = tx.request.head.query(tx.request.bytes) {
+    if let Some(query) = exchange.request.head.query(exchange.request.bytes) {
         location.push(b'?');
         location.extend_from_slice(query);
     }
-    tx.reply.fields.push(b"Location", &location);
-    tx.send_empty(301).await
+    exchange.reply.fields.push(b"Location", &location);
+    exchange.send_empty(301).await
 }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use corral_http::proxy_protocol::{self, HeaderError, Source};
 
-use crate::client::slot::SlotSettings;
+use crate::generation::slot_settings::SlotSettings;
 use crate::io::Stream;
 use crate::tls::Handshake;
 

@@ -10,12 +10,12 @@ use corral_ipc::log;
 
 use crate::client::admission::address;
 use crate::client::connection::{Connection, Next};
-use crate::client::head::{HeadResult, Refusal};
+use crate::client::http1;
+use crate::client::http1::head::{HeadResult, Refusal};
 use crate::client::prelude::{self, Prepared};
 use crate::client::work::Work;
 use crate::desk;
 use crate::event_loop::deadline::Elapsed;
-use crate::transaction;
 
 /// How long a connection lingers after the last reply for a client that still sends.
 const LINGER_TIME: Duration = Duration::from_secs(2);
@@ -114,10 +114,10 @@ impl Connection {
                         }
                         None => settings,
                     };
-                    transaction::run(self, work, settings).await
+                    http1::run(self, work, settings).await
                 }
                 HeadResult::Refused(refusal) => {
-                    transaction::refuse(self, work, &settings, refusal).await;
+                    http1::refuse(self, work, &settings, refusal).await;
                     Next::Linger
                 }
                 HeadResult::Closed => Next::Close,
@@ -177,7 +177,7 @@ impl Connection {
                 return Next::Close;
             }
         };
-        transaction::refuse(self, work, &settings, refusal).await;
+        http1::refuse(self, work, &settings, refusal).await;
         Next::Linger
     }
 

@@ -1,18 +1,15 @@
-//! A listener as its connections know it, and in which configuration.
+//! A listener as its connections know it.
 
 use std::cell::{Cell, RefCell};
-use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use corral_config::address::ListenAddress;
-use corral_config::listener::Listener;
-use rustls::ServerConfig;
 use tokio::sync::Notify;
 
 use crate::event_loop::countdown::Countdown;
 use crate::generation::LoopGeneration;
+use crate::generation::slot_settings::SlotSettings;
 
 /// A listener as its connections know it.
 pub(crate) struct Slot {
@@ -25,45 +22,17 @@ pub(crate) struct Slot {
     released: Cell<Option<Countdown>>,
 }
 
-/// Which listener it is, in which configuration. Cheap to clone.
-#[derive(Clone)]
-pub(crate) struct SlotSettings {
-    pub(crate) generation: Rc<LoopGeneration>,
-    listener: usize,
-}
-
-impl SlotSettings {
-    pub(crate) fn listener(&self) -> &Listener {
-        &self.generation.config.listeners[self.listener]
-    }
-
-    /// Whether connections begin with something else than a request.
-    pub(crate) fn has_prelude(&self) -> bool {
-        self.tls().is_some() || self.listener().proxy_protocol.is_some()
-    }
-
-    /// Whether the connection will begin with a header that names the client.
-    pub(super) fn will_name_client(&self, peer: Option<SocketAddr>) -> bool {
-        self.listener().proxy_protocol.as_ref().is_some_and(|source| source.matches(peer))
-    }
-
-    /// What is needed to speak TLS, if it is to be spoken.
-    pub(crate) fn tls(&self) -> Option<&Arc<ServerConfig>> {
-        self.generation.shared.tls[self.listener].as_ref().map(|context| &context.config)
-    }
-}
-
 impl Slot {
     /// `listener` is its index in the generation.
     pub(crate) fn new(address: ListenAddress, generation: Rc<LoopGeneration>, listener: usize) -> Rc<Self> {
-        let settings = RefCell::new(SlotSettings { generation, listener });
+        let settings = RefCell::new(SlotSettings::new(generation, listener));
         let (closed, closing, released) = (Cell::new(None), Notify::new(), Cell::new(None));
         Rc::new(Self { address, settings, closed, closing, released })
     }
 
     /// From the next request on, connections of this listener use this configuration.
     pub(crate) fn configure(&self, generation: Rc<LoopGeneration>, listener: usize) {
-        self.settings.replace(SlotSettings { generation, listener });
+        self.settings.replace(SlotSettings::new(generation, listener));
     }
 
     pub(crate) fn settings(&self) -> SlotSettings {

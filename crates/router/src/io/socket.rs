@@ -197,11 +197,14 @@ impl Socket {
 
     /// Waits until there is room to write. Cancel safe. For one task at a time, as `readable`.
     pub(crate) async fn writable(&self) -> io::Result<()> {
-        poll_fn(|context| match self {
+        poll_fn(|context| self.poll_writable(context)).await
+    }
+
+    pub(crate) fn poll_writable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
             Self::Tcp(stream) => stream.poll_write_ready(context),
             Self::Unix(stream) => stream.poll_write_ready(context),
-        })
-        .await
+        }
     }
 
     /// Writes as much of the pieces as there is room for.

@@ -1,13 +1,8 @@
 //! Responses before the response: what a client may know while it waits (RFC 9110 section 15.2, RFC 8297). They are no
 //! part of the reply: nothing is configured, stored, compressed or logged about them.
 
-use std::io::IoSlice;
-
 use corral_http::response::{self, Connection, Framing, Trailer};
 use corral_http::upstream::is_hop_by_hop;
-
-use crate::request::client::Gone;
-use crate::transaction::Transaction;
 
 /// Appends the head of one, without the fields that speak of a connection.
 pub(crate) fn append<'f>(
@@ -19,12 +14,4 @@ pub(crate) fn append<'f>(
     let trailer =
         Trailer { server: None, date: None, framing: Framing::NoBody, connection: Connection::Unsaid };
     response::append_head(out, status, fields, &trailer);
-}
-
-/// Sends heads at once. HTTP/1.0 knows none.
-pub(crate) async fn send(tx: &mut Transaction<'_>, heads: &[u8]) -> Result<(), Gone> {
-    if tx.request.head.version_minor() == 0 {
-        return Ok(());
-    }
-    tx.send(&mut [IoSlice::new(heads)]).await
 }

@@ -1,31 +1,30 @@
-//! Sends a reply that has been opened: its head with the first piece of its body, then the other pieces,
-//! in the framing that the client was promised.
+//! Sends a reply that has been opened: its head with the first piece of its body, then the other pieces, compressed on
+//! their way if that was decided, and never more than the client was promised.
 
 use std::fs::File;
-use std::io::{self, IoSlice};
+use std::io;
+use std::os::unix::fs::FileExt;
 
-use corral_http::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
 use corral_http::range::ByteRange;
 use corral_http::response::Framing;
 
+use crate::exchange::Exchange;
 use crate::reply::compression::Encoder;
 use crate::reply::compression::cache::Part;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::Transaction;
 
 /// A piece up to this size is copied behind the head.
 const MAX_JOINED: usize = 4096;
 
-/// Puts the pieces of a body into their frame.
+/// Sends the pieces of a body.
 pub(crate) struct Writer {
-    framing: Framing,
-    /// Bytes that may still be sent under `Content-Length`.
+    /// Bytes that may still be sent.
     left: u64,
+    /// Their number was announced, so that the client would wait for those that are missing.
+    is_measured: bool,
     is_head: bool,
-    /// What has to be sent before the next piece: at first the reply's head.
-    prefix: Vec<u8>,
-    /// Lines behind a body in chunks.
+    /// Lines behind the body.
     trailers: Vec<u8>,
     encoding: Option<Box<Encoding>>,
 }
@@ -47,17 +46,19 @@ struct Encoding {
 const ENCODED_STEP: usize = 16 * 1024;
 
 impl Writer {
-    pub(crate) fn new(framing: Framing, is_head: bool, head: Vec<u8>) -> Self {
+    /// For a reply whose head is held.
+    pub(super) fn new(framing: Framing, is_head: bool) -> Self {
         let left = match framing {
             Framing::Length(length) => length,
             Framing::NoBody => 0,
             Framing::Chunked | Framing::UntilClose => u64::MAX,
         };
-        Self { framing, left, is_head, prefix: head, trailers: Vec::new(), encoding: None }
+        let is_measured = matches!(framing, Framing::Length(_));
+        Self { left, is_measured, is_head, trailers: Vec::new(), encoding: None }
     }
 
     /// Compresses the body, of which `length` is known. Server-sent events are `live`.
-    pub(crate) fn encoded(mut self, encoder: Encoder, length: Option<u64>, is_live: bool) -> Self {
+    pub(super) fn encoded(mut self, encoder: Encoder, length: Option<u64>, is_live: bool) -> Self {
         if !self.is_head {
             let left = length.unwrap_or(u64::MAX);
             let is_measured = length.is_some();
@@ -66,122 +67,145 @@ impl Writer {
         self
     }
 
-    /// Puts lines behind the body (RFC 9112 section 7.1.2). One whose length was announced has none.
+    /// Puts lines behind the body (RFC 9112 section 7.1.2). One whose length was announced may have none.
     pub(crate) fn set_trailers(&mut self, lines: Vec<u8>) {
         self.trailers = lines;
     }
 
     /// Sends a piece of the body. What is compressed may be kept for later: call `flush` before you wait for
     /// something else than the client.
-    pub(crate) async fn send(&mut self, tx: &mut Transaction<'_>, piece: &[u8]) -> Result<(), Gone> {
-        let Some(encoding) = &mut self.encoding else { return self.send_piece(tx, piece).await };
+    pub(crate) async fn send(&mut self, exchange: &mut Exchange<'_>, piece: &[u8]) -> Result<(), Gone> {
+        let Some(encoding) = &mut self.encoding else { return self.send_piece(exchange, piece).await };
         encoding.write(piece)?;
         if encoding.is_live {
-            return self.flush(tx).await;
+            return self.flush(exchange).await;
         }
         if encoding.encoder.output().len() < ENCODED_STEP {
             return Ok(());
         }
         let output = std::mem::take(encoding.encoder.output());
-        self.send_piece(tx, &output).await
+        self.send_piece(exchange, &output).await
     }
 
     /// Sends all that was given so far.
-    pub(crate) async fn flush(&mut self, tx: &mut Transaction<'_>) -> Result<(), Gone> {
+    pub(crate) async fn flush(&mut self, exchange: &mut Exchange<'_>) -> Result<(), Gone> {
         let Some(encoding) = &mut self.encoding else { return Ok(()) };
         let output = encoding.flush()?;
-        if output.is_empty() && self.prefix.is_empty() {
-            return Ok(());
-        }
-        self.send_piece(tx, &output).await
+        self.send_piece(exchange, &output).await
     }
 
-    async fn send_piece(&mut self, tx: &mut Transaction<'_>, piece: &[u8]) -> Result<(), Gone> {
-        let piece = self.clip(tx, piece);
-        // An empty chunk would be the last one.
-        let sent = if self.framing == Framing::Chunked && !piece.is_empty() {
-            let chunk = ChunkHead::new(piece.len());
-            let mut slices = [self.prefix.as_slice(), chunk.as_bytes(), piece, CHUNK_END].map(IoSlice::new);
-            tx.send(&mut slices).await
-        } else {
-            self.send_joined(tx, piece).await
-        };
-        self.prefix.clear();
-        sent
+    /// Sends what is held with a piece.
+    async fn send_piece(&mut self, exchange: &mut Exchange<'_>, piece: &[u8]) -> Result<(), Gone> {
+        let piece = self.join(exchange, piece);
+        exchange.send(piece).await
     }
 
     /// Sends the last piece and what ends the body.
-    pub(crate) async fn finish(mut self, tx: &mut Transaction<'_>, piece: &[u8]) -> Result<(), Gone> {
-        let sent = match self.encoding.take() {
+    pub(crate) async fn finish(mut self, exchange: &mut Exchange<'_>, piece: &[u8]) -> Result<(), Gone> {
+        match self.encoding.take() {
             Some(encoding) => {
                 let output = encoding.finish(piece)?;
-                self.send_last(tx, &output).await
+                self.send_last(exchange, &output).await
             }
-            None => self.send_last(tx, piece).await,
-        };
-        buffers::give(self.prefix);
-        sent
+            None => self.send_last(exchange, piece).await,
+        }
+    }
+
+    async fn send_last(&mut self, exchange: &mut Exchange<'_>, piece: &[u8]) -> Result<(), Gone> {
+        let piece = self.join(exchange, piece);
+        if !piece.is_empty() {
+            exchange.send(piece).await?;
+        }
+        // A body that is shorter than announced can only be told by the connection's end.
+        let is_short = self.is_measured && self.left > 0 && !self.is_head;
+        if !is_short {
+            exchange.carrier.end(&self.trailers);
+        }
+        exchange.send(b"").await?;
+        if is_short { Err(Gone) } else { Ok(()) }
     }
 
     /// Keeps a short piece to be sent with the next one.
-    pub(crate) fn hold(&mut self, tx: &mut Transaction<'_>, piece: &[u8]) {
-        let piece = self.clip(tx, piece);
-        self.prefix.extend_from_slice(piece);
+    pub(crate) fn hold(&mut self, exchange: &mut Exchange<'_>, piece: &[u8]) {
+        let piece = self.clip(exchange, piece);
+        exchange.carrier.hold(piece);
     }
 
-    /// Sends a part of a file: straight from the page cache, unless it is compressed on its way.
+    /// Sends a part of a file: straight from the page cache, unless it is compressed on its way or framed in a manner that
+    /// does not permit it.
     pub(crate) async fn send_file(
         &mut self,
-        tx: &mut Transaction<'_>,
+        exchange: &mut Exchange<'_>,
         file: &File,
         range: ByteRange,
     ) -> Result<(), Gone> {
         if self.encoding.is_some() {
-            return self.encode_file(tx, file, range).await;
+            return self.encode_file(exchange, file, range).await;
         }
         if self.is_head || self.left == 0 {
-            return self.send_piece(tx, b"").await;
+            return self.send_piece(exchange, b"").await;
         }
-        let len = range.len().min(self.left);
-        if self.framing == Framing::Chunked {
-            self.prefix.extend_from_slice(ChunkHead::new(len as usize).as_bytes());
+        let end = range.first + range.len().min(self.left);
+        if exchange.carrier.sends_files() {
+            self.send_from_file(exchange, file, range.first, end).await
+        } else {
+            self.copy_file(exchange, file, range.first, end).await
         }
-        self.send_prefix_before_more(tx).await?;
-        self.send_from_file(tx, file, range.first, len).await?;
-        if self.framing == Framing::Chunked {
-            self.prefix.extend_from_slice(CHUNK_END);
-        }
-        Ok(())
     }
 
     async fn send_from_file(
         &mut self,
-        tx: &mut Transaction<'_>,
+        exchange: &mut Exchange<'_>,
         file: &File,
         first: u64,
-        len: u64,
+        end: u64,
     ) -> Result<(), Gone> {
-        let (mut offset, end) = (first, first + len);
+        let mut offset = first;
         while offset < end {
-            match tx.connection.stream.try_send_file(file, offset, end - offset) {
+            match exchange.carrier.try_send_file(file, offset, end - offset) {
                 // The file was cut short after its length was announced.
                 Ok(0) => return Err(Gone),
                 Ok(n) => {
                     offset += n as u64;
                     self.left = self.left.saturating_sub(n as u64);
-                    tx.reply.n_body_bytes += n as u64;
+                    exchange.reply.n_body_bytes += n as u64;
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => tx.wait_writable().await?,
-                Err(_) => return Err(Gone),
+                Err(error) => exchange.wait_if_full(&error).await?,
             }
         }
+        Ok(())
+    }
+
+    /// The same piece by piece.
+    async fn copy_file(
+        &mut self,
+        exchange: &mut Exchange<'_>,
+        file: &File,
+        first: u64,
+        end: u64,
+    ) -> Result<(), Gone> {
+        let mut piece = buffers::take_large();
+        let mut offset = first;
+        while offset < end {
+            let room = (end - offset).min(buffers::LARGE_CAPACITY as u64) as usize;
+            piece.resize(room, 0);
+            match file.read_at(&mut piece, offset) {
+                // It was cut short.
+                Ok(0) | Err(_) => return Err(Gone),
+                Ok(n) => {
+                    self.send_piece(exchange, &piece[..n]).await?;
+                    offset += n as u64;
+                }
+            }
+        }
+        buffers::give(piece);
         Ok(())
     }
 
     /// The same through the encoder: in other threads, as for all files.
     async fn encode_file(
         &mut self,
-        tx: &mut Transaction<'_>,
+        exchange: &mut Exchange<'_>,
         file: &File,
         range: ByteRange,
     ) -> Result<(), Gone> {
@@ -199,7 +223,7 @@ impl Writer {
                 _ => failed(&error),
             })?;
             if !output.is_empty() {
-                self.send_piece(tx, &output).await?;
+                self.send_piece(exchange, &output).await?;
             }
         }
         *encoding = Encoding { encoder, ..*encoding };
@@ -207,50 +231,22 @@ impl Writer {
         Ok(())
     }
 
-    async fn send_prefix_before_more(&mut self, tx: &mut Transaction<'_>) -> Result<(), Gone> {
-        let mut n_sent = 0;
-        while n_sent < self.prefix.len() {
-            match tx.connection.stream.try_write_more(&self.prefix[n_sent..]) {
-                Ok(n) => n_sent += n,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => tx.wait_writable().await?,
-                Err(_) => return Err(Gone),
-            }
+    /// Holds a piece, or leaves it to be sent when that is cheaper than copying it.
+    fn join<'p>(&mut self, exchange: &mut Exchange<'_>, piece: &'p [u8]) -> &'p [u8] {
+        let piece = self.clip(exchange, piece);
+        if piece.len() > MAX_JOINED {
+            return piece;
         }
-        self.prefix.clear();
-        Ok(())
+        exchange.carrier.hold(piece);
+        b""
     }
 
     /// What of a piece is sent: nothing to HEAD, and never more than was announced.
-    fn clip<'p>(&mut self, tx: &mut Transaction<'_>, piece: &'p [u8]) -> &'p [u8] {
+    fn clip<'p>(&mut self, exchange: &mut Exchange<'_>, piece: &'p [u8]) -> &'p [u8] {
         let len = if self.is_head { 0 } else { self.left.min(piece.len() as u64) as usize };
         self.left -= len as u64;
-        tx.reply.n_body_bytes += len as u64;
+        exchange.reply.n_body_bytes += len as u64;
         &piece[..len]
-    }
-
-    /// Joined when that is cheaper than telling the kernel of two pieces.
-    async fn send_joined(&mut self, tx: &mut Transaction<'_>, piece: &[u8]) -> Result<(), Gone> {
-        if piece.len() > MAX_JOINED {
-            return tx.send(&mut [IoSlice::new(&self.prefix), IoSlice::new(piece)]).await;
-        }
-        self.prefix.extend_from_slice(piece);
-        tx.send(&mut [IoSlice::new(&self.prefix)]).await
-    }
-
-    async fn send_last(&mut self, tx: &mut Transaction<'_>, piece: &[u8]) -> Result<(), Gone> {
-        if self.framing != Framing::Chunked || self.is_head {
-            self.send_piece(tx, piece).await?;
-            // A body that is shorter than announced can only be told by the connection's end.
-            let is_short = matches!(self.framing, Framing::Length(_)) && self.left > 0 && !self.is_head;
-            return if is_short { Err(Gone) } else { Ok(()) };
-        }
-        if !piece.is_empty() {
-            self.send_piece(tx, piece).await?;
-        }
-        for part in [LAST_CHUNK, &self.trailers, CHUNK_END] {
-            self.prefix.extend_from_slice(part);
-        }
-        tx.send(&mut [IoSlice::new(&self.prefix)]).await
     }
 }
 

@@ -1,17 +1,16 @@
 //! From a listener's `pass` to what answers the request: steps are chosen, paths rewritten, and what
-//! each action asks for is noted in the transaction.
+//! each action asks for is noted in the exchange.
 
 mod errors;
 pub(crate) mod log;
 mod request_fields;
 mod rewrite;
+pub(crate) mod way;
 
-pub(crate) use self::request_fields::FieldChange;
+use corral_config::route::{Action, ActionKind, Destination, Return, Route, Share};
 
-use corral_config::route::{Action, ActionKind, Destination, ErrorActions, Return, Route, Share};
-
+use crate::exchange::Exchange;
 use crate::storage::buffers;
-use crate::transaction::Transaction;
 
 /// Actions that one request may go through (contract 9).
 const MAX_ACTIONS: u16 = 256;
@@ -34,23 +33,7 @@ pub(crate) enum Target<'c> {
     Nothing(u16),
 }
 
-/// Where a request stands on its way through the configuration.
-#[derive(Debug, Default)]
-pub(crate) struct Way<'c> {
-    /// The last action: its options are those that count.
-    pub(crate) action: Option<&'c Action>,
-    n_actions: u16,
-    /// Of the last action that has any.
-    errors: Option<&'c ErrorActions>,
-    /// What answers in the place of an error, before it is followed.
-    stand_in: Option<&'c Action>,
-    /// The error that such an action has been found for. There is only one in a request.
-    error: Option<u16>,
-    /// The status that this action's 200 becomes.
-    kept_status: Option<u16>,
-}
-
-impl<'c> Transaction<'c> {
+impl<'c> Exchange<'c> {
     /// Follows a `pass` through the routes.
     pub(crate) fn follow(&mut self, pass: &'c Destination) -> Target<'c> {
         match self.try_follow(pass) {

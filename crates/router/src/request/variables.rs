@@ -17,7 +17,7 @@ use corral_http::response::{Connection, Framing};
 use corral_script::Engine;
 
 use crate::event_loop::clock;
-use crate::io::Stream;
+use crate::exchange::carrier::Carrier;
 use crate::reply::Reply;
 use crate::request::client::Client;
 use crate::request::head::Request;
@@ -71,7 +71,7 @@ pub(crate) fn random(started: Instant) -> u64 {
 /// What variables go by that tell of the connection.
 #[derive(Clone, Copy)]
 pub(crate) enum Link<'t> {
-    Open(&'t Stream),
+    Open(&'t (dyn Carrier + 't)),
     /// A copy of what was known, inside of a script.
     Noted(Option<&'t Peer<'static>>),
 }
@@ -80,14 +80,14 @@ impl<'t> Link<'t> {
     /// The client, if it speaks TLS.
     pub(crate) fn peer(self) -> Option<Cow<'t, Peer<'t>>> {
         match self {
-            Self::Open(stream) => stream.tls().map(Peer::of).map(Cow::Owned),
+            Self::Open(carrier) => carrier.tls_peer(),
             Self::Noted(peer) => peer.map(Cow::Borrowed),
         }
     }
 
     fn local_address(self) -> Option<SocketAddr> {
         match self {
-            Self::Open(stream) => stream.local_address(),
+            Self::Open(carrier) => carrier.local_address(),
             Self::Noted(_) => None,
         }
     }

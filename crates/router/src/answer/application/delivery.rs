@@ -7,124 +7,125 @@ use super::content::{Content, Taken};
 use super::{Answer, fail};
 use crate::answer::{hijack, websocket};
 use crate::desk;
-use crate::instance::{App, Exchange, Failure, FramingError, Piece, SentFile};
+use crate::exchange::Exchange;
+use crate::instance::{App, Call, Failure, FramingError, Piece, SentFile};
 use crate::reply::writer::Writer;
 use crate::request::client::Gone;
 use crate::storage::buffered::Held;
 use crate::storage::buffers;
-use crate::transaction::Transaction;
 
 /// Passes the answer on. What the request's body has `held` waits no longer when there is one.
 pub(super) async fn relay(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     answer: &mut Answer<'_>,
     app: &App,
     held: Held,
 ) -> Result<(), Gone> {
-    let exchange = answer.exchange;
-    let first = answer.first_piece(tx).await?;
+    let call = answer.call;
+    let first = answer.first_piece(exchange).await?;
     drop(held);
     let payload = match first {
         Ok(Piece::Head(payload)) => payload,
-        Ok(Piece::Hijacked(hijacked)) => return hijack::run(tx, exchange, hijacked).await,
-        Ok(_) => return fail(tx, app, &Failure::NoResponse).await,
-        Err(failure) => return fail(tx, app, &failure).await,
+        Ok(Piece::Hijacked(hijacked)) => return hijack::run(exchange, call, hijacked).await,
+        Ok(_) => return fail(exchange, app, &Failure::NoResponse).await,
+        Err(failure) => return fail(exchange, app, &failure).await,
     };
     let (view, body_start) = match message::decode_response(&payload) {
         Ok(decoded) => decoded,
         Err(error) => {
             buffers::give(payload);
-            return fail(tx, app, &Failure::Malformed(error)).await;
+            return fail(exchange, app, &Failure::Malformed(error)).await;
         }
     };
     let first = &payload[body_start..];
-    if view.status == 101 && websocket::is_wanted(tx.request) {
-        take_fields(tx, &view);
-        return websocket::run(tx, exchange, first, &app.spec.name).await;
+    if view.status == 101 && websocket::is_wanted(exchange.request) {
+        take_fields(exchange, &view);
+        return websocket::run(exchange, call, first, &app.spec.name).await;
     }
     if view.status < 200 {
         let failure = Failure::NotFinal { status: view.status };
         buffers::give(payload);
-        return fail(tx, app, &failure).await;
+        return fail(exchange, app, &failure).await;
     }
-    if tx.intercepts(view.status) {
+    if exchange.intercepts(view.status) {
         return Ok(());
     }
-    let is_empty = first.is_empty() && exchange.has_ended() && exchange.n_stored() == 0;
-    if is_empty && view.status >= 400 && !tx.is_head() && desk::explaining().is_some() {
+    let is_empty = first.is_empty() && call.has_ended() && call.n_stored() == 0;
+    if is_empty && view.status >= 400 && !exchange.is_head() && desk::explaining().is_some() {
         let status = view.status;
         buffers::give(payload);
-        return tx.send_error(status).await;
+        return exchange.send_error(status).await;
     }
-    let Announced { length, is_chunked } = take_fields(tx, &view);
+    let Announced { length, is_chunked } = take_fields(exchange, &view);
     // Event loops are left the framing by their interface: what they say of it is no more than a wish.
-    let has_chunks = is_chunked && !exchange.streams() && !tx.is_head() && !matches!(view.status, 204 | 304);
-    let mut content = Content::new(has_chunks, has_chunks && tx.takes_trailers());
+    let has_chunks =
+        is_chunked && !call.streams() && !exchange.is_head() && !matches!(view.status, 204 | 304);
+    let mut content = Content::new(has_chunks, has_chunks && exchange.takes_trailers());
     let announced = length.filter(|_| !has_chunks);
-    let is_all = exchange.has_ended() && exchange.n_stored() == 0;
+    let is_all = call.has_ended() && call.n_stored() == 0;
     let taken = match content.take(first, is_all, app) {
         Ok(taken) => taken,
         Err(failure) => {
             buffers::give(payload);
-            return fail(tx, app, &failure).await;
+            return fail(exchange, app, &failure).await;
         }
     };
-    let length = length_of(tx, exchange, &taken, has_chunks, announced);
-    let mut writer = tx.open(view.status, length);
+    let length = length_of(exchange, call, &taken, has_chunks, announced);
+    let mut writer = exchange.open(view.status, length);
     if let (bytes, Some(lines)) = taken {
-        let sent = finish(tx, exchange, writer, bytes, lines).await;
+        let sent = finish(exchange, call, writer, bytes, lines).await;
         buffers::give(payload);
         sent?;
-        if exchange.has_ended() && exchange.n_stored() == 0 {
+        if call.has_ended() && call.n_stored() == 0 {
             return Ok(());
         }
-        return Box::pin(await_end(tx, answer, content, app)).await;
+        return Box::pin(await_end(exchange, answer, content, app)).await;
     }
     // Where there is no body yet and more of it is there, the head leaves with that.
-    let has_next = taken.0.is_empty() && (has_chunks || exchange.n_stored() > 0);
-    let sent = if has_next { Ok(()) } else { writer.send(tx, taken.0).await };
+    let has_next = taken.0.is_empty() && (has_chunks || call.n_stored() > 0);
+    let sent = if has_next { Ok(()) } else { writer.send(exchange, taken.0).await };
     // The client may take long for the rest.
     buffers::give(payload);
     sent?;
-    send_rest(tx, answer, writer, content, app).await
+    send_rest(exchange, answer, writer, content, app).await
 }
 
 /// The length of a response's body, if it is known.
 fn length_of(
-    tx: &Transaction<'_>,
-    exchange: &Exchange,
+    exchange: &Exchange<'_>,
+    call: &Call,
     (first, end): &Taken<'_>,
     has_chunks: bool,
     announced: Option<u64>,
 ) -> Option<u64> {
-    let has_lines = exchange.has_trailers() || end.as_ref().is_some_and(|lines| !lines.is_empty());
-    if announced.is_none() && has_lines && tx.takes_trailers() {
+    let has_lines = call.has_trailers() || end.as_ref().is_some_and(|lines| !lines.is_empty());
+    if announced.is_none() && has_lines && exchange.takes_trailers() {
         return None;
     }
-    let is_complete = if has_chunks { end.is_some() } else { exchange.has_ended() };
-    let n_next = if has_chunks { 0 } else { exchange.n_stored() };
+    let is_complete = if has_chunks { end.is_some() } else { call.has_ended() };
+    let n_next = if has_chunks { 0 } else { call.n_stored() };
     let complete = is_complete.then(|| first.len() as u64 + n_next);
     // What arrived completely is measured, not believed, except for HEAD, whose body was never made, and for files, which
     // may be longer than what is to be sent of them.
-    let is_believed = (tx.is_head() && complete == Some(0)) || (exchange.has_file() && announced.is_some());
+    let is_believed = (exchange.is_head() && complete == Some(0)) || (call.has_file() && announced.is_some());
     complete.filter(|_| !is_believed).or(announced)
 }
 
 /// Sends the body as it comes.
 async fn send_rest(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     answer: &mut Answer<'_>,
     mut writer: Writer,
     mut content: Content,
     app: &App,
 ) -> Result<(), Gone> {
-    let exchange = answer.exchange;
+    let call = answer.call;
     loop {
-        let piece = match exchange.try_next_piece() {
+        let piece = match call.try_next_piece() {
             Some(piece) => piece,
             None => {
-                writer.flush(tx).await?;
-                let piece = answer.next_piece(tx).await?;
+                writer.flush(exchange).await?;
+                let piece = answer.next_piece(exchange).await?;
                 // Too late for another answer.
                 if answer.refused.take().is_some() {
                     return Err(Gone);
@@ -135,21 +136,23 @@ async fn send_rest(
         match piece {
             Ok(Piece::Data(data)) => match content.take(&data, false, app) {
                 Ok((bytes, None)) => {
-                    let sent = if bytes.is_empty() { Ok(()) } else { writer.send(tx, bytes).await };
+                    let sent = if bytes.is_empty() { Ok(()) } else { writer.send(exchange, bytes).await };
                     buffers::give(data);
                     sent?;
                 }
                 Ok((bytes, Some(lines))) => {
-                    finish(tx, exchange, writer, bytes, lines).await?;
-                    return Box::pin(await_end(tx, answer, content, app)).await;
+                    finish(exchange, call, writer, bytes, lines).await?;
+                    return Box::pin(await_end(exchange, answer, content, app)).await;
                 }
                 Err(failure) => return Err(cut(app, &failure)),
             },
-            Ok(Piece::File(file)) if content.is_whole() => send_file(tx, &mut writer, &file, app).await?,
+            Ok(Piece::File(file)) if content.is_whole() => {
+                send_file(exchange, &mut writer, &file, app).await?;
+            }
             Ok(Piece::File(_)) => return Err(cut(app, &FramingError::File.into())),
             Ok(Piece::End | Piece::Head(_) | Piece::Interim(_) | Piece::Hijacked(_)) => {
                 let (bytes, end) = content.take(b"", true, app).map_err(|failure| cut(app, &failure))?;
-                return finish(tx, exchange, writer, bytes, end.unwrap_or_default()).await;
+                return finish(exchange, call, writer, bytes, end.unwrap_or_default()).await;
             }
             Err(failure) => return Err(cut(app, &failure)),
         }
@@ -158,12 +161,12 @@ async fn send_rest(
 
 /// The client has all of the response, and the application goes on.
 async fn await_end(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     answer: &mut Answer<'_>,
     mut content: Content,
     app: &App,
 ) -> Result<(), Gone> {
-    while let Ok(Piece::Data(data)) = answer.next_piece(tx).await? {
+    while let Ok(Piece::Data(data)) = answer.next_piece(exchange).await? {
         // It says what is wrong with that.
         let _ = content.take(&data, false, app);
         buffers::give(data);
@@ -183,12 +186,12 @@ fn cut(app: &App, failure: &Failure) -> Gone {
 
 /// Sends the file with which the body ends.
 async fn send_file(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     writer: &mut Writer,
     file: &SentFile,
     app: &App,
 ) -> Result<(), Gone> {
-    let sent = writer.send_file(tx, file.file(), file.range()).await;
+    let sent = writer.send_file(exchange, file.file(), file.range()).await;
     if sent.is_err() && file.is_cut().unwrap_or(true) {
         cut(app, &Failure::FileCut);
     }
@@ -197,17 +200,17 @@ async fn send_file(
 
 /// Sends the last piece of the body, and what is behind it to a client that asks for it.
 async fn finish(
-    tx: &mut Transaction<'_>,
-    exchange: &Exchange,
+    exchange: &mut Exchange<'_>,
+    call: &Call,
     mut writer: Writer,
     piece: &[u8],
     mut lines: Vec<u8>,
 ) -> Result<(), Gone> {
-    if tx.takes_trailers() {
-        lines.extend(exchange.take_trailers());
+    if exchange.takes_trailers() {
+        lines.extend(call.take_trailers());
         writer.set_trailers(lines);
     }
-    writer.finish(tx, piece).await
+    writer.finish(exchange, piece).await
 }
 
 /// The words of an application about its response's body.
@@ -218,7 +221,7 @@ struct Announced {
 }
 
 /// Takes the fields over, but for those that the server makes itself.
-fn take_fields(tx: &mut Transaction<'_>, view: &ResponseView<'_>) -> Announced {
+fn take_fields(exchange: &mut Exchange<'_>, view: &ResponseView<'_>) -> Announced {
     let mut announced = Announced { length: None, is_chunked: false };
     for (name, value) in view.fields {
         if name.len() == 14 && name.eq_ignore_ascii_case(b"content-length") {
@@ -227,7 +230,7 @@ fn take_fields(tx: &mut Transaction<'_>, view: &ResponseView<'_>) -> Announced {
             announced.is_chunked =
                 list(value).last().is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"));
         } else if !is_ours(name) {
-            tx.reply.fields.push(name, value);
+            exchange.reply.fields.push(name, value);
         }
     }
     announced

@@ -1,15 +1,14 @@
 //! The body of a request on its way to a worker that takes it as it comes.
 
+use std::future::poll_fn;
 use std::pin::pin;
 
 use super::{left, patiently};
-use crate::client::connection::Connection;
 use crate::event_loop::deadline::Elapsed;
-use crate::instance::{Exchange, Failure};
-use crate::io::Wanted;
+use crate::exchange::Exchange;
+use crate::instance::{Call, Failure};
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
-use crate::transaction::Transaction;
 
 /// What was received of a body and has not gone on.
 pub(super) struct Upload {
@@ -38,32 +37,32 @@ impl Upload {
     }
 
     /// Sends the body on until it ends or the application says something. Can be called again after the latter.
-    pub(super) async fn run(&mut self, tx: &mut Transaction<'_>, exchange: &Exchange) -> Result<(), Stop> {
+    pub(super) async fn run(&mut self, exchange: &mut Exchange<'_>, call: &Call) -> Result<(), Stop> {
         loop {
-            if exchange.has_piece() {
+            if call.has_piece() {
                 return Err(Stop::Answered);
             }
-            self.feed(tx, exchange).map_err(Stop::Refused)?;
+            self.feed(exchange, call).map_err(Stop::Refused)?;
             if self.is_sent {
                 return Ok(());
             }
-            self.wait(tx, exchange).await?;
+            self.wait(exchange, call).await?;
         }
     }
 
     /// Sends as much as the worker takes of what is there.
-    fn feed(&mut self, tx: &mut Transaction<'_>, exchange: &Exchange) -> Result<(), BodyError> {
-        let Transaction { incoming, rest, .. } = tx;
-        incoming.decode(rest, &mut self.pending)?;
+    fn feed(&mut self, exchange: &mut Exchange<'_>, call: &Call) -> Result<(), BodyError> {
+        exchange.carrier.take_body(&mut self.pending)?;
+        let is_done = exchange.carrier.body_is_done();
         self.is_stuck = false;
-        while !self.is_sent && (incoming.is_done() || !self.pending.is_empty()) {
-            let n = self.pending.len().min(exchange.window() as usize);
-            let ends = incoming.is_done() && n == self.pending.len();
+        while !self.is_sent && (is_done || !self.pending.is_empty()) {
+            let n = self.pending.len().min(call.window() as usize);
+            let ends = is_done && n == self.pending.len();
             // The end of a body needs no window, but a worker that is known.
-            if n == 0 && !(ends && exchange.has_worker()) {
+            if n == 0 && !(ends && call.has_worker()) {
                 break;
             }
-            if !exchange.send_body(&self.pending[..n], ends) {
+            if !call.send_body(&self.pending[..n], ends) {
                 self.is_stuck = true;
                 break;
             }
@@ -73,21 +72,20 @@ impl Upload {
         Ok(())
     }
 
-    async fn wait(&self, tx: &mut Transaction<'_>, exchange: &Exchange) -> Result<(), Stop> {
-        let window = exchange.window();
-        let wants_bytes = self.pending.is_empty() && !tx.incoming.is_done() && window > 0;
-        let rules = tx.rules();
-        let closes = tx.reply.close;
-        let Transaction { incoming, connection, rest, .. } = tx;
+    async fn wait(&mut self, exchange: &mut Exchange<'_>, call: &Call) -> Result<(), Stop> {
+        let window = call.window();
+        let wants_bytes = self.pending.is_empty() && !exchange.carrier.body_is_done() && window > 0;
+        let limit = exchange.rules().body_read_timeout;
+        let closes = exchange.reply.close;
+        let Exchange { carrier, deadline, .. } = exchange;
         if wants_bytes {
-            incoming.invite(connection, rest).map_err(Stop::Refused)?;
+            carrier.invite_body().map_err(Stop::Refused)?;
         }
-        let Connection { stream, deadline, .. } = &**connection;
         let changed = async {
             tokio::select! {
                 biased;
-                () = exchange.changed(true, window) => {}
-                () = Exchange::a_moment(self.is_stuck) => {}
+                () = call.changed(true, window) => {}
+                () = Call::a_moment(self.is_stuck) => {}
             }
         };
         if !wants_bytes {
@@ -95,26 +93,24 @@ impl Upload {
                 tokio::select! {
                     biased;
                     () = changed => Ok(Ok(())),
-                    () = left(stream, exchange, closes) => Err(Gone),
+                    () = left(&**carrier, call, closes) => Err(Gone),
                 }
             };
-            let waited = patiently(deadline, exchange.patience(), || exchange.is_queued(), waiting).await;
+            let waited = patiently(deadline, call.patience(), || call.is_queued(), waiting).await;
             return waited.map_err(|Gone| Stop::Gone)?.map_err(Stop::Failed);
         }
-        let readable = async {
+        let read = poll_fn(|context| carrier.poll_body(context, &mut self.pending));
+        let read = async {
             tokio::select! {
                 biased;
-                () = changed => false,
-                ready = stream.wait(Wanted { bytes: true, room: false }) => ready.is_ok_and(|ready| ready.bytes),
+                () = changed => Ok(()),
+                read = read => read,
             }
         };
-        let ready = deadline.limit(rules.body_read_timeout, pin!(readable)).await;
-        match ready {
-            Ok(false) => Ok(()),
-            Ok(true) => incoming.read_more(connection, rest, rules).await.map_err(|error| match error {
-                BodyError::Gone => Stop::Gone,
-                error => Stop::Refused(error),
-            }),
+        match deadline.limit(limit, pin!(read)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(BodyError::Gone)) => Err(Stop::Gone),
+            Ok(Err(error)) => Err(Stop::Refused(error)),
             Err(Elapsed) => Err(Stop::Refused(BodyError::TimedOut)),
         }
     }

@@ -3,15 +3,15 @@
 use std::pin::pin;
 use std::rc::Rc;
 
-use super::exchange::{Answer, Broken, Exchange, Request};
+use super::inquiry::{Answer, Broken, Inquiry, OutgoingHead};
 use super::relay::{Relay, Relayed};
 use super::upload::Upload;
 use super::{request, tunnel};
 use crate::event_loop::deadline::Elapsed;
+use crate::exchange::Exchange;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::Transaction;
 use crate::upstream::{Failure, Line, LoopServer, Retry, Wanted, connect};
 
 /// A request that is given to one server.
@@ -49,21 +49,21 @@ impl<'a> Attempt<'a> {
     }
 
     /// Gives the request to the server; a kept connection that turns out to be closed is replaced by a new one.
-    pub(crate) async fn run(&mut self, tx: &mut Transaction<'_>) -> Result<Outcome, Gone> {
-        let wanted = if tx.request.is_idempotent() { Wanted::Any } else { Wanted::Fresh };
+    pub(crate) async fn run(&mut self, exchange: &mut Exchange<'_>) -> Result<Outcome, Gone> {
+        let wanted = if exchange.request.is_idempotent() { Wanted::Any } else { Wanted::Fresh };
         loop {
-            let kept = self.server.pool.borrow_mut().take(wanted, tx.connection.now());
+            let kept = self.server.pool.borrow_mut().take(wanted, exchange.now());
             let is_kept = kept.is_some();
             let line = match kept {
                 Some(line) => line,
                 // In a box of its own, so that a request on a kept connection is not as large.
-                None => match Box::pin(open(tx, self.server)).await {
+                None => match Box::pin(open(exchange, self.server)).await {
                     Ok(line) => line,
                     Err(failure) => return Ok(Outcome::Failed(failure)),
                 },
             };
             self.was_sent = true;
-            let failure = match self.exchange(tx, line).await? {
+            let failure = match self.inquire(exchange, line).await? {
                 Outcome::Failed(failure) => failure,
                 outcome => return Ok(outcome),
             };
@@ -74,51 +74,51 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    async fn exchange(&mut self, tx: &mut Transaction<'_>, mut line: Line) -> Result<Outcome, Gone> {
+    async fn inquire(&mut self, exchange: &mut Exchange<'_>, mut line: Line) -> Result<Outcome, Gone> {
         line.begin_request();
-        if request::wanted_upgrade(tx).is_some() {
+        if request::wanted_upgrade(exchange).is_some() {
             line.spoil();
         }
         let server = &self.server.shared;
         let timeouts = &server.options.timeouts;
         let mut head = buffers::take();
-        request::append_head(tx, server, self.upload.length(), &mut head);
+        request::append_head(exchange, server, self.upload.length(), &mut head);
         let upload = &mut *self.upload;
-        let exchange = Exchange { line: &mut line, upload, timeouts, request: Request::new(head) };
-        let mut answer = match exchange.run(tx).await {
+        let inquiry = Inquiry { line: &mut line, upload, timeouts, request: OutgoingHead::new(head) };
+        let mut answer = match inquiry.run(exchange).await {
             Ok(answer) => answer,
             Err(Broken::Server(failure)) => return Ok(Outcome::Failed(failure)),
             Err(Broken::Body(error)) => return Ok(Outcome::Body(error)),
             Err(Broken::Gone) => return Err(Gone),
         };
         server.health.succeeded();
-        let relayed = self.pass_on(tx, line, &mut answer).await;
+        let relayed = self.pass_on(exchange, line, &mut answer).await;
         buffers::give(answer.input);
         relayed
     }
 
     async fn pass_on(
         &mut self,
-        tx: &mut Transaction<'_>,
+        exchange: &mut Exchange<'_>,
         mut line: Line,
         answer: &mut Answer,
     ) -> Result<Outcome, Gone> {
         let timeouts = &self.server.shared.options.timeouts;
         if answer.head.status() == SWITCHING_PROTOCOLS {
-            if request::wanted_upgrade(tx).is_none() {
+            if request::wanted_upgrade(exchange).is_none() {
                 return Ok(Outcome::Failed(Failure::Switched));
             }
             if let Some(told) = self.on_upgrade {
                 told();
             }
-            Box::pin(tunnel::run(tx, &mut line, answer, timeouts.tunnel)).await?;
+            Box::pin(tunnel::run(exchange, &mut line, answer, timeouts.tunnel)).await?;
             return Ok(Outcome::Answered);
         }
         let mut relay = Relay { line: &mut line, upload: self.upload, timeouts };
-        Ok(match relay.run(tx, answer).await? {
+        Ok(match relay.run(exchange, answer).await? {
             Relayed::Complete { reusable } => {
                 if reusable {
-                    keep(tx, self.server, line, answer.head.keep_alive_seconds());
+                    keep(exchange, self.server, line, answer.head.keep_alive_seconds());
                 }
                 Outcome::Answered
             }
@@ -131,14 +131,14 @@ impl<'a> Attempt<'a> {
 const SWITCHING_PROTOCOLS: u16 = 101;
 
 /// A new connection.
-async fn open(tx: &Transaction<'_>, server: &LoopServer) -> Result<Line, Failure> {
+async fn open(exchange: &Exchange<'_>, server: &LoopServer) -> Result<Line, Failure> {
     let limit = server.shared.options.timeouts.connect;
     let connecting = async {
         server.resolved().await;
         let addresses = server.addresses();
         connect(&server.shared, &addresses).await
     };
-    match tx.connection.deadline.limit(limit, pin!(connecting)).await {
+    match exchange.deadline.limit(limit, pin!(connecting)).await {
         Ok(connected) => {
             let mut line = connected?;
             // It would be taken for the answer.
@@ -148,9 +148,9 @@ async fn open(tx: &Transaction<'_>, server: &LoopServer) -> Result<Line, Failure
     }
 }
 
-fn keep(tx: &Transaction<'_>, server: &LoopServer, line: Line, server_seconds: Option<u64>) {
+fn keep(exchange: &Exchange<'_>, server: &LoopServer, line: Line, server_seconds: Option<u64>) {
     let rules = &server.shared.options.keepalive;
-    if server.pool.borrow_mut().put(line, rules, server_seconds, tx.connection.now()) {
-        tx.connection.services.proxy_servers.idle.notify_one();
+    if server.pool.borrow_mut().put(line, rules, server_seconds, exchange.now()) {
+        exchange.services.proxy_servers.idle.notify_one();
     }
 }

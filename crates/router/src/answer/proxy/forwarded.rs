@@ -1,12 +1,10 @@
 //! What servers learn of the client from `X-Forwarded-…`.
 
-use std::net::SocketAddr;
-
 use corral_http::request::Name;
 use corral_http::response;
 
+use crate::exchange::Exchange;
 use crate::request::ip_text;
-use crate::transaction::Transaction;
 
 const FOR: &[u8] = b"X-Forwarded-For";
 const PROTO: &[u8] = b"X-Forwarded-Proto";
@@ -26,38 +24,33 @@ pub(super) fn is_one(name: &[u8]) -> bool {
 
 /// Who asks, how and for what. The peer is added to a list that others have begun; what a trusted proxy has said
 /// about protocol, host and port is kept. What `request_headers` says of one of these fields is the last word.
-/// `local` gives the address that the client has connected to.
-pub(super) fn append(
-    tx: &Transaction<'_>,
-    local: impl FnOnce(&Transaction<'_>) -> Option<SocketAddr>,
-    out: &mut Vec<u8>,
-) {
-    let (head, bytes) = (tx.request.head, tx.request.bytes);
-    let is_trusted = tx.peer_is_trusted();
+pub(super) fn append(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
+    let (head, bytes) = (exchange.request.head, exchange.request.bytes);
+    let is_trusted = exchange.peer_is_trusted();
     let said = |wanted: &'static [u8]| {
         head.fields(bytes).filter(move |(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value)
     };
-    if !tx.changes_field(FOR) {
+    if !exchange.changes_field(FOR) {
         out.extend_from_slice(FOR);
         out.extend_from_slice(b": ");
         for value in said(FOR) {
             out.extend_from_slice(value);
             out.extend_from_slice(b", ");
         }
-        ip_text::append(tx.connection.peer.map(|peer| peer.ip().to_canonical()), out);
+        ip_text::append(exchange.carrier.peer().map(|peer| peer.ip().to_canonical()), out);
         out.extend_from_slice(b"\r\n");
     }
     let kept = |wanted| said(wanted).next().filter(|_| is_trusted);
-    let known: &[u8] = if tx.client.tls { b"https" } else { b"http" };
+    let known: &[u8] = if exchange.client.tls { b"https" } else { b"http" };
     let protocol = kept(PROTO).unwrap_or(known);
-    if !tx.changes_field(PROTO) {
+    if !exchange.changes_field(PROTO) {
         response::append_checked_field(out, PROTO, protocol);
     }
     let host = kept(HOST).or_else(|| head.value(bytes, Name::Host));
-    if let Some(host) = host.filter(|_| !tx.changes_field(HOST)) {
+    if let Some(host) = host.filter(|_| !exchange.changes_field(HOST)) {
         response::append_checked_field(out, HOST, host);
     }
-    if tx.changes_field(PORT) {
+    if exchange.changes_field(PORT) {
         return;
     }
     if let Some(port) = kept(PORT) {
@@ -65,7 +58,7 @@ pub(super) fn append(
     }
     let port = match host {
         Some(host) => Some(port_of(host, protocol)),
-        None => local(tx).map(|local| local.port()),
+        None => exchange.local_address().map(|local| local.port()),
     };
     if let Some(port) = port {
         response::append_field(out, PORT, itoa::Buffer::new().format(port).as_bytes());

@@ -6,12 +6,12 @@ use corral_config::upstream::Timeouts;
 use corral_http::upstream::{Body, ResponseHead};
 
 use super::download::Download;
-use super::exchange::{Answer, Event, next_event, read_client_now, send_body, take_body};
+use super::inquiry::{Answer, Event, next_event, read_client_now, send_body};
 use super::upload::Upload;
+use crate::exchange::Exchange;
 use crate::reply::writer::Writer;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::Transaction;
 use crate::upstream::{Failure, Line};
 
 /// What came of a response.
@@ -36,28 +36,28 @@ impl Relay<'_> {
     /// Passes a response on whose head is there.
     pub(crate) async fn run(
         &mut self,
-        tx: &mut Transaction<'_>,
+        exchange: &mut Exchange<'_>,
         answer: &mut Answer,
     ) -> Result<Relayed, Gone> {
         let Answer { head, input } = answer;
-        let is_head = tx.is_head();
-        let mut download = Download::new(head.body(is_head), tx.takes_trailers());
+        let is_head = exchange.is_head();
+        let mut download = Download::new(head.body(is_head), exchange.takes_trailers());
         let (piece, end) = match download.take(&input[head.len()..]) {
             Ok(taken) => taken,
             Err(error) => return Ok(Relayed::Refused(error.into())),
         };
-        if tx.intercepts(head.status()) {
+        if exchange.intercepts(head.status()) {
             return Ok(self.complete(head, is_head, end.is_some() && !download.has_excess()));
         }
-        let mut writer = open(tx, head, input);
+        let mut writer = open(exchange, head, input);
         let failure = if let Some(trailers) = end {
             writer.set_trailers(trailers);
-            writer.finish(tx, piece).await?;
+            writer.finish(exchange, piece).await?;
             None
         } else {
-            writer.send(tx, piece).await?;
+            writer.send(exchange, piece).await?;
             // In a box of its own: a short response, which came with its head, needs none of it.
-            Box::pin(self.pass_on(tx, writer, &mut download, input)).await?
+            Box::pin(self.pass_on(exchange, writer, &mut download, input)).await?
         };
         Ok(match failure {
             Some(failure) => Relayed::Cut(failure),
@@ -73,16 +73,16 @@ impl Relay<'_> {
     /// Passes on what follows, piece by piece; why it broke off, if it did.
     async fn pass_on(
         &mut self,
-        tx: &mut Transaction<'_>,
+        exchange: &mut Exchange<'_>,
         mut writer: Writer,
         download: &mut Download,
         input: &mut Vec<u8>,
     ) -> Result<Option<Failure>, Gone> {
         let mut pace = Pace::default();
         loop {
-            writer.flush(tx).await?;
-            pace.fit(tx, input);
-            let n = match self.receive(tx, input).await? {
+            writer.flush(exchange).await?;
+            pace.fit(exchange, input);
+            let n = match self.receive(exchange, input).await? {
                 Ok(n) => n,
                 Err(failure) => return Ok(Some(failure)),
             };
@@ -90,18 +90,18 @@ impl Relay<'_> {
                 if !download.ends_with_connection() {
                     return Ok(Some(Failure::Receive(io::ErrorKind::UnexpectedEof.into())));
                 }
-                writer.finish(tx, b"").await?;
+                writer.finish(exchange, b"").await?;
                 return Ok(None);
             }
             match download.take(input) {
                 Ok((piece, Some(trailers))) => {
                     writer.set_trailers(trailers);
-                    writer.finish(tx, piece).await?;
+                    writer.finish(exchange, piece).await?;
                     return Ok(None);
                 }
                 // Framing alone.
                 Ok((b"", None)) => {}
-                Ok((piece, None)) => writer.send(tx, piece).await?,
+                Ok((piece, None)) => writer.send(exchange, piece).await?,
                 Err(error) => return Ok(Some(error.into())),
             }
         }
@@ -110,7 +110,7 @@ impl Relay<'_> {
     /// Waits for more of the response, and sends the rest of the request meanwhile; 0 at the end.
     async fn receive(
         &mut self,
-        tx: &mut Transaction<'_>,
+        exchange: &mut Exchange<'_>,
         input: &mut Vec<u8>,
     ) -> Result<Result<usize, Failure>, Gone> {
         input.clear();
@@ -120,15 +120,15 @@ impl Relay<'_> {
                 self.upload.abandon();
                 self.line.spoil();
             }
-            if let Some(taken) = read_client_now(tx, self.upload) {
+            if let Some(taken) = read_client_now(exchange, self.upload) {
                 taken.map_err(|_| Gone)?;
                 continue;
             }
             let wants_room = !self.upload.pending().is_empty();
-            match next_event(tx, self.line, self.upload, wants_room, input, self.timeouts.read).await {
+            match next_event(exchange, self.line, self.upload, wants_room, input, self.timeouts.read).await {
                 Event::Received(received) => return Ok(received.map_err(Failure::Receive)),
                 Event::Room => {}
-                Event::Client(read) => take_body(tx, self.upload, &read).map_err(|_| Gone)?,
+                Event::Client(read) => read.map_err(|_| Gone)?,
                 Event::Gone => return Err(Gone),
                 Event::Elapsed => return Ok(Err(Failure::ReadTimedOut(self.timeouts.read))),
             }
@@ -147,8 +147,8 @@ struct Pace {
 
 impl Pace {
     /// Has the next piece read into a buffer that suits the client.
-    fn fit(&mut self, tx: &mut Transaction<'_>, input: &mut Vec<u8>) {
-        let has_waited = std::mem::take(&mut tx.has_waited);
+    fn fit(&mut self, exchange: &mut Exchange<'_>, input: &mut Vec<u8>) {
+        let has_waited = std::mem::take(&mut exchange.has_waited);
         if self.n_quick < QUICK_PIECES {
             self.n_quick = if has_waited { 0 } else { self.n_quick + 1 };
             let is_large = input.capacity() >= buffers::LARGE_CAPACITY;
@@ -160,14 +160,14 @@ impl Pace {
     }
 }
 
-fn open(tx: &mut Transaction<'_>, head: &ResponseHead, input: &[u8]) -> Writer {
+fn open(exchange: &mut Exchange<'_>, head: &ResponseHead, input: &[u8]) -> Writer {
     for (name, value) in head.fields(input) {
-        tx.reply.fields.push_checked(name, value);
+        exchange.reply.fields.push_checked(name, value);
     }
-    let length = match head.body(tx.is_head()) {
+    let length = match head.body(exchange.is_head()) {
         Body::Absent => head.content_length(),
         Body::Length(length) => Some(length),
         Body::Chunked | Body::UntilClose => None,
     };
-    tx.open(head.status(), length)
+    exchange.open(head.status(), length)
 }

@@ -1,7 +1,7 @@
 //! The head of a request as a server gets it.
 
 use std::io::Write;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use corral_config::address::ListenAddress;
 use corral_config::upstream::Host;
@@ -11,35 +11,35 @@ use corral_http::upstream::{NamedFields, is_hop_by_hop};
 use corral_http::{list, response};
 
 use super::forwarded;
+use crate::exchange::Exchange;
 use crate::observe::telemetry::TRACEPARENT;
 use crate::request::ip_text;
-use crate::transaction::Transaction;
 use crate::upstream::Server;
 
 /// Appends the head. `length` is that of the body, if there is one.
-pub(crate) fn append_head(tx: &Transaction<'_>, server: &Server, length: Option<u64>, out: &mut Vec<u8>) {
-    out.extend_from_slice(tx.method());
+pub(crate) fn append_head(exchange: &Exchange<'_>, server: &Server, length: Option<u64>, out: &mut Vec<u8>) {
+    out.extend_from_slice(exchange.method());
     out.push(b' ');
-    append_target(tx, out);
+    append_target(exchange, out);
     out.extend_from_slice(b" HTTP/1.1\r\n");
-    append_fields(tx, server, out);
+    append_fields(exchange, server, out);
     if let Some(length) = length {
         response::append_field(out, b"Content-Length", itoa::Buffer::new().format(length).as_bytes());
     }
-    if let Some(protocol) = wanted_upgrade(tx) {
+    if let Some(protocol) = wanted_upgrade(exchange) {
         response::append_field(out, b"Connection", b"Upgrade");
         response::append_field(out, b"Upgrade", protocol);
     } else {
-        append_connection(tx, server, out);
+        append_connection(exchange, server, out);
     }
     out.extend_from_slice(b"\r\n");
 }
 
 /// What is about this one connection: whether it is kept, and that fields behind the body are welcome, which is said
 /// for each connection anew (RFC 9110 section 10.1.4).
-fn append_connection(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
+fn append_connection(exchange: &Exchange<'_>, server: &Server, out: &mut Vec<u8>) {
     let is_kept = server.options.keepalive.connections > 0;
-    let takes_trailers = tx.takes_trailers();
+    let takes_trailers = exchange.takes_trailers();
     if takes_trailers {
         response::append_field(out, b"TE", b"trailers");
     }
@@ -54,9 +54,9 @@ fn append_connection(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
 
 /// The target as received, or the rewritten path with the query as received. What could end the request
 /// line, or another field of it, is escaped.
-fn append_target(tx: &Transaction<'_>, out: &mut Vec<u8>) {
-    let (head, bytes) = (tx.request.head, tx.request.bytes);
-    let Some(path) = tx.rewritten_path() else { return append_escaped(head.target(bytes), out) };
+fn append_target(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
+    let (head, bytes) = (exchange.request.head, exchange.request.bytes);
+    let Some(path) = exchange.rewritten_path() else { return append_escaped(head.target(bytes), out) };
     if !path.starts_with(b"/") {
         out.push(b'/');
     }
@@ -80,15 +80,15 @@ fn append_escaped(target: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn append_fields(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
-    let (head, bytes) = (tx.request.head, tx.request.bytes);
-    if !tx.request_fields().any(|(name, _)| name.eq_ignore_ascii_case(b"host")) {
+fn append_fields(exchange: &Exchange<'_>, server: &Server, out: &mut Vec<u8>) {
+    let (head, bytes) = (exchange.request.head, exchange.request.bytes);
+    if !exchange.request_fields().any(|(name, _)| name.eq_ignore_ascii_case(b"host")) {
         append_host(server, out);
     }
     let named = NamedFields::of(head.values(bytes, Name::Connection));
     let is_forwarded = !server.options.hide_client;
-    for (name, value) in tx.request_fields() {
-        let traced = tx.trace.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
+    for (name, value) in exchange.request_fields() {
+        let traced = exchange.trace.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
         if is_hop_by_hop(name) || traced {
             continue;
         }
@@ -96,18 +96,18 @@ fn append_fields(tx: &Transaction<'_>, server: &Server, out: &mut Vec<u8>) {
         let is_told = is_told || (server.is_program && name.eq_ignore_ascii_case(CLIENT));
         let is_dropped = is_told || named.has(name);
         // What the configuration says is no matter of the client's.
-        if !is_dropped || tx.changes_field(name) {
+        if !is_dropped || exchange.changes_field(name) {
             response::append_checked_field(out, name, value);
         }
     }
-    if let Some(trace) = &tx.trace {
+    if let Some(trace) = &exchange.trace {
         response::append_checked_field(out, TRACEPARENT, &trace.header());
     }
     if is_forwarded {
-        forwarded::append(tx, local, out);
+        forwarded::append(exchange, out);
     }
-    if server.is_program && !tx.changes_field(CLIENT) {
-        append_client(tx, out);
+    if server.is_program && !exchange.changes_field(CLIENT) {
+        append_client(exchange, out);
     }
 }
 
@@ -128,24 +128,16 @@ fn append_host(server: &Server, out: &mut Vec<u8>) {
 const CLIENT: &[u8] = b"Corral-Client";
 
 /// As in `Forwarded` (RFC 7239).
-fn append_client(tx: &Transaction<'_>, out: &mut Vec<u8>) {
+fn append_client(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(CLIENT);
     out.extend_from_slice(b": for=");
-    append_node(tx.client.address.map(|client| (client.ip().to_canonical(), None)), out);
+    append_node(exchange.client.address.map(|client| (client.ip().to_canonical(), None)), out);
     out.extend_from_slice(b";by=");
-    append_node(local(tx).map(|local| (local.ip().to_canonical(), Some(local.port()))), out);
-    let protocol: &[u8] = if tx.client.tls { b"https" } else { b"http" };
+    append_node(exchange.local_address().map(|local| (local.ip().to_canonical(), Some(local.port()))), out);
+    let protocol: &[u8] = if exchange.client.tls { b"https" } else { b"http" };
     out.extend_from_slice(b";proto=");
     out.extend_from_slice(protocol);
     out.extend_from_slice(b"\r\n");
-}
-
-/// The address that the client connected to. The kernel is asked only when the listener does not say.
-fn local(tx: &Transaction<'_>) -> Option<SocketAddr> {
-    match &tx.connection.slot.address {
-        ListenAddress::Inet(address) if !address.ip().is_unspecified() => Some(*address),
-        _ => tx.connection.stream.local_address(),
-    }
 }
 
 fn append_node(address: Option<(IpAddr, Option<u16>)>, out: &mut Vec<u8>) {
@@ -163,8 +155,8 @@ fn append_node(address: Option<(IpAddr, Option<u16>)>, out: &mut Vec<u8>) {
 /// What the client wants to switch to, unless that is HTTP/2: requests on such a connection would pass by the
 /// rules of this server. Neither with a body: a server that takes the protocol's bytes for those of the body, or the
 /// other way round, would be out of step with this one.
-pub(crate) fn wanted_upgrade<'t>(tx: &Transaction<'t>) -> Option<&'t [u8]> {
-    let (head, bytes): (&'t Head, &'t [u8]) = (tx.request.head, tx.request.bytes);
+pub(crate) fn wanted_upgrade<'t>(exchange: &Exchange<'t>) -> Option<&'t [u8]> {
+    let (head, bytes): (&'t Head, &'t [u8]) = (exchange.request.head, exchange.request.bytes);
     let protocol = head.value(bytes, Name::Upgrade)?;
     let mut options = head.values(bytes, Name::Connection).flat_map(list);
     let is_asked_for =

@@ -1,18 +1,18 @@
 //! Both directions of a connection that was upgraded: bytes go through as they are.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::pin;
 use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use super::exchange::Answer;
-use crate::client::connection::Connection;
+use super::inquiry::Answer;
 use crate::event_loop::deadline::Elapsed;
+use crate::exchange::Exchange;
 use crate::io::{Wanted, now};
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::Transaction;
 use crate::upstream::Line;
 
 /// Room for one read.
@@ -21,20 +21,20 @@ const READ_STEP: usize = 16 * 1024;
 /// Switches the client's connection to what the server has switched its own to, and passes on everything until
 /// both sides have ended, one is broken, or nothing has come for `limit`.
 pub(crate) async fn run(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     line: &mut Line,
     answer: &Answer,
     limit: Duration,
 ) -> Result<(), Gone> {
     let Answer { head, input } = answer;
     for (name, value) in head.fields(input) {
-        tx.reply.fields.push_checked(name, value);
+        exchange.reply.fields.push_checked(name, value);
     }
     if let Some(protocol) = head.upgrade(input) {
-        tx.reply.fields.push(b"Upgrade", protocol);
+        exchange.reply.fields.push(b"Upgrade", protocol);
     }
-    tx.open_switch().finish(tx, b"").await?;
-    join(tx, line, &input[head.len()..], limit).await;
+    exchange.open_switch().finish(exchange, b"").await?;
+    join(exchange, line, &input[head.len()..], limit).await;
     Ok(())
 }
 
@@ -44,19 +44,19 @@ pub(crate) type Beginning = SmallVec<[u8; 12]>;
 /// Passes on everything between the client and a server, of which `received` has come, until both sides have ended, one
 /// is broken, or nothing has come for `limit`.
 pub(crate) async fn join(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     line: &mut Line,
     received: &[u8],
     limit: Duration,
 ) -> Beginning {
-    let mut up = Half::new(&std::mem::take(&mut tx.rest));
+    let mut up = Half::new(&exchange.carrier.take_over());
     let mut down = Half::new(received);
     // Nothing of HTTP follows. The client may still be sending, and would not get what it was sent if the connection were
     // cut under it.
-    (tx.reply.close, tx.reply.linger) = (true, true);
+    (exchange.reply.close, exchange.reply.linger) = (true, true);
     // Whoever has ended it, or how: nothing comes after it.
-    let _ = pass(tx.connection, line, &mut up, &mut down, limit).await;
-    tx.reply.n_body_bytes += down.n_passed;
+    let _ = pass(exchange, line, &mut up, &mut down, limit).await;
+    exchange.reply.n_body_bytes += down.n_passed;
     buffers::give(up.buffer);
     buffers::give(down.buffer);
     down.beginning
@@ -136,29 +136,30 @@ impl Half {
 }
 
 async fn pass(
-    connection: &mut Connection,
+    exchange: &mut Exchange<'_>,
     line: &mut Line,
     up: &mut Half,
     down: &mut Half,
     limit: Duration,
 ) -> io::Result<()> {
-    let Connection { stream, deadline, .. } = connection;
+    let (wire, deadline) = (exchange.carrier.wire(), exchange.deadline);
     loop {
         // Who takes nothing more may have said something before that.
         up.write(|pieces| line.try_write(pieces))
             .and_then(|()| line.flush())
             .unwrap_or_else(|_| up.give_up());
-        down.write(|pieces| stream.try_write(pieces))?;
+        down.write(|pieces| wire.try_write(pieces))?;
         if up.ends_now() {
             line.shut_down().await?;
         }
         if down.ends_now() {
-            stream.shut_down().await?;
+            poll_fn(|context| wire.poll_shut_down(context)).await?;
         }
         if down.is_shut && (up.is_shut || line.has_hung_up()) {
             return Ok(());
         }
-        let client = stream.wait(Wanted { bytes: up.wants_bytes(), room: !down.is_empty() });
+        let wanted = Wanted { bytes: up.wants_bytes(), room: !down.is_empty() };
+        let client = poll_fn(|context| wire.poll_ready(context, wanted));
         let server = line.ready(Wanted { bytes: down.wants_bytes(), room: !up.is_empty() });
         let ready = async {
             tokio::select! {
@@ -169,7 +170,7 @@ async fn pass(
         let ready = deadline.limit(limit, pin!(ready)).await;
         let (from_client, from_server) = ready.map_err(|Elapsed| io::ErrorKind::TimedOut)??;
         if from_client && up.wants_bytes() {
-            let read = now(stream.read(up.make_room())).await;
+            let read = now(poll_fn(|context| wire.poll_read(context, up.make_room()))).await;
             up.read(read)?;
         }
         if from_server && down.wants_bytes() {

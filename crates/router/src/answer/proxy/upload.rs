@@ -2,13 +2,15 @@
 //! another server can get it too.
 
 use std::io;
+use std::task::{Context, Poll, ready};
 
 use corral_http::request::Framing;
 
+use crate::exchange::Exchange;
+use crate::exchange::carrier::Carrier;
 use crate::request::body::BodyError;
 use crate::request::body::rest::RequestBody;
 use crate::storage::buffers::Rest;
-use crate::transaction::Transaction;
 
 /// A body up to this size can be sent again.
 const MAX_KEPT: usize = 64 * 1024;
@@ -33,34 +35,30 @@ pub(crate) struct Upload {
 impl Upload {
     /// The body of a request. One in chunks is stored first, because the server gets it with its length
     /// (contract 23.3).
-    pub(crate) async fn begin(tx: &mut Transaction<'_>) -> Result<Self, BodyError> {
-        let head = tx.request.head;
+    pub(crate) async fn begin(exchange: &mut Exchange<'_>) -> Result<Self, BodyError> {
+        let head = exchange.request.head;
         let mut upload = Self {
             length: head.content_length(),
             kept: Rest::default(),
             n_sent: 0,
             stored: RequestBody::Complete,
-            is_repeatable: tx.request.is_idempotent(),
+            is_repeatable: exchange.request.is_idempotent(),
             is_cut: false,
-            is_complete: tx.incoming.is_done(),
+            is_complete: exchange.carrier.body_is_done(),
         };
         // What answers in the place of an error gets none, because somebody may have had it already.
-        if tx.answers_error() {
+        if exchange.answers_error() {
             upload.length = upload.length.map(|_| 0);
             upload.is_complete = true;
         } else if head.framing() == Framing::Chunked {
-            let rules = tx.rules();
-            let Transaction { incoming, connection, rest, .. } = tx;
-            let stored = incoming.store(connection, rest, rules).await?;
+            let stored = exchange.store_body().await?;
             upload.length = Some(stored.len);
             upload.is_complete = matches!(stored.rest, RequestBody::Complete);
             (upload.kept, upload.stored) = (stored.inline, stored.rest);
         } else {
             // In one piece with the head, so that the server is woken once.
-            let rules = tx.rules();
-            let Transaction { incoming, connection, rest, .. } = tx;
-            upload.kept = incoming.take_at_hand(connection, rest, rules).await?;
-            upload.is_complete = incoming.is_done();
+            upload.kept = exchange.take_body_at_hand().await?;
+            upload.is_complete = exchange.carrier.body_is_done();
         }
         Ok(upload)
     }
@@ -126,10 +124,20 @@ impl Upload {
     }
 
     /// Takes what has arrived of the client's.
-    pub(crate) fn take(&mut self, tx: &mut Transaction<'_>) -> Result<(), BodyError> {
-        let Transaction { incoming, rest, .. } = tx;
-        incoming.decode(rest, self.kept.to_mut())?;
-        self.is_complete = incoming.is_done();
+    pub(crate) fn take(&mut self, carrier: &mut dyn Carrier) -> Result<(), BodyError> {
+        carrier.take_body(self.kept.to_mut())?;
+        self.is_complete = carrier.body_is_done();
         Ok(())
+    }
+
+    /// Takes what arrives of the client's.
+    pub(crate) fn poll_take(
+        &mut self,
+        carrier: &mut dyn Carrier,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), BodyError>> {
+        let read = ready!(carrier.poll_body(context, self.kept.to_mut()));
+        self.is_complete = carrier.body_is_done();
+        Poll::Ready(read)
     }
 }

@@ -8,12 +8,12 @@ use std::io;
 
 use corral_config::percent;
 use corral_config::route::{Confinement, Listing};
-use corral_http::{list, trim};
 use corral_sys::folder::{self, Entry, Kind};
 
+use crate::exchange::Exchange;
 use crate::reply::compression::add_vary;
+use crate::reply::preference::prefers_json;
 use crate::request::client::Gone;
-use crate::transaction::Transaction;
 
 /// A part of a folder, in the order of the names' bytes.
 struct Page {
@@ -37,7 +37,7 @@ struct Selection {
 
 /// Sends a page of the folder. Reading it is left to a thread that may wait.
 pub(super) async fn send(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     listing: &Listing,
     confinement: &Confinement,
     folder: File,
@@ -48,27 +48,30 @@ pub(super) async fn send(
         follow_links: confinement.follow_symlinks && confinement.chroot.is_none(),
         show_links: confinement.follow_symlinks,
         page_size: listing.page_size,
-        after: after(tx.request.head.query(tx.request.bytes).unwrap_or_default()),
+        after: after(exchange.request.head.query(exchange.request.bytes).unwrap_or_default()),
     };
     let reading = tokio::task::spawn_blocking(move || read(&folder, &selection)).await;
     let page = match reading.map_err(io::Error::other).and_then(|page| page) {
         Ok(page) => page,
         Err(error) => {
             tracing::error!("list a folder: {error}");
-            return tx.send_error(500).await;
+            return exchange.send_error(500).await;
         }
     };
-    let accept =
-        tx.request.head.fields(tx.request.bytes).filter(|(name, _)| name.eq_ignore_ascii_case(b"accept"));
+    let accept = exchange
+        .request
+        .head
+        .fields(exchange.request.bytes)
+        .filter(|(name, _)| name.eq_ignore_ascii_case(b"accept"));
     let wants_json = prefers_json(accept.map(|(_, value)| value), &[JSON]);
     let (content_type, body) = if wants_json {
-        (JSON, page::json(tx.path(), &page))
+        (JSON, page::json(exchange.path(), &page))
     } else {
-        (&b"text/html; charset=utf-8"[..], page::html(tx.path(), &page))
+        (&b"text/html; charset=utf-8"[..], page::html(exchange.path(), &page))
     };
-    tx.reply.fields.push(b"Content-Type", content_type);
-    add_vary(&mut tx.reply.fields, b"Accept");
-    tx.open(200, Some(body.len() as u64)).finish(tx, &body).await
+    exchange.reply.fields.push(b"Content-Type", content_type);
+    add_vary(&mut exchange.reply.fields, b"Accept");
+    exchange.open(200, Some(body.len() as u64)).finish(exchange, &body).await
 }
 
 /// The value of the parameter `after`.
@@ -109,42 +112,6 @@ fn read(folder: &File, selection: &Selection) -> io::Result<Page> {
 }
 
 const JSON: &[u8] = b"application/json";
-
-/// Whether JSON by one of these names is wanted more than HTML, which is what those get who want both or say
-/// nothing.
-pub(crate) fn prefers_json<'v>(accept: impl Iterator<Item = &'v [u8]>, names: &[&[u8]]) -> bool {
-    let mut weights = Weights::default();
-    for range in accept.flat_map(list) {
-        let mut parts = range.split(|&byte| byte == b';').map(trim);
-        let name = parts.next().unwrap_or_default().to_ascii_lowercase();
-        let weight = parts.find_map(weight).unwrap_or(1.0);
-        match name.as_slice() {
-            b"text/html" | b"application/xhtml+xml" => {
-                weights.html = Some(weights.html.unwrap_or(0.0).max(weight));
-            }
-            name if names.contains(&name) => {
-                weights.json = Some(weights.json.unwrap_or(0.0).max(weight));
-            }
-            b"text/*" => weights.text = weight,
-            b"application/*" => weights.application = weight,
-            _ => {}
-        }
-    }
-    weights.json.unwrap_or(weights.application) > weights.html.unwrap_or(weights.text)
-}
-
-#[derive(Default)]
-struct Weights {
-    html: Option<f32>,
-    json: Option<f32>,
-    text: f32,
-    application: f32,
-}
-
-fn weight(parameter: &[u8]) -> Option<f32> {
-    let value = parameter.strip_prefix(b"q=").or_else(|| parameter.strip_prefix(b"Q="))?;
-    std::str::from_utf8(value).ok()?.parse().ok()
-}
 
 #[cfg(test)]
 mod tests;

@@ -7,9 +7,9 @@ use corral_http::encoding::{Accepted, Coding};
 use corral_http::request::Name;
 use smallvec::SmallVec;
 
+use crate::exchange::Exchange;
 use crate::files::{Moment, OpenFile, Place};
 use crate::reply::compression::{self, Chosen, Compression, Decision};
-use crate::transaction::Transaction;
 
 /// A file as it answers a request.
 pub(super) struct Representation<'a> {
@@ -56,33 +56,34 @@ impl Representation<'_> {
 
 /// Takes the form that the client wants most; among equally wanted ones a sibling, which costs nothing.
 pub(super) fn choose<'a>(
-    tx: &Transaction<'_>,
+    exchange: &Exchange<'_>,
     (place, moment): (&Place<'_>, Moment),
     file: Rc<OpenFile>,
     content_type: Option<&'a [u8]>,
     cache_control: Option<Vec<u8>>,
 ) -> Representation<'a> {
-    let has_choice = tx.request.head.has(Name::AcceptEncoding);
+    let has_choice = exchange.request.head.has(Name::AcceptEncoding);
     let siblings = file.siblings(place, moment, has_choice);
-    let compression = compression_for(tx, &file, content_type, cache_control.as_deref());
+    let compression = compression_for(exchange, &file, content_type, cache_control.as_deref());
     let varies = compression.is_some() || !siblings.is_empty();
     let plain = Representation { file, form: Form::Plain, varies, content_type, cache_control };
     if !varies || !has_choice {
         return plain;
     }
-    let decision = compression.map_or(Decision::Plain(0), |compression| compression.decide(&tx.request));
+    let decision =
+        compression.map_or(Decision::Plain(0), |compression| compression.decide(&exchange.request));
     let wanted = match decision {
         Decision::Plain(weight) | Decision::Compressed(_, weight) => weight,
         Decision::NotAcceptable => 0,
     };
-    if let Some((file, coding)) = best_sibling(tx, siblings, wanted) {
+    if let Some((file, coding)) = best_sibling(exchange, siblings, wanted) {
         return Representation { file, form: Form::Sibling(coding), ..plain };
     }
     let form = match decision {
         Decision::Plain(_) => Form::Plain,
         Decision::NotAcceptable => Form::Unacceptable,
         // Ranges are those of the file: of what a compressor makes there are none.
-        Decision::Compressed(..) if asks_for_range(tx) => Form::Plain,
+        Decision::Compressed(..) if asks_for_range(exchange) => Form::Plain,
         Decision::Compressed(chosen, _) if plain.file.size < chosen.min_length => Form::Plain,
         Decision::Compressed(chosen, _) => Form::Compressed(chosen),
     };
@@ -90,12 +91,12 @@ pub(super) fn choose<'a>(
 }
 
 fn compression_for<'c>(
-    tx: &Transaction<'c>,
+    exchange: &Exchange<'c>,
     file: &OpenFile,
     content_type: Option<&[u8]>,
     cache_control: Option<&[u8]>,
 ) -> Option<&'c Compression> {
-    let compression = tx.rules().compression.as_ref()?;
+    let compression = exchange.rules().compression.as_ref()?;
     let is_forbidden = cache_control.is_some_and(compression::forbids_transformation);
     let applies = file.size > 0 && !is_forbidden && compression.applies_to(content_type?);
     applies.then_some(compression)
@@ -103,20 +104,21 @@ fn compression_for<'c>(
 
 /// The sibling that the client wants most, if it wants it no less than what has this weight.
 fn best_sibling(
-    tx: &Transaction<'_>,
+    exchange: &Exchange<'_>,
     siblings: SmallVec<[(Coding, Rc<OpenFile>); 3]>,
     least: u16,
 ) -> Option<(Rc<OpenFile>, Coding)> {
     if siblings.is_empty() {
         return None;
     }
-    let accepted = Accepted::parse(tx.request.head.values(tx.request.bytes, Name::AcceptEncoding));
+    let accepted =
+        Accepted::parse(exchange.request.head.values(exchange.request.bytes, Name::AcceptEncoding));
     let is_there = |coding: &Coding| siblings.iter().any(|(known, _)| known == coding);
     let best = accepted.preferred().take_while(|&coding| coding != Coding::Identity).find(is_there)?;
     let (coding, file) = siblings.into_iter().find(|(known, _)| *known == best)?;
     (accepted.weight(coding) >= least).then_some((file, coding))
 }
 
-fn asks_for_range(tx: &Transaction<'_>) -> bool {
-    tx.request.head.has(Name::Range) && !tx.is_head()
+fn asks_for_range(exchange: &Exchange<'_>) -> bool {
+    exchange.request.head.has(Name::Range) && !exchange.is_head()
 }

@@ -9,37 +9,37 @@ use corral_http::request::Name;
 
 use super::representation::{Form, Representation};
 use crate::event_loop::clock;
+use crate::exchange::Exchange;
 use crate::reply::compression::{Chosen, add_vary, cache};
 use crate::request::client::Gone;
-use crate::transaction::Transaction;
 
 /// Answers with the form that was chosen.
-pub(super) async fn file(tx: &mut Transaction<'_>, reply: Representation<'_>) -> Result<(), Gone> {
-    tx.reply.coding_is_settled = true;
+pub(super) async fn file(exchange: &mut Exchange<'_>, reply: Representation<'_>) -> Result<(), Gone> {
+    exchange.reply.coding_is_settled = true;
     if reply.form == Form::Unacceptable {
-        return tx.send_error(406).await;
+        return exchange.send_error(406).await;
     }
-    let selection = if tx.request.head.is_conditional() && !tx.answers_error() {
-        match conditions(tx, &reply) {
+    let selection = if exchange.request.head.is_conditional() && !exchange.answers_error() {
+        match conditions(exchange, &reply) {
             Ok(selection) => selection,
-            Err(304) => return send_not_modified(tx, &reply).await,
-            Err(status) => return tx.send_error(status).await,
+            Err(304) => return send_not_modified(exchange, &reply).await,
+            Err(status) => return exchange.send_error(status).await,
         }
     } else {
         Selection::Whole
     };
     match (selection, reply.form) {
-        (Selection::Whole, Form::Compressed(chosen)) => send_compressed(tx, reply, chosen).await,
-        (Selection::Whole, _) => send_whole(tx, &reply).await,
-        (Selection::One(range), _) => send_range(tx, &reply, range).await,
-        (Selection::Many(ranges), _) => send_ranges(tx, &reply, ranges).await,
-        (Selection::Unsatisfiable, _) => send_unsatisfiable(tx, &reply).await,
+        (Selection::Whole, Form::Compressed(chosen)) => send_compressed(exchange, reply, chosen).await,
+        (Selection::Whole, _) => send_whole(exchange, &reply).await,
+        (Selection::One(range), _) => send_range(exchange, &reply, range).await,
+        (Selection::Many(ranges), _) => send_ranges(exchange, &reply, ranges).await,
+        (Selection::Unsatisfiable, _) => send_unsatisfiable(exchange, &reply).await,
     }
 }
 
 /// What is asked for under the request's preconditions, or the status that they lead to.
-fn conditions(tx: &Transaction<'_>, reply: &Representation<'_>) -> Result<Selection, u16> {
-    let (head, bytes) = (tx.request.head, tx.request.bytes);
+fn conditions(exchange: &Exchange<'_>, reply: &Representation<'_>) -> Result<Selection, u16> {
+    let (head, bytes) = (exchange.request.head, exchange.request.bytes);
     let preconditions = Preconditions::of_request(head, bytes);
     let etag = reply.etag();
     let modified = u64::try_from(reply.file.modified).ok();
@@ -51,71 +51,71 @@ fn conditions(tx: &Transaction<'_>, reply: &Representation<'_>) -> Result<Select
     }
     match head.value(bytes, Name::Range) {
         // Range has a meaning for GET only (RFC 9110 section 14.2).
-        Some(field) if !tx.is_head() && preconditions.permit_range(&current, clock::now()) => {
+        Some(field) if !exchange.is_head() && preconditions.permit_range(&current, clock::now()) => {
             Ok(range::select(field, reply.file.size))
         }
         _ => Ok(Selection::Whole),
     }
 }
 
-async fn send_not_modified(tx: &mut Transaction<'_>, reply: &Representation<'_>) -> Result<(), Gone> {
-    reply.push_validators(tx);
-    tx.send_empty(304).await
+async fn send_not_modified(exchange: &mut Exchange<'_>, reply: &Representation<'_>) -> Result<(), Gone> {
+    reply.push_validators(exchange);
+    exchange.send_empty(304).await
 }
 
-async fn send_whole(tx: &mut Transaction<'_>, reply: &Representation<'_>) -> Result<(), Gone> {
+async fn send_whole(exchange: &mut Exchange<'_>, reply: &Representation<'_>) -> Result<(), Gone> {
     let file = &reply.file;
-    reply.push_fields(tx, reply.content_type);
-    let mut writer = tx.open(200, Some(file.size));
-    if tx.is_head() || file.size == 0 {
-        return writer.finish(tx, b"").await;
+    reply.push_fields(exchange, reply.content_type);
+    let mut writer = exchange.open(200, Some(file.size));
+    if exchange.is_head() || file.size == 0 {
+        return writer.finish(exchange, b"").await;
     }
     if let Some(content) = file.content() {
-        return writer.finish(tx, content).await;
+        return writer.finish(exchange, content).await;
     }
-    writer.send_file(tx, &file.file, ByteRange { first: 0, last: file.size - 1 }).await?;
-    writer.finish(tx, b"").await
+    writer.send_file(exchange, &file.file, ByteRange { first: 0, last: file.size - 1 }).await?;
+    writer.finish(exchange, b"").await
 }
 
 /// Sends what a compressor makes of the file: kept for the next request, or while it is made if the file is large.
 async fn send_compressed(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     reply: Representation<'_>,
     chosen: Chosen,
 ) -> Result<(), Gone> {
     let failure = if cache::is_kept(&reply.file, chosen) {
         match cache::body(&reply.file, chosen).await {
             Ok(body) => {
-                reply.push_fields(tx, reply.content_type);
-                return tx.open(200, Some(body.len() as u64)).finish(tx, &body).await;
+                reply.push_fields(exchange, reply.content_type);
+                return exchange.open(200, Some(body.len() as u64)).finish(exchange, &body).await;
             }
             Err(error) => error,
         }
     } else {
         match cache::Stream::new(&reply.file, chosen) {
-            Ok(stream) => return send_stream(tx, &reply, stream).await,
+            Ok(stream) => return send_stream(exchange, &reply, stream).await,
             Err(error) => error,
         }
     };
     tracing::warn!("compress a file: {failure}; it is sent as it is");
-    send_whole(tx, &Representation { form: Form::Plain, ..reply }).await
+    send_whole(exchange, &Representation { form: Form::Plain, ..reply }).await
 }
 
 async fn send_stream(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     reply: &Representation<'_>,
     mut stream: cache::Stream,
 ) -> Result<(), Gone> {
-    reply.push_fields(tx, reply.content_type);
-    let mut writer = tx.open(200, None);
-    if tx.is_head() {
-        return writer.finish(tx, b"").await;
+    reply.push_fields(exchange, reply.content_type);
+    let mut writer = exchange.open(200, None);
+    if exchange.is_head() {
+        return writer.finish(exchange, b"").await;
     }
     loop {
         match stream.next().await {
             Ok(Some(piece)) if piece.is_empty() => {}
-            Ok(Some(piece)) => writer.send(tx, &piece).await?,
-            Ok(None) => return writer.finish(tx, b"").await,
+            Ok(Some(piece)) => writer.send(exchange, &piece).await?,
+            Ok(None) => return writer.finish(exchange, b"").await,
             Err(error) => return Err(cut(&error)),
         }
     }
@@ -128,51 +128,51 @@ fn cut(error: &io::Error) -> Gone {
 }
 
 async fn send_range(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     reply: &Representation<'_>,
     range: ByteRange,
 ) -> Result<(), Gone> {
     let mut content_range = Vec::new();
     range.append_content_range(reply.file.size, &mut content_range);
-    reply.push_fields(tx, reply.content_type);
-    tx.reply.fields.push(b"Content-Range", &content_range);
-    let mut writer = tx.open(206, Some(range.len()));
-    writer.send_file(tx, &reply.file.file, range).await?;
-    writer.finish(tx, b"").await
+    reply.push_fields(exchange, reply.content_type);
+    exchange.reply.fields.push(b"Content-Range", &content_range);
+    let mut writer = exchange.open(206, Some(range.len()));
+    writer.send_file(exchange, &reply.file.file, range).await?;
+    writer.finish(exchange, b"").await
 }
 
 async fn send_ranges(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     reply: &Representation<'_>,
     ranges: Ranges,
 ) -> Result<(), Gone> {
-    let boundary = Boundary::new(tx.variables().random());
+    let boundary = Boundary::new(exchange.variables().random());
     let multipart = Multipart::new(ranges, reply.file.size, reply.content_type, boundary);
-    reply.push_fields(tx, Some(&multipart.content_type()));
-    let mut writer = tx.open(206, Some(multipart.content_length()));
+    reply.push_fields(exchange, Some(&multipart.content_type()));
+    let mut writer = exchange.open(206, Some(multipart.content_length()));
     let mut part_head = Vec::new();
     for range in multipart.ranges() {
         part_head.clear();
         multipart.append_part_head(range, &mut part_head);
-        writer.hold(tx, &part_head);
-        writer.send_file(tx, &reply.file.file, *range).await?;
+        writer.hold(exchange, &part_head);
+        writer.send_file(exchange, &reply.file.file, *range).await?;
     }
     part_head.clear();
     multipart.append_end(&mut part_head);
-    writer.finish(tx, &part_head).await
+    writer.finish(exchange, &part_head).await
 }
 
-async fn send_unsatisfiable(tx: &mut Transaction<'_>, reply: &Representation<'_>) -> Result<(), Gone> {
+async fn send_unsatisfiable(exchange: &mut Exchange<'_>, reply: &Representation<'_>) -> Result<(), Gone> {
     let mut content_range = Vec::new();
     range::append_unsatisfied(reply.file.size, &mut content_range);
-    tx.reply.fields.push(b"Content-Range", &content_range);
-    tx.send_empty(416).await
+    exchange.reply.fields.push(b"Content-Range", &content_range);
+    exchange.send_empty(416).await
 }
 
 impl Representation<'_> {
-    fn push_fields(&self, tx: &mut Transaction<'_>, content_type: Option<&[u8]>) {
-        self.push_validators(tx);
-        let fields = &mut tx.reply.fields;
+    fn push_fields(&self, exchange: &mut Exchange<'_>, content_type: Option<&[u8]>) {
+        self.push_validators(exchange);
+        let fields = &mut exchange.reply.fields;
         if let Some(content_type) = content_type {
             fields.push(b"Content-Type", content_type);
         }
@@ -186,8 +186,8 @@ impl Representation<'_> {
     }
 
     /// The fields that a 304 repeats (RFC 9110 section 15.4.5).
-    fn push_validators(&self, tx: &mut Transaction<'_>) {
-        let fields = &mut tx.reply.fields;
+    fn push_validators(&self, exchange: &mut Exchange<'_>) {
+        let fields = &mut exchange.reply.fields;
         fields.push(b"Last-Modified", &self.file.last_modified);
         fields.push(b"ETag", &self.etag());
         if let Some(cache_control) = &self.cache_control {

@@ -1,5 +1,6 @@
 //! A WebSocket connection between a client and a request that an application runs.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -9,12 +10,11 @@ use corral_config::settings::WebSocketSettings;
 use corral_http::websocket::{Closing, Control, Incoming, Item, Outgoing, Part};
 
 use super::accept;
-use crate::client::connection::Connection;
-use crate::instance::{Exchange, Piece};
+use crate::exchange::Exchange;
+use crate::instance::{Call, Piece};
 use crate::io::{Wanted, now};
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::Transaction;
 
 /// Room for one read.
 const READ_STEP: usize = 16 * 1024;
@@ -28,36 +28,36 @@ const NORMAL: u16 = 1000;
 /// Accepts the connection, and passes messages on until it is closed. `first` is what the application said with its
 /// acceptance.
 pub(crate) async fn run(
-    tx: &mut Transaction<'_>,
-    exchange: &Exchange,
+    exchange: &mut Exchange<'_>,
+    call: &Call,
     first: &[u8],
     app: &str,
 ) -> Result<(), Gone> {
-    tx.reply.fields.push(b"Upgrade", b"websocket");
-    tx.reply.fields.push(b"Sec-WebSocket-Accept", accept(tx.request).as_bytes());
-    tx.open_switch().finish(tx, b"").await?;
-    exchange.upgraded();
-    let rules = tx.rules();
+    exchange.reply.fields.push(b"Upgrade", b"websocket");
+    exchange.reply.fields.push(b"Sec-WebSocket-Accept", accept(exchange.request).as_bytes());
+    exchange.open_switch().finish(exchange, b"").await?;
+    call.upgraded();
+    let rules = exchange.rules();
     let mut session = Session {
         app,
         rules: &rules.websocket,
         send_timeout: rules.send_timeout,
         incoming: Incoming::new(rules.websocket.max_frame_size),
-        input: std::mem::take(&mut tx.rest),
+        input: exchange.carrier.take_over(),
         outgoing: Outgoing::default(),
-        heard: tx.connection.now(),
-        wrote: tx.connection.now(),
+        heard: exchange.now(),
+        wrote: exchange.now(),
         has_pinged: false,
         unsent: None,
         needs_bytes: false,
         is_cut: false,
     };
     session.take_bytes(first);
-    let passed = session.pass(tx, exchange).await;
+    let passed = session.pass(exchange, call).await;
     buffers::give(session.input);
     passed.map_err(|_| Gone)?;
     // The client may still be sending, and would not get to the close if the connection were cut under it.
-    tx.reply.linger = true;
+    exchange.reply.linger = true;
     Ok(())
 }
 
@@ -84,26 +84,26 @@ struct Session<'s> {
 }
 
 impl Session<'_> {
-    async fn pass(&mut self, tx: &mut Transaction<'_>, exchange: &Exchange) -> io::Result<()> {
+    async fn pass(&mut self, exchange: &mut Exchange<'_>, call: &Call) -> io::Result<()> {
         loop {
-            let now = tx.connection.now();
-            self.take_pieces(exchange);
-            self.take_input(exchange, now);
+            let now = exchange.now();
+            self.take_pieces(call);
+            self.take_input(call, now);
             if self.is_cut {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
-            self.write(tx, now)?;
+            self.write(exchange, now)?;
             if self.outgoing.is_closed() && self.outgoing.pending().is_empty() {
                 return Ok(());
             }
-            self.wait(tx.connection, exchange).await?;
+            self.wait(exchange, call).await?;
         }
     }
 
     /// Takes what the application has said.
-    fn take_pieces(&mut self, exchange: &Exchange) {
+    fn take_pieces(&mut self, call: &Call) {
         while !self.outgoing.is_closed() && self.outgoing.pending().len() < MOST_PENDING {
-            match exchange.try_next_piece() {
+            match call.try_next_piece() {
                 None => return,
                 Some(Ok(Piece::Data(data))) => {
                     self.take_bytes(&data);
@@ -139,12 +139,12 @@ impl Session<'_> {
     }
 
     /// Passes on what the client has said, as far as the application takes it.
-    fn take_input(&mut self, exchange: &Exchange, now: Instant) {
+    fn take_input(&mut self, call: &Call, now: Instant) {
         let mut n_used = 0;
         self.needs_bytes = false;
-        while !self.outgoing.is_closed() && self.send_unsent(exchange) {
+        while !self.outgoing.is_closed() && self.send_unsent(call) {
             let rest = &mut self.input[n_used..];
-            let window = exchange.window() as usize;
+            let window = call.window() as usize;
             let (n, item) = match self.incoming.next(rest, window) {
                 Ok(next) => next,
                 Err(closing) => {
@@ -156,7 +156,7 @@ impl Session<'_> {
                 self.needs_bytes = window > 0 || rest.is_empty();
                 break;
             }
-            self.take_item(exchange, item, n_used);
+            self.take_item(call, item, n_used);
             (self.heard, self.has_pinged) = (now, false);
             n_used += n;
         }
@@ -167,9 +167,9 @@ impl Session<'_> {
     }
 
     /// Sends what there was no room for; false if there still is none.
-    fn send_unsent(&mut self, exchange: &Exchange) -> bool {
+    fn send_unsent(&mut self, call: &Call) -> bool {
         if let Some((opcode, bytes, ends)) = &self.unsent {
-            if !exchange.send_message(bytes, *opcode, *ends) {
+            if !call.send_message(bytes, *opcode, *ends) {
                 return false;
             }
             self.unsent = None;
@@ -177,17 +177,17 @@ impl Session<'_> {
         true
     }
 
-    fn take_item(&mut self, exchange: &Exchange, item: Option<Item>, start: usize) {
+    fn take_item(&mut self, call: &Call, item: Option<Item>, start: usize) {
         let bytes = |range: std::ops::Range<usize>| start + range.start..start + range.end;
         match item {
             None | Some(Item::Pong) => {}
-            Some(Item::Text(part)) => self.send_part(exchange, Opcode::Text, part, start),
-            Some(Item::Binary(part)) => self.send_part(exchange, Opcode::Binary, part, start),
+            Some(Item::Text(part)) => self.send_part(call, Opcode::Text, part, start),
+            Some(Item::Binary(part)) => self.send_part(call, Opcode::Binary, part, start),
             Some(Item::Ping(range)) => self.outgoing.control(Control::Pong, &self.input[bytes(range)]),
             Some(Item::Close(range)) => {
                 let payload = &self.input[bytes(range)];
                 // If there is no room for it, the application learns of the end by that of the request.
-                exchange.send_message(payload, Opcode::Close, true);
+                call.send_message(payload, Opcode::Close, true);
                 // An echo (RFC 6455 section 5.5.1). Who gave no code closes in good order.
                 let echo = if payload.is_empty() { &NORMAL.to_be_bytes()[..] } else { payload };
                 self.is_cut |= !self.outgoing.close(echo);
@@ -195,20 +195,20 @@ impl Session<'_> {
         }
     }
 
-    fn send_part(&mut self, exchange: &Exchange, opcode: Opcode, part: Part, start: usize) {
+    fn send_part(&mut self, call: &Call, opcode: Opcode, part: Part, start: usize) {
         let bytes = &self.input[start..][part.bytes];
-        if !exchange.send_message(bytes, opcode, part.ends) {
+        if !call.send_message(bytes, opcode, part.ends) {
             self.unsent = Some((opcode, bytes.to_vec(), part.ends));
         }
     }
 
-    fn write(&mut self, tx: &mut Transaction<'_>, now: Instant) -> io::Result<()> {
+    fn write(&mut self, exchange: &mut Exchange<'_>, now: Instant) -> io::Result<()> {
         while !self.outgoing.pending().is_empty() {
-            match tx.connection.stream.try_write(&[IoSlice::new(self.outgoing.pending())]) {
+            match exchange.carrier.wire().try_write(&[IoSlice::new(self.outgoing.pending())]) {
                 Ok(n) => {
                     self.wrote = now;
                     self.outgoing.sent(n);
-                    tx.reply.n_body_bytes += n as u64;
+                    exchange.reply.n_body_bytes += n as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
@@ -221,31 +221,32 @@ impl Session<'_> {
     }
 
     /// Waits for either side, or until one has been silent for too long.
-    async fn wait(&mut self, connection: &mut Connection, exchange: &Exchange) -> io::Result<()> {
-        let started = connection.now();
-        let limit = self.patience(started, exchange.window());
+    async fn wait(&mut self, exchange: &mut Exchange<'_>, call: &Call) -> io::Result<()> {
+        let started = exchange.now();
+        let limit = self.patience(started, call.window());
         // Who does not take what waits is not asked for more, and neither is the application.
         let wants_more = !self.outgoing.is_closed() && self.outgoing.pending().len() < MOST_PENDING;
         let wanted =
             Wanted { bytes: self.needs_bytes && wants_more, room: !self.outgoing.pending().is_empty() };
-        let window = exchange.window();
+        let window = call.window();
         let is_stuck = self.unsent.is_some();
-        let Connection { stream, deadline, .. } = &*connection;
+        let wire = exchange.carrier.wire();
         let ready = async {
             tokio::select! {
-                ready = stream.wait(wanted) => ready.map(|ready| ready.bytes),
-                () = exchange.changed(wants_more, window) => Ok(false),
-                () = Exchange::a_moment(is_stuck) => Ok(false),
+                ready = poll_fn(|context| wire.poll_ready(context, wanted)) => ready.map(|ready| ready.bytes),
+                () = call.changed(wants_more, window) => Ok(false),
+                () = Call::a_moment(is_stuck) => Ok(false),
             }
         };
-        let ready = deadline.limit(limit, pin!(ready)).await;
-        let Ok(has_bytes) = ready else { return self.on_silence(connection.now()) };
+        let ready = exchange.deadline.limit(limit, pin!(ready)).await;
+        let Ok(has_bytes) = ready else { return self.on_silence(exchange.now()) };
         if has_bytes? && wanted.bytes {
             if self.input.capacity() == 0 {
                 self.input = buffers::take();
             }
             self.input.reserve(READ_STEP);
-            if let Some(0) = now(connection.stream.read(&mut self.input)).await.transpose()? {
+            let reading = poll_fn(|context| wire.poll_read(context, &mut self.input));
+            if let Some(0) = now(reading).await.transpose()? {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }

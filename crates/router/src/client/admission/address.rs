@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 
 use crate::client::admission::Place;
 use crate::client::prelude::Shown;
-use crate::client::slot::SlotSettings;
 use crate::event_loop::clock::Millis;
 use crate::event_loop::services::Services;
+use crate::generation::slot_settings::SlotSettings;
 
 /// Whether the client may have one more connection. Proxies that are trusted to name their clients may have any number.
 pub(crate) fn admit(

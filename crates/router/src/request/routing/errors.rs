@@ -2,9 +2,9 @@
 
 use corral_config::route::Action;
 
-use crate::transaction::Transaction;
+use crate::exchange::Exchange;
 
-impl<'c> Transaction<'c> {
+impl<'c> Exchange<'c> {
     /// Notes the action that stands in for this error, if there is one; then nothing else is sent. An error of that
     /// action has none, so that this comes to an end.
     pub(crate) fn finds_stand_in(&mut self, status: u16) -> bool {

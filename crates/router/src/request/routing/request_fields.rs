@@ -4,17 +4,11 @@
 use corral_config::route::HeaderChange;
 use corral_config::template::Exception;
 
-use crate::transaction::{Transaction, disarm};
+use super::way::FieldChange;
+use crate::exchange::Exchange;
+use crate::reply::disarm;
 
-/// A field that differs from what the client has sent.
-#[derive(Debug)]
-pub(crate) struct FieldChange<'c> {
-    name: &'c [u8],
-    /// None when it is left out.
-    value: Option<Vec<u8>>,
-}
-
-impl<'c> Transaction<'c> {
+impl<'c> Exchange<'c> {
     /// Works the new values out. A later action overrides an earlier one.
     pub(super) fn change_request(&mut self, changes: &'c [HeaderChange]) -> Result<(), Exception> {
         for HeaderChange { name, value } in changes {

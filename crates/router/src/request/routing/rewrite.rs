@@ -4,8 +4,8 @@ use corral_config::template::{Exception, Template};
 use corral_http::path::{self, PathError};
 
 use super::log;
+use crate::exchange::Exchange;
 use crate::storage::buffers;
-use crate::transaction::Transaction;
 
 /// Why there is no new path.
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +25,7 @@ impl RewriteError {
     }
 }
 
-impl Transaction<'_> {
+impl Exchange<'_> {
     /// Puts the text of `rewrite` in the place of the path.
     pub(super) fn rewrite(&mut self, rewrite: &Template) -> Result<(), RewriteError> {
         let mut text = buffers::take();

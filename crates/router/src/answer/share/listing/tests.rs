@@ -2,30 +2,6 @@
 
 use super::*;
 
-#[track_caller]
-fn check_accept(accept: &str, expect: bool) {
-    assert_eq!(
-        prefers_json([accept.as_bytes()].into_iter(), &[JSON, b"application/problem+json"]),
-        expect,
-        "{accept}"
-    );
-}
-
-#[test]
-fn json_is_for_those_who_prefer_it() {
-    assert!(!prefers_json([].into_iter(), &[JSON]));
-    check_accept("*/*", false);
-    check_accept("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", false);
-    check_accept("application/json", true);
-    check_accept("Application/JSON; q=0.5", true);
-    check_accept("text/html;q=0.4, application/json;q=0.5", true);
-    check_accept("text/html, application/json", false);
-    check_accept("application/*", true);
-    check_accept("application/json;q=0", false);
-    check_accept("application/problem+json, text/html;q=0.9", true);
-    assert!(!prefers_json([&b"application/problem+json"[..]].into_iter(), &[JSON]));
-}
-
 struct Folder(tempfile::TempDir);
 
 impl Folder {

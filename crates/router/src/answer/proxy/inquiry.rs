@@ -10,13 +10,13 @@ use corral_config::upstream::Timeouts;
 use corral_http::upstream::{ResponseHead, parse_response};
 
 use super::upload::Upload;
-use crate::client::connection::Connection;
-use crate::io::{Stream, Wanted};
+use crate::exchange::Exchange;
+use crate::exchange::carrier::Carrier;
+use crate::io::Wanted;
 use crate::reply::interim;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::transaction::Transaction;
 use crate::upstream::{Failure, Line};
 
 /// Room for a read from a server that follows others into the same buffer.
@@ -63,8 +63,8 @@ pub(crate) enum Event {
     Received(io::Result<usize>),
     /// The server takes more.
     Room,
-    /// So many bytes came from the client, or none at the end.
-    Client(io::Result<usize>),
+    /// More of the body came from the client, or why none will.
+    Client(Result<(), BodyError>),
     /// The client is gone.
     Gone,
     /// Nothing has happened for too long.
@@ -72,21 +72,21 @@ pub(crate) enum Event {
 }
 
 /// A request whose head is still to be sent.
-pub(crate) struct Exchange<'e> {
+pub(crate) struct Inquiry<'e> {
     pub(crate) line: &'e mut Line,
     pub(crate) upload: &'e mut Upload,
     pub(crate) timeouts: &'e Timeouts,
     /// The request's head, as far as it was not sent.
-    pub(crate) request: Request,
+    pub(crate) request: OutgoingHead,
 }
 
 /// A head on its way out, whose buffer is given back as soon as it is gone.
-pub(crate) struct Request {
+pub(crate) struct OutgoingHead {
     bytes: Vec<u8>,
     n_sent: usize,
 }
 
-impl Request {
+impl OutgoingHead {
     pub(crate) fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, n_sent: 0 }
     }
@@ -109,15 +109,15 @@ impl Request {
     }
 }
 
-impl Drop for Request {
+impl Drop for OutgoingHead {
     fn drop(&mut self) {
         self.abandon();
     }
 }
 
-impl Exchange<'_> {
+impl Inquiry<'_> {
     /// Sends the request and waits for the head of the response.
-    pub(crate) async fn run(mut self, tx: &mut Transaction<'_>) -> Result<Answer, Broken> {
+    pub(crate) async fn run(mut self, exchange: &mut Exchange<'_>) -> Result<Answer, Broken> {
         let mut answer = Answer { head: ResponseHead::default(), input: Vec::new() };
         let mut send_error = None;
         let mut n_interim = 0;
@@ -129,13 +129,13 @@ impl Exchange<'_> {
                 self.request.abandon();
                 send_error = Some(error);
             }
-            if let Some(body) = read_client_now(tx, self.upload) {
+            if let Some(body) = read_client_now(exchange, self.upload) {
                 body.map_err(Broken::Body)?;
                 continue;
             }
-            match self.next_event(tx, &mut answer.input).await {
+            match self.next_event(exchange, &mut answer.input).await {
                 Event::Received(Ok(n)) if n > 0 => {
-                    if take_head(tx, &mut answer, &mut n_interim).await? {
+                    if take_head(exchange, &mut answer, &mut n_interim).await? {
                         if self.is_blocked() || !self.upload.is_sent() {
                             // Nobody knows what it makes of the rest of the request.
                             self.line.spoil();
@@ -147,7 +147,7 @@ impl Exchange<'_> {
                     return Err(ended(received, send_error, !answer.input.is_empty()).into());
                 }
                 Event::Room => {}
-                Event::Client(read) => take_body(tx, self.upload, &read).map_err(Broken::Body)?,
+                Event::Client(read) => read.map_err(Broken::Body)?,
                 Event::Gone => return Err(Broken::Gone),
                 Event::Elapsed => return Err(self.elapsed()),
             }
@@ -172,16 +172,16 @@ impl Exchange<'_> {
         !self.request.pending().is_empty() || !self.upload.pending().is_empty()
     }
 
-    async fn next_event(&mut self, tx: &mut Transaction<'_>, input: &mut Vec<u8>) -> Event {
+    async fn next_event(&mut self, exchange: &mut Exchange<'_>, input: &mut Vec<u8>) -> Event {
         let limit = if self.is_blocked() {
             self.timeouts.send
         } else if self.upload.is_starving() {
-            tx.rules().body_read_timeout
+            exchange.rules().body_read_timeout
         } else {
             self.timeouts.response
         };
         let wants_room = self.is_blocked();
-        next_event(tx, self.line, self.upload, wants_room, input, limit).await
+        next_event(exchange, self.line, self.upload, wants_room, input, limit).await
     }
 
     fn elapsed(&self) -> Broken {
@@ -216,31 +216,29 @@ fn write_now(line: &mut Line, pieces: &[IoSlice<'_>]) -> io::Result<Option<usize
 /// What happens first: the server sends or takes something, the client sends more of the body or goes away, or
 /// nothing does for too long.
 pub(crate) async fn next_event(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     line: &mut Line,
-    upload: &Upload,
+    upload: &mut Upload,
     wants_room: bool,
     input: &mut Vec<u8>,
     limit: Duration,
 ) -> Event {
     let is_starving = upload.is_starving();
-    let closes = tx.reply.close;
-    let Transaction { connection, rest, .. } = tx;
-    let Connection { stream, deadline, .. } = &mut **connection;
+    let closes = exchange.reply.close;
+    let Exchange { carrier, deadline, .. } = exchange;
     let event = async {
         if !wants_room
             && !is_starving
             && !closes
-            && let Some(event) = response_first(line, stream, input).await
+            && let Some(event) = response_first(line, &**carrier, input).await
         {
             return event;
         }
         let client = async {
             if is_starving {
-                rest.reserve(crate::request::body::READ_STEP);
-                return Event::Client(stream.read(rest).await);
+                return Event::Client(poll_fn(|context| upload.poll_take(&mut **carrier, context)).await);
             }
-            stream.gone(closes).await;
+            carrier.gone(closes).await;
             Event::Gone
         };
         let server = async {
@@ -268,8 +266,8 @@ pub(crate) async fn next_event(
 
 /// What nearly always happens first, and is cheap to wait for; none when the client has done something before, or
 /// there is more to look at.
-async fn response_first(line: &Line, stream: &Stream, input: &mut Vec<u8>) -> Option<Event> {
-    let socket = line.plain().filter(|_| !stream.is_read())?;
+async fn response_first(line: &Line, carrier: &dyn Carrier, input: &mut Vec<u8>) -> Option<Event> {
+    let socket = line.plain()?;
     poll_fn(|context| {
         while let Poll::Ready(ready) = socket.poll_readable(context) {
             match ready.and_then(|()| socket.receive(make_room(input))) {
@@ -277,7 +275,7 @@ async fn response_first(line: &Line, stream: &Stream, input: &mut Vec<u8>) -> Op
                 received => return Poll::Ready(Some(Event::Received(received))),
             }
         }
-        stream.poll_readable(context).map(|_| None)
+        carrier.poll_stir(context).map(|()| None)
     })
     .await
 }
@@ -293,37 +291,20 @@ fn make_room(input: &mut Vec<u8>) -> &mut Vec<u8> {
 
 /// Takes what came along with the request's head before anybody waits for more.
 pub(crate) fn read_client_now(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     upload: &mut Upload,
 ) -> Option<Result<(), BodyError>> {
     if !upload.is_starving() {
         return None;
     }
-    if let Err(error) = tx.incoming.invite(tx.connection, &tx.rest) {
-        return Some(Err(error));
-    }
-    if tx.rest.is_empty() {
-        return None;
-    }
-    let taken = upload.take(tx);
+    let carrier = &mut *exchange.carrier;
+    let taken = carrier.invite_body().and_then(|()| upload.take(carrier));
     (taken.is_err() || !upload.is_starving()).then_some(taken)
-}
-
-/// Takes what the client has sent.
-pub(crate) fn take_body(
-    tx: &mut Transaction<'_>,
-    upload: &mut Upload,
-    read: &io::Result<usize>,
-) -> Result<(), BodyError> {
-    match read {
-        Ok(n) if *n > 0 => upload.take(tx),
-        _ => Err(BodyError::Gone),
-    }
 }
 
 /// Looks for the head of the response; heads of interim responses are passed over, and counted.
 async fn take_head(
-    tx: &mut Transaction<'_>,
+    exchange: &mut Exchange<'_>,
     answer: &mut Answer,
     n_interim: &mut u32,
 ) -> Result<bool, Broken> {
@@ -343,7 +324,7 @@ async fn take_head(
             return Err(Failure::TooManyInterim(MOST_INTERIM).into());
         }
         if head.status() == EARLY_HINTS {
-            send_hints(tx, head, rest).await?;
+            send_hints(exchange, head, rest).await?;
         }
         start += head.len();
     };
@@ -354,10 +335,10 @@ async fn take_head(
 const EARLY_HINTS: u16 = 103;
 
 /// Passes on what the client may load already.
-async fn send_hints(tx: &mut Transaction<'_>, head: &ResponseHead, input: &[u8]) -> Result<(), Gone> {
+async fn send_hints(exchange: &mut Exchange<'_>, head: &ResponseHead, input: &[u8]) -> Result<(), Gone> {
     let mut hints = buffers::take();
     interim::append(&mut hints, EARLY_HINTS, head.fields(input));
-    let sent = interim::send(tx, &hints).await;
+    let sent = exchange.send_interim(&hints).await;
     buffers::give(hints);
     sent
 }

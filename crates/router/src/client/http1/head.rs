@@ -6,16 +6,16 @@ use std::pin::pin;
 use corral_http::request::{HeadError, Progress, parse_head};
 
 use crate::client::connection::Connection;
-use crate::client::slot::SlotSettings;
 use crate::client::work::Work;
 use crate::event_loop::deadline::Elapsed;
 use crate::event_loop::services::Services;
 use crate::generation::rules::Rules;
+use crate::generation::slot_settings::SlotSettings;
 use crate::io::now;
 use crate::storage::buffers;
 
 /// How reading a head ended.
-pub(super) enum HeadResult {
+pub(in crate::client) enum HeadResult {
     Complete,
     /// The client has closed the connection between two requests.
     Closed,
@@ -41,7 +41,11 @@ pub(crate) enum Refusal {
 
 impl Connection {
     /// Reads until the head is complete; what of it is in the input already is looked at first.
-    pub(super) async fn read_head(&mut self, work: &mut Work, settings: &SlotSettings) -> HeadResult {
+    pub(in crate::client) async fn read_head(
+        &mut self,
+        work: &mut Work,
+        settings: &SlotSettings,
+    ) -> HeadResult {
         let rules = &settings.generation.shared.rules;
         work.head.clear();
         work.started = None;

@@ -19,12 +19,12 @@ use crate::request::body::rest::RequestBody;
 use crate::storage::buffers::{self, Rest};
 
 /// A request that was handed to an application. Dropping it gives the answer up.
-pub(crate) struct Exchange {
+pub(crate) struct Call {
     pub(super) app: Rc<LoopApp>,
     pub(super) shared: Rc<Shared>,
 }
 
-impl Exchange {
+impl Call {
     /// The next piece of the answer. Cancel safe: a piece is only taken when it is returned.
     pub(crate) async fn next_piece(&self) -> Result<Piece, Failure> {
         poll_fn(|context| {
@@ -72,13 +72,13 @@ impl Exchange {
     }
 
     /// Sends a part of a message that the client has sent. False when there is no room for it yet: then try
-    /// again in [a moment](Exchange::a_moment).
+    /// again in [a moment](Call::a_moment).
     pub(crate) fn send_message(&self, bytes: &[u8], opcode: Opcode, ends: bool) -> bool {
         let (id, lane) = (self.shared.id, self.app.lane);
         self.send(bytes.len(), |channel| channel.message(id, lane, bytes, opcode, ends))
     }
 
-    /// Sends a piece of the body, as [`Exchange::send_message`].
+    /// Sends a piece of the body, as [`Call::send_message`].
     pub(crate) fn send_body(&self, bytes: &[u8], ends: bool) -> bool {
         let (id, lane) = (self.shared.id, self.app.lane);
         self.send(bytes.len(), |channel| channel.body(id, lane, bytes, ends))
@@ -179,7 +179,7 @@ impl Exchange {
     }
 }
 
-impl Drop for Exchange {
+impl Drop for Call {
     fn drop(&mut self) {
         self.app.abandon(&self.shared);
     }
@@ -193,7 +193,7 @@ impl LoopApp {
         inline: Rest,
         body: RequestBody,
         now: Instant,
-    ) -> Exchange {
+    ) -> Call {
         let mut entries = self.entries.borrow_mut();
         let entry = entries.vacant_entry();
         let stamp = self.next_stamp.get();
@@ -209,6 +209,6 @@ impl LoopApp {
             buffers::give(rejected.request.payload);
             self.fail(id, self.app.explain(rejected.reason));
         }
-        Exchange { app: Rc::clone(self), shared }
+        Call { app: Rc::clone(self), shared }
     }
 }

@@ -1,0 +1,119 @@
+//! HTTP/1: a connection carries one exchange after the other.
+
+mod body;
+mod carrier;
+pub(super) mod head;
+
+use std::mem;
+
+use corral_channel::MAX_INLINE_BODY;
+use corral_http::request::Framing;
+use corral_http::response;
+
+use self::body::{Incoming, READ_STEP};
+use self::carrier::Http1;
+use self::head::Refusal;
+use crate::client::connection::{Connection, Next};
+use crate::client::work::Work;
+use crate::dispatch;
+use crate::exchange::Exchange;
+use crate::exchange::carrier::Carrier;
+use crate::generation::slot_settings::SlotSettings;
+use crate::request::client::Gone;
+use crate::request::head::Request;
+use crate::storage::buffers::{self, Rest};
+
+/// Answers the request whose head is complete in `work`.
+pub(super) async fn run(connection: &mut Connection, work: &mut Work, settings: SlotSettings) -> Next {
+    let started = work.started(connection);
+    let Work { input, head, .. } = work;
+    let rules = &settings.generation.shared.rules;
+    let (mut incoming, refused) = match Incoming::new(head.framing(), head.expects_continue(), rules) {
+        Ok(incoming) => (incoming, None),
+        Err(error) => (Incoming::none(), Some(error)),
+    };
+    let rest = split_rest(input, head.len(), &mut incoming);
+    connection.sends_much = is_large(head.framing());
+    let request = Request { head, bytes: input, started };
+    let Connection { stream, slot, peer, deadline, services, .. } = connection;
+    let (deadline, services) = (&*deadline, &**services);
+    let mut carrier = Http1::new(stream, slot, *peer, request);
+    carrier.take_body_of(incoming, rest);
+    let mut exchange = Exchange::new(&mut carrier, (deadline, services), &settings, request);
+    exchange.reply.close = !head.keep_alive();
+    let answered = match &refused {
+        Some(error) => dispatch::answer_refused(&mut exchange, error).await,
+        None => dispatch::answer(&mut exchange).await,
+    };
+    dispatch::note_end(&exchange);
+    let reply = exchange.into_reply();
+    let next = match answered {
+        Ok(()) => carrier.next(&reply, deadline, rules).await,
+        Err(Gone) => Next::Close,
+    };
+    let rest = carrier.take_over();
+    drop(carrier);
+    if rest.is_empty() {
+        input.clear();
+        buffers::give(rest);
+    } else {
+        buffers::give(mem::replace(input, rest));
+    }
+    next
+}
+
+/// Answers what is no request: an error page, unless the client has left already, and a log entry.
+pub(super) async fn refuse(
+    connection: &mut Connection,
+    work: &mut Work,
+    settings: &SlotSettings,
+    refusal: Refusal,
+) {
+    let status = match refusal {
+        Refusal::Malformed(error) => error.status(),
+        Refusal::TimedOut => 408,
+        Refusal::Cut => 400,
+        Refusal::PlainOnTls => response::PLAIN_ON_TLS,
+        Refusal::Crowded => 503,
+    };
+    // The address was complained about already.
+    if !matches!(refusal, Refusal::Crowded) {
+        tracing::info!("request refused with {status}: {refusal}");
+    }
+    let started = work.started(connection);
+    let request = Request { head: &work.head, bytes: &work.input, started };
+    let Connection { stream, slot, peer, deadline, services, .. } = connection;
+    let mut carrier = Http1::new(stream, slot, *peer, request);
+    let mut exchange = Exchange::new(&mut carrier, (&*deadline, &**services), settings, request);
+    exchange.reply.close = true;
+    if matches!(refusal, Refusal::Cut) {
+        exchange.reply.status = Some(status);
+    } else {
+        // Nothing follows, whether or not the client still listens.
+        let _ = exchange.send_error(status).await;
+    }
+    dispatch::note_end(&exchange);
+}
+
+/// Takes what follows the head out of the input; most often that is nothing, and costs nothing. A large body that is
+/// there as a whole stays where it is, and the head leaves instead.
+fn split_rest(input: &mut Vec<u8>, head_len: usize, incoming: &mut Incoming) -> Vec<u8> {
+    if buffers::is_large(input) {
+        let mut head = buffers::take();
+        head.extend_from_slice(&input[..head_len]);
+        let read = Rest::new(mem::replace(input, head), head_len);
+        return incoming.adopt(read).map_or_else(Rest::into_small, |()| Vec::new());
+    }
+    if input.len() == head_len {
+        return Vec::new();
+    }
+    let mut rest = buffers::take();
+    rest.extend_from_slice(&input[head_len..]);
+    input.truncate(head_len);
+    rest
+}
+
+/// Whether a body is worth a large buffer, and fits into one with its head.
+fn is_large(framing: Framing) -> bool {
+    matches!(framing, Framing::Length(len) if (READ_STEP as u64..=MAX_INLINE_BODY as u64).contains(&len))
+}

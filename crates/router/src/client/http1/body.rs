@@ -1,0 +1,225 @@
+//! The body of a request on its way in: taken out of its framing, or discarded.
+
+use std::future::poll_fn;
+use std::io::IoSlice;
+use std::pin::pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use corral_http::chunked::Decoder;
+use corral_http::request::Framing;
+use corral_http::response::CONTINUE;
+
+use crate::event_loop::deadline::Deadline;
+use crate::generation::rules::Rules;
+use crate::io::Stream;
+use crate::request::body::BodyError;
+use crate::storage::buffers::{self, Rest};
+
+/// Bytes of an unwanted body that are read so that the connection can be kept.
+const MAX_DISCARDED: u64 = 256 * 1024;
+
+/// Room for one read of a body.
+pub(super) const READ_STEP: usize = 32 * 1024;
+
+/// The same for a client that has not sent as much at a time yet: many slow ones must not hold large buffers.
+const SMALL_STEP: usize = 2 * 1024;
+
+/// A request's body on its way in. The bytes that came along with the head are at the start of the input.
+pub(super) struct Incoming {
+    framing: Decoding,
+    /// The client waits for `100 Continue`.
+    expects_continue: bool,
+    /// The last read has filled its room, or much came with the head.
+    is_fast: bool,
+    /// The whole body, if it was read along with the head and nobody has taken it.
+    whole: Option<Rest>,
+}
+
+enum Decoding {
+    /// Bytes that are still to come.
+    Length(u64),
+    Chunked(Decoder),
+    Done,
+}
+
+impl Incoming {
+    pub(super) fn new(framing: Framing, expects_continue: bool, rules: &Rules) -> Result<Self, BodyError> {
+        let framing = match framing {
+            Framing::Length(0) => Decoding::Done,
+            Framing::Length(len) if len > rules.max_body_size => return Err(BodyError::TooLarge),
+            Framing::Length(len) => Decoding::Length(len),
+            Framing::Chunked => Decoding::Chunked(Decoder::new(rules.max_body_size)),
+        };
+        Ok(Self { framing, expects_continue, is_fast: false, whole: None })
+    }
+
+    /// No body, or none that will be read.
+    pub(super) fn none() -> Self {
+        Self { framing: Decoding::Done, expects_continue: false, is_fast: false, whole: None }
+    }
+
+    /// Takes over what was read along with the head, if that is all of the body and nothing else.
+    pub(super) fn adopt(&mut self, read: Rest) -> Result<(), Rest> {
+        match self.framing {
+            Decoding::Length(left) if left == read.len() as u64 => {
+                self.framing = Decoding::Done;
+                self.whole = Some(read);
+                Ok(())
+            }
+            _ => Err(read),
+        }
+    }
+
+    /// Whether what is left comes without a word from here, so that it can be read and forgotten. A client that waits for
+    /// `100 Continue` has sent nothing, and nobody knows whether it will.
+    pub(super) fn comes_uninvited(&self, input: &[u8]) -> bool {
+        self.is_done() || !self.expects_continue || !input.is_empty()
+    }
+
+    /// Whether nothing more of it is to come.
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.framing, Decoding::Done)
+    }
+
+    /// What came along with the head.
+    pub(super) fn begin(&mut self, input: &mut Vec<u8>) -> Result<Rest, BodyError> {
+        if let Some(whole) = self.whole.take() {
+            return Ok(whole);
+        }
+        let mut out = self.buffer(input);
+        self.decode(input, &mut out)?;
+        Ok(out.into())
+    }
+
+    /// Where it goes that is read: a large buffer if much is likely to come at once, and fits.
+    fn buffer(&self, input: &[u8]) -> Vec<u8> {
+        let is_large = |left| (READ_STEP as u64..=buffers::LARGE_CAPACITY as u64).contains(&left);
+        match self.framing {
+            Decoding::Length(left) if input.len() >= SMALL_STEP && is_large(left) => buffers::take_large(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Reads some of it: to `out` what needs no decoding, else through `rest`, where what follows the body stays.
+    pub(super) fn poll_read(
+        &mut self,
+        stream: &mut Stream,
+        rest: &mut Vec<u8>,
+        context: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<(), BodyError>> {
+        let Decoding::Length(left) = self.framing else {
+            ready!(self.poll_more(stream, context, rest))?;
+            return Poll::Ready(self.decode(rest, out));
+        };
+        let n_before = out.len();
+        ready!(self.poll_more(stream, context, out))?;
+        let n_own = at_most(left, out.len() - n_before);
+        rest.extend(out.drain(n_before + n_own..));
+        self.count(n_own);
+        Poll::Ready(Ok(()))
+    }
+
+    /// So many bytes have come of a body whose length is known.
+    fn count(&mut self, n: usize) {
+        if let Decoding::Length(left) = &mut self.framing {
+            *left -= n as u64;
+            if *left == 0 {
+                self.framing = Decoding::Done;
+            }
+        }
+    }
+
+    /// Reads and forgets what is left, as far as that is worth it. True when the connection can be kept.
+    pub(super) async fn discard(
+        &mut self,
+        stream: &mut Stream,
+        rest: &mut Vec<u8>,
+        (deadline, limit): (&Deadline, Duration),
+    ) -> bool {
+        let mut n_discarded = 0;
+        let mut nowhere = Vec::new();
+        loop {
+            if self.decode(rest, &mut nowhere).is_err() {
+                return false;
+            }
+            n_discarded += nowhere.len() as u64;
+            nowhere.clear();
+            if self.is_done() {
+                return true;
+            }
+            let reading = poll_fn(|context| self.poll_more(stream, context, rest));
+            if n_discarded > MAX_DISCARDED
+                || !matches!(deadline.limit(limit, pin!(reading)).await, Ok(Ok(())))
+            {
+                return false;
+            }
+        }
+    }
+
+    /// Moves as much as it can from the input to `out`.
+    pub(super) fn decode(&mut self, input: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), BodyError> {
+        self.is_fast |= input.len() >= SMALL_STEP;
+        if let Some(whole) = self.whole.take() {
+            out.extend_from_slice(&whole);
+            whole.give();
+        }
+        match &mut self.framing {
+            Decoding::Done => {}
+            Decoding::Length(left) => {
+                let len = at_most(*left, input.len());
+                out.extend(input.drain(..len));
+                self.count(len);
+            }
+            Decoding::Chunked(decoder) => {
+                let decoded = decoder.decode(input, out, usize::MAX)?;
+                input.drain(..decoded.consumed);
+                if decoded.done {
+                    self.framing = Decoding::Done;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells a client that waits for it to send the body.
+    pub(super) fn invite(&mut self, stream: &mut Stream, input: &[u8]) -> Result<(), BodyError> {
+        if std::mem::take(&mut self.expects_continue) && input.is_empty() {
+            // Too small to find no room, unless the client reads nothing at all: then it gets no body through.
+            stream.try_write(&[IoSlice::new(CONTINUE)]).map_err(|_| BodyError::Gone)?;
+        }
+        Ok(())
+    }
+
+    /// Reads some of it into the input, behind what is there.
+    fn poll_more(
+        &mut self,
+        stream: &mut Stream,
+        context: &mut Context<'_>,
+        input: &mut Vec<u8>,
+    ) -> Poll<Result<(), BodyError>> {
+        self.invite(stream, input)?;
+        if !self.is_fast && input.is_empty() && input.capacity() >= READ_STEP {
+            buffers::give(std::mem::replace(input, buffers::take()));
+        }
+        input.reserve(match self.framing {
+            _ if !self.is_fast => SMALL_STEP,
+            Decoding::Length(left) => at_most(left, buffers::LARGE_CAPACITY),
+            _ => READ_STEP,
+        });
+        let room = input.capacity() - input.len();
+        match ready!(stream.poll_read(context, input)) {
+            Ok(n) if n > 0 => {
+                self.is_fast = n >= room;
+                Poll::Ready(Ok(()))
+            }
+            Ok(_) | Err(_) => Poll::Ready(Err(BodyError::Gone)),
+        }
+    }
+}
+
+/// So many bytes of those that are left.
+fn at_most(left: u64, n: usize) -> usize {
+    usize::try_from(left).map_or(n, |left| left.min(n))
+}

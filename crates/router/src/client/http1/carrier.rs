@@ -1,0 +1,271 @@
+//! A connection as the carrier of one exchange.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::mem;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+use corral_http::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
+use corral_http::request::Head;
+use corral_http::response::{self, Connection as ConnectionField, Framing, Trailer};
+
+use super::body::Incoming;
+use crate::client::connection::Next;
+use crate::client::slot::Slot;
+use crate::event_loop::deadline::Deadline;
+use crate::exchange::carrier::{Carrier, ReplyHead, Then, Wire};
+use crate::generation::rules::Rules;
+use crate::io::{Stream, Wanted};
+use crate::reply::Reply;
+use crate::request::body::BodyError;
+use crate::request::head::Request;
+use crate::storage::buffers::{self, Rest};
+use crate::tls::Peer;
+
+/// A connection while it carries an exchange.
+pub(super) struct Http1<'c> {
+    stream: &'c mut Stream,
+    slot: &'c Slot,
+    peer: Option<SocketAddr>,
+    head: &'c Head,
+    /// The head is that of a request.
+    is_understood: bool,
+    incoming: Incoming,
+    /// What the client has sent behind the head.
+    rest: Vec<u8>,
+    /// What has to be sent before the next piece: at first the reply's head.
+    held: Vec<u8>,
+    /// The pieces of the reply's body are chunks.
+    is_chunked: bool,
+}
+
+impl<'c> Http1<'c> {
+    pub(super) fn new(
+        stream: &'c mut Stream,
+        slot: &'c Slot,
+        peer: Option<SocketAddr>,
+        request: Request<'c>,
+    ) -> Self {
+        Self {
+            stream,
+            slot,
+            peer,
+            head: request.head,
+            is_understood: !request.method().is_empty(),
+            incoming: Incoming::none(),
+            rest: Vec::new(),
+            held: Vec::new(),
+            is_chunked: false,
+        }
+    }
+
+    /// The request has a body, of which some may have come with the head.
+    pub(super) fn take_body_of(&mut self, incoming: Incoming, rest: Vec<u8>) {
+        (self.incoming, self.rest) = (incoming, rest);
+    }
+
+    /// Reads what is left of the request, and says what becomes of the connection.
+    pub(super) async fn next(&mut self, reply: &Reply, deadline: &Deadline, rules: &Rules) -> Next {
+        if reply.close {
+            let is_read = self.incoming.is_done() && self.rest.is_empty() && !reply.linger;
+            return if is_read { Next::Close } else { Next::Linger };
+        }
+        if self.incoming.is_done() {
+            return Next::Keep;
+        }
+        let Self { incoming, stream, rest, .. } = self;
+        let limit = rules.body_read_timeout;
+        if incoming.discard(stream, rest, (deadline, limit)).await { Next::Keep } else { Next::Linger }
+    }
+
+    fn held(&mut self) -> &mut Vec<u8> {
+        if self.held.capacity() == 0 {
+            self.held = buffers::take();
+        }
+        &mut self.held
+    }
+
+    /// What the reply says about the connection.
+    fn connection_field(&self, then: Then) -> ConnectionField {
+        // A request that was not understood gets an explicit word in any case.
+        let version = if self.is_understood { self.head.version_minor() } else { 1 };
+        match then {
+            Then::More => ConnectionField::choose(version, true),
+            Then::Nothing => ConnectionField::choose(version, false),
+            Then::Switched => ConnectionField::Upgrade,
+        }
+    }
+}
+
+impl Drop for Http1<'_> {
+    fn drop(&mut self) {
+        buffers::give(mem::take(&mut self.held));
+    }
+}
+
+impl Carrier for Http1<'_> {
+    fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
+    fn local_address(&self) -> Option<SocketAddr> {
+        self.stream.local_address()
+    }
+
+    fn speaks_tls(&self) -> bool {
+        self.stream.tls().is_some()
+    }
+
+    fn tls_peer(&self) -> Option<Cow<'_, Peer<'_>>> {
+        self.stream.tls().map(|session| Cow::Owned(Peer::of(session)))
+    }
+
+    fn body_is_done(&self) -> bool {
+        self.incoming.is_done()
+    }
+
+    fn body_comes_uninvited(&self, taken: &[u8]) -> bool {
+        self.incoming.comes_uninvited(taken)
+    }
+
+    fn begin_body(&mut self) -> Result<Rest, BodyError> {
+        self.incoming.begin(&mut self.rest)
+    }
+
+    fn take_body(&mut self, out: &mut Vec<u8>) -> Result<(), BodyError> {
+        self.incoming.decode(&mut self.rest, out)
+    }
+
+    fn invite_body(&mut self) -> Result<(), BodyError> {
+        self.incoming.invite(self.stream, &self.rest)
+    }
+
+    fn poll_body(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<(), BodyError>> {
+        self.incoming.poll_read(self.stream, &mut self.rest, context, out)
+    }
+
+    fn poll_stir(&self, context: &mut Context<'_>) -> Poll<()> {
+        if self.stream.is_read() {
+            return Poll::Ready(());
+        }
+        // An error means that the descriptor is no use any more: something has stirred.
+        self.stream.poll_readable(context).map(drop)
+    }
+
+    fn departure(&self, usual: bool) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(self.stream.gone(usual))
+    }
+
+    fn hold_interim(&mut self, heads: &[u8]) {
+        self.held().extend_from_slice(heads);
+    }
+
+    fn framing(&self, status: u16, length: Option<u64>) -> Framing {
+        Framing::choose(status, self.head.version_minor(), length)
+    }
+
+    /// A listener that was removed, or a body that will not be read to its end, closes the connection.
+    fn is_last(&self) -> bool {
+        self.slot.is_closed() || !self.incoming.comes_uninvited(&self.rest)
+    }
+
+    fn begin(&mut self, head: &ReplyHead<'_>) {
+        let connection = self.connection_field(head.then);
+        let &ReplyHead { status, fields, server, date, framing, .. } = head;
+        self.is_chunked = head.has_body && framing == Framing::Chunked;
+        let held = self.held();
+        response::append_status_line(held, status);
+        fields.append_to(held);
+        response::append_trailer(held, &Trailer { server, date, framing, connection });
+    }
+
+    fn hold(&mut self, piece: &[u8]) {
+        // An empty chunk would be the last one.
+        if piece.is_empty() {
+            return;
+        }
+        let is_chunked = self.is_chunked;
+        let held = self.held();
+        if is_chunked {
+            held.extend_from_slice(ChunkHead::new(piece.len()).as_bytes());
+        }
+        held.extend_from_slice(piece);
+        if is_chunked {
+            held.extend_from_slice(CHUNK_END);
+        }
+    }
+
+    fn try_send(&mut self, piece: &[u8], n_sent: &mut usize) -> io::Result<()> {
+        let chunk = (self.is_chunked && !piece.is_empty()).then(|| ChunkHead::new(piece.len()));
+        let (slices, n_slices) = match &chunk {
+            Some(chunk) => ([self.held.as_slice(), chunk.as_bytes(), piece, CHUNK_END], 4),
+            None => ([self.held.as_slice(), piece, b"", b""], if piece.is_empty() { 1 } else { 2 }),
+        };
+        let mut slices = slices.map(IoSlice::new);
+        let mut slices = &mut slices[..n_slices];
+        IoSlice::advance_slices(&mut slices, *n_sent);
+        while !slices.is_empty() {
+            let n = self.stream.try_write(slices)?;
+            *n_sent += n;
+            IoSlice::advance_slices(&mut slices, n);
+        }
+        self.held.clear();
+        Ok(())
+    }
+
+    /// A chunk that would have to be announced is not worth the trouble.
+    fn sends_files(&self) -> bool {
+        !self.is_chunked
+    }
+
+    fn try_send_file(&mut self, file: &File, offset: u64, len: u64) -> io::Result<usize> {
+        while !self.held.is_empty() {
+            let n = self.stream.try_write_more(&self.held)?;
+            self.held.drain(..n);
+        }
+        self.stream.try_send_file(file, offset, len)
+    }
+
+    fn poll_writable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.poll_writable(context)
+    }
+
+    fn end(&mut self, trailers: &[u8]) {
+        if self.is_chunked {
+            let held = self.held();
+            for part in [LAST_CHUNK, trailers, CHUNK_END] {
+                held.extend_from_slice(part);
+            }
+        }
+    }
+
+    fn take_over(&mut self) -> Vec<u8> {
+        mem::take(&mut self.rest)
+    }
+
+    fn wire(&mut self) -> &mut dyn Wire {
+        self.stream
+    }
+}
+
+impl Wire for Stream {
+    fn poll_ready(&self, context: &mut Context<'_>, wanted: Wanted) -> Poll<io::Result<Wanted>> {
+        self.poll_wait(context, wanted)
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<io::Result<usize>> {
+        Self::poll_read(self, context, out)
+    }
+
+    fn try_write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        Self::try_write(self, pieces)
+    }
+
+    fn poll_shut_down(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Nothing is waited for that would be lost with the future.
+        pin!(self.shut_down()).poll(context)
+    }
+}

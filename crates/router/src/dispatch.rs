@@ -1,0 +1,90 @@
+//! From a request to who answers it: follows the configuration, looks after fallbacks and what stands in for errors, and
+//! notes the end.
+
+use crate::answer::{application, program, proxy, returned, share};
+use crate::exchange::Exchange;
+use crate::observe::console;
+use crate::observe::telemetry::{self, Trace};
+use crate::request::body::BodyError;
+use crate::request::client::Gone;
+use crate::request::routing::{Target, log};
+
+/// Follows the configuration to what answers the request.
+pub(crate) async fn answer(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
+    let settings = exchange.settings;
+    if exchange.rules().log_route {
+        log::request(exchange.request.head.request_line(exchange.request.bytes));
+    }
+    let target = exchange.follow(&settings.listener().pass);
+    answer_target(exchange, target).await?;
+    answer_in_place(exchange).await
+}
+
+/// As `answer` for a request whose body is refused: only the actions for errors on its way matter.
+pub(crate) async fn answer_refused(exchange: &mut Exchange<'_>, error: &BodyError) -> Result<(), Gone> {
+    let settings = exchange.settings;
+    exchange.follow(&settings.listener().pass);
+    exchange.refuse_body(error).await?;
+    answer_in_place(exchange).await
+}
+
+/// Answers with what is to stand in for an error, if anything is.
+async fn answer_in_place(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
+    while let Some(action) = exchange.take_stand_in() {
+        let target = exchange.follow_action(action);
+        answer_target(exchange, target).await?;
+    }
+    Ok(())
+}
+
+/// Answers with what was found, or with what its fallbacks lead to. Without a reply when another action is to
+/// stand in for an error.
+async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> Result<(), Gone> {
+    let generation = &exchange.settings.generation;
+    let mut target = target;
+    loop {
+        let share = match target {
+            Target::Application { app, target } => {
+                return match generation.apps.get(app) {
+                    None => exchange.send_error(503).await,
+                    Some(app) if app.runs_programs() => program::answer(exchange, app).await,
+                    Some(app) => application::answer(exchange, app, target).await,
+                };
+            }
+            Target::Return(answer) => return returned::answer(exchange, answer).await,
+            Target::Upstream(upstream) => {
+                return proxy::answer(exchange, &generation.servers.upstreams[upstream]).await;
+            }
+            Target::Proxy(proxy) => {
+                return proxy::answer(exchange, &generation.servers.proxies[proxy]).await;
+            }
+            Target::Nothing(status) => return exchange.send_error(status).await,
+            Target::Share(share) => share,
+        };
+        let status = match share::answer(exchange, share).await? {
+            share::Outcome::Sent => return Ok(()),
+            share::Outcome::Missed(status) => status,
+        };
+        let Some(action) = &share.fallback else { return exchange.send_error(status).await };
+        if exchange.rules().log_route {
+            log::fallback();
+        }
+        target = exchange.follow_action(action);
+    }
+}
+
+/// The exchange is over: says so to whom the configuration names.
+pub(crate) fn note_end(exchange: &Exchange<'_>) {
+    let generation = &exchange.settings.generation.shared;
+    for log in &generation.access_logs {
+        log.write(exchange.services.lane, &mut exchange.variables());
+    }
+    if let Some(console) = console::get() {
+        console.write(&exchange.variables());
+    }
+    let telemetry = generation.telemetry.as_ref().zip(exchange.trace.as_ref());
+    if let Some((telemetry, trace)) = telemetry.filter(|(_, trace)| trace.is_sampled()) {
+        let record = telemetry::record(Trace::clone(trace), exchange.request, &exchange.variables());
+        telemetry.finish(record);
+    }
+}

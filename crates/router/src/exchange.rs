@@ -1,0 +1,179 @@
+//! One request and its reply, whatever carries them: what answers reads the one and makes the other by this.
+
+pub(crate) mod carrier;
+mod reading;
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::time::Instant;
+
+use corral_config::address::ListenAddress;
+use corral_http::list;
+use corral_http::request::Name;
+
+use self::carrier::Carrier;
+use crate::event_loop::deadline::Deadline;
+use crate::event_loop::services::Services;
+use crate::generation::rules::Rules;
+use crate::generation::slot_settings::SlotSettings;
+use crate::observe::telemetry::Trace;
+use crate::reply::Reply;
+use crate::request::client::{Client, Gone};
+use crate::request::forwarded;
+use crate::request::head::Request;
+use crate::request::routing::way::{FieldChange, Way};
+use crate::request::variables::{Link, Memo, RequestVariables};
+use crate::storage::buffers;
+
+/// A request while it is answered.
+pub(crate) struct Exchange<'c> {
+    pub(crate) carrier: &'c mut (dyn Carrier + 'c),
+    /// Limits what is waited for.
+    pub(crate) deadline: &'c Deadline,
+    pub(crate) services: &'c Services,
+    pub(crate) settings: &'c SlotSettings,
+    pub(crate) request: Request<'c>,
+    pub(crate) client: Client,
+    /// The path that a rewrite has put in the place of the request's.
+    pub(crate) rewritten: Option<Vec<u8>>,
+    memo: Memo,
+    pub(crate) way: Way<'c>,
+    /// What `request_headers` has changed.
+    pub(crate) field_changes: Vec<FieldChange<'c>>,
+    pub(crate) reply: Reply,
+    /// There was no room for something that was sent to the client.
+    pub(crate) has_waited: bool,
+    /// While there is telemetry.
+    pub(crate) trace: Option<Box<Trace>>,
+}
+
+impl<'c> Exchange<'c> {
+    pub(crate) fn new(
+        carrier: &'c mut (dyn Carrier + 'c),
+        (deadline, services): (&'c Deadline, &'c Services),
+        settings: &'c SlotSettings,
+        request: Request<'c>,
+    ) -> Self {
+        let connected = Client { address: carrier.peer(), tls: carrier.speaks_tls() };
+        let client = forwarded::client(&settings.listener().forwarded, connected, request);
+        let trace = settings.generation.shared.telemetry.as_ref().map(|telemetry| telemetry.trace(request));
+        Self {
+            carrier,
+            deadline,
+            services,
+            settings,
+            request,
+            client,
+            rewritten: None,
+            memo: Memo::default(),
+            way: Way::default(),
+            field_changes: Vec::new(),
+            reply: Reply::default(),
+            has_waited: false,
+            trace,
+        }
+    }
+
+    /// What has become of the reply.
+    pub(crate) fn into_reply(self) -> Reply {
+        if let Some(path) = self.rewritten {
+            buffers::give(path);
+        }
+        self.reply
+    }
+
+    pub(crate) fn rules(&self) -> &'c Rules {
+        &self.settings.generation.shared.rules
+    }
+
+    /// When the event loop woke up for what is being done.
+    pub(crate) fn now(&self) -> Instant {
+        self.services.deadlines.now()
+    }
+
+    /// The path, decoded and normalised, as it is after rewrites.
+    pub(crate) fn path(&self) -> &[u8] {
+        self.rewritten.as_deref().unwrap_or_else(|| self.request.head.path(self.request.bytes))
+    }
+
+    /// The path that a rewrite has put in the place of the request's, if any has.
+    pub(crate) fn rewritten_path(&self) -> Option<&[u8]> {
+        self.rewritten.as_deref()
+    }
+
+    /// Whether what the peer says about who sent the request is believed.
+    pub(crate) fn peer_is_trusted(&self) -> bool {
+        let rules = &self.settings.listener().forwarded;
+        rules.iter().any(|rule| rule.source.matches(self.carrier.peer()))
+    }
+
+    /// The address that the client connected to; none for a Unix socket. The kernel is asked only when the listener does
+    /// not say.
+    pub(crate) fn local_address(&self) -> Option<SocketAddr> {
+        match &self.settings.listener().address {
+            ListenAddress::Inet(address) if !address.ip().is_unspecified() => Some(*address),
+            _ => self.carrier.local_address(),
+        }
+    }
+
+    pub(crate) fn method(&self) -> &'c [u8] {
+        self.request.method()
+    }
+
+    pub(crate) fn is_head(&self) -> bool {
+        self.method() == b"HEAD"
+    }
+
+    /// Whether the client has said that it understands fields behind a body (RFC 9110 sections 6.5.1 and 10.1.4).
+    pub(crate) fn takes_trailers(&self) -> bool {
+        let Request { head, bytes, .. } = self.request;
+        let mut codings = head.values(bytes, Name::Te).flat_map(list);
+        head.version_minor() > 0 && codings.any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
+    }
+
+    pub(crate) fn variables(&self) -> RequestVariables<'_> {
+        RequestVariables {
+            link: Link::Open(&*self.carrier),
+            request: self.request,
+            client: self.client,
+            path: self.path(),
+            reply: &self.reply,
+            server: self.rules().server,
+            memo: &self.memo,
+            scripts: Some(&self.settings.generation.scripts),
+        }
+    }
+
+    /// Sends what the carrier holds, and a piece of the body.
+    pub(crate) async fn send(&mut self, piece: &[u8]) -> Result<(), Gone> {
+        let mut n_sent = 0;
+        while let Err(error) = self.carrier.try_send(piece, &mut n_sent) {
+            self.wait_if_full(&error).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends heads of interim responses at once. HTTP/1.0 knows none.
+    pub(crate) async fn send_interim(&mut self, heads: &[u8]) -> Result<(), Gone> {
+        if self.request.head.version_minor() == 0 {
+            return Ok(());
+        }
+        self.carrier.hold_interim(heads);
+        self.send(b"").await
+    }
+
+    /// Waits for room to send if that is what was missing, for as long as a client may take to make some.
+    pub(crate) async fn wait_if_full(&mut self, error: &io::Error) -> Result<(), Gone> {
+        if error.kind() != io::ErrorKind::WouldBlock {
+            return Err(Gone);
+        }
+        self.has_waited = true;
+        let writable = poll_fn(|context| self.carrier.poll_writable(context));
+        match self.deadline.limit(self.rules().send_timeout, pin!(writable)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(Gone),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What an exchange asks of the connection, or the stream, that carries it. Everything is tried or polled; who waits, and
+//! for how long, is the exchange's affair.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use corral_http::response::{Framing, HttpDate};
+
+use crate::io::Wanted;
+use crate::reply::Fields;
+use crate::request::body::BodyError;
+use crate::storage::buffers::Rest;
+use crate::tls::Peer;
+
+/// Carries one exchange. A method that is said to hold something keeps it until something is sent.
+pub(crate) trait Carrier {
+    /// The address at the other end, as the PROXY protocol has it if that is spoken; none for a Unix socket.
+    fn peer(&self) -> Option<SocketAddr>;
+
+    /// The address that the client connected to; none for a Unix socket. Costs a system call.
+    fn local_address(&self) -> Option<SocketAddr>;
+
+    /// Whether the connection speaks TLS.
+    fn speaks_tls(&self) -> bool;
+
+    /// The client, if it speaks TLS.
+    fn tls_peer(&self) -> Option<Cow<'_, Peer<'_>>>;
+
+    /// Whether nothing more of the request's body is to come, beside what may have come.
+    fn body_is_done(&self) -> bool;
+
+    /// Whether what is left of the body comes without a word from here. `taken` is what has been taken of it.
+    fn body_comes_uninvited(&self, taken: &[u8]) -> bool;
+
+    /// What of the body came along with the head, as it is if that is possible.
+    fn begin_body(&mut self) -> Result<Rest, BodyError>;
+
+    /// Appends what has come of the body.
+    fn take_body(&mut self, out: &mut Vec<u8>) -> Result<(), BodyError>;
+
+    /// Tells a client that waits for it to send the body.
+    fn invite_body(&mut self) -> Result<(), BodyError>;
+
+    /// Reads, and appends what that has brought of the body, which may be nothing but framing.
+    fn poll_body(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<(), BodyError>>;
+
+    /// Waits for what may be the client's end: cheaper than the end alone, and nearly always neither comes.
+    fn poll_stir(&self, context: &mut Context<'_>) -> Poll<()>;
+
+    /// Waits until the client is gone, or has at least said that it sends nothing more; where that is `usual`, because the
+    /// client has announced it, until the connection is broken. In a box: it is asked for when something has stirred.
+    fn departure(&self, usual: bool) -> Pin<Box<dyn Future<Output = ()> + '_>>;
+
+    /// Holds heads of interim responses, in the form of HTTP/1. Not all clients know what that is.
+    fn hold_interim(&mut self, heads: &[u8]);
+
+    /// How a body is framed of which `length` is known.
+    fn framing(&self, status: u16, length: Option<u64>) -> Framing;
+
+    /// Whether nothing can follow this exchange, whatever is said about that.
+    fn is_last(&self) -> bool;
+
+    /// Holds the head of the reply.
+    fn begin(&mut self, head: &ReplyHead<'_>);
+
+    /// Holds a short piece of the body.
+    fn hold(&mut self, piece: &[u8]);
+
+    /// Sends what is held, and then a piece of the body. After `WouldBlock` it goes on where it was when it is called with
+    /// the same piece and the same `n_sent`, which is 0 at first.
+    fn try_send(&mut self, piece: &[u8], n_sent: &mut usize) -> io::Result<()>;
+
+    /// Whether `try_send_file` can be used for the body.
+    fn sends_files(&self) -> bool;
+
+    /// Sends what is held, and then a part of a file, straight from the page cache; returns how much of it.
+    fn try_send_file(&mut self, file: &File, offset: u64, len: u64) -> io::Result<usize>;
+
+    /// Waits for room to send something.
+    fn poll_writable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Holds what ends the body, with lines of fields behind it if that is possible.
+    fn end(&mut self, trailers: &[u8]);
+
+    /// What the client has sent behind the request, to which a reply has switched, or nobody else will answer.
+    fn take_over(&mut self) -> Vec<u8>;
+
+    /// What has been taken over.
+    fn wire(&mut self) -> &mut dyn Wire;
+}
+
+/// Bytes to and from a client, whatever they mean.
+pub(crate) trait Wire {
+    /// Waits until there is something of what is wanted.
+    fn poll_ready(&self, context: &mut Context<'_>, wanted: Wanted) -> Poll<io::Result<Wanted>>;
+
+    /// Appends what there is to read; 0 at the end.
+    fn poll_read(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<io::Result<usize>>;
+
+    /// Writes as much of the pieces as there is room for. After `WouldBlock` the next call must begin with the same bytes.
+    fn try_write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize>;
+
+    /// Says that nothing more will be written.
+    fn poll_shut_down(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
+}
+
+/// The head of a reply.
+pub(crate) struct ReplyHead<'h> {
+    pub(crate) status: u16,
+    /// All fields but those that the server adds.
+    pub(crate) fields: &'h Fields,
+    /// Value of `Server`; none when the reply has its own.
+    pub(crate) server: Option<&'h [u8]>,
+    /// Value of `Date`; none when the reply has its own.
+    pub(crate) date: Option<&'h HttpDate>,
+    pub(crate) framing: Framing,
+    /// The body itself is sent, too.
+    pub(crate) has_body: bool,
+    pub(crate) then: Then,
+}
+
+/// What the connection is for after a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    More,
+    Nothing,
+    /// Another protocol, to which it is switched.
+    Switched,
+}
+
+impl dyn Carrier + '_ {
+    /// Waits until the client has said that it sends nothing more, or is gone. What it has sent on before is for later.
+    /// Cancel safe.
+    pub(crate) async fn finished(&self) {
+        self.gone(false).await;
+    }
+
+    /// Waits for [the departure](Carrier::departure). Cancel safe.
+    pub(crate) async fn gone(&self, usual: bool) {
+        poll_fn(|context| self.poll_stir(context)).await;
+        self.departure(usual).await;
+    }
+}

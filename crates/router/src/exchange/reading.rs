@@ -1,0 +1,49 @@
+//! Reading the body of a request.
+
+use std::future::poll_fn;
+use std::pin::pin;
+
+use corral_channel::MAX_INLINE_BODY;
+
+use super::Exchange;
+use crate::io::now;
+use crate::request::body::{BodyError, Store, Stored};
+use crate::storage::buffers::Rest;
+
+impl Exchange<'_> {
+    /// Reads all of it.
+    pub(crate) async fn store_body(&mut self) -> Result<Stored, BodyError> {
+        let rules = self.rules();
+        let mut store = Store::new(self.carrier.begin_body()?);
+        loop {
+            store.spill(rules)?;
+            if self.carrier.body_is_done() {
+                return store.finish().map_err(BodyError::Store);
+            }
+            self.read_body(store.memory()).await?;
+        }
+    }
+
+    /// Takes what is there without waiting, or to be waited for: no more than travels with the head.
+    pub(crate) async fn take_body_at_hand(&mut self) -> Result<Rest, BodyError> {
+        let mut out = self.carrier.begin_body()?;
+        while !self.carrier.body_is_done()
+            && out.len() < MAX_INLINE_BODY
+            && self.carrier.body_comes_uninvited(&out)
+        {
+            match now(self.read_body(out.to_mut())).await {
+                Some(read) => read?,
+                None => break,
+            }
+        }
+        Ok(out)
+    }
+
+    /// Waits for some of it, as long as a client may take.
+    async fn read_body(&mut self, out: &mut Vec<u8>) -> Result<(), BodyError> {
+        let limit = self.rules().body_read_timeout;
+        let Self { carrier, deadline, .. } = self;
+        let reading = poll_fn(|context| carrier.poll_body(context, out));
+        deadline.limit(limit, pin!(reading)).await.unwrap_or(Err(BodyError::TimedOut))
+    }
+}

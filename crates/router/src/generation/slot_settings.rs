@@ -1,0 +1,43 @@
+//! One listener of a configuration, as those see it who serve its connections.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use corral_config::listener::Listener;
+use rustls::ServerConfig;
+
+use super::LoopGeneration;
+
+/// Which listener it is, in which configuration. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct SlotSettings {
+    pub(crate) generation: Rc<LoopGeneration>,
+    listener: usize,
+}
+
+impl SlotSettings {
+    /// `listener` is its index in the generation.
+    pub(crate) fn new(generation: Rc<LoopGeneration>, listener: usize) -> Self {
+        Self { generation, listener }
+    }
+
+    pub(crate) fn listener(&self) -> &Listener {
+        &self.generation.config.listeners[self.listener]
+    }
+
+    /// Whether connections begin with something else than a request.
+    pub(crate) fn has_prelude(&self) -> bool {
+        self.tls().is_some() || self.listener().proxy_protocol.is_some()
+    }
+
+    /// Whether the connection will begin with a header that names the client.
+    pub(crate) fn will_name_client(&self, peer: Option<SocketAddr>) -> bool {
+        self.listener().proxy_protocol.as_ref().is_some_and(|source| source.matches(peer))
+    }
+
+    /// What is needed to speak TLS, if it is to be spoken.
+    pub(crate) fn tls(&self) -> Option<&Arc<ServerConfig>> {
+        self.generation.shared.tls[self.listener].as_ref().map(|context| &context.config)
+    }
+}

@@ -1,0 +1,51 @@
+//! Opens a reply, through an encoder if the configuration and the request want it so.
+
+use crate::exchange::Exchange;
+use crate::reply::compression::{Decision, Effort, Encoder, add_vary, change_fields, is_compressible};
+use crate::reply::writer::Writer;
+
+impl Exchange<'_> {
+    /// Decides how the reply goes out whose fields are complete, and makes its head.
+    pub(super) fn open_encoded(&mut self, status: u16, length: Option<u64>) -> Writer {
+        let chosen = match self.decide_coding(status, length) {
+            Decision::Plain(_) => return self.write_head(status, length),
+            Decision::NotAcceptable => return self.open_page(406),
+            Decision::Compressed(chosen, _) => chosen,
+        };
+        match Encoder::new(chosen.coding, chosen.level, Effort::Streamed) {
+            Ok(encoder) => {
+                let fields = &mut self.reply.fields;
+                change_fields(fields, chosen.coding);
+                let is_live = fields.get(b"Content-Type").is_some_and(is_event_stream);
+                self.write_head(status, None).encoded(encoder, length, is_live)
+            }
+            Err(error) => {
+                tracing::error!("start a compressor for \"{}\": {error}", chosen.coding.name());
+                self.write_head(status, length)
+            }
+        }
+    }
+
+    fn decide_coding(&mut self, status: u16, length: Option<u64>) -> Decision {
+        let Some(compression) = &self.rules().compression else { return Decision::Plain(0) };
+        let fields = &mut self.reply.fields;
+        if self.reply.coding_is_settled || length == Some(0) || !is_compressible(compression, status, fields)
+        {
+            return Decision::Plain(0);
+        }
+        add_vary(fields, b"Accept-Encoding");
+        match compression.decide(&self.request) {
+            Decision::Compressed(chosen, weight)
+                if length.is_some_and(|length| length < chosen.min_length) =>
+            {
+                Decision::Plain(weight)
+            }
+            decision => decision,
+        }
+    }
+}
+
+/// Server-sent events: each piece is for the client to see at once.
+fn is_event_stream(content_type: &[u8]) -> bool {
+    content_type.get(..17).is_some_and(|name| name.eq_ignore_ascii_case(b"text/event-stream"))
+}

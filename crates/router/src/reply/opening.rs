@@ -1,0 +1,107 @@
+//! How a reply is opened: its status, its fields and the head with which it leaves.
+
+use corral_config::route::HeaderChange;
+use corral_config::template::Exception;
+use corral_http::response::Framing;
+use smallvec::SmallVec;
+
+use crate::event_loop::clock;
+use crate::exchange::Exchange;
+use crate::exchange::carrier::{ReplyHead, Then};
+use crate::observe::telemetry::TRACEPARENT;
+use crate::reply::disarm;
+use crate::reply::writer::Writer;
+use crate::request::script;
+use crate::storage::buffers;
+
+impl Exchange<'_> {
+    /// The one way out: applies what the configuration has to say about the reply's fields, and makes a head of
+    /// them. `length` is that of the body, if it is known.
+    pub(crate) fn open(&mut self, status: u16, length: Option<u64>) -> Writer {
+        let status = self.kept_status(status);
+        // What templates of fields see is the reply as it would be without them.
+        self.reply.framing = Some(self.carrier.framing(status, length));
+        if let Err(exception) = self.change_fields(status) {
+            script::report(&exception);
+            return self.open_bare_page(500);
+        }
+        self.open_encoded(status, length)
+    }
+
+    /// `response_headers` of the last action, whose templates see the reply as it was before and its status.
+    pub(super) fn change_fields(&mut self, status: u16) -> Result<(), Exception> {
+        let Some(action) = self.way.action else { return Ok(()) };
+        let changes = &action.options.response_headers;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let changes = || changes.iter().filter(|change| change.is_for(status));
+        self.reply.status = Some(status);
+        let mut text = buffers::take();
+        let mut ends = SmallVec::<[usize; 8]>::new();
+        for value in changes().filter_map(|change| change.value.as_ref()) {
+            value.render(&mut self.variables(), &mut text)?;
+            ends.push(text.len());
+        }
+        disarm(&mut text);
+        let mut ends = ends.into_iter();
+        let mut start = 0;
+        for HeaderChange { name, value } in changes() {
+            match value.as_ref().and_then(|_| ends.next()) {
+                Some(end) => {
+                    self.reply.fields.set(name.as_bytes(), &text[start..end]);
+                    start = end;
+                }
+                None => self.reply.fields.remove(name.as_bytes()),
+            }
+        }
+        buffers::give(text);
+        Ok(())
+    }
+
+    /// The head of all that is in the reply's fields.
+    pub(crate) fn write_head(&mut self, status: u16, length: Option<u64>) -> Writer {
+        let framing = self.carrier.framing(status, length);
+        self.begin_reply(status, framing);
+        if let Some(trace) = &self.trace {
+            self.reply.fields.set(TRACEPARENT, &trace.header());
+        }
+        if let Some(seconds) = self.reply.retry_after {
+            self.reply.fields.set(b"Retry-After", seconds);
+        }
+        let is_head = self.is_head();
+        let then = if self.reply.close { Then::Nothing } else { Then::More };
+        self.hold_head(status, framing, !is_head, then);
+        Writer::new(framing, is_head)
+    }
+
+    /// The head that switches the connection to another protocol, of all that is in the reply's fields.
+    pub(crate) fn open_switch(&mut self) -> Writer {
+        self.reply.status = Some(101);
+        self.reply.close = true;
+        self.hold_head(101, Framing::NoBody, false, Then::Switched);
+        Writer::new(Framing::NoBody, false)
+    }
+
+    /// With what the server adds, unless the reply has its own.
+    fn hold_head(&mut self, status: u16, framing: Framing, has_body: bool, then: Then) {
+        let server = self.rules().server.as_bytes();
+        let Self { carrier, reply, .. } = self;
+        let fields = &reply.fields;
+        let has = |name: &[u8]| fields.get(name).is_some();
+        let server = (!has(b"Server")).then_some(server);
+        clock::with_date(|date| {
+            let date = (!has(b"Date")).then_some(date);
+            carrier.begin(&ReplyHead { status, fields, server, date, framing, has_body, then });
+        });
+    }
+
+    /// The reply is decided: notes its status, and whether the connection can outlive it.
+    fn begin_reply(&mut self, status: u16, framing: Framing) {
+        self.reply.status = Some(status);
+        self.reply.framing = Some(framing);
+        // Clients take 1xx for an announcement: the end tells them that there is nothing else to come.
+        self.reply.close |= framing == Framing::UntilClose || (100..200).contains(&status);
+        self.reply.close |= self.carrier.is_last();
+    }
+}

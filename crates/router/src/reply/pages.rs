@@ -1,0 +1,130 @@
+//! Error pages, and replies without a body.
+
+use std::fmt::Display;
+
+use corral_http::response::{self, Framing};
+use smallvec::SmallVec;
+
+use crate::desk::{self, Desk};
+use crate::exchange::Exchange;
+use crate::reply::explanation;
+use crate::reply::preference::prefers_json;
+use crate::reply::writer::Writer;
+use crate::request::body::BodyError;
+use crate::request::client::Gone;
+use crate::request::script;
+
+/// The type of error pages for programs (RFC 9457).
+const PROBLEM: &[u8] = b"application/problem+json";
+
+/// The body of an error page.
+type Page = SmallVec<[u8; response::ERROR_PAGE_LEN]>;
+
+impl Exchange<'_> {
+    /// A reply without a body.
+    pub(crate) async fn send_empty(&mut self, status: u16) -> Result<(), Gone> {
+        self.open(status, Some(0)).finish(self, b"").await
+    }
+
+    /// An error page, or what the configuration has in its place; fields that were meant for another reply are
+    /// dropped.
+    pub(crate) async fn send_error(&mut self, status: u16) -> Result<(), Gone> {
+        if self.finds_stand_in(status) {
+            return Ok(());
+        }
+        let status = self.first_error(status);
+        if let Some(desk) = desk::explaining() {
+            return Box::pin(self.explain(desk, status)).await;
+        }
+        self.open_page(status).finish(self, b"").await
+    }
+
+    /// A template or a pattern of the configuration could not be worked out for this request.
+    pub(crate) async fn fail_script(&mut self, fault: &impl Display) -> Result<(), Gone> {
+        script::report(fault);
+        self.send_error(500).await
+    }
+
+    /// A body that could not be read: whatever follows it cannot be told from it.
+    pub(crate) async fn fail_body(&mut self, error: &BodyError) -> Result<(), Gone> {
+        if matches!(error, BodyError::Gone) {
+            self.reply.status = Some(error.status());
+            return Err(Gone);
+        }
+        self.refuse_body(error).await
+    }
+
+    /// A body that is not read.
+    pub(crate) async fn refuse_body(&mut self, error: &BodyError) -> Result<(), Gone> {
+        let status = error.status();
+        match error {
+            BodyError::Store(_) => tracing::error!("request refused with {status}: {error}"),
+            _ => tracing::info!("request refused with {status}: {error}"),
+        }
+        self.reply.close = true;
+        self.reply.linger = true;
+        self.send_error(status).await
+    }
+
+    /// An error page for whoever works on the site.
+    async fn explain(&mut self, desk: &Desk, status: u16) -> Result<(), Gone> {
+        let page = explanation::explain(desk, status, self.path()).await;
+        self.reply.fields.clear();
+        self.reply.fields.push(b"Content-Type", b"text/html; charset=utf-8");
+        self.write_head(status, Some(page.len() as u64)).finish(self, &page).await
+    }
+
+    /// A complete error page, which is not compressed; nothing of another reply's body comes after it.
+    pub(crate) fn open_page(&mut self, status: u16) -> Writer {
+        let page = self.prepare_page(status);
+        self.reply.framing = Some(Framing::Length(page.len() as u64));
+        if let Err(exception) = self.change_fields(status) {
+            script::report(&exception);
+        }
+        self.write_page(status, &page)
+    }
+
+    /// The same where what the configuration says of the fields cannot be worked out.
+    pub(super) fn open_bare_page(&mut self, status: u16) -> Writer {
+        let page = self.prepare_page(status);
+        self.write_page(status, &page)
+    }
+
+    fn write_page(&mut self, status: u16, page: &[u8]) -> Writer {
+        let mut writer = self.write_head(status, Some(page.len() as u64));
+        writer.hold(self, page);
+        writer
+    }
+
+    /// Fields and body of an error page.
+    fn prepare_page(&mut self, status: u16) -> Page {
+        self.reply.fields.clear();
+        match status {
+            406 => self.reply.fields.push(b"Vary", b"Accept-Encoding"),
+            426 => self.reply.fields.push(b"Sec-WebSocket-Version", b"13"),
+            _ => {}
+        }
+        if !self.rules().negotiate_errors {
+            self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);
+            return html(status);
+        }
+        let accept = self.request.head.fields(self.request.bytes);
+        let accept = accept.filter(|(name, _)| name.eq_ignore_ascii_case(b"accept")).map(|(_, value)| value);
+        let wants_json = prefers_json(accept, &[b"application/json", PROBLEM]);
+        self.reply.fields.push(b"Vary", b"Accept");
+        if !wants_json {
+            self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);
+            return html(status);
+        }
+        self.reply.fields.push(b"Content-Type", PROBLEM);
+        SmallVec::from_slice(response::problem(status).as_bytes())
+    }
+}
+
+/// The page for people.
+fn html(status: u16) -> Page {
+    match status {
+        response::PLAIN_ON_TLS => SmallVec::from_slice(response::PLAIN_ON_TLS_PAGE),
+        _ => response::error_page(status).into(),
+    }
+}

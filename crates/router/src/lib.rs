@@ -1,7 +1,7 @@
 //! All client traffic: listeners, connections, routing, static files, hand-over to applications.
 //!
 //! One thread obeys `main` (`control`); every other one is an event loop (`event_loop`) with its own
-//! connections. They share application instances (`app`) and nothing else that is written to while a
+//! connections. They share application instances (`instance`) and nothing else that is written to while a
 //! request is answered.
 
 #![forbid(unsafe_code)]

@@ -4,20 +4,20 @@ use corral_config::json::Value;
 use corral_ipc::message::Origin;
 
 use super::fake_main::Event;
-use super::{Answer, Server, Setup};
+use super::{Response, Server, Setup};
 
 fn in_force(document: &'static str) -> Server {
     Server::start(Setup { document: Some(document), origin: Origin::InForce, ..Setup::default() })
 }
 
-fn with_field(server: &Server, method: &str, target: &str, field: &str, body: &str) -> Answer {
+fn with_field(server: &Server, method: &str, target: &str, field: &str, body: &str) -> Response {
     let len = body.len();
     let request =
         format!("{method} {target} HTTP/1.1\r\nHost: x\r\n{field}\r\nContent-Length: {len}\r\n\r\n{body}");
     server.raw(request.as_bytes())
 }
 
-fn tag(answer: &Answer) -> String {
+fn tag(answer: &Response) -> String {
     let line = answer.head.lines().find_map(|line| line.strip_prefix("Etag: ")).map(str::to_owned);
     line.unwrap_or_else(|| panic!("no tag: {}", answer.head))
 }

@@ -26,7 +26,7 @@ pub fn within<T>(limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Opt
         if Instant::now() >= deadline {
             return None;
         }
-        std::thread::sleep(INTERVAL);
+        thread::sleep(INTERVAL);
     }
 }
 
@@ -37,7 +37,12 @@ pub fn within<T>(limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Opt
 pub fn meanwhile<T>(mut beside: impl FnMut() -> Beside + Send, act: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
-        scope.spawn(|| while !is_over.load(Ordering::Relaxed) && beside() == Beside::Again {});
+        scope.spawn(|| {
+            let mut last = Beside::Again;
+            while last == Beside::Again && !is_over.load(Ordering::Relaxed) {
+                last = beside();
+            }
+        });
         let _end = OnEnd(&is_over);
         act()
     })

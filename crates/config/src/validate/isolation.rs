@@ -29,7 +29,7 @@ const ISOLATION: &[Member<Isolation>] = &[
         .default("none")
         .means("what it has for itself: [below](#namespaces)")
         .read(|cx, field, isolation| {
-            schema::read_nested(cx, field, &[NAMESPACES], &mut isolation.namespaces)
+            schema::read_nested(cx, field, &[NAMESPACES], &mut isolation.namespaces);
         }),
     optional("uidmap", ARRAY)
         .means("which numbers of users inside stand for which outside: [below](#namespaces)")

@@ -60,7 +60,7 @@ const TIMEOUTS: &[Member<Timeouts>] = &[
         .default("60")
         .means("seconds for the connection, the look-up of its name and TLS")
         .read(|cx, field, timeouts| {
-            timeouts.connect = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.connect)
+            timeouts.connect = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.connect);
         }),
     optional("send", INTEGER).default("30").means("seconds between two writes of the request").read(
         |cx, field, timeouts| timeouts.send = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.send),
@@ -69,7 +69,7 @@ const TIMEOUTS: &[Member<Timeouts>] = &[
         .default("60")
         .means("seconds from the end of the request to the head of the response")
         .read(|cx, field, timeouts| {
-            timeouts.response = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.response)
+            timeouts.response = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.response);
         }),
     optional("read", INTEGER).default("30").means("seconds between two reads of the response's body").read(
         |cx, field, timeouts| timeouts.read = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.read),
@@ -78,7 +78,7 @@ const TIMEOUTS: &[Member<Timeouts>] = &[
         .default("3600")
         .means("seconds without a byte in either direction of an upgraded connection")
         .read(|cx, field, timeouts| {
-            timeouts.tunnel = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.tunnel)
+            timeouts.tunnel = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(timeouts.tunnel);
         }),
 ];
 
@@ -91,7 +91,7 @@ const KEEPALIVE: &[Member<KeepAlive>] = &[
         .default("60")
         .means("how long; less if the server says so in `Keep-Alive: timeout=N`")
         .read(|cx, field, keepalive| {
-            keepalive.idle_timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(keepalive.idle_timeout)
+            keepalive.idle_timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(keepalive.idle_timeout);
         }),
     optional("requests", INTEGER)
         .default("0")

@@ -165,7 +165,7 @@ const WEBSOCKET: &[Member<WebSocketSettings>] = &[
         .default("60")
         .means("seconds without a frame of the client; then its WebSocket is closed")
         .read(|cx, field, websocket| {
-            replace(&mut websocket.read_timeout, seconds(cx, field, 1..=MAX_SECONDS))
+            replace(&mut websocket.read_timeout, seconds(cx, field, 1..=MAX_SECONDS));
         }),
     optional("keepalive_interval", INTEGER)
         .default("30")

@@ -86,7 +86,7 @@ const SESSION: &[Member<SessionSettings>] = &[
         .default("0")
         .means("sessions that the server remembers, so that clients come back without a full handshake")
         .read(|cx, field, session| {
-            session.cache_size = scalars::size(cx, field, 0..=scalars::INT_MAX).unwrap_or_default()
+            session.cache_size = scalars::size(cx, field, 0..=scalars::INT_MAX).unwrap_or_default();
         }),
     optional("timeout", INTEGER)
         .default("300")

@@ -37,8 +37,7 @@ pub(super) async fn run(connection: &mut Connection, work: &mut Work, settings: 
     let request = Request { head, bytes: input, started };
     let Connection { stream, slot, peer, deadline, services, .. } = connection;
     let (deadline, services) = (&*deadline, &**services);
-    let mut carrier = Http1::new(stream, slot, *peer, request);
-    carrier.take_body_of(incoming, rest);
+    let mut carrier = Http1::new(stream, slot, *peer, request, (incoming, rest));
     let mut exchange = Exchange::new(&mut carrier, (deadline, services), &settings, request);
     exchange.reply.close = !head.keep_alive();
     let answered = match &refused {
@@ -83,7 +82,7 @@ pub(super) async fn refuse(
     let started = work.started(connection);
     let request = Request { head: &work.head, bytes: &work.input, started };
     let Connection { stream, slot, peer, deadline, services, .. } = connection;
-    let mut carrier = Http1::new(stream, slot, *peer, request);
+    let mut carrier = Http1::new(stream, slot, *peer, request, (Incoming::none(), Vec::new()));
     let mut exchange = Exchange::new(&mut carrier, (&*deadline, &**services), settings, request);
     exchange.reply.close = true;
     if matches!(refusal, Refusal::Cut) {

@@ -4,7 +4,6 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use corral_config::plan::{AssetKind, Assets, Plan};

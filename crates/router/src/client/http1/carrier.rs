@@ -43,11 +43,13 @@ pub(super) struct Http1<'c> {
 }
 
 impl<'c> Http1<'c> {
+    /// For a request with a body, of which some may have come behind the head.
     pub(super) fn new(
         stream: &'c mut Stream,
         slot: &'c Slot,
         peer: Option<SocketAddr>,
         request: Request<'c>,
+        (incoming, rest): (Incoming, Vec<u8>),
     ) -> Self {
         Self {
             stream,
@@ -55,16 +57,11 @@ impl<'c> Http1<'c> {
             peer,
             head: request.head,
             is_understood: !request.method().is_empty(),
-            incoming: Incoming::none(),
-            rest: Vec::new(),
+            incoming,
+            rest,
             held: Vec::new(),
             is_chunked: false,
         }
-    }
-
-    /// The request has a body, of which some may have come with the head.
-    pub(super) fn take_body_of(&mut self, incoming: Incoming, rest: Vec<u8>) {
-        (self.incoming, self.rest) = (incoming, rest);
     }
 
     /// Reads what is left of the request, and says what becomes of the connection.
@@ -199,20 +196,17 @@ impl Carrier for Http1<'_> {
     }
 
     fn try_send(&mut self, piece: &[u8], n_sent: &mut usize) -> io::Result<()> {
-        let chunk = (self.is_chunked && !piece.is_empty()).then(|| ChunkHead::new(piece.len()));
-        let (slices, n_slices) = match &chunk {
-            Some(chunk) => ([self.held.as_slice(), chunk.as_bytes(), piece, CHUNK_END], 4),
-            None => ([self.held.as_slice(), piece, b"", b""], if piece.is_empty() { 1 } else { 2 }),
-        };
-        let mut slices = slices.map(IoSlice::new);
-        let mut slices = &mut slices[..n_slices];
-        IoSlice::advance_slices(&mut slices, *n_sent);
-        while !slices.is_empty() {
-            let n = self.stream.try_write(slices)?;
-            *n_sent += n;
-            IoSlice::advance_slices(&mut slices, n);
+        let Self { stream, held, is_chunked, .. } = self;
+        if piece.is_empty() {
+            write_all(stream, &mut [IoSlice::new(held)], n_sent)?;
+        } else if *is_chunked {
+            let chunk = ChunkHead::new(piece.len());
+            let mut slices = [held.as_slice(), chunk.as_bytes(), piece, CHUNK_END].map(IoSlice::new);
+            write_all(stream, &mut slices, n_sent)?;
+        } else {
+            write_all(stream, &mut [IoSlice::new(held), IoSlice::new(piece)], n_sent)?;
         }
-        self.held.clear();
+        held.clear();
         Ok(())
     }
 
@@ -249,6 +243,17 @@ impl Carrier for Http1<'_> {
     fn wire(&mut self) -> &mut dyn Wire {
         self.stream
     }
+}
+
+/// Writes all of these bytes, of which `n_sent` have been written before.
+fn write_all(stream: &mut Stream, mut slices: &mut [IoSlice<'_>], n_sent: &mut usize) -> io::Result<()> {
+    IoSlice::advance_slices(&mut slices, *n_sent);
+    while !slices.is_empty() {
+        let n = stream.try_write(slices)?;
+        *n_sent += n;
+        IoSlice::advance_slices(&mut slices, n);
+    }
+    Ok(())
 }
 
 impl Wire for Stream {

@@ -76,12 +76,11 @@ impl<'c> Exchange<'c> {
         }
     }
 
-    /// What has become of the reply.
-    pub(crate) fn into_reply(self) -> Reply {
-        if let Some(path) = self.rewritten {
+    /// Gives back what others can use, when nothing more is done with it.
+    pub(crate) fn end(&mut self) {
+        if let Some(path) = self.rewritten.take() {
             buffers::give(path);
         }
-        self.reply
     }
 
     pub(crate) fn rules(&self) -> &'c Rules {

@@ -11,7 +11,7 @@ use corral_http::request::Framing;
 use corral_http::response;
 
 use self::body::{Incoming, READ_STEP};
-use self::carrier::Http1;
+use self::carrier::{After, Http1};
 use self::head::Refusal;
 use crate::client::connection::{Connection, Next};
 use crate::client::work::Work;
@@ -38,16 +38,19 @@ pub(super) async fn run(connection: &mut Connection, work: &mut Work, settings: 
     let Connection { stream, slot, peer, deadline, services, .. } = connection;
     let (deadline, services) = (&*deadline, &**services);
     let mut carrier = Http1::new(stream, slot, *peer, request, (incoming, rest));
-    let mut exchange = Exchange::new(&mut carrier, (deadline, services), &settings, request);
-    exchange.reply.close = !head.keep_alive();
-    let answered = match &refused {
-        Some(error) => dispatch::answer_refused(&mut exchange, error).await,
-        None => dispatch::answer(&mut exchange).await,
+    let (answered, after) = {
+        let mut exchange = Exchange::new(&mut carrier, (deadline, services), &settings, request);
+        exchange.reply.close = !head.keep_alive();
+        let answered = match &refused {
+            Some(error) => dispatch::answer_refused(&mut exchange, error).await,
+            None => dispatch::answer(&mut exchange).await,
+        };
+        dispatch::note_end(&exchange);
+        exchange.end();
+        (answered, After::of(&exchange.reply))
     };
-    dispatch::note_end(&exchange);
-    let reply = exchange.into_reply();
     let next = match answered {
-        Ok(()) => carrier.next(&reply, deadline, rules).await,
+        Ok(()) => carrier.next(after, deadline, rules).await,
         Err(Gone) => Next::Close,
     };
     let rest = carrier.take_over();

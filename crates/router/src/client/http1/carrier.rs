@@ -42,6 +42,25 @@ pub(super) struct Http1<'c> {
     is_chunked: bool,
 }
 
+/// What a reply makes of its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum After {
+    Keep,
+    Close,
+    /// It closes, and the client is likely to send on.
+    Linger,
+}
+
+impl After {
+    pub(super) fn of(reply: &Reply) -> Self {
+        match (reply.close, reply.linger) {
+            (false, _) => Self::Keep,
+            (true, false) => Self::Close,
+            (true, true) => Self::Linger,
+        }
+    }
+}
+
 impl<'c> Http1<'c> {
     /// For a request with a body, of which some may have come behind the head.
     pub(super) fn new(
@@ -65,12 +84,14 @@ impl<'c> Http1<'c> {
     }
 
     /// Reads what is left of the request, and says what becomes of the connection.
-    pub(super) async fn next(&mut self, reply: &Reply, deadline: &Deadline, rules: &Rules) -> Next {
-        if reply.close {
-            let is_read = self.incoming.is_done() && self.rest.is_empty() && !reply.linger;
-            return if is_read { Next::Close } else { Next::Linger };
+    pub(super) async fn next(&mut self, after: After, deadline: &Deadline, rules: &Rules) -> Next {
+        let is_read = self.incoming.is_done();
+        match after {
+            After::Close if is_read && self.rest.is_empty() => return Next::Close,
+            After::Close | After::Linger => return Next::Linger,
+            After::Keep => {}
         }
-        if self.incoming.is_done() {
+        if is_read {
             return Next::Keep;
         }
         let Self { incoming, stream, rest, .. } = self;

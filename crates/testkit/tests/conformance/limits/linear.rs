@@ -17,6 +17,9 @@ const MOST: f64 = 3.0;
 const N_REQUESTS: u32 = 12;
 const N_ROUNDS: usize = 6;
 
+/// How often the two are measured at most. What takes four times as long does so each time.
+const N_ATTEMPTS: usize = 8;
+
 /// Costs that are too small to be told apart from chance, for one request.
 const NEGLIGIBLE: Duration = Duration::from_micros(60);
 
@@ -105,10 +108,17 @@ impl House {
         request: impl Fn(usize) -> String,
     ) {
         let measure = |length| self.cost(&request(length), expect, n_answers(length));
-        let costs = [LENGTH, 2 * LENGTH].map(measure);
-        let ratio = ratio(costs);
-        println!("{what}: {costs:?}, {ratio:.2} times");
-        assert!(ratio <= MOST, "{what}: {costs:?}, {ratio:.2} times");
+        let mut costs = [Duration::MAX; 2];
+        for _ in 0..N_ATTEMPTS {
+            // On a busy machine both are too long, each by another share, until they have been seen undisturbed.
+            let [once, twice] = [LENGTH, 2 * LENGTH].map(measure);
+            costs = [costs[0].min(once), costs[1].min(twice)];
+            println!("{what}: {costs:?}, {:.2} times", ratio(costs));
+            if ratio(costs) <= MOST {
+                return;
+            }
+        }
+        panic!("{what}: {costs:?}, {:.2} times", ratio(costs));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The opcodes of WebSocket messages.
 
-/// What a WebSocket message is. The numbers are the protocol's (RFC 6455 section 5.2) and the wire's.
+/// The kind of a WebSocket message. The numbers are the protocol's (RFC 6455 section 5.2) and the wire's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Opcode {

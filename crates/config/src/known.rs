@@ -1,8 +1,8 @@
-//! What a document may refer to that is outside of it.
+//! The things outside of a document that it may refer to.
 
 use std::path::PathBuf;
 
-/// What the world outside the document offers. What was not named with a builder does not exist.
+/// The world outside the document, as far as it is known. Whatever was not named with a builder does not exist.
 #[derive(Debug, Clone)]
 pub struct Known {
     pub(crate) modules: Option<Vec<KnownModule>>,
@@ -28,7 +28,7 @@ pub struct KnownModule {
     pub language: String,
     /// As the interpreter reports it.
     pub version: String,
-    /// Its path.
+    /// The path of the file.
     pub path: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! What each path and method of the control API does (contract 3.3 and 3.5).
+//! The effect of each path and method of the control API (contract 3.3 and 3.5).
 //!
 //! Knows requests as method, target and body; connections belong to `server`.
 

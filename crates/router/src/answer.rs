@@ -1,4 +1,4 @@
-//! Who answers a request: files, another server, an application.
+//! The answers to a request: by files, another server, or an application.
 
 pub(crate) mod application;
 pub(crate) mod hijack;

@@ -1,4 +1,4 @@
-//! What operators see of requests: access logs, traces, the console of `corral run`.
+//! Requests as operators see them: access logs, traces, the console of `corral run`.
 
 pub(crate) mod access_log;
 pub(crate) mod complaints;

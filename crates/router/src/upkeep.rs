@@ -1,4 +1,4 @@
-//! That the control thread is to look after things, as event loops tell it.
+//! The word of event loops to the control thread that there is something to look after.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What scripts find besides their own modules: those that njs brings, by the same names, and its globals.
+//! Modules that scripts find besides their own: those that njs brings, by the same names, and its globals.
 
 mod bytes;
 #[cfg(test)]

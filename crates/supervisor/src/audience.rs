@@ -1,4 +1,4 @@
-//! Those who hear how this process is doing: whoever has started it, a person at a terminal, the service manager.
+//! The audience of this process, which hears how it is doing: whoever has started it, a person at a terminal, the service manager.
 
 use std::io::Write;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use crate::terminal::Terminal;
 pub(crate) struct Audience {
     /// The process that went to the background with this one.
     starter: Option<Starter>,
-    /// Who has called `corral run`.
+    /// The caller of `corral run`.
     pub(crate) console: Option<Console>,
     pub(crate) terminal: Terminal,
     log: Option<LogFile>,

@@ -33,12 +33,12 @@ pub(crate) enum Child {
     Prototype(AppId),
 }
 
-/// What has become of an application, for whoever waits for that.
+/// News of an application, for whoever waits for that.
 #[derive(Debug)]
 pub(crate) enum News {
     /// Everything that was asked for is there.
     Up(AppId),
-    /// It could not be loaded, or a worker of it not be started; why.
+    /// The application could not be loaded, or a worker of it not be started; why.
     Failed(AppId, String),
     /// A worker has come, or could not be started.
     Decided(AppId),
@@ -49,7 +49,7 @@ pub(crate) enum News {
 /// All processes that main has started.
 pub(crate) struct Children {
     pub(crate) controller: Role,
-    /// Of configuration files, if the configuration comes from any.
+    /// The reader of configuration files, if the configuration comes from any.
     pub(crate) reader: Role,
     pub(crate) routers: Routers,
     pub(crate) apps: BTreeMap<AppId, App>,
@@ -77,7 +77,7 @@ impl Children {
         self.news.pop_front()
     }
 
-    /// Those that may run.
+    /// Applications that may run.
     fn all(&self) -> impl Iterator<Item = Child> {
         let routers = self.routers.iter().map(|router| Child::Router(router.id));
         let prototypes = self.apps.keys().copied().map(Child::Prototype);

@@ -1,4 +1,4 @@
-//! What main decides: facts and the time come in, steps come out. Nothing here has a process, a socket or a file, so that
+//! Decisions of main: facts and the time come in, steps come out. Nothing here has a process, a socket or a file, so that
 //! every decision is tested without any.
 
 pub(crate) mod backoff;

@@ -1,4 +1,4 @@
-//! What one main process hands on to the next: the sockets, and the files that say who serves.
+//! The inheritance that one main process hands on to the next: the sockets, and the files that say who serves.
 
 use std::os::fd::AsFd;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! What routers were asked and have not answered.
+//! Questions that routers were asked and have not answered.
 
 use std::collections::BTreeSet;
 use std::time::Instant;

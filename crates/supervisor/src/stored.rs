@@ -1,4 +1,4 @@
-//! What the next start will find: the configuration in force, certificates and modules. A disk that is full or cannot be
+//! The things that the next start will find: the configuration in force, certificates and modules. A disk that is full or cannot be
 //! written to does not stop a change that works; whoever made it is told, and it is stored as soon as that is possible.
 
 use std::time::Instant;

@@ -48,12 +48,12 @@ pub fn meanwhile<T>(mut beside: impl FnMut() -> Beside + Send, act: impl FnOnce(
     })
 }
 
-/// What becomes of something that is done beside something else.
+/// Whether something that is done beside something else goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beside {
-    /// It is done again.
+    /// The same is done again.
     Again,
-    /// It cannot be done any more.
+    /// The same cannot be done any more.
     Done,
 }
 

@@ -1,4 +1,4 @@
-//! What a type of applications has of its own: tables of options, and what becomes of them.
+//! One type of applications: its own tables of options, and the function that finishes with them.
 
 use super::context::Context;
 use super::schema::Member;
@@ -13,7 +13,7 @@ pub(super) struct AppType<L: 'static> {
     pub(super) finish: fn(&mut Context<'_>, Application<'_>, L) -> Option<RuntimeSpec>,
 }
 
-/// What else is known of an application when the options of its type have been read.
+/// Facts about an application that are known when the options of its type have been read.
 #[derive(Clone, Copy)]
 pub(super) struct Application<'a> {
     pub(super) members: &'a Object,

@@ -106,7 +106,7 @@ fn specification(name: String, module: PathBuf, common: Common, runtime: Runtime
     }
 }
 
-/// What the members say so far that every application may have; those of its type fill a draft of their own.
+/// The members that every application may have, as far as they are read; those of its type fill a draft of their own.
 #[derive(Default)]
 struct Common {
     user: Option<String>,

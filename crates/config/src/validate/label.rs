@@ -1,4 +1,4 @@
-//! What a row of a table says of its option, whoever reads the value.
+//! The name, default and documentation of an option: the part of a table's row that does not depend on who reads it.
 
 use super::types::Types;
 
@@ -10,9 +10,9 @@ pub(super) struct Label {
     /// Further types that Unit does not know, and that its words for wrong types do not name.
     pub(super) beyond: Types,
     pub(super) is_required: bool,
-    /// What the manual says of the value when none is given; empty where there is nothing to say.
+    /// The value when none is given, as the manual has it; empty where there is nothing to say.
     pub(super) default: &'static str,
-    /// What the manual says of the option, in Markdown; empty where it describes the members instead, or the
+    /// The documentation of the option, in Markdown; empty where it describes the members instead, or the
     /// object that this is a member of.
     pub(super) meaning: &'static str,
 }
@@ -33,12 +33,12 @@ impl Label {
         Self { beyond, ..self }
     }
 
-    /// What the manual calls the default, in Markdown.
+    /// The default as the manual writes it, in Markdown.
     pub(super) const fn default(self, default: &'static str) -> Self {
         Self { default, ..self }
     }
 
-    /// What the manual says, in Markdown.
+    /// The documentation in the manual, in Markdown.
     pub(super) const fn means(self, meaning: &'static str) -> Self {
         Self { meaning, ..self }
     }

@@ -1,4 +1,4 @@
-//! What the tables say, gathered by the place of their objects in a document.
+//! The rows of the tables, gathered by the place of their objects in a document.
 
 use indexmap::IndexMap;
 
@@ -6,7 +6,7 @@ use super::label::Label;
 use super::types::{OBJECT, Types};
 use crate::json::{Bytes, Object, Value, pointer};
 
-/// What has been found out so far.
+/// The findings so far.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     root: Node,
@@ -54,7 +54,7 @@ impl Recorder {
         &self.root
     }
 
-    /// What is at a pointer.
+    /// The finding at a pointer.
     pub(super) fn at(&mut self, pointer: &str) -> &Node {
         self.root.at(pointer)
     }

@@ -6,7 +6,7 @@ use super::recorder::{Node, Recorder};
 /// One table of the manual.
 #[derive(Debug)]
 pub struct OptionTable {
-    /// What a page calls it by.
+    /// The name by which a page asks for the table.
     pub name: &'static str,
     /// In the order of the rows that read the options.
     pub options: Vec<DocumentedOption>,
@@ -41,7 +41,7 @@ struct Source {
     pointer: &'static str,
     /// Which of its parts.
     part: usize,
-    /// What the names begin with.
+    /// The path with which all names begin.
     prefix: &'static str,
 }
 

@@ -1,9 +1,9 @@
-//! What is in a folder.
+//! The entries of a folder, and the signs in it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a folder shows by itself.
+/// The signs that a folder shows by itself.
 pub(super) const INDEXES: [&str; 3] = ["index.php", "index.html", "index.htm"];
 
 /// Whether a folder has a file of this name.
@@ -11,7 +11,7 @@ pub(super) fn has(folder: &Path, name: &str) -> bool {
     folder.join(name).is_file()
 }
 
-/// What is in a folder, sorted; nothing for one that cannot be read.
+/// The names in a folder, sorted; nothing for one that cannot be read.
 pub(super) fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<_> =
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();

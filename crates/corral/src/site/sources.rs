@@ -1,4 +1,4 @@
-//! What to tell about a folder of sources that nobody knows how to start: what was seen, and what would help.
+//! Advice about a folder of sources that nobody knows how to start: what was seen, and what would help.
 
 use std::path::{Path, PathBuf};
 

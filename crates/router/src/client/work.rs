@@ -1,4 +1,4 @@
-//! What a connection needs while it is busy, kept for the next one that is.
+//! The working state of a busy connection, kept for the next one that is.
 
 use std::cell::RefCell;
 use std::mem;
@@ -9,10 +9,10 @@ use corral_http::request::Head;
 use crate::client::connection::Connection;
 use crate::storage::buffers;
 
-/// What a connection needs while it is busy. In a box that others use after it, so that it is never moved.
+/// The state that a connection needs while it is busy. In a box that others use after it, so that it is never moved.
 #[derive(Default)]
 pub(crate) struct Work {
-    /// What the client sent: a head, then whatever came along with it.
+    /// The bytes that the client sent: a head, then whatever came along with it.
     pub(crate) input: Vec<u8>,
     pub(crate) head: Head,
     /// When the first byte of the request came.

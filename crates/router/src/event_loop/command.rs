@@ -1,4 +1,4 @@
-//! What the control thread tells an event loop.
+//! Commands of the control thread to an event loop.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::event_loop::countdown::Countdown;
 use crate::generation::Generation;
 use crate::instance::{App, DeadWorker, Failure, WorkerKey};
 
-/// What a loop is told by the control thread.
+/// A command of the control thread.
 pub(crate) enum Command {
     /// An application whose workers may answer from now on.
     AddApp {

@@ -1,4 +1,4 @@
-//! What an event loop does for its connections.
+//! The services of an event loop for its connections: time, deadlines, figures, room.
 
 use std::rc::Rc;
 use std::sync::Arc;

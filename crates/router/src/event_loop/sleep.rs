@@ -1,4 +1,4 @@
-//! What an event loop does for its workers before it sleeps and after it wakes.
+//! The hooks of an event loop for its workers, before it sleeps and after it wakes.
 //!
 //! Rings are looked at then, by the runtime's park hooks: at those two points no task runs, everything that could be done
 //! for the sockets has been done, and all requests of the batch are in the rings, so that each worker is woken once.

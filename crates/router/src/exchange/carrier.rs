@@ -1,4 +1,4 @@
-//! What an exchange asks of the connection, or the stream, that carries it. Everything is tried or polled; who waits, and
+//! The interface of an exchange to the connection, or the stream, that carries it. Everything is tried or polled; who waits, and
 //! for how long, is the exchange's affair.
 
 use std::borrow::Cow;
@@ -37,7 +37,7 @@ pub(crate) trait Carrier {
     /// Whether what is left of the body comes without a word from here. `taken` is what has been taken of it.
     fn body_comes_uninvited(&self, taken: &[u8]) -> bool;
 
-    /// What of the body came along with the head, as it is if that is possible.
+    /// The part of the body that came along with the head, as it is if that is possible.
     fn begin_body(&mut self) -> Result<Rest, BodyError>;
 
     /// Appends what has come of the body.
@@ -87,10 +87,10 @@ pub(crate) trait Carrier {
     /// Holds what ends the body, with lines of fields behind it if that is possible.
     fn end(&mut self, trailers: &[u8]);
 
-    /// What the client has sent behind the request, to which a reply has switched, or nobody else will answer.
+    /// The bytes that the client has sent behind the request, to which a reply has switched, or nobody else will answer.
     fn take_over(&mut self) -> Vec<u8>;
 
-    /// What has been taken over.
+    /// The connection that has been taken over.
     fn wire(&mut self) -> &mut dyn Wire;
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct ReplyHead<'h> {
     pub(crate) then: Then,
 }
 
-/// What the connection is for after a reply.
+/// The use of the connection after a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
     More,

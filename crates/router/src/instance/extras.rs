@@ -1,4 +1,4 @@
-//! What a worker sends beside head and body of a response: what comes before it, what is behind it, and what comes in
+//! Frames that a worker sends beside head and body of a response: what comes before it, what is behind it, and what comes in
 //! its place.
 
 use corral_channel::message;

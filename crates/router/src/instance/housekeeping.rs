@@ -1,4 +1,4 @@
-//! What the control thread asks of an instance, regularly and for the status.
+//! Upkeep of an instance by the control thread, regularly and for the status.
 
 use std::time::Instant;
 

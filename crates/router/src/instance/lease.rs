@@ -1,4 +1,4 @@
-//! Who still needs an instance, and who waits for its end.
+//! Leases on an instance: as long as there is one, it is needed; others may wait for the end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

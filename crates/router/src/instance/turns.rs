@@ -1,4 +1,4 @@
-//! Whose turn it is, as the pool and the connections that wait share it.
+//! The turns at programs, as the pool and the connections that wait share it.
 
 use std::collections::HashMap;
 use std::sync::Arc;

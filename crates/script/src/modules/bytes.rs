@@ -1,4 +1,4 @@
-//! What scripts cannot do fast themselves: text to bytes and back, and hashes.
+//! Work that scripts cannot do fast themselves: text to bytes and back, and hashes.
 
 #![expect(clippy::needless_pass_by_value, reason = "what JavaScript calls a function with is made for it")]
 

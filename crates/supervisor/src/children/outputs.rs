@@ -1,4 +1,4 @@
-//! What all children print.
+//! The output of all children.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;

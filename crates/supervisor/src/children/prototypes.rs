@@ -1,4 +1,4 @@
-//! What prototypes report, and what they are asked for.
+//! Reports of prototypes, and requests to them.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;

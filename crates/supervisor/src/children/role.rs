@@ -8,7 +8,7 @@ use crate::children::peer::Peer;
 use crate::decide::backoff::Backoff;
 use crate::launch::LaunchError;
 
-/// What a process of this executable is for, and the process.
+/// A role that a process of this executable has, and the process.
 pub(crate) struct Role {
     pub(crate) name: &'static str,
     pub(crate) peer: Option<Peer>,

@@ -1,4 +1,4 @@
-//! What waits until nothing is being applied.
+//! Jobs that wait until nothing is being applied.
 
 use std::collections::VecDeque;
 
@@ -40,7 +40,7 @@ impl Purpose {
     }
 }
 
-/// What is to be done when nothing else is being applied.
+/// A job for a time at which nothing else is being applied.
 #[derive(Debug)]
 pub(crate) enum Job {
     /// Put this configuration in force.

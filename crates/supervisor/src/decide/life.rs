@@ -21,7 +21,7 @@ pub(crate) enum Phase {
     Stopping { deadline: Instant },
 }
 
-/// What is to be done about a prototype now.
+/// The next step for a prototype.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Due {
     /// Start it again.

@@ -10,7 +10,7 @@ use crate::ids::RouterId;
 /// Longest wait for an answer. The largest configurations take seconds to be compiled, on a machine that has time for it.
 const LONGEST_SILENCE: Duration = Duration::from_secs(5 * 60);
 
-/// What a router is to have in force, and since when it has owed that.
+/// The generation that a router is to have in force, and since when it has owed that.
 #[derive(Debug, Default)]
 pub(crate) struct Owed(Option<(RouterId, GenerationId, Instant)>);
 

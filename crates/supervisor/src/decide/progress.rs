@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// What has been said of a start that takes long.
+/// The words that have been said of a start that takes long.
 #[derive(Debug)]
 pub(crate) struct Progress {
     since: Instant,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use corral_ipc::message::{AppId, FailedListener};
 
-/// What happened.
+/// An event.
 #[derive(Debug)]
 pub(crate) enum Event {
     RouterReady,
@@ -16,7 +16,7 @@ pub(crate) enum Event {
     RouterDied,
 }
 
-/// What to do about it.
+/// A step that answers an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Wait on.

@@ -15,7 +15,7 @@ pub(crate) enum Stop {
     Killed,
 }
 
-/// What is left to wait for.
+/// The things that are left to wait for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Left {
     pub(crate) routers: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Left {
     pub(crate) children: bool,
 }
 
-/// What to do about the end.
+/// A step towards the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Have the routers finish.

@@ -1,4 +1,4 @@
-//! What is due when.
+//! Times at which something is due.
 
 use std::time::Instant;
 
@@ -47,7 +47,7 @@ impl Timers {
         self.0.iter().map(|(_, at)| *at).min()
     }
 
-    /// Those that are due.
+    /// The timers that are due.
     pub(crate) fn due(self, now: Instant) -> impl Iterator<Item = Timer> {
         self.0.into_iter().filter(move |(_, at)| *at <= now).map(|(timer, _)| timer)
     }

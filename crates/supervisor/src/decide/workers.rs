@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::WorkerId;
 
-/// What a prototype was asked for.
+/// A worker that a prototype was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fork {
     /// Somebody waits for it.

@@ -1,4 +1,4 @@
-//! What has become of applications, told to whoever waits for it.
+//! News of applications, told to whoever waits for it.
 
 use corral_ipc::message::ToController;
 

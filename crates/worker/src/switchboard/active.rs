@@ -26,7 +26,7 @@ pub enum Phase {
     Ended,
 }
 
-/// What has become of the response.
+/// The state of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Response {
     Silent,
@@ -37,7 +37,7 @@ enum Response {
     Cut,
 }
 
-/// What the request asks for.
+/// The protocol that the request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     Http,
@@ -58,7 +58,7 @@ enum Client {
     GivenUp,
 }
 
-/// What the router knows of the end.
+/// The word about the end that the router has been given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
     Nothing,

@@ -42,12 +42,12 @@ pub(super) struct Http1<'c> {
     is_chunked: bool,
 }
 
-/// What a reply makes of its connection.
+/// The state of a connection after a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     Keep,
     Close,
-    /// It closes, and the client is likely to send on.
+    /// The connection closes, and the client is likely to send on.
     Linger,
 }
 

@@ -1,4 +1,4 @@
-//! What a pool needs of the way to a worker.
+//! The interface of a pool to its way to a worker.
 
 use corral_channel::{SendError, Slot};
 

@@ -1,4 +1,4 @@
-//! What is found out about workers, and what follows from it.
+//! Verdicts on workers: a finding, and the consequence of it.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) struct Finding {
     pub(crate) note: Vec<u8>,
 }
 
-/// What was found, and so what follows from it.
+/// A finding, and so its consequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// A request took this long, and has ended.
@@ -30,12 +30,12 @@ pub(crate) enum Verdict {
     Kill(Excess),
 }
 
-/// What a worker has had too much of.
+/// A bound that a worker has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Excess {
-    /// Of time for one request.
+    /// The time for one request.
     Time(Duration),
-    /// Of memory, in bytes.
+    /// Memory, in bytes.
     Memory(u64),
 }
 

@@ -75,11 +75,15 @@ pub(crate) trait Carrier {
     /// the same piece and the same `n_sent`, which is 0 at first.
     fn try_send(&mut self, piece: &[u8], n_sent: &mut usize) -> io::Result<()>;
 
-    /// Whether `try_send_file` can be used for the body.
-    fn sends_files(&self) -> bool;
+    /// Holds what stands before `len` bytes of the body that come from a file. They are more than none.
+    fn begin_file(&mut self, len: u64);
 
-    /// Sends what is held, and then a part of a file, straight from the page cache; returns how much of it.
+    /// Sends what is held, and then a part of a file, straight from the page cache if that is possible; returns how much
+    /// of it.
     fn try_send_file(&mut self, file: &File, offset: u64, len: u64) -> io::Result<usize>;
+
+    /// Holds what stands behind the bytes of a file, when all of them have been sent.
+    fn end_file(&mut self);
 
     /// Waits for room to send something.
     fn poll_writable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>>;

@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use corral_http::range::ByteRange;
 use corral_http::response::Framing;
@@ -12,7 +11,6 @@ use crate::exchange::Exchange;
 use crate::reply::compression::Encoder;
 use crate::reply::compression::cache::Part;
 use crate::request::client::Gone;
-use crate::storage::buffers;
 
 /// A piece up to this size is copied behind the head.
 const MAX_JOINED: usize = 4096;
@@ -131,8 +129,7 @@ impl Writer {
         exchange.carrier.hold(piece);
     }
 
-    /// Sends a part of a file: straight from the page cache, unless it is compressed on its way or framed in a manner that
-    /// does not permit it.
+    /// Sends a part of a file: straight from the page cache if that is possible, or compressed on its way.
     pub(crate) async fn send_file(
         &mut self,
         exchange: &mut Exchange<'_>,
@@ -145,12 +142,11 @@ impl Writer {
         if self.is_head || self.left == 0 {
             return self.send_piece(exchange, b"").await;
         }
-        let end = range.first + range.len().min(self.left);
-        if exchange.carrier.sends_files() {
-            self.send_from_file(exchange, file, range.first, end).await
-        } else {
-            self.copy_file(exchange, file, range.first, end).await
-        }
+        let len = range.len().min(self.left);
+        exchange.carrier.begin_file(len);
+        self.send_from_file(exchange, file, range.first, range.first + len).await?;
+        exchange.carrier.end_file();
+        Ok(())
     }
 
     async fn send_from_file(
@@ -173,32 +169,6 @@ impl Writer {
                 Err(error) => exchange.wait_if_full(&error).await?,
             }
         }
-        Ok(())
-    }
-
-    /// The same piece by piece.
-    async fn copy_file(
-        &mut self,
-        exchange: &mut Exchange<'_>,
-        file: &File,
-        first: u64,
-        end: u64,
-    ) -> Result<(), Gone> {
-        let mut piece = buffers::take_large();
-        let mut offset = first;
-        while offset < end {
-            let room = (end - offset).min(buffers::LARGE_CAPACITY as u64) as usize;
-            piece.resize(room, 0);
-            match file.read_at(&mut piece, offset) {
-                // It was cut short.
-                Ok(0) | Err(_) => return Err(Gone),
-                Ok(n) => {
-                    self.send_piece(exchange, &piece[..n]).await?;
-                    offset += n as u64;
-                }
-            }
-        }
-        buffers::give(piece);
         Ok(())
     }
 

@@ -231,9 +231,11 @@ impl Carrier for Http1<'_> {
         Ok(())
     }
 
-    /// A chunk that would have to be announced is not worth the trouble.
-    fn sends_files(&self) -> bool {
-        !self.is_chunked
+    /// The whole of it is one chunk.
+    fn begin_file(&mut self, len: u64) {
+        if self.is_chunked {
+            self.held().extend_from_slice(ChunkHead::new(len as usize).as_bytes());
+        }
     }
 
     fn try_send_file(&mut self, file: &File, offset: u64, len: u64) -> io::Result<usize> {
@@ -242,6 +244,12 @@ impl Carrier for Http1<'_> {
             self.held.drain(..n);
         }
         self.stream.try_send_file(file, offset, len)
+    }
+
+    fn end_file(&mut self) {
+        if self.is_chunked {
+            self.held().extend_from_slice(CHUNK_END);
+        }
     }
 
     fn poll_writable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -15,7 +15,7 @@ mod trailers;
 
 pub use fields::Fields;
 pub use file::{FilePart, split_file};
-pub use request::{RequestHead, RequestView, decode_request, encode_request};
+pub use request::{RequestHead, RequestView, Version, decode_request, encode_request};
 pub use response::{
     ResponseView, decode_informational, decode_response, encode_informational, encode_response,
 };
@@ -27,6 +27,12 @@ pub enum Malformed {
     /// It ends early, or a part leaves it.
     #[error("the head ends before its parts do")]
     Truncated,
+    /// None that HTTP has.
+    #[error("the version is number {number}")]
+    Version {
+        /// As received.
+        number: u8,
+    },
     /// Not 100 to 999, or of an informational response not 102 to 199.
     #[error("the status is {status}")]
     Status {

@@ -16,10 +16,24 @@ pub struct Listener {
     pub pass: Destination,
     /// TLS, if it is spoken.
     pub tls: Option<TlsSettings>,
+    /// Where HTTP/2 is spoken beside HTTP/1.
+    pub http2: Http2,
     /// Peers that begin each connection with a PROXY protocol header.
     pub proxy_protocol: Option<AddressPatternSet>,
     /// What trusted peers say about the client: `forwarded`, and after it the old `client_ip`.
     pub forwarded: Vec<Forwarded>,
+}
+
+/// The connections of a listener that may speak HTTP/2 (beyond Unit).
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Http2 {
+    /// None.
+    Off,
+    /// Those with TLS whose clients ask for it (ALPN, RFC 7301).
+    #[default]
+    WithTls,
+    /// Those without TLS as well, if they begin with it (RFC 9113 section 3.3).
+    PriorKnowledge,
 }
 
 /// Request fields in which trusted peers name the client that they speak for (contract 8).

@@ -97,10 +97,29 @@ pub struct HttpSettings {
     pub mime_types: Vec<(String, Vec<String>)>,
     /// How long an open file is served without a look at the file system.
     pub file_trust: Duration,
+    /// How HTTP/2 is spoken.
+    pub http2: Http2Settings,
     /// How WebSocket connections are looked after.
     pub websocket: WebSocketSettings,
     /// What is compressed and how; `None` when no compressor is configured.
     pub compression: Option<Compression>,
+}
+
+/// `settings.http.http2`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Http2Settings {
+    /// Requests of one connection at a time.
+    pub max_concurrent_streams: u32,
+    /// Bytes of a body that a client may send ahead, on one stream.
+    pub stream_window: u32,
+    /// The same for all streams of a connection together.
+    pub connection_window: u32,
+}
+
+impl Default for Http2Settings {
+    fn default() -> Self {
+        Self { max_concurrent_streams: 128, stream_window: 128 << 10, connection_window: 256 << 10 }
+    }
 }
 
 /// `settings.http.websocket`.
@@ -217,6 +236,7 @@ impl Default for HttpSettings {
             chunked_transform: true,
             mime_types: Vec::new(),
             file_trust: Duration::ZERO,
+            http2: Http2Settings::default(),
             websocket: WebSocketSettings::default(),
             compression: None,
         }

@@ -65,6 +65,7 @@ pub fn fuzz_head(data: &[u8]) {
         max_line: if options & 4 == 0 { 128 } else { 512 },
         discard_unsafe_fields: options & 1 != 0,
         chunked_permitted: options & 2 != 0,
+        is_stream: false,
     };
     let whole = describe(data, &rules, data.len().max(1));
     let step = usize::from(options >> 3).max(1);

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 pub use self::error::HeadError;
 pub use self::framing::Framing;
+pub use self::line::HTTP_2;
 pub use self::name::Name;
 pub use self::parse::parse_head;
 
@@ -30,6 +31,8 @@ pub struct HeadRules {
     pub discard_unsafe_fields: bool,
     /// Whether `Transfer-Encoding: chunked` is permitted (`settings.http.chunked_transform`).
     pub chunked_permitted: bool,
+    /// The head is that of a stream of HTTP/2, written down in the form of HTTP/1 with [`HTTP_2`] for its version.
+    pub is_stream: bool,
 }
 
 impl HeadRules {
@@ -43,8 +46,21 @@ impl HeadRules {
             max_line: buffer_size.max(FIRST_BUFFER),
             discard_unsafe_fields: true,
             chunked_permitted: false,
+            is_stream: false,
         }
     }
+}
+
+/// A version of HTTP.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// HTTP/1.0
+    #[default]
+    Http10,
+    /// HTTP/1.1, and what a client calls HTTP/1.2 to 1.9.
+    Http11,
+    /// HTTP/2
+    Http2,
 }
 
 /// How far a head has been read.
@@ -76,7 +92,7 @@ pub struct Head {
     target: Span,
     raw_path: Span,
     query: Option<Span>,
-    version_minor: u8,
+    version: Version,
     /// The normalised path; empty when the raw one is it. Its memory is used again.
     path: Vec<u8>,
     host: Host,
@@ -97,7 +113,7 @@ impl Head {
         self.target = Span::default();
         self.raw_path = Span::default();
         self.query = None;
-        self.version_minor = 0;
+        self.version = Version::default();
         self.path.clear();
         self.host.clear();
         self.fields.clear();
@@ -163,9 +179,9 @@ impl Head {
         self.query.map(|query| query.of(buf))
     }
 
-    /// The `x` of HTTP/1.x, 0 to 9.
-    pub fn version_minor(&self) -> u8 {
-        self.version_minor
+    /// The version of HTTP.
+    pub fn version(&self) -> Version {
+        self.version
     }
 
     /// The host in lower case, without port and trailing dot; empty when there is none.
@@ -213,12 +229,12 @@ impl Head {
 
     /// Whether the client wants the connection kept (RFC 9112 section 9.3).
     pub fn keep_alive(&self) -> bool {
-        !self.connection.close && (self.version_minor >= 1 || self.connection.keep_alive)
+        !self.connection.close && (self.version >= Version::Http11 || self.connection.keep_alive)
     }
 
     /// Whether the client waits for `100 Continue` before it sends the body.
     pub fn expects_continue(&self) -> bool {
-        self.connection.expects_continue && self.version_minor >= 1
+        self.connection.expects_continue && self.version >= Version::Http11
     }
 
     /// Whether the client asks for the WebSocket protocol (`Connection: upgrade`, `Upgrade: websocket`), in whatever

@@ -7,6 +7,7 @@ pub use self::date::{DateCache, HttpDate, format_date, parse_date};
 pub use self::status::reason;
 
 use crate::chars;
+use crate::request::Version;
 
 /// How a reply's body is framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,19 +18,24 @@ pub enum Framing {
     Chunked,
     /// The body ends with the connection, which the caller has to close.
     UntilClose,
+    /// The body ends where its stream says.
+    UntilEnd,
     /// No body and no word about it: 1xx, 204 and 304.
     NoBody,
 }
 
 impl Framing {
     /// The framing of a reply with a body of `length` bytes, if that is known beforehand, to a request of
-    /// HTTP/1.`version_minor`. The same for HEAD: its reply is the head that GET would get.
-    pub fn choose(status: u16, version_minor: u8, length: Option<u64>) -> Framing {
+    /// this version. The same for HEAD: its reply is the head that GET would get.
+    pub fn choose(status: u16, version: Version, length: Option<u64>) -> Framing {
         match length {
             _ if !permits_body(status) => Framing::NoBody,
             Some(length) => Framing::Length(length),
-            None if version_minor >= 1 => Framing::Chunked,
-            None => Framing::UntilClose,
+            None => match version {
+                Version::Http10 => Framing::UntilClose,
+                Version::Http11 => Framing::Chunked,
+                Version::Http2 => Framing::UntilEnd,
+            },
         }
     }
 }
@@ -53,12 +59,12 @@ pub enum Connection {
 }
 
 impl Connection {
-    /// Says what is not the default of HTTP/1.`version_minor`.
-    pub fn choose(version_minor: u8, keep_alive: bool) -> Connection {
-        match (version_minor, keep_alive) {
-            (0, true) => Connection::KeepAlive,
-            (0, false) | (_, true) => Connection::Unsaid,
-            (_, false) => Connection::Close,
+    /// Says what is not the default of the version. Streams of HTTP/2 know no such field.
+    pub fn choose(version: Version, keep_alive: bool) -> Connection {
+        match (version, keep_alive) {
+            (Version::Http10, true) => Connection::KeepAlive,
+            (Version::Http11, false) => Connection::Close,
+            _ => Connection::Unsaid,
         }
     }
 }
@@ -97,7 +103,7 @@ pub fn append_head<'f>(
 pub fn append_status_line(out: &mut Vec<u8>, status: u16) {
     let reason = if status == PLAIN_ON_TLS { PLAIN_ON_TLS_REASON } else { reason(status) };
     out.extend_from_slice(b"HTTP/1.1 ");
-    out.extend_from_slice(&status_digits(on_the_wire(status)));
+    out.extend_from_slice(&status_digits(wire_status(status)));
     out.push(b' ');
     out.extend_from_slice(reason.as_bytes());
     out.extend_from_slice(CRLF);
@@ -113,7 +119,7 @@ pub const PLAIN_ON_TLS: u16 = 497;
 const PLAIN_ON_TLS_REASON: &str = "The plain HTTP request was sent to HTTPS port";
 
 /// What clients see of a status: that of a request without TLS where TLS is spoken is known to nobody.
-fn on_the_wire(status: u16) -> u16 {
+pub fn wire_status(status: u16) -> u16 {
     if status == PLAIN_ON_TLS { 400 } else { status }
 }
 
@@ -185,7 +191,7 @@ pub fn error_page(status: u16) -> [u8; ERROR_PAGE_LEN] {
 /// The body of an error reply for programs (RFC 9457); its type is `application/problem+json`.
 pub fn problem(status: u16) -> String {
     let title = if status == PLAIN_ON_TLS { PLAIN_ON_TLS_REASON } else { reason(status) };
-    format!("{{\"status\":{},\"title\":\"{title}\"}}", on_the_wire(status))
+    format!("{{\"status\":{},\"title\":\"{title}\"}}", wire_status(status))
 }
 
 /// `Content-Type` of error pages.

@@ -4,6 +4,7 @@ pub(crate) mod accept;
 pub(crate) mod admission;
 pub(crate) mod connection;
 mod http1;
+mod http2;
 pub(crate) mod prelude;
 mod serve;
 pub(crate) mod slot;

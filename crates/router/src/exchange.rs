@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use corral_config::address::ListenAddress;
 use corral_http::list;
-use corral_http::request::Name;
+use corral_http::request::{Name, Version};
 
 use self::carrier::Carrier;
 use crate::event_loop::deadline::Deadline;
@@ -129,7 +129,7 @@ impl<'c> Exchange<'c> {
     pub(crate) fn takes_trailers(&self) -> bool {
         let Request { head, bytes, .. } = self.request;
         let mut codings = head.values(bytes, Name::Te).flat_map(list);
-        head.version_minor() > 0 && codings.any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
+        head.version() >= Version::Http11 && codings.any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
     }
 
     pub(crate) fn variables(&self) -> RequestVariables<'_> {
@@ -156,7 +156,7 @@ impl<'c> Exchange<'c> {
 
     /// Sends heads of interim responses at once. HTTP/1.0 knows none.
     pub(crate) async fn send_interim(&mut self, heads: &[u8]) -> Result<(), Gone> {
-        if self.request.head.version_minor() == 0 {
+        if self.request.head.version() == Version::Http10 {
             return Ok(());
         }
         self.carrier.hold_interim(heads);
@@ -169,8 +169,10 @@ impl<'c> Exchange<'c> {
             return Err(Gone);
         }
         self.has_waited = true;
-        let writable = poll_fn(|context| self.carrier.poll_writable(context));
-        match self.deadline.limit(self.rules().send_timeout, pin!(writable)).await {
+        let limit = self.rules().send_timeout;
+        let Self { carrier, deadline, .. } = self;
+        let writable = poll_fn(|context| carrier.poll_writable(context));
+        match deadline.limit(limit, pin!(writable)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(Gone),
         }

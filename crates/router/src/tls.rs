@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use corral_config::address::ListenAddress;
-use corral_config::listener::Listener;
+use corral_config::listener::{Http2, Listener};
 use corral_config::plan::{Asset, Assets};
 use corral_config::tls::{ClientAuth, TlsSettings, Verify};
 use rustls::crypto::CryptoProvider;
@@ -41,6 +41,8 @@ pub(crate) struct TlsContext {
 #[derive(PartialEq, Eq)]
 struct Source {
     settings: TlsSettings,
+    /// Clients may ask for HTTP/2.
+    offers_http2: bool,
     /// The bundles that the settings name, in their order.
     bundles: Vec<Asset>,
 }
@@ -66,7 +68,7 @@ pub(crate) fn contexts(
     }
     let context = |listener: &Listener| {
         let Some(settings) = &listener.tls else { return Ok(None) };
-        let source = Source::new(settings, assets)?;
+        let source = Source::new(settings, listener.http2 != Http2::Off, assets)?;
         let mut known = known.get(&listener.address).into_iter().flatten();
         match known.find(|context| context.source == source) {
             Some(context) => Ok(Some(Arc::clone(*context))),
@@ -85,19 +87,20 @@ pub(crate) fn contexts(
 }
 
 impl Source {
-    fn new(settings: &TlsSettings, assets: &Assets) -> anyhow::Result<Self> {
+    fn new(settings: &TlsSettings, offers_http2: bool, assets: &Assets) -> anyhow::Result<Self> {
         let authorities = settings.client.iter().flat_map(|client| &client.ca);
         let names = settings.certificates.iter().chain(authorities);
         let bundle = |name: &String| {
             assets.certificate(name).cloned().with_context(|| format!("certificate \"{name}\" is missing"))
         };
-        Ok(Self { settings: settings.clone(), bundles: names.map(bundle).collect::<Result<_, _>>()? })
+        let bundles = names.map(bundle).collect::<Result<_, _>>()?;
+        Ok(Self { settings: settings.clone(), offers_http2, bundles })
     }
 }
 
 impl TlsContext {
     fn new(source: Source) -> anyhow::Result<Self> {
-        let Source { settings, bundles } = &source;
+        let Source { settings, offers_http2, bundles } = &source;
         let provider = Arc::new(policy::provider(&settings.policy));
         let (own, authorities) = bundles.split_at(settings.certificates.len());
         let names = names(own, &provider)?;
@@ -111,6 +114,9 @@ impl TlsContext {
         };
         let mut config = builder.with_cert_resolver(Arc::new(names));
         config.ignore_client_order = settings.policy.server_preference;
+        if *offers_http2 {
+            config.alpn_protocols = [session::HTTP_2, b"http/1.1"].map(<[u8]>::to_vec).into();
+        }
         remember_sessions(&mut config, settings, authorities)?;
         Ok(Self { config: Arc::new(config), source })
     }

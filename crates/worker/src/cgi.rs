@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use corral_channel::message::RequestView;
+use corral_channel::message::{RequestView, Version};
 use smallvec::SmallVec;
 
 /// `SERVER_SOFTWARE`.
@@ -99,7 +99,11 @@ fn variable_byte(byte: u8) -> u8 {
 /// `SERVER_PROTOCOL`.
 #[must_use]
 pub fn protocol(view: &RequestView<'_>) -> &'static [u8] {
-    if view.head.version_minor == 0 { b"HTTP/1.0" } else { b"HTTP/1.1" }
+    match view.head.version {
+        Version::Http10 => b"HTTP/1.0",
+        Version::Http11 => b"HTTP/1.1",
+        Version::Http2 => b"HTTP/2.0",
+    }
 }
 
 /// `SERVER_NAME`: the host as the client named it, without a port.
@@ -201,7 +205,7 @@ mod tests {
             remote_addr: b"192.0.2.1",
             local_addr: b"192.0.2.2",
             local_port: 8080,
-            version_minor: 1,
+            version: Version::Http11,
             tls: true,
             content_length: Some(12),
             ..RequestHead::default()

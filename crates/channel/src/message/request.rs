@@ -42,8 +42,8 @@ pub struct RequestHead<'a> {
     pub local_addr: &'a [u8],
     /// The port that it connected to; zero for a Unix socket.
     pub local_port: u16,
-    /// 0 or 1.
-    pub version_minor: u8,
+    /// The version of HTTP that the client speaks.
+    pub version: Version,
     /// Whether the client speaks TLS.
     pub tls: bool,
     /// The application's target by number.
@@ -54,6 +54,30 @@ pub struct RequestHead<'a> {
     pub body_complete: bool,
     /// It asks for a WebSocket connection in a way that can be accepted (RFC 6455 section 4.2.1).
     pub websocket: bool,
+}
+
+/// A version of HTTP, as it is written into a request.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Version {
+    /// HTTP/1.0
+    #[default]
+    Http10 = 0,
+    /// HTTP/1.1
+    Http11 = 1,
+    /// HTTP/2
+    Http2 = 2,
+}
+
+impl Version {
+    fn of(byte: u8) -> Result<Self, Malformed> {
+        match byte {
+            0 => Ok(Self::Http10),
+            1 => Ok(Self::Http11),
+            2 => Ok(Self::Http2),
+            number => Err(Malformed::Version { number }),
+        }
+    }
 }
 
 impl RequestHead<'_> {
@@ -76,7 +100,7 @@ pub fn encode_request<'f>(
     fields: impl IntoIterator<Item = (&'f [u8], &'f [u8])>,
 ) {
     let start = out.len();
-    out.extend_from_slice(&[0, 0, 0, 0, head.version_minor, head.flags()]);
+    out.extend_from_slice(&[0, 0, 0, 0, head.version as u8, head.flags()]);
     out.extend_from_slice(&head.local_port.to_le_bytes());
     out.extend_from_slice(&head.app_target.to_le_bytes());
     out.extend_from_slice(&[0; 6]);
@@ -111,7 +135,7 @@ pub struct RequestView<'a> {
 /// When it is not what `encode_request` writes.
 pub fn decode_request(payload: &[u8]) -> Result<RequestView<'_>, Malformed> {
     let (mut reader, body_offset) = split_head(payload)?;
-    let version_minor = reader.u8()?;
+    let version = Version::of(reader.u8()?)?;
     let flags = reader.u8()?;
     let local_port = reader.u16()?;
     let app_target = reader.u16()?;
@@ -128,7 +152,7 @@ pub fn decode_request(payload: &[u8]) -> Result<RequestView<'_>, Malformed> {
         remote_addr,
         local_addr,
         local_port,
-        version_minor,
+        version,
         tls: flags & TLS != 0,
         app_target,
         content_length: (flags & HAS_LENGTH != 0).then_some(content_length),

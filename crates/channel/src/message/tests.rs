@@ -15,7 +15,7 @@ fn request() -> RequestHead<'static> {
         remote_addr: b"127.0.0.1",
         local_addr: b"::1",
         local_port: 8080,
-        version_minor: 1,
+        version: Version::Http11,
         tls: true,
         app_target: 513,
         content_length: Some(u64::MAX),

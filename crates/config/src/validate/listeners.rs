@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use super::context::Context;
 use super::scalars::{INT_MAX, integer};
-use super::schema::{self, Field, Member, NUMBER, OBJECT, STRING, optional};
+use super::schema::{self, BOOL, Field, Member, NUMBER, OBJECT, STRING, optional};
 use super::{actions, advice, forwarded, tls};
 use crate::address::ListenAddress;
 use crate::json::{Bytes, Value};
-use crate::listener::{Forwarded, Listener};
+use crate::listener::{Forwarded, Http2, Listener};
 use crate::pattern::address::AddressPatternSet;
 use crate::route::Destination;
 use crate::tls::TlsSettings;
@@ -50,9 +50,11 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
     if !members.contains_key(b"pass".as_slice()) && !members.contains_key(b"application".as_slice()) {
         cx.late_problem("The listener must have the \"pass\" option set.");
     }
-    let ListenerDraft { pass, application, backlog, tls, proxy_protocol, forwarded, client_ip } = draft;
+    let ListenerDraft { pass, application, backlog, tls, http2, proxy_protocol, forwarded, client_ip } =
+        draft;
     let forwarded = forwarded.into_iter().chain(client_ip).collect();
-    Some(Listener { address: address?, backlog, pass: pass.or(application)?, tls, proxy_protocol, forwarded })
+    let (address, pass) = (address?, pass.or(application)?);
+    Some(Listener { address, backlog, pass, tls, http2, proxy_protocol, forwarded })
 }
 
 #[derive(Default)]
@@ -61,6 +63,7 @@ struct ListenerDraft {
     application: Option<Destination>,
     backlog: Option<u32>,
     tls: Option<TlsSettings>,
+    http2: Http2,
     proxy_protocol: Option<AddressPatternSet>,
     forwarded: Option<Forwarded>,
     client_ip: Option<Forwarded>,
@@ -77,6 +80,13 @@ const LISTENER: &[Member<ListenerDraft>] = &[
         .means("an application by its name alone, as old configurations have it")
         .read(|cx, field, draft| draft.application = application(cx, field)),
     optional("tls", OBJECT).means("[TLS](tls.md)").read(|cx, field, draft| draft.tls = tls::read(cx, field)),
+    optional("http2", BOOL.or(STRING))
+        .default("`true`")
+        .means(
+            "[HTTP/2](http2.md) for connections with TLS; `\"prior_knowledge\"`: without TLS as well; `false`: not at \
+             all (beyond Unit)",
+        )
+        .read(http2),
     optional("proxy_protocol", OBJECT)
         .means(
             "[who the client is](clients.md#the-proxy-protocol) when a proxy says so at the beginning of a \
@@ -97,6 +107,16 @@ const LISTENER: &[Member<ListenerDraft>] = &[
             draft.backlog = integer(cx, field, -1..=INT_MAX).and_then(|number| u32::try_from(number).ok());
         }),
 ];
+
+/// `true`, `false` or `"prior_knowledge"`.
+fn http2(cx: &mut Context<'_>, field: Field<'_>, draft: &mut ListenerDraft) {
+    draft.http2 = match field.value {
+        Value::Bool(true) => Http2::WithTls,
+        Value::Bool(false) => Http2::Off,
+        Value::String(word) if **word == *b"prior_knowledge" => Http2::PriorKnowledge,
+        _ => return cx.problem("The \"http2\" value must be true, false or \"prior_knowledge\"."),
+    };
+}
 
 /// The old spelling of `pass: applications/NAME`.
 fn application(cx: &mut Context<'_>, field: Field<'_>) -> Option<Destination> {

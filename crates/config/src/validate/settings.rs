@@ -3,13 +3,15 @@
 mod observe;
 mod scripts;
 
+use std::ops::RangeInclusive;
+
 use super::compression;
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, count, integer, seconds, size};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional};
 use super::strings::{member_name, path};
 use crate::json::Value;
-use crate::settings::{HttpSettings, ServerLimits, Settings, WebSocketSettings};
+use crate::settings::{Http2Settings, HttpSettings, ServerLimits, Settings, WebSocketSettings};
 
 /// Reads settings over the defaults.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>, settings: &mut Settings) {
@@ -154,6 +156,9 @@ const SWITCHES: &[Member<HttpSettings>] = &[
     optional("static", OBJECT).read(|cx, field, http| schema::read_nested(cx, field, &[STATIC], http)),
     optional("websocket", OBJECT)
         .read(|cx, field, http| schema::read_nested(cx, field, &[WEBSOCKET], &mut http.websocket)),
+    optional("http2", OBJECT)
+        .means("limits of [HTTP/2](http2.md) (beyond Unit)")
+        .read(|cx, field, http| schema::read_nested(cx, field, &[HTTP2], &mut http.http2)),
     optional("compression", OBJECT)
         .default("off")
         .means("see [Compression](compression.md)")
@@ -182,6 +187,36 @@ const WEBSOCKET: &[Member<WebSocketSettings>] = &[
             replace(&mut websocket.max_frame_size, size);
         }),
 ];
+
+const HTTP2: &[Member<Http2Settings>] = &[
+    optional("max_concurrent_streams", INTEGER)
+        .default("128")
+        .means("requests that one connection may have at a time; more are refused in a way that clients try again")
+        .read(|cx, field, http2| {
+            replace(&mut http2.max_concurrent_streams, number(cx, field, 1..=MAX_STREAMS));
+        }),
+    optional("stream_window", INTEGER)
+        .default("131072")
+        .means("bytes of a request's body that a client may send before anybody has taken them")
+        .read(|cx, field, http2| replace(&mut http2.stream_window, number(cx, field, LEAST_WINDOW..=INT_MAX))),
+    optional("connection_window", INTEGER)
+        .default("262144")
+        .means("the same for all requests of a connection together")
+        .read(|cx, field, http2| {
+            replace(&mut http2.connection_window, number(cx, field, LEAST_WINDOW..=INT_MAX));
+        }),
+];
+
+/// More would be of no use to a client, and each may take the memory of a request.
+const MAX_STREAMS: i64 = 10_000;
+
+/// The window that every connection begins with (RFC 9113 section 6.9.2).
+const LEAST_WINDOW: i64 = 65_535;
+
+/// An integer inside a range that 32 bits can hold.
+fn number(cx: &mut Context<'_>, field: Field<'_>, range: RangeInclusive<i64>) -> Option<u32> {
+    integer(cx, field, range).and_then(|number| u32::try_from(number).ok())
+}
 
 const STATIC: &[Member<HttpSettings>] = &[
     optional("mime_types", OBJECT)

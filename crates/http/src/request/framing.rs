@@ -1,8 +1,8 @@
 //! How a request's body is framed: `Content-Length`, `Transfer-Encoding` and their conflicts.
 //! Strict, because this is what request smuggling lives on (RFC 9112 sections 6.1, 6.3 and 11.2).
 
-use super::HeadRules;
 use super::error::HeadError;
+use super::{HeadRules, Version};
 use crate::chars;
 
 /// How the body follows the head.
@@ -54,12 +54,12 @@ impl FramingFields {
     }
 
     /// The rules that need all fields and the version.
-    pub(super) fn check(&self, version_minor: u8, rules: &HeadRules) -> Result<(), HeadError> {
+    pub(super) fn check(&self, version: Version, rules: &HeadRules) -> Result<(), HeadError> {
         let Some(coding) = self.coding else { return Ok(()) };
         if self.length.is_some() {
             return Err(HeadError::LengthAndTransferEncoding);
         }
-        if version_minor == 0 {
+        if version == Version::Http10 {
             return Err(HeadError::TransferEncodingInHttp10);
         }
         match coding {

@@ -1,5 +1,6 @@
 //! One line of a head: the request line taken apart, and the name of a field line.
 
+use super::Version;
 use super::error::HeadError;
 use crate::chars::{self, CLASS};
 
@@ -11,8 +12,7 @@ pub(super) struct RequestLine<'l> {
     pub(super) target: &'l [u8],
     /// Where the target begins in the line.
     pub(super) target_start: usize,
-    /// The `x` of HTTP/1.x.
-    pub(super) version_minor: u8,
+    pub(super) version: Version,
 }
 
 /// Refuses a line, or the beginning of one, whose first word is no method.
@@ -23,14 +23,14 @@ pub(super) fn check_method(line: &[u8]) -> Result<(), HeadError> {
     }
 }
 
-/// Takes apart a line whose method has been checked.
-pub(super) fn parse(line: &[u8]) -> Result<RequestLine<'_>, HeadError> {
+/// Takes apart a line whose method has been checked. Its version is that of a stream if `is_stream`, else one of HTTP/1.
+pub(super) fn parse(line: &[u8], is_stream: bool) -> Result<RequestLine<'_>, HeadError> {
     if chars::has_control(line) {
         return Err(HeadError::ControlInRequestLine);
     }
     let method_len = memchr::memchr(b' ', line).ok_or(HeadError::BadRequestLine)?;
     let version_start = memchr::memrchr(b' ', line).ok_or(HeadError::BadRequestLine)? + 1;
-    let version_minor = version(&line[version_start..])?;
+    let version = version(&line[version_start..], is_stream)?;
     let between = &line[method_len..version_start];
     let lead = between.iter().position(|&b| b != b' ').ok_or(HeadError::BadRequestLine)?;
     let target = chars::trim(between);
@@ -38,14 +38,16 @@ pub(super) fn parse(line: &[u8]) -> Result<RequestLine<'_>, HeadError> {
         return Err(HeadError::BadTarget);
     }
     let target = memchr::memchr(b'#', target).map_or(target, |hash| &target[..hash]);
-    Ok(RequestLine { method: &line[..method_len], target, target_start: method_len + lead, version_minor })
+    Ok(RequestLine { method: &line[..method_len], target, target_start: method_len + lead, version })
 }
 
-/// The minor version of `HTTP/1.x`.
-fn version(word: &[u8]) -> Result<u8, HeadError> {
+fn version(word: &[u8], is_stream: bool) -> Result<Version, HeadError> {
+    if is_stream {
+        return if word == HTTP_2 { Ok(Version::Http2) } else { Err(HeadError::BadRequestLine) };
+    }
     let numbers = word.strip_prefix(b"HTTP/").ok_or(HeadError::BadRequestLine)?;
     if let &[b'1', b'.', minor @ b'0'..=b'9'] = numbers {
-        return Ok(minor - b'0');
+        return Ok(if minor == b'0' { Version::Http10 } else { Version::Http11 });
     }
     let mut parts = numbers.split(|&b| b == b'.');
     let both = [parts.next(), parts.next()].map(|part| part.is_some_and(is_number));
@@ -92,6 +94,9 @@ fn bad_name(name: &[u8]) -> HeadError {
 fn is_blank(b: u8) -> bool {
     b == b' ' || b == b'\t'
 }
+
+/// What stands for the version in the request line of a stream.
+pub const HTTP_2: &[u8] = b"HTTP/2.0";
 
 /// As in Unit.
 pub(super) const MAX_NAME: usize = 255;

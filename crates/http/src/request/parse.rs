@@ -6,7 +6,7 @@
 
 use super::error::HeadError;
 use super::name::Name;
-use super::{Field, Head, HeadRules, MAX_OFFSET, Phase, Progress, Span, line};
+use super::{Field, Head, HeadRules, MAX_OFFSET, Phase, Progress, Span, Version, line};
 use crate::chars::{self, trim};
 use crate::path;
 
@@ -47,8 +47,8 @@ impl Head {
                 (Phase::RequestLine, false) => self.take_request_line(start, raw.len(), line, rules)?,
                 (_, false) => self.take_field(start, raw.len(), line, rules)?,
                 (_, true) => {
-                    self.framing.check(self.version_minor, rules)?;
-                    if self.version_minor >= 1 && !self.has(Name::Host) {
+                    self.framing.check(self.version, rules)?;
+                    if self.version >= Version::Http11 && !self.has(Name::Host) {
                         return Err(HeadError::MissingHost);
                     }
                     self.phase = Phase::Complete;
@@ -85,13 +85,13 @@ impl Head {
     ) -> Result<(), HeadError> {
         line::check_method(&line[..line.len().min(rules.max_line)])?;
         check_length(raw_len, rules.max_line)?;
-        let parts = line::parse(line);
+        let parts = line::parse(line, rules.is_stream);
         if !matches!(parts, Err(HeadError::BadRequestLine)) {
             self.request_line = Span::new(start, line.len());
         }
         let parts = parts?;
         self.method = Span::new(start, parts.method.len());
-        self.version_minor = parts.version_minor;
+        self.version = parts.version;
         let target_start = start + parts.target_start;
         self.target = Span::new(target_start, parts.target.len());
         let path_len = memchr::memchr(b'?', parts.target).unwrap_or(parts.target.len());

@@ -1,6 +1,7 @@
 //! Reply heads, error pages and dates, byte for byte.
 
 use super::*;
+use crate::request::Version;
 
 #[track_caller]
 fn check(status: u16, fields: &[(&str, &str)], framing: Framing, connection: Connection, expect: &str) {
@@ -63,16 +64,16 @@ fn a_status_that_nobody_knows_is_not_sent() {
 
 #[test]
 fn framing_and_connection_follow_from_status_and_version() {
-    assert_eq!(Framing::choose(200, 1, Some(0)), Framing::Length(0));
-    assert_eq!(Framing::choose(200, 1, None), Framing::Chunked);
-    assert_eq!(Framing::choose(200, 0, None), Framing::UntilClose);
+    assert_eq!(Framing::choose(200, Version::Http11, Some(0)), Framing::Length(0));
+    assert_eq!(Framing::choose(200, Version::Http11, None), Framing::Chunked);
+    assert_eq!(Framing::choose(200, Version::Http10, None), Framing::UntilClose);
     for status in [100, 101, 204, 304] {
-        assert_eq!(Framing::choose(status, 1, Some(5)), Framing::NoBody);
+        assert_eq!(Framing::choose(status, Version::Http11, Some(5)), Framing::NoBody);
     }
-    assert_eq!(Connection::choose(1, true), Connection::Unsaid);
-    assert_eq!(Connection::choose(1, false), Connection::Close);
-    assert_eq!(Connection::choose(0, true), Connection::KeepAlive);
-    assert_eq!(Connection::choose(0, false), Connection::Unsaid);
+    assert_eq!(Connection::choose(Version::Http11, true), Connection::Unsaid);
+    assert_eq!(Connection::choose(Version::Http11, false), Connection::Close);
+    assert_eq!(Connection::choose(Version::Http10, true), Connection::KeepAlive);
+    assert_eq!(Connection::choose(Version::Http10, false), Connection::Unsaid);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Requests as the router sends them, and what comes back for them.
 
-use corral_channel::message::{self, RequestHead};
+use corral_channel::message::{self, RequestHead, Version};
 use corral_channel::{Flags, Kind};
 
 /// A request before it is sent.
@@ -13,7 +13,7 @@ pub(crate) struct Request {
     tls: bool,
     app_target: u16,
     local_port: u16,
-    version_minor: u8,
+    version: Version,
 }
 
 pub(crate) fn get(target: &str) -> Request {
@@ -25,7 +25,7 @@ pub(crate) fn get(target: &str) -> Request {
         tls: false,
         app_target: 0,
         local_port: 8080,
-        version_minor: 1,
+        version: Version::Http11,
     }
 }
 
@@ -67,7 +67,7 @@ impl Request {
     }
 
     pub(crate) fn http_10(mut self) -> Self {
-        self.version_minor = 0;
+        self.version = Version::Http10;
         self
     }
 
@@ -86,7 +86,7 @@ impl Request {
             remote_addr: b"192.0.2.7",
             local_addr: b"192.0.2.1",
             local_port: self.local_port,
-            version_minor: self.version_minor,
+            version: self.version,
             tls: self.tls,
             app_target: self.app_target,
             content_length: (!self.body.is_empty()).then_some(self.body.len() as u64),

@@ -1,6 +1,6 @@
 //! The dictionary that describes a request (ASGI 3, HTTP and WebSocket 2.4).
 
-use corral_channel::message::RequestView;
+use corral_channel::message::{RequestView, Version};
 use corral_worker::cgi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -61,14 +61,14 @@ impl Scopes {
         target: usize,
     ) -> PyResult<Py<PyDict>> {
         let head = &request.head;
-        let template = match (head.websocket, head.version_minor) {
+        let template = match (head.websocket, head.version) {
             (true, _) => &self.websocket,
-            (false, 0) => &self.http_1_0,
+            (false, Version::Http10) => &self.http_1_0,
             (false, _) => &self.http,
         };
         let scope = template.bind(py).copy()?;
         let text = |bytes: &[u8]| PyString::new(py, &String::from_utf8_lossy(bytes));
-        scope.set_item(pyo3::intern!(py, "http_version"), version(py, head.version_minor))?;
+        scope.set_item(pyo3::intern!(py, "http_version"), version(py, head.version))?;
         scope.set_item(pyo3::intern!(py, "scheme"), scheme(py, head.tls, head.websocket))?;
         if !head.websocket {
             scope.set_item(pyo3::intern!(py, "method"), text(head.method))?;
@@ -92,8 +92,12 @@ impl Scopes {
     }
 }
 
-fn version(py: Python<'_>, minor: u8) -> &Bound<'_, PyString> {
-    if minor == 0 { pyo3::intern!(py, "1.0") } else { pyo3::intern!(py, "1.1") }
+fn version(py: Python<'_>, version: Version) -> &Bound<'_, PyString> {
+    match version {
+        Version::Http10 => pyo3::intern!(py, "1.0"),
+        Version::Http11 => pyo3::intern!(py, "1.1"),
+        Version::Http2 => pyo3::intern!(py, "2"),
+    }
 }
 
 fn scheme(py: Python<'_>, tls: bool, websocket: bool) -> &Bound<'_, PyString> {

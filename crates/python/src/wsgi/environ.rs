@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use corral_channel::message::RequestView;
+use corral_channel::message::{RequestView, Version};
 use corral_worker::cgi;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -66,6 +66,7 @@ strings!(Values {
     https = "https",
     http_1_0 = "HTTP/1.0",
     http_1_1 = "HTTP/1.1",
+    http_2 = "HTTP/2.0",
 });
 
 impl Environ {
@@ -125,7 +126,11 @@ impl Environ {
 
     fn set_scheme(&self, request: &RequestView<'_>, environ: &Bound<'_, PyDict>) -> PyResult<()> {
         let (keys, values) = (&self.keys, &self.values);
-        let protocol = if request.head.version_minor == 0 { &values.http_1_0 } else { &values.http_1_1 };
+        let protocol = match request.head.version {
+            Version::Http10 => &values.http_1_0,
+            Version::Http11 => &values.http_1_1,
+            Version::Http2 => &values.http_2,
+        };
         environ.set_item(&keys.server_protocol, protocol)?;
         if request.head.tls {
             environ.set_item(&keys.https, &values.on)?;

@@ -86,7 +86,7 @@ fn encode(exchange: &Exchange<'_>, body: &Stored, target: u16) -> Vec<u8> {
         target: head.target(bytes),
         path: exchange.path(),
         query: head.query(bytes).unwrap_or_default(),
-        version_minor: head.version_minor(),
+        version: exchange.request.version(),
         host: head.host(bytes),
         remote_addr: remote.ip(exchange.client.address.map(|address| address.ip())),
         local_addr,

@@ -71,7 +71,7 @@ fn describe(exchange: &Exchange<'_>) -> Vec<u8> {
         remote_addr: b"",
         local_addr: b"",
         local_port: 0,
-        version_minor: head.version_minor(),
+        version: exchange.request.version(),
         tls: exchange.client.tls,
         app_target: 0,
         content_length: None,

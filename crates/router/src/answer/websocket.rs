@@ -6,7 +6,7 @@ mod session;
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use corral_http::request::Framing;
+use corral_http::request::{Framing, Version};
 
 pub(crate) use self::session::run;
 use crate::request::head::Request;
@@ -18,7 +18,7 @@ const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 pub(crate) fn is_wanted(request: Request<'_>) -> bool {
     let Request { head, bytes, .. } = request;
     head.wants_websocket()
-        && head.version_minor() >= 1
+        && head.version() >= Version::Http11
         && head.method(bytes) == b"GET"
         && head.framing() == Framing::Length(0)
 }

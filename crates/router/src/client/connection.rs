@@ -33,10 +33,12 @@ pub(crate) struct Connection {
 }
 
 /// What happens to the connection after a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// It is kept for the next request.
     Keep,
+    /// The client speaks HTTP/2, and has sent this.
+    Http2(Vec<u8>),
     /// It ends here: everything was said and read, or nothing can be any more.
     Close,
     /// Everything was said, but the client may still send: it gets the time to read first.

@@ -2,6 +2,7 @@
 //! order.
 
 use std::future::poll_fn;
+use std::mem;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,12 +11,13 @@ use corral_ipc::log;
 
 use crate::client::admission::address;
 use crate::client::connection::{Connection, Next};
-use crate::client::http1;
 use crate::client::http1::head::{HeadResult, Refusal};
 use crate::client::prelude::{self, Prepared};
 use crate::client::work::Work;
+use crate::client::{http1, http2};
 use crate::desk;
 use crate::event_loop::deadline::Elapsed;
+use crate::tls::session::ServerSession;
 
 /// How long a connection lingers after the last reply for a client that still sends.
 const LINGER_TIME: Duration = Duration::from_secs(2);
@@ -41,8 +43,14 @@ pub(crate) async fn run(mut connection: Box<Connection>) {
         let next = poll_fn(|context| log::about(id, || working.as_mut().poll(context))).await;
         drop(working);
         counters.active.subtract(1);
-        if next != Next::Keep {
-            break;
+        match next {
+            Next::Keep => {}
+            Next::Http2(input) => {
+                Box::pin(http2::run(*connection, input)).await;
+                counters.closed.add(1);
+                return;
+            }
+            Next::Close | Next::Linger => break,
         }
     }
     connection.stream.say_goodbye();
@@ -86,6 +94,9 @@ impl Connection {
         let mut work = Work::take();
         let prepared = if self.is_prepared { Prepared::Ready } else { self.prepare(&mut work.input).await };
         let next = match prepared {
+            Prepared::Ready if self.stream.tls().is_some_and(ServerSession::speaks_http2) => {
+                Next::Http2(mem::take(&mut work.input))
+            }
             Prepared::Ready => self.answer_requests(&mut work).await,
             Prepared::Waiting => Next::Keep,
             Prepared::PlainOnTls => self.refuse_request(&mut work, Refusal::PlainOnTls).await,
@@ -120,6 +131,7 @@ impl Connection {
                     http1::refuse(self, work, &settings, refusal).await;
                     Next::Linger
                 }
+                HeadResult::Http2 => return Next::Http2(mem::take(&mut work.input)),
                 HeadResult::Closed => Next::Close,
                 HeadResult::NothingYet => Next::Keep,
             };
@@ -170,7 +182,7 @@ impl Connection {
             match self.read_head(work, &settings).await {
                 HeadResult::Complete => break reason,
                 HeadResult::Refused(refusal) => break refusal,
-                HeadResult::Closed => return Next::Close,
+                HeadResult::Http2 | HeadResult::Closed => return Next::Close,
                 HeadResult::NothingYet => {}
             }
             if !matches!(self.deadline.limit(LAST_CALL, pin!(self.stream.readable())).await, Ok(Ok(()))) {

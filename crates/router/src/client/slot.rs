@@ -18,6 +18,8 @@ pub(crate) struct Slot {
     /// Closed, and for how long connections may wait for a request all the same.
     closed: Cell<Option<Duration>>,
     closing: Notify,
+    /// For connections that are to be told.
+    closed_for_streams: Notify,
     /// Held until the listening socket is closed, by which the address is free again.
     released: Cell<Option<Countdown>>,
 }
@@ -26,8 +28,9 @@ impl Slot {
     /// `listener` is its index in the generation.
     pub(crate) fn new(address: ListenAddress, generation: Rc<LoopGeneration>, listener: usize) -> Rc<Self> {
         let settings = RefCell::new(SlotSettings::new(generation, listener));
-        let (closed, closing, released) = (Cell::new(None), Notify::new(), Cell::new(None));
-        Rc::new(Self { address, settings, closed, closing, released })
+        let (closed, released) = (Cell::new(None), Cell::new(None));
+        let (closing, closed_for_streams) = (Notify::new(), Notify::new());
+        Rc::new(Self { address, settings, closed, closing, closed_for_streams, released })
     }
 
     /// From the next request on, connections of this listener use this configuration.
@@ -45,6 +48,7 @@ impl Slot {
         self.released.set(Some(released));
         self.closed.set(Some(keep_idle));
         self.closing.notify_one();
+        self.closed_for_streams.notify_waiters();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -59,6 +63,13 @@ impl Slot {
     /// Waits until it is closed.
     pub(super) async fn closing(&self) {
         self.closing.notified().await;
+    }
+
+    /// Waits until it is closed, wherever else that is waited for. Cancel safe.
+    pub(super) async fn closed_for_streams(&self) {
+        if !self.is_closed() {
+            self.closed_for_streams.notified().await;
+        }
     }
 
     /// The listening socket is closed.

@@ -86,7 +86,7 @@ pub(crate) trait Carrier {
     fn end_file(&mut self);
 
     /// Waits for room to send something.
-    fn poll_writable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
+    fn poll_writable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 
     /// Holds what ends the body, with lines of fields behind it if that is possible.
     fn end(&mut self, trailers: &[u8]);
@@ -101,7 +101,7 @@ pub(crate) trait Carrier {
 /// Bytes to and from a client, whatever they mean.
 pub(crate) trait Wire {
     /// Waits until there is something of what is wanted.
-    fn poll_ready(&self, context: &mut Context<'_>, wanted: Wanted) -> Poll<io::Result<Wanted>>;
+    fn poll_ready(&mut self, context: &mut Context<'_>, wanted: Wanted) -> Poll<io::Result<Wanted>>;
 
     /// Appends what there is to read; 0 at the end.
     fn poll_read(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<io::Result<usize>>;

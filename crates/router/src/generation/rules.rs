@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use corral_config::settings::{HttpSettings, WebSocketSettings};
+use corral_config::settings::{Http2Settings, HttpSettings, WebSocketSettings};
 use corral_http::mime::MimeTypes;
 use corral_http::request::HeadRules;
 
@@ -32,6 +32,9 @@ pub(crate) struct Rules {
     /// Folder for larger bodies, if not the daemon's.
     pub(crate) body_temp_path: Option<PathBuf>,
     pub(crate) websocket: WebSocketSettings,
+    pub(crate) http2: Http2Settings,
+    /// For the heads of its streams.
+    pub(crate) stream_head: HeadRules,
 }
 
 impl Rules {
@@ -47,6 +50,8 @@ impl Rules {
             chunked_permitted: http.chunked_transform,
             ..HeadRules::from_buffers(http.large_header_buffer_size, http.large_header_buffers)
         };
+        // A body whose length is not announced needs no chunks there, and is written down as if it came in some.
+        let stream_head = HeadRules { is_stream: true, chunked_permitted: true, ..head.clone() };
         Self {
             head,
             mime_types,
@@ -63,6 +68,8 @@ impl Rules {
             max_body_size: http.max_body_size,
             body_temp_path: http.body_temp_path.clone(),
             websocket: http.websocket.clone(),
+            http2: http.http2,
+            stream_head,
         }
     }
 }

@@ -49,7 +49,7 @@ impl Writer {
         let left = match framing {
             Framing::Length(length) => length,
             Framing::NoBody => 0,
-            Framing::Chunked | Framing::UntilClose => u64::MAX,
+            Framing::Chunked | Framing::UntilClose | Framing::UntilEnd => u64::MAX,
         };
         let is_measured = matches!(framing, Framing::Length(_));
         Self { left, is_measured, is_head, trailers: Vec::new(), encoding: None }

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use corral_http::request::Head;
+use corral_channel::message::Version as WorkerVersion;
+use corral_http::request::{Head, Version};
 
 /// The request's head.
 #[derive(Clone, Copy)]
@@ -15,6 +16,15 @@ pub(crate) struct Request<'c> {
 impl<'c> Request<'c> {
     pub(crate) fn method(self) -> &'c [u8] {
         self.head.method(self.bytes)
+    }
+
+    /// The version of HTTP, as workers are told.
+    pub(crate) fn version(self) -> WorkerVersion {
+        match self.head.version() {
+            Version::Http10 => WorkerVersion::Http10,
+            Version::Http11 => WorkerVersion::Http11,
+            Version::Http2 => WorkerVersion::Http2,
+        }
     }
 
     /// RFC 9110 section 9.2.2.

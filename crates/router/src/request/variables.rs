@@ -160,7 +160,7 @@ impl RequestVariables<'_> {
         if self.reply.status == Some(101) {
             return b"Upgrade";
         }
-        match Connection::choose(self.request.head.version_minor(), !self.reply.close) {
+        match Connection::choose(self.request.head.version(), !self.reply.close) {
             Connection::Close => b"close",
             Connection::KeepAlive => b"keep-alive",
             Connection::Upgrade | Connection::Unsaid => b"",

@@ -8,7 +8,7 @@ use std::mem;
 use std::ops::Deref;
 
 /// What a fresh small buffer holds without growing: a typical head.
-const SMALL_CAPACITY: usize = 4 * 1024;
+pub(crate) const SMALL_CAPACITY: usize = 4 * 1024;
 
 /// A small buffer may grow up to this: a TLS record with what belongs to it.
 const MAX_SMALL_CAPACITY: usize = 20 * 1024;

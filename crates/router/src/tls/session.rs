@@ -26,6 +26,9 @@ const RECORD_CONTENT: usize = 16 * 1024;
 /// Room for the largest record on its way in.
 const RECORD_ROOM: usize = RECORD_CONTENT + 512;
 
+/// What HTTP/2 is called in handshakes (RFC 9113 section 3.2).
+pub(crate) const HTTP_2: &[u8] = b"h2";
+
 /// A TLS session.
 pub(crate) struct ServerSession {
     connection: UnbufferedServerConnection,
@@ -88,6 +91,11 @@ impl ServerSession {
     /// The host name that the client has asked for; empty when it has not.
     pub(crate) fn server_name(&self) -> &str {
         &self.server_name
+    }
+
+    /// Whether HTTP/2 was agreed on.
+    pub(crate) fn speaks_http2(&self) -> bool {
+        self.connection.alpn_protocol() == Some(HTTP_2)
     }
 
     /// What was agreed on.

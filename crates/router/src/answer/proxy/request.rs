@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use corral_config::address::ListenAddress;
 use corral_config::upstream::Host;
 use corral_http::path::append_encoded_path;
-use corral_http::request::{Framing, Head, Name};
+use corral_http::request::{Framing, Head, Name, Version};
 use corral_http::upstream::{NamedFields, is_hop_by_hop};
 use corral_http::{list, response};
 
@@ -160,7 +160,7 @@ pub(crate) fn wanted_upgrade<'t>(exchange: &Exchange<'t>) -> Option<&'t [u8]> {
     let protocol = head.value(bytes, Name::Upgrade)?;
     let mut options = head.values(bytes, Name::Connection).flat_map(list);
     let is_asked_for =
-        head.version_minor() >= 1 && options.any(|option| option.eq_ignore_ascii_case(b"upgrade"));
+        head.version() >= Version::Http11 && options.any(|option| option.eq_ignore_ascii_case(b"upgrade"));
     let is_http = |name: &[u8]| {
         name.eq_ignore_ascii_case(b"h2c")
             || name.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"http/"))

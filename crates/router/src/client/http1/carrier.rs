@@ -9,7 +9,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use corral_http::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
-use corral_http::request::Head;
+use corral_http::request::{Head, Version};
 use corral_http::response::{self, Connection as ConnectionField, Framing, Trailer};
 
 use super::body::Incoming;
@@ -109,7 +109,7 @@ impl<'c> Http1<'c> {
     /// What the reply says about the connection.
     fn connection_field(&self, then: Then) -> ConnectionField {
         // A request that was not understood gets an explicit word in any case.
-        let version = if self.is_understood { self.head.version_minor() } else { 1 };
+        let version = if self.is_understood { self.head.version() } else { Version::Http11 };
         match then {
             Then::More => ConnectionField::choose(version, true),
             Then::Nothing => ConnectionField::choose(version, false),
@@ -182,7 +182,7 @@ impl Carrier for Http1<'_> {
     }
 
     fn framing(&self, status: u16, length: Option<u64>) -> Framing {
-        Framing::choose(status, self.head.version_minor(), length)
+        Framing::choose(status, self.head.version(), length)
     }
 
     /// A listener that was removed, or a body that will not be read to its end, closes the connection.
@@ -252,7 +252,7 @@ impl Carrier for Http1<'_> {
         }
     }
 
-    fn poll_writable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_writable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stream.poll_writable(context)
     }
 
@@ -286,7 +286,7 @@ fn write_all(stream: &mut Stream, mut slices: &mut [IoSlice<'_>], n_sent: &mut u
 }
 
 impl Wire for Stream {
-    fn poll_ready(&self, context: &mut Context<'_>, wanted: Wanted) -> Poll<io::Result<Wanted>> {
+    fn poll_ready(&mut self, context: &mut Context<'_>, wanted: Wanted) -> Poll<io::Result<Wanted>> {
         self.poll_wait(context, wanted)
     }
 

@@ -3,13 +3,14 @@
 use std::mem;
 use std::pin::pin;
 
+use corral_config::listener::Http2;
 use corral_http::request::{HeadError, Progress, parse_head};
 
 use crate::client::connection::Connection;
+use crate::client::http2;
 use crate::client::work::Work;
 use crate::event_loop::deadline::Elapsed;
 use crate::event_loop::services::Services;
-use crate::generation::rules::Rules;
 use crate::generation::slot_settings::SlotSettings;
 use crate::io::now;
 use crate::storage::buffers;
@@ -17,6 +18,8 @@ use crate::storage::buffers;
 /// How reading a head ended.
 pub(in crate::client) enum HeadResult {
     Complete,
+    /// The client begins to speak HTTP/2, which it may.
+    Http2,
     /// The client has closed the connection between two requests.
     Closed,
     /// There was nothing to read after all.
@@ -51,7 +54,7 @@ impl Connection {
         work.started = None;
         let Self { services, stream, deadline, sends_much, .. } = self;
         if !work.input.is_empty()
-            && let Some(result) = parse(services, work, rules)
+            && let Some(result) = parse(services, work, settings)
         {
             return result;
         }
@@ -65,7 +68,7 @@ impl Connection {
                 Some(Ok(0) | Err(_)) => return HeadResult::Closed,
                 Some(Ok(_)) => {}
             }
-            if let Some(result) = parse(services, work, rules) {
+            if let Some(result) = parse(services, work, settings) {
                 return result;
             }
             buffers::make_small(&mut work.input);
@@ -76,7 +79,7 @@ impl Connection {
                     Ok(0) | Err(_) => return cut(work),
                     Ok(_) => {}
                 }
-                if let Some(result) = parse(services, work, rules) {
+                if let Some(result) = parse(services, work, settings) {
                     return result;
                 }
             }
@@ -89,8 +92,11 @@ impl Connection {
 }
 
 /// Looks at what has come of a head; with its first byte the request has begun, and counts.
-fn parse(services: &Services, work: &mut Work, rules: &Rules) -> Option<HeadResult> {
-    let parsed = parse_head(&mut work.head, &work.input, &rules.head);
+fn parse(services: &Services, work: &mut Work, settings: &SlotSettings) -> Option<HeadResult> {
+    if http2::is_preface(&work.input) && settings.listener().http2 == Http2::PriorKnowledge {
+        return Some(HeadResult::Http2);
+    }
+    let parsed = parse_head(&mut work.head, &work.input, &settings.generation.shared.rules.head);
     if work.started.is_none() && work.head.has_begun(&work.input) {
         work.started = Some(services.deadlines.now());
         services.counters.requests.add(1);

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use corral_http::request::Head;
+use corral_http::request::{Head, Version};
 use opentelemetry::trace::{Event, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState};
 use opentelemetry::{InstrumentationScope, KeyValue, Value};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
@@ -101,7 +101,7 @@ impl Record {
             KeyValue::new("url.scheme", if self.tls { "https" } else { "http" }),
             KeyValue::new("http.response.status_code", i64::from(self.status)),
             KeyValue::new("http.response.body.size", self.n_body_bytes.cast_signed()),
-            KeyValue::new("network.protocol.version", format!("1.{}", head.version_minor())),
+            KeyValue::new("network.protocol.version", version(head.version())),
         ];
         if let Some(query) = head.query(bytes) {
             attributes.push(KeyValue::new("url.query", text(query)));
@@ -118,6 +118,15 @@ impl Record {
             attributes.push(KeyValue::new("user_agent.original", text(agent)));
         }
         attributes
+    }
+}
+
+/// As the conventions for spans have it.
+fn version(version: Version) -> &'static str {
+    match version {
+        Version::Http10 => "1.0",
+        Version::Http11 => "1.1",
+        Version::Http2 => "2",
     }
 }
 

@@ -1,0 +1,220 @@
+//! HTTP/2 (RFC 9113): a connection carries any number of exchanges at a time, each on a stream of its own.
+//!
+//! The protocol is that of crate `h2`, which is driven by the task of the connection. Each stream has a task, too, on the
+//! same event loop.
+
+mod body;
+mod carrier;
+mod head;
+mod limits;
+mod piece;
+mod reply;
+mod stream;
+mod switched;
+mod transport;
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use corral_ipc::log::{self, ConnectionId};
+use h2::server::{Connection as Session, SendResponse};
+use h2::{Reason, RecvStream};
+use http::Request;
+
+use self::limits::Patience;
+use self::piece::Piece;
+use self::transport::{Handle, Transport};
+use crate::client::connection::Connection;
+use crate::client::slot::Slot;
+use crate::event_loop::deadline::Deadline;
+use crate::event_loop::services::Services;
+use crate::io::Stream;
+use crate::tls::Peer;
+
+/// What a client begins with that speaks HTTP/2 (RFC 9113 section 3.4), up to the end of what looks like a request line.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
+
+/// For how long a client may go on that was told that nothing more is taken, when none of its requests is running.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Whether a client begins to speak HTTP/2.
+pub(super) fn is_preface(input: &[u8]) -> bool {
+    input.starts_with(PREFACE)
+}
+
+/// What the streams of a connection have in common.
+struct Shared {
+    id: ConnectionId,
+    services: Rc<Services>,
+    slot: Rc<Slot>,
+    peer: Option<SocketAddr>,
+    local_address: Option<SocketAddr>,
+    tls_peer: Option<Peer<'static>>,
+    n_running: Cell<usize>,
+    patience: RefCell<Patience>,
+}
+
+/// What there is to do next for a connection.
+enum Event {
+    Request(Request<RecvStream>, SendResponse<Piece>),
+    /// The first stream has begun, or the last one has ended.
+    Turned,
+    /// The listener was closed.
+    Closed,
+    /// The client has asked for too much.
+    Outrage,
+    /// The connection is over.
+    End,
+}
+
+/// Serves a connection to its end; `input` is what the client has sent.
+pub(super) async fn run(connection: Connection, input: Vec<u8>) {
+    let Connection { id, services, slot, stream, deadline, peer, place, .. } = connection;
+    let shared = Rc::new(Shared {
+        id,
+        local_address: stream.local_address(),
+        tls_peer: stream.tls().map(|session| Peer::of(session).into_owned()),
+        services,
+        slot,
+        peer,
+        n_running: Cell::new(0),
+        patience: RefCell::default(),
+    });
+    let mut serving = pin!(serve(&shared, stream, &deadline, input));
+    poll_fn(|context| log::about(id, || serving.as_mut().poll(context))).await;
+    drop(place);
+}
+
+async fn serve(shared: &Rc<Shared>, stream: Stream, deadline: &Deadline, input: Vec<u8>) {
+    let settings = shared.slot.settings();
+    let rules = &settings.generation.shared.rules;
+    let transport = Rc::new(RefCell::new(Transport::new(stream, input)));
+    let greeting = limits::builder(rules).handshake(Handle(Rc::clone(&transport)));
+    let limit = rules.header_read_timeout;
+    drop(settings);
+    let greeted = deadline.limit(limit, pin!(drive(&transport, greeting))).await;
+    let Ok(Ok(session)) = greeted else { return };
+    let mut session = Box::new(session);
+    converse(shared, &mut session, &transport, deadline).await;
+    // What is left to be said goes out if there is room for it.
+    drop(session);
+    transport.borrow_mut().say_goodbye();
+}
+
+/// Polls what reads and writes, and sends what it has written.
+async fn drive<F: Future>(transport: &RefCell<Transport>, work: F) -> F::Output {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        let polled = work.as_mut().poll(context);
+        // An error shows at the next read or write.
+        let _ = transport.borrow_mut().poll_send(context);
+        polled
+    })
+    .await
+}
+
+/// Takes requests until the client, or the listener, has no more.
+async fn converse(
+    shared: &Rc<Shared>,
+    session: &mut Session<Handle, Piece>,
+    transport: &RefCell<Transport>,
+    deadline: &Deadline,
+) {
+    let mut is_leaving = false;
+    loop {
+        let is_busy = shared.n_running.get() > 0;
+        let mut closing = pin!(shared.slot.closed_for_streams());
+        let next = poll_fn(|context| {
+            if !is_leaving && closing.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Event::Closed);
+            }
+            poll_event(shared, session, transport, is_busy, context)
+        });
+        let event = match (is_busy, is_leaving) {
+            (true, _) => Ok(next.await),
+            (false, true) => deadline.limit(FAREWELL, pin!(next)).await,
+            (false, false) => deadline.limit_idle(shared.idle_limit(), pin!(next)).await,
+        };
+        match event {
+            Ok(Event::Request(request, respond)) => shared.begin(request, respond),
+            Ok(Event::Turned) => {}
+            Ok(Event::Outrage) => {
+                tracing::info!("HTTP/2: the client resets too many requests; the connection is closed");
+                session.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+                is_leaving = true;
+            }
+            Ok(Event::End) => return,
+            // It was told before, or has waited for too long.
+            Err(_) if is_leaving => return,
+            Ok(Event::Closed) | Err(_) => {
+                session.graceful_shutdown();
+                is_leaving = true;
+            }
+        }
+    }
+}
+
+fn poll_event(
+    shared: &Shared,
+    session: &mut Session<Handle, Piece>,
+    transport: &RefCell<Transport>,
+    was_busy: bool,
+    context: &mut Context<'_>,
+) -> Poll<Event> {
+    let accepted = session.poll_accept(context);
+    if let Poll::Ready(Err(_)) = transport.borrow_mut().poll_send(context) {
+        return Poll::Ready(Event::End);
+    }
+    match accepted {
+        Poll::Ready(Some(Ok((request, respond)))) => return Poll::Ready(Event::Request(request, respond)),
+        Poll::Ready(Some(Err(error))) => {
+            if !error.is_io() {
+                tracing::info!("HTTP/2: the connection ends: {error}");
+            }
+            return Poll::Ready(Event::End);
+        }
+        Poll::Ready(None) => return Poll::Ready(Event::End),
+        Poll::Pending => {}
+    }
+    if shared.patience.borrow_mut().is_at_end() {
+        return Poll::Ready(Event::Outrage);
+    }
+    if was_busy == (shared.n_running.get() > 0) { Poll::Pending } else { Poll::Ready(Event::Turned) }
+}
+
+impl Shared {
+    /// Answers a request in a task of its own.
+    fn begin(self: &Rc<Self>, request: Request<RecvStream>, respond: SendResponse<Piece>) {
+        self.services.counters.requests.add(1);
+        if self.n_running.replace(self.n_running.get() + 1) == 0 {
+            self.services.counters.active.add(1);
+        }
+        tokio::task::spawn_local(stream::run(Running(Rc::clone(self)), request, respond));
+    }
+
+    /// For how long the connection may wait for a request.
+    fn idle_limit(&self) -> Duration {
+        let settings = self.slot.settings();
+        let limit = settings.generation.shared.rules.idle_timeout;
+        self.slot.keep_idle().map_or(limit, |keep_idle| limit.min(keep_idle))
+    }
+}
+
+/// A stream that is answered.
+struct Running(Rc<Shared>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Self(shared) = self;
+        let n_left = shared.n_running.get() - 1;
+        shared.n_running.set(n_left);
+        if n_left == 0 {
+            shared.services.counters.active.subtract(1);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The body of a request on its way in.
+
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::Bytes;
+use corral_http::request::{Framing, Head};
+use h2::RecvStream;
+
+use crate::generation::rules::Rules;
+use crate::request::body::BodyError;
+use crate::storage::buffers;
+
+/// A body from which less than this is to come is not worth a large buffer.
+const MUCH: u64 = 32 * 1024;
+
+/// A request's body on its way in. What is taken of it makes room for as much.
+pub(super) struct Body {
+    stream: RecvStream,
+    /// Announced, or none of it.
+    length: Option<u64>,
+    /// Bytes that may still come.
+    left: u64,
+    is_done: bool,
+    /// The client waits for `100 Continue`.
+    expects_continue: bool,
+    /// Received by who only wanted to know whether there is something.
+    ahead: Bytes,
+}
+
+impl Body {
+    /// The body of the request with this head; with an error if it is not to be read.
+    pub(super) fn new(stream: RecvStream, head: &Head, rules: &Rules) -> (Self, Option<BodyError>) {
+        let length = match head.framing() {
+            Framing::Length(length) => Some(length),
+            Framing::Chunked => None,
+        };
+        let left = rules.max_body_size;
+        let is_done = stream.is_end_stream();
+        let expects_continue = head.expects_continue() && !is_done;
+        let error = length.filter(|length| *length > left).map(|_| BodyError::TooLarge);
+        (Self { stream, length, left, is_done, expects_continue, ahead: Bytes::new() }, error)
+    }
+
+    /// What comes behind a request that has switched to another protocol has no end that anybody knows.
+    pub(super) fn become_bytes(&mut self) {
+        (self.left, self.is_done) = (u64::MAX, self.stream.is_end_stream());
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Whether what is left comes without a word from here.
+    pub(super) fn comes_uninvited(&self, taken: &[u8]) -> bool {
+        self.is_done || !self.expects_continue || !taken.is_empty()
+    }
+
+    /// Whether the client waits for a word; once.
+    pub(super) fn take_invitation(&mut self) -> bool {
+        let has_come = !self.ahead.is_empty();
+        std::mem::take(&mut self.expects_continue) && !has_come
+    }
+
+    /// A buffer for it: a large one if much will come, and fits.
+    pub(super) fn buffer(&self) -> Vec<u8> {
+        match self.length {
+            Some(MUCH..) if self.length <= Some(buffers::LARGE_CAPACITY as u64) => buffers::take_large(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Appends what is there.
+    pub(super) fn take(&mut self, out: &mut Vec<u8>) -> Result<(), BodyError> {
+        let mut context = Context::from_waker(Waker::noop());
+        while !self.is_done {
+            match self.poll(&mut context, out) {
+                Poll::Ready(taken) => taken?,
+                Poll::Pending => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends what comes next.
+    pub(super) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<(), BodyError>> {
+        ready!(self.poll_ahead(context))?;
+        let bytes = std::mem::take(&mut self.ahead);
+        out.extend_from_slice(&bytes);
+        // It fails for a stream that is over, which shows at the next read.
+        let _ = self.stream.flow_control().release_capacity(bytes.len());
+        self.is_done |= self.stream.is_end_stream();
+        Poll::Ready(Ok(()))
+    }
+
+    /// Waits until there is something to take, or the end.
+    pub(super) fn poll_ahead(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
+        if self.is_done || !self.ahead.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        match ready!(self.stream.poll_data(context)) {
+            None => self.is_done = true,
+            Some(Err(_)) => return Poll::Ready(Err(BodyError::Gone)),
+            Some(Ok(bytes)) => {
+                let Some(left) = self.left.checked_sub(bytes.len() as u64) else {
+                    return Poll::Ready(Err(BodyError::TooLarge));
+                };
+                self.left = left;
+                self.ahead = bytes;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}

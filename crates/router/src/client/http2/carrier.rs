@@ -1,0 +1,345 @@
+//! A stream as the carrier of one exchange.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::fs::File;
+use std::future;
+use std::io;
+use std::mem;
+use std::net::SocketAddr;
+use std::os::unix::fs::FileExt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use corral_http::request::Version;
+use corral_http::response::Framing;
+use h2::server::SendResponse;
+use h2::{Reason, SendStream};
+use http::{HeaderMap, Response, StatusCode};
+
+use super::Shared;
+use super::body::Body;
+use super::piece::Piece;
+use super::reply;
+use super::switched::RawHead;
+use crate::exchange::carrier::{Carrier, ReplyHead, Then, Wire};
+use crate::request::body::BodyError;
+use crate::storage::buffers::{self, Rest};
+use crate::tls::Peer;
+
+/// Bytes of a file that are read at a time.
+const FILE_STEP: usize = 64 * 1024;
+
+/// A stream while it carries an exchange.
+pub(super) struct Http2<'s> {
+    shared: &'s Shared,
+    pub(super) body: Body,
+    /// In a cell, because to ask whether the client is gone changes it.
+    pub(super) output: RefCell<Output>,
+    /// The reply's head, which is sent with what follows.
+    head: Option<Response<()>>,
+    /// What has to be sent before the next piece.
+    held: Vec<u8>,
+    /// What ends the body once all of it was sent.
+    end: Option<HeaderMap>,
+    /// The head that somebody writes who has taken the stream over.
+    pub(super) raw_head: RawHead,
+}
+
+/// The direction to the client.
+pub(super) enum Output {
+    /// The reply has not begun.
+    Waiting(SendResponse<Piece>),
+    Body(SendStream<Piece>),
+    /// The end was sent.
+    Ended,
+}
+
+impl<'s> Http2<'s> {
+    pub(super) fn new(shared: &'s Shared, body: Body, respond: SendResponse<Piece>) -> Self {
+        Self {
+            shared,
+            body,
+            output: RefCell::new(Output::Waiting(respond)),
+            head: None,
+            held: Vec::new(),
+            end: None,
+            raw_head: RawHead::default(),
+        }
+    }
+
+    /// Ends what has been answered, or has switched to another protocol.
+    pub(super) fn finish(&mut self) {
+        // Who is gone does not see it.
+        let _ = self.output.get_mut().end();
+    }
+
+    /// Gives up what cannot be answered to its end; true if it was the client who did.
+    pub(super) fn abandon(&mut self) -> bool {
+        let output = self.output.get_mut();
+        let is_theirs = output.was_reset();
+        output.reset(Reason::INTERNAL_ERROR);
+        is_theirs
+    }
+
+    /// Sends the head that waits; with the end of the reply if that is all.
+    fn send_head(&mut self, is_all: bool) -> io::Result<()> {
+        let Some(head) = self.head.take() else { return Ok(()) };
+        let ends = is_all && self.end.as_ref().is_some_and(HeaderMap::is_empty);
+        self.output.get_mut().begin(head, ends)
+    }
+
+    /// Sends the end if nothing stands before it.
+    fn send_end(&mut self) -> io::Result<()> {
+        match self.end.take() {
+            Some(trailers) => self.output.get_mut().end_with(trailers),
+            None => Ok(()),
+        }
+    }
+
+    fn held(&mut self) -> &mut Vec<u8> {
+        if self.held.capacity() == 0 {
+            self.held = buffers::take();
+        }
+        &mut self.held
+    }
+
+    /// Sends as much of what is held, and of a piece, as there is room for; returns how much of the piece.
+    fn send_some(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let Self { held, output, end, .. } = self;
+        let output = output.get_mut();
+        let n_wanted = held.len() + piece.len();
+        let n = output.room(n_wanted)?.min(n_wanted);
+        let ends = n == n_wanted && end.as_ref().is_some_and(HeaderMap::is_empty);
+        let n_held = n.min(held.len());
+        let bytes = if n == held.len() {
+            Piece::from(mem::take(held))
+        } else {
+            let copied = Piece::copy_of([&held[..], piece], n);
+            held.drain(..n_held);
+            copied
+        };
+        output.send(bytes, ends)?;
+        if ends {
+            *end = None;
+        }
+        Ok(n - n_held)
+    }
+}
+
+impl Drop for Http2<'_> {
+    fn drop(&mut self) {
+        buffers::give(mem::take(&mut self.held));
+    }
+}
+
+impl Output {
+    pub(super) fn begin(&mut self, head: Response<()>, ends: bool) -> io::Result<()> {
+        let Self::Waiting(respond) = self else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let stream = respond.send_response(head, ends).map_err(io::Error::other)?;
+        *self = if ends { Self::Ended } else { Self::Body(stream) };
+        Ok(())
+    }
+
+    fn inform(&mut self, head: Response<()>) -> io::Result<()> {
+        let Self::Waiting(respond) = self else { return Err(io::ErrorKind::InvalidInput.into()) };
+        respond.send_informational(head).map_err(io::Error::other)
+    }
+
+    /// Bytes of those wanted that can be sent.
+    pub(super) fn room(&mut self, n_wanted: usize) -> io::Result<usize> {
+        let Self::Body(stream) = self else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        if n_wanted == 0 {
+            return Ok(0);
+        }
+        stream.reserve_capacity(n_wanted);
+        match stream.capacity() {
+            0 => Err(io::ErrorKind::WouldBlock.into()),
+            n => Ok(n),
+        }
+    }
+
+    pub(super) fn send(&mut self, bytes: Piece, ends: bool) -> io::Result<()> {
+        let Self::Body(stream) = self else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        stream.send_data(bytes, ends).map_err(io::Error::other)?;
+        if ends {
+            *self = Self::Ended;
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        self.end_with(HeaderMap::new())
+    }
+
+    fn end_with(&mut self, trailers: HeaderMap) -> io::Result<()> {
+        let Self::Body(stream) = self else { return Ok(()) };
+        let sent = if trailers.is_empty() {
+            stream.send_data(Piece::from(Vec::new()), true)
+        } else {
+            stream.send_trailers(trailers)
+        };
+        *self = Self::Ended;
+        sent.map_err(io::Error::other)
+    }
+
+    /// Waits until the client has reset the stream, or is gone.
+    fn poll_reset(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Self::Waiting(respond) => respond.poll_reset(context).map(drop),
+            Self::Body(stream) => stream.poll_reset(context).map(drop),
+            Self::Ended => Poll::Pending,
+        }
+    }
+
+    fn was_reset(&mut self) -> bool {
+        self.poll_reset(&mut Context::from_waker(std::task::Waker::noop())).is_ready()
+    }
+
+    fn reset(&mut self, reason: Reason) {
+        match self {
+            Self::Waiting(respond) => respond.send_reset(reason),
+            Self::Body(stream) => stream.send_reset(reason),
+            Self::Ended => {}
+        }
+    }
+
+    /// Waits for room to send something.
+    pub(super) fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self::Body(stream) = self else { return Poll::Ready(Ok(())) };
+        stream.poll_capacity(context).map(|room| match room {
+            Some(Ok(_)) => Ok(()),
+            Some(Err(error)) => Err(io::Error::other(error)),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        })
+    }
+}
+
+impl Carrier for Http2<'_> {
+    fn peer(&self) -> Option<SocketAddr> {
+        self.shared.peer
+    }
+
+    fn local_address(&self) -> Option<SocketAddr> {
+        self.shared.local_address
+    }
+
+    fn speaks_tls(&self) -> bool {
+        self.shared.tls_peer.is_some()
+    }
+
+    fn tls_peer(&self) -> Option<Cow<'_, Peer<'_>>> {
+        self.shared.tls_peer.as_ref().map(Cow::Borrowed)
+    }
+
+    fn body_is_done(&self) -> bool {
+        self.body.is_done()
+    }
+
+    fn body_comes_uninvited(&self, taken: &[u8]) -> bool {
+        self.body.comes_uninvited(taken)
+    }
+
+    fn begin_body(&mut self) -> Result<Rest, BodyError> {
+        let mut out = self.body.buffer();
+        self.body.take(&mut out)?;
+        Ok(out.into())
+    }
+
+    fn take_body(&mut self, out: &mut Vec<u8>) -> Result<(), BodyError> {
+        self.body.take(out)
+    }
+
+    fn invite_body(&mut self) -> Result<(), BodyError> {
+        if !self.body.take_invitation() {
+            return Ok(());
+        }
+        let mut head = Response::new(());
+        *head.status_mut() = StatusCode::CONTINUE;
+        self.output.get_mut().inform(head).map_err(|_| BodyError::Gone)
+    }
+
+    fn poll_body(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<(), BodyError>> {
+        self.invite_body()?;
+        self.body.poll(context, out)
+    }
+
+    fn poll_stir(&self, context: &mut Context<'_>) -> Poll<()> {
+        self.output.borrow_mut().poll_reset(context)
+    }
+
+    /// A client that has sent all of its request has only said that; what stirs is its end.
+    fn departure(&self, _: bool) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(future::ready(()))
+    }
+
+    fn hold_interim(&mut self, heads: &[u8]) {
+        for head in reply::interim(heads) {
+            // Who is gone does not see it.
+            let _ = self.output.get_mut().inform(head);
+        }
+    }
+
+    fn framing(&self, status: u16, length: Option<u64>) -> Framing {
+        Framing::choose(status, Version::Http2, length)
+    }
+
+    fn is_last(&self) -> bool {
+        false
+    }
+
+    fn begin(&mut self, head: &ReplyHead<'_>) {
+        self.head = Some(reply::response(head));
+        if head.then == Then::Switched {
+            self.body.become_bytes();
+        }
+    }
+
+    fn hold(&mut self, piece: &[u8]) {
+        if !piece.is_empty() {
+            self.held().extend_from_slice(piece);
+        }
+    }
+
+    fn try_send(&mut self, piece: &[u8], n_sent: &mut usize) -> io::Result<()> {
+        self.send_head(self.held.is_empty() && piece.is_empty())?;
+        while !self.held.is_empty() || *n_sent < piece.len() {
+            *n_sent += self.send_some(&piece[*n_sent..])?;
+        }
+        self.send_end()
+    }
+
+    fn begin_file(&mut self, _: u64) {}
+
+    fn try_send_file(&mut self, file: &File, offset: u64, len: u64) -> io::Result<usize> {
+        self.try_send(b"", &mut 0)?;
+        let output = self.output.get_mut();
+        let wanted = len.min(FILE_STEP as u64) as usize;
+        let room = output.room(wanted)?.min(wanted);
+        let mut bytes = buffers::take_large();
+        bytes.resize(room, 0);
+        let n = file.read_at(&mut bytes, offset)?;
+        bytes.truncate(n);
+        output.send(bytes.into(), false)?;
+        Ok(n)
+    }
+
+    fn end_file(&mut self) {}
+
+    fn poll_writable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.output.get_mut().poll_room(context)
+    }
+
+    fn end(&mut self, trailers: &[u8]) {
+        self.end = Some(reply::trailers(trailers));
+    }
+
+    fn take_over(&mut self) -> Vec<u8> {
+        self.body.become_bytes();
+        Vec::new()
+    }
+
+    fn wire(&mut self) -> &mut dyn Wire {
+        self
+    }
+}

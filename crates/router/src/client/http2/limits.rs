@@ -1,0 +1,83 @@
+//! What a connection may ask of the server.
+
+use std::time::Duration;
+
+use h2::server::Builder;
+
+use crate::generation::rules::Rules;
+
+/// Bytes of a reply that a stream holds for its client; a reply without HTTP/2 has a socket's buffer.
+const MAX_UNSENT: usize = 64 * 1024;
+
+/// Streams that the client has reset before anybody has looked at them.
+const MAX_UNSEEN_RESETS: usize = 32;
+
+/// Streams that were reset because of what the client did, over the life of a connection.
+const MAX_FAULTS: usize = 256;
+
+/// Streams that were reset here and may still be spoken of, and for how long.
+const REMEMBERED: (usize, Duration) = (32, Duration::from_secs(10));
+
+/// Names and values that the client may refer to instead of repeating them, in bytes.
+const HEADER_TABLE: u32 = 4096;
+
+/// A server's side of connections.
+pub(super) fn builder(rules: &Rules) -> Builder {
+    let limits = &rules.http2;
+    let mut builder = Builder::new();
+    builder
+        .max_concurrent_streams(limits.max_concurrent_streams)
+        .initial_window_size(limits.stream_window)
+        .initial_connection_window_size(limits.connection_window)
+        .max_header_list_size(head_bytes(rules))
+        .header_table_size(HEADER_TABLE)
+        .max_send_buffer_size(MAX_UNSENT)
+        .max_pending_accept_reset_streams(MAX_UNSEEN_RESETS)
+        .max_local_error_reset_streams(Some(MAX_FAULTS))
+        .max_concurrent_reset_streams(REMEMBERED.0)
+        .reset_stream_duration(REMEMBERED.1)
+        .enable_connect_protocol();
+    builder
+}
+
+/// Bytes of a decoded head, where each field counts 32 more than it has (RFC 9113 section 6.5.2). What is too large for
+/// the rules but not for this is answered and logged as in HTTP/1.
+fn head_bytes(rules: &Rules) -> u32 {
+    u32::try_from(rules.head.max_head.saturating_mul(2)).unwrap_or(u32::MAX)
+}
+
+/// How many of its own requests a client may take back: about as many as it waits for, and some more. Each costs work
+/// that nobody wants.
+pub(super) struct Patience {
+    left: u32,
+}
+
+/// Requests that a client may take back at once, as browsers do when somebody leaves a page.
+const MOST_PATIENCE: u32 = 200;
+
+impl Patience {
+    /// The client has waited for a reply.
+    pub(super) fn regain(&mut self) {
+        self.left = (self.left + 1).min(MOST_PATIENCE);
+    }
+
+    /// The client has taken a request back.
+    pub(super) fn lose(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+
+    /// Whether there is none left; once.
+    pub(super) fn is_at_end(&mut self) -> bool {
+        let is_at_end = self.left == 0;
+        if is_at_end {
+            self.left = MOST_PATIENCE;
+        }
+        is_at_end
+    }
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { left: MOST_PATIENCE }
+    }
+}

@@ -1,0 +1,109 @@
+//! One request of a connection, from its head to the end of its reply.
+
+use std::future::poll_fn;
+use std::pin::pin;
+
+use corral_http::request::{HeadError, Progress, parse_head};
+use corral_ipc::log;
+use h2::RecvStream;
+use h2::server::SendResponse;
+use http::Request as HttpRequest;
+
+use super::body::Body;
+use super::carrier::Http2;
+use super::head::{self, Kind};
+use super::piece::Piece;
+use super::{Running, Shared};
+use crate::client::work::Work;
+use crate::desk;
+use crate::dispatch;
+use crate::exchange::Exchange;
+use crate::request::body::BodyError;
+use crate::request::client::Gone;
+use crate::request::head::Request;
+
+/// Why there is no request to answer.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error(transparent)]
+    Malformed(#[from] HeadError),
+    #[error("it asks for a protocol that is not spoken here")]
+    UnknownProtocol,
+}
+
+impl Refusal {
+    fn status(&self) -> u16 {
+        match self {
+            Self::Malformed(error) => error.status(),
+            Self::UnknownProtocol => 501,
+        }
+    }
+}
+
+/// Answers a request.
+pub(super) async fn run(running: Running, request: HttpRequest<RecvStream>, respond: SendResponse<Piece>) {
+    let shared = &*running.0;
+    let mut answering = pin!(answer(shared, request, respond));
+    poll_fn(|context| log::about(shared.id, || answering.as_mut().poll(context))).await;
+}
+
+async fn answer(shared: &Shared, request: HttpRequest<RecvStream>, respond: SendResponse<Piece>) {
+    if let Some(desk) = desk::watching() {
+        // Boxed, as a daemon has no use for it.
+        Box::pin(desk.be_current()).await;
+    }
+    let settings = shared.slot.settings();
+    let rules = &settings.generation.shared.rules;
+    let (parts, stream) = request.into_parts();
+    let kind = Kind::of(&parts);
+    let mut work = Work::take();
+    let Work { input, head, .. } = &mut *work;
+    head::append(&parts, kind, stream.is_end_stream(), input);
+    drop(parts);
+    head.clear();
+    let refusal = match parse_head(head, input, &rules.stream_head) {
+        Err(error) => Some(error.into()),
+        Ok(Progress::Partial) => Some(HeadError::TooLarge.into()),
+        Ok(Progress::Complete { .. }) => (kind == Kind::Unknown).then_some(Refusal::UnknownProtocol),
+    };
+    let (body, body_error) = Body::new(stream, head, rules);
+    let deadline = shared.services.deadlines.add(shared.slot.id());
+    let request = Request { head, bytes: input, started: shared.services.deadlines.now() };
+    let mut carrier = Http2::new(shared, body, respond);
+    let mut exchange = Exchange::new(&mut carrier, (&deadline, &*shared.services), &settings, request);
+    let answered = respond_to(&mut exchange, refusal.as_ref(), body_error.as_ref()).await;
+    dispatch::note_end(&exchange);
+    exchange.end();
+    drop(exchange);
+    let mut patience = shared.patience.borrow_mut();
+    match answered {
+        Ok(()) => {
+            carrier.finish();
+            patience.regain();
+        }
+        Err(Gone) => {
+            if carrier.abandon() {
+                patience.lose();
+            }
+        }
+    }
+    drop(patience);
+    drop(carrier);
+    work.give();
+}
+
+async fn respond_to(
+    exchange: &mut Exchange<'_>,
+    refusal: Option<&Refusal>,
+    body_error: Option<&BodyError>,
+) -> Result<(), Gone> {
+    if let Some(refusal) = refusal {
+        let status = refusal.status();
+        tracing::info!("request refused with {status}: {refusal}");
+        return exchange.send_error(status).await;
+    }
+    match body_error {
+        Some(error) => dispatch::answer_refused(exchange, error).await,
+        None => dispatch::answer(exchange).await,
+    }
+}

@@ -1,0 +1,88 @@
+//! A stream that was switched to another protocol, or taken over: bytes in both directions.
+
+use std::io::{self, IoSlice};
+use std::iter;
+use std::task::{Context, Poll};
+
+use corral_http::upstream::{ResponseHead, parse_response};
+use http::StatusCode;
+
+use super::carrier::{Http2, Output};
+use super::piece::Piece;
+use super::reply;
+use crate::exchange::carrier::Wire;
+use crate::io::Wanted;
+use crate::request::body::BodyError;
+
+/// The longest head of a response that somebody writes by himself.
+const MAX_HEAD: usize = 64 * 1024;
+
+/// A head of HTTP/1 as far as it was written by who has taken the stream over (Rack's full hijack).
+#[derive(Default)]
+pub(super) struct RawHead(Vec<u8>);
+
+impl RawHead {
+    /// Takes bytes until the head is complete, which begins the reply; what follows it is left.
+    fn take(&mut self, bytes: &[u8], output: &mut Output) -> io::Result<()> {
+        let Self(text) = self;
+        text.extend_from_slice(bytes);
+        let mut head = ResponseHead::default();
+        let is_complete = parse_response(&mut head, text).map_err(io::Error::other)?;
+        if !is_complete {
+            return if text.len() > MAX_HEAD { Err(io::ErrorKind::InvalidData.into()) } else { Ok(()) };
+        }
+        let mut response = reply::bare(&head, text).ok_or(io::ErrorKind::InvalidData)?;
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            *response.status_mut() = StatusCode::OK;
+            response.headers_mut().remove(http::header::SEC_WEBSOCKET_ACCEPT);
+        }
+        text.drain(..head.len());
+        output.begin(response, false)
+    }
+}
+
+impl Wire for Http2<'_> {
+    fn poll_ready(&mut self, context: &mut Context<'_>, wanted: Wanted) -> Poll<io::Result<Wanted>> {
+        let bytes = wanted.bytes && self.body.poll_ahead(context).map_err(gone)?.is_ready();
+        let room = wanted.room && self.output.get_mut().poll_room(context)?.is_ready();
+        if bytes || room { Poll::Ready(Ok(Wanted { bytes, room })) } else { Poll::Pending }
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<io::Result<usize>> {
+        let n_before = out.len();
+        while !self.body.is_done() {
+            std::task::ready!(self.body.poll(context, out)).map_err(gone)?;
+            if out.len() > n_before {
+                break;
+            }
+        }
+        Poll::Ready(Ok(out.len() - n_before))
+    }
+
+    fn try_write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let Self { output, raw_head, .. } = self;
+        let output = output.get_mut();
+        if let Output::Waiting(_) = output {
+            let piece = pieces.first().map_or(&[][..], |piece| piece);
+            raw_head.take(piece, output)?;
+            return Ok(piece.len());
+        }
+        let RawHead(behind) = raw_head;
+        let own = behind.len();
+        let wanted = own + pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        let n = output.room(wanted)?.min(wanted);
+        let pieces = pieces.iter().map(|piece| &**piece);
+        let bytes = Piece::copy_of(iter::once(&behind[..]).chain(pieces), n);
+        behind.drain(..own.min(n));
+        output.send(bytes, false)?;
+        Ok(n.saturating_sub(own))
+    }
+
+    fn poll_shut_down(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.output.get_mut().end())
+    }
+}
+
+fn gone(_: BodyError) -> io::Error {
+    io::ErrorKind::ConnectionAborted.into()
+}

@@ -1,0 +1,163 @@
+//! A client's connection as crate `h2` reads and writes it: many frames go out together.
+
+use std::cell::RefCell;
+use std::io::{self, IoSlice};
+use std::mem;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::io::Stream;
+use crate::storage::buffers;
+
+/// Bytes that are gathered before they are sent: three records of TLS.
+const GATHERED: usize = 48 * 1024;
+
+/// Room for one read, while the client sends much.
+const READ_STEP: usize = 32 * 1024;
+
+/// A connection with what is on its way in and out. The buffers are borrowed while there is something in them.
+pub(super) struct Transport {
+    stream: Stream,
+    /// Received and not taken.
+    input: Vec<u8>,
+    n_taken: usize,
+    /// The last read has filled its room.
+    is_fast: bool,
+    /// Gathered and not sent.
+    output: Vec<u8>,
+    n_sent: usize,
+}
+
+impl Transport {
+    pub(super) fn new(stream: Stream, input: Vec<u8>) -> Self {
+        Self { stream, input, n_taken: 0, is_fast: false, output: Vec::new(), n_sent: 0 }
+    }
+
+    /// Sends all that was gathered.
+    pub(super) fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self { stream, output, n_sent, .. } = self;
+        while *n_sent < output.len() {
+            match stream.try_write(&[IoSlice::new(&output[*n_sent..])]) {
+                Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Ok(n) => *n_sent += n,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    ready!(stream.poll_writable(context))?;
+                }
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        *n_sent = 0;
+        buffers::give(mem::take(output));
+        Poll::Ready(Ok(()))
+    }
+
+    /// Tells the client that this is the end, and no attack, if there is room for it.
+    pub(super) fn say_goodbye(&mut self) {
+        if self.output.is_empty() {
+            self.stream.say_goodbye();
+        }
+    }
+
+    fn poll_gather(&mut self, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        if self.output.len() >= GATHERED {
+            ready!(self.poll_send(context))?;
+        }
+        let len: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if self.output.capacity() == 0 {
+            self.output = if len > buffers::SMALL_CAPACITY { buffers::take_large() } else { buffers::take() };
+        }
+        for piece in pieces {
+            self.output.extend_from_slice(piece);
+        }
+        Poll::Ready(Ok(len))
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.n_taken == self.input.len() {
+            self.n_taken = 0;
+            self.input.clear();
+            ready!(self.poll_fill(context))?;
+        }
+        let rest = &self.input[self.n_taken..];
+        let n = rest.len().min(out.remaining());
+        out.put_slice(&rest[..n]);
+        self.n_taken += n;
+        if self.n_taken == self.input.len() && !self.is_fast {
+            self.n_taken = 0;
+            buffers::give(mem::take(&mut self.input));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.input.capacity() == 0 {
+            self.input = buffers::take();
+        }
+        if self.is_fast {
+            self.input.reserve(READ_STEP);
+        }
+        let room = self.input.capacity();
+        match self.stream.poll_read(context, &mut self.input) {
+            Poll::Ready(read) => {
+                self.is_fast = read? >= room;
+                Poll::Ready(Ok(()))
+            }
+            Poll::Pending => {
+                self.is_fast = false;
+                buffers::give(mem::take(&mut self.input));
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for Transport {
+    fn drop(&mut self) {
+        buffers::give(mem::take(&mut self.input));
+        buffers::give(mem::take(&mut self.output));
+    }
+}
+
+/// The end of a transport that `h2` has.
+pub(super) struct Handle(pub(super) Rc<RefCell<Transport>>);
+
+impl AsyncRead for Handle {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.0.borrow_mut().poll_read(context, out)
+    }
+}
+
+impl AsyncWrite for Handle {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.borrow_mut().poll_gather(context, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.0.borrow_mut().poll_gather(context, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// What was gathered goes out when `h2` has nothing more to say for now, which it does not tell: it flushes after
+    /// each frame.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.borrow_mut().poll_send(context)
+    }
+}

@@ -99,7 +99,7 @@ def measure_all(
     if has_owners:
         owners.add_users(folder)
     with ExitStack() as stack:
-        if any(kind.scenario == "proxy" for kind in needed):
+        if any(kind.scenario in ("h2", "proxy") for kind in needed):
             setup = scenarios.with_backend(stack, setup, folder)
         running = [start(stack, kind(setup, folder / f"{kind.scenario}-{kind.name}")) for kind in needed]
         # Before the load: what a server keeps of it would hide what the connections cost.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from .summary import Cell, Summary
-from .workloads import KEEP_ALIVE, Point, all_points, owners_points, proxy_points, routing_points, tls_points
+from .workloads import HTTP_1, KEEP_ALIVE, Point, all_points, h2_points, owners_points, proxy_points, routing_points, tls_points
 
 FPM_AND_APACHE = ("apache+mod_php", "apache+fpm", "nginx+fpm")
 
@@ -46,6 +46,9 @@ def _rules() -> list[Rule]:
     rules += [_rate(point, ("nginx",), 5.0) for point in routing_points() if point.work.startswith("routes/")]
     rules += [_rate(point, ("nginx",), 1.0) for point in tls_points()]
     rules += [_per_cpu(point, "nginx", 1.2) for point in proxy_points()]
+    h2 = [point for point in h2_points() if not point.is_php and point.mode != "m=1"]
+    rules += [_cpu(point, "nginx", 0.9) for point in h2]
+    rules.append(_own_cpu(Point("h2/hello.php", 10, "m=10"), Point("h2/hello.php", 100, HTTP_1), 1.15))
     one, *owners = owners_points()
     rules += [_rate(point, ("apache+itk",), 20.0) for point in owners]
     rules += [_own_rate(owners[0], one, 0.9)]
@@ -72,6 +75,18 @@ def _own_rate(point: Point, other: Point, bar: float) -> Rule:
         if own and reference:
             ratio = own.per_second / reference.per_second
             yield Verdict(point, f"{other.work}", f"requests/s >= {bar}x", f"{ratio:.2f}x", ratio >= bar)
+
+    return rule
+
+
+def _own_cpu(point: Point, other: Point, bar: float) -> Rule:
+    """The same work at two points, by us."""
+
+    def rule(summary: Summary) -> Iterator[Verdict]:
+        own, reference = summary.cell(point, "corral"), summary.cell(other, "corral")
+        if own and reference:
+            ratio = own.cpu_us / reference.cpu_us
+            yield Verdict(point, f"{other.mode}", f"CPU/request <= {bar}x", f"{ratio:.2f}x", ratio <= bar)
 
     return rule
 

@@ -1,4 +1,4 @@
-"""Load generators: wrk with keep-alive, ab (for several sites wrk) without, openssl for resumed sessions; their reports turned into numbers."""
+"""Load generators: h2load over HTTP/2, wrk with keep-alive, ab (for several sites wrk) without, openssl for resumed sessions; their reports turned into numbers."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from .workloads import CLOSE, HANDSHAKE, KEEP_ALIVE, N_HOSTS, N_ROUTES, N_SITES, RESUMED, Point, route
+from .workloads import CLOSE, HANDSHAKE, HTTP_1, KEEP_ALIVE, N_HOSTS, N_ROUTES, N_SITES, RESUMED, STREAMS, Point, route
 
 RANDOM_ROUTE = Path(__file__).resolve().parent / "random_route.lua"
 RANDOM_SITE = RANDOM_ROUTE.with_name("random_site.lua")
@@ -47,6 +47,8 @@ class Load:
 
 
 def run(point: Point, url: str, seconds: float) -> Load:
+    if point.scenario == "h2":
+        return run_command(h2load_command(point, url, seconds), seconds, parse_h2load)
     # ab asks for one thing only.
     if point.mode == CLOSE and point.scenario != "owners":
         return run_command(ab_command(url, point.connections, seconds), seconds, parse_ab)
@@ -74,6 +76,11 @@ def ab_command(url: str, connections: int, seconds: float) -> list[str]:
     # -t first: it sets -n to 50,000. -l: phpinfo() is not of one length. -r: go on after an error, and count it.
     return ["ab", "-q", "-r", "-l", "-s", "10", "-t", str(max(1, round(seconds))), "-n", str(AB_MOST_REQUESTS),
             "-c", str(connections), url]
+
+
+def h2load_command(point: Point, url: str, seconds: float) -> list[str]:
+    how = ["--h1"] if point.mode == HTTP_1 else ["-m", str(STREAMS[point.mode])]
+    return ["h2load", "-t1", "-c", str(point.connections), "-D", str(max(1, round(seconds))), *how, url]
 
 
 def run_command(command: list[str], seconds: float, parse) -> Load:
@@ -138,6 +145,14 @@ def parse_wrk(text: str) -> Load:
 def _wrk_percentile(text: str, percent: int) -> float:
     found = _search(rf"^\s*{percent}%\s+([\d.]+)(us|ms|s|m|h)", text)
     return _milliseconds(found[1], found[2])
+
+
+def parse_h2load(text: str) -> Load:
+    """It tells no percentiles."""
+    counts = _search(r"^requests: \d+ total, \d+ started, (\d+) done, (\d+) succeeded", text)
+    finished = _search(r"^finished in ([\d.]+)(us|ms|s|m|h),", text)
+    done, succeeded = int(counts[1]), int(counts[2])
+    return Load(done, done - succeeded, _milliseconds(finished[1], finished[2]) / 1000, math.nan, math.nan)
 
 
 def parse_ab(text: str) -> Load:

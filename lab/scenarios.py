@@ -128,6 +128,54 @@ ssl_protocols TLSv1.2 TLSv1.3;
 }}"""
 
 
+class _Http2(Server):
+    """One port with TLS: files, a folder that a server behind it has, and with Corral the scripts."""
+
+    scenario = "h2"
+
+    def url(self, work: str) -> str:
+        return f"https://127.0.0.1:{self.port}/{work.removeprefix('h2/')}"
+
+
+class CorralHttp2(_Http2, Corral):
+    def configure(self, control: Path) -> None:
+        put(control, "/certificates/ecdsa", _bundle(self.folder, "ecdsa").read_bytes())
+        super().configure(control)
+
+    def configuration(self) -> dict:
+        configuration = super().configuration()
+        configuration["listeners"] = {f"127.0.0.1:{self.port}": {"pass": "routes", "tls": {"certificate": "ecdsa"}}}
+        proxied = {"match": {"uri": "/proxied/*"}, "action": {"rewrite": "/1k.txt", "pass": "upstreams/backend"}}
+        configuration["routes"].insert(0, proxied)
+        configuration["upstreams"] = {
+            "backend": {"servers": {f"127.0.0.1:{self.setup.backend}": {}}, "keepalive": {"connections": 64}}
+        }
+        return configuration
+
+
+class NginxHttp2(_Http2, Nginx):
+    def launch(self) -> None:
+        bundle = _bundle(self.folder, "ecdsa")
+        upstream = (
+            f"upstream backend {{ server 127.0.0.1:{self.setup.backend}; keepalive 64; keepalive_requests 1000000000; }}"
+        )
+        location = (
+            "location /proxied/ { proxy_pass http://backend/; proxy_http_version 1.1; "
+            'proxy_set_header Connection ""; }'
+        )
+        server = f"""server {{
+listen 127.0.0.1:{self.port} ssl http2 backlog=4096;
+root {self.setup.site};
+ssl_certificate {bundle};
+ssl_certificate_key {bundle};
+ssl_protocols TLSv1.3;
+http2_max_concurrent_streams 128;
+{location}
+}}"""
+        self.spawn(self.executable, "-p", self.folder, "-e", self.folder / "error.log", "-c",
+                   self.configuration("", upstream + server, is_plain=False))  # fmt: skip
+
+
 class _Proxy(Server):
     scenario = "proxy"
 
@@ -158,7 +206,9 @@ class NginxProxy(_Proxy, Nginx):
                    self.configuration(location, upstream))  # fmt: skip
 
 
-PAIRS: list[type[Server]] = [CorralRoutes, NginxRoutes, CorralTls, NginxTls, CorralProxy, NginxProxy]
+PAIRS: list[type[Server]] = [
+    CorralRoutes, NginxRoutes, CorralTls, NginxTls, CorralHttp2, NginxHttp2, CorralProxy, NginxProxy,
+]  # fmt: skip
 
 
 def with_backend(stack: ExitStack, setup: Setup, folder: Path) -> Setup:

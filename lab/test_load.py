@@ -34,6 +34,14 @@ Percentage of the requests served within a certain time (ms)
 """
 
 
+H2LOAD = """starting benchmark...
+spawning thread #0: 10 total client(s). Timing-based test with 0s of warm-up time and 2s of main duration for measurements.
+
+finished in 2.50s, 5065.69 req/s, 5.16MB/s
+requests: 20010 total, 20020 started, 20000 done, 19990 succeeded, 10 failed, 10 errored, 0 timeout
+status codes: 19990 2xx, 0 3xx, 10 4xx, 0 5xx
+"""
+
 S_TIME = """Collecting connection statistics for 2 seconds
 tt
 
@@ -70,8 +78,12 @@ class Reports(unittest.TestCase):
         found = load.parse_ab(AB)
         self.assertEqual((found.requests, found.failed, found.p99_ms, found.per_second), (5000, 10, 12.0, 1996.0))
 
+    def test_h2load_counts_what_was_done(self):
+        found = load.parse_h2load(H2LOAD)
+        self.assertEqual((found.requests, found.failed, found.per_second), (20000, 10, 7996.0))
+
     def test_a_report_without_numbers_is_no_zero(self):
-        for parse in (load.parse_wrk, load.parse_ab):
+        for parse in (load.parse_wrk, load.parse_ab, load.parse_h2load):
             with self.assertRaises(load.LoadFailed):
                 parse("unable to connect to 127.0.0.1:1 Connection refused")
 
@@ -83,7 +95,7 @@ class Points(unittest.TestCase):
     def test_each_work_has_its_scenario(self):
         scenarios = {p.work: p.scenario for p in all_points()}
         for work, scenario in [("1k.txt", "site"), ("routes-regex/last", "routes"), ("tls-rsa-full/1k.txt", "tls"),
-                               ("proxy/100k.txt", "proxy")]:  # fmt: skip
+                               ("h2/proxied/1k.txt", "h2"), ("proxy/100k.txt", "proxy")]:  # fmt: skip
             self.assertEqual(scenarios[work], scenario)
 
     def test_a_routed_request_is_for_the_host_of_its_step(self):

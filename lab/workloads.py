@@ -8,6 +8,9 @@ CLOSE = "close"
 # A connection for each request over TLS: with a handshake of its own, or with a session that is resumed.
 HANDSHAKE = "handshake"
 RESUMED = "resumed"
+# Requests at a time on each connection of HTTP/2; and the same number of requests at a time over HTTP/1.
+STREAMS = {f"m={number}": number for number in (1, 10, 100)}
+HTTP_1 = "HTTP/1"
 # What a folder ends with where no session can be resumed.
 FULL = "-full"
 
@@ -45,13 +48,13 @@ class Point:
 
     @property
     def scenario(self) -> str:
-        """Which servers can do it: `site`, `routes`, `tls`, `proxy`, `owners` or `one`."""
+        """Which servers can do it: `site`, `routes`, `tls`, `h2`, `proxy`, `owners` or `one`."""
         folder, slash, _ = self.work.partition("/")
         return folder.partition("-")[0] if slash else "site"
 
 
 def all_points() -> list[Point]:
-    return site_points() + routing_points() + tls_points() + proxy_points() + owners_points()
+    return site_points() + routing_points() + tls_points() + h2_points() + proxy_points() + owners_points()
 
 
 def site_points() -> list[Point]:
@@ -76,6 +79,12 @@ def tls_points() -> list[Point]:
     ]
 
 
+def h2_points() -> list[Point]:
+    """HTTP/2 over TLS; a script also over HTTP/1, with as many requests at a time as with ten streams on each connection."""
+    works = ("h2/1k.txt", "h2/hello.php", "h2/100k.txt", "h2/proxied/1k.txt")
+    return [Point(work, 10, mode) for work in works for mode in STREAMS] + [Point("h2/hello.php", 100, HTTP_1)]
+
+
 def proxy_points() -> list[Point]:
     return [Point(f"proxy/{work}", 100, KEEP_ALIVE) for work in FILES]
 
@@ -97,7 +106,7 @@ def route(number: int) -> tuple[str, str]:
 
 def quick_points() -> list[Point]:
     """Enough to judge every bar."""
-    beyond = [*routing_points()[:2], *tls_points(), *proxy_points(), *owners_points()]
+    beyond = [*routing_points()[:2], *tls_points(), *h2_points(), *proxy_points(), *owners_points()]
     loop = [p for p in all_points() if p.work == "loop.php"]
     return [Point("hello.php", 100, KEEP_ALIVE), *loop] + [
         Point(work, 100, KEEP_ALIVE) for work in ("phpinfo.php", *FILES)

@@ -26,7 +26,9 @@ class Nginx(Server):
     def launch(self) -> None:
         self.spawn(self.executable, "-p", self.folder, "-e", self.folder / "error.log", "-c", self.configuration(""))
 
-    def configuration(self, inside_server: str, inside_http: str = "") -> Path:
+    def configuration(self, inside_server: str, inside_http: str = "", *, is_plain: bool = True) -> Path:
+        """A server without TLS, unless its port is for another one."""
+        plain = f"server {{ listen 127.0.0.1:{self.port} backlog=4096; root {self.setup.site}; {inside_server} }}"
         as_user = f"user {self.setup.user} {self.setup.group};" if os.geteuid() == 0 else ""
         bodies = "\n".join(
             f"{kind}_temp_path {self.folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -49,11 +51,7 @@ open_file_cache_valid 60s;
 keepalive_requests 1000000000;
 keepalive_timeout 300s;
 {bodies}
-server {{
-listen 127.0.0.1:{self.port} backlog=4096;
-root {self.setup.site};
-{inside_server}
-}}
+{plain if is_plain else ""}
 {inside_http}
 }}
 """,

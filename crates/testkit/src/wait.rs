@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a test waits for what should take milliseconds, on a machine that is busy.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often a condition is looked at.
 const INTERVAL: Duration = Duration::from_millis(4);

@@ -46,6 +46,8 @@ pub enum Variable {
     Method,
     /// The request's first line as received, without its line end.
     RequestLine,
+    /// The version of HTTP, as in `HTTP/1.1`.
+    Protocol,
     /// The target as received, with its query; a rewrite does not change it.
     RequestUri,
     /// The normalised, decoded path; a rewrite changes it.
@@ -287,6 +289,7 @@ fn field_name(name: &str) -> Vec<u8> {
 const SIMPLE: &[(&str, Variable)] = &[
     ("method", Variable::Method),
     ("request_line", Variable::RequestLine),
+    ("protocol", Variable::Protocol),
     ("request_uri", Variable::RequestUri),
     ("uri", Variable::Uri),
     ("host", Variable::Host),

@@ -12,7 +12,7 @@ use corral_config::query::{self, Arguments};
 use corral_config::route::{Facts, Scheme};
 use corral_config::template::{Exception, Script, Variable, Variables};
 use corral_http::cookies;
-use corral_http::request::Name;
+use corral_http::request::{HTTP_2, Name, Version};
 use corral_http::response::{Connection, Framing};
 use corral_script::Engine;
 
@@ -156,6 +156,16 @@ impl RequestVariables<'_> {
         written.expect("writing to memory cannot fail");
     }
 
+    /// The version of HTTP; nothing for what is no request.
+    fn protocol(&self) -> &'static [u8] {
+        match self.request.head.version() {
+            _ if self.request.method().is_empty() => b"",
+            Version::Http10 => b"HTTP/1.0",
+            Version::Http11 => b"HTTP/1.1",
+            Version::Http2 => HTTP_2,
+        }
+    }
+
     fn connection_field(&self) -> &'static [u8] {
         if self.reply.status == Some(101) {
             return b"Upgrade";
@@ -187,6 +197,7 @@ impl Variables for RequestVariables<'_> {
         match variable {
             Variable::Method => out.extend_from_slice(head.method(bytes)),
             Variable::RequestLine => out.extend_from_slice(head.request_line(bytes)),
+            Variable::Protocol => out.extend_from_slice(self.protocol()),
             Variable::RequestUri => out.extend_from_slice(head.sent_target(bytes)),
             Variable::Uri => out.extend_from_slice(self.path),
             Variable::Host => out.extend_from_slice(head.host(bytes)),

@@ -208,3 +208,18 @@ fn proxy_protocol_is_checked() {
     let detail = "The \"proxy_protocol\" value must be an object, but not a boolean.";
     check(r#""proxy_protocol": true"#, &[("/proxy_protocol", detail)]);
 }
+
+#[test]
+fn http2_is_on_with_tls_unless_said_otherwise() {
+    use crate::listener::Http2;
+    for (members, expect) in [
+        ("", Http2::WithTls),
+        (r#""http2": true"#, Http2::WithTls),
+        (r#""http2": false"#, Http2::Off),
+        (r#""http2": "prior_knowledge""#, Http2::PriorKnowledge),
+    ] {
+        assert_eq!(listener(members).http2, expect, "{members}");
+    }
+    let detail = "The \"http2\" value must be true, false or \"prior_knowledge\".";
+    check(r#""http2": "h2c""#, &[("/http2", detail)]);
+}

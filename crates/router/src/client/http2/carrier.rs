@@ -28,7 +28,7 @@ use crate::storage::buffers::{self, Rest};
 use crate::tls::Peer;
 
 /// Bytes of a file that are read at a time.
-const FILE_STEP: usize = 64 * 1024;
+const FILE_STEP: usize = 16 * 1024;
 
 /// A stream while it carries an exchange.
 pub(super) struct Http2<'s> {

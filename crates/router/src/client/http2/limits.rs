@@ -7,7 +7,7 @@ use h2::server::Builder;
 use crate::generation::rules::Rules;
 
 /// Bytes of a reply that a stream holds for its client; a reply without HTTP/2 has a socket's buffer.
-const MAX_UNSENT: usize = 64 * 1024;
+const MAX_UNSENT: usize = 16 * 1024;
 
 /// Streams that the client has reset before anybody has looked at them.
 const MAX_UNSEEN_RESETS: usize = 32;

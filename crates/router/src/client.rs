@@ -5,6 +5,7 @@ pub(crate) mod admission;
 pub(crate) mod connection;
 mod http1;
 mod http2;
+mod linger;
 pub(crate) mod prelude;
 mod serve;
 pub(crate) mod slot;

@@ -144,6 +144,16 @@ impl Stream {
         }
     }
 
+    /// Encrypts many bytes, to be sent with what comes next; returns how many wait by then, or none without TLS.
+    pub(crate) fn gather(&mut self, bytes: &[u8]) -> Option<io::Result<usize>> {
+        self.tls.as_mut().map(|session| session.gather(bytes))
+    }
+
+    /// Sends what was gathered, as far as there is room.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.tls.as_mut().map_or(Ok(()), |session| session.flush(&self.socket))
+    }
+
     /// Sends a piece of a file; returns how much of it. After `WouldBlock` as `try_write`.
     pub(crate) fn try_send_file(&mut self, file: &File, offset: u64, len: u64) -> io::Result<usize> {
         match &mut self.tls {

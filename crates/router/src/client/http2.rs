@@ -30,8 +30,9 @@ use self::limits::Patience;
 use self::piece::Piece;
 use self::transport::{Handle, Transport};
 use crate::client::connection::Connection;
+use crate::client::linger;
 use crate::client::slot::Slot;
-use crate::event_loop::deadline::Deadline;
+use crate::event_loop::deadline::{Deadline, Elapsed};
 use crate::event_loop::services::Services;
 use crate::io::Stream;
 use crate::tls::Peer;
@@ -98,12 +99,15 @@ async fn serve(shared: &Rc<Shared>, stream: Stream, deadline: &Deadline, input: 
     let limit = rules.header_read_timeout;
     drop(settings);
     let greeted = deadline.limit(limit, pin!(drive(&transport, greeting))).await;
-    let Ok(Ok(session)) = greeted else { return };
-    let mut session = Box::new(session);
-    converse(shared, &mut session, &transport, deadline).await;
-    // What is left to be said goes out if there is room for it.
-    drop(session);
-    transport.borrow_mut().say_goodbye();
+    match greeted {
+        Ok(Ok(session)) => converse(shared, Box::new(session), &transport, deadline).await,
+        Ok(Err(error)) => note_end(&error),
+        Err(Elapsed) => return,
+    }
+    let transport = Rc::into_inner(transport).expect("the session had the other one");
+    let mut transport = transport.into_inner();
+    let (stream, scratch) = transport.end();
+    linger::run(stream, deadline, scratch).await;
 }
 
 /// Polls what reads and writes, and sends what it has written.
@@ -121,7 +125,7 @@ async fn drive<F: Future>(transport: &RefCell<Transport>, work: F) -> F::Output 
 /// Takes requests until the client, or the listener, has no more.
 async fn converse(
     shared: &Rc<Shared>,
-    session: &mut Session<Handle, Piece>,
+    mut session: Box<Session<Handle, Piece>>,
     transport: &RefCell<Transport>,
     deadline: &Deadline,
 ) {
@@ -133,7 +137,7 @@ async fn converse(
             if !is_leaving && closing.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Event::Closed);
             }
-            poll_event(shared, session, transport, is_busy, context)
+            poll_event(shared, &mut session, transport, is_busy, context)
         });
         let event = match (is_busy, is_leaving) {
             (true, _) => Ok(next.await),
@@ -173,9 +177,7 @@ fn poll_event(
     match accepted {
         Poll::Ready(Some(Ok((request, respond)))) => return Poll::Ready(Event::Request(request, respond)),
         Poll::Ready(Some(Err(error))) => {
-            if !error.is_io() {
-                tracing::info!("HTTP/2: the connection ends: {error}");
-            }
+            note_end(&error);
             return Poll::Ready(Event::End);
         }
         Poll::Ready(None) => return Poll::Ready(Event::End),
@@ -187,6 +189,13 @@ fn poll_event(
     if was_busy == (shared.n_running.get() > 0) { Poll::Pending } else { Poll::Ready(Event::Turned) }
 }
 
+/// Says why a connection ends, unless the client has just gone.
+fn note_end(error: &h2::Error) {
+    if !error.is_io() {
+        tracing::info!("HTTP/2: the connection ends: {error}");
+    }
+}
+
 impl Shared {
     /// Answers a request in a task of its own.
     fn begin(self: &Rc<Self>, request: Request<RecvStream>, respond: SendResponse<Piece>) {
@@ -194,7 +203,9 @@ impl Shared {
         if self.n_running.replace(self.n_running.get() + 1) == 0 {
             self.services.counters.active.add(1);
         }
-        tokio::task::spawn_local(stream::run(Running(Rc::clone(self)), request, respond));
+        let answering = stream::run(Running(Rc::clone(self)), request, respond);
+        // Written where it stays: it would be copied on its way into the task.
+        tokio::task::spawn_local(Box::into_pin(Box::write(Box::new_uninit(), answering)));
     }
 
     /// For how long the connection may wait for a request.

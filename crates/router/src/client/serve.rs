@@ -12,6 +12,7 @@ use corral_ipc::log;
 use crate::client::admission::address;
 use crate::client::connection::{Connection, Next};
 use crate::client::http1::head::{HeadResult, Refusal};
+use crate::client::linger;
 use crate::client::prelude::{self, Prepared};
 use crate::client::work::Work;
 use crate::client::{http1, http2};
@@ -19,15 +20,9 @@ use crate::desk;
 use crate::event_loop::deadline::Elapsed;
 use crate::tls::session::ServerSession;
 
-/// How long a connection lingers after the last reply for a client that still sends.
-const LINGER_TIME: Duration = Duration::from_secs(2);
-
 /// How long a connection that was accepted after the end of its listener, or only to be refused, may take to send
 /// something.
 const LAST_CALL: Duration = Duration::from_secs(1);
-
-/// Bytes that such a client may send before the connection is closed all the same.
-const MAX_LINGER_BYTES: usize = 1024 * 1024;
 
 /// Pipelined requests that are answered before other connections of the event loop get their turn.
 const REQUESTS_PER_TURN: usize = 32;
@@ -105,7 +100,7 @@ impl Connection {
             Prepared::Gone => Next::Close,
         };
         if next == Next::Linger {
-            self.linger(&mut work).await;
+            linger::run(&mut self.stream, &self.deadline, &mut work.input).await;
         }
         work.give();
         next
@@ -191,25 +186,6 @@ impl Connection {
         };
         http1::refuse(self, work, &settings, refusal).await;
         Next::Linger
-    }
-
-    /// Lets the client read the last reply before the connection is reset by what it still sends.
-    async fn linger(&mut self, work: &mut Work) {
-        if self.stream.shut_down().await.is_err() {
-            return;
-        }
-        let Self { stream, deadline, .. } = self;
-        let discarding = async {
-            let mut n_discarded = 0;
-            while n_discarded < MAX_LINGER_BYTES {
-                match stream.discard(&mut work.input).await {
-                    Ok(0) | Err(_) => return,
-                    Ok(n) => n_discarded += n,
-                }
-            }
-        };
-        // Whether it ended by itself makes no difference: the connection is dropped next.
-        let _ = deadline.limit(LINGER_TIME, pin!(discarding)).await;
     }
 }
 

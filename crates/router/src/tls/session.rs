@@ -230,6 +230,12 @@ impl ServerSession {
         Ok(std::mem::take(&mut self.outgoing.n_sealed))
     }
 
+    /// Encrypts bytes that are sent with what comes next, or by [`flush`](Self::flush); returns how many wait by then.
+    pub(crate) fn gather(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.seal(bytes)?;
+        Ok(self.outgoing.bytes.len())
+    }
+
     /// Keeps bytes that are to be sent together with what comes next.
     pub(crate) fn hold(&mut self, bytes: &[u8]) -> usize {
         self.outgoing.held.extend_from_slice(bytes);
@@ -339,7 +345,7 @@ impl ServerSession {
     }
 
     /// Sends what was encrypted, as far as there is room.
-    fn flush(&mut self, socket: &Socket) -> io::Result<()> {
+    pub(crate) fn flush(&mut self, socket: &Socket) -> io::Result<()> {
         let Outgoing { bytes, n_sent, .. } = &mut self.outgoing;
         while *n_sent < bytes.len() {
             match socket.try_write(&[IoSlice::new(&bytes[*n_sent..])])? {
@@ -378,7 +384,7 @@ impl Outgoing {
     /// Appends what `encode` writes into the room that it gets; false when it cannot.
     fn append(&mut self, room: usize, mut encode: impl FnMut(&mut [u8]) -> Result<usize, Need>) -> bool {
         if self.bytes.capacity() == 0 {
-            self.bytes = buffers::take();
+            self.bytes = if room > buffers::SMALL_CAPACITY { buffers::take_large() } else { buffers::take() };
         }
         let start = self.bytes.len();
         let mut room = room;

@@ -35,13 +35,13 @@ impl Body {
             Framing::Chunked => None,
         };
         let left = rules.max_body_size;
-        let is_done = stream.is_end_stream();
+        let is_done = length == Some(0) || stream.is_end_stream();
         let expects_continue = head.expects_continue() && !is_done;
         let error = length.filter(|length| *length > left).map(|_| BodyError::TooLarge);
         (Self { stream, length, left, is_done, expects_continue, ahead: Bytes::new() }, error)
     }
 
-    /// What comes behind a request that has switched to another protocol has no end that anybody knows.
+    /// What comes behind a request that has switched to another protocol is no body, and as long as it likes.
     pub(super) fn become_bytes(&mut self) {
         (self.left, self.is_done) = (u64::MAX, self.stream.is_end_stream());
     }

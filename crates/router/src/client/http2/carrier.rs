@@ -42,6 +42,8 @@ pub(super) struct Http2<'s> {
     held: Vec<u8>,
     /// What ends the body once all of it was sent.
     end: Option<HeaderMap>,
+    /// The stream is that of another protocol.
+    is_switched: bool,
     /// The head that somebody writes who has taken the stream over.
     pub(super) raw_head: RawHead,
 }
@@ -64,6 +66,7 @@ impl<'s> Http2<'s> {
             head: None,
             held: Vec::new(),
             end: None,
+            is_switched: false,
             raw_head: RawHead::default(),
         }
     }
@@ -290,7 +293,8 @@ impl Carrier for Http2<'_> {
 
     fn begin(&mut self, head: &ReplyHead<'_>) {
         self.head = Some(reply::response(head));
-        if head.then == Then::Switched {
+        self.is_switched = head.then == Then::Switched;
+        if self.is_switched {
             self.body.become_bytes();
         }
     }
@@ -331,7 +335,9 @@ impl Carrier for Http2<'_> {
     }
 
     fn end(&mut self, trailers: &[u8]) {
-        self.end = Some(reply::trailers(trailers));
+        if !self.is_switched {
+            self.end = Some(reply::trailers(trailers));
+        }
     }
 
     fn take_over(&mut self) -> Vec<u8> {

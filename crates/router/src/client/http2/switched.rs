@@ -1,7 +1,6 @@
 //! A stream that was switched to another protocol, or taken over: bytes in both directions.
 
 use std::io::{self, IoSlice};
-use std::iter;
 use std::task::{Context, Poll};
 
 use corral_http::upstream::{ResponseHead, parse_response};
@@ -22,22 +21,27 @@ const MAX_HEAD: usize = 64 * 1024;
 pub(super) struct RawHead(Vec<u8>);
 
 impl RawHead {
-    /// Takes bytes until the head is complete, which begins the reply; what follows it is left.
-    fn take(&mut self, bytes: &[u8], output: &mut Output) -> io::Result<()> {
+    /// Takes bytes until the head is complete, which begins the reply; returns how many belong to it.
+    fn take(&mut self, bytes: &[u8], output: &mut Output) -> io::Result<usize> {
         let Self(text) = self;
+        let n_before = text.len();
         text.extend_from_slice(bytes);
         let mut head = ResponseHead::default();
         let is_complete = parse_response(&mut head, text).map_err(io::Error::other)?;
         if !is_complete {
-            return if text.len() > MAX_HEAD { Err(io::ErrorKind::InvalidData.into()) } else { Ok(()) };
+            return if text.len() > MAX_HEAD {
+                Err(io::ErrorKind::InvalidData.into())
+            } else {
+                Ok(bytes.len())
+            };
         }
         let mut response = reply::bare(&head, text).ok_or(io::ErrorKind::InvalidData)?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             *response.status_mut() = StatusCode::OK;
             response.headers_mut().remove(http::header::SEC_WEBSOCKET_ACCEPT);
         }
-        text.drain(..head.len());
-        output.begin(response, false)
+        output.begin(response, false)?;
+        Ok(head.len() - n_before)
     }
 }
 
@@ -63,19 +67,12 @@ impl Wire for Http2<'_> {
         let Self { output, raw_head, .. } = self;
         let output = output.get_mut();
         if let Output::Waiting(_) = output {
-            let piece = pieces.first().map_or(&[][..], |piece| piece);
-            raw_head.take(piece, output)?;
-            return Ok(piece.len());
+            return raw_head.take(pieces.first().map_or(&[][..], |piece| piece), output);
         }
-        let RawHead(behind) = raw_head;
-        let own = behind.len();
-        let wanted = own + pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        let wanted = pieces.iter().map(|piece| piece.len()).sum();
         let n = output.room(wanted)?.min(wanted);
-        let pieces = pieces.iter().map(|piece| &**piece);
-        let bytes = Piece::copy_of(iter::once(&behind[..]).chain(pieces), n);
-        behind.drain(..own.min(n));
-        output.send(bytes, false)?;
-        Ok(n.saturating_sub(own))
+        output.send(Piece::copy_of(pieces.iter().map(|piece| &**piece), n), false)?;
+        Ok(n)
     }
 
     fn poll_shut_down(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {

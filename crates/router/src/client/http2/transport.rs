@@ -15,6 +15,9 @@ use crate::storage::buffers;
 /// Bytes that are gathered before they are sent: three records of TLS.
 const GATHERED: usize = 48 * 1024;
 
+/// Bytes that are not copied to be put together with others.
+const MANY: usize = 8 * 1024;
+
 /// Room for one read, while the client sends much.
 const READ_STEP: usize = 32 * 1024;
 
@@ -29,50 +32,84 @@ pub(super) struct Transport {
     /// Gathered and not sent.
     output: Vec<u8>,
     n_sent: usize,
+    /// Encrypted, before that.
+    n_encrypted: usize,
+    /// There was no room for what waits, whose beginning must stay as it is.
+    is_stuck: bool,
 }
 
 impl Transport {
     pub(super) fn new(stream: Stream, input: Vec<u8>) -> Self {
-        Self { stream, input, n_taken: 0, is_fast: false, output: Vec::new(), n_sent: 0 }
+        Self {
+            stream,
+            input,
+            n_taken: 0,
+            is_fast: false,
+            output: Vec::new(),
+            n_sent: 0,
+            n_encrypted: 0,
+            is_stuck: false,
+        }
     }
 
     /// Sends all that was gathered.
     pub(super) fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { stream, output, n_sent, .. } = self;
-        while *n_sent < output.len() {
-            match stream.try_write(&[IoSlice::new(&output[*n_sent..])]) {
-                Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Ok(n) => *n_sent += n,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    ready!(stream.poll_writable(context))?;
-                }
-                Err(error) => return Poll::Ready(Err(error)),
+        while let Err(error) = self.try_send() {
+            if error.kind() != io::ErrorKind::WouldBlock {
+                return Poll::Ready(Err(error));
             }
+            self.is_stuck = true;
+            ready!(self.stream.poll_writable(context))?;
         }
-        *n_sent = 0;
-        buffers::give(mem::take(output));
+        (self.n_sent, self.n_encrypted, self.is_stuck) = (0, 0, false);
+        buffers::give(mem::take(&mut self.output));
         Poll::Ready(Ok(()))
     }
 
-    /// Tells the client that this is the end, and no attack, if there is room for it.
-    pub(super) fn say_goodbye(&mut self) {
-        if self.output.is_empty() {
-            self.stream.say_goodbye();
+    fn try_send(&mut self) -> io::Result<()> {
+        let Self { stream, output, n_sent, n_encrypted, .. } = self;
+        while *n_sent < output.len() {
+            match stream.try_write(&[IoSlice::new(&output[*n_sent..])])? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                n => *n_sent += n,
+            }
         }
+        if *n_encrypted > 0 { stream.flush() } else { Ok(()) }
+    }
+
+    /// The connection, and a buffer, when nothing more is sent.
+    pub(super) fn end(&mut self) -> (&mut Stream, &mut Vec<u8>) {
+        (&mut self.stream, &mut self.input)
     }
 
     fn poll_gather(&mut self, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        if self.output.len() >= GATHERED {
+        if self.is_stuck || self.output.len() + self.n_encrypted >= GATHERED {
             ready!(self.poll_send(context))?;
         }
-        let len: usize = pieces.iter().map(|piece| piece.len()).sum();
-        if self.output.capacity() == 0 {
-            self.output = if len > buffers::SMALL_CAPACITY { buffers::take_large() } else { buffers::take() };
-        }
         for piece in pieces {
-            self.output.extend_from_slice(piece);
+            self.gather(piece)?;
         }
-        Poll::Ready(Ok(len))
+        Poll::Ready(Ok(pieces.iter().map(|piece| piece.len()).sum()))
+    }
+
+    /// Puts bytes behind those that wait. Many are encrypted where they are, few are put together first.
+    fn gather(&mut self, piece: &[u8]) -> io::Result<()> {
+        let Self { stream, output, n_encrypted, .. } = self;
+        if piece.len() >= MANY && stream.tls().is_some() {
+            for bytes in [&output[..], piece] {
+                if let (false, Some(gathered)) = (bytes.is_empty(), stream.gather(bytes)) {
+                    *n_encrypted = gathered?;
+                }
+            }
+            output.clear();
+            return Ok(());
+        }
+        if output.capacity() == 0 {
+            *output =
+                if piece.len() > buffers::SMALL_CAPACITY { buffers::take_large() } else { buffers::take() };
+        }
+        output.extend_from_slice(piece);
+        Ok(())
     }
 
     fn poll_read(&mut self, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {

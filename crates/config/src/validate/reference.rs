@@ -122,6 +122,7 @@ const TABLES: &[(&str, &[Source])] = &[
     ("listeners.forwarded", &[Source::new(LISTENER, "/listeners/*:80/forwarded")]),
     ("settings", &[Source::new("{}", "/settings")]),
     ("settings.http", &[Source::new("{}", "/settings/http")]),
+    ("settings.http.http2", &[Source::new("{}", "/settings/http/http2")]),
     ("settings.limits", &[Source::new("{}", "/settings/limits").prefix("limits.")]),
     ("settings.js_limits", &[Source::new("{}", "/settings/js_limits")]),
     ("settings.log", &[Source::new("{}", "/settings/log")]),

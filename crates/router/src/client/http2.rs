@@ -12,6 +12,7 @@ mod reply;
 mod stream;
 mod switched;
 mod transport;
+mod unsent;
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -29,6 +30,7 @@ use http::Request;
 use self::limits::Patience;
 use self::piece::Piece;
 use self::transport::{Handle, Transport};
+use self::unsent::Unsent;
 use crate::client::connection::Connection;
 use crate::client::linger;
 use crate::client::slot::Slot;
@@ -58,6 +60,7 @@ struct Shared {
     tls_peer: Option<Peer<'static>>,
     n_running: Cell<usize>,
     patience: RefCell<Patience>,
+    unsent: Rc<Unsent>,
 }
 
 /// What there is to do next for a connection.
@@ -85,6 +88,7 @@ pub(super) async fn run(connection: Connection, input: Vec<u8>) {
         peer,
         n_running: Cell::new(0),
         patience: RefCell::default(),
+        unsent: Rc::default(),
     });
     let mut serving = pin!(serve(&shared, stream, &deadline, input));
     poll_fn(|context| log::about(id, || serving.as_mut().poll(context))).await;
@@ -114,6 +118,7 @@ async fn serve(shared: &Rc<Shared>, stream: Stream, deadline: &Deadline, input: 
 async fn drive<F: Future>(transport: &RefCell<Transport>, work: F) -> F::Output {
     let mut work = pin!(work);
     poll_fn(|context| {
+        transport.borrow_mut().begin_turn();
         let polled = work.as_mut().poll(context);
         // An error shows at the next read or write.
         let _ = transport.borrow_mut().poll_send(context);
@@ -170,6 +175,7 @@ fn poll_event(
     was_busy: bool,
     context: &mut Context<'_>,
 ) -> Poll<Event> {
+    transport.borrow_mut().begin_turn();
     let accepted = session.poll_accept(context);
     if let Poll::Ready(Err(_)) = transport.borrow_mut().poll_send(context) {
         return Poll::Ready(Event::End);

@@ -1,17 +1,25 @@
 //! The body of a request on its way in.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use corral_http::request::{Framing, Head};
 use h2::RecvStream;
 
+use crate::event_loop::deadline::Deadline;
 use crate::generation::rules::Rules;
 use crate::request::body::BodyError;
 use crate::storage::buffers;
 
 /// A body from which less than this is to come is not worth a large buffer.
 const MUCH: u64 = 32 * 1024;
+
+/// Bytes of an unwanted body that are read, and for how long.
+const MAX_DISCARDED: usize = 1024 * 1024;
+const DISCARD_TIME: Duration = Duration::from_secs(2);
 
 /// A request's body on its way in. What is taken of it makes room for as much.
 pub(super) struct Body {
@@ -67,6 +75,28 @@ impl Body {
             Some(MUCH..) if self.length <= Some(buffers::LARGE_CAPACITY as u64) => buffers::take_large(),
             _ => Vec::new(),
         }
+    }
+
+    /// Reads and forgets what is left, as far as that is worth it: a client that still sends may take a reset, though there
+    /// is nothing wrong, for the end of the reply.
+    pub(super) async fn discard(&mut self, deadline: &Deadline) {
+        if self.expects_continue {
+            return;
+        }
+        let mut nowhere = Vec::new();
+        let mut n_discarded = 0;
+        let discarding = poll_fn(|context| {
+            while !self.is_done && n_discarded < MAX_DISCARDED {
+                nowhere.clear();
+                if ready!(self.poll(context, &mut nowhere)).is_err() {
+                    break;
+                }
+                n_discarded += nowhere.len();
+            }
+            Poll::Ready(())
+        });
+        // Whether it ended by itself makes no difference: nothing of it is used.
+        let _ = deadline.limit(DISCARD_TIME, pin!(discarding)).await;
     }
 
     /// Appends what is there.

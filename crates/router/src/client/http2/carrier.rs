@@ -9,6 +9,7 @@ use std::mem;
 use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use corral_http::request::Version;
@@ -22,6 +23,7 @@ use super::body::Body;
 use super::piece::Piece;
 use super::reply;
 use super::switched::RawHead;
+use super::unsent::Unsent;
 use crate::exchange::carrier::{Carrier, ReplyHead, Then, Wire};
 use crate::request::body::BodyError;
 use crate::storage::buffers::{self, Rest};
@@ -32,7 +34,7 @@ const FILE_STEP: usize = 16 * 1024;
 
 /// A stream while it carries an exchange.
 pub(super) struct Http2<'s> {
-    shared: &'s Shared,
+    pub(super) shared: &'s Shared,
     pub(super) body: Body,
     /// In a cell, because to ask whether the client is gone changes it.
     pub(super) output: RefCell<Output>,
@@ -74,7 +76,7 @@ impl<'s> Http2<'s> {
     /// Ends what has been answered, or has switched to another protocol.
     pub(super) fn finish(&mut self) {
         // Who is gone does not see it.
-        let _ = self.output.get_mut().end();
+        let _ = self.output.get_mut().end(&self.shared.unsent);
     }
 
     /// Gives up what cannot be answered to its end; true if it was the client who did.
@@ -95,7 +97,7 @@ impl<'s> Http2<'s> {
     /// Sends the end if nothing stands before it.
     fn send_end(&mut self) -> io::Result<()> {
         match self.end.take() {
-            Some(trailers) => self.output.get_mut().end_with(trailers),
+            Some(trailers) => self.output.get_mut().end_with(trailers, &self.shared.unsent),
             None => Ok(()),
         }
     }
@@ -109,16 +111,16 @@ impl<'s> Http2<'s> {
 
     /// Sends as much of what is held, and of a piece, as there is room for; returns how much of the piece.
     fn send_some(&mut self, piece: &[u8]) -> io::Result<usize> {
-        let Self { held, output, end, .. } = self;
+        let Self { shared, held, output, end, .. } = self;
         let output = output.get_mut();
         let n_wanted = held.len() + piece.len();
-        let n = output.room(n_wanted)?.min(n_wanted);
+        let n = output.room(n_wanted, &shared.unsent)?.min(n_wanted);
         let ends = n == n_wanted && end.as_ref().is_some_and(HeaderMap::is_empty);
         let n_held = n.min(held.len());
         let bytes = if n == held.len() {
-            Piece::from(mem::take(held))
+            Piece::new(mem::take(held), &shared.unsent)
         } else {
-            let copied = Piece::copy_of([&held[..], piece], n);
+            let copied = Piece::copy_of([&held[..], piece], n, &shared.unsent);
             held.drain(..n_held);
             copied
         };
@@ -150,10 +152,13 @@ impl Output {
     }
 
     /// Bytes of those wanted that can be sent.
-    pub(super) fn room(&mut self, n_wanted: usize) -> io::Result<usize> {
+    pub(super) fn room(&mut self, n_wanted: usize, unsent: &Unsent) -> io::Result<usize> {
         let Self::Body(stream) = self else { return Err(io::ErrorKind::BrokenPipe.into()) };
         if n_wanted == 0 {
             return Ok(0);
+        }
+        if unsent.is_full() {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
         stream.reserve_capacity(n_wanted);
         match stream.capacity() {
@@ -171,14 +176,14 @@ impl Output {
         Ok(())
     }
 
-    pub(super) fn end(&mut self) -> io::Result<()> {
-        self.end_with(HeaderMap::new())
+    pub(super) fn end(&mut self, unsent: &Rc<Unsent>) -> io::Result<()> {
+        self.end_with(HeaderMap::new(), unsent)
     }
 
-    fn end_with(&mut self, trailers: HeaderMap) -> io::Result<()> {
+    fn end_with(&mut self, trailers: HeaderMap, unsent: &Rc<Unsent>) -> io::Result<()> {
         let Self::Body(stream) = self else { return Ok(()) };
         let sent = if trailers.is_empty() {
-            stream.send_data(Piece::from(Vec::new()), true)
+            stream.send_data(Piece::new(Vec::new(), unsent), true)
         } else {
             stream.send_trailers(trailers)
         };
@@ -208,8 +213,15 @@ impl Output {
     }
 
     /// Waits for room to send something.
-    pub(super) fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(super) fn poll_room(&mut self, context: &mut Context<'_>, unsent: &Unsent) -> Poll<io::Result<()>> {
         let Self::Body(stream) = self else { return Poll::Ready(Ok(())) };
+        if unsent.is_full() {
+            unsent.wait(context);
+            return stream.poll_reset(context).map(|_| Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        if stream.capacity() > 0 {
+            return Poll::Ready(Ok(()));
+        }
         stream.poll_capacity(context).map(|room| match room {
             Some(Ok(_)) => Ok(()),
             Some(Err(error)) => Err(io::Error::other(error)),
@@ -319,19 +331,20 @@ impl Carrier for Http2<'_> {
         self.try_send(b"", &mut 0)?;
         let output = self.output.get_mut();
         let wanted = len.min(FILE_STEP as u64) as usize;
-        let room = output.room(wanted)?.min(wanted);
+        let unsent = &self.shared.unsent;
+        let room = output.room(wanted, unsent)?.min(wanted);
         let mut bytes = buffers::take_large();
         bytes.resize(room, 0);
         let n = file.read_at(&mut bytes, offset)?;
         bytes.truncate(n);
-        output.send(bytes.into(), false)?;
+        output.send(Piece::new(bytes, unsent), false)?;
         Ok(n)
     }
 
     fn end_file(&mut self) {}
 
     fn poll_writable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.output.get_mut().poll_room(context)
+        self.output.get_mut().poll_room(context, &self.shared.unsent)
     }
 
     fn end(&mut self, trailers: &[u8]) {

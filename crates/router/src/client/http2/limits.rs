@@ -6,8 +6,11 @@ use h2::server::Builder;
 
 use crate::generation::rules::Rules;
 
-/// Bytes of a reply that a stream holds for its client; a reply without HTTP/2 has a socket's buffer.
-const MAX_UNSENT: usize = 16 * 1024;
+/// Bytes of a reply that a stream holds for its client.
+const MAX_UNSENT: usize = 32 * 1024;
+
+/// What small frames of bodies may take that nobody has read, in bytes: some thousand frames.
+const MAX_OVERHEAD: usize = 512 * 1024;
 
 /// Streams that the client has reset before anybody has looked at them.
 const MAX_UNSEEN_RESETS: usize = 32;
@@ -32,6 +35,7 @@ pub(super) fn builder(rules: &Rules) -> Builder {
         .max_header_list_size(head_bytes(rules))
         .header_table_size(HEADER_TABLE)
         .max_send_buffer_size(MAX_UNSENT)
+        .data_frame_budget(MAX_OVERHEAD)
         .max_pending_accept_reset_streams(MAX_UNSEEN_RESETS)
         .max_local_error_reset_streams(Some(MAX_FAULTS))
         .max_concurrent_reset_streams(REMEMBERED.0)

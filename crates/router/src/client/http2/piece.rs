@@ -1,37 +1,44 @@
 //! Bytes on their way into frames.
 
 use std::io::IoSlice;
+use std::rc::Rc;
 
 use bytes::Buf;
 
+use super::unsent::Unsent;
 use crate::storage::buffers;
 
-/// Bytes in a buffer that others use after it.
+/// Bytes in a buffer that others use after it. They count as unsent as long as they are there.
 pub(super) struct Piece {
     bytes: Vec<u8>,
     n_used: usize,
+    unsent: Rc<Unsent>,
 }
 
 impl Piece {
+    pub(super) fn new(bytes: Vec<u8>, unsent: &Rc<Unsent>) -> Self {
+        unsent.add(bytes.len());
+        Self { bytes, n_used: 0, unsent: Rc::clone(unsent) }
+    }
+
     /// What the pieces hold, up to `len` bytes.
-    pub(super) fn copy_of<'p>(pieces: impl IntoIterator<Item = &'p [u8]>, len: usize) -> Self {
+    pub(super) fn copy_of<'p>(
+        pieces: impl IntoIterator<Item = &'p [u8]>,
+        len: usize,
+        unsent: &Rc<Unsent>,
+    ) -> Self {
         let mut bytes = if len > buffers::SMALL_CAPACITY { buffers::take_large() } else { buffers::take() };
         for piece in pieces {
             let room = len - bytes.len();
             bytes.extend_from_slice(&piece[..piece.len().min(room)]);
         }
-        bytes.into()
-    }
-}
-
-impl From<Vec<u8>> for Piece {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self { bytes, n_used: 0 }
+        Self::new(bytes, unsent)
     }
 }
 
 impl Drop for Piece {
     fn drop(&mut self) {
+        self.unsent.remove(self.bytes.len());
         buffers::give(std::mem::take(&mut self.bytes));
     }
 }

@@ -75,19 +75,18 @@ async fn answer(shared: &Shared, request: HttpRequest<RecvStream>, respond: Send
     dispatch::note_end(&exchange);
     exchange.end();
     drop(exchange);
-    let mut patience = shared.patience.borrow_mut();
     match answered {
         Ok(()) => {
             carrier.finish();
-            patience.regain();
+            shared.patience.borrow_mut().regain();
+            carrier.body.discard(&deadline).await;
         }
         Err(Gone) => {
             if carrier.abandon() {
-                patience.lose();
+                shared.patience.borrow_mut().lose();
             }
         }
     }
-    drop(patience);
     drop(carrier);
     work.give();
 }
@@ -105,5 +104,21 @@ async fn respond_to(
     match body_error {
         Some(error) => dispatch::answer_refused(exchange, error).await,
         None => dispatch::answer(exchange).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size_of_task<F>(_: fn(Running, HttpRequest<RecvStream>, SendResponse<Piece>) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// A connection may have a hundred of them.
+    #[test]
+    fn a_stream_is_small() {
+        let size = size_of_task(run);
+        assert!(size <= 8192, "the task of a stream has {size} bytes");
     }
 }

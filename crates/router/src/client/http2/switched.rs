@@ -48,7 +48,7 @@ impl RawHead {
 impl Wire for Http2<'_> {
     fn poll_ready(&mut self, context: &mut Context<'_>, wanted: Wanted) -> Poll<io::Result<Wanted>> {
         let bytes = wanted.bytes && self.body.poll_ahead(context).map_err(gone)?.is_ready();
-        let room = wanted.room && self.output.get_mut().poll_room(context)?.is_ready();
+        let room = wanted.room && self.output.get_mut().poll_room(context, &self.shared.unsent)?.is_ready();
         if bytes || room { Poll::Ready(Ok(Wanted { bytes, room })) } else { Poll::Pending }
     }
 
@@ -64,19 +64,20 @@ impl Wire for Http2<'_> {
     }
 
     fn try_write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        let Self { output, raw_head, .. } = self;
+        let Self { shared, output, raw_head, .. } = self;
         let output = output.get_mut();
         if let Output::Waiting(_) = output {
             return raw_head.take(pieces.first().map_or(&[][..], |piece| piece), output);
         }
         let wanted = pieces.iter().map(|piece| piece.len()).sum();
-        let n = output.room(wanted)?.min(wanted);
-        output.send(Piece::copy_of(pieces.iter().map(|piece| &**piece), n), false)?;
+        let n = output.room(wanted, &shared.unsent)?.min(wanted);
+        let bytes = Piece::copy_of(pieces.iter().map(|piece| &**piece), n, &shared.unsent);
+        output.send(bytes, false)?;
         Ok(n)
     }
 
     fn poll_shut_down(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.output.get_mut().end())
+        Poll::Ready(self.output.get_mut().end(&self.shared.unsent))
     }
 }
 

@@ -19,7 +19,7 @@ const GATHERED: usize = 48 * 1024;
 const MANY: usize = 8 * 1024;
 
 /// Room for one read, while the client sends much.
-const READ_STEP: usize = 32 * 1024;
+const READ_STEP: usize = 8 * 1024;
 
 /// A connection with what is on its way in and out. The buffers are borrowed while there is something in them.
 pub(super) struct Transport {
@@ -29,6 +29,8 @@ pub(super) struct Transport {
     n_taken: usize,
     /// The last read has filled its room.
     is_fast: bool,
+    /// Nothing was read in this turn of the connection.
+    may_read: bool,
     /// Gathered and not sent.
     output: Vec<u8>,
     n_sent: usize,
@@ -45,11 +47,18 @@ impl Transport {
             input,
             n_taken: 0,
             is_fast: false,
+            may_read: true,
             output: Vec::new(),
             n_sent: 0,
             n_encrypted: 0,
             is_stuck: false,
         }
+    }
+
+    /// From now on something is read again. `h2` would take frames as long as there are any, and the streams that they
+    /// are for, and other connections, would not get to anything.
+    pub(super) fn begin_turn(&mut self) {
+        self.may_read = true;
     }
 
     /// Sends all that was gathered.
@@ -130,6 +139,10 @@ impl Transport {
     }
 
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !mem::take(&mut self.may_read) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         if self.input.capacity() == 0 {
             self.input = buffers::take();
         }

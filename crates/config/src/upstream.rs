@@ -49,6 +49,8 @@ pub struct Server {
     pub origin: Origin,
     /// Its share, in millionths; 0 means that it is never chosen.
     pub weight: u64,
+    /// Whether it is spoken to over HTTP/2; `None` means as the options of the upstream say.
+    pub http2: Option<bool>,
 }
 
 /// Weight 1, in the unit of [`Server::weight`].
@@ -130,6 +132,8 @@ pub struct ProxyOptions {
     pub tls: UpstreamTls,
     /// Whether `X-Forwarded-For`, `-Proto`, `-Host` and `-Port` are left alone.
     pub hide_client: bool,
+    /// Whether it is spoken to over HTTP/2.
+    pub http2: bool,
 }
 
 /// How long to wait for a server.
@@ -175,13 +179,19 @@ impl Upstream {
     pub fn single(name: String, origin: Origin, options: ProxyOptions) -> Self {
         Self {
             name,
-            servers: vec![Server { origin, weight: WEIGHT_ONE }],
+            servers: vec![Server { origin, weight: WEIGHT_ONE, http2: None }],
             balance: Balance::RoundRobin,
             retries: Retries::default(),
             passive: PassiveHealth::default(),
             health: None,
             options,
         }
+    }
+
+    /// How requests are sent to one of the servers.
+    #[must_use]
+    pub fn options_for(&self, server: &Server) -> ProxyOptions {
+        ProxyOptions { http2: server.http2.unwrap_or(self.options.http2), ..self.options.clone() }
     }
 }
 

@@ -49,6 +49,10 @@ pub(super) const OPTIONS: &[Member<ProxyOptions>] = &[
         .read(|cx, field, options| schema::read_nested(cx, field, &[KEEPALIVE], &mut options.keepalive)),
     optional("tls", OBJECT)
         .read(|cx, field, options| schema::read_nested(cx, field, &[TLS], &mut options.tls)),
+    optional("http2", BOOL)
+        .default("`false`")
+        .means("whether HTTP/2 is spoken to the server, see [HTTP/2 and gRPC](#http2-and-grpc)")
+        .read(|_, field, options| options.http2 = *field.value == Value::Bool(true)),
     optional("forwarded_headers", BOOL)
         .default("`true`")
         .means("see above")

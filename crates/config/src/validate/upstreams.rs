@@ -4,7 +4,9 @@ use std::ops::RangeInclusive;
 
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, integer, seconds};
-use super::schema::{self, ARRAY, Field, INTEGER, Member, NUMBER, OBJECT, Rows, STRING, optional, required};
+use super::schema::{
+    self, ARRAY, BOOL, Field, INTEGER, Member, NUMBER, OBJECT, Rows, STRING, optional, required,
+};
 use super::strings::{member_name, name, template};
 use super::{advice, proxy};
 use crate::json::{Object, Value};
@@ -57,7 +59,7 @@ const UPSTREAM: &[Member<Draft>] = &[
         .default("required")
         .means(
             "an object: the servers by their addresses. `weight` is the share of one, 1 unless given; 0 \
-             means never",
+             means never. `http2` is that of one server, in place of the upstream's",
         )
         .read(|cx, field, draft| draft.servers = Some(servers(cx, field))),
     optional("balance", STRING.or(OBJECT))
@@ -107,7 +109,7 @@ fn servers(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Server> {
                 let detail = format!("The \"{name}\" is not valid server address.");
                 return cx.problem_that_means(detail, advice::SERVER, meant);
             };
-            let mut server = Server { origin, weight: WEIGHT_ONE };
+            let mut server = Server { origin, weight: WEIGHT_ONE, http2: None };
             schema::read_object(cx, members, &[SERVER], &mut server);
             servers.push(server);
         });
@@ -115,8 +117,10 @@ fn servers(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Server> {
     servers
 }
 
-const SERVER: &[Member<Server>] =
-    &[optional("weight", NUMBER).read(|cx, field, server| server.weight = weight(cx, field))];
+const SERVER: &[Member<Server>] = &[
+    optional("weight", NUMBER).read(|cx, field, server| server.weight = weight(cx, field)),
+    optional("http2", BOOL).read(|_, field, server| server.http2 = Some(*field.value == Value::Bool(true))),
+];
 
 fn weight(cx: &mut Context<'_>, field: Field<'_>) -> u64 {
     let weight = field.value.as_number().map_or(0.0, |number| number.as_f64());

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use corral_channel::message::{self, RequestHead};
 
 use crate::answer::application::{fail, patiently};
-use crate::answer::proxy::{Attempt, Outcome, Upload};
+use crate::answer::proxy::{Attempt, Destination, Outcome, Upload};
 use crate::exchange::Exchange;
 use crate::instance::{App, Failure, LoopApp, Program, Turn};
 use crate::request::client::Gone;
@@ -19,7 +19,7 @@ const MOST_ATTEMPTS: usize = 5;
 
 /// Answers a request by a program of an application.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>) -> Result<(), Gone> {
-    let mut upload = match Upload::begin(exchange).await {
+    let mut upload = match Upload::begin(exchange, Destination::Http1).await {
         Ok(upload) => upload,
         Err(error) => return exchange.fail_body(&error).await,
     };

@@ -1,11 +1,12 @@
 //! Requests that other HTTP servers answer: `proxy` and `upstreams` (contract 13).
 //!
 //! A request is an `attempt` at one server after the other: one `inquiry` on a `line`, whose response is `relay`ed, or
-//! becomes a `tunnel`.
+//! becomes a `tunnel`. With a server that speaks HTTP/2 it is a conversation on a stream (`http2`).
 
 mod attempt;
 mod download;
 mod forwarded;
+mod http2;
 mod inquiry;
 mod relay;
 mod request;
@@ -18,7 +19,7 @@ use corral_config::upstream::Balance;
 
 pub(crate) use self::attempt::{Attempt, Outcome};
 pub(crate) use self::tunnel::join;
-pub(crate) use self::upload::Upload;
+pub(crate) use self::upload::{Destination, Upload};
 use crate::event_loop::clock::Millis;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
@@ -34,7 +35,9 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, group: &LoopGroup) -> Re
             return exchange.fail_script(&exception).await;
         }
     }
-    let upload = match Upload::begin(exchange).await {
+    let destination =
+        if group.shared.speaks_http2() { Destination::Http2 } else { Destination::Http1 };
+    let upload = match Upload::begin(exchange, destination).await {
         Ok(upload) => upload,
         Err(error) => return exchange.fail_body(&error).await,
     };

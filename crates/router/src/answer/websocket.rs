@@ -39,7 +39,7 @@ pub(crate) fn refusal(request: Request<'_>) -> Option<u16> {
 }
 
 /// The answer to the client's key (RFC 6455 section 4.2.2).
-fn accept(request: Request<'_>) -> String {
+pub(crate) fn accept(request: Request<'_>) -> String {
     let mut digest = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
     digest.update(key(request).unwrap_or_default());
     digest.update(GUID);

@@ -24,7 +24,7 @@ use crate::request::script;
 use crate::tls;
 use crate::tls::Contexts;
 use crate::upkeep::Upkeep;
-use crate::upstream::{Checks, Groups, ServerError, Trust, Workshop};
+use crate::upstream::{Checks, Groups, HTTP1, ServerError, Trust, Workshop};
 
 impl Control {
     pub(super) fn pending(&mut self, id: GenerationId) -> &mut Pending {
@@ -121,7 +121,7 @@ impl Control {
             return Ok(Some(Arc::clone(ours)));
         }
         let is_secured = settings.endpoint.starts_with("https://");
-        let trust = is_secured.then(|| trust.config(&settings.tls)).transpose();
+        let trust = is_secured.then(|| trust.config(&settings.tls, HTTP1)).transpose();
         let trust = trust.with_context(|| format!("telemetry to \"{}\"", settings.endpoint))?;
         Telemetry::start(settings, trust.as_deref().cloned()).map(Some)
     }

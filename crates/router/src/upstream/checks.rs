@@ -14,6 +14,7 @@ use crate::io::Wanted;
 use crate::upstream::connect::connect;
 use crate::upstream::failure::Failure;
 use crate::upstream::health::Streak;
+use crate::upstream::http2::{self, Kind, Outgoing};
 use crate::upstream::line::Line;
 use crate::upstream::server::{Groups, Server};
 
@@ -80,6 +81,9 @@ enum CheckError {
 
 async fn run(server: &Server, check: &HealthCheck, addresses: &[IpAddr]) -> Result<(), CheckError> {
     let mut line = connect(server, addresses).await?;
+    if server.options.http2 {
+        return run_http2(server, check, line).await;
+    }
     send(&mut line, request(server, check).as_bytes()).await.map_err(Failure::Send)?;
     let (mut head, mut input) = (ResponseHead::default(), Vec::new());
     while input.len() < MAX_HEAD {
@@ -87,21 +91,43 @@ async fn run(server: &Server, check: &HealthCheck, addresses: &[IpAddr]) -> Resu
             return Err(Failure::Closed.into());
         }
         if parse_response(&mut head, &input).map_err(Failure::from)? {
-            let is_well = check.expect.iter().any(|range| range.contains(&head.status()));
-            return if is_well { Ok(()) } else { Err(CheckError::Status(head.status())) };
+            return judge(check, &head);
         }
     }
     Err(Failure::TooLarge(MAX_HEAD).into())
 }
 
+async fn run_http2(server: &Server, check: &HealthCheck, line: Line) -> Result<(), CheckError> {
+    let fields = format!("Host: {}\r\nUser-Agent: {PRODUCT}\r\n", host(server, check));
+    let request = Outgoing {
+        method: b"GET",
+        target: check.path.as_bytes(),
+        fields: fields.as_bytes(),
+        kind: Kind::Exchange,
+    };
+    let answer = http2::ask(line, &request).await?;
+    let mut head = ResponseHead::default();
+    parse_response(&mut head, &answer).map_err(Failure::from)?;
+    judge(check, &head)
+}
+
+fn judge(check: &HealthCheck, head: &ResponseHead) -> Result<(), CheckError> {
+    let is_well = check.expect.iter().any(|range| range.contains(&head.status()));
+    if is_well { Ok(()) } else { Err(CheckError::Status(head.status())) }
+}
+
+const PRODUCT: &str = concat!("Corral/", env!("CARGO_PKG_VERSION"));
+
 fn request(server: &Server, check: &HealthCheck) -> String {
-    let host = check.host.clone().unwrap_or_else(|| match &server.origin.host {
+    let (path, host) = (&check.path, host(server, check));
+    format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {PRODUCT}\r\nConnection: close\r\n\r\n")
+}
+
+fn host(server: &Server, check: &HealthCheck) -> String {
+    check.host.clone().unwrap_or_else(|| match &server.origin.host {
         Host::Address(ListenAddress::Unix(_) | ListenAddress::Abstract(_)) => "localhost".to_owned(),
         host => host.to_string(),
-    });
-    let product = concat!("Corral/", env!("CARGO_PKG_VERSION"));
-    let path = &check.path;
-    format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {product}\r\nConnection: close\r\n\r\n")
+    })
 }
 
 async fn send(line: &mut Line, mut bytes: &[u8]) -> io::Result<()> {

@@ -15,6 +15,7 @@ use crate::io::Socket;
 use crate::upstream::failure::Failure;
 use crate::upstream::line::Line;
 use crate::upstream::server::Server;
+use crate::upstream::tls;
 use crate::upstream::tls::session::ClientSession;
 
 /// How long to wait before a Unix socket whose queue is full is tried again.
@@ -35,7 +36,10 @@ pub(crate) async fn connect(server: &Server, addresses: &[IpAddr]) -> Result<Lin
     };
     let socket = socket.map_err(Failure::of_connecting)?;
     let Some(target) = &server.tls else { return Ok(Line::new(socket, None)) };
-    let session = ClientSession::connect(&socket, target).await.map_err(Failure::Connect)?;
+    let session = ClientSession::connect(&socket, target).await.map_err(Failure::of_handshake)?;
+    if server.options.http2 && !session.speaks(tls::HTTP2) {
+        return Err(Failure::NotAgreed);
+    }
     Ok(Line::new(socket, Some(Box::new(session))))
 }
 

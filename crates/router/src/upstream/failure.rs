@@ -6,6 +6,8 @@ use std::time::Duration;
 use corral_http::chunked::ChunkError;
 use corral_http::upstream::ResponseError;
 use corral_sys::process::is_descriptor_shortage;
+use h2::Reason;
+use rustls::AlertDescription;
 
 /// What went wrong with a server.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +47,25 @@ pub(crate) enum Failure {
     Chunk(#[from] ChunkError),
     #[error("it switches to a protocol that nobody has asked for")]
     Switched,
+    #[error("it does not agree to speak HTTP/2 (ALPN)")]
+    NotAgreed,
+    #[error("it does not speak HTTP/2: {0}")]
+    NotHttp2(h2::Error),
+    #[error("it permits no streams (HTTP/2)")]
+    NoStreams,
+    #[error("it takes no WebSocket over HTTP/2 (RFC 8441)")]
+    NoTunnels,
+    /// A part of the request.
+    #[error("HTTP/2 has no place for what is in the request: {0}")]
+    Unsayable(&'static str),
+    /// It says that it has not begun with the request.
+    #[error("it does not take the request: {0}")]
+    Refused(h2::Error),
+    #[error("it ends the stream: {0}")]
+    Reset(h2::Error),
+    /// What it sends is against the protocol.
+    #[error("HTTP/2: {0}")]
+    Http2(h2::Error),
 }
 
 /// What a failure permits, given that the request is still at hand.
@@ -63,9 +84,32 @@ impl Failure {
         if is_descriptor_shortage(&error) { Self::Exhausted(error) } else { Self::Connect(error) }
     }
 
+    /// What has kept a handshake of TLS from being made.
+    pub(crate) fn of_handshake(error: io::Error) -> Self {
+        let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+        match cause {
+            Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => Self::NotAgreed,
+            _ => Self::Connect(error),
+        }
+    }
+
+    /// What has ended a stream of HTTP/2 before its end.
+    pub(crate) fn of_stream(error: h2::Error) -> Self {
+        let is_untouched = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
+        if error.is_remote() && is_untouched {
+            Self::Refused(error)
+        } else if error.is_remote() && error.is_reset() {
+            Self::Reset(error)
+        } else if error.is_io() {
+            Self::Receive(error.into_io().unwrap_or(io::ErrorKind::BrokenPipe.into()))
+        } else {
+            Self::Http2(error)
+        }
+    }
+
     /// Whether it says something about the server that was asked.
     pub(crate) fn is_theirs(&self) -> bool {
-        !matches!(self, Self::Exhausted(_))
+        !matches!(self, Self::Exhausted(_) | Self::Unsayable(_))
     }
 
     /// Whether what came is no response that could be passed on.
@@ -78,6 +122,7 @@ impl Failure {
                 | Self::Response(_)
                 | Self::Chunk(_)
                 | Self::Switched
+                | Self::Http2(_)
         )
     }
 
@@ -98,7 +143,10 @@ impl Failure {
     pub(crate) fn retry(&self) -> Retry {
         match self {
             Self::Unresolved | Self::Connect(_) | Self::ConnectTimedOut(_) | Self::Unasked => Retry::Any,
-            Self::Send(_) | Self::Receive(_) | Self::Closed => Retry::Idempotent,
+            Self::NotAgreed | Self::NotHttp2(_) | Self::NoStreams | Self::NoTunnels | Self::Refused(_) => {
+                Retry::Any
+            }
+            Self::Send(_) | Self::Receive(_) | Self::Closed | Self::Reset(_) => Retry::Idempotent,
             _ => Retry::Never,
         }
     }

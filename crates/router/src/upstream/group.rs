@@ -14,7 +14,11 @@ use tokio::sync::Notify;
 
 use crate::event_loop::clock::Millis;
 use crate::upstream::balance::{Balancer, Method, Situation};
+use crate::upstream::connect::connect;
+use crate::upstream::failure::Failure;
+use crate::upstream::http2::{Place, Trunks};
 use crate::upstream::idle::IdleConnections;
+use crate::upstream::line::Line;
 use crate::upstream::resolve::Addresses;
 use crate::upstream::server::{Figures, Group, Groups, Server};
 
@@ -39,6 +43,8 @@ pub(crate) struct LoopServer {
     pub(crate) shared: Arc<Server>,
     lane: usize,
     pub(crate) pool: RefCell<IdleConnections>,
+    /// The same for HTTP/2.
+    trunks: Trunks,
     addresses: Option<RefCell<Addresses>>,
     /// Which of several addresses is next.
     turn: Cell<usize>,
@@ -81,7 +87,7 @@ impl LoopServers {
         known.retain(|_, server| server.strong_count() > 0);
         let servers = known.values().filter_map(Weak::upgrade);
         // All of them are swept, so that this cannot be `any`.
-        servers.filter(|server| server.pool.borrow_mut().sweep(now)).count() > 0
+        servers.filter(|server| server.sweep(now)).count() > 0
     }
 
     fn group(&self, group: &Arc<Group>, lane: Lane) -> LoopGroup {
@@ -107,6 +113,7 @@ impl LoopServers {
                 shared: Arc::clone(server),
                 lane: lane.index(),
                 pool: RefCell::new(IdleConnections::default()),
+                trunks: Trunks::default(),
                 addresses: server.name.as_ref().map(|name| RefCell::new(name.addresses())),
                 turn: Cell::new(0),
             });
@@ -131,12 +138,32 @@ impl LoopGroup {
 }
 
 impl LoopServer {
+    /// True when connections are left that nobody uses, or may soon not use.
+    fn sweep(&self, now: Instant) -> bool {
+        let has_idle = self.pool.borrow_mut().sweep(now);
+        let has_trunks = self.trunks.sweep(&self.shared.options.keepalive, now);
+        has_idle || has_trunks
+    }
+
     pub(crate) fn figures(&self) -> &Figures {
         &self.shared.figures[self.lane]
     }
 
+    /// A new connection. The caller limits the time.
+    pub(crate) async fn connect(&self) -> Result<Line, Failure> {
+        self.resolved().await;
+        let addresses = self.addresses();
+        connect(&self.shared, &addresses).await
+    }
+
+    /// A place for a request to a server that speaks HTTP/2; `servers` are those of this event loop. The caller limits the time.
+    pub(crate) async fn place(&self, servers: &LoopServers) -> Result<Place, Failure> {
+        let rules = &self.shared.options.keepalive;
+        self.trunks.place_or_open(rules, &servers.idle, self.connect()).await
+    }
+
     /// Waits for the addresses of the server's name, if that was never looked up.
-    pub(crate) async fn resolved(&self) {
+    async fn resolved(&self) {
         // A copy, because nothing may be borrowed while others run.
         let waiting = self.addresses.as_ref().map(|addresses| addresses.borrow().clone());
         if let Some(mut addresses) = waiting {
@@ -145,7 +172,7 @@ impl LoopServer {
     }
 
     /// The addresses of the server's name, beginning with the one whose turn it is.
-    pub(crate) fn addresses(&self) -> SmallVec<[IpAddr; 4]> {
+    fn addresses(&self) -> SmallVec<[IpAddr; 4]> {
         let Some(addresses) = &self.addresses else { return SmallVec::new() };
         let mut addresses: SmallVec<[IpAddr; 4]> = addresses.borrow_mut().current().iter().copied().collect();
         let turn = self.turn.get();

@@ -1,5 +1,7 @@
 //! A connection to a server: a socket, with or without TLS on top.
 
+mod transport;
+
 use std::io::{self, IoSlice};
 
 use crate::io::{Socket, Wanted};

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use corral_config::address::ListenAddress;
-use corral_config::upstream::{HealthCheck, Host, Origin, PassiveHealth, ProxyOptions, Upstream};
+use corral_config::upstream::{
+    HealthCheck, Host, Origin, PassiveHealth, ProxyOptions, Server as ConfiguredServer, Upstream,
+};
 use corral_ipc::bounded::MOST;
 use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
 
@@ -101,24 +103,25 @@ impl Workshop<'_> {
     fn group(&mut self, upstream: &Upstream, known: Option<&Index<'_>>) -> Result<Arc<Group>, ServerError> {
         let servers = upstream.servers.iter().map(|server| {
             let known = known.and_then(|known| known.get(&(upstream.name.as_str(), &server.origin)));
-            match known.into_iter().flatten().find(|known| known.suits(upstream)) {
+            match known.into_iter().flatten().find(|known| known.suits(upstream, server)) {
                 Some(server) => Ok(Arc::clone(server)),
-                None => self.server(upstream, &server.origin),
+                None => self.server(upstream, server),
             }
         });
         let servers = servers.collect::<Result<_, _>>()?;
         Ok(Arc::new(Group { upstream: upstream.clone(), servers, complaints: Complaints::default() }))
     }
 
-    fn server(&mut self, upstream: &Upstream, origin: &Origin) -> Result<Arc<Server>, ServerError> {
+    fn server(&mut self, upstream: &Upstream, server: &ConfiguredServer) -> Result<Arc<Server>, ServerError> {
+        let (origin, options) = (&server.origin, upstream.options_for(server));
         let text = origin.to_string();
-        let tls = origin.tls.then(|| self.trust.target(origin, &upstream.options.tls)).transpose();
+        let tls = origin.tls.then(|| self.trust.target(origin, &options)).transpose();
         let tls =
             tls.map_err(|source| ServerError { group: upstream.name.clone(), server: text.clone(), source })?;
         Ok(Arc::new(Server {
             origin: origin.clone(),
             text,
-            options: upstream.options.clone(),
+            options,
             is_program: false,
             passive: upstream.passive,
             check: upstream.health.clone(),
@@ -144,6 +147,11 @@ impl Groups {
 }
 
 impl Group {
+    /// Whether all servers are spoken to over HTTP/2, so that no length of a body need be known.
+    pub(crate) fn speaks_http2(&self) -> bool {
+        self.servers.iter().all(|server| server.options.http2)
+    }
+
     /// What messages call it.
     pub(crate) fn title(&self, server: Option<&Server>) -> String {
         let name = &self.upstream.name;
@@ -188,9 +196,9 @@ impl Server {
         })
     }
 
-    /// Whether it is exactly what `upstream` asks for.
-    fn suits(&self, upstream: &Upstream) -> bool {
-        self.options == upstream.options
+    /// Whether it is exactly what `upstream` asks for as one of its servers.
+    fn suits(&self, upstream: &Upstream, server: &ConfiguredServer) -> bool {
+        self.options == upstream.options_for(server)
             && self.passive == upstream.passive
             && self.check == upstream.health
             // The bundle behind the name may be another one by now.

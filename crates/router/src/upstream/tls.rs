@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use corral_config::address::ListenAddress;
 use corral_config::plan::Assets;
-use corral_config::upstream::{Host, Origin, UpstreamTls};
+use corral_config::upstream::{Host, Origin, ProxyOptions, UpstreamTls};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
@@ -24,11 +24,17 @@ pub(crate) struct TlsTarget {
     pub(crate) name: ServerName<'static>,
 }
 
+/// The name of a protocol in ALPN.
+type Protocol = &'static [u8];
+
+pub(crate) const HTTP1: Protocol = b"http/1.1";
+pub(crate) const HTTP2: Protocol = b"h2";
+
 /// Makes targets for the servers of one configuration; those with the same trust share their sessions.
 pub(crate) struct Trust<'a> {
     assets: &'a Assets,
-    /// By whether servers are verified, and by which bundle.
-    made: HashMap<(bool, Option<String>), Arc<ClientConfig>>,
+    /// By whether servers are verified, by which bundle, and what is spoken.
+    made: HashMap<(bool, Option<String>, Protocol), Arc<ClientConfig>>,
 }
 
 /// Why a server cannot be spoken to over TLS.
@@ -56,13 +62,21 @@ impl<'a> Trust<'a> {
     }
 
     /// How this server is spoken to.
-    pub(crate) fn target(&mut self, origin: &Origin, tls: &UpstreamTls) -> Result<TlsTarget, TlsError> {
-        Ok(TlsTarget { name: server_name(origin, tls)?, config: self.config(tls)? })
+    pub(crate) fn target(&mut self, origin: &Origin, options: &ProxyOptions) -> Result<TlsTarget, TlsError> {
+        let protocol = if options.http2 { HTTP2 } else { HTTP1 };
+        Ok(TlsTarget {
+            name: server_name(origin, &options.tls)?,
+            config: self.config(&options.tls, protocol)?,
+        })
     }
 
-    /// Whom a server has to convince.
-    pub(crate) fn config(&mut self, tls: &UpstreamTls) -> Result<Arc<ClientConfig>, TlsError> {
-        let key = (tls.verify, tls.ca.clone());
+    /// Whom a server has to convince, and of speaking what.
+    pub(crate) fn config(
+        &mut self,
+        tls: &UpstreamTls,
+        protocol: Protocol,
+    ) -> Result<Arc<ClientConfig>, TlsError> {
+        let key = (tls.verify, tls.ca.clone(), protocol);
         if let Some(config) = self.made.get(&key) {
             return Ok(Arc::clone(config));
         }
@@ -77,7 +91,7 @@ impl<'a> Trust<'a> {
             }
         };
         let mut config = builder.with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![protocol.to_vec()];
         let config = Arc::new(config);
         self.made.insert(key, Arc::clone(&config));
         Ok(config)

@@ -45,14 +45,14 @@ fn defaults_are_those_of_unit() {
 fn every_option_is_read() {
     let config = config(
         r#"{"upstreams": {"one": {
-            "servers": {"https://backend:443": {"weight": 0.5}},
+            "servers": {"https://backend:443": {"weight": 0.5}, "backend:80": {"http2": false}},
             "balance": {"hash": "$remote_addr"},
             "retries": 0, "retry_timeout": 4, "max_fails": 3, "fail_timeout": 20,
             "health": {"path": "/up?x", "host": "h:1", "interval": 1, "timeout": 2, "expect": [204, "300-310"], "rises": 4, "falls": 5},
             "timeouts": {"connect": 1, "send": 2, "response": 3, "read": 4, "tunnel": 5},
             "keepalive": {"connections": 6, "idle_timeout": 7, "requests": 8},
             "tls": {"verify": false, "server_name": "name"},
-            "forwarded_headers": false
+            "forwarded_headers": false, "http2": true
         }}}"#,
     );
     let one = &config.upstreams[0];
@@ -78,6 +78,8 @@ fn every_option_is_read() {
     let tls = &one.options.tls;
     assert!(!tls.verify && one.options.hide_client);
     assert_eq!((tls.ca.as_deref(), tls.server_name.as_deref()), (None, Some("name")));
+    let speaks_http2: Vec<_> = one.servers.iter().map(|server| one.options_for(server).http2).collect();
+    assert_eq!(speaks_http2, [true, false], "a server's own word is the last one");
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl Chunks {
         if is_last && !decoded.done {
             return Err(FramingError::Cut.into());
         }
-        Ok((&self.decoded, decoded.done.then(|| trailers::lines(&self.decoder))))
+        Ok((&self.decoded, decoded.done.then(|| trailers::lines(self.decoder.trailers()))))
     }
 }
 

@@ -6,13 +6,13 @@ use std::rc::Rc;
 use super::inquiry::{Answer, Broken, Inquiry, OutgoingHead};
 use super::relay::{Relay, Relayed};
 use super::upload::Upload;
-use super::{request, tunnel};
+use super::{http2, request, tunnel};
 use crate::event_loop::deadline::Elapsed;
 use crate::exchange::Exchange;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{Failure, Line, LoopServer, Retry, Wanted, connect};
+use crate::upstream::{Failure, Line, LoopServer, Retry, Wanted};
 
 /// A request that is given to one server.
 pub(crate) struct Attempt<'a> {
@@ -50,6 +50,9 @@ impl<'a> Attempt<'a> {
 
     /// Gives the request to the server; a kept connection that turns out to be closed is replaced by a new one.
     pub(crate) async fn run(&mut self, exchange: &mut Exchange<'_>) -> Result<Outcome, Gone> {
+        if self.server.shared.options.http2 {
+            return Box::pin(http2::run(exchange, self.server, self.upload)).await;
+        }
         let wanted = if exchange.request.is_idempotent() { Wanted::Any } else { Wanted::Fresh };
         loop {
             let kept = self.server.pool.borrow_mut().take(wanted, exchange.now());
@@ -133,12 +136,7 @@ const SWITCHING_PROTOCOLS: u16 = 101;
 /// A new connection.
 async fn open(exchange: &Exchange<'_>, server: &LoopServer) -> Result<Line, Failure> {
     let limit = server.shared.options.timeouts.connect;
-    let connecting = async {
-        server.resolved().await;
-        let addresses = server.addresses();
-        connect(&server.shared, &addresses).await
-    };
-    match exchange.deadline.limit(limit, pin!(connecting)).await {
+    match exchange.deadline.limit(limit, pin!(server.connect())).await {
         Ok(connected) => {
             let mut line = connected?;
             // It would be taken for the answer.

@@ -50,7 +50,7 @@ impl Download {
                 self.decoded.clear();
                 let decoded = decoder.decode(received, &mut self.decoded, usize::MAX)?;
                 self.has_excess |= decoded.consumed < received.len();
-                Ok((&self.decoded, decoded.done.then(|| trailers::lines(decoder))))
+                Ok((&self.decoded, decoded.done.then(|| trailers::lines(decoder.trailers()))))
             }
             Left::UntilClose => Ok((received, None)),
         }

@@ -26,7 +26,7 @@ const LEAST_ROOM: usize = 16 * 1024;
 const MAX_HEAD: usize = 64 * 1024;
 
 /// Heads before that of the response: a server that has something to say now and then says less.
-const MOST_INTERIM: u32 = 1000;
+pub(super) const MOST_INTERIM: u32 = 1000;
 
 /// A response whose head has arrived.
 pub(crate) struct Answer {
@@ -58,9 +58,9 @@ impl From<Gone> for Broken {
 }
 
 /// What there is to do next for a request that is on its way.
-pub(crate) enum Event {
-    /// So many bytes were received, or none at the end.
-    Received(io::Result<usize>),
+pub(crate) enum Event<R = io::Result<usize>> {
+    /// So many bytes were received, or none at the end; for HTTP/2, what a stream has brought.
+    Received(R),
     /// The server takes more.
     Room,
     /// More of the body came from the client, or why none will.
@@ -323,9 +323,7 @@ async fn take_head(
         if *n_interim > MOST_INTERIM {
             return Err(Failure::TooManyInterim(MOST_INTERIM).into());
         }
-        if head.status() == EARLY_HINTS {
-            send_hints(exchange, head, rest).await?;
-        }
+        pass_on_interim(exchange, head, rest).await?;
         start += head.len();
     };
     input.drain(..start);
@@ -334,8 +332,15 @@ async fn take_head(
 
 const EARLY_HINTS: u16 = 103;
 
-/// Passes on what the client may load already.
-async fn send_hints(exchange: &mut Exchange<'_>, head: &ResponseHead, input: &[u8]) -> Result<(), Gone> {
+/// Passes on what the client may load already, and nothing else that comes before the response.
+pub(super) async fn pass_on_interim(
+    exchange: &mut Exchange<'_>,
+    head: &ResponseHead,
+    input: &[u8],
+) -> Result<(), Gone> {
+    if head.status() != EARLY_HINTS {
+        return Ok(());
+    }
     let mut hints = buffers::take();
     interim::append(&mut hints, EARLY_HINTS, head.fields(input));
     let sent = exchange.send_interim(&hints).await;

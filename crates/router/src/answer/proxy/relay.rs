@@ -49,7 +49,8 @@ impl Relay<'_> {
         if exchange.intercepts(head.status()) {
             return Ok(self.complete(head, is_head, end.is_some() && !download.has_excess()));
         }
-        let mut writer = open(exchange, head, input);
+        let length = length(head, head.body(is_head));
+        let mut writer = open(exchange, head, input, length);
         let failure = if let Some(trailers) = end {
             writer.set_trailers(trailers);
             writer.finish(exchange, piece).await?;
@@ -160,14 +161,24 @@ impl Pace {
     }
 }
 
-fn open(exchange: &mut Exchange<'_>, head: &ResponseHead, input: &[u8]) -> Writer {
+/// Opens the reply with the fields of a response.
+pub(super) fn open(
+    exchange: &mut Exchange<'_>,
+    head: &ResponseHead,
+    input: &[u8],
+    length: Option<u64>,
+) -> Writer {
     for (name, value) in head.fields(input) {
         exchange.reply.fields.push_checked(name, value);
     }
-    let length = match head.body(exchange.is_head()) {
+    exchange.open(head.status(), length)
+}
+
+/// The length of a response as it is announced.
+pub(super) fn length(head: &ResponseHead, body: Body) -> Option<u64> {
+    match body {
         Body::Absent => head.content_length(),
         Body::Length(length) => Some(length),
         Body::Chunked | Body::UntilClose => None,
-    };
-    exchange.open(head.status(), length)
+    }
 }

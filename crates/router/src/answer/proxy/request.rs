@@ -23,9 +23,7 @@ pub(crate) fn append_head(exchange: &Exchange<'_>, server: &Server, length: Opti
     append_target(exchange, out);
     out.extend_from_slice(b" HTTP/1.1\r\n");
     append_fields(exchange, server, out);
-    if let Some(length) = length {
-        response::append_field(out, b"Content-Length", itoa::Buffer::new().format(length).as_bytes());
-    }
+    append_length(length, out);
     if let Some(protocol) = wanted_upgrade(exchange) {
         response::append_field(out, b"Connection", b"Upgrade");
         response::append_field(out, b"Upgrade", protocol);
@@ -33,6 +31,27 @@ pub(crate) fn append_head(exchange: &Exchange<'_>, server: &Server, length: Opti
         append_connection(exchange, server, out);
     }
     out.extend_from_slice(b"\r\n");
+}
+
+/// Appends lines with all fields of a request over HTTP/2, where nothing is said about the connection. `length` is that of the
+/// body, if it is known.
+pub(super) fn append_all_fields(
+    exchange: &Exchange<'_>,
+    server: &Server,
+    length: Option<u64>,
+    out: &mut Vec<u8>,
+) {
+    append_fields(exchange, server, out);
+    append_length(length, out);
+    if exchange.takes_trailers() {
+        response::append_field(out, b"TE", b"trailers");
+    }
+}
+
+fn append_length(length: Option<u64>, out: &mut Vec<u8>) {
+    if let Some(length) = length {
+        response::append_field(out, b"Content-Length", itoa::Buffer::new().format(length).as_bytes());
+    }
 }
 
 /// What is about this one connection: whether it is kept, and that fields behind the body are welcome, which is said
@@ -54,7 +73,7 @@ fn append_connection(exchange: &Exchange<'_>, server: &Server, out: &mut Vec<u8>
 
 /// The target as received, or the rewritten path with the query as received. What could end the request
 /// line, or another field of it, is escaped.
-fn append_target(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
+pub(super) fn append_target(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
     let (head, bytes) = (exchange.request.head, exchange.request.bytes);
     let Some(path) = exchange.rewritten_path() else { return append_escaped(head.target(bytes), out) };
     if !path.starts_with(b"/") {

@@ -45,7 +45,7 @@ pub(crate) type Beginning = SmallVec<[u8; 12]>;
 /// is broken, or nothing has come for `limit`.
 pub(crate) async fn join(
     exchange: &mut Exchange<'_>,
-    line: &mut Line,
+    server: &mut impl Far,
     received: &[u8],
     limit: Duration,
 ) -> Beginning {
@@ -55,11 +55,58 @@ pub(crate) async fn join(
     // cut under it.
     (exchange.reply.close, exchange.reply.linger) = (true, true);
     // Whoever has ended it, or how: nothing comes after it.
-    let _ = pass(exchange, line, &mut up, &mut down, limit).await;
+    let _ = pass(exchange, server, &mut up, &mut down, limit).await;
     exchange.reply.n_body_bytes += down.n_passed;
     buffers::give(up.buffer);
     buffers::give(down.buffer);
     down.beginning
+}
+
+/// The server's end of a tunnel. All that waits is cancel safe.
+pub(crate) trait Far {
+    /// Waits until there is something of what is wanted.
+    async fn ready(&mut self, wanted: Wanted) -> io::Result<Wanted>;
+
+    /// Appends what there is to read, and waits for it; 0 at the end.
+    async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize>;
+
+    /// Writes as much of the pieces as there is room for.
+    fn try_write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize>;
+
+    /// Sends what was taken, as far as there is room.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// Says that nothing more will be written.
+    async fn shut_down(&mut self) -> io::Result<()>;
+
+    /// Whether the server has closed, and not only said that it sends nothing more.
+    fn has_hung_up(&self) -> bool;
+}
+
+impl Far for Line {
+    async fn ready(&mut self, wanted: Wanted) -> io::Result<Wanted> {
+        Self::ready(self, wanted).await
+    }
+
+    async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        Self::read(self, buffer).await
+    }
+
+    fn try_write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        Self::try_write(self, pieces)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Self::flush(self)
+    }
+
+    async fn shut_down(&mut self) -> io::Result<()> {
+        Self::shut_down(self).await
+    }
+
+    fn has_hung_up(&self) -> bool {
+        Self::has_hung_up(self)
+    }
 }
 
 /// One direction.
@@ -137,7 +184,7 @@ impl Half {
 
 async fn pass(
     exchange: &mut Exchange<'_>,
-    line: &mut Line,
+    far: &mut impl Far,
     up: &mut Half,
     down: &mut Half,
     limit: Duration,
@@ -145,22 +192,20 @@ async fn pass(
     let (wire, deadline) = (exchange.carrier.wire(), exchange.deadline);
     loop {
         // Who takes nothing more may have said something before that.
-        up.write(|pieces| line.try_write(pieces))
-            .and_then(|()| line.flush())
-            .unwrap_or_else(|_| up.give_up());
+        up.write(|pieces| far.try_write(pieces)).and_then(|()| far.flush()).unwrap_or_else(|_| up.give_up());
         down.write(|pieces| wire.try_write(pieces))?;
         if up.ends_now() {
-            line.shut_down().await?;
+            far.shut_down().await?;
         }
         if down.ends_now() {
             poll_fn(|context| wire.poll_shut_down(context)).await?;
         }
-        if down.is_shut && (up.is_shut || line.has_hung_up()) {
+        if down.is_shut && (up.is_shut || far.has_hung_up()) {
             return Ok(());
         }
         let wanted = Wanted { bytes: up.wants_bytes(), room: !down.is_empty() };
         let client = poll_fn(|context| wire.poll_ready(context, wanted));
-        let server = line.ready(Wanted { bytes: down.wants_bytes(), room: !up.is_empty() });
+        let server = far.ready(Wanted { bytes: down.wants_bytes(), room: !up.is_empty() });
         let ready = async {
             tokio::select! {
                 ready = client => ready.map(|ready| (ready.bytes, false)),
@@ -174,7 +219,7 @@ async fn pass(
             up.read(read)?;
         }
         if from_server && down.wants_bytes() {
-            let read = now(line.read(down.make_room())).await;
+            let read = now(far.read(down.make_room())).await;
             down.read(read)?;
         }
     }

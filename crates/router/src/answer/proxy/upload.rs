@@ -17,7 +17,7 @@ const MAX_KEPT: usize = 64 * 1024;
 
 /// A body and how far it was sent.
 pub(crate) struct Upload {
-    /// Its length; none without a body.
+    /// Its length; none without a body, or when nobody knows it yet.
     length: Option<u64>,
     /// What has arrived: from the start of the body while that is short, else what was not sent yet.
     kept: Rest,
@@ -32,17 +32,26 @@ pub(crate) struct Upload {
     is_complete: bool,
 }
 
+/// The servers that a body is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// Some speak HTTP/1, and get it with its length (contract 23.3): if the client has not said that, the body goes into memory or a
+    /// file first.
+    Http1,
+    /// All of them speak HTTP/2. They get it as it comes; and may say that they have not begun with a request, whatever it is.
+    Http2,
+}
+
 impl Upload {
-    /// The body of a request. One in chunks is stored first, because the server gets it with its length
-    /// (contract 23.3).
-    pub(crate) async fn begin(exchange: &mut Exchange<'_>) -> Result<Self, BodyError> {
+    /// The body of a request.
+    pub(crate) async fn begin(exchange: &mut Exchange<'_>, destination: Destination) -> Result<Self, BodyError> {
         let head = exchange.request.head;
         let mut upload = Self {
             length: head.content_length(),
             kept: Rest::default(),
             n_sent: 0,
             stored: RequestBody::Complete,
-            is_repeatable: exchange.request.is_idempotent(),
+            is_repeatable: exchange.request.is_idempotent() || destination == Destination::Http2,
             is_cut: false,
             is_complete: exchange.carrier.body_is_done(),
         };
@@ -50,7 +59,7 @@ impl Upload {
         if exchange.answers_error() {
             upload.length = upload.length.map(|_| 0);
             upload.is_complete = true;
-        } else if head.framing() == Framing::Chunked {
+        } else if head.framing() == Framing::Chunked && destination == Destination::Http1 {
             let stored = exchange.store_body().await?;
             upload.length = Some(stored.len);
             upload.is_complete = matches!(stored.rest, RequestBody::Complete);
@@ -72,6 +81,11 @@ impl Upload {
         &self.kept[self.n_sent..]
     }
 
+    /// Nothing comes behind what is pending.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
     /// Everything was sent.
     pub(crate) fn is_sent(&self) -> bool {
         self.is_complete && self.pending().is_empty()
@@ -87,6 +101,14 @@ impl Upload {
     /// Whether more has to come from the client before anything can be sent.
     pub(crate) fn is_starving(&self) -> bool {
         !self.is_complete && self.pending().is_empty()
+    }
+
+    /// No other server gets it: what was sent is forgotten.
+    pub(crate) fn commit(&mut self) {
+        self.is_repeatable = false;
+        let n_sent = self.n_sent;
+        self.kept.to_mut().drain(..n_sent);
+        self.forget();
     }
 
     /// Starts again for another connection; false when too much of it is gone.
@@ -111,7 +133,7 @@ impl Upload {
         if !matches!(self.stored, RequestBody::Complete) {
             self.is_complete = self.stored.read(self.kept.to_mut(), MAX_KEPT)?;
             self.forget();
-        } else if self.kept.len() > MAX_KEPT {
+        } else if self.is_cut || self.kept.len() > MAX_KEPT {
             self.kept.to_mut().clear();
             self.forget();
         }

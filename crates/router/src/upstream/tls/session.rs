@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, IoSlice, Read, Write};
 
 use rustls::ClientConnection;
+use tokio::io::ReadBuf;
 
 use super::TlsTarget;
 use crate::io::{Socket, Wanted};
@@ -53,6 +54,18 @@ impl ClientSession {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Reads what was decrypted, without waiting.
+    pub(crate) fn try_read(&mut self, buffer: &mut ReadBuf<'_>) -> io::Result<()> {
+        let n = self.connection.reader().read(buffer.initialize_unfilled())?;
+        buffer.advance(n);
+        Ok(())
+    }
+
+    /// Whether both sides have agreed to speak this protocol (ALPN).
+    pub(crate) fn speaks(&self, protocol: &[u8]) -> bool {
+        self.connection.alpn_protocol() == Some(protocol)
     }
 
     /// As `Line::try_write`. What is encrypted and not sent goes out with the next call of anything.
@@ -114,7 +127,7 @@ impl ClientSession {
     }
 
     /// Receives and decrypts; 0 at the end.
-    fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
+    pub(crate) fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
         let n = self.connection.read_tls(&mut Direct(socket))?;
         self.connection
             .process_new_packets()

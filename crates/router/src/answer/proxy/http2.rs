@@ -1,0 +1,104 @@
+//! A request to a server that speaks HTTP/2: a stream on a connection that others share.
+
+mod conversation;
+mod websocket;
+
+use std::ops::ControlFlow;
+use std::pin::pin;
+
+use self::conversation::Conversation;
+use super::attempt::Outcome;
+use super::inquiry::Broken;
+use super::request;
+use super::upload::Upload;
+use crate::answer::websocket::is_wanted as websocket_is_wanted;
+use crate::event_loop::deadline::Elapsed;
+use crate::exchange::Exchange;
+use crate::request::client::Gone;
+use crate::storage::buffers;
+use crate::upstream::http2::{Kind, Outgoing, Place, Stream};
+use crate::upstream::{Failure, LoopServer, Retry};
+
+/// How often a server gets a request again that it says not to have begun with, or whose connection it has closed.
+const MOST_REPEATS: u32 = 3;
+
+/// Gives the request to the server.
+pub(super) async fn run(
+    exchange: &mut Exchange<'_>,
+    server: &LoopServer,
+    upload: &mut Upload,
+) -> Result<Outcome, Gone> {
+    let mut n_repeats = 0;
+    loop {
+        let place = match open(exchange, server).await {
+            Ok(place) => place,
+            Err(failure) => return Ok(Outcome::Failed(failure)),
+        };
+        let is_first = place.is_first();
+        let failure = match inquire(exchange, server, upload, place).await? {
+            Outcome::Failed(failure) => failure,
+            outcome => return Ok(outcome),
+        };
+        let is_stale = !is_first && failure.retry() == Retry::Idempotent && exchange.request.is_idempotent();
+        let may_repeat = is_stale || matches!(failure, Failure::Refused(_));
+        n_repeats += 1;
+        if !may_repeat || n_repeats > MOST_REPEATS || !upload.rewind() {
+            return Ok(Outcome::Failed(failure));
+        }
+    }
+}
+
+async fn open(exchange: &Exchange<'_>, server: &LoopServer) -> Result<Place, Failure> {
+    let limit = server.shared.options.timeouts.connect;
+    let placing = server.place(&exchange.services.proxy_servers);
+    let placed = exchange.deadline.limit(limit, pin!(placing)).await;
+    placed.unwrap_or_else(|Elapsed| Err(Failure::ConnectTimedOut(limit)))
+}
+
+async fn inquire(
+    exchange: &mut Exchange<'_>,
+    server: &LoopServer,
+    upload: &mut Upload,
+    place: Place,
+) -> Result<Outcome, Gone> {
+    let kind = if websocket_is_wanted(exchange.request) { Kind::WebSocket } else { Kind::Exchange };
+    let stream = match begin(exchange, server, (upload, kind), place) {
+        Ok(stream) => stream,
+        Err(failure) => return Ok(Outcome::Failed(failure)),
+    };
+    let timeouts = &server.shared.options.timeouts;
+    let mut conversation = Conversation::new(stream, kind, upload, timeouts);
+    let answer = match conversation.ask(exchange).await {
+        Ok(answer) => answer,
+        Err(Broken::Server(failure)) => return Ok(Outcome::Failed(failure)),
+        Err(Broken::Body(error)) => return Ok(Outcome::Body(error)),
+        Err(Broken::Gone) => return Err(Gone),
+    };
+    server.shared.health.succeeded();
+    if kind == Kind::WebSocket {
+        conversation = match Box::pin(conversation.switch(exchange, &answer)).await? {
+            ControlFlow::Break(()) => return Ok(Outcome::Answered),
+            ControlFlow::Continue(conversation) => conversation,
+        };
+    }
+    Ok(match conversation.relay(exchange, &answer).await? {
+        Some(failure) => Outcome::Cut(failure),
+        None => Outcome::Answered,
+    })
+}
+
+fn begin(
+    exchange: &Exchange<'_>,
+    server: &LoopServer,
+    (upload, kind): (&Upload, Kind),
+    place: Place,
+) -> Result<Stream, Failure> {
+    let (mut target, mut fields) = (buffers::take(), buffers::take());
+    request::append_target(exchange, &mut target);
+    request::append_all_fields(exchange, &server.shared, upload.length(), &mut fields);
+    let head = Outgoing { method: exchange.method(), target: &target, fields: &fields, kind };
+    let stream = Stream::begin(place, &head, kind == Kind::Exchange && upload.is_sent());
+    buffers::give(target);
+    buffers::give(fields);
+    stream
+}

@@ -1,0 +1,102 @@
+//! A stream that has become a WebSocket connection (RFC 8441): to the client it is one of HTTP/1, or a stream of its own.
+
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::answer::proxy::inquiry::Answer;
+use crate::answer::proxy::tunnel::{self, Far};
+use crate::answer::websocket;
+use crate::exchange::Exchange;
+use crate::io::Wanted;
+use crate::request::client::Gone;
+use crate::upstream::Failure;
+use crate::upstream::http2::{Received, Stream};
+
+/// Switches the client's connection, and passes on everything until both sides have ended.
+pub(super) async fn run(
+    exchange: &mut Exchange<'_>,
+    stream: Stream,
+    answer: &Answer,
+    limit: Duration,
+) -> Result<(), Gone> {
+    let Answer { head, input } = answer;
+    for (name, value) in head.fields(input) {
+        exchange.reply.fields.push_checked(name, value);
+    }
+    exchange.reply.fields.push(b"Upgrade", b"websocket");
+    exchange.reply.fields.push(b"Sec-WebSocket-Accept", websocket::accept(exchange.request).as_bytes());
+    // Not finished: what follows is sent on the same stream.
+    exchange.open_switch().send(exchange, b"").await?;
+    let mut piped = Piped { stream, ahead: Bytes::new(), is_ended: false };
+    tunnel::join(exchange, &mut piped, b"", limit).await;
+    Ok(())
+}
+
+/// A stream as bytes in both directions.
+struct Piped {
+    stream: Stream,
+    /// Received by who only wanted to know whether there is something.
+    ahead: Bytes,
+    is_ended: bool,
+}
+
+impl Piped {
+    /// Waits until there is something to read, or the end.
+    fn poll_ahead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.ahead.is_empty() && !self.is_ended {
+            match ready!(self.stream.poll_next(context)).map_err(broken)? {
+                Received::Piece(piece) => self.ahead = piece,
+                Received::End(_) | Received::Interim(_) | Received::Head { .. } => self.is_ended = true,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+fn broken(failure: Failure) -> io::Error {
+    io::Error::new(io::ErrorKind::BrokenPipe, failure)
+}
+
+impl Far for Piped {
+    async fn ready(&mut self, wanted: Wanted) -> io::Result<Wanted> {
+        poll_fn(|context| {
+            let bytes = wanted.bytes && self.poll_ahead(context)?.is_ready();
+            let room = wanted.room && self.stream.poll_room(context).map_err(broken)?.is_ready();
+            if bytes || room { Poll::Ready(Ok(Wanted { bytes, room })) } else { Poll::Pending }
+        })
+        .await
+    }
+
+    async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        poll_fn(|context| self.poll_ahead(context)).await?;
+        let piece = std::mem::take(&mut self.ahead);
+        buffer.extend_from_slice(&piece);
+        self.stream.release(piece.len());
+        Ok(piece.len())
+    }
+
+    fn try_write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let piece = pieces.iter().find(|piece| !piece.is_empty());
+        match self.stream.try_send(piece.map_or(&[], |piece| piece), false).map_err(broken)? {
+            0 => Err(io::ErrorKind::WouldBlock.into()),
+            n => Ok(n),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    async fn shut_down(&mut self) -> io::Result<()> {
+        self.stream.try_send(b"", true).map(drop).map_err(broken)
+    }
+
+    /// It can be told to only by a reset, which is an error.
+    fn has_hung_up(&self) -> bool {
+        false
+    }
+}

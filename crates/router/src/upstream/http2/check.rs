@@ -1,0 +1,29 @@
+//! One request on a connection of its own: a health check.
+
+use std::pin::pin;
+
+use bytes::Bytes;
+
+use super::builder;
+use super::message::{Outgoing, head};
+use crate::upstream::failure::Failure;
+use crate::upstream::line::Line;
+
+/// Sends a request without a body; the head of the response, in the form of HTTP/1. Cancel safe: the connection ends with it.
+pub(crate) async fn ask(line: Line, request: &Outgoing<'_>) -> Result<Vec<u8>, Failure> {
+    let request = request.request(line.plain().is_none())?;
+    let (sender, connection) = builder().handshake::<_, Bytes>(line).await.map_err(Failure::NotHttp2)?;
+    let mut connection = pin!(connection);
+    let asking = async {
+        let mut sender = sender.ready().await?;
+        let (response, _) = sender.send_request(request, true)?;
+        response.await
+    };
+    let answered = tokio::select! {
+        biased;
+        answered = asking => answered,
+        end = &mut connection => return Err(end.err().map_or(Failure::Closed, Failure::NotHttp2)),
+    };
+    let response = answered.map_err(Failure::of_stream)?;
+    Ok(head(response.status(), response.headers()))
+}

@@ -28,7 +28,7 @@ MAVEN := $(and $(shell command -v javac),$(shell command -v mvn))
 # The host of a language is built where that language can be built against; everything else needs none of them.
 packages = -p corral -p corral-wasm $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python) $(if $(RUBY),-p corral-ruby)
 
-.PHONY: help setup build install run test changes chaos soak bench bench-quick fuzz
+.PHONY: help setup build install install-service run test changes chaos soak bench bench-quick fuzz
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -47,14 +47,22 @@ build: ## Build the release executables in target/release: corral, corral-LANGUA
 PREFIX ?= /usr/local
 executables = $(patsubst -p,,$(packages))
 
-install: ## Copy what `make build` has built to PREFIX (/usr/local): executables to bin, packages for applications to share/corral
+install: install-service ## Copy what `make build` has built to PREFIX (/usr/local): executables, manual pages, systemd's units, packages for applications
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/corral/node share/corral/go)
 	install $(addprefix target/release/,$(executables)) $(DESTDIR)$(PREFIX)/bin
-	install -D -m 644 packaging/systemd/corral.sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/corral.conf
+	target/release/corral man $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 sdk/node/package.json sdk/node/README.md sdk/node/*.js sdk/node/*.mjs $(DESTDIR)$(PREFIX)/share/corral/node
 	$(if $(NPM),cd $(DESTDIR)$(PREFIX)/share/corral/node && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error,@echo "left out: the package \"websocket\" of share/corral/node, as there is no npm (Debian: npm)")
 	install -m 644 sdk/go/go.mod sdk/go/README.md $(filter-out %_test.go,$(wildcard sdk/go/*.go)) $(DESTDIR)$(PREFIX)/share/corral/go
 	$(if $(wildcard target/release/corral-java/launcher.jar),rm -rf $(DESTDIR)$(PREFIX)/share/corral/java && cp -r target/release/corral-java $(DESTDIR)$(PREFIX)/share/corral/java)
+
+units = $(DESTDIR)$(PREFIX)/lib/systemd/system
+
+# The units name the executable in PREFIX.
+install-service:
+	install -D -m 644 packaging/systemd/corral.sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/corral.conf
+	install -D -m 644 -t $(units) packaging/systemd/corral.service packaging/systemd/corral.socket
+	sed -i 's,/usr/bin/corral,$(PREFIX)/bin/corral,' $(units)/corral.service
 
 # In a new make, because the setup may have brought php-config.
 run: setup ## Build, then serve examples/welcome at http://127.0.0.1:8080

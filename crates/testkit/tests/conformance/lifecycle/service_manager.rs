@@ -2,6 +2,7 @@
 
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+use std::process::Command;
 
 use corral_testkit::{PATIENCE, Signal, daemon, php_app, signal, site};
 
@@ -78,4 +79,20 @@ fn the_unit_file_starts_a_command_that_exists() {
     let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).expect("it starts something");
     let arguments: Vec<_> = start.split(' ').skip(1).collect();
     assert_eq!(arguments, ["daemon", "--no-daemon"], "as every test here starts it");
+}
+
+#[test]
+fn the_installed_unit_starts_the_installed_executable() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir().expect("make a folder");
+    let mut make = Command::new("make");
+    make.args(["--silent", "install-service", "PREFIX=/opt/corral"]).current_dir(repository);
+    let status = make.arg(format!("DESTDIR={}", folder.path().display())).status().expect("make runs");
+    assert!(status.success(), "{status}");
+    let read = |name: &str| std::fs::read_to_string(folder.path().join("opt/corral/lib").join(name));
+    let unit = read("systemd/system/corral.service").expect("it is installed");
+    assert!(unit.contains("\nExecStart=/opt/corral/bin/corral daemon --no-daemon\n"), "{unit}");
+    for name in ["systemd/system/corral.socket", "sysusers.d/corral.conf"] {
+        read(name).expect("it is installed");
+    }
 }

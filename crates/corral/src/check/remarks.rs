@@ -27,7 +27,11 @@ struct Remarks(Vec<Problem>);
 impl Remarks {
     fn add(&mut self, pointer: &str, detail: String, advice: String) {
         let pointer = pointer.to_owned();
-        self.0.push(Problem { pointer, detail, advice, suggestion: None, stage: Stage::Application });
+        let problem = Problem { pointer, detail, advice, suggestion: None, stage: Stage::Application };
+        // Several options may name one folder.
+        if !self.0.contains(&problem) {
+            self.0.push(problem);
+        }
     }
 
     fn unused(&mut self, config: &Config) {
@@ -141,10 +145,11 @@ impl Remarks {
     }
 }
 
-/// Nobody writes these in a literal, nor in one with stars.
+/// Nobody writes these in a literal, nor in one with stars. A regular expression cannot begin with a star: `*/.*` are
+/// the files whose names begin with a dot.
 fn looks_like_regex(pattern: &str) -> bool {
     const SIGNS: [&str; 9] = [".*", ".+", "\\.", "\\d", "\\w", "[0-9", "[a-z", "[A-Z", "[^"];
-    !pattern.starts_with('~')
+    !pattern.starts_with(['~', '*'])
         && (pattern.starts_with('^')
             || pattern.len() > 1 && pattern.ends_with('$')
             || SIGNS.iter().any(|sign| pattern.contains(sign))
@@ -205,12 +210,21 @@ mod tests {
         pattern(r#"{"host": "(a|b).example.org"}"#, &[(&format!("{at}/host"), "~")]);
         pattern(r#"{"arguments": {"id": "[0-9]+"}}"#, &[(&format!("{at}/arguments/id"), "~")]);
         pattern(r#"{"headers": [{"a": ".*"}]}"#, &[(&format!("{at}/headers/0/a"), "~")]);
-        for right in ["~^/api", "!~.*", "/a*b", "*.php", "/$", "/a.b", "(x)"] {
+        for right in ["~^/api", "!~.*", "/a*b", "*.php", "*/.*", "!*/.*", "/$", "/a.b", "(x)"] {
             pattern(
                 &format!(r#"{{"uri": "{right}"}}"#),
                 if right == "/$" { &[("/routes/0/match/uri", "~")] } else { &[] },
             );
         }
+    }
+
+    #[test]
+    fn one_folder_that_two_options_name_is_told_once() {
+        let app = r#"{"type": "python", "path": "/nowhere", "working_directory": "/nowhere", "module": "a"}"#;
+        let document = format!(
+            r#"{{"applications": {{"a": {app}}}, "listeners": {{"*:80": {{"pass": "applications/a"}}}}}}"#
+        );
+        check(&document, &[("/applications/a", "\"/nowhere\" does not exist")]);
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Changed code is served from the next request on, in every language; broken code leaves the old one in place.
 
-use corral_testkit::{Client, Run, Site, eventually, site};
+use std::process::Command;
+use std::time::Duration;
 
-use crate::serve;
+use corral_testkit::{Client, Run, Site, component, eventually, site};
+
+use crate::{serve, serve_within};
 
 /// A language's application, as a file whose text `WORD` stands for what it answers.
 struct Kind {
@@ -44,6 +47,19 @@ const NODE: Kind = Kind {
     problem: "SyntaxError",
 };
 
+const GO: Kind = Kind {
+    file: "main.go",
+    code: "package main\n\nimport (\n\t\"fmt\"\n\t\"net/http\"\n\t\"os\"\n)\n\nfunc main() {\n\t\
+           answer := func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, \"WORD \") }\n\t\
+           http.ListenAndServe(\"127.0.0.1:\"+os.Getenv(\"PORT\"), http.HandlerFunc(answer))\n}\n",
+    others: &[("go.mod", "module app\n\ngo 1.19\n")],
+    broken: "package main\n\nfunc main() {\n",
+    problem: "syntax error",
+};
+
+/// Time for Go to compile its library, which it does once for each user.
+const COMPILING: Duration = Duration::from_secs(240);
+
 impl Kind {
     fn site(&self) -> Site {
         let site = site().file(self.file, self.with("first"));
@@ -64,7 +80,7 @@ fn next(client: &mut Client) -> String {
 #[track_caller]
 fn check(kind: &Kind) {
     let site = kind.site();
-    let (mut run, mut client) = serve(&site, &["--watch", "--workers", "1"]);
+    let (mut run, mut client) = serve_within(COMPILING, &site, &["--watch", "--workers", "1"]);
     assert!(next(&mut client).starts_with("first"), "{}", kind.file);
     for word in ["second", "third"] {
         site.write(kind.file, kind.with(word));
@@ -108,6 +124,67 @@ fn perl_is_loaded_anew() {
 #[test]
 fn programs_are_started_anew() {
     check(&NODE);
+}
+
+#[test]
+fn go_is_compiled_anew() {
+    check(&GO);
+}
+
+/// A component is replaced by renaming, as its page says.
+#[test]
+fn a_component_is_replaced() {
+    let read = |name: &str| std::fs::read(component(name)).expect("the component");
+    let (older, manual) = (("older", "Hello from WASI 0.2.0\n"), ("manual", "Hello from /\n"));
+    let site = site().file("app.wasm", read(older.0));
+    let replace = |content: &[u8]| {
+        site.write("app.new", content);
+        std::fs::rename(site.path("app.new"), site.path("app.wasm")).expect("rename the component");
+    };
+    let (mut run, mut client) = serve(&site, &["--watch", "--workers", "1"]);
+    assert_eq!(next(&mut client), older.1);
+    for (name, text) in [manual, older] {
+        replace(&read(name));
+        assert_eq!(next(&mut client), text, "{}{}", run.stdout(), run.stderr());
+    }
+    replace(b"no component");
+    assert_eq!(next(&mut client), older.1, "the old one goes on");
+    run.expect_output("could not be restarted and goes on as it was");
+    replace(&read(manual.0));
+    assert_eq!(next(&mut client), manual.1, "{}{}", run.stdout(), run.stderr());
+    assert!(run.interrupt().status.success());
+}
+
+/// Pages, classes, and the description of the application, without which it does not start.
+#[test]
+fn java_is_loaded_anew() {
+    let page = |word: &str| format!("{word} <%= words.Word.get() %>");
+    let site = site().file("WEB-INF/web.xml", "<web-app/>").file("index.jsp", page("first"));
+    compile_word(&site, "one");
+    let (mut run, mut client) = serve(&site, &["--watch", "--workers", "1"]);
+    assert_eq!(next(&mut client), "first one");
+    compile_word(&site, "two");
+    assert_eq!(next(&mut client), "first two", "{}{}", run.stdout(), run.stderr());
+    site.write("index.jsp", page("second"));
+    assert_eq!(next(&mut client), "second two", "{}{}", run.stdout(), run.stderr());
+    site.write("WEB-INF/web.xml", "<web-app>");
+    assert_eq!(next(&mut client), "second two", "the old one goes on");
+    run.expect_output("could not be restarted and goes on as it was");
+    site.write("WEB-INF/web.xml", "<web-app/>");
+    compile_word(&site, "three");
+    assert_eq!(next(&mut client), "second three", "{}{}", run.stdout(), run.stderr());
+    assert!(run.interrupt().status.success());
+}
+
+/// Compiles a class whose method `get` returns this word.
+fn compile_word(site: &Site, word: &str) {
+    let method = format!("public static String get() {{ return \"{word}\"; }}");
+    let sources = corral_testkit::site()
+        .file("Word.java", format!("package words;\npublic class Word {{ {method} }}\n"));
+    let mut javac = Command::new("javac");
+    javac.arg("-d").arg(site.path("WEB-INF/classes")).arg(sources.path("Word.java"));
+    let status = javac.status().expect("a JDK is installed: scripts/setup test");
+    assert!(status.success(), "{status}");
 }
 
 /// Modules and folders that came later count, too.

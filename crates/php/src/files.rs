@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use corral_config::plan::{AppSpec, PhpSpec, RuntimeSpec};
+use rustix::fs::{Access, access};
 
 use crate::ffi;
 
@@ -23,9 +24,11 @@ pub(crate) fn scratch(spec: &AppSpec) -> Vec<PathBuf> {
     vec![folder_of_locks(php).map_or_else(|| USUAL_FOLDER_OF_LOCKS.into(), PathBuf::from)]
 }
 
-/// Whether opcache would not start, and PHP not without it: another root may have no such folder.
+/// Whether opcache would not start, and PHP not without it: another root may have no such folder, or one that is another
+/// user's.
 pub(crate) fn opcache_lacks_folder(php: &PhpSpec) -> bool {
-    folder_of_locks(php).is_none() && !Path::new(USUAL_FOLDER_OF_LOCKS).is_dir()
+    folder_of_locks(php).is_none()
+        && access(USUAL_FOLDER_OF_LOCKS, Access::WRITE_OK | Access::EXEC_OK).is_err()
 }
 
 fn folder_of_locks(php: &PhpSpec) -> Option<&str> {

@@ -104,8 +104,9 @@ const AUTOMOUNT: &[Member<Automount>] = &[
     optional("tmpfs", BOOL)
         .default("`true`")
         .means(
-            "`/tmp`, 1 MiB of memory. No application needs it; without any `/tmp`, PHP runs without opcache, \
-             which makes a file for its locks there, unless `opcache.lockfile_path` names another folder",
+            "`/tmp`, 1 MiB of memory. No application needs it; without a `/tmp` that it can write to, PHP runs \
+             without opcache, which makes a file for its locks there, unless `opcache.lockfile_path` names another \
+             folder",
         )
         .read(|_, field, automount| automount.tmpfs = is_true(field)),
 ];

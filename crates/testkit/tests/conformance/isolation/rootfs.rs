@@ -98,8 +98,25 @@ fn no_folder_for_temporary_files_is_needed() {
         let isolation = json!({ "namespaces": { "credential": true }, "automount": { "tmpfs": false } });
         let server = daemon().application(app_in_root(&site, isolation)).start();
         assert_eq!(ask(&server, "[file_exists('/tmp'), @opcache_get_status(false)]"), json!([false, false]));
-        server.expect_log("opcache is off, as it has no /tmp for its locks");
+        server.expect_log("opcache is off, as it cannot make a file for its locks in /tmp");
     });
+}
+
+/// The mount point of an earlier start is root's.
+///
+/// Options: applications.{N}.isolation.automount.tmpfs
+#[test]
+fn no_folder_for_temporary_files_has_to_be_writable() {
+    if !is_root() {
+        return;
+    }
+    let site = root();
+    std::fs::create_dir(site.path("tmp")).expect("make the folder");
+    let bare = json!({ "automount": { "tmpfs": false } });
+    let app = app_in_root(&site, bare).with("user", json!("4001"));
+    let server = daemon().application(app).start();
+    assert_eq!(ask(&server, "[is_writable('/tmp'), @opcache_get_status(false)]"), json!([false, false]));
+    server.expect_log("opcache is off");
 }
 
 /// Copies the libraries of the PHP module to a root, with the links that lead to them.

@@ -33,9 +33,11 @@ pub(super) fn of_application(app: &AppSpec) -> Vec<String> {
     lacks
 }
 
+/// A number needs no account.
 fn of_accounts(app: &AppSpec) -> impl Iterator<Item = String> {
-    let user = app.user.as_ref().filter(|name| user::user_by_name(name).is_err());
-    let group = app.group.as_ref().filter(|name| user::group_by_name(name).is_err());
+    let is_name = |name: &&String| name.parse::<u32>().is_err();
+    let user = app.user.as_ref().filter(is_name).filter(|name| user::user_by_name(name).is_err());
+    let group = app.group.as_ref().filter(is_name).filter(|name| user::group_by_name(name).is_err());
     let user = user.map(|name| format!("There is no user \"{name}\"."));
     user.into_iter().chain(group.map(|name| format!("There is no group \"{name}\".")))
 }
@@ -178,6 +180,7 @@ mod tests {
             r#"{"type": "php", "root": "/usr", "user": "no-such-user", "group": "no-such-group"}"#,
             &["There is no user \"no-such-user\".", "There is no group \"no-such-group\"."],
         );
+        check(r#"{"type": "php", "root": "/usr", "user": "65500", "group": "65500"}"#, &[]);
         check(r#"{"type": "php", "root": "/no/such"}"#, &["\"/no/such\" does not exist."]);
         check(
             r#"{"type": "php", "root": "/usr", "script": "none.php"}"#,

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::cli::AssetCommand;
 use crate::client::{self, Ask, Daemon};
 use crate::config::print;
+use crate::output;
 
 pub(crate) fn command(command: &AssetCommand, kind: AssetKind, daemon: &Daemon) -> anyhow::Result<ExitCode> {
     let body = match command {
@@ -17,7 +18,7 @@ pub(crate) fn command(command: &AssetCommand, kind: AssetKind, daemon: &Daemon) 
             let all = daemon.get(collection(kind))?.into_body()?;
             let all: Value = serde_json::from_slice(&all).context("the list is no JSON")?;
             let names = all.as_object().into_iter().flatten().map(|(name, about)| line(name, about));
-            print!("{}", names.collect::<String>());
+            output::write(names.collect::<String>())?;
             return Ok(ExitCode::SUCCESS);
         }
         AssetCommand::Show { name } => daemon.get(&target(kind, name))?.into_body()?,

@@ -13,7 +13,7 @@ use corral_supervisor::modules;
 
 use crate::cli::CheckOptions;
 use crate::files::{self, Configuration, Problems, Seen};
-use crate::{daemon, reader};
+use crate::{daemon, output, reader};
 
 pub(crate) fn command(options: &CheckOptions) -> anyhow::Result<ExitCode> {
     let folder = options.modulesdir.clone().map_or_else(daemon::own_folder, Ok)?;
@@ -26,7 +26,7 @@ pub(crate) fn command(options: &CheckOptions) -> anyhow::Result<ExitCode> {
     match checked {
         Ok(warnings) => {
             warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-            println!("{}: the configuration is valid", names(&options.paths));
+            output::write(format!("{}: the configuration is valid\n", names(&options.paths)))?;
             let is_refused = options.strict && !warnings.is_empty();
             Ok(if is_refused { ExitCode::from(WARNED) } else { ExitCode::SUCCESS })
         }

@@ -5,7 +5,6 @@ mod apply;
 mod diff;
 pub(crate) mod edit;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,6 +12,7 @@ use corral_manifest::Format;
 
 use crate::cli::ConfigCommand;
 use crate::client::{self, Daemon, encode};
+use crate::output;
 
 pub(crate) fn command(command: &ConfigCommand, daemon: &Daemon) -> anyhow::Result<ExitCode> {
     let body = match command {
@@ -46,11 +46,7 @@ pub(crate) fn command(command: &ConfigCommand, daemon: &Daemon) -> anyhow::Resul
 /// The daemon ends lines as HTTP does; a terminal does not.
 pub(crate) fn print(body: &[u8]) -> anyhow::Result<()> {
     let text = String::from_utf8_lossy(body).replace("\r\n", "\n");
-    let mut stdout = std::io::stdout().lock();
-    match writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
+    Ok(output::write(format!("{}\n", text.trim_end()))?)
 }
 
 /// With one argument, a file replaces everything; anything else is a path, for standard input.

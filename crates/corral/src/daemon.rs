@@ -15,6 +15,7 @@ use corral_sys::user;
 use self::options::{Given, Request};
 use self::token::read_token;
 use crate::log::{self, Style};
+use crate::output;
 
 /// Where the daemon is found when nobody says otherwise.
 pub(crate) const DEFAULT_CONTROL: &str = "unix:/run/corral/control.sock";
@@ -104,7 +105,7 @@ pub(crate) fn definition() -> clap::Command {
 pub(crate) fn command(flavour: &Flavour, name: &OsStr, arguments: &[OsString]) -> anyhow::Result<ExitCode> {
     match options::parse(&name.to_string_lossy(), arguments)? {
         Request::Help => {
-            print!("{}", options::usage(&name.to_string_lossy(), flavour));
+            output::write(options::usage(&name.to_string_lossy(), flavour))?;
             Ok(ExitCode::SUCCESS)
         }
         Request::Version => {

@@ -9,13 +9,13 @@ use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
 use crate::cli::Cli;
-use crate::{daemon, unit};
+use crate::{daemon, output, unit};
 
-pub(crate) fn completion(shell: Shell) -> ExitCode {
+pub(crate) fn completion(shell: Shell) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut definition(), "corral", &mut script);
-    print!("{}", String::from_utf8_lossy(&script));
-    ExitCode::SUCCESS
+    output::write(script)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The whole command line: that of commands which read their arguments by rules of Unit's as well.

@@ -13,6 +13,7 @@ mod files;
 mod generate;
 mod internal;
 mod log;
+mod output;
 mod reader;
 mod serve;
 mod site;
@@ -94,7 +95,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Unitc { arguments } => unit::unitc::command(&arguments),
         Command::Unitctl { arguments } => unit::unitctl::command(&arguments),
         Command::Entrypoint { command } => entrypoint::command(&command),
-        Command::Completion { shell } => Ok(generate::completion(shell)),
+        Command::Completion { shell } => generate::completion(shell),
         Command::Man { folder } => generate::manual(&folder),
         Command::Internal { role, console } => internal::command(role, console),
     }

@@ -22,6 +22,7 @@ use self::owner::Owner;
 use crate::cli::RunOptions;
 use crate::daemon;
 use crate::log::{self, Style};
+use crate::output;
 use crate::site::document::{Choices, document};
 use crate::site::{self, Kind, Site, django};
 
@@ -119,7 +120,7 @@ fn configuration_files(options: &RunOptions) -> anyhow::Result<Option<Vec<PathBu
 fn print(document: &json::Value) -> anyhow::Result<ExitCode> {
     let text = document.pretty();
     let lines = text.split(|byte| *byte == b'\r');
-    std::io::stdout().write_all(&lines.collect::<Vec<_>>().concat())?;
+    output::write(lines.collect::<Vec<_>>().concat())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -205,7 +206,11 @@ fn introduce(
 ) -> std::io::Result<()> {
     let mut text = format!("{site}");
     let module = modules.iter().find(|module| Some(&*module.language) == site.language());
-    let workers = n_workers.map_or_else(|| "workers as needed".to_owned(), |n| format!("{n} workers"));
+    let workers = match n_workers.map(NonZeroU32::get) {
+        None => "workers as needed".to_owned(),
+        Some(1) => "1 worker".to_owned(),
+        Some(n) => format!("{n} workers"),
+    };
     // Writing to a string cannot fail.
     let _ =
         module.map(|module| write!(text, "; {} {}, {workers}", name_of(&module.language), module.version));

@@ -9,6 +9,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use crate::client::Daemon;
+use crate::output;
 
 pub(crate) fn command(daemon: &Daemon, watch: Option<Duration>, form: Form) -> anyhow::Result<ExitCode> {
     let Some(interval) = watch else {
@@ -17,7 +18,7 @@ pub(crate) fn command(daemon: &Daemon, watch: Option<Duration>, form: Form) -> a
             Form::Words => render(&status, None),
             Form::Json => format!("{status:#}\n"),
         };
-        print(&text)?;
+        output::write(&text)?;
         return Ok(ExitCode::SUCCESS);
     };
     // Home and clear below: the screen does not flicker, and what was there before can be scrolled to.

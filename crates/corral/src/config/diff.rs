@@ -8,6 +8,7 @@ use corral_config::json::{self, Value};
 
 use crate::client::Daemon;
 use crate::files::{self, Seen};
+use crate::output;
 
 pub(super) fn command(daemon: &Daemon, paths: &[PathBuf]) -> anyhow::Result<ExitCode> {
     let found = files::read(paths, &Seen::default()).map_err(|problems| anyhow!(problems.join("\n")))?;
@@ -15,9 +16,7 @@ pub(super) fn command(daemon: &Daemon, paths: &[PathBuf]) -> anyhow::Result<Exit
     let running = json::parse(&running).context("the running configuration is no JSON")?;
     let mut lines = Vec::new();
     compare("", Some(&running), Some(&found.manifest.as_shown_in(&running)), &mut lines);
-    for line in &lines {
-        println!("{line}");
-    }
+    output::write(lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
     Ok(if lines.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

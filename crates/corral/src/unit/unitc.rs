@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::format::Format;
 use crate::client::{self, Address, Answer, Ask, Daemon, encode};
 use crate::config::edit;
+use crate::output;
 
 const USAGE: &str = "\
 unitc: reads and changes a running configuration
@@ -65,7 +66,7 @@ struct Given {
 pub(crate) fn command(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
     let given = parse(arguments)?;
     let (Some(uri), false) = (&given.uri, given.help) else {
-        print!("{USAGE}");
+        output::write(USAGE)?;
         return Ok(if given.help { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     };
     let address = given.address.clone().map_or_else(super::default_address, Ok)?;
@@ -173,11 +174,7 @@ fn insert(daemon: &Daemon, target: &str, data: Option<&[u8]>) -> anyhow::Result<
 fn show(answer: &Answer, given: &Given) -> anyhow::Result<ExitCode> {
     if !given.quiet {
         let format = if given.yaml { Format::Yaml } else { Format::JsonPretty };
-        let mut stdout = io::stdout().lock();
-        match stdout.write_all(format.render(&answer.body).as_bytes()).and_then(|()| stdout.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
-            _ => {}
-        }
+        output::write(format.render(&answer.body))?;
     }
     Ok(if answer.status == 200 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,7 +1,6 @@
 //! `unitctl`: the most used commands of Unit's tool (contract 26).
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command as Process, ExitCode};
 use std::time::Duration;
@@ -17,6 +16,7 @@ use crate::asset::segment;
 use crate::client::{self, Address, Ask, Daemon, encode};
 use crate::config::edit;
 use crate::entrypoint::setup;
+use crate::output;
 
 /// Asks and changes running daemons, as Unit's unitctl does
 #[derive(Debug, Parser)]
@@ -127,7 +127,9 @@ pub(crate) fn command(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
     let options = Unitctl::parse_from([&program].into_iter().chain(arguments));
     match &options.command {
         Command::Completion { shell } => {
-            clap_complete::generate(*shell, &mut Unitctl::command(), "unitctl", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Unitctl::command(), "unitctl", &mut script);
+            output::write(script)?;
             return Ok(ExitCode::SUCCESS);
         }
         Command::Instances { command: Some(Instances::Kill { pid }), .. } => return instances::end(*pid),
@@ -201,13 +203,13 @@ fn show(daemon: &Daemon, path: &str, output: &Output) -> anyhow::Result<()> {
 fn ask(daemon: &Daemon, method: &str, path: &str, body: Option<&[u8]>, format: &str) -> anyhow::Result<()> {
     let format = Format::parse(format)?;
     let body = daemon.ask(Ask { method, path, body, if_match: None })?.into_body()?;
-    std::io::stdout().write_all(format.render(&body).as_bytes())?;
+    output::write(format.render(&body))?;
     Ok(())
 }
 
 fn print(value: &Value, format: &str) -> anyhow::Result<ExitCode> {
     let pretty = serde_json::to_vec_pretty(value)?;
-    std::io::stdout().write_all(Format::parse(format)?.render(&pretty).as_bytes())?;
+    output::write(Format::parse(format)?.render(&pretty))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use corral_testkit::{Authority, Run, daemon, eventually, php_app, site};
 use serde_json::json;
@@ -363,4 +364,36 @@ fn config_and_status_of_a_running_daemon() {
     assert!(status.stdout.contains("php"), "{status:?}");
     let elsewhere = Run::to_end(&["status", "--control", "unix:/nonexistent/control.sock"]);
     elsewhere.expect_one_line(&["/nonexistent/control.sock"]);
+}
+
+/// `corral … | head`, whose reader has gone before anything is written.
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    let server = two_answers();
+    let site = site().file("x.yaml", "listeners: {}\n");
+    let (file, folder, control) = (site.path("x.yaml"), site.root(), control(&server));
+    let own =
+        [&["completion", "bash"][..], &["daemon", "--help"], &["unitc"], &["unitctl", "completion", "bash"]];
+    let of_files = [["run", "--print-config", &folder], ["run", "--print-config", text(&file)]];
+    for arguments in own.into_iter().chain(of_files.iter().map(|command| &command[..])) {
+        expect_quiet(arguments);
+    }
+    expect_quiet(&["check", text(&file)]);
+    for command in
+        [&["config", "get"][..], &["status"], &["config", "diff", text(&file)], &["certificate", "list"]]
+    {
+        expect_quiet(&[command, &["--control", &control]].concat());
+    }
+    expect_quiet(&["unitctl", "--control-socket-address", &control, "status"]);
+}
+
+/// Runs a command whose output nobody reads. The exit status is what the command has to say, `diff` has 1.
+#[track_caller]
+fn expect_quiet(arguments: &[&str]) {
+    let (reader, writer) = std::io::pipe().expect("make a pipe");
+    drop(reader);
+    let mut command = Command::new(&corral_testkit::executables().corral);
+    let ended = command.args(arguments).stdout(writer).output().expect("corral starts");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(said.is_empty() && ended.status.code().is_some_and(|code| code < 2), "{arguments:?}: {ended:?}");
 }

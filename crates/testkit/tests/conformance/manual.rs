@@ -1,9 +1,10 @@
 //! The manual's configurations: each block of JSON is a configuration, or a part of one at one of its usual places.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use corral_testkit::{Daemon, daemon};
+use corral_testkit::{Daemon, Run, daemon};
 use serde_json::Value;
 
 /// Where a part may belong; `@` stands for it.
@@ -68,4 +69,47 @@ fn is_accepted(server: &Daemon, document: &str) -> bool {
         problem["detail"].as_str().is_some_and(|detail| LACKS.iter().any(|lack| detail.starts_with(lack)))
     };
     reply.get("success").is_some() || problems.iter().all(is_lacking)
+}
+
+/// Commands whose options are Unit's, and are told by `--help`.
+const OF_UNIT: &[&str] = &["unitc", "unitctl"];
+
+/// What the command line knows and what the manual says are the same options.
+#[test]
+fn every_option_of_the_command_line_is_in_the_manual() {
+    let folder = tempfile::tempdir().expect("make a folder");
+    Run::to_end(&["man", folder.path().to_str().expect("text")]).expect_success();
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
+    let page = fs::read_to_string(manual.join("command-line.md")).expect("a page is text");
+    let said = options(&page);
+    let mut known = BTreeSet::new();
+    for entry in fs::read_dir(&folder).expect("the manual pages") {
+        let path = entry.expect("it is there").path();
+        let name = path.file_stem().expect("it has a name").to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).expect("a page is text").replace("\\-", "-");
+        let found = options(&text);
+        if OF_UNIT.iter().all(|tool| !name.starts_with(&format!("corral-{tool}"))) {
+            let missing: Vec<_> = found.difference(&said).filter(|name| *name != "--help").collect();
+            assert!(missing.is_empty(), "{name} has {missing:?}, of which command-line.md says nothing");
+        }
+        known.extend(found);
+    }
+    assert!(known.len() > 30, "{known:?}");
+    for page in pages(&manual) {
+        let text = fs::read_to_string(&page).expect("a page is text");
+        for command in text.lines().filter_map(|line| line.split("corral ").nth(1)) {
+            let command = command.split(['#', '`', '|']).next().unwrap_or_default();
+            let unknown: Vec<_> = options(command).difference(&known).cloned().collect();
+            assert!(unknown.is_empty(), "{}: {unknown:?} in \"corral {command}\"", page.display());
+        }
+    }
+}
+
+/// All words of a text that are options.
+fn options(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_lowercase() && c != '-');
+    words
+        .filter(|word| word.len() > 3 && word.starts_with("--") && !word.starts_with("---"))
+        .map(str::to_owned)
+        .collect()
 }

@@ -1,3 +1,3 @@
 module unit.nginx.org/go
 
-go 1.21
+go 1.19

@@ -53,19 +53,27 @@ func (r *response) ReadFrom(source io.Reader) (int64, error) {
 
 func (r *response) Flush() {
 	r.begin()
-	_ = http.NewResponseController(r.ResponseWriter).Flush()
+	if flusher, ok := r.ResponseWriter.(http.Flusher); ok {
+		flusher.Flush()
+	}
 }
 
 func (r *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return http.NewResponseController(r.ResponseWriter).Hijack()
+	if hijacker, ok := r.ResponseWriter.(http.Hijacker); ok {
+		return hijacker.Hijack()
+	}
+	return nil, nil, http.ErrNotSupported
 }
 
-// EnableFullDuplex is for http.ResponseController.
+// EnableFullDuplex is for http.ResponseController, of Go 1.21 and newer.
 func (r *response) EnableFullDuplex() error {
 	if r.request != nil {
 		r.request.isStream = true
 	}
-	return http.NewResponseController(r.ResponseWriter).EnableFullDuplex()
+	if duplex, ok := r.ResponseWriter.(interface{ EnableFullDuplex() error }); ok {
+		return duplex.EnableFullDuplex()
+	}
+	return http.ErrNotSupported
 }
 
 // CloseNotify is what older handlers ask for.

@@ -157,12 +157,11 @@ impl Output {
         if n_wanted == 0 {
             return Ok(0);
         }
-        if unsent.is_full() {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
+        // Also where it has to wait for other streams: it is asked for its windows alone by then.
         stream.reserve_capacity(n_wanted);
         match stream.capacity() {
             0 => Err(io::ErrorKind::WouldBlock.into()),
+            _ if unsent.is_full() => Err(io::ErrorKind::WouldBlock.into()),
             n => Ok(n),
         }
     }

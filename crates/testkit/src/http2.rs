@@ -1,0 +1,17 @@
+//! HTTP/2 for tests: a client that keeps to the protocol, one that writes frames by hand, and a bridge that carries what
+//! tests say in HTTP/1.
+
+mod body;
+mod bridge;
+mod client;
+mod connection;
+mod frame;
+mod head;
+mod raw;
+mod stream;
+
+pub(crate) use self::bridge::{Far, carry};
+pub use self::client::Http2;
+pub use self::frame::{Frame, flag, kind, remembered};
+pub use self::raw::RawHttp2;
+pub use self::stream::Http2Stream;

@@ -8,7 +8,9 @@ use std::path::Path;
 use rustls::{ClientConnection, HandshakeKind, StreamOwned};
 use rustls_pki_types::ServerName;
 
+use crate::carrier::Carrier;
 use crate::dial::{Width, dial};
+use crate::http2::{Far, carry};
 use crate::request::Request;
 use crate::response::Response;
 use crate::tls::TlsClient;
@@ -42,7 +44,15 @@ impl Client {
     /// # Errors
     /// Those of the system.
     pub fn try_connect(address: SocketAddr) -> std::io::Result<Self> {
-        Ok(Self { stream: Stream::Tcp(connect_tcp(address)?), buffer: Vec::new() })
+        Self::carried(connect_tcp(address)?)
+    }
+
+    /// Connects by TCP, and speaks HTTP/1 whatever carries the requests of this run.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn try_connect_http1(address: SocketAddr) -> std::io::Result<Self> {
+        Ok(Self::over(Stream::Tcp(connect_tcp(address)?)))
     }
 
     /// Connects by TCP from one of this machine's addresses.
@@ -50,8 +60,8 @@ impl Client {
     #[track_caller]
     pub fn connect_from(source: IpAddr, address: SocketAddr) -> Self {
         let stream = dial(source, address, Width::Usual).and_then(with_patience);
-        let stream = stream.unwrap_or_else(|error| panic!("connect from {source} to {address}: {error}"));
-        Self { stream: Stream::Tcp(stream), buffer: Vec::new() }
+        let client = stream.and_then(Self::carried);
+        client.unwrap_or_else(|error| panic!("connect from {source} to {address}: {error}"))
     }
 
     /// Connects by TCP and speaks TLS with the host of this name.
@@ -68,7 +78,13 @@ impl Client {
     /// # Errors
     /// Those of the system and of the handshake.
     pub fn try_connect_tls(address: SocketAddr, tls: &TlsClient, host: &str) -> std::io::Result<Self> {
-        Self::try_connect(address)?.into_tls(tls, host)
+        match Carrier::of_this_run() {
+            Carrier::Http1 => Self::try_connect_http1(address)?.into_tls(tls, host),
+            Carrier::Http2 => {
+                let far = Far::Tls(tls.clone(), host.to_owned());
+                Ok(Self::over(Stream::Unix(carry(connect_tcp(address)?, far)?)))
+            }
+        }
     }
 
     /// Begins to speak TLS on a connection.
@@ -109,7 +125,18 @@ impl Client {
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(Self { stream: Stream::Unix(stream), buffer: Vec::new() })
+        Ok(Self::over(Stream::Unix(stream)))
+    }
+
+    fn carried(stream: TcpStream) -> std::io::Result<Self> {
+        Ok(Self::over(match Carrier::of_this_run() {
+            Carrier::Http1 => Stream::Tcp(stream),
+            Carrier::Http2 => Stream::Unix(carry(stream, Far::Plain)?),
+        }))
+    }
+
+    fn over(stream: Stream) -> Self {
+        Self { stream, buffer: Vec::new() }
     }
 
     /// A GET on this connection.

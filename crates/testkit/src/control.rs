@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::carrier::Carrier;
 use crate::client::Client;
 use crate::request::Request;
 use crate::response::Response;
@@ -42,7 +43,7 @@ impl ControlClient {
     pub fn try_connect(&self) -> io::Result<Client> {
         match &self.place {
             Place::Socket(path) => Client::try_connect_unix(path),
-            Place::Port(address) => Client::try_connect(*address),
+            Place::Port(address) => Client::try_connect_http1(*address),
         }
     }
 
@@ -55,6 +56,8 @@ impl ControlClient {
     /// Replaces the value at a path.
     #[track_caller]
     pub fn put(&self, path: &str, value: &Value) -> ControlReply {
+        let mut value = value.clone();
+        Carrier::of_this_run().teach(path, &mut value);
         self.put_text(path, &value.to_string())
     }
 

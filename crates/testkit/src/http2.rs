@@ -7,11 +7,13 @@ mod client;
 mod connection;
 mod frame;
 mod head;
+mod origin;
 mod raw;
 mod stream;
 
 pub(crate) use self::bridge::{Far, carry};
 pub use self::client::Http2;
 pub use self::frame::{Frame, flag, kind, remembered};
+pub use self::origin::{Asked, Http2Origin, fields as http2_fields};
 pub use self::raw::RawHttp2;
 pub use self::stream::Http2Stream;

@@ -5,11 +5,9 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
+use crate::http2::{Frame, flag, kind};
 use crate::tls::Bundle;
 use crate::wait::PATIENCE;
 
@@ -51,19 +49,7 @@ impl Origin {
     /// When the certificate is none.
     #[must_use]
     pub fn start_tls(bundle: &Bundle, serve: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
-        let pem = bundle.pem();
-        let certificates =
-            CertificateDer::pem_slice_iter(pem.as_bytes()).map(|found| found.expect("a certificate"));
-        let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).expect("a private key");
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let key = provider.key_provider.load_private_key(key).expect("a valid key");
-        // It is for the client to say what is wrong with it.
-        let certified = CertifiedKey::new(certificates.collect(), key);
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("versions of TLS")
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
+        let mut config = bundle.server_config();
         // For a `Peer::blurt`.
         config.send_half_rtt_data = true;
         Self::start_with(Some(Arc::new(config)), serve)
@@ -182,6 +168,40 @@ impl Peer {
         let end = self.read_until(b"\r\n\r\n")?;
         let rest = self.buffer.split_off(end);
         Some(String::from_utf8_lossy(&std::mem::replace(&mut self.buffer, rest)).into_owned())
+    }
+
+    /// The next frame of HTTP/2; none when the connection ends.
+    pub fn read_frame(&mut self) -> Option<Frame> {
+        loop {
+            if let Some(frame) = Frame::take(&mut self.buffer) {
+                return Some(frame);
+            }
+            self.fill()?;
+        }
+    }
+
+    /// Begins to speak HTTP/2 with these settings, once the client does.
+    pub fn greet(&mut self, settings: &[(u16, u32)]) {
+        let preface = self.read_until(b"SM\r\n\r\n").unwrap_or_default();
+        self.buffer.drain(..preface);
+        self.write(&Frame::settings(settings).encode());
+    }
+
+    /// Reads frames up to the head of the next request, and answers those that want it; none when the connection ends.
+    pub fn read_stream(&mut self) -> Option<u32> {
+        loop {
+            let frame = self.read_frame()?;
+            match frame.kind {
+                kind::SETTINGS if frame.flags & flag::ACK == 0 => {
+                    self.write(&Frame::settings(&[]).with(flag::ACK).encode());
+                }
+                kind::PING if frame.flags & flag::ACK == 0 => {
+                    self.write(&frame.with(flag::ACK).encode());
+                }
+                kind::HEADERS => return Some(frame.stream),
+                _ => {}
+            }
+        }
     }
 
     /// The next bytes of the client; empty when the connection ends.

@@ -46,9 +46,21 @@ impl Request {
         &self.method
     }
 
+    pub(crate) fn content(&self) -> &[u8] {
+        &self.body
+    }
+
     /// The bytes for the wire.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.encode_head();
+        bytes.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+
+    /// The lines in front of the empty one.
+    pub(crate) fn encode_head(&self) -> Vec<u8> {
         let has = |name: &str| self.fields.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
         let mut text = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
         if !has("Host") {
@@ -61,9 +73,6 @@ impl Request {
         if needs_length && !has("Content-Length") && !has("Transfer-Encoding") {
             text += &format!("Content-Length: {}\r\n", self.body.len());
         }
-        text += "\r\n";
-        let mut bytes = text.into_bytes();
-        bytes.extend_from_slice(&self.body);
-        bytes
+        text.into_bytes()
     }
 }

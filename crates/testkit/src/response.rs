@@ -13,6 +13,8 @@ pub struct Response {
     pub fields: Vec<(String, String)>,
     /// Chunks are joined.
     pub body: Vec<u8>,
+    /// Behind the body; HTTP/2 alone shows them here.
+    pub trailers: Vec<(String, String)>,
     /// Whether the server closed the connection instead of saying how long the body is.
     pub until_close: bool,
 }
@@ -35,7 +37,7 @@ impl Response {
             .map(|line| line.split_once(':').map(|(name, value)| (name.to_owned(), value.trim().to_owned())))
             .collect();
         let fields = fields.ok_or_else(|| text.clone())?;
-        Ok(Self { status, reason, fields, body: Vec::new(), until_close: false })
+        Ok(Self { status, reason, fields, body: Vec::new(), trailers: Vec::new(), until_close: false })
     }
 
     /// The first field of this name.

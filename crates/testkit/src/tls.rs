@@ -9,7 +9,7 @@ use rcgen::{
 };
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -43,6 +43,22 @@ impl Bundle {
     #[must_use]
     pub fn pem(&self) -> String {
         format!("{}{}", self.certificate, self.key)
+    }
+
+    /// What a server of tests shows; it is for the client to say what is wrong with it.
+    pub(crate) fn server_config(&self) -> ServerConfig {
+        let pem = self.pem();
+        let certificates =
+            CertificateDer::pem_slice_iter(pem.as_bytes()).map(|found| found.expect("a certificate"));
+        let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).expect("a private key");
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let key = provider.key_provider.load_private_key(key).expect("a valid key");
+        let certified = CertifiedKey::new(certificates.collect(), key);
+        ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions of TLS")
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))
     }
 
     /// The certificate in DER, as servers show it.

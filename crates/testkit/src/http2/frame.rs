@@ -126,7 +126,7 @@ impl Frame {
     }
 
     /// Takes the first frame out of what was received, if all of it is there.
-    pub(super) fn take(received: &mut Vec<u8>) -> Option<Self> {
+    pub(crate) fn take(received: &mut Vec<u8>) -> Option<Self> {
         let head: [u8; 9] = received.get(..9)?.try_into().ok()?;
         let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
         let payload = received.get(9..9 + length)?.to_vec();

@@ -2,6 +2,7 @@
 
 mod clients;
 mod connections;
+mod http2;
 mod in_step;
 mod requests;
 mod streams;

@@ -54,7 +54,9 @@ pub use control::{ControlClient, ControlReply, assert_says, says};
 pub use daemon::{Builder, Daemon, daemon};
 pub use dial::{Width, dial};
 pub use executables::{Executables, executables};
-pub use http2::{Asked, Frame, Http2, Http2Origin, Http2Stream, RawHttp2, flag, http2_fields, kind, remembered};
+pub use http2::{
+    Asked, Frame, Http2, Http2Origin, Http2Stream, RawHttp2, flag, http2_fields, kind, remembered,
+};
 pub use load::{Load, Tally};
 pub use mariadb::MariaDb;
 pub use memory_file::MemoryFile;

@@ -35,8 +35,7 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, group: &LoopGroup) -> Re
             return exchange.fail_script(&exception).await;
         }
     }
-    let destination =
-        if group.shared.speaks_http2() { Destination::Http2 } else { Destination::Http1 };
+    let destination = if group.shared.speaks_http2() { Destination::Http2 } else { Destination::Http1 };
     let upload = match Upload::begin(exchange, destination).await {
         Ok(upload) => upload,
         Err(error) => return exchange.fail_body(&error).await,

@@ -29,14 +29,25 @@ const MAX_KEPT: usize = 64;
 
 impl Work {
     pub(super) fn take() -> Box<Self> {
-        let mut work = KEPT.with_borrow_mut(Vec::pop).unwrap_or_default();
+        let mut work = Self::take_for_stream();
         work.input = buffers::take();
         work
+    }
+
+    /// As `take`, with an input that has no memory yet.
+    pub(super) fn take_for_stream() -> Box<Self> {
+        KEPT.with_borrow_mut(Vec::pop).unwrap_or_default()
     }
 
     /// Leaves it to others.
     pub(super) fn give(mut self: Box<Self>) {
         buffers::give(mem::take(&mut self.input));
+        self.give_without_input();
+    }
+
+    /// As `give`, with an input that is nothing for others.
+    pub(super) fn give_without_input(mut self: Box<Self>) {
+        self.input = Vec::new();
         KEPT.with_borrow_mut(|kept| {
             if kept.len() < MAX_KEPT {
                 kept.push(self);

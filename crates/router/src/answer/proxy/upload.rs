@@ -44,7 +44,10 @@ pub(crate) enum Destination {
 
 impl Upload {
     /// The body of a request.
-    pub(crate) async fn begin(exchange: &mut Exchange<'_>, destination: Destination) -> Result<Self, BodyError> {
+    pub(crate) async fn begin(
+        exchange: &mut Exchange<'_>,
+        destination: Destination,
+    ) -> Result<Self, BodyError> {
         let head = exchange.request.head;
         let mut upload = Self {
             length: head.content_length(),

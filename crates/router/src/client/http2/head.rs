@@ -4,6 +4,7 @@ use aws_lc_rs::rand;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use corral_http::request::HTTP_2;
+use corral_http::response::FIELD_OVERHEAD;
 use h2::ext::Protocol;
 use http::request::Parts;
 use http::{HeaderMap, Method, header};
@@ -27,6 +28,18 @@ impl Kind {
         }
     }
 }
+
+/// Bytes that the head may take in the form of HTTP/1.
+pub(super) fn len_at_most(parts: &Parts) -> usize {
+    let uri = &parts.uri;
+    let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
+    let target = uri.path_and_query().map_or(0, |target| target.as_str().len());
+    let fields = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + FIELD_OVERHEAD);
+    parts.method.as_str().len() + target + authority + fields.sum::<usize>() + MOST_ADDED
+}
+
+/// Bytes of what HTTP/1 says beside: the version, the names of fields, an upgrade with its key.
+const MOST_ADDED: usize = 128;
 
 /// Appends the head of HTTP/1 that says the same. `is_whole` if there is no body.
 ///
@@ -107,6 +120,7 @@ mod tests {
         let (parts, ()) = request.body(()).unwrap().into_parts();
         let mut out = Vec::new();
         append(&parts, kind, is_whole, &mut out);
+        assert!(out.len() <= len_at_most(&parts), "{} bytes", out.len());
         String::from_utf8(out).unwrap()
     }
 

@@ -14,7 +14,7 @@ pub(super) fn response(head: &ReplyHead<'_>) -> Response<()> {
     let mut response = Response::new(());
     *response.status_mut() = if is_switch { StatusCode::OK } else { status(head.status) };
     let fields = response.headers_mut();
-    fields.reserve(16);
+    fields.reserve(head.fields.iter().count() + OWN_FIELDS);
     for (name, value) in head.fields.iter() {
         append(fields, name, value, is_switch);
     }
@@ -29,6 +29,9 @@ pub(super) fn response(head: &ReplyHead<'_>) -> Response<()> {
     }
     response
 }
+
+/// Fields that the server adds.
+const OWN_FIELDS: usize = 3;
 
 /// As clients see it. What is none of HTTP/2's, which any three digits are in HTTP/1, means that something went wrong.
 fn status(status: u16) -> StatusCode {

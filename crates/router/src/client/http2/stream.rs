@@ -56,8 +56,10 @@ async fn answer(shared: &Shared, request: HttpRequest<RecvStream>, respond: Send
     let rules = &settings.generation.shared.rules;
     let (parts, stream) = request.into_parts();
     let kind = Kind::of(&parts);
-    let mut work = Work::take();
+    let mut work = Work::take_for_stream();
     let Work { input, head, .. } = &mut *work;
+    // No larger than it must be: a connection may have a hundred streams that wait.
+    input.reserve_exact(head::len_at_most(&parts));
     head::append(&parts, kind, stream.is_end_stream(), input);
     drop(parts);
     head.clear();
@@ -88,7 +90,7 @@ async fn answer(shared: &Shared, request: HttpRequest<RecvStream>, respond: Send
         }
     }
     drop(carrier);
-    work.give();
+    work.give_without_input();
 }
 
 async fn respond_to(

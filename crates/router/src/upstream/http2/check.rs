@@ -4,8 +4,8 @@ use std::pin::pin;
 
 use bytes::Bytes;
 
-use super::builder;
 use super::message::{Outgoing, head};
+use super::settings::builder;
 use crate::upstream::failure::Failure;
 use crate::upstream::line::Line;
 

@@ -12,7 +12,7 @@ use corral_config::upstream::KeepAlive;
 use h2::client::{Connection, SendRequest};
 use tokio::sync::Notify;
 
-use super::{MOST_STREAMS, UNSAID, builder};
+use super::settings::{MOST_STREAMS, UNSAID, builder};
 use crate::upstream::failure::Failure;
 use crate::upstream::line::Line;
 

@@ -10,3 +10,5 @@ pub(crate) mod prelude;
 mod serve;
 pub(crate) mod slot;
 pub(crate) mod work;
+
+pub(crate) use http2::fuzz_head as fuzz_http2_head;

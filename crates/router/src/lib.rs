@@ -14,6 +14,7 @@ mod dispatch;
 mod event_loop;
 mod exchange;
 mod files;
+pub mod fuzz;
 mod generation;
 mod instance;
 mod io;

@@ -5,6 +5,7 @@
 
 mod body;
 mod carrier;
+mod fuzz;
 mod head;
 mod limits;
 mod piece;
@@ -27,6 +28,7 @@ use h2::server::{Connection as Session, SendResponse};
 use h2::{Reason, RecvStream};
 use http::Request;
 
+pub(crate) use self::fuzz::head as fuzz_head;
 use self::limits::Patience;
 use self::piece::Piece;
 use self::transport::{Handle, Transport};

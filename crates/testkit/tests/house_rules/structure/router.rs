@@ -25,6 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "storage",
         ],
     ),
+    ("fuzz", &["client"]),
     ("event_loop", &["client", "generation", "instance", "upstream", "files", "storage"]),
     (
         "client",

@@ -1,6 +1,6 @@
 //! The end of a bridge where a test speaks HTTP/1.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -90,7 +90,12 @@ impl Reader {
                 }
                 Framing::Length(_) | Framing::Tunnel => {}
             }
-            self.fill().await?;
+            match self.fill().await {
+                Err(error) if *framing == Framing::Tunnel && error.kind() == ErrorKind::UnexpectedEof => {
+                    return Ok(None);
+                }
+                filled => filled?,
+            }
         }
     }
 
@@ -120,7 +125,7 @@ impl Reader {
     async fn fill(&mut self) -> io::Result<()> {
         self.buffer.reserve(PIECE);
         match self.half.read_buf(&mut self.buffer).await? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            0 => Err(ErrorKind::UnexpectedEof.into()),
             _ => Ok(()),
         }
     }

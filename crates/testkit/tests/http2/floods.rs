@@ -1,0 +1,166 @@
+//! Clients of HTTP/2 that mean harm, each on some connections at a time. Meanwhile the router's memory may grow by little,
+//! and a good client is answered about as fast as without them.
+
+mod control_frames;
+mod heads;
+mod resets;
+mod streams;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use corral_testkit::{
+    Daemon, Http2, OnEnd, Origin, RawHttp2, Site, eventually, held_up, proportional_memory,
+    raise_descriptor_limit, site,
+};
+use serde_json::json;
+
+use super::serve;
+
+/// How much the memory of the router may grow in a flood, unless a test says how much it may be.
+const GROWTH: u64 = 20 << 20;
+
+/// The same where the requests of a flood go on to a proxied server.
+const GROWTH_OF_PROXIED: u64 = 48 << 20;
+
+/// An answer within this time is prompt, however fast the others are: on a machine that is busy otherwise, too.
+const PROMPT: Duration = Duration::from_millis(250);
+
+/// How many clients flood at a time.
+const N_CLIENTS: usize = 2;
+
+/// How long a flood lasts; `CORRAL_CHAOS_SECONDS` makes it longer.
+fn duration() -> Duration {
+    let seconds = std::env::var("CORRAL_CHAOS_SECONDS").ok().map(|n| n.parse().expect("a number of seconds"));
+    Duration::from_secs(seconds.unwrap_or(3))
+}
+
+/// A server to be flooded.
+struct Target {
+    server: Daemon,
+    growth: u64,
+    _site: Site,
+    _silent: Origin,
+}
+
+/// What is served: `/` from memory, a megabyte at `/large`, and at `/silent` a server that never answers.
+fn target() -> Target {
+    raise_descriptor_limit();
+    let site = site().file("large", &"x".repeat(1 << 20));
+    let silent = Origin::start(|peer| while !peer.read().is_empty() {});
+    let server = serve(json!({
+        "routes": [
+            { "match": { "uri": "/large" }, "action": { "share": format!("{}$uri", site.root()) } },
+            { "match": { "uri": "/silent" }, "action": { "proxy": silent.url() } },
+            { "action": { "return": 200 } },
+        ],
+    }));
+    Target { server, growth: GROWTH, _site: site, _silent: silent }
+}
+
+/// How a flood of one connection has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The server has ended the connection.
+    Refused,
+    /// The time was over.
+    Endured,
+}
+
+impl Target {
+    /// With another bound for the growth of memory.
+    fn growth(mut self, most: u64) -> Self {
+        self.growth = most;
+        self
+    }
+
+    /// Has some clients send what `flood` makes for its n-th turn on a connection, on one connection after the other.
+    /// Returns how often the server has ended one.
+    #[track_caller]
+    fn flood(&self, settings: &[(u16, u32)], flood: impl Fn(u32) -> Vec<u8> + Sync) -> usize {
+        self.flood_with(|is_over| {
+            let mut client = RawHttp2::connect_with(self.server.address().socket(), settings);
+            let mut turn = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                if client.try_write(flood(turn)).is_err() || !client.skip() {
+                    return End::Refused;
+                }
+                turn += 1;
+            }
+            End::Endured
+        })
+    }
+
+    /// Has some clients do what `connection` does with one connection, again and again.
+    #[track_caller]
+    fn flood_with(&self, connection: impl Fn(&AtomicBool) -> End + Sync) -> usize {
+        let router = self.server.expect_processes("router", 1)[0];
+        let alone = self.ask(router, |n| n == 300);
+        let before = proportional_memory(router).expect("it runs");
+        let is_over = AtomicBool::new(false);
+        let (n_refused, beside, most) = thread::scope(|scope| {
+            let _end = OnEnd(&is_over);
+            let flood = || {
+                let mut n_refused = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    n_refused += usize::from(connection(&is_over) == End::Refused);
+                }
+                n_refused
+            };
+            let floods: Vec<_> = (0..N_CLIENTS).map(|_| scope.spawn(flood)).collect();
+            let memory = scope.spawn(|| watch_memory(router, &is_over));
+            let end = Instant::now() + duration();
+            let beside = self.ask(router, |_| Instant::now() > end);
+            is_over.store(true, Ordering::Relaxed);
+            let n_refused = floods.into_iter().map(|flood| flood.join().expect("it floods")).sum();
+            (n_refused, beside, memory.join().expect("it watches"))
+        });
+        let growth = most.saturating_sub(before);
+        eprintln!("growth {growth}, alone {alone:?}, beside {beside:?}, {n_refused} connections refused");
+        assert!(growth <= self.growth, "the router has grown by {growth} bytes");
+        assert!(beside <= PROMPT.max(2 * alone), "p99 is {beside:?} instead of {alone:?}");
+        assert_eq!(self.server.named("router"), [router], "{}", self.server.log());
+        n_refused
+    }
+
+    /// Fails unless nothing of the flood is left: no connection and no request.
+    #[track_caller]
+    fn expect_rest(&self) {
+        eventually("everything has ended", || {
+            let connections = self.server.control().get("/status/connections").json();
+            (connections["accepted"] == connections["closed"]).then_some(())
+        });
+    }
+
+    /// Asks for `/` on one connection until `is_enough`; returns the 99th percentile of the times, without those in which
+    /// the router or this thread was ready to run and others had the processors.
+    #[track_caller]
+    fn ask(&self, router: u32, is_enough: impl Fn(usize) -> bool) -> Duration {
+        let mut client = Http2::connect(self.server.address().socket());
+        let mut times = Vec::new();
+        while !is_enough(times.len()) {
+            let (begin, before) = (Instant::now(), held_up(&[router]));
+            client.get("/").expect(200);
+            let took = begin.elapsed();
+            times.push(took.saturating_sub(held_up(&[router]).saturating_sub(before)));
+        }
+        times.sort_unstable();
+        times[times.len() * 99 / 100]
+    }
+}
+
+/// The most memory that the router has had until the end.
+fn watch_memory(router: u32, is_over: &AtomicBool) -> u64 {
+    let mut most = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        most = most.max(proportional_memory(router).unwrap_or_default());
+        thread::sleep(Duration::from_millis(20));
+    }
+    most
+}
+
+/// The number of the n-th stream of a client.
+fn stream(n: u32) -> u32 {
+    2 * n + 1
+}

@@ -106,7 +106,8 @@ fn settings_are_acknowledged_and_tell_of_limits() {
 /// Options: settings.http.http2.stream_window, settings.http.http2.connection_window
 #[test]
 fn limits_are_those_of_the_configuration() {
-    let limits = json!({ "max_concurrent_streams": 7, "stream_window": 70_000, "connection_window": 100_000 });
+    let limits =
+        json!({ "max_concurrent_streams": 7, "stream_window": 70_000, "connection_window": 100_000 });
     let mut config = action(json!({ "return": 200 }));
     config["settings"]["http"]["http2"] = limits;
     let server = serve(config);

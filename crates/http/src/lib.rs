@@ -21,6 +21,7 @@ pub mod response;
 #[cfg(any(test, feature = "test-util"))]
 pub mod smuggling;
 pub mod upstream;
+mod version;
 pub mod websocket;
 
 pub use chars::{is_field_value, is_token, list, trim};

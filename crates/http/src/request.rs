@@ -14,6 +14,7 @@ pub use self::framing::Framing;
 pub use self::line::HTTP_2;
 pub use self::name::Name;
 pub use self::parse::parse_head;
+pub use crate::version::Version;
 
 use self::framing::FramingFields;
 use self::host::Host;
@@ -49,18 +50,6 @@ impl HeadRules {
             is_stream: false,
         }
     }
-}
-
-/// A version of HTTP.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Version {
-    /// HTTP/1.0
-    #[default]
-    Http10,
-    /// HTTP/1.1, and what a client calls HTTP/1.2 to 1.9.
-    Http11,
-    /// HTTP/2
-    Http2,
 }
 
 /// How far a head has been read.

@@ -7,7 +7,7 @@ pub use self::date::{DateCache, HttpDate, format_date, parse_date};
 pub use self::status::reason;
 
 use crate::chars;
-use crate::request::Version;
+use crate::version::Version;
 
 /// How a reply's body is framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -81,7 +81,7 @@ impl Client {
         match Carrier::of_this_run() {
             Carrier::Http1 => Self::try_connect_http1(address)?.into_tls(tls, host),
             Carrier::Http2 => {
-                let far = Far::Tls(tls.clone(), host.to_owned());
+                let far = Far::Tls(Box::new(tls.clone()), host.to_owned());
                 Ok(Self::over(Stream::Unix(carry(connect_tcp(address)?, far)?)))
             }
         }

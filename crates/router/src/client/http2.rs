@@ -66,6 +66,7 @@ struct Shared {
 }
 
 /// What there is to do next for a connection.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 enum Event {
     Request(Request<RecvStream>, SendResponse<Piece>),
     /// The first stream has begun, or the last one has ended.

@@ -51,7 +51,7 @@ impl Rules {
             ..HeadRules::from_buffers(http.large_header_buffer_size, http.large_header_buffers)
         };
         // A body whose length is not announced needs no chunks there, and is written down as if it came in some.
-        let stream_head = HeadRules { is_stream: true, chunked_permitted: true, ..head.clone() };
+        let stream_head = HeadRules { is_stream: true, chunked_permitted: true, ..head };
         Self {
             head,
             mime_types,

@@ -25,7 +25,7 @@ use crate::wait::PATIENCE;
 pub(crate) enum Far {
     Plain,
     /// With the host of this name.
-    Tls(TlsClient, String),
+    Tls(Box<TlsClient>, String),
 }
 
 /// Returns the end of HTTP/1 of a bridge over this connection.

@@ -45,7 +45,7 @@ pub(super) fn parse(head: &[u8], scheme: Scheme) -> Result<Head, String> {
         fields.get("connection").is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
     let mut request = http::Request::new(());
     *request.method_mut() = method.parse().map_err(|_| format!("method {method:?}"))?;
-    *request.uri_mut() = uri(target, fields.remove("host"), request.method(), scheme)?;
+    *request.uri_mut() = uri(target, fields.remove("host").as_ref(), request.method(), scheme)?;
     if framing == Framing::Tunnel {
         *request.method_mut() = Method::CONNECT;
         request.extensions_mut().insert(h2::ext::Protocol::from_static("websocket"));
@@ -84,12 +84,12 @@ fn framing(fields: &HeaderMap) -> Result<Framing, String> {
     }
 }
 
-fn uri(target: &str, host: Option<HeaderValue>, method: &Method, scheme: Scheme) -> Result<Uri, String> {
+fn uri(target: &str, host: Option<&HeaderValue>, method: &Method, scheme: Scheme) -> Result<Uri, String> {
     let bad = || format!("target {target:?} and host {host:?}");
     if *method == Method::CONNECT || target.starts_with("http") {
         return target.parse().map_err(|_| bad());
     }
-    let host = host.as_ref().ok_or_else(bad)?;
+    let host = host.ok_or_else(bad)?;
     let mut parts = http::uri::Parts::default();
     parts.scheme = Some(scheme);
     parts.authority = Some(Authority::try_from(host.as_bytes()).map_err(|_| bad())?);

@@ -10,7 +10,7 @@ use super::{action, serve};
 
 /// Files of this site.
 fn files() -> (Site, serde_json::Value) {
-    let site = site().file("small", "small").file("large", &"x".repeat(1 << 20));
+    let site = site().file("small", "small").file("large", "x".repeat(1 << 20));
     let config = action(json!({ "share": format!("{}$uri", site.root()) }));
     (site, config)
 }

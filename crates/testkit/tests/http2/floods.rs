@@ -47,7 +47,7 @@ struct Target {
 /// What is served: `/` from memory, a megabyte at `/large`, and at `/silent` a server that never answers.
 fn target() -> Target {
     raise_descriptor_limit();
-    let site = site().file("large", &"x".repeat(1 << 20));
+    let site = site().file("large", "x".repeat(1 << 20));
     let silent = Origin::start(|peer| while !peer.read().is_empty() {});
     let server = serve(json!({
         "routes": [

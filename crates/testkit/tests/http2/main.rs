@@ -11,7 +11,7 @@ mod tls;
 mod websockets;
 
 use corral_testkit::{Daemon, daemon};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A daemon whose listener knows HTTP/2 without TLS.
 #[track_caller]
@@ -30,5 +30,6 @@ fn put(server: &Daemon, config: Value) {
 
 /// Routes to one action.
 fn action(action: Value) -> Value {
-    json!({ "routes": [{ "action": action }] })
+    let step: Map<String, Value> = [("action".to_owned(), action)].into_iter().collect();
+    json!({ "routes": [step] })
 }

@@ -147,7 +147,7 @@ fn one_that_is_given_up_ends_its_request_alone() {
 
 #[test]
 fn a_response_waits_for_its_window_and_others_do_not() {
-    let site = site().file("large", &"x".repeat(1 << 20)).file("small", "small");
+    let site = site().file("large", "x".repeat(1 << 20)).file("small", "small");
     let server = serve(action(json!({ "share": format!("{}$uri", site.root()) })));
     let mut client = connect(&server);
     let mut large = client.begin_get("/large");

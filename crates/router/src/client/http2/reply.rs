@@ -45,7 +45,8 @@ fn append(fields: &mut HeaderMap, name: &[u8], value: &[u8], is_switch: bool) {
     let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) else {
         return;
     };
-    if !is_of_connection(&name) && !(is_switch && name == header::SEC_WEBSOCKET_ACCEPT) {
+    let is_answer_to_key = is_switch && name == header::SEC_WEBSOCKET_ACCEPT;
+    if !is_of_connection(&name) && !is_answer_to_key {
         fields.append(name, value);
     }
 }

@@ -22,7 +22,7 @@ struct Server {
 
 impl Server {
     fn start(command: impl FnOnce(&Site, SocketAddr) -> Command) -> Self {
-        let site = site().file("hello.txt", "hello").file("large.txt", &"x".repeat(LARGE));
+        let site = site().file("hello.txt", "hello").file("large.txt", "x".repeat(LARGE));
         let probe = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = probe.local_addr().expect("the address of a listener");
         drop(probe);

@@ -130,5 +130,5 @@ fn slow_servers_slow_clients_down() {
     assert!(growth < 5 << 20, "{} KiB", growth >> 10);
     go_on.send(()).expect("the server waits");
     let mut client = sending.join().expect("all of it is sent");
-    client.read_response().expect(200).expect_body(&LENGTH.to_string());
+    client.read_response().expect(200).expect_body(LENGTH.to_string());
 }

@@ -27,7 +27,7 @@ pub enum Malformed {
     /// It ends early, or a part leaves it.
     #[error("the head ends before its parts do")]
     Truncated,
-    /// None that HTTP has.
+    /// The version is none that HTTP has.
     #[error("the version is number {number}")]
     Version {
         /// As received.

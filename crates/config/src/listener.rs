@@ -29,10 +29,10 @@ pub struct Listener {
 pub enum Http2 {
     /// None.
     Off,
-    /// Those with TLS whose clients ask for it (ALPN, RFC 7301).
+    /// Connections with TLS whose clients ask for it (ALPN, RFC 7301).
     #[default]
     WithTls,
-    /// Those without TLS as well, if they begin with it (RFC 9113 section 3.3).
+    /// Connections without TLS as well, if they begin with HTTP/2 (RFC 9113 section 3.3).
     PriorKnowledge,
 }
 

@@ -95,7 +95,7 @@ fn is_blank(b: u8) -> bool {
     b == b' ' || b == b'\t'
 }
 
-/// What stands for the version in the request line of a stream.
+/// The version in the request line of a stream.
 pub const HTTP_2: &[u8] = b"HTTP/2.0";
 
 /// As in Unit.

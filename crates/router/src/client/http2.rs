@@ -41,7 +41,7 @@ use crate::event_loop::services::Services;
 use crate::io::Stream;
 use crate::tls::Peer;
 
-/// What a client begins with that speaks HTTP/2 (RFC 9113 section 3.4), up to the end of what looks like a request line.
+/// The beginning of a connection that speaks HTTP/2 (RFC 9113 section 3.4), up to the end of what looks like a request line.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
 
 /// For how long a client may go on that was told that nothing more is taken, when none of its requests is running.
@@ -52,7 +52,7 @@ pub(super) fn is_preface(input: &[u8]) -> bool {
     input.starts_with(PREFACE)
 }
 
-/// What the streams of a connection have in common.
+/// The facts and counts that the streams of a connection share.
 struct Shared {
     id: ConnectionId,
     services: Rc<Services>,
@@ -65,7 +65,7 @@ struct Shared {
     unsent: Rc<Unsent>,
 }
 
-/// What there is to do next for a connection.
+/// The next thing to do for a connection.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 enum Event {
     Request(Request<RecvStream>, SendResponse<Piece>),

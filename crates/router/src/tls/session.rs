@@ -26,7 +26,7 @@ const RECORD_CONTENT: usize = 16 * 1024;
 /// Room for the largest record on its way in.
 const RECORD_ROOM: usize = RECORD_CONTENT + 512;
 
-/// What HTTP/2 is called in handshakes (RFC 9113 section 3.2).
+/// The name of HTTP/2 in handshakes (RFC 9113 section 3.2).
 pub(crate) const HTTP_2: &[u8] = b"h2";
 
 /// A TLS session.

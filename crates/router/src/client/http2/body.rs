@@ -49,7 +49,7 @@ impl Body {
         (Self { stream, length, left, is_done, expects_continue, ahead: Bytes::new() }, error)
     }
 
-    /// What comes behind a request that has switched to another protocol is no body, and as long as it likes.
+    /// Bytes behind a request that has switched to another protocol are no body, and have no limit.
     pub(super) fn become_bytes(&mut self) {
         (self.left, self.is_done) = (u64::MAX, self.stream.is_end_stream());
     }

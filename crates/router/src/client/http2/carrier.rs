@@ -40,9 +40,9 @@ pub(super) struct Http2<'s> {
     pub(super) output: RefCell<Output>,
     /// The reply's head, which is sent with what follows.
     head: Option<Response<()>>,
-    /// What has to be sent before the next piece.
+    /// Bytes to be sent before the next piece.
     held: Vec<u8>,
-    /// What ends the body once all of it was sent.
+    /// The fields behind the body, once its end is known.
     end: Option<HeaderMap>,
     /// The stream is that of another protocol.
     is_switched: bool,

@@ -9,7 +9,7 @@ use crate::generation::rules::Rules;
 /// Bytes of a reply that a stream holds for its client.
 const MAX_UNSENT: usize = 32 * 1024;
 
-/// What small frames of bodies may take that nobody has read, in bytes: some thousand frames.
+/// Memory for small frames of bodies that nobody has read, in bytes: some thousand frames.
 const MAX_OVERHEAD: usize = 512 * 1024;
 
 /// Streams that the client has reset before anybody has looked at them.

@@ -33,7 +33,7 @@ pub(super) fn response(head: &ReplyHead<'_>) -> Response<()> {
 /// Fields that the server adds.
 const OWN_FIELDS: usize = 3;
 
-/// As clients see it. What is none of HTTP/2's, which any three digits are in HTTP/1, means that something went wrong.
+/// The status as clients see it. One that HTTP/2 does not have, while HTTP/1 takes any three digits, becomes 500.
 fn status(status: u16) -> StatusCode {
     match StatusCode::from_u16(wire_status(status)) {
         Ok(status) if !status.is_informational() => status,

@@ -19,7 +19,7 @@ pub(crate) struct Outgoing<'h> {
     pub(crate) kind: Kind,
 }
 
-/// What a stream becomes.
+/// The use of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A request and its response.
@@ -60,7 +60,7 @@ fn uri(is_tls: bool, host: &[u8], target: &[u8]) -> Result<Uri, Failure> {
         .map_err(|_| unsayable("target"))
 }
 
-/// What follows scheme and authority, which a target has in its absolute form.
+/// The path and query of a target, which may be in its absolute form.
 fn origin_form(target: &[u8]) -> &[u8] {
     if target.starts_with(b"/") || target == b"*" {
         return target;

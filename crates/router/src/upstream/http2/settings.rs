@@ -6,14 +6,14 @@ const MAX_HEAD: u32 = 64 * 1024;
 /// Streams of one connection at a time, where the server permits as many.
 pub(super) const MOST_STREAMS: usize = 128;
 
-/// What one response holds in memory while its client takes nothing.
+/// Bytes that one response holds in memory while its client takes nothing.
 const STREAM_WINDOW: u32 = 64 * 1024;
 
 /// The window of a connection is never what stops a stream: else responses that slow clients do not take would stop
 /// those of all others.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MOST_STREAMS as u32;
 
-/// What of one request's body waits for the socket.
+/// Bytes of one request's body that wait for the socket.
 const SEND_BUFFER: usize = 64 * 1024;
 
 /// Stands for the number of streams that a server permits before it has said it: no SETTINGS can.

@@ -27,7 +27,7 @@ enum Receiving {
     Body(RecvStream),
 }
 
-/// What has come from the server.
+/// Something that has come from the server.
 pub(crate) enum Received {
     /// The head of an interim response, in the form of HTTP/1.
     Interim(Vec<u8>),

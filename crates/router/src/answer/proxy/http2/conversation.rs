@@ -23,7 +23,7 @@ use crate::request::client::Gone;
 use crate::upstream::Failure;
 use crate::upstream::http2::{Kind, Received, Stream};
 
-/// What has happened on a stream.
+/// Something that has happened on a stream.
 type StreamEvent = Event<Result<Received, Failure>>;
 
 /// A request that is on its way.
@@ -233,7 +233,7 @@ impl<'c> Conversation<'c> {
         }
     }
 
-    /// What happens first: the server sends or takes something, the client sends more of the body or goes away, or
+    /// Waits for the first thing that happens: the server sends or takes something, the client sends more of the body or goes away, or
     /// nothing does for too long.
     async fn next_event(&mut self, exchange: &mut Exchange<'_>, limit: Duration) -> StreamEvent {
         let (is_blocked, is_starving) = (self.is_blocked(), self.is_starving());

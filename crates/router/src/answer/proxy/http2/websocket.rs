@@ -95,7 +95,7 @@ impl Far for Piped {
         self.stream.try_send(b"", true).map(drop).map_err(broken)
     }
 
-    /// It can be told to only by a reset, which is an error.
+    /// A stream hangs up only by a reset, which is an error.
     fn has_hung_up(&self) -> bool {
         false
     }

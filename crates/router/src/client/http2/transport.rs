@@ -105,8 +105,9 @@ impl Transport {
     fn gather(&mut self, piece: &[u8]) -> io::Result<()> {
         let Self { stream, output, n_encrypted, .. } = self;
         if piece.len() >= MANY && stream.tls().is_some() {
-            for bytes in [&output[..], piece] {
-                if let (false, Some(gathered)) = (bytes.is_empty(), stream.gather(bytes)) {
+            // An empty record would be one all the same.
+            for bytes in [&output[..], piece].into_iter().filter(|bytes| !bytes.is_empty()) {
+                if let Some(gathered) = stream.gather(bytes) {
                     *n_encrypted = gathered?;
                 }
             }

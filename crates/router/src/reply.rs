@@ -131,7 +131,7 @@ impl Fields {
 
     fn text(&mut self) -> &mut Vec<u8> {
         if self.text.capacity() == 0 {
-            self.text = buffers::take();
+            self.text = buffers::take_line();
         }
         &mut self.text
     }

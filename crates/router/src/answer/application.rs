@@ -6,7 +6,7 @@ mod upload;
 
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 
 use corral_channel::MAX_INLINE_BODY;
@@ -168,7 +168,8 @@ impl Answer<'_> {
     async fn next_piece(&mut self, exchange: &mut Exchange<'_>) -> Result<Result<Piece, Failure>, Gone> {
         let call = self.call;
         if let Some(upload) = &mut self.upload {
-            match upload.run(exchange, call).await {
+            // Boxed, because most requests have all of their body by now.
+            match Box::pin(upload.run(exchange, call)).await {
                 Ok(()) => self.upload = None,
                 Err(upload::Stop::Answered) => {}
                 Err(upload::Stop::Gone) => return Err(Gone),
@@ -191,7 +192,7 @@ impl Answer<'_> {
                 () = left(carrier, call, closes) => Err(Gone),
             }
         };
-        patiently(deadline, call.patience(), || call.is_queued(), waiting).await
+        patiently(deadline, call.patience(), || call.is_queued(), pin!(waiting)).await
     }
 }
 
@@ -212,9 +213,8 @@ pub(crate) async fn patiently<T>(
     deadline: &Deadline,
     mut patience: Patience,
     is_queued: impl Fn() -> bool,
-    waiting: impl Future<Output = Result<Result<T, Failure>, Gone>>,
+    mut waiting: Pin<&mut impl Future<Output = Result<Result<T, Failure>, Gone>>>,
 ) -> Result<Result<T, Failure>, Gone> {
-    let mut waiting = pin!(waiting);
     loop {
         let Some(step) = patience.step() else { return waiting.await };
         match deadline.limit(step, waiting.as_mut()).await {

@@ -2,6 +2,7 @@
 //! proxied server: bodies as streams, upgrades, connections that are used again.
 
 use std::iter;
+use std::pin::pin;
 use std::rc::Rc;
 
 use corral_channel::message::{self, RequestHead};
@@ -100,7 +101,7 @@ async fn wait(
             () = carrier.finished() => Err(Gone),
         }
     };
-    patiently(deadline, turn.patience(), || true, waiting).await
+    patiently(deadline, turn.patience(), || true, pin!(waiting)).await
 }
 
 /// What became of the request, in the terms of applications.

@@ -30,7 +30,7 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, share: &Share) -> Result
         return Ok(Outcome::Missed(405));
     }
     let mut outcome = Outcome::Missed(404);
-    let mut path = buffers::take();
+    let mut path = buffers::take_line();
     let mut chroot = Vec::new();
     for template in &share.paths {
         path.clear();
@@ -93,6 +93,8 @@ async fn try_path(
                 Err(undecided) => return sent(exchange.fail_script(&undecided).await),
             };
             let reply = representation::choose(exchange, (&place, moment), file, content_type, cache_control);
+            // The client may take long.
+            buffers::give(std::mem::take(path));
             sent(send::file(exchange, reply).await)
         }
         Found::Directory(_) if !is_index => sent(redirect_to_folder(exchange).await),
@@ -165,7 +167,7 @@ fn cache_control(
     if share.cache_control.is_empty() {
         return Ok(None);
     }
-    let mut path = buffers::take();
+    let mut path = buffers::take_line();
     path.extend_from_slice(exchange.path());
     if is_index {
         path.extend_from_slice(share.index.as_bytes());

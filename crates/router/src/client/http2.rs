@@ -105,7 +105,8 @@ async fn serve(shared: &Rc<Shared>, stream: Stream, deadline: &Deadline, input: 
     let greeting = limits::builder(rules).handshake(Handle(Rc::clone(&transport)));
     let limit = rules.header_read_timeout;
     drop(settings);
-    let greeted = deadline.limit(limit, pin!(drive(&transport, greeting))).await;
+    // Boxed, because it is over while the connection lives on.
+    let greeted = deadline.limit(limit, Box::pin(drive(&transport, greeting)).as_mut()).await;
     match greeted {
         Ok(Ok(session)) => converse(shared, Box::new(session), &transport, deadline).await,
         Ok(Err(error)) => note_end(&error),

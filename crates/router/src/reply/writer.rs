@@ -137,7 +137,7 @@ impl Writer {
         range: ByteRange,
     ) -> Result<(), Gone> {
         if self.encoding.is_some() {
-            return self.encode_file(exchange, file, range).await;
+            return Box::pin(self.encode_file(exchange, file, range)).await;
         }
         if self.is_head || self.left == 0 {
             return self.send_piece(exchange, b"").await;

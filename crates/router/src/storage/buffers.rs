@@ -1,11 +1,15 @@
 //! Buffers that an event loop uses again and again, so that a request allocates next to nothing and an
 //! idle connection holds none.
 //!
-//! There are small and large ones, so that what a busy moment leaves behind is not all as large as its largest.
+//! There are three sizes, so that what a busy moment leaves behind is not all as large as its largest, and what waits
+//! for a client takes little.
 
 use std::cell::RefCell;
 use std::mem;
 use std::ops::Deref;
+
+/// What a fresh buffer for a line or a few holds without growing: a path, or the fields of a reply.
+const LINE_CAPACITY: usize = 1024;
 
 /// What a fresh small buffer holds without growing: a typical head.
 pub(crate) const SMALL_CAPACITY: usize = 4 * 1024;
@@ -16,15 +20,21 @@ const MAX_SMALL_CAPACITY: usize = 20 * 1024;
 /// What a large buffer has room for: a body that travels with its head in one piece, and the head of a request with it.
 pub(crate) const LARGE_CAPACITY: usize = corral_channel::MAX_INLINE_BODY + MAX_SMALL_CAPACITY;
 
-/// Small buffers that are kept; more are returned to the allocator.
+/// Buffers for lines that are kept, and small ones; more are returned to the allocator.
 const MAX_SMALL: usize = 64;
 
 /// Large buffers that are kept. They are in use only while there is something to put into them.
 const MAX_LARGE: usize = 8;
 
 thread_local! {
+    static LINES: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
     static SMALL: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
     static LARGE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An empty buffer for a line.
+pub(crate) fn take_line() -> Vec<u8> {
+    LINES.with_borrow_mut(Vec::pop).unwrap_or_else(|| Vec::with_capacity(LINE_CAPACITY))
 }
 
 /// An empty buffer.
@@ -37,11 +47,12 @@ pub(crate) fn take_large() -> Vec<u8> {
     LARGE.with_borrow_mut(Vec::pop).unwrap_or_else(|| Vec::with_capacity(LARGE_CAPACITY))
 }
 
-/// Gives a buffer of either kind back.
+/// Gives a buffer of any kind back.
 pub(crate) fn give(mut buffer: Vec<u8>) {
     buffer.clear();
     match buffer.capacity() {
-        1..=MAX_SMALL_CAPACITY => SMALL.with_borrow_mut(|kept| keep(kept, MAX_SMALL, buffer)),
+        LINE_CAPACITY..SMALL_CAPACITY => LINES.with_borrow_mut(|kept| keep(kept, MAX_SMALL, buffer)),
+        SMALL_CAPACITY..=MAX_SMALL_CAPACITY => SMALL.with_borrow_mut(|kept| keep(kept, MAX_SMALL, buffer)),
         LARGE_CAPACITY => LARGE.with_borrow_mut(|kept| keep(kept, MAX_LARGE, buffer)),
         _ => {}
     }

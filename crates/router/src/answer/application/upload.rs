@@ -96,7 +96,7 @@ impl Upload {
                     () = left(&**carrier, call, closes) => Err(Gone),
                 }
             };
-            let waited = patiently(deadline, call.patience(), || call.is_queued(), waiting).await;
+            let waited = patiently(deadline, call.patience(), || call.is_queued(), pin!(waiting)).await;
             return waited.map_err(|Gone| Stop::Gone)?.map_err(Stop::Failed);
         }
         let read = poll_fn(|context| carrier.poll_body(context, &mut self.pending));

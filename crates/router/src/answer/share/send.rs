@@ -29,10 +29,12 @@ pub(super) async fn file(exchange: &mut Exchange<'_>, reply: Representation<'_>)
         Selection::Whole
     };
     match (selection, reply.form) {
-        (Selection::Whole, Form::Compressed(chosen)) => send_compressed(exchange, reply, chosen).await,
+        (Selection::Whole, Form::Compressed(chosen)) => {
+            Box::pin(send_compressed(exchange, reply, chosen)).await
+        }
         (Selection::Whole, _) => send_whole(exchange, &reply).await,
         (Selection::One(range), _) => send_range(exchange, &reply, range).await,
-        (Selection::Many(ranges), _) => send_ranges(exchange, &reply, ranges).await,
+        (Selection::Many(ranges), _) => Box::pin(send_ranges(exchange, &reply, ranges)).await,
         (Selection::Unsatisfiable, _) => send_unsatisfiable(exchange, &reply).await,
     }
 }

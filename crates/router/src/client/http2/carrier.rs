@@ -332,11 +332,13 @@ impl Carrier for Http2<'_> {
         let wanted = len.min(FILE_STEP as u64) as usize;
         let unsent = &self.shared.unsent;
         let room = output.room(wanted, unsent)?.min(wanted);
-        let mut bytes = buffers::take_large();
-        bytes.resize(room, 0);
+        // No larger than it must be: a client decides how many such pieces wait, and how long they are.
+        let mut bytes = vec![0; room];
         let n = file.read_at(&mut bytes, offset)?;
         bytes.truncate(n);
-        output.send(Piece::new(bytes, unsent), false)?;
+        if n > 0 {
+            output.send(Piece::new(bytes, unsent), false)?;
+        }
         Ok(n)
     }
 

@@ -8,7 +8,10 @@ use bytes::Buf;
 use super::unsent::Unsent;
 use crate::storage::buffers;
 
-/// Bytes in a buffer that others use after it. They count as unsent as long as they are there.
+/// What a piece takes beside its bytes: its frame, and its place among those of its connection.
+const OVERHEAD: usize = 320;
+
+/// Bytes that count as unsent as long as they are there.
 pub(super) struct Piece {
     bytes: Vec<u8>,
     n_used: usize,
@@ -17,7 +20,7 @@ pub(super) struct Piece {
 
 impl Piece {
     pub(super) fn new(bytes: Vec<u8>, unsent: &Rc<Unsent>) -> Self {
-        unsent.add(bytes.len());
+        unsent.add(bytes.len() + OVERHEAD);
         Self { bytes, n_used: 0, unsent: Rc::clone(unsent) }
     }
 
@@ -27,7 +30,7 @@ impl Piece {
         len: usize,
         unsent: &Rc<Unsent>,
     ) -> Self {
-        let mut bytes = if len > buffers::SMALL_CAPACITY { buffers::take_large() } else { buffers::take() };
+        let mut bytes = Vec::with_capacity(len);
         for piece in pieces {
             let room = len - bytes.len();
             bytes.extend_from_slice(&piece[..piece.len().min(room)]);
@@ -38,7 +41,7 @@ impl Piece {
 
 impl Drop for Piece {
     fn drop(&mut self) {
-        self.unsent.remove(self.bytes.len());
+        self.unsent.remove(self.bytes.len() + OVERHEAD);
         buffers::give(std::mem::take(&mut self.bytes));
     }
 }

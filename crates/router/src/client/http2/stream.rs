@@ -17,7 +17,9 @@ use super::{Running, Shared};
 use crate::client::work::Work;
 use crate::desk;
 use crate::dispatch;
+use crate::event_loop::deadline::Deadline;
 use crate::exchange::Exchange;
+use crate::generation::slot_settings::SlotSettings;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::request::head::Request;
@@ -40,20 +42,30 @@ impl Refusal {
     }
 }
 
-/// Answers a request.
-pub(super) async fn run(running: Running, request: HttpRequest<RecvStream>, respond: SendResponse<Piece>) {
-    let shared = &*running.0;
-    let mut answering = pin!(answer(shared, request, respond));
-    poll_fn(|context| log::about(shared.id, || answering.as_mut().poll(context))).await;
+/// A request that has come.
+struct Asked {
+    /// With its head in the form of HTTP/1.
+    work: Box<Work>,
+    refusal: Option<Refusal>,
+    stream: RecvStream,
+    respond: SendResponse<Piece>,
 }
 
-async fn answer(shared: &Shared, request: HttpRequest<RecvStream>, respond: SendResponse<Piece>) {
-    if let Some(desk) = desk::watching() {
-        // Boxed, as a daemon has no use for it.
-        Box::pin(desk.be_current()).await;
+/// Answers a request.
+pub(super) fn run(
+    running: Running,
+    request: HttpRequest<RecvStream>,
+    respond: SendResponse<Piece>,
+) -> impl Future<Output = ()> {
+    let asked = read(&running.0, request, respond);
+    async move {
+        let shared = &*running.0;
+        let mut answering = pin!(answer(shared, asked));
+        poll_fn(|context| log::about(shared.id, || answering.as_mut().poll(context))).await;
     }
-    let settings = shared.slot.settings();
-    let rules = &settings.generation.shared.rules;
+}
+
+fn read(shared: &Shared, request: HttpRequest<RecvStream>, respond: SendResponse<Piece>) -> Asked {
     let (parts, stream) = request.into_parts();
     let kind = Kind::of(&parts);
     let mut work = Work::take_for_stream();
@@ -61,22 +73,32 @@ async fn answer(shared: &Shared, request: HttpRequest<RecvStream>, respond: Send
     // No larger than it must be: a connection may have a hundred streams that wait.
     input.reserve_exact(head::len_at_most(&parts));
     head::append(&parts, kind, stream.is_end_stream(), input);
-    drop(parts);
     head.clear();
-    let refusal = match parse_head(head, input, &rules.stream_head) {
+    let settings = shared.slot.settings();
+    let refusal = match parse_head(head, input, &settings.generation.shared.rules.stream_head) {
         Err(error) => Some(error.into()),
         Ok(Progress::Partial) => Some(HeadError::TooLarge.into()),
         Ok(Progress::Complete { .. }) => (kind == Kind::Unknown).then_some(Refusal::UnknownProtocol),
     };
-    let (body, body_error) = Body::new(stream, head, rules);
+    Asked { work, refusal, stream, respond }
+}
+
+async fn answer(shared: &Shared, asked: Asked) {
+    let Asked { work, refusal, stream, respond } = asked;
+    if let Some(desk) = desk::watching() {
+        // Boxed, as a daemon has no use for it.
+        Box::pin(desk.be_current()).await;
+    }
+    let settings = shared.slot.settings();
+    let (body, body_error) = Body::new(stream, &work.head, &settings.generation.shared.rules);
     let deadline = shared.services.deadlines.add(shared.slot.id());
-    let request = Request { head, bytes: input, started: shared.services.deadlines.now() };
     let mut carrier = Http2::new(shared, body, respond);
-    let mut exchange = Exchange::new(&mut carrier, (&deadline, &*shared.services), &settings, request);
-    let answered = respond_to(&mut exchange, refusal.as_ref(), body_error.as_ref()).await;
-    dispatch::note_end(&exchange);
-    exchange.end();
-    drop(exchange);
+    // Boxed, because most of it is over while a client still sends what nobody wants.
+    let answered =
+        Box::pin(converse(&mut carrier, &deadline, &settings, &work, refusal.as_ref(), body_error.as_ref()))
+            .await;
+    work.give_without_input();
+    drop(settings);
     match answered {
         Ok(()) => {
             carrier.finish();
@@ -89,8 +111,23 @@ async fn answer(shared: &Shared, request: HttpRequest<RecvStream>, respond: Send
             }
         }
     }
-    drop(carrier);
-    work.give_without_input();
+}
+
+async fn converse(
+    carrier: &mut Http2<'_>,
+    deadline: &Deadline,
+    settings: &SlotSettings,
+    work: &Work,
+    refusal: Option<&Refusal>,
+    body_error: Option<&BodyError>,
+) -> Result<(), Gone> {
+    let services = &*carrier.shared.services;
+    let request = Request { head: &work.head, bytes: &work.input, started: services.deadlines.now() };
+    let mut exchange = Exchange::new(carrier, (deadline, services), settings, request);
+    let answered = respond_to(&mut exchange, refusal, body_error).await;
+    dispatch::note_end(&exchange);
+    exchange.end();
+    answered
 }
 
 async fn respond_to(
@@ -121,6 +158,6 @@ mod tests {
     #[test]
     fn a_stream_is_small() {
         let size = size_of_task(run);
-        assert!(size <= 8192, "the task of a stream has {size} bytes");
+        assert!(size <= 1024, "the task of a stream has {size} bytes");
     }
 }

@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 /// Bytes from which on no stream adds more.
 const MOST: usize = 128 * 1024;
 
-/// Bytes of replies that crate `h2` holds.
+/// Bytes of memory for replies that crate `h2` holds.
 #[derive(Default)]
 pub(super) struct Unsent {
     n_bytes: Cell<usize>,

@@ -47,16 +47,17 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
             Target::Application { app, target } => {
                 return match generation.apps.get(app) {
                     None => exchange.send_error(503).await,
-                    Some(app) if app.runs_programs() => program::answer(exchange, app).await,
+                    Some(app) if app.runs_programs() => Box::pin(program::answer(exchange, app)).await,
                     Some(app) => application::answer(exchange, app, target).await,
                 };
             }
             Target::Return(answer) => return returned::answer(exchange, answer).await,
+            // In boxes of their own, so that what waits with a file or an application is not as large.
             Target::Upstream(upstream) => {
-                return proxy::answer(exchange, &generation.servers.upstreams[upstream]).await;
+                return Box::pin(proxy::answer(exchange, &generation.servers.upstreams[upstream])).await;
             }
             Target::Proxy(proxy) => {
-                return proxy::answer(exchange, &generation.servers.proxies[proxy]).await;
+                return Box::pin(proxy::answer(exchange, &generation.servers.proxies[proxy])).await;
             }
             Target::Nothing(status) => return exchange.send_error(status).await,
             Target::Share(share) => share,

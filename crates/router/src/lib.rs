@@ -28,6 +28,7 @@ mod upkeep;
 mod upstream;
 
 use corral_ipc::link::Link;
+use corral_sys::process::refuse_huge_pages;
 
 /// The router process: serves until `main` says that it is over, or is gone.
 ///
@@ -35,5 +36,8 @@ use corral_ipc::link::Link;
 ///
 /// When it cannot be started.
 pub fn run(link: Link) -> anyhow::Result<()> {
+    if let Err(error) = refuse_huge_pages() {
+        tracing::info!("keep memory in small pages: {error}");
+    }
     control::run(link)
 }

@@ -210,6 +210,15 @@ pub fn set_undumpable() -> io::Result<()> {
     set_dumpable(rustix::process::DumpableBehavior::NotDumpable)
 }
 
+/// Has the kernel give this process memory in pages of the usual size, also where it gives huge ones unasked: of those, all
+/// counts that is near what is used. Children have it from their parent, other programs too.
+///
+/// # Errors
+/// Those of prctl(2), `PR_SET_THP_DISABLE`.
+pub fn refuse_huge_pages() -> io::Result<()> {
+    Ok(rustix::thread::disable_transparent_huge_pages(true)?)
+}
+
 /// Makes the files of this process in `/proc` its own user's again, for a parent that has to write one. Async-signal-safe.
 pub(crate) fn set_dumpable_for_parent() -> io::Result<()> {
     set_dumpable(rustix::process::DumpableBehavior::Dumpable)

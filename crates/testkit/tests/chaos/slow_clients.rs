@@ -24,7 +24,7 @@ struct Budget {
 /// Clients that do not read: what each event loop keeps in memory for all, and the piece that is being sent.
 const READERS: Budget = Budget { all: 48 << 20, each: 128 << 10 };
 
-/// Clients that do not finish their request. The allocator may begin a huge page of 2 MiB for them.
+/// Clients that do not finish their request.
 const WRITERS: Budget = Budget { all: 3 << 20, each: 12 << 10 };
 
 fn start() -> (Daemon, Site, Origin) {

@@ -21,9 +21,6 @@ use super::serve;
 /// How much the memory of the router may grow in a flood, unless a test says how much it may be.
 const GROWTH: u64 = 20 << 20;
 
-/// The same where the requests of a flood go on to a proxied server.
-const GROWTH_OF_PROXIED: u64 = 48 << 20;
-
 /// An answer within this time is prompt, however fast the others are: on a machine that is busy otherwise, too.
 const PROMPT: Duration = Duration::from_millis(250);
 

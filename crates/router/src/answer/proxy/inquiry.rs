@@ -271,7 +271,7 @@ async fn response_first(line: &Line, carrier: &dyn Carrier, input: &mut Vec<u8>)
     poll_fn(|context| {
         while let Poll::Ready(ready) = socket.poll_readable(context) {
             match ready.and_then(|()| socket.receive(make_room(input))) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => give_back(input),
                 received => return Poll::Ready(Some(Event::Received(received))),
             }
         }
@@ -287,6 +287,13 @@ fn make_room(input: &mut Vec<u8>) -> &mut Vec<u8> {
     }
     input.reserve(LEAST_ROOM);
     input
+}
+
+/// There was nothing to put into the buffer after all.
+fn give_back(input: &mut Vec<u8>) {
+    if input.is_empty() {
+        buffers::give(std::mem::take(input));
+    }
 }
 
 /// Takes what came along with the request's head before anybody waits for more.

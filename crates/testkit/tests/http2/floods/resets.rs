@@ -3,7 +3,7 @@
 
 use corral_testkit::{Frame, flag};
 
-use super::{GROWTH_OF_PROXIED, stream, target};
+use super::{stream, target};
 
 /// Streams in one write.
 const BATCH: u32 = 50;
@@ -17,7 +17,7 @@ fn batch(turn: u32, paths: &[&str], frames: impl Fn(u32, &str) -> Vec<Frame>) ->
 
 #[test]
 fn rapid() {
-    let target = target().growth(GROWTH_OF_PROXIED);
+    let target = target();
     let n_refused = target.flood(&[], |turn| {
         batch(turn, &["/", "/silent"], |id, path| vec![Frame::get(id, path), Frame::reset(id, 8)])
     });
@@ -27,7 +27,7 @@ fn rapid() {
 /// A pause between a request and its end lets the request begin.
 #[test]
 fn of_requests_that_have_begun() {
-    let target = target().growth(GROWTH_OF_PROXIED);
+    let target = target();
     target.flood(&[], |turn| {
         let streams = (turn / 2 * 10..(turn / 2 + 1) * 10).map(stream);
         let frame = |id| if turn % 2 == 0 { Frame::get(id, "/silent") } else { Frame::reset(id, 8) };
@@ -38,7 +38,7 @@ fn of_requests_that_have_begun() {
 
 #[test]
 fn provoked_by_windows_of_nothing() {
-    let target = target().growth(GROWTH_OF_PROXIED);
+    let target = target();
     let n_refused = target.flood(&[], |turn| {
         batch(turn, &["/", "/silent"], |id, path| vec![Frame::post(id, path), Frame::window_update(id, 0)])
     });
@@ -48,7 +48,7 @@ fn provoked_by_windows_of_nothing() {
 
 #[test]
 fn provoked_by_windows_that_overflow() {
-    let target = target().growth(GROWTH_OF_PROXIED);
+    let target = target();
     let n_refused = target.flood(&[], |turn| {
         let most = (1 << 31) - 1;
         batch(turn, &["/", "/silent"], |id, path| {
@@ -61,7 +61,7 @@ fn provoked_by_windows_that_overflow() {
 
 #[test]
 fn provoked_by_data_on_streams_that_are_half_closed() {
-    let target = target().growth(GROWTH_OF_PROXIED);
+    let target = target();
     let n_refused = target.flood(&[], |turn| {
         batch(turn, &["/silent"], |id, path| vec![Frame::get(id, path), Frame::data(id, b"x")])
     });
@@ -71,7 +71,7 @@ fn provoked_by_data_on_streams_that_are_half_closed() {
 
 #[test]
 fn provoked_by_heads_on_streams_that_are_half_closed() {
-    let target = target().growth(GROWTH_OF_PROXIED);
+    let target = target();
     let n_refused = target.flood(&[], |turn| {
         batch(turn, &["/silent"], |id, path| vec![Frame::get(id, path), Frame::get(id, path)])
     });
@@ -82,7 +82,7 @@ fn provoked_by_heads_on_streams_that_are_half_closed() {
 /// More bytes than were announced.
 #[test]
 fn provoked_by_bodies_that_are_too_long() {
-    let target = target().growth(GROWTH_OF_PROXIED);
+    let target = target();
     let n_refused = target.flood(&[], |turn| {
         batch(turn, &["/", "/silent"], |id, path| {
             let fields = [

@@ -14,12 +14,16 @@ const N_CONNECTIONS: usize = 20;
 /// Streams of each connection, which is as many as the server allows.
 const N_STREAMS: u32 = 128;
 
-/// What a stream that waits may take: its request, what answers it, and a little of its response.
-const STREAM: u64 = 40 << 10;
+/// What a connection may take of replies that nobody reads, beside what its streams do, and with its own state.
+const CONNECTION: u64 = 192 << 10;
+
+/// What a stream that waits with a reply may take: its request, and what answers it.
+const STREAM: u64 = 8 << 10;
 
 /// A server with room for all these streams.
 fn target() -> Target {
-    super::target().growth((N_CLIENTS * N_CONNECTIONS) as u64 * u64::from(N_STREAMS) * STREAM)
+    let connection = CONNECTION + u64::from(N_STREAMS) * STREAM;
+    super::target().growth((N_CLIENTS * N_CONNECTIONS) as u64 * connection)
 }
 
 /// Opens connections with streams that all begin with the same kind of frame, and does nothing until the end.
@@ -41,7 +45,7 @@ fn hold(target: &Target, is_over: &AtomicBool, settings: &[(u16, u32)], first: i
 /// Requests whose bodies never come.
 #[test]
 fn that_are_idle() {
-    let target = target();
+    let target = super::target();
     target.flood_with(|is_over| hold(&target, is_over, &[], |id| Frame::post(id, "/")));
     target.expect_rest();
 }

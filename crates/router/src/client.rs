@@ -1,7 +1,7 @@
 //! Clients and their connections: accepted, let in, and waited for.
 
 pub(crate) mod accept;
-pub(crate) mod admission;
+mod address;
 pub(crate) mod connection;
 mod http1;
 mod http2;

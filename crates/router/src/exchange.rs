@@ -14,8 +14,7 @@ use corral_http::list;
 use corral_http::request::{Name, Version};
 
 use self::carrier::Carrier;
-use crate::event_loop::deadline::Deadline;
-use crate::event_loop::services::Services;
+use crate::clock::deadline::Deadline;
 use crate::generation::rules::Rules;
 use crate::generation::slot_settings::SlotSettings;
 use crate::observe::telemetry::Trace;
@@ -25,6 +24,7 @@ use crate::request::forwarded;
 use crate::request::head::Request;
 use crate::request::routing::way::{FieldChange, Way};
 use crate::request::variables::{Link, Memo, RequestVariables};
+use crate::services::Services;
 use crate::storage::buffers;
 
 /// A request while it is answered.

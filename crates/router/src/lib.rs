@@ -8,7 +8,10 @@
 
 mod answer;
 mod client;
+mod clock;
+mod complaints;
 mod control;
+mod counters;
 mod desk;
 mod dispatch;
 mod event_loop;
@@ -22,6 +25,7 @@ mod main_link;
 mod observe;
 mod reply;
 mod request;
+mod services;
 mod storage;
 mod tls;
 mod upkeep;

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use self::delivery::relay;
 use self::upload::Upload;
 use crate::answer::websocket;
-use crate::event_loop::deadline::{Deadline, Elapsed};
+use crate::clock::deadline::{Deadline, Elapsed};
 use crate::exchange::Exchange;
 use crate::exchange::carrier::Carrier;
 use crate::instance::{App, Call, Failure, LoopApp, Patience, Piece};

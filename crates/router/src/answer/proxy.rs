@@ -20,7 +20,7 @@ use corral_config::upstream::Balance;
 pub(crate) use self::attempt::{Attempt, Outcome};
 pub(crate) use self::tunnel::join;
 pub(crate) use self::upload::{Destination, Upload};
-use crate::event_loop::clock::Millis;
+use crate::clock::Millis;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;

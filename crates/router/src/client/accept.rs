@@ -17,13 +17,14 @@ use corral_sys::watched::Watched;
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::client::admission::{Place, address};
+use crate::client::address;
 use crate::client::connection::Connection;
 use crate::client::serve;
 use crate::client::slot::Slot;
-use crate::event_loop::clock::Millis;
-use crate::event_loop::services::Services;
+use crate::clock::Millis;
 use crate::io::{Socket, Stream};
+use crate::services::Services;
+use crate::services::admission::Place;
 
 /// Pause after the system refused a connection for want of descriptors or memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);

@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use corral_ipc::log::ConnectionId;
 
-use crate::client::admission::Place;
 use crate::client::slot::Slot;
-use crate::event_loop::deadline::Deadline;
-use crate::event_loop::services::Services;
+use crate::clock::deadline::Deadline;
 use crate::io::Stream;
+use crate::services::Services;
+use crate::services::admission::Place;
 
 /// A client's connection between and during requests. Kept small: tens of thousands of them wait.
 pub(crate) struct Connection {

@@ -36,9 +36,9 @@ use self::unsent::Unsent;
 use crate::client::connection::Connection;
 use crate::client::linger;
 use crate::client::slot::Slot;
-use crate::event_loop::deadline::{Deadline, Elapsed};
-use crate::event_loop::services::Services;
+use crate::clock::deadline::{Deadline, Elapsed};
 use crate::io::Stream;
+use crate::services::Services;
 use crate::tls::Peer;
 
 /// The beginning of a connection that speaks HTTP/2 (RFC 9113 section 3.4), up to the end of what looks like a request line.

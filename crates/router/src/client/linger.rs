@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use crate::event_loop::deadline::Deadline;
+use crate::clock::deadline::Deadline;
 use crate::io::Stream;
 
 /// How long a connection lingers after the last reply.

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use corral_ipc::log;
 
-use crate::client::admission::address;
+use crate::client::address;
 use crate::client::connection::{Connection, Next};
 use crate::client::http1::head::{HeadResult, Refusal};
 use crate::client::linger;
 use crate::client::prelude::{self, Prepared};
 use crate::client::work::Work;
 use crate::client::{http1, http2};
+use crate::clock::deadline::Elapsed;
 use crate::desk;
-use crate::event_loop::deadline::Elapsed;
 use crate::tls::session::ServerSession;
 
 /// How long a connection that was accepted after the end of its listener, or only to be refused, may take to send

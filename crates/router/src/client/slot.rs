@@ -7,9 +7,9 @@ use std::time::Duration;
 use corral_config::address::ListenAddress;
 use tokio::sync::Notify;
 
-use crate::event_loop::countdown::Countdown;
 use crate::generation::LoopGeneration;
 use crate::generation::slot_settings::SlotSettings;
+use crate::services::countdown::Countdown;
 
 /// A listener as its connections know it.
 pub(crate) struct Slot {

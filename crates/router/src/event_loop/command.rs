@@ -9,9 +9,9 @@ use corral_channel::{Bell, LaneReceiver, RequestId};
 use corral_config::address::ListenAddress;
 use corral_ipc::message::{AppId, Exit};
 
-use crate::event_loop::countdown::Countdown;
 use crate::generation::Generation;
 use crate::instance::{App, DeadWorker, Failure, WorkerKey};
+use crate::services::countdown::Countdown;
 
 /// A command of the control thread.
 pub(crate) enum Command {

@@ -11,9 +11,9 @@ use corral_config::address::ListenAddress;
 
 use crate::client::accept::{self, Acceptor};
 use crate::client::slot::Slot;
-use crate::event_loop::countdown::Countdown;
-use crate::event_loop::services::Services;
 use crate::generation::LoopGeneration;
+use crate::services::Services;
+use crate::services::countdown::Countdown;
 
 /// All that accept.
 pub(super) struct Listeners {

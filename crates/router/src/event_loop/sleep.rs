@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
-use crate::event_loop::deadline::Deadlines;
+use crate::clock::deadline::Deadlines;
 use crate::instance::{BusyApps, RESCUE};
 
 /// How often a loop that has nothing else to do looks whether workers say something before it sleeps. They might do

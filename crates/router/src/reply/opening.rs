@@ -5,7 +5,7 @@ use corral_config::template::Exception;
 use corral_http::response::Framing;
 use smallvec::SmallVec;
 
-use crate::event_loop::clock;
+use crate::clock;
 use crate::exchange::Exchange;
 use crate::exchange::carrier::{ReplyHead, Then};
 use crate::observe::telemetry::TRACEPARENT;

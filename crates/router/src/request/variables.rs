@@ -16,7 +16,7 @@ use corral_http::request::{HTTP_2, Name, Version};
 use corral_http::response::{Connection, Framing};
 use corral_script::Engine;
 
-use crate::event_loop::clock;
+use crate::clock;
 use crate::exchange::carrier::Carrier;
 use crate::reply::Reply;
 use crate::request::client::Client;

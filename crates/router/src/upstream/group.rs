@@ -12,7 +12,7 @@ use corral_config::upstream::Balance;
 use smallvec::SmallVec;
 use tokio::sync::Notify;
 
-use crate::event_loop::clock::Millis;
+use crate::clock::Millis;
 use crate::upstream::balance::{Balancer, Method, Situation};
 use crate::upstream::connect::connect;
 use crate::upstream::failure::Failure;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use corral_config::upstream::PassiveHealth;
 
-use crate::event_loop::clock::Millis;
+use crate::clock::Millis;
 
 /// What is known of one server.
 #[derive(Debug, Default)]

@@ -11,9 +11,9 @@ use corral_config::upstream::{
 use corral_ipc::bounded::MOST;
 use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
 
-use crate::event_loop::clock::Millis;
-use crate::event_loop::counters::Counter;
-use crate::observe::complaints::Complaints;
+use crate::clock::Millis;
+use crate::complaints::Complaints;
+use crate::counters::Counter;
 use crate::upstream::health::Health;
 use crate::upstream::resolve::{Name, Resolver};
 use crate::upstream::tls::{TlsTarget, Trust};

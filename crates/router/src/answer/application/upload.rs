@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 
 use super::{left, patiently};
-use crate::event_loop::deadline::Elapsed;
+use crate::clock::deadline::Elapsed;
 use crate::exchange::Exchange;
 use crate::instance::{Call, Failure};
 use crate::request::body::BodyError;

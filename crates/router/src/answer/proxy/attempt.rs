@@ -7,7 +7,7 @@ use super::inquiry::{Answer, Broken, Inquiry, OutgoingHead};
 use super::relay::{Relay, Relayed};
 use super::upload::Upload;
 use super::{http2, request, tunnel};
-use crate::event_loop::deadline::Elapsed;
+use crate::clock::deadline::Elapsed;
 use crate::exchange::Exchange;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;

@@ -12,7 +12,7 @@ use super::inquiry::Broken;
 use super::request;
 use super::upload::Upload;
 use crate::answer::websocket::is_wanted as websocket_is_wanted;
-use crate::event_loop::deadline::Elapsed;
+use crate::clock::deadline::Elapsed;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use super::inquiry::Answer;
-use crate::event_loop::deadline::Elapsed;
+use crate::clock::deadline::Elapsed;
 use crate::exchange::Exchange;
 use crate::io::{Wanted, now};
 use crate::request::client::Gone;

@@ -10,7 +10,7 @@ use corral_http::chunked::Decoder;
 use corral_http::request::Framing;
 use corral_http::response::CONTINUE;
 
-use crate::event_loop::deadline::Deadline;
+use crate::clock::deadline::Deadline;
 use crate::generation::rules::Rules;
 use crate::io::Stream;
 use crate::request::body::BodyError;

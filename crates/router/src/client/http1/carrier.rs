@@ -15,7 +15,7 @@ use corral_http::response::{self, Connection as ConnectionField, Framing, Traile
 use super::body::Incoming;
 use crate::client::connection::Next;
 use crate::client::slot::Slot;
-use crate::event_loop::deadline::Deadline;
+use crate::clock::deadline::Deadline;
 use crate::exchange::carrier::{Carrier, ReplyHead, Then, Wire};
 use crate::generation::rules::Rules;
 use crate::io::{Stream, Wanted};

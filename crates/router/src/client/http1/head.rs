@@ -9,10 +9,10 @@ use corral_http::request::{HeadError, Progress, parse_head};
 use crate::client::connection::Connection;
 use crate::client::http2;
 use crate::client::work::Work;
-use crate::event_loop::deadline::Elapsed;
-use crate::event_loop::services::Services;
+use crate::clock::deadline::Elapsed;
 use crate::generation::slot_settings::SlotSettings;
 use crate::io::now;
+use crate::services::Services;
 use crate::storage::buffers;
 
 /// How reading a head ended.

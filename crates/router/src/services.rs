@@ -1,13 +1,16 @@
 //! The services of an event loop for its connections: time, deadlines, figures, room.
 
+pub(crate) mod admission;
+pub(crate) mod countdown;
+
 use std::rc::Rc;
 use std::sync::Arc;
 
 use corral_channel::Lane;
 
-use crate::client::admission::Admission;
-use crate::event_loop::counters::Counters;
-use crate::event_loop::deadline::Deadlines;
+use crate::clock::deadline::Deadlines;
+use crate::counters::Counters;
+use crate::services::admission::Admission;
 use crate::upstream::LoopServers;
 
 /// One event loop as its connections see it.
@@ -24,7 +27,7 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    pub(super) fn new(lane: Lane, counters: Arc<Counters>, admission: Arc<Admission>) -> Rc<Self> {
+    pub(crate) fn new(lane: Lane, counters: Arc<Counters>, admission: Arc<Admission>) -> Rc<Self> {
         Rc::new(Self {
             lane,
             counters,

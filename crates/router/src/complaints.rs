@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::event_loop::clock::Millis;
+use crate::clock::Millis;
 
 /// How long nothing more is said.
 const PAUSE: u64 = 1000;

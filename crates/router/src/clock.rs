@@ -1,6 +1,8 @@
 //! The time of day as replies and logs show it, formatted once a second in each event loop, and a clock for what all
 //! of them share.
 
+pub(crate) mod deadline;
+
 use std::cell::RefCell;
 use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};

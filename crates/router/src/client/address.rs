@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use crate::client::admission::Place;
 use crate::client::prelude::Shown;
-use crate::event_loop::clock::Millis;
-use crate::event_loop::services::Services;
+use crate::clock::Millis;
 use crate::generation::slot_settings::SlotSettings;
+use crate::services::Services;
+use crate::services::admission::Place;
 
 /// Whether the client may have one more connection. Proxies that are trusted to name their clients may have any number.
 pub(crate) fn admit(

@@ -1,7 +1,6 @@
 //! Who may connect: bounds on the connections of the whole server and on those of one client address
 //! (`settings.limits`). Shared by all event loops.
 
-pub(super) mod address;
 mod bound;
 
 use std::collections::HashMap;
@@ -16,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub(crate) use self::bound::{Bound, Shortage};
-use crate::observe::complaints::Complaints;
+use crate::complaints::Complaints;
 
 /// Who waits for a place looks again after this, whoever else may have taken the one that he was told of.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);

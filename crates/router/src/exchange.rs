@@ -2,7 +2,9 @@
 
 pub(crate) mod carrier;
 mod reading;
+mod routing;
 
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -23,9 +25,10 @@ use crate::request::client::{Client, Gone};
 use crate::request::forwarded;
 use crate::request::head::Request;
 use crate::request::routing::way::{FieldChange, Way};
-use crate::request::variables::{Link, Memo, RequestVariables};
 use crate::services::Services;
 use crate::storage::buffers;
+use crate::tls::Peer;
+use crate::variables::{Ends, Link, Memo, RequestVariables};
 
 /// A request while it is answered.
 pub(crate) struct Exchange<'c> {
@@ -134,7 +137,7 @@ impl<'c> Exchange<'c> {
 
     pub(crate) fn variables(&self) -> RequestVariables<'_> {
         RequestVariables {
-            link: Link::Open(&*self.carrier),
+            link: Link::Open(self),
             request: self.request,
             client: self.client,
             path: self.path(),
@@ -176,5 +179,15 @@ impl<'c> Exchange<'c> {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(Gone),
         }
+    }
+}
+
+impl Ends for Exchange<'_> {
+    fn tls_peer(&self) -> Option<Cow<'_, Peer<'_>>> {
+        self.carrier.tls_peer()
+    }
+
+    fn destination(&self) -> Option<SocketAddr> {
+        self.carrier.local_address()
     }
 }

@@ -1,5 +1,6 @@
 //! Client connections of all kinds behind one face: sockets, with or without TLS on top.
 
+pub(crate) mod session;
 pub(crate) mod socket;
 
 use std::fs::File;
@@ -12,8 +13,8 @@ use std::task::{Context, Poll};
 
 use rustls::ServerConfig;
 
+use self::session::{Handshake, ServerSession};
 pub(crate) use self::socket::{Socket, Wanted};
-use crate::tls::session::{Handshake, ServerSession};
 
 /// Bytes given to the kernel in one call of `sendfile`, so that one client does not hold up the others.
 const SEND_FILE_STEP: u64 = 512 * 1024;

@@ -30,6 +30,7 @@ mod storage;
 mod tls;
 mod upkeep;
 mod upstream;
+mod variables;
 
 use corral_ipc::link::Link;
 use corral_sys::process::refuse_huge_pages;

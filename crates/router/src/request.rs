@@ -6,5 +6,3 @@ pub(crate) mod forwarded;
 pub(crate) mod head;
 pub(crate) mod ip_text;
 pub(crate) mod routing;
-pub(crate) mod script;
-pub(crate) mod variables;

@@ -3,10 +3,9 @@
 pub(crate) mod authorities;
 mod bundle;
 mod cache;
-mod names;
+pub(crate) mod names;
 mod peer;
 mod policy;
-pub(crate) mod session;
 mod tickets;
 
 use std::collections::HashMap;
@@ -26,10 +25,12 @@ use self::bundle::Bundle;
 use self::cache::SessionCache;
 use self::names::ServerNames;
 pub(crate) use self::peer::Peer;
-pub(crate) use self::session::Handshake;
 use self::tickets::Ticketer;
 use crate::tls::authorities::Authorities;
 use crate::tls::authorities::clients::Clients;
+
+/// The name of HTTP/2 in handshakes (RFC 9113 section 3.2).
+pub(crate) const HTTP_2: &[u8] = b"h2";
 
 /// TLS of one listener.
 pub(crate) struct TlsContext {
@@ -115,7 +116,7 @@ impl TlsContext {
         let mut config = builder.with_cert_resolver(Arc::new(names));
         config.ignore_client_order = settings.policy.server_preference;
         if *offers_http2 {
-            config.alpn_protocols = [session::HTTP_2, b"http/1.1"].map(<[u8]>::to_vec).into();
+            config.alpn_protocols = [HTTP_2, b"http/1.1"].map(<[u8]>::to_vec).into();
         }
         remember_sessions(&mut config, settings, authorities)?;
         Ok(Self { config: Arc::new(config), source })

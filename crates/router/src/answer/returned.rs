@@ -5,8 +5,8 @@ use corral_config::template::{Exception, Script, Variable, Variables};
 
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
-use crate::request::variables::RequestVariables;
 use crate::storage::buffers;
+use crate::variables::RequestVariables;
 
 /// Answers with an error page, or an empty reply with a Location.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>, answer: &Return) -> Result<(), Gone> {

@@ -85,7 +85,7 @@ pub(super) async fn run(connection: Connection, input: Vec<u8>) {
     let shared = Rc::new(Shared {
         id,
         local_address: stream.local_address(),
-        tls_peer: stream.tls().map(|session| Peer::of(session).into_owned()),
+        tls_peer: stream.tls().map(|session| session.peer().into_owned()),
         services,
         slot,
         peer,

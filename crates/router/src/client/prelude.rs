@@ -8,7 +8,7 @@ use corral_http::proxy_protocol::{self, HeaderError, Source};
 
 use crate::generation::slot_settings::SlotSettings;
 use crate::io::Stream;
-use crate::tls::Handshake;
+use crate::io::session::Handshake;
 
 /// The type of the record that every client that speaks TLS begins with.
 const HANDSHAKE_RECORD: u8 = 0x16;

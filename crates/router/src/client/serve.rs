@@ -18,7 +18,7 @@ use crate::client::work::Work;
 use crate::client::{http1, http2};
 use crate::clock::deadline::Elapsed;
 use crate::desk;
-use crate::tls::session::ServerSession;
+use crate::io::session::ServerSession;
 
 /// How long a connection that was accepted after the end of its listener, or only to be refused, may take to send
 /// something.

@@ -20,11 +20,11 @@ use crate::generation::rules::Rules;
 use crate::instance::Lease;
 use crate::observe::access_log::AccessLog;
 use crate::observe::telemetry::Telemetry;
-use crate::request::script;
 use crate::tls;
 use crate::tls::Contexts;
 use crate::upkeep::Upkeep;
 use crate::upstream::{Checks, Groups, HTTP1, ServerError, Trust, Workshop};
+use crate::variables::script;
 
 impl Control {
     pub(super) fn pending(&mut self, id: GenerationId) -> &mut Pending {

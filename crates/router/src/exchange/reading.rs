@@ -16,7 +16,7 @@ impl Exchange<'_> {
         let rules = self.rules();
         let mut store = Store::new(self.carrier.begin_body()?);
         loop {
-            store.spill(rules)?;
+            store.spill(rules.body_buffer_size, rules.body_temp_path.as_deref())?;
             if self.carrier.body_is_done() {
                 return store.finish().map_err(BodyError::Store);
             }

@@ -18,9 +18,9 @@ use parking_lot::RwLock;
 
 use self::gather::Gatherer;
 use self::losses::Losses;
-use crate::request::script;
 use crate::storage::buffers;
 use crate::upkeep::Upkeep;
+use crate::variables::script;
 
 /// An open log; its file is in append mode, so that entries of several event loops do not mix.
 pub(crate) struct AccessLog {

@@ -3,8 +3,8 @@
 use std::io::{IsTerminal, Write};
 use std::sync::OnceLock;
 
-use crate::request::variables::RequestVariables;
 use crate::storage::buffers;
+use crate::variables::RequestVariables;
 
 static CONSOLE: OnceLock<Console> = OnceLock::new();
 

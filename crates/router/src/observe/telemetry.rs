@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use self::context::Parent;
 use self::span::Record;
 use crate::request::head::Request;
-use crate::request::variables::random;
+use crate::variables::random;
 
 /// The field that carries a trace from one server to the next.
 pub(crate) const TRACEPARENT: &[u8] = b"traceparent";
@@ -118,7 +118,7 @@ impl Trace {
 pub(crate) fn record(
     trace: Trace,
     request: Request<'_>,
-    variables: &crate::request::variables::RequestVariables<'_>,
+    variables: &crate::variables::RequestVariables<'_>,
 ) -> Record {
     span::record(trace, request, variables, Instant::now())
 }

@@ -11,8 +11,8 @@ use crate::exchange::carrier::{ReplyHead, Then};
 use crate::observe::telemetry::TRACEPARENT;
 use crate::reply::disarm;
 use crate::reply::writer::Writer;
-use crate::request::script;
 use crate::storage::buffers;
+use crate::variables::script;
 
 impl Exchange<'_> {
     /// The one way out: applies what the configuration has to say about the reply's fields, and makes a head of

@@ -12,7 +12,7 @@ use crate::reply::preference::prefers_json;
 use crate::reply::writer::Writer;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
-use crate::request::script;
+use crate::variables::script;
 
 /// The type of error pages for programs (RFC 9457).
 const PROBLEM: &[u8] = b"application/problem+json";

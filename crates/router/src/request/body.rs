@@ -5,13 +5,13 @@ pub(crate) mod rest;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use corral_channel::MAX_INLINE_BODY;
 use corral_http::chunked::ChunkError;
 use corral_sys::process::is_descriptor_shortage;
 
 use self::rest::RequestBody;
-use crate::generation::rules::Rules;
 use crate::storage::buffered::Held;
 use crate::storage::buffers::Rest;
 use crate::storage::temp;
@@ -98,15 +98,15 @@ impl Store {
         self.memory.to_mut()
     }
 
-    /// Moves what is in memory to the file when it has become too much for memory.
-    pub(crate) fn spill(&mut self, rules: &Rules) -> Result<(), BodyError> {
+    /// Moves what is in memory to a file when it is more than `most`: to one in this folder, if not in the daemon's.
+    pub(crate) fn spill(&mut self, most: usize, folder: Option<&Path>) -> Result<(), BodyError> {
         if self.file.is_none() {
-            let is_small = self.memory.len() <= rules.body_buffer_size;
+            let is_small = self.memory.len() <= most;
             let more = self.memory.capacity() as u64 - self.held.bytes();
             if is_small && self.held.grow(more) {
                 return Ok(());
             }
-            let file = rules.body_temp_path.as_ref().map_or_else(temp::file, |folder| temp::file_in(folder));
+            let file = folder.map_or_else(temp::file, temp::file_in);
             let failed = if is_small { BodyError::Crowded } else { BodyError::Store };
             self.file = Some((file.map_err(failed)?, 0));
         }

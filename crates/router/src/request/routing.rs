@@ -1,19 +1,9 @@
-//! From a listener's `pass` to what answers the request: steps are chosen, paths rewritten, and what
-//! each action asks for is noted in the exchange.
+//! The way of a request through the configuration: how far it has come, where it leads, and what is logged of it.
 
-mod errors;
 pub(crate) mod log;
-mod request_fields;
-mod rewrite;
 pub(crate) mod way;
 
-use corral_config::route::{Action, ActionKind, Destination, Return, Route, Share};
-
-use crate::exchange::Exchange;
-use crate::storage::buffers;
-
-/// Actions that one request may go through (contract 9).
-const MAX_ACTIONS: u16 = 256;
+use corral_config::route::{Return, Share};
 
 /// What answers a request.
 #[derive(Debug)]
@@ -31,107 +21,4 @@ pub(crate) enum Target<'c> {
     Proxy(usize),
     /// Nothing does; the status says why.
     Nothing(u16),
-}
-
-impl<'c> Exchange<'c> {
-    /// Follows a `pass` through the routes.
-    pub(crate) fn follow(&mut self, pass: &'c Destination) -> Target<'c> {
-        match self.try_follow(pass) {
-            Ok(target) | Err(target) => target,
-        }
-    }
-
-    /// Follows an action that was reached otherwise, such as a `fallback`.
-    pub(crate) fn follow_action(&mut self, action: &'c Action) -> Target<'c> {
-        match self.take(action) {
-            Ok(pass) => self.follow(pass),
-            Err(target) => target,
-        }
-    }
-
-    /// `Err` is a target like any other: it ends the way early.
-    fn try_follow(&mut self, pass: &'c Destination) -> Result<Target<'c>, Target<'c>> {
-        let mut pass = pass;
-        loop {
-            let route = self.resolve(pass)?;
-            let action = self.choose(route)?;
-            pass = self.take(action)?;
-        }
-    }
-
-    /// The route that a `pass` leads to, unless it leads somewhere else.
-    fn resolve(&mut self, pass: &'c Destination) -> Result<usize, Target<'c>> {
-        let Destination::Template(template) = pass else { return enter(pass) };
-        let mut text = buffers::take();
-        let rendered = template.render(&mut self.variables(), &mut text);
-        let found = rendered.map(|()| self.settings.generation.config.resolve(&text));
-        buffers::give(text);
-        match found {
-            Ok(Some(destination)) => enter(&destination),
-            Ok(None) => Err(Target::Nothing(404)),
-            Err(exception) => {
-                crate::request::script::report(&exception);
-                Err(Target::Nothing(500))
-            }
-        }
-    }
-
-    /// The action of the first step whose conditions hold.
-    fn choose(&mut self, route: usize) -> Result<&'c Action, Target<'c>> {
-        let settings = self.settings;
-        let route: &'c Route = settings.generation.config.routes.get(route).ok_or(Target::Nothing(404))?;
-        let found = if self.rules().log_route {
-            log::choose(route, &mut self.variables())
-        } else {
-            route.choose(&mut self.variables())
-        };
-        match found {
-            Ok(Some(step)) => Ok(&step.action),
-            Ok(None) => Err(Target::Nothing(404)),
-            Err(undecided) => {
-                crate::request::script::report(&undecided);
-                Err(Target::Nothing(500))
-            }
-        }
-    }
-
-    /// Notes an action and does what every kind of them does first. Its `pass`, if that is its kind.
-    fn take(&mut self, action: &'c Action) -> Result<&'c Destination, Target<'c>> {
-        if self.way.n_actions == MAX_ACTIONS {
-            tracing::error!("the request went through more than {MAX_ACTIONS} actions");
-            return Err(Target::Nothing(500));
-        }
-        self.way.n_actions += 1;
-        self.way.action = Some(action);
-        if let Some(errors) = &action.options.errors {
-            self.way.errors = Some(errors);
-        }
-        self.change_request(&action.options.request_headers).map_err(|exception| {
-            crate::request::script::report(&exception);
-            Target::Nothing(500)
-        })?;
-        if let Some(rewrite) = &action.options.rewrite {
-            self.rewrite(rewrite).map_err(|error| {
-                error.report();
-                Target::Nothing(500)
-            })?;
-        }
-        match &action.kind {
-            ActionKind::Pass(pass) => Ok(pass),
-            ActionKind::Return(answer) => Err(Target::Return(answer)),
-            ActionKind::Share(share) => Err(Target::Share(share)),
-            ActionKind::Proxy(proxy) => Err(Target::Proxy(*proxy)),
-        }
-    }
-}
-
-/// The route that this destination is, or what answers the request there.
-fn enter<'c>(destination: &Destination) -> Result<usize, Target<'c>> {
-    Err(match *destination {
-        Destination::Route(route) => return Ok(route),
-        Destination::Application { app, target } => Target::Application { app, target },
-        Destination::Upstream(upstream) => Target::Upstream(upstream),
-        // What was rendered is never rendered again.
-        Destination::Template(_) => Target::Nothing(404),
-    })
 }

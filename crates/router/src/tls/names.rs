@@ -57,7 +57,7 @@ thread_local! {
 }
 
 /// The host name that the client has asked for whose message was processed just now, if it was one that names one.
-pub(super) fn take_wanted() -> Option<Box<str>> {
+pub(crate) fn take_wanted() -> Option<Box<str>> {
     WANTED.take()
 }
 

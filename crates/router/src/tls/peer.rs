@@ -7,10 +7,9 @@ use aws_lc_rs::digest;
 use corral_config::template::TlsVariable;
 use corral_config::tls::CipherSuite;
 use rustls::ProtocolVersion;
+use rustls::server::UnbufferedServerConnection;
 use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer, X509Certificate};
-
-use super::session::ServerSession;
 
 /// What is known of a client that speaks TLS.
 #[derive(Debug, Clone)]
@@ -22,15 +21,14 @@ pub(crate) struct Peer<'s> {
 }
 
 impl<'s> Peer<'s> {
-    /// The client at the other end of a session.
-    pub(crate) fn of(session: &'s ServerSession) -> Self {
-        let connection = session.connection();
+    /// The client at the other end of a connection, who has asked for this host name, or for none.
+    pub(crate) fn new(connection: &'s UnbufferedServerConnection, server_name: &'s str) -> Self {
         let suite = connection.negotiated_cipher_suite();
         let certificate = connection.peer_certificates().and_then(|chain| chain.first());
         Self {
             protocol: connection.protocol_version(),
             cipher: suite.and_then(|suite| CipherSuite::name_of(suite.suite().into())).unwrap_or_default(),
-            server_name: session.server_name().into(),
+            server_name: server_name.into(),
             certificate: certificate.map(|certificate| CertificateDer::from(&certificate[..])),
         }
     }

@@ -138,7 +138,7 @@ impl Carrier for Http1<'_> {
     }
 
     fn tls_peer(&self) -> Option<Cow<'_, Peer<'_>>> {
-        self.stream.tls().map(|session| Cow::Owned(Peer::of(session)))
+        self.stream.tls().map(|session| Cow::Owned(session.peer()))
     }
 
     fn body_is_done(&self) -> bool {

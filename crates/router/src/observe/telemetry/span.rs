@@ -10,7 +10,7 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
 use super::Trace;
 use crate::request::head::Request;
-use crate::request::variables::RequestVariables;
+use crate::variables::RequestVariables;
 
 /// A request as it is queued; its span is made of it by the thread that sends.
 pub(crate) struct Record {

@@ -3,7 +3,7 @@
 use corral_config::route::{Facts, Route, Step, Undecided};
 
 /// As `Route::choose`, with a line for each step on the way.
-pub(super) fn choose<'r, F: Facts>(route: &'r Route, facts: &mut F) -> Result<Option<&'r Step>, Undecided> {
+pub(crate) fn choose<'r, F: Facts>(route: &'r Route, facts: &mut F) -> Result<Option<&'r Step>, Undecided> {
     for (idx, step) in route.steps().iter().enumerate() {
         let separator = if route.name().is_some() { "/" } else { "" };
         let name = route.name().unwrap_or_default();
@@ -16,7 +16,7 @@ pub(super) fn choose<'r, F: Facts>(route: &'r Route, facts: &mut F) -> Result<Op
     Ok(None)
 }
 
-pub(super) fn rewritten(text: &[u8]) {
+pub(crate) fn rewritten(text: &[u8]) {
     tracing::info!(target: "notice", "URI rewritten to \"{}\"", text.escape_ascii());
 }
 

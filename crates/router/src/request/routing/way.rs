@@ -7,21 +7,21 @@ use corral_config::route::{Action, ErrorActions};
 pub(crate) struct Way<'c> {
     /// The last action: its options are those that count.
     pub(crate) action: Option<&'c Action>,
-    pub(super) n_actions: u16,
+    pub(crate) n_actions: u16,
     /// Of the last action that has any.
-    pub(super) errors: Option<&'c ErrorActions>,
+    pub(crate) errors: Option<&'c ErrorActions>,
     /// What answers in the place of an error, before it is followed.
-    pub(super) stand_in: Option<&'c Action>,
+    pub(crate) stand_in: Option<&'c Action>,
     /// The error that such an action has been found for. There is only one in a request.
-    pub(super) error: Option<u16>,
+    pub(crate) error: Option<u16>,
     /// The status that this action's 200 becomes.
-    pub(super) kept_status: Option<u16>,
+    pub(crate) kept_status: Option<u16>,
 }
 
 /// A field that differs from what the client has sent.
 #[derive(Debug)]
 pub(crate) struct FieldChange<'c> {
-    pub(super) name: &'c [u8],
+    pub(crate) name: &'c [u8],
     /// None when it is left out.
-    pub(super) value: Option<Vec<u8>>,
+    pub(crate) value: Option<Vec<u8>>,
 }

@@ -10,9 +10,9 @@ use rustls::ServerConfig;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
 
-use super::names;
-use crate::io::socket::Socket;
+use super::socket::Socket;
 use crate::storage::buffers;
+use crate::tls::{HTTP_2, Peer, names};
 
 /// Bytes that are encrypted before they are sent: three records.
 const MAX_SEALED: usize = 48 * 1024;
@@ -25,9 +25,6 @@ const RECORD_CONTENT: usize = 16 * 1024;
 
 /// Room for the largest record on its way in.
 const RECORD_ROOM: usize = RECORD_CONTENT + 512;
-
-/// The name of HTTP/2 in handshakes (RFC 9113 section 3.2).
-pub(crate) const HTTP_2: &[u8] = b"h2";
 
 /// A TLS session.
 pub(crate) struct ServerSession {
@@ -88,19 +85,14 @@ impl ServerSession {
         !self.outgoing.bytes.is_empty()
     }
 
-    /// The host name that the client has asked for; empty when it has not.
-    pub(crate) fn server_name(&self) -> &str {
-        &self.server_name
-    }
-
     /// Whether HTTP/2 was agreed on.
     pub(crate) fn speaks_http2(&self) -> bool {
         self.connection.alpn_protocol() == Some(HTTP_2)
     }
 
-    /// What was agreed on.
-    pub(crate) fn connection(&self) -> &UnbufferedServerConnection {
-        &self.connection
+    /// The client at the other end.
+    pub(crate) fn peer(&self) -> Peer<'_> {
+        Peer::new(&self.connection, &self.server_name)
     }
 
     /// Agrees with the client on everything. What it sends at once behind that is appended to `out`.

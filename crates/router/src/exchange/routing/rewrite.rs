@@ -3,9 +3,10 @@
 use corral_config::template::{Exception, Template};
 use corral_http::path::{self, PathError};
 
-use super::log;
 use crate::exchange::Exchange;
+use crate::request::routing::log;
 use crate::storage::buffers;
+use crate::variables::script;
 
 /// Why there is no new path.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +20,7 @@ pub(super) enum RewriteError {
 impl RewriteError {
     pub(super) fn report(&self) {
         match self {
-            Self::Exception(exception) => crate::request::script::report(exception),
+            Self::Exception(exception) => script::report(exception),
             Self::Path { .. } => tracing::error!("{self}"),
         }
     }

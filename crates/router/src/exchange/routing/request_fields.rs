@@ -4,9 +4,9 @@
 use corral_config::route::HeaderChange;
 use corral_config::template::Exception;
 
-use super::way::FieldChange;
 use crate::exchange::Exchange;
 use crate::reply::disarm;
+use crate::request::routing::way::FieldChange;
 
 impl<'c> Exchange<'c> {
     /// Works the new values out. A later action overrides an earlier one.

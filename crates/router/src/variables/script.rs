@@ -14,8 +14,8 @@ use corral_script::{Engine, Limits, Lookup, Module, ModuleError, Pair, Program};
 use crate::reply::Reply;
 use crate::request::client::Client;
 use crate::request::head::Request;
-use crate::request::variables::{Link, Memo, RequestVariables};
 use crate::tls::Peer;
+use crate::variables::{Link, Memo, RequestVariables};
 
 /// The modules of a configuration, loaded once to see that they can be.
 pub(crate) fn program(config: &Config, assets: &Assets) -> Result<Arc<Program>, ModuleError> {

@@ -1,5 +1,7 @@
 //! The values of template variables for one request (contract 14.1).
 
+pub(crate) mod script;
+
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::hash_map::RandomState;
@@ -17,11 +19,10 @@ use corral_http::response::{Connection, Framing};
 use corral_script::Engine;
 
 use crate::clock;
-use crate::exchange::carrier::Carrier;
 use crate::reply::Reply;
 use crate::request::client::Client;
 use crate::request::head::Request;
-use crate::request::{ip_text, script};
+use crate::request::ip_text;
 use crate::tls::Peer;
 
 /// Values that are worked out once for a request.
@@ -68,10 +69,19 @@ pub(crate) fn random(started: Instant) -> u64 {
     RandomState::new().hash_one(started)
 }
 
+/// The connection that variables tell of, as long as there is one.
+pub(crate) trait Ends {
+    /// The client, if it speaks TLS.
+    fn tls_peer(&self) -> Option<Cow<'_, Peer<'_>>>;
+
+    /// The address that the client connected to; none for a Unix socket. Costs a system call.
+    fn destination(&self) -> Option<SocketAddr>;
+}
+
 /// What variables go by that tell of the connection.
 #[derive(Clone, Copy)]
 pub(crate) enum Link<'t> {
-    Open(&'t (dyn Carrier + 't)),
+    Open(&'t (dyn Ends + 't)),
     /// A copy of what was known, inside of a script.
     Noted(Option<&'t Peer<'static>>),
 }
@@ -80,14 +90,14 @@ impl<'t> Link<'t> {
     /// The client, if it speaks TLS.
     pub(crate) fn peer(self) -> Option<Cow<'t, Peer<'t>>> {
         match self {
-            Self::Open(carrier) => carrier.tls_peer(),
+            Self::Open(ends) => ends.tls_peer(),
             Self::Noted(peer) => peer.map(Cow::Borrowed),
         }
     }
 
     fn local_address(self) -> Option<SocketAddr> {
         match self {
-            Self::Open(carrier) => carrier.local_address(),
+            Self::Open(ends) => ends.destination(),
             Self::Noted(_) => None,
         }
     }

@@ -28,6 +28,7 @@ pub struct Http2 {
     requests: SendRequest<Bytes>,
     pings: PingPong,
     scheme: Scheme,
+    is_resumed: bool,
     /// How the connection has ended.
     end: Receiver<Result<(), Error>>,
 }
@@ -62,6 +63,8 @@ impl Http2 {
     /// Those of the system, of the handshake, and a server that does not choose `h2`.
     #[track_caller]
     pub fn try_connect_tls(address: SocketAddr, tls: &TlsClient, host: &str) -> io::Result<Self> {
+        // Made before it is copied: it keeps the sessions for the connections after this one.
+        let _ = tls.config();
         let (tls, host) = (tls.clone(), host.to_owned());
         let connect = |stream| async move { encrypted(stream, &tls, &host).await };
         Self::begin(address, Scheme::HTTPS, |_| (), connect)
@@ -88,18 +91,19 @@ impl Http2 {
                     Ok(link) => link,
                     Err(error) => return drop(begun.send(Err(error))),
                 };
+                let is_resumed = link.is_resumed();
                 match builder.handshake(link).await {
                     Ok((requests, mut connection)) => {
                         let pings = connection.ping_pong().expect("nobody has asked for it");
-                        let _ = begun.send(Ok((requests, pings)));
+                        let _ = begun.send(Ok((requests, pings, is_resumed)));
                         let _ = ended.send(connection.await);
                     }
                     Err(error) => drop(begun.send(Err(io::Error::other(error)))),
                 }
             });
         });
-        let (requests, pings) = beginning.recv_timeout(PATIENCE).map_err(io::Error::other)??;
-        Ok(Self { runtime: Arc::new(runtime()), requests, pings, scheme, end })
+        let (requests, pings, is_resumed) = beginning.recv_timeout(PATIENCE).map_err(io::Error::other)??;
+        Ok(Self { runtime: Arc::new(runtime()), requests, pings, scheme, is_resumed, end })
     }
 
     /// A GET.
@@ -135,8 +139,16 @@ impl Http2 {
     /// Sends a request without a body.
     #[track_caller]
     pub fn begin_get(&mut self, target: &str) -> Http2Stream {
-        let stream = self.try_open(&Request::get(target), true);
-        stream.unwrap_or_else(|error| panic!("{target}: {error}"))
+        self.try_begin_get(target).unwrap_or_else(|error| panic!("{target}: {error}"))
+    }
+
+    /// As `begin_get`, or says why not.
+    ///
+    /// # Errors
+    /// When the connection takes no more requests.
+    #[track_caller]
+    pub fn try_begin_get(&mut self, target: &str) -> Result<Http2Stream, Error> {
+        self.try_open(&Request::get(target), true)
     }
 
     /// Sends the head of a request; its body, of which no length is told, is up to the caller, and so is the end.
@@ -163,6 +175,12 @@ impl Http2 {
     pub fn ping(&mut self) {
         let pong = self.pings.ping(Ping::opaque());
         in_time(&self.runtime, "a pong", pong).unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Whether an earlier session of TLS was resumed.
+    #[must_use]
+    pub fn is_resumed(&self) -> bool {
+        self.is_resumed
     }
 
     /// How many streams the server allows at a time.

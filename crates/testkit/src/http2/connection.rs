@@ -6,19 +6,33 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::HandshakeKind;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
+use tokio_rustls::{TlsConnector, client, server};
 
 use crate::tls::TlsClient;
 use crate::wait::PATIENCE;
 
 /// Both directions of a connection.
-pub(super) trait Io: AsyncRead + AsyncWrite + Unpin + Send {}
+pub(super) trait Io: AsyncRead + AsyncWrite + Unpin + Send {
+    /// Whether an earlier session of TLS was resumed.
+    fn is_resumed(&self) -> bool {
+        false
+    }
+}
 
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Io for T {}
+impl Io for tokio::net::TcpStream {}
+
+impl Io for server::TlsStream<Link> {}
+
+impl Io for client::TlsStream<Link> {
+    fn is_resumed(&self) -> bool {
+        self.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+}
 
 /// A connection as it is before HTTP/2 is spoken.
 pub(super) type Link = Box<dyn Io>;

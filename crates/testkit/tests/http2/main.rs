@@ -8,6 +8,7 @@ mod frames;
 mod specification;
 mod streams;
 mod tls;
+mod upgrades;
 mod websockets;
 
 use corral_testkit::{Daemon, daemon};

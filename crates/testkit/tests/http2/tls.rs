@@ -52,6 +52,21 @@ fn a_listener_can_say_no() {
     client.into_tls(&tls, "localhost").expect("a handshake").get("/").expect(302);
 }
 
+#[test]
+fn sessions_are_resumed() {
+    let (server, tls, _) = serve_tls(None, protocol());
+    let session = format!("/config/listeners/{}/tls/session", server.address());
+    server.control().put(&session, &json!({ "tickets": true })).expect_done();
+    let connect = || {
+        let mut client = Http2::connect_tls(server.address().socket(), &tls, "localhost");
+        client.get("/").expect(302);
+        client.is_resumed()
+    };
+    assert!(!connect());
+    // The tickets come with the first reply.
+    assert!(connect());
+}
+
 /// Without `prior_knowledge`, the preface is a request of HTTP/1 that is none.
 #[test]
 fn without_tls_it_has_to_be_asked_for() {

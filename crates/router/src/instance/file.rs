@@ -60,26 +60,25 @@ pub(super) fn take(
 }
 
 #[cfg(test)]
+impl SentFile {
+    /// A part of a file of this size, or of one that did not come.
+    pub(super) fn of(size: Option<u64>, offset: u64, len: u64) -> Result<Self, Failure> {
+        let file = || std::os::fd::OwnedFd::from(File::open("/dev/null").unwrap());
+        let arrived = size.map(|size| Arrived { file: file().into(), size });
+        Self::new(arrived, FilePart { number: 0, offset, len })
+    }
+}
+
+#[cfg(test)]
 mod tests {
-    use std::os::fd::OwnedFd;
-
     use super::*;
-
-    fn arrived(size: u64) -> Option<Arrived> {
-        let file = File::open("/dev/null").unwrap();
-        Some(Arrived { file: OwnedFd::from(file).into(), size })
-    }
-
-    fn part(offset: u64, len: u64) -> FilePart {
-        FilePart { number: 0, offset, len }
-    }
 
     #[test]
     fn a_part_ends_within_its_file() {
         for (offset, len, is_good) in [(0, 10, true), (9, 1, true), (0, 11, false), (10, 1, false)] {
-            let taken = SentFile::new(arrived(10), part(offset, len));
+            let taken = SentFile::of(Some(10), offset, len);
             assert_eq!(taken.is_ok(), is_good, "{offset} {len}");
         }
-        assert!(matches!(SentFile::new(None, part(0, 1)), Err(Failure::NoDescriptor)));
+        assert!(matches!(SentFile::of(None, 0, 1), Err(Failure::NoDescriptor)));
     }
 }

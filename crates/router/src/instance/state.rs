@@ -170,30 +170,16 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-    use std::os::fd::OwnedFd;
-
-    use corral_channel::Arrived;
-    use corral_channel::message::FilePart;
     use corral_http::range::ByteRange;
 
     use super::*;
-
-    fn arrived(size: u64) -> Option<Arrived> {
-        let file = File::open("/dev/null").unwrap();
-        Some(Arrived { file: OwnedFd::from(file).into(), size })
-    }
-
-    fn part(offset: u64, len: u64) -> FilePart {
-        FilePart { number: 0, offset, len }
-    }
 
     #[test]
     fn a_file_comes_behind_what_was_written_and_counts() {
         let mut state = State::new(RequestBody::Complete);
         state.head = Some(b"head".to_vec());
         state.store(b"before".to_vec());
-        state.take_file(SentFile::new(arrived(10), part(3, 5)));
+        state.take_file(SentFile::of(Some(10), 3, 5));
         state.ended = true;
         assert_eq!(state.n_stored(), 11);
         assert!(matches!(state.next_piece(), Ok(Some(Piece::Head(_)))));
@@ -208,7 +194,7 @@ mod tests {
     fn a_file_that_cannot_be_taken_is_an_error_in_the_place_of_the_head() {
         let mut state = State::new(RequestBody::Complete);
         state.head = Some(b"head".to_vec());
-        state.take_file(SentFile::new(None, part(0, 1)));
+        state.take_file(SentFile::of(None, 0, 1));
         state.ended = true;
         assert!(matches!(state.next_piece(), Err(Failure::NoDescriptor)));
     }
@@ -217,7 +203,7 @@ mod tests {
     fn nothing_of_a_body_comes_behind_a_file_also_when_that_is_on_its_way() {
         let mut state = State::new(RequestBody::Complete);
         state.require_no_file().unwrap();
-        state.take_file(SentFile::new(arrived(10), part(0, 5)));
+        state.take_file(SentFile::of(Some(10), 0, 5));
         state.require_no_file().unwrap_err();
         assert!(matches!(state.next_piece(), Ok(Some(Piece::File(_)))));
         state.require_no_file().unwrap_err();
@@ -227,7 +213,7 @@ mod tests {
     fn nothing_is_kept_for_nobody() {
         let mut state = State::new(RequestBody::Complete);
         state.abandoned = true;
-        state.take_file(SentFile::new(arrived(10), part(0, 5)));
+        state.take_file(SentFile::of(Some(10), 0, 5));
         assert!(state.file.is_none());
     }
 }

@@ -4,7 +4,7 @@ use memchr::memmem;
 
 /// What a path asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Wanted<'a> {
+pub(crate) enum Meaning<'a> {
     /// A script, with what follows it.
     Script {
         /// From the leading slash to the end of `.php`.
@@ -19,19 +19,19 @@ pub(crate) enum Wanted<'a> {
 }
 
 /// Takes a decoded, normalised path apart.
-pub(crate) fn wanted(path: &[u8]) -> Wanted<'_> {
+pub(crate) fn meaning(path: &[u8]) -> Meaning<'_> {
     const EXTENSION: &[u8] = b".php";
     if let Some(at) = memmem::find(path, b".php/") {
         let (name, path_info) = path.split_at(at + EXTENSION.len());
-        return Wanted::Script { name, path_info };
+        return Meaning::Script { name, path_info };
     }
     if path.ends_with(b"/") {
-        return Wanted::Index;
+        return Meaning::Index;
     }
     if path.ends_with(EXTENSION) {
-        return Wanted::Script { name: path, path_info: b"" };
+        return Meaning::Script { name: path, path_info: b"" };
     }
-    Wanted::Other
+    Meaning::Other
 }
 
 #[cfg(test)]
@@ -40,12 +40,12 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, expected: &str) {
-        let found = match wanted(path.as_bytes()) {
-            Wanted::Script { name, path_info } => {
+        let found = match meaning(path.as_bytes()) {
+            Meaning::Script { name, path_info } => {
                 format!("{} + {}", String::from_utf8_lossy(name), String::from_utf8_lossy(path_info))
             }
-            Wanted::Index => "index".to_owned(),
-            Wanted::Other => "other".to_owned(),
+            Meaning::Index => "index".to_owned(),
+            Meaning::Other => "other".to_owned(),
         };
         assert_eq!(found, expected, "{path}");
     }

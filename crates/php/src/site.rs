@@ -14,7 +14,7 @@ use corral_worker::complain;
 use rustix::io::Errno;
 
 use crate::module::{Module, PhpString};
-use crate::path::{Wanted, wanted};
+use crate::path::{Meaning, meaning};
 use crate::tracked::Tracked;
 
 /// How long a script that was found is believed to be there. A script that goes away meanwhile is
@@ -125,10 +125,10 @@ impl Site {
             }
             Rule::ByPath { index, found } => (index, found),
         };
-        let (name, path_info) = match wanted(path) {
-            Wanted::Script { name, path_info } => ([name, b""], path_info),
-            Wanted::Index => ([path, index.as_slice()], b"".as_slice()),
-            Wanted::Other => return look_for_folder(&self.root, path),
+        let (name, path_info) = match meaning(path) {
+            Meaning::Script { name, path_info } => ([name, b""], path_info),
+            Meaning::Index => ([path, index.as_slice()], b"".as_slice()),
+            Meaning::Other => return look_for_folder(&self.root, path),
         };
         match found.script(module, &self.root, name) {
             Ok((script, script_name)) => {

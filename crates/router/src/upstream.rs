@@ -17,9 +17,9 @@ mod server;
 mod tls;
 
 pub(crate) use self::checks::Checks;
-pub(crate) use self::failure::{Failure, Retry};
+pub(crate) use self::failure::{Retry, ServerFailure};
 pub(crate) use self::group::{LoopGroup, LoopGroups, LoopServer, LoopServers, Tried};
-pub(crate) use self::idle::Wanted;
+pub(crate) use self::idle::Freshness;
 pub(crate) use self::line::Line;
 pub(crate) use self::resolve::Resolver;
 pub(crate) use self::server::{Groups, Server, ServerError, Workshop};

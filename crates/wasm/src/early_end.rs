@@ -8,7 +8,7 @@ use wasmtime_wasi::I32Exit;
 use crate::deadline::Overdue;
 
 /// Why an instance has ended before it had answered.
-pub(crate) enum Failure {
+pub(crate) enum EarlyEnd {
     /// A trap, or something like it.
     Component {
         error: wasmtime::Error,
@@ -19,7 +19,7 @@ pub(crate) enum Failure {
     Overdue(Overdue),
 }
 
-impl Failure {
+impl EarlyEnd {
     /// What the client is told, if nothing was said to it.
     pub(crate) fn status(&self) -> u16 {
         match self {
@@ -31,7 +31,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for EarlyEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Component { error, lacked_memory } => {

@@ -16,7 +16,7 @@ use wasmtime_wasi_http::p2::types::{HostIncomingRequest, HostResponseOutparam};
 use wasmtime_wasi_http::{Error, WasiHttpView as _};
 
 use crate::deadline::Deadline;
-use crate::failure::Failure;
+use crate::early_end::EarlyEnd;
 use crate::guest::Guest;
 use crate::relay::{Head, Relay};
 
@@ -52,13 +52,13 @@ pub(crate) async fn run(
     call: Call,
     relay: &mut Relay<'_>,
     mut deadline: Option<Deadline>,
-) -> Result<(), Failure> {
+) -> Result<(), EarlyEnd> {
     let ended = {
         let mut running = pin!(handle(component, store, call));
         poll_fn(|cx| step(running.as_mut(), relay, deadline.as_mut(), cx)).await
     };
     let lacked_memory = store.data().memory.was_refused;
-    ended?.map_err(|error| Failure::Component { error, lacked_memory })
+    ended?.map_err(|error| EarlyEnd::Component { error, lacked_memory })
 }
 
 async fn handle(component: &ProxyPre<Guest>, store: &mut Store<Guest>, call: Call) -> wasmtime::Result<()> {
@@ -72,7 +72,7 @@ fn step<R>(
     relay: &mut Relay<'_>,
     deadline: Option<&mut Deadline>,
     cx: &mut Context<'_>,
-) -> Poll<Result<R, Failure>> {
+) -> Poll<Result<R, EarlyEnd>> {
     loop {
         if let Poll::Ready(ended) = running.as_mut().poll(cx) {
             return Poll::Ready(Ok(ended));
@@ -83,5 +83,5 @@ fn step<R>(
     }
     relay.pause();
     let Some(deadline) = deadline else { return Poll::Pending };
-    deadline.poll(relay.exchange(), cx).map(|overdue| Err(Failure::Overdue(overdue)))
+    deadline.poll(relay.exchange(), cx).map(|overdue| Err(EarlyEnd::Overdue(overdue)))
 }

@@ -7,8 +7,8 @@
 
 mod compile;
 mod deadline;
+mod early_end;
 mod engine;
-mod failure;
 mod feed;
 mod guest;
 mod instance;

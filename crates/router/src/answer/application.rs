@@ -2,7 +2,7 @@
 
 mod content;
 mod delivery;
-mod upload;
+mod live_body;
 
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +16,7 @@ use corral_http::request::Framing;
 use smallvec::SmallVec;
 
 use self::delivery::relay;
-use self::upload::Upload;
+use self::live_body::LiveBody;
 use crate::answer::websocket;
 use crate::clock::deadline::{Deadline, Elapsed};
 use crate::exchange::Exchange;
@@ -36,7 +36,7 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>, targe
         exchange.reply.close = true;
         return exchange.send_error(status).await;
     }
-    let (mut body, upload) = match receive(exchange, &app.app).await {
+    let (mut body, live_body) = match receive(exchange, &app.app).await {
         Ok(received) => received,
         Err(error) => return exchange.fail_body(&error).await,
     };
@@ -50,9 +50,9 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>, targe
         return exchange.send_error(431).await;
     }
     let call = app.begin(payload, body.inline, body.rest, exchange.now());
-    let mut answer = Answer { call: &call, upload, refused: None };
-    let answered = relay(exchange, &mut answer, &app.app, body.held).await;
-    let refused = answer.refused;
+    let mut dialogue = Dialogue { call: &call, live_body, refused: None };
+    let answered = relay(exchange, &mut dialogue, &app.app, body.held).await;
+    let refused = dialogue.refused;
     drop(call);
     match refused {
         Some(error) => exchange.fail_body(&error).await,
@@ -62,7 +62,7 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>, targe
 
 /// The request's body, or what goes on as it comes if the application takes it so. What answers in the place of an error
 /// gets none, because somebody may have had it already.
-async fn receive(exchange: &mut Exchange<'_>, app: &App) -> Result<(Stored, Option<Upload>), BodyError> {
+async fn receive(exchange: &mut Exchange<'_>, app: &App) -> Result<(Stored, Option<LiveBody>), BodyError> {
     if exchange.answers_error() {
         return Ok((Stored::none(), None));
     }
@@ -73,7 +73,7 @@ async fn receive(exchange: &mut Exchange<'_>, app: &App) -> Result<(Stored, Opti
     if exchange.carrier.body_is_done() && at_hand.len() <= MAX_INLINE_BODY {
         return Ok((Stored::inline(at_hand), None));
     }
-    Ok((Stored { rest: RequestBody::Live, ..Stored::none() }, Some(Upload::new(at_hand.into_vec()))))
+    Ok((Stored { rest: RequestBody::Live, ..Stored::none() }, Some(LiveBody::new(at_hand.into_vec()))))
 }
 
 fn encode(exchange: &Exchange<'_>, body: &Stored, target: u16) -> Vec<u8> {
@@ -144,16 +144,16 @@ impl AddressText {
     }
 }
 
-/// An application's answer, and what there still is of the request's body.
-struct Answer<'e> {
+/// A request while an application answers it, with what there still is of its body.
+struct Dialogue<'e> {
     call: &'e Call,
     /// None once all of it has gone on, or was stored before.
-    upload: Option<Upload>,
+    live_body: Option<LiveBody>,
     /// The body is refused.
     refused: Option<BodyError>,
 }
 
-impl Answer<'_> {
+impl Dialogue<'_> {
     /// The first piece of the response itself. What the client may know before that is sent to it at once.
     async fn first_piece(&mut self, exchange: &mut Exchange<'_>) -> Result<Result<Piece, Failure>, Gone> {
         loop {
@@ -167,14 +167,14 @@ impl Answer<'_> {
     /// Waits for the next piece: for as long as the application may be silent, or until the client is gone.
     async fn next_piece(&mut self, exchange: &mut Exchange<'_>) -> Result<Result<Piece, Failure>, Gone> {
         let call = self.call;
-        if let Some(upload) = &mut self.upload {
+        if let Some(live_body) = &mut self.live_body {
             // Boxed, because most requests have all of their body by now.
-            match Box::pin(upload.run(exchange, call)).await {
-                Ok(()) => self.upload = None,
-                Err(upload::Stop::Answered) => {}
-                Err(upload::Stop::Gone) => return Err(Gone),
-                Err(upload::Stop::Failed(failure)) => return Ok(Err(failure)),
-                Err(upload::Stop::Refused(error)) => {
+            match Box::pin(live_body.run(exchange, call)).await {
+                Ok(()) => self.live_body = None,
+                Err(live_body::Stop::Answered) => {}
+                Err(live_body::Stop::Gone) => return Err(Gone),
+                Err(live_body::Stop::Failed(failure)) => return Ok(Err(failure)),
+                Err(live_body::Stop::Refused(error)) => {
                     self.refused = Some(error);
                     return Err(Gone);
                 }

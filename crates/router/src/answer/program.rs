@@ -13,7 +13,7 @@ use crate::exchange::Exchange;
 use crate::instance::{App, Failure, LoopApp, Program, Turn};
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::Failure as ProxyFailure;
+use crate::upstream::ServerFailure;
 
 /// Programs that a request is given to one after the other when they accept no connections.
 const MOST_ATTEMPTS: usize = 5;
@@ -47,7 +47,7 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>) -> Re
             }
             Outcome::Failed(failure) => failure,
         };
-        if matches!(failure, ProxyFailure::Connect(_)) {
+        if matches!(failure, ServerFailure::Connect(_)) {
             app.app.forsake(&program, &failure);
             // One that was under way may be what the program has died of: it is not tried on others.
             if !was_sent && n_attempts < MOST_ATTEMPTS && upload.rewind() {
@@ -105,13 +105,15 @@ async fn wait(
 }
 
 /// What became of the request, in the terms of applications.
-fn explain(failure: ProxyFailure, app: &App, program: &Program, turn: &Turn) -> Failure {
+fn explain(failure: ServerFailure, app: &App, program: &Program, turn: &Turn) -> Failure {
     if let Some(verdict) = program.verdict(turn.request()) {
         return verdict;
     }
     match (failure, app.spec.limits.timeout) {
         (
-            ProxyFailure::ResponseTimedOut(_) | ProxyFailure::ReadTimedOut(_) | ProxyFailure::SendTimedOut(_),
+            ServerFailure::ResponseTimedOut(_)
+            | ServerFailure::ReadTimedOut(_)
+            | ServerFailure::SendTimedOut(_),
             Some(timeout),
         ) => Failure::TimedOut(timeout),
         (failure, _) => Failure::Program { pid: program.pid, failure: std::sync::Arc::new(failure) },

@@ -24,7 +24,7 @@ use crate::clock::Millis;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{Failure, LoopGroup, LoopServer, Retry, Tried};
+use crate::upstream::{LoopGroup, LoopServer, Retry, ServerFailure, Tried};
 
 /// Answers a request by a server of a group.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>, group: &LoopGroup) -> Result<(), Gone> {
@@ -86,7 +86,7 @@ impl Attempts<'_> {
         }
     }
 
-    fn note_failure(&self, exchange: &Exchange<'_>, server: &LoopServer, failure: &Failure) {
+    fn note_failure(&self, exchange: &Exchange<'_>, server: &LoopServer, failure: &ServerFailure) {
         let shared = &server.shared;
         let now = Millis::of(exchange.now());
         let title = || self.group.shared.title(Some(shared));

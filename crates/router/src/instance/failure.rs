@@ -11,7 +11,7 @@ use corral_ipc::message::Exit;
 
 use super::mebibytes::Mebibytes;
 use super::pool::verdict::{Condemned, Excess};
-use crate::upstream::Failure as ProxyFailure;
+use crate::upstream::ServerFailure;
 
 /// Why no (complete) answer comes.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -41,7 +41,7 @@ pub(crate) enum Failure {
     #[error("the application was silent for {} s (limits.timeout)", .0.as_secs())]
     TimedOut(Duration),
     #[error("process {pid}: {failure}")]
-    Program { pid: u32, failure: Arc<ProxyFailure> },
+    Program { pid: u32, failure: Arc<ServerFailure> },
     #[error("store the response: {0}")]
     Store(Arc<io::Error>),
     #[error("no descriptor is left for the file that it ends with")]

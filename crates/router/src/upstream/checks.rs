@@ -12,7 +12,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::io::Wanted;
 use crate::upstream::connect::connect;
-use crate::upstream::failure::Failure;
+use crate::upstream::failure::ServerFailure;
 use crate::upstream::health::Streak;
 use crate::upstream::http2::{self, Kind, Outgoing};
 use crate::upstream::line::Line;
@@ -72,7 +72,7 @@ async fn keep_checking(title: String, server: Arc<Server>, check: HealthCheck) {
 #[derive(Debug, thiserror::Error)]
 enum CheckError {
     #[error(transparent)]
-    Failed(#[from] Failure),
+    Failed(#[from] ServerFailure),
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
     #[error("it answers with status {0}")]
@@ -84,17 +84,17 @@ async fn run(server: &Server, check: &HealthCheck, addresses: &[IpAddr]) -> Resu
     if server.options.http2 {
         return run_http2(server, check, line).await;
     }
-    send(&mut line, request(server, check).as_bytes()).await.map_err(Failure::Send)?;
+    send(&mut line, request(server, check).as_bytes()).await.map_err(ServerFailure::Send)?;
     let (mut head, mut input) = (ResponseHead::default(), Vec::new());
     while input.len() < MAX_HEAD {
-        if line.read(&mut input).await.map_err(Failure::Receive)? == 0 {
-            return Err(Failure::Closed.into());
+        if line.read(&mut input).await.map_err(ServerFailure::Receive)? == 0 {
+            return Err(ServerFailure::Closed.into());
         }
-        if parse_response(&mut head, &input).map_err(Failure::from)? {
+        if parse_response(&mut head, &input).map_err(ServerFailure::from)? {
             return judge(check, &head);
         }
     }
-    Err(Failure::TooLarge(MAX_HEAD).into())
+    Err(ServerFailure::TooLarge(MAX_HEAD).into())
 }
 
 async fn run_http2(server: &Server, check: &HealthCheck, line: Line) -> Result<(), CheckError> {
@@ -107,7 +107,7 @@ async fn run_http2(server: &Server, check: &HealthCheck, line: Line) -> Result<(
     };
     let answer = http2::ask(line, &request).await?;
     let mut head = ResponseHead::default();
-    parse_response(&mut head, &answer).map_err(Failure::from)?;
+    parse_response(&mut head, &answer).map_err(ServerFailure::from)?;
     judge(check, &head)
 }
 

@@ -12,7 +12,7 @@ use corral_sys::socket::refuse_descriptors;
 use tokio::net::{TcpStream, UnixSocket};
 
 use crate::io::Socket;
-use crate::upstream::failure::Failure;
+use crate::upstream::failure::ServerFailure;
 use crate::upstream::line::Line;
 use crate::upstream::server::Server;
 use crate::upstream::tls;
@@ -23,7 +23,7 @@ const QUEUE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Connects; `addresses` are what the server's name stands for, if it has one, and are tried in turn. The caller
 /// limits the time.
-pub(crate) async fn connect(server: &Server, addresses: &[IpAddr]) -> Result<Line, Failure> {
+pub(crate) async fn connect(server: &Server, addresses: &[IpAddr]) -> Result<Line, ServerFailure> {
     let socket = match &server.origin.host {
         Host::Address(ListenAddress::Inet(address)) => tcp(*address).await,
         Host::Address(ListenAddress::Unix(path)) => unix(path.as_os_str()).await,
@@ -34,11 +34,11 @@ pub(crate) async fn connect(server: &Server, addresses: &[IpAddr]) -> Result<Lin
         }
         Host::Named { port, .. } => any(addresses, *port).await?,
     };
-    let socket = socket.map_err(Failure::of_connecting)?;
+    let socket = socket.map_err(ServerFailure::of_connecting)?;
     let Some(target) = &server.tls else { return Ok(Line::new(socket, None)) };
-    let session = ClientSession::connect(&socket, target).await.map_err(Failure::of_handshake)?;
+    let session = ClientSession::connect(&socket, target).await.map_err(ServerFailure::of_handshake)?;
     if server.options.http2 && !session.speaks(tls::HTTP2) {
-        return Err(Failure::NotAgreed);
+        return Err(ServerFailure::NotAgreed);
     }
     Ok(Line::new(socket, Some(Box::new(session))))
 }
@@ -62,8 +62,8 @@ async fn unix(path: &OsStr) -> io::Result<Socket> {
 }
 
 /// The first address that accepts a connection.
-async fn any(addresses: &[IpAddr], port: u16) -> Result<io::Result<Socket>, Failure> {
-    let mut last = Err(Failure::Unresolved);
+async fn any(addresses: &[IpAddr], port: u16) -> Result<io::Result<Socket>, ServerFailure> {
+    let mut last = Err(ServerFailure::Unresolved);
     for address in addresses {
         let result = tcp(SocketAddr::new(*address, port)).await;
         if result.is_ok() {

@@ -11,7 +11,7 @@ use rustls::AlertDescription;
 
 /// What went wrong with a server.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum ServerFailure {
     #[error("the name has no known address")]
     Unresolved,
     #[error("connect: {0}")]
@@ -78,7 +78,7 @@ pub(crate) enum Retry {
     Never,
 }
 
-impl Failure {
+impl ServerFailure {
     /// What has kept a connection from being made.
     pub(crate) fn of_connecting(error: io::Error) -> Self {
         if is_descriptor_shortage(&error) { Self::Exhausted(error) } else { Self::Connect(error) }

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use crate::clock::Millis;
 use crate::upstream::balance::{Balancer, Method, Situation};
 use crate::upstream::connect::connect;
-use crate::upstream::failure::Failure;
+use crate::upstream::failure::ServerFailure;
 use crate::upstream::http2::{Place, Trunks};
 use crate::upstream::idle::IdleConnections;
 use crate::upstream::line::Line;
@@ -150,14 +150,14 @@ impl LoopServer {
     }
 
     /// A new connection. The caller limits the time.
-    pub(crate) async fn connect(&self) -> Result<Line, Failure> {
+    pub(crate) async fn connect(&self) -> Result<Line, ServerFailure> {
         self.resolved().await;
         let addresses = self.addresses();
         connect(&self.shared, &addresses).await
     }
 
     /// A place for a request to a server that speaks HTTP/2; `servers` are those of this event loop. The caller limits the time.
-    pub(crate) async fn place(&self, servers: &LoopServers) -> Result<Place, Failure> {
+    pub(crate) async fn place(&self, servers: &LoopServers) -> Result<Place, ServerFailure> {
         let rules = &self.shared.options.keepalive;
         self.trunks.place_or_open(rules, &servers.idle, self.connect()).await
     }

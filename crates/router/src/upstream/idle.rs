@@ -24,7 +24,7 @@ struct Idle {
 
 /// Which connections a request can be sent on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum Freshness {
     /// Any that seems to be alive: if it is not, the request is sent again.
     Any,
     /// One that the server has hardly had time to close.
@@ -33,14 +33,14 @@ pub(crate) enum Wanted {
 
 impl IdleConnections {
     /// The connection that was used last, if it is of use.
-    pub(crate) fn take(&mut self, wanted: Wanted, now: Instant) -> Option<Line> {
+    pub(crate) fn take(&mut self, freshness: Freshness, now: Instant) -> Option<Line> {
         while let Some(mut idle) = self.idle.pop() {
             let limit =
-                if wanted == Wanted::Fresh { (idle.since + FRESH).min(idle.until) } else { idle.until };
+                if freshness == Freshness::Fresh { (idle.since + FRESH).min(idle.until) } else { idle.until };
             if now < limit && idle.line.is_quiet() {
                 return Some(idle.line);
             }
-            if idle.until > now && wanted == Wanted::Fresh && idle.line.is_quiet() {
+            if idle.until > now && freshness == Freshness::Fresh && idle.line.is_quiet() {
                 // Still of use for others.
                 self.idle.push(idle);
                 return None;

@@ -4,7 +4,7 @@ use corral_channel::message::{self, ResponseView};
 use corral_http::list;
 
 use super::content::{Content, Taken};
-use super::{Answer, fail};
+use super::{Dialogue, fail};
 use crate::answer::{hijack, websocket};
 use crate::desk;
 use crate::exchange::Exchange;
@@ -17,12 +17,12 @@ use crate::storage::buffers;
 /// Passes the answer on. What the request's body has `held` waits no longer when there is one.
 pub(super) async fn relay(
     exchange: &mut Exchange<'_>,
-    answer: &mut Answer<'_>,
+    dialogue: &mut Dialogue<'_>,
     app: &App,
     held: Held,
 ) -> Result<(), Gone> {
-    let call = answer.call;
-    let first = answer.first_piece(exchange).await?;
+    let call = dialogue.call;
+    let first = dialogue.first_piece(exchange).await?;
     drop(held);
     let payload = match first {
         Ok(Piece::Head(payload)) => payload,
@@ -79,7 +79,7 @@ pub(super) async fn relay(
         if call.has_ended() && call.n_stored() == 0 {
             return Ok(());
         }
-        return Box::pin(await_end(exchange, answer, content, app)).await;
+        return Box::pin(await_end(exchange, dialogue, content, app)).await;
     }
     // Where there is no body yet and more of it is there, the head leaves with that.
     let has_next = taken.0.is_empty() && (has_chunks || call.n_stored() > 0);
@@ -87,7 +87,7 @@ pub(super) async fn relay(
     // The client may take long for the rest.
     buffers::give(payload);
     sent?;
-    send_rest(exchange, answer, writer, content, app).await
+    send_rest(exchange, dialogue, writer, content, app).await
 }
 
 /// The length of a response's body, if it is known.
@@ -114,20 +114,20 @@ fn length_of(
 /// Sends the body as it comes.
 async fn send_rest(
     exchange: &mut Exchange<'_>,
-    answer: &mut Answer<'_>,
+    dialogue: &mut Dialogue<'_>,
     mut writer: Writer,
     mut content: Content,
     app: &App,
 ) -> Result<(), Gone> {
-    let call = answer.call;
+    let call = dialogue.call;
     loop {
         let piece = match call.try_next_piece() {
             Some(piece) => piece,
             None => {
                 writer.flush(exchange).await?;
-                let piece = answer.next_piece(exchange).await?;
+                let piece = dialogue.next_piece(exchange).await?;
                 // Too late for another answer.
-                if answer.refused.take().is_some() {
+                if dialogue.refused.take().is_some() {
                     return Err(Gone);
                 }
                 piece
@@ -142,7 +142,7 @@ async fn send_rest(
                 }
                 Ok((bytes, Some(lines))) => {
                     finish(exchange, call, writer, bytes, lines).await?;
-                    return Box::pin(await_end(exchange, answer, content, app)).await;
+                    return Box::pin(await_end(exchange, dialogue, content, app)).await;
                 }
                 Err(failure) => return Err(cut(app, &failure)),
             },
@@ -162,11 +162,11 @@ async fn send_rest(
 /// The client has all of the response, and the application goes on.
 async fn await_end(
     exchange: &mut Exchange<'_>,
-    answer: &mut Answer<'_>,
+    dialogue: &mut Dialogue<'_>,
     mut content: Content,
     app: &App,
 ) -> Result<(), Gone> {
-    while let Ok(Piece::Data(data)) = answer.next_piece(exchange).await? {
+    while let Ok(Piece::Data(data)) = dialogue.next_piece(exchange).await? {
         // It says what is wrong with that.
         let _ = content.take(&data, false, app);
         buffers::give(data);

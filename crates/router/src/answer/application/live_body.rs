@@ -11,7 +11,7 @@ use crate::request::body::BodyError;
 use crate::request::client::Gone;
 
 /// What was received of a body and has not gone on.
-pub(super) struct Upload {
+pub(super) struct LiveBody {
     pending: Vec<u8>,
     is_sent: bool,
     /// The worker had no room for the last piece.
@@ -30,7 +30,7 @@ pub(super) enum Stop {
     Refused(BodyError),
 }
 
-impl Upload {
+impl LiveBody {
     /// Of a body of which some has come.
     pub(super) fn new(pending: Vec<u8>) -> Self {
         Self { pending, is_sent: false, is_stuck: false }

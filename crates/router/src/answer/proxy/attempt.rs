@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::rc::Rc;
 
-use super::inquiry::{Answer, Broken, Inquiry, OutgoingHead};
+use super::inquiry::{Broken, Inquiry, OutgoingHead, ResponseStart};
 use super::relay::{Relay, Relayed};
 use super::upload::Upload;
 use super::{http2, request, tunnel};
@@ -12,7 +12,7 @@ use crate::exchange::Exchange;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{Failure, Line, LoopServer, Retry, Wanted};
+use crate::upstream::{Freshness, Line, LoopServer, Retry, ServerFailure};
 
 /// A request that is given to one server.
 pub(crate) struct Attempt<'a> {
@@ -27,9 +27,9 @@ pub(crate) struct Attempt<'a> {
 pub(crate) enum Outcome {
     Answered,
     /// Nothing was sent to the client.
-    Failed(Failure),
+    Failed(ServerFailure),
     /// The response broke off, and the client's connection with it.
-    Cut(Failure),
+    Cut(ServerFailure),
     Body(BodyError),
 }
 
@@ -53,9 +53,9 @@ impl<'a> Attempt<'a> {
         if self.server.shared.options.http2 {
             return Box::pin(http2::run(exchange, self.server, self.upload)).await;
         }
-        let wanted = if exchange.request.is_idempotent() { Wanted::Any } else { Wanted::Fresh };
+        let freshness = if exchange.request.is_idempotent() { Freshness::Any } else { Freshness::Fresh };
         loop {
-            let kept = self.server.pool.borrow_mut().take(wanted, exchange.now());
+            let kept = self.server.pool.borrow_mut().take(freshness, exchange.now());
             let is_kept = kept.is_some();
             let line = match kept {
                 Some(line) => line,
@@ -70,7 +70,7 @@ impl<'a> Attempt<'a> {
                 Outcome::Failed(failure) => failure,
                 outcome => return Ok(outcome),
             };
-            let is_stale = is_kept && wanted == Wanted::Any && failure.retry() == Retry::Idempotent;
+            let is_stale = is_kept && freshness == Freshness::Any && failure.retry() == Retry::Idempotent;
             if !is_stale || !self.upload.rewind() {
                 return Ok(Outcome::Failed(failure));
             }
@@ -104,12 +104,12 @@ impl<'a> Attempt<'a> {
         &mut self,
         exchange: &mut Exchange<'_>,
         mut line: Line,
-        answer: &mut Answer,
+        answer: &mut ResponseStart,
     ) -> Result<Outcome, Gone> {
         let timeouts = &self.server.shared.options.timeouts;
         if answer.head.status() == SWITCHING_PROTOCOLS {
             if request::wanted_upgrade(exchange).is_none() {
-                return Ok(Outcome::Failed(Failure::Switched));
+                return Ok(Outcome::Failed(ServerFailure::Switched));
             }
             if let Some(told) = self.on_upgrade {
                 told();
@@ -134,15 +134,15 @@ impl<'a> Attempt<'a> {
 const SWITCHING_PROTOCOLS: u16 = 101;
 
 /// A new connection.
-async fn open(exchange: &Exchange<'_>, server: &LoopServer) -> Result<Line, Failure> {
+async fn open(exchange: &Exchange<'_>, server: &LoopServer) -> Result<Line, ServerFailure> {
     let limit = server.shared.options.timeouts.connect;
     match exchange.deadline.limit(limit, pin!(server.connect())).await {
         Ok(connected) => {
             let mut line = connected?;
             // It would be taken for the answer.
-            if line.has_spoken() { Err(Failure::Unasked) } else { Ok(line) }
+            if line.has_spoken() { Err(ServerFailure::Unasked) } else { Ok(line) }
         }
-        Err(Elapsed) => Err(Failure::ConnectTimedOut(limit)),
+        Err(Elapsed) => Err(ServerFailure::ConnectTimedOut(limit)),
     }
 }
 

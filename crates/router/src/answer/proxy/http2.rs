@@ -17,7 +17,7 @@ use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::upstream::http2::{Kind, Outgoing, Place, Stream};
-use crate::upstream::{Failure, LoopServer, Retry};
+use crate::upstream::{LoopServer, Retry, ServerFailure};
 
 /// How often a server gets a request again that it says not to have begun with, or whose connection it has closed.
 const MOST_REPEATS: u32 = 3;
@@ -40,7 +40,7 @@ pub(super) async fn run(
             outcome => return Ok(outcome),
         };
         let is_stale = !is_first && failure.retry() == Retry::Idempotent && exchange.request.is_idempotent();
-        let may_repeat = is_stale || matches!(failure, Failure::Refused(_));
+        let may_repeat = is_stale || matches!(failure, ServerFailure::Refused(_));
         n_repeats += 1;
         if !may_repeat || n_repeats > MOST_REPEATS || !upload.rewind() {
             return Ok(Outcome::Failed(failure));
@@ -48,11 +48,11 @@ pub(super) async fn run(
     }
 }
 
-async fn open(exchange: &Exchange<'_>, server: &LoopServer) -> Result<Place, Failure> {
+async fn open(exchange: &Exchange<'_>, server: &LoopServer) -> Result<Place, ServerFailure> {
     let limit = server.shared.options.timeouts.connect;
     let placing = server.place(&exchange.services.proxy_servers);
     let placed = exchange.deadline.limit(limit, pin!(placing)).await;
-    placed.unwrap_or_else(|Elapsed| Err(Failure::ConnectTimedOut(limit)))
+    placed.unwrap_or_else(|Elapsed| Err(ServerFailure::ConnectTimedOut(limit)))
 }
 
 async fn inquire(
@@ -92,7 +92,7 @@ fn begin(
     server: &LoopServer,
     (upload, kind): (&Upload, Kind),
     place: Place,
-) -> Result<Stream, Failure> {
+) -> Result<Stream, ServerFailure> {
     let (mut target, mut fields) = (buffers::take(), buffers::take());
     request::append_target(exchange, &mut target);
     request::append_all_fields(exchange, &server.shared, upload.length(), &mut fields);

@@ -17,7 +17,7 @@ use crate::reply::interim;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{Failure, Line};
+use crate::upstream::{Line, ServerFailure};
 
 /// Room for a read from a server that follows others into the same buffer.
 const LEAST_ROOM: usize = 16 * 1024;
@@ -29,7 +29,7 @@ const MAX_HEAD: usize = 64 * 1024;
 pub(super) const MOST_INTERIM: u32 = 1000;
 
 /// A response whose head has arrived.
-pub(crate) struct Answer {
+pub(crate) struct ResponseStart {
     pub(crate) head: ResponseHead,
     /// The head and what came with it.
     pub(crate) input: Vec<u8>,
@@ -38,15 +38,15 @@ pub(crate) struct Answer {
 /// Why there is no answer.
 pub(crate) enum Broken {
     /// The server's fault, and whether anything of a response had arrived.
-    Server(Failure),
+    Server(ServerFailure),
     /// The request's body could not be read.
     Body(BodyError),
     /// Nobody waits for an answer any more.
     Gone,
 }
 
-impl From<Failure> for Broken {
-    fn from(failure: Failure) -> Self {
+impl From<ServerFailure> for Broken {
+    fn from(failure: ServerFailure) -> Self {
         Self::Server(failure)
     }
 }
@@ -117,8 +117,8 @@ impl Drop for OutgoingHead {
 
 impl Inquiry<'_> {
     /// Sends the request and waits for the head of the response.
-    pub(crate) async fn run(mut self, exchange: &mut Exchange<'_>) -> Result<Answer, Broken> {
-        let mut answer = Answer { head: ResponseHead::default(), input: Vec::new() };
+    pub(crate) async fn run(mut self, exchange: &mut Exchange<'_>) -> Result<ResponseStart, Broken> {
+        let mut answer = ResponseStart { head: ResponseHead::default(), input: Vec::new() };
         let mut send_error = None;
         let mut n_interim = 0;
         loop {
@@ -186,11 +186,11 @@ impl Inquiry<'_> {
 
     fn elapsed(&self) -> Broken {
         if self.is_blocked() {
-            Failure::SendTimedOut(self.timeouts.send).into()
+            ServerFailure::SendTimedOut(self.timeouts.send).into()
         } else if self.upload.is_starving() {
             Broken::Body(BodyError::TimedOut)
         } else {
-            Failure::ResponseTimedOut(self.timeouts.response).into()
+            ServerFailure::ResponseTimedOut(self.timeouts.response).into()
         }
     }
 }
@@ -312,23 +312,23 @@ pub(crate) fn read_client_now(
 /// Looks for the head of the response; heads of interim responses are passed over, and counted.
 async fn take_head(
     exchange: &mut Exchange<'_>,
-    answer: &mut Answer,
+    answer: &mut ResponseStart,
     n_interim: &mut u32,
 ) -> Result<bool, Broken> {
-    let Answer { head, input } = answer;
+    let ResponseStart { head, input } = answer;
     let mut start = 0;
     let is_there = loop {
         let rest = &input[start..];
-        let is_complete = parse_response(head, rest).map_err(Failure::from)?;
+        let is_complete = parse_response(head, rest).map_err(ServerFailure::from)?;
         if if is_complete { head.len() } else { rest.len() } > MAX_HEAD {
-            return Err(Failure::TooLarge(MAX_HEAD).into());
+            return Err(ServerFailure::TooLarge(MAX_HEAD).into());
         }
         if !is_complete || !head.is_interim() {
             break is_complete;
         }
         *n_interim += 1;
         if *n_interim > MOST_INTERIM {
-            return Err(Failure::TooManyInterim(MOST_INTERIM).into());
+            return Err(ServerFailure::TooManyInterim(MOST_INTERIM).into());
         }
         pass_on_interim(exchange, head, rest).await?;
         start += head.len();
@@ -356,11 +356,11 @@ pub(super) async fn pass_on_interim(
 }
 
 /// The connection has ended before there was a head.
-fn ended(received: io::Result<usize>, send_error: Option<io::Error>, has_begun: bool) -> Failure {
+fn ended(received: io::Result<usize>, send_error: Option<io::Error>, has_begun: bool) -> ServerFailure {
     match (received, send_error) {
-        _ if has_begun => Failure::Cut,
-        (_, Some(error)) => Failure::Send(error),
-        (Err(error), None) => Failure::Receive(error),
-        (Ok(_), None) => Failure::Closed,
+        _ if has_begun => ServerFailure::Cut,
+        (_, Some(error)) => ServerFailure::Send(error),
+        (Err(error), None) => ServerFailure::Receive(error),
+        (Ok(_), None) => ServerFailure::Closed,
     }
 }

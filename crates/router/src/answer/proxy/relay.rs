@@ -6,13 +6,13 @@ use corral_config::upstream::Timeouts;
 use corral_http::upstream::{Body, ResponseHead};
 
 use super::download::Download;
-use super::inquiry::{Answer, Event, next_event, read_client_now, send_body};
+use super::inquiry::{Event, ResponseStart, next_event, read_client_now, send_body};
 use super::upload::Upload;
 use crate::exchange::Exchange;
 use crate::reply::writer::Writer;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{Failure, Line};
+use crate::upstream::{Line, ServerFailure};
 
 /// What came of a response.
 #[derive(Debug)]
@@ -20,9 +20,9 @@ pub(crate) enum Relayed {
     /// All of it was sent; whether the connection can be used again.
     Complete { reusable: bool },
     /// It was wrong before anything was sent.
-    Refused(Failure),
+    Refused(ServerFailure),
     /// It broke off, and the client's connection with it.
-    Cut(Failure),
+    Cut(ServerFailure),
 }
 
 /// A connection whose response is passed on, while the request may still be on its way.
@@ -37,9 +37,9 @@ impl Relay<'_> {
     pub(crate) async fn run(
         &mut self,
         exchange: &mut Exchange<'_>,
-        answer: &mut Answer,
+        answer: &mut ResponseStart,
     ) -> Result<Relayed, Gone> {
-        let Answer { head, input } = answer;
+        let ResponseStart { head, input } = answer;
         let is_head = exchange.is_head();
         let mut download = Download::new(head.body(is_head), exchange.takes_trailers());
         let (piece, end) = match download.take(&input[head.len()..]) {
@@ -78,7 +78,7 @@ impl Relay<'_> {
         mut writer: Writer,
         download: &mut Download,
         input: &mut Vec<u8>,
-    ) -> Result<Option<Failure>, Gone> {
+    ) -> Result<Option<ServerFailure>, Gone> {
         let mut pace = Pace::default();
         loop {
             writer.flush(exchange).await?;
@@ -89,7 +89,7 @@ impl Relay<'_> {
             };
             if n == 0 {
                 if !download.ends_with_connection() {
-                    return Ok(Some(Failure::Receive(io::ErrorKind::UnexpectedEof.into())));
+                    return Ok(Some(ServerFailure::Receive(io::ErrorKind::UnexpectedEof.into())));
                 }
                 writer.finish(exchange, b"").await?;
                 return Ok(None);
@@ -113,7 +113,7 @@ impl Relay<'_> {
         &mut self,
         exchange: &mut Exchange<'_>,
         input: &mut Vec<u8>,
-    ) -> Result<Result<usize, Failure>, Gone> {
+    ) -> Result<Result<usize, ServerFailure>, Gone> {
         input.clear();
         loop {
             if send_body(self.line, self.upload).is_err() {
@@ -127,11 +127,11 @@ impl Relay<'_> {
             }
             let wants_room = !self.upload.pending().is_empty();
             match next_event(exchange, self.line, self.upload, wants_room, input, self.timeouts.read).await {
-                Event::Received(received) => return Ok(received.map_err(Failure::Receive)),
+                Event::Received(received) => return Ok(received.map_err(ServerFailure::Receive)),
                 Event::Room => {}
                 Event::Client(read) => read.map_err(|_| Gone)?,
                 Event::Gone => return Err(Gone),
-                Event::Elapsed => return Ok(Err(Failure::ReadTimedOut(self.timeouts.read))),
+                Event::Elapsed => return Ok(Err(ServerFailure::ReadTimedOut(self.timeouts.read))),
             }
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use super::inquiry::Answer;
+use super::inquiry::ResponseStart;
 use crate::clock::deadline::Elapsed;
 use crate::exchange::Exchange;
 use crate::io::{Wanted, now};
@@ -23,10 +23,10 @@ const READ_STEP: usize = 16 * 1024;
 pub(crate) async fn run(
     exchange: &mut Exchange<'_>,
     line: &mut Line,
-    answer: &Answer,
+    answer: &ResponseStart,
     limit: Duration,
 ) -> Result<(), Gone> {
-    let Answer { head, input } = answer;
+    let ResponseStart { head, input } = answer;
     for (name, value) in head.fields(input) {
         exchange.reply.fields.push_checked(name, value);
     }

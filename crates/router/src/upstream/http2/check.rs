@@ -6,13 +6,14 @@ use bytes::Bytes;
 
 use super::message::{Outgoing, head};
 use super::settings::builder;
-use crate::upstream::failure::Failure;
+use crate::upstream::failure::ServerFailure;
 use crate::upstream::line::Line;
 
 /// Sends a request without a body; the head of the response, in the form of HTTP/1. Cancel safe: the connection ends with it.
-pub(crate) async fn ask(line: Line, request: &Outgoing<'_>) -> Result<Vec<u8>, Failure> {
+pub(crate) async fn ask(line: Line, request: &Outgoing<'_>) -> Result<Vec<u8>, ServerFailure> {
     let request = request.request(line.plain().is_none())?;
-    let (sender, connection) = builder().handshake::<_, Bytes>(line).await.map_err(Failure::NotHttp2)?;
+    let (sender, connection) =
+        builder().handshake::<_, Bytes>(line).await.map_err(ServerFailure::NotHttp2)?;
     let mut connection = pin!(connection);
     let asking = async {
         let mut sender = sender.ready().await?;
@@ -22,8 +23,8 @@ pub(crate) async fn ask(line: Line, request: &Outgoing<'_>) -> Result<Vec<u8>, F
     let answered = tokio::select! {
         biased;
         answered = asking => answered,
-        end = &mut connection => return Err(end.err().map_or(Failure::Closed, Failure::NotHttp2)),
+        end = &mut connection => return Err(end.err().map_or(ServerFailure::Closed, ServerFailure::NotHttp2)),
     };
-    let response = answered.map_err(Failure::of_stream)?;
+    let response = answered.map_err(ServerFailure::of_stream)?;
     Ok(head(response.status(), response.headers()))
 }

@@ -7,7 +7,7 @@ use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, SEC_WEBSOCKET_KEY};
 use http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use http::{Method, Request, StatusCode};
 
-use crate::upstream::failure::Failure;
+use crate::upstream::failure::ServerFailure;
 
 /// The head of a request that is to be sent.
 pub(crate) struct Outgoing<'h> {
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 }
 
 impl Outgoing<'_> {
-    pub(super) fn request(&self, is_tls: bool) -> Result<Request<()>, Failure> {
+    pub(super) fn request(&self, is_tls: bool) -> Result<Request<()>, ServerFailure> {
         let mut request = Request::new(());
         *request.method_mut() = Method::from_bytes(self.method).map_err(|_| unsayable("method"))?;
         let mut fields = fields(self.fields)?;
@@ -45,11 +45,11 @@ impl Outgoing<'_> {
     }
 }
 
-fn unsayable(part: &'static str) -> Failure {
-    Failure::Unsayable(part)
+fn unsayable(part: &'static str) -> ServerFailure {
+    ServerFailure::Unsayable(part)
 }
 
-fn uri(is_tls: bool, host: &[u8], target: &[u8]) -> Result<Uri, Failure> {
+fn uri(is_tls: bool, host: &[u8], target: &[u8]) -> Result<Uri, ServerFailure> {
     let path = origin_form(target);
     let path = if is_plain(path) { Bytes::copy_from_slice(path) } else { escaped(path) };
     Uri::builder()
@@ -92,7 +92,7 @@ fn escaped(path: &[u8]) -> Bytes {
     out.into()
 }
 
-fn fields(lines: &[u8]) -> Result<HeaderMap, Failure> {
+fn fields(lines: &[u8]) -> Result<HeaderMap, ServerFailure> {
     let mut fields = HeaderMap::new();
     for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
         let colon = memchr::memchr(b':', line).ok_or(unsayable("field"))?;

@@ -10,7 +10,7 @@ use http::HeaderMap;
 
 use super::message::{self, Kind, Outgoing};
 use super::trunk::Place;
-use crate::upstream::failure::Failure;
+use crate::upstream::failure::ServerFailure;
 
 /// A request that was sent, or is being sent. Dropped before its end, the server is told that nobody wants it any more.
 pub(crate) struct Stream {
@@ -45,26 +45,26 @@ pub(crate) enum Received {
 
 impl Stream {
     /// Sends a head; `is_all` when no body follows.
-    pub(crate) fn begin(mut place: Place, head: &Outgoing<'_>, is_all: bool) -> Result<Self, Failure> {
+    pub(crate) fn begin(mut place: Place, head: &Outgoing<'_>, is_all: bool) -> Result<Self, ServerFailure> {
         if head.kind == Kind::WebSocket && !place.takes_tunnels() {
-            return Err(Failure::NoTunnels);
+            return Err(ServerFailure::NoTunnels);
         }
         let request = head.request(place.is_tls())?;
         let sent = place.sender().send_request(request, is_all);
-        let (response, sending) = sent.map_err(Failure::Refused)?;
+        let (response, sending) = sent.map_err(ServerFailure::Refused)?;
         Ok(Self { sending, is_sent: is_all, receiving: Receiving::Head(response), place })
     }
 
     /// Waits for what comes next. Not to be asked again after the end, or an error.
-    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Received, Failure>> {
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Received, ServerFailure>> {
         let body = match &mut self.receiving {
             Receiving::Head(response) => {
-                let interim = response.poll_informational(context).map_err(Failure::of_stream)?;
+                let interim = response.poll_informational(context).map_err(ServerFailure::of_stream)?;
                 if let Poll::Ready(Some(head)) = interim {
                     let head = message::head(head.status(), head.headers());
                     return Poll::Ready(Ok(Received::Interim(head)));
                 }
-                let response = ready!(Pin::new(response).poll(context)).map_err(Failure::of_stream)?;
+                let response = ready!(Pin::new(response).poll(context)).map_err(ServerFailure::of_stream)?;
                 let (head, body) = response.into_parts();
                 let is_all = body.is_end_stream();
                 self.receiving = Receiving::Body(body);
@@ -85,7 +85,7 @@ impl Stream {
             Err(error) if error.is_remote() && error.reason() == Some(Reason::NO_ERROR) => {
                 Ok(Received::End(HeaderMap::new()))
             }
-            received => received.map_err(Failure::of_stream),
+            received => received.map_err(ServerFailure::of_stream),
         })
     }
 
@@ -98,13 +98,13 @@ impl Stream {
     }
 
     /// Sends as much of a piece of the body as there is room for; `is_last` when it is the rest.
-    pub(crate) fn try_send(&mut self, piece: &[u8], is_last: bool) -> Result<usize, Failure> {
+    pub(crate) fn try_send(&mut self, piece: &[u8], is_last: bool) -> Result<usize, ServerFailure> {
         self.sending.reserve_capacity(piece.len());
         let n = self.sending.capacity().min(piece.len());
         let is_end = is_last && n == piece.len();
         if n > 0 || is_end {
             let piece = Bytes::copy_from_slice(&piece[..n]);
-            self.sending.send_data(piece, is_end).map_err(Failure::of_stream)?;
+            self.sending.send_data(piece, is_end).map_err(ServerFailure::of_stream)?;
             self.is_sent |= is_end;
         }
         Ok(n)
@@ -116,12 +116,12 @@ impl Stream {
     }
 
     /// Waits for room to send more. An error means that nothing more is taken.
-    pub(crate) fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+    pub(crate) fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ServerFailure>> {
         while self.sending.capacity() == 0 {
             match ready!(self.sending.poll_capacity(context)) {
                 Some(Ok(_)) => {}
-                Some(Err(error)) => return Poll::Ready(Err(Failure::of_stream(error))),
-                None => return Poll::Ready(Err(Failure::Closed)),
+                Some(Err(error)) => return Poll::Ready(Err(ServerFailure::of_stream(error))),
+                None => return Poll::Ready(Err(ServerFailure::Closed)),
             }
         }
         Poll::Ready(Ok(()))

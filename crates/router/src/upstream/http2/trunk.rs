@@ -13,7 +13,7 @@ use h2::client::{Connection, SendRequest};
 use tokio::sync::Notify;
 
 use super::settings::{MOST_STREAMS, UNSAID, builder};
-use crate::upstream::failure::Failure;
+use crate::upstream::failure::ServerFailure;
 use crate::upstream::line::Line;
 
 /// How long a connection that nobody uses any more may take to say so.
@@ -36,7 +36,7 @@ pub(super) struct Trunk {
 struct State {
     /// The server's SETTINGS have come.
     is_settled: Cell<bool>,
-    end: RefCell<Option<Failure>>,
+    end: RefCell<Option<ServerFailure>>,
     has_ended: Cell<bool>,
     changed: Notify,
     abandoned: Notify,
@@ -52,9 +52,9 @@ pub(crate) struct Place {
 
 impl Trunk {
     /// Begins to speak HTTP/2, and waits until the server does. The caller limits the time.
-    pub(super) async fn open(line: Line) -> Result<Rc<Self>, Failure> {
+    pub(super) async fn open(line: Line) -> Result<Rc<Self>, ServerFailure> {
         let is_tls = line.plain().is_none();
-        let (sender, connection) = builder().handshake(line).await.map_err(Failure::NotHttp2)?;
+        let (sender, connection) = builder().handshake(line).await.map_err(ServerFailure::NotHttp2)?;
         let state = Rc::<State>::default();
         tokio::task::spawn_local(drive(connection, Rc::clone(&state)));
         let trunk = Rc::new(Self {
@@ -114,10 +114,10 @@ impl Drop for Trunk {
 
 impl State {
     /// Waits for the server's SETTINGS.
-    async fn settled(&self) -> Result<(), Failure> {
+    async fn settled(&self) -> Result<(), ServerFailure> {
         while !self.is_settled.get() {
             if self.has_ended.get() {
-                return Err(self.end.take().unwrap_or(Failure::Closed));
+                return Err(self.end.take().unwrap_or(ServerFailure::Closed));
             }
             self.changed.notified().await;
         }
@@ -139,7 +139,7 @@ async fn drive(mut connection: Connection<Line, Bytes>, state: Rc<State>) {
         end = &mut driven => end,
         () = state.abandoned.notified() => tokio::time::timeout(GOODBYE, driven).await.unwrap_or(Ok(())),
     };
-    state.end.replace(end.err().map(Failure::NotHttp2));
+    state.end.replace(end.err().map(ServerFailure::NotHttp2));
     state.has_ended.set(true);
     state.changed.notify_waiters();
 }

@@ -8,7 +8,7 @@ use corral_config::upstream::KeepAlive;
 use tokio::sync::{Mutex, Notify};
 
 use super::trunk::{Place, Trunk};
-use crate::upstream::failure::Failure;
+use crate::upstream::failure::ServerFailure;
 use crate::upstream::line::Line;
 
 /// Connections on which something new can be sent, in the order in which they were made.
@@ -26,8 +26,8 @@ impl Trunks {
         &self,
         rules: &KeepAlive,
         opened: &Notify,
-        connecting: impl Future<Output = Result<Line, Failure>>,
-    ) -> Result<Place, Failure> {
+        connecting: impl Future<Output = Result<Line, ServerFailure>>,
+    ) -> Result<Place, ServerFailure> {
         if let Some(place) = self.place(rules) {
             return Ok(place);
         }
@@ -36,7 +36,7 @@ impl Trunks {
             return Ok(place);
         }
         let trunk = Trunk::open(connecting.await?).await?;
-        let place = trunk.place(rules).unwrap_or_default().ok_or(Failure::NoStreams)?;
+        let place = trunk.place(rules).unwrap_or_default().ok_or(ServerFailure::NoStreams)?;
         self.open.borrow_mut().push(trunk);
         opened.notify_one();
         Ok(place)

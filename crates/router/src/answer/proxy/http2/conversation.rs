@@ -11,7 +11,9 @@ use corral_http::upstream::{Body, ResponseHead, parse_response};
 use http::HeaderMap;
 
 use super::websocket;
-use crate::answer::proxy::inquiry::{Answer, Broken, Event, MOST_INTERIM, pass_on_interim, read_client_now};
+use crate::answer::proxy::inquiry::{
+    Broken, Event, MOST_INTERIM, ResponseStart, pass_on_interim, read_client_now,
+};
 use crate::answer::proxy::relay;
 use crate::answer::proxy::upload::Upload;
 use crate::exchange::Exchange;
@@ -20,11 +22,11 @@ use crate::reply::trailers;
 use crate::reply::writer::Writer;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
-use crate::upstream::Failure;
+use crate::upstream::ServerFailure;
 use crate::upstream::http2::{Kind, Received, Stream};
 
 /// Something that has happened on a stream.
-type StreamEvent = Event<Result<Received, Failure>>;
+type StreamEvent = Event<Result<Received, ServerFailure>>;
 
 /// A request that is on its way.
 pub(super) struct Conversation<'c> {
@@ -37,7 +39,7 @@ pub(super) struct Conversation<'c> {
 
 /// A response whose head has arrived.
 pub(super) struct Begun {
-    answer: Answer,
+    answer: ResponseStart,
     /// Nothing follows.
     is_all: bool,
 }
@@ -90,8 +92,8 @@ impl<'c> Conversation<'c> {
         &mut self,
         exchange: &mut Exchange<'_>,
         begun: &Begun,
-    ) -> Result<Option<Failure>, Gone> {
-        let Answer { head, input } = &begun.answer;
+    ) -> Result<Option<ServerFailure>, Gone> {
+        let ResponseStart { head, input } = &begun.answer;
         if exchange.intercepts(head.status()) {
             return Ok(None);
         }
@@ -120,7 +122,7 @@ impl<'c> Conversation<'c> {
         &mut self,
         exchange: &mut Exchange<'_>,
         writer: &mut Writer,
-    ) -> Result<Result<(Bytes, HeaderMap), Failure>, Gone> {
+    ) -> Result<Result<(Bytes, HeaderMap), ServerFailure>, Gone> {
         let mut piece = Bytes::new();
         loop {
             let received = match now(poll_fn(|context| self.stream.poll_next(context))).await {
@@ -139,7 +141,7 @@ impl<'c> Conversation<'c> {
                 }
                 Ok(Received::End(fields)) => return Ok(Ok((piece, fields))),
                 // The stream gives no head behind another one.
-                Ok(Received::Interim(_) | Received::Head { .. }) => return Ok(Err(Failure::Closed)),
+                Ok(Received::Interim(_) | Received::Head { .. }) => return Ok(Err(ServerFailure::Closed)),
                 Err(failure) => {
                     self.deliver(exchange, writer, &mut piece).await?;
                     return Ok(Err(failure));
@@ -162,7 +164,10 @@ impl<'c> Conversation<'c> {
     }
 
     /// Waits for more of the response.
-    async fn receive(&mut self, exchange: &mut Exchange<'_>) -> Result<Result<Received, Failure>, Gone> {
+    async fn receive(
+        &mut self,
+        exchange: &mut Exchange<'_>,
+    ) -> Result<Result<Received, ServerFailure>, Gone> {
         loop {
             if let Err(failure) = self.send() {
                 return Ok(Err(failure));
@@ -179,19 +184,19 @@ impl<'c> Conversation<'c> {
                 Event::Gone => return Err(Gone),
                 Event::Elapsed => {
                     self.stream.place().retire();
-                    return Ok(Err(Failure::ReadTimedOut(limit)));
+                    return Ok(Err(ServerFailure::ReadTimedOut(limit)));
                 }
             }
         }
     }
 
     /// Sends as much of the body as there is room for. An error is that of reading what was stored of it.
-    fn send(&mut self) -> Result<(), Failure> {
+    fn send(&mut self) -> Result<(), ServerFailure> {
         while !self.is_deaf && !self.stream.is_sent() && !self.upload.is_starving() {
             let pending = self.upload.pending();
             match self.stream.try_send(pending, self.upload.is_complete()) {
                 Ok(0) if !pending.is_empty() => break,
-                Ok(n) => self.upload.advance(n).map_err(Failure::Send)?,
+                Ok(n) => self.upload.advance(n).map_err(ServerFailure::Send)?,
                 // What the server says of it is received.
                 Err(_) => self.is_deaf = true,
             }
@@ -227,9 +232,9 @@ impl<'c> Conversation<'c> {
         }
         self.stream.place().retire();
         if self.is_blocked() {
-            Failure::SendTimedOut(self.timeouts.send).into()
+            ServerFailure::SendTimedOut(self.timeouts.send).into()
         } else {
-            Failure::ResponseTimedOut(self.timeouts.response).into()
+            ServerFailure::ResponseTimedOut(self.timeouts.response).into()
         }
     }
 
@@ -277,21 +282,21 @@ async fn take_head(
     match received {
         Received::Head { head, is_all } => Ok(Some(Begun { answer: parse(head)?, is_all })),
         Received::Interim(head) => {
-            let Answer { head, input } = parse(head)?;
+            let ResponseStart { head, input } = parse(head)?;
             *n_interim += 1;
             if *n_interim > MOST_INTERIM {
-                return Err(Failure::TooManyInterim(MOST_INTERIM).into());
+                return Err(ServerFailure::TooManyInterim(MOST_INTERIM).into());
             }
             pass_on_interim(exchange, &head, &input).await?;
             Ok(None)
         }
         // The stream gives a head before anything else.
-        Received::Piece(_) | Received::End(_) => Err(Failure::Closed.into()),
+        Received::Piece(_) | Received::End(_) => Err(ServerFailure::Closed.into()),
     }
 }
 
-fn parse(input: Vec<u8>) -> Result<Answer, Failure> {
+fn parse(input: Vec<u8>) -> Result<ResponseStart, ServerFailure> {
     let mut head = ResponseHead::default();
     parse_response(&mut head, &input)?;
-    Ok(Answer { head, input })
+    Ok(ResponseStart { head, input })
 }

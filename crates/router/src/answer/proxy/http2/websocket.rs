@@ -7,23 +7,23 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::answer::proxy::inquiry::Answer;
+use crate::answer::proxy::inquiry::ResponseStart;
 use crate::answer::proxy::tunnel::{self, Far};
 use crate::answer::websocket;
 use crate::exchange::Exchange;
 use crate::io::Wanted;
 use crate::request::client::Gone;
-use crate::upstream::Failure;
+use crate::upstream::ServerFailure;
 use crate::upstream::http2::{Received, Stream};
 
 /// Switches the client's connection, and passes on everything until both sides have ended.
 pub(super) async fn run(
     exchange: &mut Exchange<'_>,
     stream: Stream,
-    answer: &Answer,
+    answer: &ResponseStart,
     limit: Duration,
 ) -> Result<(), Gone> {
-    let Answer { head, input } = answer;
+    let ResponseStart { head, input } = answer;
     for (name, value) in head.fields(input) {
         exchange.reply.fields.push_checked(name, value);
     }
@@ -57,7 +57,7 @@ impl Piped {
     }
 }
 
-fn broken(failure: Failure) -> io::Error {
+fn broken(failure: ServerFailure) -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, failure)
 }
 

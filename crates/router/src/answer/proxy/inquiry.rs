@@ -35,6 +35,15 @@ pub(crate) struct ResponseStart {
     pub(crate) input: Vec<u8>,
 }
 
+impl ResponseStart {
+    /// Copies the fields to the reply that switches the client's connection, too.
+    pub(super) fn copy_fields(&self, exchange: &mut Exchange<'_>) {
+        for (name, value) in self.head.fields(&self.input) {
+            exchange.reply.fields.push_checked(name, value);
+        }
+    }
+}
+
 /// Why there is no answer.
 pub(crate) enum Broken {
     /// The server's fault, and whether anything of a response had arrived.

@@ -27,9 +27,7 @@ pub(crate) async fn run(
     limit: Duration,
 ) -> Result<(), Gone> {
     let ResponseStart { head, input } = answer;
-    for (name, value) in head.fields(input) {
-        exchange.reply.fields.push_checked(name, value);
-    }
+    answer.copy_fields(exchange);
     if let Some(protocol) = head.upgrade(input) {
         exchange.reply.fields.push(b"Upgrade", protocol);
     }

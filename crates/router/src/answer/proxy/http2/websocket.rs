@@ -23,10 +23,7 @@ pub(super) async fn run(
     answer: &ResponseStart,
     limit: Duration,
 ) -> Result<(), Gone> {
-    let ResponseStart { head, input } = answer;
-    for (name, value) in head.fields(input) {
-        exchange.reply.fields.push_checked(name, value);
-    }
+    answer.copy_fields(exchange);
     exchange.reply.fields.push(b"Upgrade", b"websocket");
     exchange.reply.fields.push(b"Sec-WebSocket-Accept", websocket::accept(exchange.request).as_bytes());
     // Not finished: what follows is sent on the same stream.

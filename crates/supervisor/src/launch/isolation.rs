@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use corral_config::plan::{AppSpec, Isolation as Wanted};
+use corral_config::plan::{AppSpec, Isolation as Configured};
 use corral_sys::isolation::{IdMaps, Isolation, Namespaces};
 use corral_sys::spawn::{SpawnError, Step};
 use corral_sys::user::Credentials;
@@ -22,7 +22,7 @@ pub(crate) struct Advised {
 
 /// Makes everything ready that can be made ready outside of the process.
 pub(super) fn prepare(
-    wanted: &Wanted,
+    wanted: &Configured,
     credentials: Option<&Credentials>,
     rights: Rights,
     dependencies: &[PathBuf],
@@ -47,7 +47,7 @@ pub(super) fn prepare(
 
 /// The maps of its user namespace, if it gets one.
 pub(super) fn id_maps(
-    wanted: &Wanted,
+    wanted: &Configured,
     credentials: Option<&Credentials>,
     rights: Rights,
 ) -> Result<Option<IdMaps>, MapError> {
@@ -103,7 +103,7 @@ fn names(spec: &AppSpec) -> Vec<&'static str> {
     names
 }
 
-fn advice(step: Step, error: &io::Error, wanted: &Wanted, rights: Rights) -> Option<&'static str> {
+fn advice(step: Step, error: &io::Error, wanted: &Configured, rights: Rights) -> Option<&'static str> {
     let is = |kind| error.kind() == kind;
     let has_users = wanted.namespaces.credential;
     Some(match step {

@@ -201,7 +201,9 @@ impl Host {
             complain(format_args!("{} was taken: trying another one", starting.doorway.describe()));
             return self.start(worker, starting.deadline, starting.n_before + 1);
         }
-        self.fail(worker, starting.why_it_ended(exit, self.http.kind.advice()));
+        // Who is told to end is in no need of advice.
+        let advice = if self.keeper.is_stopping() { "" } else { self.http.kind.advice() };
+        self.fail(worker, starting.why_it_ended(exit, advice));
     }
 }
 

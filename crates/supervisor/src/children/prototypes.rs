@@ -184,9 +184,11 @@ impl Children {
     /// A worker that was asked for does not come: who waits for it is told.
     fn worker_failed(&mut self, id: AppId, reason: &str) {
         let Some(app) = self.apps.get(&id) else { return };
-        let described = format!("application \"{}\": {reason}", app.spec.name);
+        // That it is told to end is no failure.
+        let failed = (!app.life.is_stopping())
+            .then(|| News::Failed(id, format!("application \"{}\": {reason}", app.spec.name)));
         self.tell_router_of(id, &ToRouter::WorkerFailed { app: id, reason: reason.to_owned() });
-        self.news.extend([News::Decided(id), News::Failed(id, described)]);
+        self.news.extend([News::Decided(id)].into_iter().chain(failed));
     }
 
     fn worker_exited(&mut self, id: AppId, worker: WorkerId, exit: Exit) {

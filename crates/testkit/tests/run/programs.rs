@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use corral_testkit::{Address, Run, Site, site};
+use corral_testkit::{Address, Run, Site, eventually, is_alive, site};
 
 use crate::serve;
+use crate::terminal::Terminal;
 
 /// Time that starting takes beyond that on a busy machine.
 const LOADED: Duration = Duration::from_secs(5);
@@ -74,6 +75,21 @@ fn a_slow_start_shows_that_it_goes_on() {
     );
     let (said, url) = (stdout.find("still starting").expect("it is there"), stdout.find("http://"));
     assert!(url.is_some_and(|url| said < url), "{stdout}");
+}
+
+/// Ctrl-C reaches every process of the terminal's group.
+#[test]
+fn a_slow_start_that_is_interrupted_is_no_failure() {
+    let code = "console.log('compiling a thing'); setInterval(() => {}, 1000);";
+    let package = r#"{"scripts": {"start": "node server.js"}, "dependencies": {"unit-http": "*"}}"#;
+    let site = site().file("server.js", code).file("package.json", package);
+    let mut terminal = Terminal::start(&site, &[]);
+    terminal.expect("still starting after 3 s; its last line: compiling a thing");
+    let processes = terminal.processes();
+    terminal.interrupt();
+    eventually("no process is left", || processes.iter().all(|pid| !is_alive(*pid)).then_some(()));
+    let shown = terminal.shown();
+    assert!(!shown.contains("error") && !shown.contains("unit-http"), "{shown}");
 }
 
 /// One that listens nowhere is told to say so, with its last words.

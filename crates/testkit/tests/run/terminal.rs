@@ -1,6 +1,7 @@
 //! A pseudo-terminal with `corral run` in it: `script` makes one for the command that it is given.
 
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 
 use corral_testkit::{Address, Client, PATIENCE, Site, descendants, eventually, executables, within};
@@ -62,6 +63,12 @@ impl Terminal {
     /// All processes of the terminal, `corral` itself first.
     pub(crate) fn processes(&self) -> Vec<u32> {
         descendants(self.script.id()).iter().map(|process| process.pid).collect()
+    }
+
+    /// Types Ctrl-C: the kernel sends SIGINT to all that have not left the terminal's group.
+    pub(crate) fn interrupt(&mut self) {
+        let input = self.script.stdin.as_mut().expect("it is piped");
+        input.write_all(b"\x03").and_then(|()| input.flush()).expect("it takes what is typed");
     }
 
     /// Closes the window: the kernel sends SIGHUP.

@@ -28,6 +28,7 @@ use crate::children::peer::Peer;
 use crate::children::routers::threads_for;
 use crate::children::{Child, Children};
 use crate::configuration::Configuration;
+use crate::decide::life::Starts;
 use crate::decide::stop::Stop;
 use crate::decide::timers::{Timer, Timers};
 use crate::files::Files;
@@ -250,7 +251,8 @@ impl Supervisor {
         let mut timers = Timers::default();
         let peers = children.peers().chain(self.upgrade.unready());
         timers.set(Timer::Peers, peers.filter_map(Peer::deadline).min());
-        timers.set(Timer::Applications, children.apps.values().filter_map(|app| app.deadline()).min());
+        let starts = self.starts();
+        timers.set(Timer::Applications, children.apps.values().filter_map(|app| app.deadline(starts)).min());
         timers.set(Timer::Sign, self.audience.service_manager.next_sign());
         timers.set(Timer::Upgrade, self.upgrade.deadline());
         timers.set(Timer::Store, self.stored.retry_at());
@@ -274,6 +276,10 @@ impl Supervisor {
         timers
     }
 
+    fn starts(&self) -> Starts {
+        if self.stop.is_none() { Starts::Permitted } else { Starts::Over }
+    }
+
     fn on_time(&mut self, now: Instant) {
         self.note_owed(now);
         for timer in self.timers().due(now) {
@@ -287,13 +293,14 @@ impl Supervisor {
     }
 
     fn on_timer(&mut self, timer: Timer, now: Instant) {
+        let starts = self.starts();
         let Self { children, programs, configuration, audience, .. } = self;
         match timer {
             Timer::Peers => {
                 let peers = children.peers().chain(self.upgrade.unready());
                 peers.for_each(|peer| peer.kill_if_overdue(now));
             }
-            Timer::Applications => children.apps_on_time(self.stop.is_none(), programs, now),
+            Timer::Applications => children.apps_on_time(starts, programs, now),
             Timer::Sign => audience.service_manager.on_time(now),
             Timer::Upgrade => self.upgrade.kill_unready(),
             // Whoever asks for the status hears why it fails.

@@ -11,7 +11,7 @@ use corral_sys::kin::Kin;
 use corral_sys::signal::Signal;
 
 use crate::children::peer::Peer;
-use crate::decide::life::{Due, Life, Phase};
+use crate::decide::life::{Due, Life, Phase, Starts};
 use crate::decide::workers::Workers;
 use crate::fingerprint::Fingerprints;
 use crate::ids::RouterId;
@@ -178,8 +178,8 @@ impl App {
     }
 
     /// When something has to be done about it even if nothing happens.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.life.deadline(self.unneeded())
+    pub(crate) fn deadline(&self, starts: Starts) -> Option<Instant> {
+        self.life.deadline(starts, self.unneeded())
     }
 
     /// What is to be done about it now.
@@ -247,12 +247,12 @@ mod tests {
         let mut app = App::new(spec, RouterId::default(), now);
         app.loaded(vec![], now);
         app.want_one_more().unwrap();
-        assert_eq!(app.deadline(), None, "a worker is to be forked");
+        assert_eq!(app.deadline(Starts::Permitted), None, "a worker is to be forked");
         fork(&mut app, 1);
         app.workers.forked(WorkerId(1), None);
-        assert_eq!(app.deadline(), None, "a worker runs");
+        assert_eq!(app.deadline(Starts::Permitted), None, "a worker runs");
         app.ended(WorkerId(1), now);
-        assert!(app.deadline().is_some());
+        assert!(app.deadline(Starts::Permitted).is_some());
         app.life.rests(now);
         app.want_one_more().unwrap();
         assert_eq!(fork(&mut app, 2), None, "it ends");

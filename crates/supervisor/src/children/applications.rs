@@ -8,7 +8,7 @@ use corral_ipc::message::{AppId, ToPrototype, ToRouter, WorkerId};
 
 use super::{Children, News};
 use crate::children::app::App;
-use crate::decide::life::{Due, Phase};
+use crate::decide::life::{Due, Phase, Starts};
 use crate::ids::RouterId;
 use crate::launch::{SocketFolder, Started};
 use crate::programs::{NoStart, Programs};
@@ -165,12 +165,12 @@ impl Children {
         }
     }
 
-    /// Kills what hangs, and starts again what has waited long enough if anything `may_start`.
-    pub(crate) fn apps_on_time(&mut self, may_start: bool, programs: &Programs, now: Instant) {
+    /// Kills what hangs, and starts again what has waited long enough if anything is started.
+    pub(crate) fn apps_on_time(&mut self, starts: Starts, programs: &Programs, now: Instant) {
         self.end_overdue(now);
         let due: Vec<_> =
             self.apps.iter().filter_map(|(id, app)| app.due(now).map(|due| (*id, due))).collect();
-        let mut starts_left = if may_start { STARTS_PER_TURN } else { 0 };
+        let mut starts_left = if starts == Starts::Permitted { STARTS_PER_TURN } else { 0 };
         for (id, due) in due {
             match due {
                 Due::Start if starts_left > 0 => {

@@ -34,6 +34,14 @@ pub(crate) enum Due {
     Kill,
 }
 
+/// Whether anything is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Starts {
+    Permitted,
+    /// Main is ending.
+    Over,
+}
+
 /// Preloading a large framework takes seconds; what takes longer than this hangs.
 const LONGEST_LOADING: Duration = Duration::from_secs(120);
 
@@ -166,10 +174,12 @@ impl Life {
     }
 
     /// When something has to be done about it even if nothing happens. `unneeded` is the time of idling of its workers,
-    /// if it has none and keeps none ready.
-    pub(crate) fn deadline(&self, unneeded: Option<Duration>) -> Option<Instant> {
+    /// if it has none and keeps none ready. Nothing is due of one that is to be started when nothing is started any more.
+    pub(crate) fn deadline(&self, starts: Starts, unneeded: Option<Duration>) -> Option<Instant> {
         let drain_deadline = self.drain_deadline.filter(|_| !self.is_stopping());
-        drain_deadline.into_iter().chain(self.phase_deadline(unneeded)).min()
+        let has_time = starts == Starts::Permitted || self.phase != Phase::Down;
+        let phase_deadline = self.phase_deadline(unneeded).filter(|_| has_time);
+        drain_deadline.into_iter().chain(phase_deadline).min()
     }
 
     /// What is to be done now; `unneeded` as for [`Life::deadline`].
@@ -208,8 +218,8 @@ mod tests {
         let now = Instant::now();
         let mut life = Life::new(true, now);
         life.loaded(now);
-        assert_eq!(life.deadline(None), None, "it keeps workers ready");
-        assert_eq!(life.deadline(Some(IDLE)), Some(now + PATIENCE * IDLE));
+        assert_eq!(life.deadline(Starts::Permitted, None), None, "it keeps workers ready");
+        assert_eq!(life.deadline(Starts::Permitted, Some(IDLE)), Some(now + PATIENCE * IDLE));
         assert_eq!(life.due(Some(IDLE), now), None);
         assert_eq!(life.due(Some(IDLE), now + PATIENCE * IDLE), Some(Due::Rest));
         life.rests(now);
@@ -231,13 +241,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_started_any_more_has_no_time_for_it() {
+        let now = Instant::now();
+        let mut life = Life::new(true, now);
+        life.started(now);
+        assert_eq!(life.deadline(Starts::Over, None), Some(now + LONGEST_LOADING));
+        life.died(now);
+        assert_eq!(life.deadline(Starts::Permitted, None), Some(now));
+        assert_eq!(life.deadline(Starts::Over, None), None);
+        life.is_replaced(Some(IDLE), now);
+        assert_eq!(life.deadline(Starts::Over, None), Some(now + IDLE));
+    }
+
+    #[test]
     fn what_is_replaced_has_a_time_to_finish() {
         let now = Instant::now();
         let mut life = Life::new(true, now);
         life.loaded(now);
         life.is_replaced(Some(IDLE), now);
         assert!(!life.is_overdue(now) && life.is_overdue(now + IDLE));
-        assert_eq!(life.deadline(None), Some(now + IDLE));
+        assert_eq!(life.deadline(Starts::Permitted, None), Some(now + IDLE));
         life.stops(now);
         assert!(!life.is_overdue(now + IDLE));
     }

@@ -1,6 +1,8 @@
 //! Processes that die are replaced, and nobody loses more than a request that was being run.
 
-use corral_testkit::{Load, daemon, eventually, is_alive, php_app, site, within};
+use std::time::Duration;
+
+use corral_testkit::{Load, Signal, daemon, eventually, is_alive, php_app, signal, site, within};
 use serde_json::json;
 
 use super::{PROTOTYPE, WORKER, php, php_site};
@@ -33,6 +35,43 @@ fn a_killed_prototype_is_replaced_with_its_workers() {
     });
     eventually("the old workers are gone", || old.iter().all(|pid| !is_alive(*pid)).then_some(()));
     server.expect_processes(WORKER, 2);
+}
+
+/// It is due to be started again, and nothing is started any more.
+#[test]
+fn main_sleeps_while_the_last_requests_are_answered_whatever_dies() {
+    let site = php_site().file("slow.php", "<?php sleep(4); echo 'slow';");
+    let app = |script: &str| json!({ "type": "php", "root": site.root(), "script": script });
+    let server = daemon()
+        .config(json!({
+            "applications": { "php": app("index.php"), "slow": app("slow.php") },
+            "routes": [{ "action": { "pass": "applications/slow" } }],
+        }))
+        .start();
+    let mut client = server.connect();
+    client.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    eventually("it runs", || {
+        let status = server.control().get("/status/applications/slow").json();
+        (status["requests"]["active"] == 1).then_some(())
+    });
+    signal(server.pid(), Signal::QUIT);
+    server.expect_log("stopping when the requests in progress are done");
+    let prototype = server.expect_processes(PROTOTYPE, 1)[0];
+    server.kill(prototype);
+    eventually("it is gone", || (!is_alive(prototype)).then_some(()));
+    let before = processor_time(server.pid());
+    // What is asserted is that nothing happens in a time.
+    std::thread::sleep(Duration::from_secs(1));
+    let taken = processor_time(server.pid()) - before;
+    assert!(taken < 10, "{taken} ticks in a second\n{}", server.log());
+    client.read_response().expect(200).expect_body("slow");
+}
+
+/// Ticks of 10 ms.
+fn processor_time(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let fields = stat.rsplit(") ").next().expect("it has a name").split(' ');
+    fields.skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("it is a number")).sum()
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! One of many requests: what has come for it, and what of its answer is still to be sent. Pure: frames go in and out.
 
+mod steps;
+
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use corral_channel::message::{self, FilePart, Malformed, RequestView};
+use corral_channel::message::{self, Malformed, RequestView};
 use corral_channel::{Flags, FrameHead, INITIAL_CREDIT, Kind, Opcode};
 
 use super::arriving::{Arriving, Message, TooLong};
@@ -308,147 +310,6 @@ impl ActiveRequest {
             self.response = Response::Cut;
         }
         self.finish();
-    }
-
-    /// What to send next, if it may be sent. Its bytes are those of [`ActiveRequest::pending`].
-    pub(super) fn next_step(&self, max_payload: usize) -> Option<Step> {
-        if self.is_done() {
-            return None;
-        }
-        if let Some(room) = self.arriving.news().filter(|_| self.ran.is_none()) {
-            let frame = self.frame(Kind::BodyCredit, Flags::NONE).with_aux(room);
-            return Some(Step { frame, n_bytes: 0 });
-        }
-        if let Some(head) = self.informational.front() {
-            let frame = self.frame(Kind::Informational, Flags::NONE);
-            return (head.len() as u64 <= self.credit).then_some(Step { frame, n_bytes: head.len() });
-        }
-        if self.n_pending() == 0 && !self.trailers.is_empty() {
-            let n_bytes = self.trailers.len();
-            let frame = self.frame(Kind::Trailers, Flags::NONE);
-            return (n_bytes as u64 <= self.credit).then_some(Step { frame, n_bytes });
-        }
-        if self.n_pending() == 0 {
-            return self.last_step();
-        }
-        // A head that nothing follows yet waits for that, unless the other side waits for it.
-        let n_body = self.n_pending() - self.n_head;
-        let is_bare = self.n_head > 0 && n_body == 0;
-        if is_bare && self.response == Response::Begun && self.protocol != Protocol::WebSocket {
-            return None;
-        }
-        let n_allowed = usize::try_from(self.credit).unwrap_or(usize::MAX);
-        let n_now = n_body.min(n_allowed).min(max_payload - self.n_head);
-        if n_now == 0 && n_body > 0 && self.n_head == 0 {
-            return None;
-        }
-        let kind = if self.n_head > 0 { Kind::Response } else { Kind::Data };
-        let flags = if n_now == n_body { self.closing_flags() } else { Flags::NONE };
-        let frame = self.frame(kind, flags).with_aux(self.micros(flags));
-        Some(Step { frame, n_bytes: self.n_head + n_now })
-    }
-
-    /// Whether nothing of the body is sent that comes next, whatever is written.
-    pub(super) fn drops_body(&self) -> bool {
-        self.bodiless && self.response == Response::Begun
-    }
-
-    /// What to send with a file, if that can come next.
-    pub(super) fn step_with_file(&self, max_payload: usize, ends: bool) -> Option<Step> {
-        let n_bytes = self.n_pending();
-        let is_begun = self.protocol == Protocol::Http && self.response == Response::Begun;
-        let is_next = self.informational.is_empty() && is_begun;
-        let fits = n_bytes + FilePart::SIZE <= max_payload && (n_bytes - self.n_head) as u64 <= self.credit;
-        let kind = if self.n_head > 0 { Kind::Response } else { Kind::Data };
-        let flags = if ends { Flags::END } else { Flags::NONE };
-        (is_next && fits).then(|| Step { frame: self.frame(kind, flags), n_bytes })
-    }
-
-    /// That has been done.
-    pub(super) fn sent_with_file(&mut self, step: &Step) {
-        self.sent(&step.frame, step.n_bytes);
-        if step.frame.flags.contains(Flags::END) {
-            self.response = Response::Whole;
-        }
-    }
-
-    /// Whether the client is to see that the response is not whole.
-    fn has_failed(&self) -> bool {
-        self.response == Response::Cut || self.client == Client::GivenUp
-    }
-
-    /// What says the end, when everything else is sent.
-    fn last_step(&self) -> Option<Step> {
-        let kind = match (self.ran.is_some(), self.told) {
-            (true, Told::End) => Kind::Finished,
-            (true, Told::Nothing) if self.has_failed() => Kind::Failed,
-            (true, Told::Nothing) => Kind::End,
-            (false, Told::Nothing) if self.response == Response::Whole && !self.is_cancelled() => Kind::End,
-            _ => return None,
-        };
-        let end = if kind == Kind::Finished { Flags::NONE } else { Flags::END };
-        let done = if self.ran.is_some() { Flags::DONE } else { Flags::NONE };
-        let flags = end | done;
-        Some(Step { frame: self.frame(kind, flags).with_aux(self.micros(flags)), n_bytes: 0 })
-    }
-
-    fn closing_flags(&self) -> Flags {
-        if !self.trailers.is_empty() {
-            return Flags::NONE;
-        }
-        match (self.response, self.ran) {
-            (Response::Silent | Response::Begun | Response::Cut, _) => Flags::NONE,
-            (Response::Whole, None) => Flags::END,
-            (Response::Whole, Some(_)) => Flags::END | Flags::DONE,
-        }
-    }
-
-    /// How long the request ran, in microseconds, if the frame says that it has ended.
-    fn micros(&self, flags: Flags) -> u32 {
-        let ran = self.ran.filter(|_| flags.contains(Flags::DONE)).unwrap_or_default();
-        u32::try_from(ran.as_micros()).unwrap_or(u32::MAX)
-    }
-
-    fn frame(&self, kind: Kind, flags: Flags) -> FrameHead {
-        FrameHead::new(kind, self.request.lane, self.request.request).with_flags(flags)
-    }
-
-    /// The bytes of a step.
-    pub(super) fn pending(&self, step: &Step) -> &[u8] {
-        match self.informational.front() {
-            Some(head) if step.frame.kind == Kind::Informational => head,
-            _ if step.frame.kind == Kind::Trailers => &self.trailers,
-            _ => &self.out[self.n_sent..][..step.n_bytes],
-        }
-    }
-
-    /// A step has been taken.
-    pub(super) fn sent(&mut self, frame: &FrameHead, n_bytes: usize) {
-        if frame.kind == Kind::BodyCredit {
-            self.arriving.told();
-            return;
-        }
-        if frame.kind == Kind::Informational {
-            self.credit -= n_bytes as u64;
-            self.informational.pop_front();
-            return;
-        }
-        if frame.kind == Kind::Trailers {
-            self.credit -= n_bytes as u64;
-            self.trailers.clear();
-            return;
-        }
-        self.credit -= n_bytes.saturating_sub(self.n_head) as u64;
-        self.n_head = 0;
-        self.n_sent += n_bytes;
-        if self.n_sent == self.out.len() {
-            self.drop_pending();
-        }
-        if frame.flags.contains(Flags::DONE) {
-            self.told = Told::Done;
-        } else if frame.flags.contains(Flags::END) {
-            self.told = Told::End;
-        }
     }
 
     fn drop_pending(&mut self) {

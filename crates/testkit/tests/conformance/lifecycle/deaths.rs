@@ -128,7 +128,7 @@ fn killing_main_takes_everything_down() {
     let site = php_site();
     let mut server = php(&site, 2);
     let processes = server.processes();
-    corral_testkit::signal(server.pid(), corral_testkit::Signal::KILL);
+    signal(server.pid(), Signal::KILL);
     server.wait_for_end();
     eventually("no process is left", || processes.iter().all(|process| !is_alive(process.pid)).then_some(()));
 }
@@ -146,10 +146,7 @@ fn a_router_that_dies_again_and_again_is_back_within_a_second() {
             client.try_send(&corral_testkit::Request::get("/")).ok().filter(|response| response.status == 200)
         });
         eprintln!("after {n} deaths it served within {:?}", begun.elapsed());
-        assert!(
-            begun.elapsed() < std::time::Duration::from_secs(8),
-            "a busy machine's start, and a second at most"
-        );
+        assert!(begun.elapsed() < Duration::from_secs(8), "a busy machine's start, and a second at most");
     }
     let log = server.log();
     assert!(

@@ -189,6 +189,24 @@ pub fn send_some(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::io::retry_on_intr(|| rustix::net::send(&socket, bytes, flags))?)
 }
 
+/// The same of several pieces, one behind the other.
+///
+/// # Errors
+/// Those of sendmsg(2); `WouldBlock` when there is no room.
+pub fn send_pieces(socket: impl AsFd, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    let mut control = SendAncillaryBuffer::default();
+    Ok(rustix::io::retry_on_intr(|| rustix::net::sendmsg(&socket, pieces, &mut control, flags))?)
+}
+
+/// Says that nothing more will be written.
+///
+/// # Errors
+/// Those of shutdown(2).
+pub fn finish_writing(socket: impl AsFd) -> io::Result<()> {
+    Ok(rustix::net::shutdown(socket, rustix::net::Shutdown::Write)?)
+}
+
 /// Sends bytes of a stream that are to be joined with what follows at once (`MSG_MORE`).
 ///
 /// # Errors

@@ -15,7 +15,7 @@ use corral_config::address::ListenAddress;
 use corral_sys::listen;
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::UnixStream;
 
 use crate::client::address;
 use crate::client::connection::Connection;
@@ -115,6 +115,11 @@ fn take(
         services.counters.closed.add(1);
         return;
     }
+    // Who is to begin with TLS or a header takes no memory before that, and who is told to go is not waited for.
+    if settings.has_prelude() || slot.is_closed() {
+        // An error shows when it is read.
+        let _ = socket.watch();
+    }
     let stream = Stream::new(socket);
     let mut connection = Connection::new(Rc::clone(services), Rc::clone(slot), stream, peer, place);
     if is_refused {
@@ -155,7 +160,7 @@ impl Acceptor {
 
     fn open(&self, socket: OwnedFd) -> io::Result<Socket> {
         Ok(if self.is_inet {
-            Socket::Tcp(TcpStream::from_std(StdTcpStream::from(socket))?)
+            Socket::accepted(StdTcpStream::from(socket))
         } else {
             Socket::unix(UnixStream::from_std(StdUnixStream::from(socket))?)
         })

@@ -1,21 +1,23 @@
 //! Sockets of both kinds behind one face.
 
+mod accepted;
 mod local;
 
 use std::fs::File;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream as StdTcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use corral_sys::file::sendfile;
 use corral_sys::poll;
-use corral_sys::socket::{receive, receive_local, send_more, send_some};
+use corral_sys::socket::{receive, receive_local, send_more, send_pieces, send_some};
 use tokio::io::{AsyncWriteExt, Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
 
+use self::accepted::AcceptedStream;
 use self::local::LocalStream;
 
 /// Room that is made in a full buffer before something is read into it.
@@ -24,6 +26,7 @@ const LEAST_ROOM: usize = 64;
 /// A socket of a client or a server.
 pub(crate) enum Socket {
     Tcp(TcpStream),
+    Accepted(AcceptedStream),
     Unix(LocalStream),
 }
 
@@ -53,6 +56,19 @@ impl Wanted {
 }
 
 impl Socket {
+    /// One that was accepted and does not block.
+    pub(crate) fn accepted(stream: StdTcpStream) -> Self {
+        Self::Accepted(AcceptedStream::new(stream))
+    }
+
+    /// Has the event loop watch one that nobody has waited for.
+    ///
+    /// # Errors
+    /// When the system does not take it.
+    pub(crate) fn watch(&self) -> io::Result<()> {
+        if let Self::Accepted(stream) = self { stream.watched().map(drop) } else { Ok(()) }
+    }
+
     /// One to which nobody can have sent descriptors, where the kernel refuses them.
     pub(crate) fn unix(stream: UnixStream) -> Self {
         Self::Unix(LocalStream::refusing(stream))
@@ -72,6 +88,7 @@ impl Socket {
     pub(crate) fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(stream) => stream.poll_read_ready(context),
+            Self::Accepted(stream) => stream.poll_read_ready(context),
             Self::Unix(stream) => stream.poll_read_ready(context),
         }
     }
@@ -122,6 +139,7 @@ impl Socket {
     ) -> io::Result<T> {
         match self {
             Self::Tcp(stream) => stream.try_io(interest, || act(stream.as_fd())),
+            Self::Accepted(stream) => stream.try_io(interest, act),
             Self::Unix(stream) => stream.try_io(interest, || act(stream.as_fd())),
         }
     }
@@ -129,16 +147,19 @@ impl Socket {
     /// Acknowledges what was received at once. A client that gathers its writes (Nagle's algorithm) sends no request
     /// before, which is 40 ms when this side has nothing to say.
     pub(crate) fn acknowledge(&self) {
-        if let Self::Tcp(stream) = self {
-            // It would only be faster.
-            let _ = stream.set_quickack(true);
-        }
+        // It would only be faster.
+        let _ = match self {
+            Self::Tcp(stream) => stream.set_quickack(true),
+            Self::Accepted(stream) => stream.watched().and_then(|stream| stream.set_quickack(true)),
+            Self::Unix(_) => Ok(()),
+        };
     }
 
     /// Reads what there is without waiting.
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.try_read(buffer),
+            Self::Accepted(stream) => stream.watched()?.try_read(buffer),
             Self::Unix(stream) => stream.try_read(buffer),
         }
     }
@@ -150,18 +171,22 @@ impl Socket {
 
     /// Whether the kernel has something to read, or the end.
     pub(super) fn has_arrived(&self) -> bool {
-        let fd = match self {
-            Self::Tcp(stream) => stream.as_fd(),
-            Self::Unix(stream) => stream.as_fd(),
+        let has_arrived = |fd: BorrowedFd<'_>| {
+            let waited = poll::wait(&[(fd, poll::Interest::Read)], Some(Duration::ZERO));
+            waited.is_ok_and(|ready| ready.iter().any(|one| one.readable))
         };
-        let waited = poll::wait(&[(fd, poll::Interest::Read)], Some(Duration::ZERO));
-        waited.is_ok_and(|ready| ready.iter().any(|one| one.readable))
+        match self {
+            Self::Tcp(stream) => has_arrived(stream.as_fd()),
+            Self::Accepted(stream) => stream.with_fd(has_arrived).unwrap_or(true),
+            Self::Unix(stream) => has_arrived(stream.as_fd()),
+        }
     }
 
     /// Whether the other side neither sends nor takes anything more. Costs a system call.
     pub(crate) fn has_hung_up(&self) -> bool {
         match self {
             Self::Tcp(stream) => poll::has_hung_up(stream.as_fd()),
+            Self::Accepted(stream) => stream.with_fd(|fd| poll::has_hung_up(fd)).unwrap_or(true),
             Self::Unix(stream) => poll::has_hung_up(stream.as_fd()),
         }
     }
@@ -182,6 +207,7 @@ impl Socket {
     async fn ready(&self, interest: Interest) -> io::Result<Ready> {
         match self {
             Self::Tcp(stream) => stream.ready(interest).await,
+            Self::Accepted(stream) => stream.watched()?.ready(interest).await,
             Self::Unix(stream) => stream.ready(interest).await,
         }
     }
@@ -189,10 +215,7 @@ impl Socket {
     /// Waits until the connection is broken. Cancel safe.
     pub(crate) async fn broken(&self) {
         // An error here means that the descriptor is no use any more: broken too.
-        let _ = match self {
-            Self::Tcp(stream) => stream.ready(Interest::ERROR).await,
-            Self::Unix(stream) => stream.ready(Interest::ERROR).await,
-        };
+        let _ = self.ready(Interest::ERROR).await;
     }
 
     /// Waits until there is room to write. Cancel safe. For one task at a time, as `readable`.
@@ -203,17 +226,17 @@ impl Socket {
     pub(crate) fn poll_writable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(stream) => stream.poll_write_ready(context),
+            Self::Accepted(stream) => stream.poll_write_ready(context),
             Self::Unix(stream) => stream.poll_write_ready(context),
         }
     }
 
     /// Writes as much of the pieces as there is room for.
     pub(crate) fn try_write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        match (self, pieces) {
-            (_, [piece]) => self.try_io(Interest::WRITABLE, |socket| send_some(socket, piece)),
-            (Self::Tcp(stream), pieces) => stream.try_write_vectored(pieces),
-            (Self::Unix(stream), pieces) => stream.try_write_vectored(pieces),
-        }
+        self.try_io(Interest::WRITABLE, |socket| match pieces {
+            [piece] => send_some(socket, piece),
+            pieces => send_pieces(socket, pieces),
+        })
     }
 
     /// Writes as much of a head as there is room for, and lets the kernel join it with what follows.
@@ -231,6 +254,7 @@ impl Socket {
     pub(crate) async fn shut_down(&mut self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.shutdown().await,
+            Self::Accepted(stream) => stream.shut_down(),
             Self::Unix(stream) => stream.shutdown().await,
         }
     }
@@ -239,6 +263,7 @@ impl Socket {
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(stream) => stream.local_addr().ok(),
+            Self::Accepted(stream) => stream.local_address().ok(),
             Self::Unix(_) => None,
         }
     }

@@ -30,9 +30,6 @@ use crate::services::admission::Admission;
 use crate::services::countdown::Countdown;
 use crate::storage::buffered::{self, Budget};
 
-/// Two that answer still look for them here.
-pub(crate) use crate::clock::{self, deadline};
-
 thread_local! {
     static SLEEP: OnceCell<Rc<Sleep>> = const { OnceCell::new() };
 }

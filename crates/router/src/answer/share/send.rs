@@ -8,7 +8,7 @@ use corral_http::range::{self, Boundary, ByteRange, Multipart, Ranges, Selection
 use corral_http::request::Name;
 
 use super::representation::{Form, Representation};
-use crate::event_loop::clock;
+use crate::clock;
 use crate::exchange::Exchange;
 use crate::reply::compression::{Chosen, add_vary, cache};
 use crate::request::client::Gone;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use corral_http::request::{Framing, Head};
 use h2::RecvStream;
 
-use crate::event_loop::deadline::Deadline;
+use crate::clock::deadline::Deadline;
 use crate::generation::rules::Rules;
 use crate::request::body::BodyError;
 use crate::storage::buffers;

@@ -17,7 +17,7 @@ use super::{Running, Shared};
 use crate::client::work::Work;
 use crate::desk;
 use crate::dispatch;
-use crate::event_loop::deadline::Deadline;
+use crate::clock::deadline::Deadline;
 use crate::exchange::Exchange;
 use crate::generation::slot_settings::SlotSettings;
 use crate::request::body::BodyError;

@@ -1,8 +1,12 @@
 //! One request and its reply, whatever carries them: what answers reads the one and makes the other by this.
 
 pub(crate) mod carrier;
+mod encoded;
+mod opening;
+mod pages;
 mod reading;
 mod routing;
+pub(crate) mod writer;
 
 use std::borrow::Cow;
 use std::future::poll_fn;

@@ -1,15 +1,11 @@
 //! What has become of a reply so far, and the fields that it gets.
 
 pub(crate) mod compression;
-mod encoded;
 pub(crate) mod explanation;
 pub(crate) mod html;
 pub(crate) mod interim;
-mod opening;
-mod pages;
 pub(crate) mod preference;
 pub(crate) mod trailers;
-pub(crate) mod writer;
 
 use corral_http::response::{self, FIELD_OVERHEAD, Framing};
 use smallvec::SmallVec;

@@ -9,7 +9,7 @@ use super::download::Download;
 use super::inquiry::{Event, ResponseStart, next_event, read_client_now, send_body};
 use super::upload::Upload;
 use crate::exchange::Exchange;
-use crate::reply::writer::Writer;
+use crate::exchange::writer::Writer;
 use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::upstream::{Line, ServerFailure};

@@ -17,9 +17,9 @@ use crate::answer::proxy::inquiry::{
 use crate::answer::proxy::relay;
 use crate::answer::proxy::upload::Upload;
 use crate::exchange::Exchange;
+use crate::exchange::writer::Writer;
 use crate::io::now;
 use crate::reply::trailers;
-use crate::reply::writer::Writer;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::upstream::ServerFailure;

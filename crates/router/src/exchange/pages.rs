@@ -7,9 +7,9 @@ use smallvec::SmallVec;
 
 use crate::desk::{self, Desk};
 use crate::exchange::Exchange;
+use crate::exchange::writer::Writer;
 use crate::reply::explanation;
 use crate::reply::preference::prefers_json;
-use crate::reply::writer::Writer;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::variables::script;

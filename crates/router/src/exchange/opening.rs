@@ -8,9 +8,9 @@ use smallvec::SmallVec;
 use crate::clock;
 use crate::exchange::Exchange;
 use crate::exchange::carrier::{ReplyHead, Then};
+use crate::exchange::writer::Writer;
 use crate::observe::telemetry::TRACEPARENT;
 use crate::reply::disarm;
-use crate::reply::writer::Writer;
 use crate::storage::buffers;
 use crate::variables::script;
 

@@ -1,8 +1,8 @@
 //! Opens a reply, through an encoder if the configuration and the request want it so.
 
 use crate::exchange::Exchange;
+use crate::exchange::writer::Writer;
 use crate::reply::compression::{Decision, Effort, Encoder, add_vary, change_fields, is_compressible};
-use crate::reply::writer::Writer;
 
 impl Exchange<'_> {
     /// Decides how the reply goes out whose fields are complete, and makes its head.

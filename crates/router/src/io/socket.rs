@@ -186,7 +186,7 @@ impl Socket {
     pub(crate) fn has_hung_up(&self) -> bool {
         match self {
             Self::Tcp(stream) => poll::has_hung_up(stream.as_fd()),
-            Self::Accepted(stream) => stream.with_fd(|fd| poll::has_hung_up(fd)).unwrap_or(true),
+            Self::Accepted(stream) => stream.with_fd(poll::has_hung_up).unwrap_or(true),
             Self::Unix(stream) => poll::has_hung_up(stream.as_fd()),
         }
     }

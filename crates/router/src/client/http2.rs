@@ -20,7 +20,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use corral_ipc::log::{self, ConnectionId};
@@ -60,7 +60,7 @@ struct Shared {
     peer: Option<SocketAddr>,
     local_address: Option<SocketAddr>,
     tls_peer: Option<Peer<'static>>,
-    n_running: Cell<usize>,
+    activity: Activity,
     patience: RefCell<Patience>,
     unsent: Rc<Unsent>,
 }
@@ -89,12 +89,13 @@ pub(super) async fn run(connection: Connection, input: Vec<u8>) {
         services,
         slot,
         peer,
-        n_running: Cell::new(0),
+        activity: Activity::default(),
         patience: RefCell::default(),
         unsent: Rc::default(),
     });
     let mut serving = pin!(serve(&shared, stream, &deadline, input));
     poll_fn(|context| log::about(id, || serving.as_mut().poll(context))).await;
+    shared.end();
     drop(place);
 }
 
@@ -140,13 +141,19 @@ async fn converse(
 ) {
     let mut is_leaving = false;
     loop {
-        let is_busy = shared.n_running.get() > 0;
+        let is_busy = shared.activity.n_running.get() > 0;
         let mut closing = pin!(shared.slot.closed_for_streams());
         let next = poll_fn(|context| {
             if !is_leaving && closing.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Event::Closed);
             }
-            poll_event(shared, &mut session, transport, is_busy, context)
+            let event = poll_event(shared, &mut session, transport, is_busy, context);
+            // Who is to leave is waited for until it has: what it still sends would have the system throw away what it has
+            // not read.
+            if !is_leaving && event.is_pending() && transport.borrow().is_sent() {
+                shared.rest_if_done();
+            }
+            event
         });
         let event = match (is_busy, is_leaving) {
             (true, _) => Ok(next.await),
@@ -196,7 +203,8 @@ fn poll_event(
     if shared.patience.borrow_mut().is_at_end() {
         return Poll::Ready(Event::Outrage);
     }
-    if was_busy == (shared.n_running.get() > 0) { Poll::Pending } else { Poll::Ready(Event::Turned) }
+    shared.activity.note_poll(context);
+    if was_busy == (shared.activity.n_running.get() > 0) { Poll::Pending } else { Poll::Ready(Event::Turned) }
 }
 
 /// Says why a connection ends, unless the client has just gone.
@@ -210,12 +218,28 @@ impl Shared {
     /// Answers a request in a task of its own.
     fn begin(self: &Rc<Self>, request: Request<RecvStream>, respond: SendResponse<Piece>) {
         self.services.counters.requests.add(1);
-        if self.n_running.replace(self.n_running.get() + 1) == 0 {
+        let Activity { n_running, is_counted, .. } = &self.activity;
+        n_running.set(n_running.get() + 1);
+        if !is_counted.replace(true) {
             self.services.counters.active.add(1);
         }
         let answering = stream::run(Running(Rc::clone(self)), request, respond);
         // Written where it stays: it would be copied on its way into the task.
         tokio::task::spawn_local(Box::into_pin(Box::write(Box::new_uninit(), answering)));
+    }
+
+    /// The connection does not count as active any more unless a request is running.
+    fn rest_if_done(&self) {
+        let Activity { n_running, is_counted, .. } = &self.activity;
+        if n_running.get() == 0 && is_counted.replace(false) {
+            self.services.counters.active.subtract(1);
+        }
+    }
+
+    /// Nothing more is sent.
+    fn end(&self) {
+        self.activity.is_over.set(true);
+        self.rest_if_done();
     }
 
     /// For how long the connection may wait for a request.
@@ -226,16 +250,41 @@ impl Shared {
     }
 }
 
+/// Whether a connection is active: from its first request until all replies were sent, so that no process ends with one.
+#[derive(Default)]
+struct Activity {
+    n_running: Cell<usize>,
+    is_counted: Cell<bool>,
+    is_over: Cell<bool>,
+    /// The task of the connection.
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Activity {
+    /// The connection waits until something happens, or the last request that runs has ended.
+    fn note_poll(&self, context: &Context<'_>) {
+        match &mut *self.waker.borrow_mut() {
+            Some(waker) => waker.clone_from(context.waker()),
+            none => *none = Some(context.waker().clone()),
+        }
+    }
+}
+
 /// A stream that is answered.
 struct Running(Rc<Shared>);
 
 impl Drop for Running {
     fn drop(&mut self) {
         let Self(shared) = self;
-        let n_left = shared.n_running.get() - 1;
-        shared.n_running.set(n_left);
-        if n_left == 0 {
-            shared.services.counters.active.subtract(1);
+        let Activity { n_running, is_over, waker, .. } = &shared.activity;
+        n_running.set(n_running.get() - 1);
+        if n_running.get() > 0 {
+            return;
+        }
+        if is_over.get() {
+            shared.rest_if_done();
+        } else if let Some(waker) = waker.take() {
+            waker.wake();
         }
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
-use corral_testkit::{Daemon, Http2, Http2Stream, OnEnd, Site, eventually, is_alive, site};
+use corral_testkit::{Daemon, Http2, Http2Stream, OnEnd, Signal, Site, eventually, is_alive, signal, site};
 use h2::{Error, Reason};
 use serde_json::{Value, json};
 
@@ -107,6 +107,27 @@ fn no_request_is_lost_by_upgrades() {
         eventually("the old process ends", || (!is_alive(old)).then_some(()));
     });
     server.expect_processes("router", 1);
+}
+
+/// What was asked before is answered, however soon the process ends after it.
+#[test]
+fn no_reply_is_lost_by_a_graceful_stop() {
+    let site = site().file("index.php", "<?php usleep(200000); echo str_repeat('x', 50000);");
+    for _ in 0..4 {
+        let mut server = serve(config(&site, 0));
+        let mut client = Http2::connect(server.address().socket());
+        let mut streams = [(); 2].map(|()| client.begin_get("/"));
+        eventually("both run", || {
+            let active = server.control().get("/status/applications/php/requests/active").json();
+            (active == 2).then_some(())
+        });
+        signal(server.pid(), Signal::QUIT);
+        for stream in &mut streams {
+            let response = stream.try_response().unwrap_or_else(|error| panic!("{error}\n{}", server.log()));
+            assert_eq!(response.expect(200).body.len(), 50_000);
+        }
+        server.wait_for_end();
+    }
 }
 
 #[test]

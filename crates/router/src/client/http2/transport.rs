@@ -75,6 +75,11 @@ impl Transport {
         Poll::Ready(Ok(()))
     }
 
+    /// Whether nothing waits to be sent.
+    pub(super) fn is_sent(&self) -> bool {
+        self.output.is_empty() && self.n_encrypted == 0
+    }
+
     fn try_send(&mut self) -> io::Result<()> {
         let Self { stream, output, n_sent, n_encrypted, .. } = self;
         while *n_sent < output.len() {

@@ -44,6 +44,8 @@ pub(super) async fn run(mut near: Near, first: Vec<u8>, link: Link, scheme: Sche
     let Ok((requests, connection)) = h2::client::handshake(link).await else { return };
     let mut connection = tokio::spawn(connection);
     tokio::select! {
+        // What has come with the end of the connection is passed on before that.
+        biased;
         _ = requests_of(&mut near, first, requests, scheme) => {}
         _ = &mut connection => return,
     }

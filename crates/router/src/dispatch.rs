@@ -47,12 +47,12 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
             Target::Application { app, target } => {
                 return match generation.apps.get(app) {
                     None => exchange.send_error(503).await,
+                    // In a box, as proxies below: what waits with a file or a worker is not as large then.
                     Some(app) if app.runs_programs() => Box::pin(program::answer(exchange, app)).await,
                     Some(app) => application::answer(exchange, app, target).await,
                 };
             }
             Target::Return(answer) => return returned::answer(exchange, answer).await,
-            // In boxes of their own, so that what waits with a file or an application is not as large.
             Target::Upstream(upstream) => {
                 return Box::pin(proxy::answer(exchange, &generation.servers.upstreams[upstream])).await;
             }

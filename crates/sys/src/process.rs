@@ -214,7 +214,7 @@ pub fn set_undumpable() -> io::Result<()> {
 /// counts that is near what is used. Children have it from their parent, other programs too.
 ///
 /// # Errors
-/// Those of prctl(2), `PR_SET_THP_DISABLE`.
+/// The errors of prctl(2), `PR_SET_THP_DISABLE`.
 pub fn refuse_huge_pages() -> io::Result<()> {
     Ok(rustix::thread::disable_transparent_huge_pages(true)?)
 }

@@ -192,7 +192,7 @@ pub fn send_some(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
 /// The same of several pieces, one behind the other.
 ///
 /// # Errors
-/// Those of sendmsg(2); `WouldBlock` when there is no room.
+/// The errors of sendmsg(2); `WouldBlock` when there is no room.
 pub fn send_pieces(socket: impl AsFd, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     let mut control = SendAncillaryBuffer::default();
@@ -202,7 +202,7 @@ pub fn send_pieces(socket: impl AsFd, pieces: &[IoSlice<'_>]) -> io::Result<usiz
 /// Says that nothing more will be written.
 ///
 /// # Errors
-/// Those of shutdown(2).
+/// The errors of shutdown(2).
 pub fn finish_writing(socket: impl AsFd) -> io::Result<()> {
     Ok(rustix::net::shutdown(socket, rustix::net::Shutdown::Write)?)
 }

@@ -3,6 +3,7 @@
 //! The protocol is that of crate `h2`, which is driven by the task of the connection. Each stream has a task, too, on the
 //! same event loop.
 
+mod activity;
 mod body;
 mod carrier;
 mod fuzz;
@@ -15,12 +16,12 @@ mod switched;
 mod transport;
 mod unsent;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use corral_ipc::log::{self, ConnectionId};
@@ -28,6 +29,7 @@ use h2::server::{Connection as Session, SendResponse};
 use h2::{Reason, RecvStream};
 use http::Request;
 
+use self::activity::Activity;
 pub(crate) use self::fuzz::head as fuzz_head;
 use self::limits::Patience;
 use self::piece::Piece;
@@ -84,18 +86,18 @@ pub(super) async fn run(connection: Connection, input: Vec<u8>) {
     let Connection { id, services, slot, stream, deadline, peer, place, .. } = connection;
     let shared = Rc::new(Shared {
         id,
+        activity: Activity::new(&services.counters),
         local_address: stream.local_address(),
         tls_peer: stream.tls().map(|session| session.peer().into_owned()),
         services,
         slot,
         peer,
-        activity: Activity::default(),
         patience: RefCell::default(),
         unsent: Rc::default(),
     });
     let mut serving = pin!(serve(&shared, stream, &deadline, input));
     poll_fn(|context| log::about(id, || serving.as_mut().poll(context))).await;
-    shared.end();
+    shared.activity.end();
     drop(place);
 }
 
@@ -141,7 +143,7 @@ async fn converse(
 ) {
     let mut is_leaving = false;
     loop {
-        let is_busy = shared.activity.n_running.get() > 0;
+        let is_busy = shared.activity.is_busy();
         let mut closing = pin!(shared.slot.closed_for_streams());
         let next = poll_fn(|context| {
             if !is_leaving && closing.as_mut().poll(context).is_ready() {
@@ -151,7 +153,7 @@ async fn converse(
             // Who is to leave is waited for until it has: what it still sends would have the system throw away what it has
             // not read.
             if !is_leaving && event.is_pending() && transport.borrow().is_sent() {
-                shared.rest_if_done();
+                shared.activity.rest_if_done();
             }
             event
         });
@@ -204,7 +206,7 @@ fn poll_event(
         return Poll::Ready(Event::Outrage);
     }
     shared.activity.note_poll(context);
-    if was_busy == (shared.activity.n_running.get() > 0) { Poll::Pending } else { Poll::Ready(Event::Turned) }
+    if was_busy == shared.activity.is_busy() { Poll::Pending } else { Poll::Ready(Event::Turned) }
 }
 
 /// Says why a connection ends, unless the client has just gone.
@@ -217,29 +219,10 @@ fn note_end(error: &h2::Error) {
 impl Shared {
     /// Answers a request in a task of its own.
     fn begin(self: &Rc<Self>, request: Request<RecvStream>, respond: SendResponse<Piece>) {
-        self.services.counters.requests.add(1);
-        let Activity { n_running, is_counted, .. } = &self.activity;
-        n_running.set(n_running.get() + 1);
-        if !is_counted.replace(true) {
-            self.services.counters.active.add(1);
-        }
+        self.activity.begin_one();
         let answering = stream::run(Running(Rc::clone(self)), request, respond);
         // Written where it stays: it would be copied on its way into the task.
         tokio::task::spawn_local(Box::into_pin(Box::write(Box::new_uninit(), answering)));
-    }
-
-    /// The connection does not count as active any more unless a request is running.
-    fn rest_if_done(&self) {
-        let Activity { n_running, is_counted, .. } = &self.activity;
-        if n_running.get() == 0 && is_counted.replace(false) {
-            self.services.counters.active.subtract(1);
-        }
-    }
-
-    /// Nothing more is sent.
-    fn end(&self) {
-        self.activity.is_over.set(true);
-        self.rest_if_done();
     }
 
     /// For how long the connection may wait for a request.
@@ -250,41 +233,11 @@ impl Shared {
     }
 }
 
-/// Whether a connection is active: from its first request until all replies were sent, so that no process ends with one.
-#[derive(Default)]
-struct Activity {
-    n_running: Cell<usize>,
-    is_counted: Cell<bool>,
-    is_over: Cell<bool>,
-    /// The task of the connection.
-    waker: RefCell<Option<Waker>>,
-}
-
-impl Activity {
-    /// The connection waits until something happens, or the last request that runs has ended.
-    fn note_poll(&self, context: &Context<'_>) {
-        match &mut *self.waker.borrow_mut() {
-            Some(waker) => waker.clone_from(context.waker()),
-            none => *none = Some(context.waker().clone()),
-        }
-    }
-}
-
 /// A stream that is answered.
 struct Running(Rc<Shared>);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let Self(shared) = self;
-        let Activity { n_running, is_over, waker, .. } = &shared.activity;
-        n_running.set(n_running.get() - 1);
-        if n_running.get() > 0 {
-            return;
-        }
-        if is_over.get() {
-            shared.rest_if_done();
-        } else if let Some(waker) = waker.take() {
-            waker.wake();
-        }
+        self.0.activity.end_one();
     }
 }

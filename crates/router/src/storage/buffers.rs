@@ -1,14 +1,14 @@
 //! Buffers that an event loop uses again and again, so that a request allocates next to nothing and an
 //! idle connection holds none.
 //!
-//! There are three sizes, so that what a busy moment leaves behind is not all as large as its largest, and what waits
+//! Buffers have three sizes, so that what a busy moment leaves behind is not all as large as its largest, and what waits
 //! for a client takes little.
 
 use std::cell::RefCell;
 use std::mem;
 use std::ops::Deref;
 
-/// What a fresh buffer for a line or a few holds without growing: a path, or the fields of a reply.
+/// A fresh buffer for a line or a few holds this without growing: a path, or the fields of a reply.
 const LINE_CAPACITY: usize = 1024;
 
 /// What a fresh small buffer holds without growing: a typical head.

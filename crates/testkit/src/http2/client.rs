@@ -142,7 +142,7 @@ impl Http2 {
         self.try_begin_get(target).unwrap_or_else(|error| panic!("{target}: {error}"))
     }
 
-    /// As `begin_get`, or says why not.
+    /// Sends a request without a body, or says why not.
     ///
     /// # Errors
     /// When the connection takes no more requests.

@@ -1,4 +1,4 @@
-//! What runs goes on, and nobody is turned away, while everything behind the connections changes.
+//! Requests over HTTP/2 go on, and nobody is turned away, while everything behind the connections changes.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -109,7 +109,7 @@ fn no_request_is_lost_by_upgrades() {
     server.expect_processes("router", 1);
 }
 
-/// What was asked before is answered, however soon the process ends after it.
+/// Requests that were begun before are answered, however soon the process ends after it.
 #[test]
 fn no_reply_is_lost_by_a_graceful_stop() {
     let site = site().file("index.php", "<?php usleep(200000); echo str_repeat('x', 50000);");

@@ -400,7 +400,10 @@ fn an_upgrade_does_not_cut_them() {
     let (mut server, _site) = echoing(json!({}));
     let (client, pid) = take_over(&server);
     let old = server.upgrade();
-    assert_ne!(server.get("/").expect(200).text(), pid.to_string());
+    // Both servers accept for a moment.
+    eventually("the new server answers", || {
+        (server.get("/").expect(200).text() != pid.to_string()).then_some(())
+    });
     expect_alive(&server, client, pid);
     eventually("the old server has ended", || (!is_alive(old)).then_some(()));
 }

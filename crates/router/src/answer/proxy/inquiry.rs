@@ -298,7 +298,7 @@ fn make_room(input: &mut Vec<u8>) -> &mut Vec<u8> {
     input
 }
 
-/// There was nothing to put into the buffer after all.
+/// Gives the buffer back if there was nothing to put into it after all.
 fn give_back(input: &mut Vec<u8>) {
     if input.is_empty() {
         buffers::give(std::mem::take(input));

@@ -8,7 +8,7 @@ use bytes::Buf;
 use super::unsent::Unsent;
 use crate::storage::buffers;
 
-/// What a piece takes beside its bytes: its frame, and its place among those of its connection.
+/// Memory of a piece beside its bytes, about: its frame, and its place among those of its connection.
 const OVERHEAD: usize = 320;
 
 /// Bytes that count as unsent as long as they are there.

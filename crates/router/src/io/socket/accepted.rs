@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 /// A connection that was accepted. As long as it is not watched it counts as ready for whatever has not failed: who tries
 /// finds out.
 pub(crate) struct AcceptedStream {
-    /// There until it is watched.
+    /// The socket until it is watched.
     fresh: Mutex<Option<StdTcpStream>>,
     watched: OnceLock<TcpStream>,
     /// Nothing was left to read, or there was no room to write, while it was not watched.

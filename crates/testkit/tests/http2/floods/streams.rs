@@ -14,10 +14,10 @@ const N_CONNECTIONS: usize = 20;
 /// Streams of each connection, which is as many as the server allows.
 const N_STREAMS: u32 = 128;
 
-/// What a connection may take of replies that nobody reads, beside what its streams do, and with its own state.
+/// A connection may take so many bytes of memory for replies that nobody reads and for its own state, beside its streams.
 const CONNECTION: u64 = 192 << 10;
 
-/// What a stream that waits with a reply may take: its request, and what answers it.
+/// A stream that waits with a reply may take so many: for its request, and what answers it.
 const STREAM: u64 = 8 << 10;
 
 /// A server with room for all these streams.

@@ -1,4 +1,4 @@
-//! What of an answer goes out next: frames that are made of what is pending, as far as there is credit for it.
+//! The next part of an answer to go out: frames that are made of what is pending, as far as there is credit for it.
 
 use corral_channel::message::FilePart;
 use corral_channel::{Flags, FrameHead, Kind};
@@ -6,7 +6,7 @@ use corral_channel::{Flags, FrameHead, Kind};
 use super::{ActiveRequest, Client, Protocol, Response, Step, Told};
 
 impl ActiveRequest {
-    /// What to send next, if it may be sent. Its bytes are those of [`ActiveRequest::pending`].
+    /// The frame to send next, if it may be sent. Its bytes are those of [`ActiveRequest::pending`].
     pub(in super::super) fn next_step(&self, max_payload: usize) -> Option<Step> {
         if self.is_done() {
             return None;
@@ -49,7 +49,7 @@ impl ActiveRequest {
         self.bodiless && self.response == Response::Begun
     }
 
-    /// What to send with a file, if that can come next.
+    /// The frame to send with a file, if that can come next.
     pub(in super::super) fn step_with_file(&self, max_payload: usize, ends: bool) -> Option<Step> {
         let n_bytes = self.n_pending();
         let is_begun = self.protocol == Protocol::Http && self.response == Response::Begun;
@@ -60,7 +60,7 @@ impl ActiveRequest {
         (is_next && fits).then(|| Step { frame: self.frame(kind, flags), n_bytes })
     }
 
-    /// That has been done.
+    /// A frame was sent with its file.
     pub(in super::super) fn sent_with_file(&mut self, step: &Step) {
         self.sent(&step.frame, step.n_bytes);
         if step.frame.flags.contains(Flags::END) {
@@ -73,7 +73,7 @@ impl ActiveRequest {
         self.response == Response::Cut || self.client == Client::GivenUp
     }
 
-    /// What says the end, when everything else is sent.
+    /// The frame that says the end, when everything else is sent.
     fn last_step(&self) -> Option<Step> {
         let kind = match (self.ran.is_some(), self.told) {
             (true, Told::End) => Kind::Finished,

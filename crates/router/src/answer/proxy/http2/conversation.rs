@@ -238,8 +238,8 @@ impl<'c> Conversation<'c> {
         }
     }
 
-    /// Waits for the first thing that happens: the server sends or takes something, the client sends more of the body or goes away, or
-    /// nothing does for too long.
+    /// Waits for the first thing that happens: the server sends or takes something, the client sends more of the body or
+    /// goes away, or nothing does for too long.
     async fn next_event(&mut self, exchange: &mut Exchange<'_>, limit: Duration) -> StreamEvent {
         let (is_blocked, is_starving) = (self.is_blocked(), self.is_starving());
         let closes = exchange.reply.close;

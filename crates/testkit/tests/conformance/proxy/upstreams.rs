@@ -128,7 +128,10 @@ fn a_request_does_not_ask_a_whole_group() {
     let a = Origin::saying("a");
     // As the one that answers has the least weight, it is the last one whose turn it is.
     let mut pool = servers(&[(&a, 0.01)]);
-    let gone: Vec<_> = (0..30).map(|_| Origin::start(|_| {}).address()).collect();
+    // All at once, so that each has an address of its own.
+    let origins: Vec<_> = (0..30).map(|_| Origin::start(|_| {})).collect();
+    let gone: Vec<_> = origins.iter().map(Origin::address).collect();
+    drop(origins);
     for address in &gone {
         pool["servers"][address] = json!({ "weight": 1 });
     }

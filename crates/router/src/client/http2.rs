@@ -86,7 +86,7 @@ pub(super) async fn run(connection: Connection, input: Vec<u8>) {
     let Connection { id, services, slot, stream, deadline, peer, place, .. } = connection;
     let shared = Rc::new(Shared {
         id,
-        activity: Activity::new(&services.counters),
+        activity: Activity::new(&services),
         local_address: stream.local_address(),
         tls_peer: stream.tls().map(|session| session.peer().into_owned()),
         services,

@@ -2,14 +2,14 @@
 //! has not left.
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
+use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use crate::counters::Counters;
+use crate::services::Services;
 
 /// The requests of a connection that run, and whether it counts as active.
 pub(super) struct Activity {
-    counters: Arc<Counters>,
+    services: Rc<Services>,
     n_running: Cell<usize>,
     is_counted: Cell<bool>,
     /// The task of the connection, until the connection is over.
@@ -17,9 +17,9 @@ pub(super) struct Activity {
 }
 
 impl Activity {
-    pub(super) fn new(counters: &Arc<Counters>) -> Self {
+    pub(super) fn new(services: &Rc<Services>) -> Self {
         Self {
-            counters: Arc::clone(counters),
+            services: Rc::clone(services),
             n_running: Cell::new(0),
             is_counted: Cell::new(false),
             waker: RefCell::default(),
@@ -33,10 +33,10 @@ impl Activity {
 
     /// A request has come.
     pub(super) fn begin_one(&self) {
-        self.counters.requests.add(1);
+        self.services.counters.requests.add(1);
         self.n_running.set(self.n_running.get() + 1);
         if !self.is_counted.replace(true) {
-            self.counters.active.add(1);
+            self.services.counters.active.add(1);
         }
     }
 
@@ -63,7 +63,7 @@ impl Activity {
     /// All replies were sent: the connection does not count any more unless a request runs.
     pub(super) fn rest_if_done(&self) {
         if !self.is_busy() && self.is_counted.replace(false) {
-            self.counters.active.subtract(1);
+            self.services.counters.active.subtract(1);
         }
     }
 

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod asking;
 mod body;
 mod call;
 pub mod cgi;
@@ -44,6 +45,8 @@ pub use host::{Language, Load, host_main, redirect_output};
 pub use keeper::Keeper;
 pub use log::complain;
 pub use remark::remark;
-pub use runtime::{ClientGone, Crew, EventLoop, Exchange, Life, Runtime, Served, Server};
+pub use runtime::{
+    ClientGone, Crew, EventLoop, Exchange, Life, Requests, Resident, Runtime, Serve, Served, Server,
+};
 pub use switchboard::{Event, MOST_HELD_BACK, Message, Phase, RequestKey, Switchboard};
 pub use threads::Threads;

@@ -75,6 +75,12 @@ pub trait Runtime {
     /// Answers one request. What is not answered when it returns is answered with 500.
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served;
 
+    /// Who serves in its place, as an application that stays in memory and asks for its requests. A runtime with one
+    /// [has a start](Runtime::has_start), which ends when the application asks for the first time.
+    fn resident(&mut self) -> Option<&mut dyn Resident> {
+        None
+    }
+
     /// Who serves in its place, several requests at once; asked once, after [`Runtime::start`].
     fn crew(&mut self) -> Option<&mut dyn Crew> {
         None
@@ -88,6 +94,24 @@ pub trait EventLoop {
 
     /// Serves what comes through the switchboard until [`Switchboard::is_over`].
     fn run(&mut self, switchboard: Switchboard);
+}
+
+/// An application that runs once in a worker, and asks for requests itself.
+pub trait Resident {
+    /// Runs it until it ends.
+    ///
+    /// # Errors
+    /// When it ended before there were no more requests, or has never asked for one: why.
+    fn run(&mut self, requests: &mut dyn Requests) -> anyhow::Result<()>;
+}
+
+/// Answers a request; [`Runtime::serve`] says how.
+pub type Serve<'a> = dyn FnMut(&RequestView<'_>, &mut dyn Exchange) -> Served + 'a;
+
+/// The requests of a resident application.
+pub trait Requests {
+    /// Waits for one and has `serve` answer it. False when there will be none: the application is to end.
+    fn next(&mut self, serve: &mut Serve<'_>) -> bool;
 }
 
 /// The threads of a worker, which answer requests at the same time.

@@ -8,6 +8,7 @@ use corral_channel::{Flags, FrameHead, Kind};
 use corral_config::plan::AppSpec;
 use corral_sys::process;
 
+use crate::asking;
 use crate::exchange::{After, Running};
 use crate::inbox::{Inbox, Next, Patience, RequestChannel};
 use crate::lifespan;
@@ -30,6 +31,11 @@ pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -
         && let Err(error) = place.end.sleep().end_at_termination()
     {
         complain(format_args!("the worker will not end in order: {error}"));
+    }
+    if let Some(resident) = runtime.resident() {
+        let report = place.report.take();
+        asking::run(&mut Inbox::new(place), resident, report, lifespan::draw(&spec.limits));
+        return ExitCode::SUCCESS;
     }
     if let Some(report) = place.report.take() {
         report.ready(runtime.event_loop().map(|event_loop| event_loop.hands()));

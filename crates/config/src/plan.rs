@@ -277,6 +277,39 @@ pub struct PhpSpec {
     pub user: Vec<(String, String)>,
     /// What `php_sapi_name()` reports; `None` means `cli-server`.
     pub sapi_name: Option<String>,
+    /// The script that stays in memory and answers all requests of the only target.
+    pub worker: Option<PhpWorker>,
+}
+
+/// A script that stays in memory, in each worker of the application.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhpWorker {
+    /// Absolute, or relative to the target's root, or else to the working directory.
+    pub script: PathBuf,
+    /// Part of the application's limits, too.
+    pub max_requests: Option<NonZeroU32>,
+    /// Part of what restarts the application, too.
+    pub watch: Vec<PathBuf>,
+    /// What each request finds in `$_SERVER`, and the script in its environment.
+    pub environment: Vec<(String, String)>,
+    /// Whether the functions have FrankenPHP's names, too.
+    pub compatibility: bool,
+    /// What is done about state that a request leaves behind.
+    pub guard: Guard,
+}
+
+/// What is done about state that a request has changed and not restored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Guard {
+    /// Nobody looks.
+    Off,
+    /// It is logged, once for each kind and route.
+    #[default]
+    Report,
+    /// It is logged, and what is cheap to restore is restored.
+    Restore,
+    /// It is logged, and the worker is replaced after the response.
+    Recycle,
 }
 
 /// One entry point of a PHP application.

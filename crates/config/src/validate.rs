@@ -23,6 +23,7 @@ mod modules;
 mod names;
 mod perl;
 mod php;
+mod php_worker;
 mod proxy;
 mod python;
 mod recorder;

@@ -8,7 +8,9 @@ use super::limits::{self, LIMITS, PROCESSES};
 use super::scalars::{count, is_true};
 use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, Rows, STRING, optional};
 use super::strings::{member_name, name, path};
-use super::{advice, environment, http, isolation, java, modules, perl, php, python, restart, ruby, wasm};
+use super::{
+    advice, environment, http, isolation, java, modules, perl, php, php_worker, python, restart, ruby, wasm,
+};
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{AppSpec, Isolation, Limits, Processes, Restart, RuntimeSpec};
 
@@ -88,7 +90,7 @@ fn read_members<L: Default>(
 }
 
 fn specification(name: String, module: PathBuf, common: Common, runtime: RuntimeSpec) -> AppSpec {
-    AppSpec {
+    let mut spec = AppSpec {
         name,
         module,
         user: common.user,
@@ -103,7 +105,9 @@ fn specification(name: String, module: PathBuf, common: Common, runtime: Runtime
         limits: common.limits,
         restart: common.restart,
         runtime,
-    }
+    };
+    php_worker::apply(&mut spec);
+    spec
 }
 
 /// The members that every application may have, as far as they are read; those of its type fill a draft of their own.

@@ -7,9 +7,9 @@ use super::app_type::{AppType, Application};
 use super::context::Context;
 use super::schema::{self, Field, Member, OBJECT, STRING, optional, required};
 use super::strings::{member_name, name, path, text};
-use super::targets;
+use super::{php_worker, targets};
 use crate::json::{Bytes, Object, Value};
-use crate::plan::{PhpSpec, PhpTarget, RuntimeSpec};
+use crate::plan::{PhpSpec, PhpTarget, PhpWorker, RuntimeSpec};
 
 /// Applications of PHP.
 pub(super) const PHP: AppType<Draft> = AppType { tables: &[APPLICATION], finish };
@@ -19,6 +19,7 @@ pub(super) const PHP: AppType<Draft> = AppType { tables: &[APPLICATION], finish 
 pub(super) struct Draft {
     target: TargetDraft,
     targets: Vec<PhpTarget>,
+    worker: Option<PhpWorker>,
     options: PhpOptions,
 }
 
@@ -54,12 +55,18 @@ const APPLICATION: &[Member<Draft>] = &[
              `applications/NAME/TARGET`",
         )
         .read(|cx, field, draft| draft.targets = targets::read(cx, field, read_target)),
+    optional("worker", OBJECT)
+        .means(
+            "a script that stays in memory and answers all requests (beyond Unit): [a page of its \
+             own](php-worker.md)",
+        )
+        .read(|cx, field, draft| draft.worker = php_worker::read(cx, field)),
     optional("options", OBJECT)
         .read(|cx, field, draft| schema::read_nested(cx, field, &[OPTIONS], &mut draft.options)),
 ];
 
 fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
-    let targets = if targets::are_given(cx, app.members, &["root", "script", "index"]) {
+    let targets = if targets::are_given(cx, app.members, &["root", "script", "index", "worker"]) {
         draft.targets
     } else {
         if !app.members.contains_key(b"root".as_slice()) {
@@ -67,8 +74,14 @@ fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<Ru
         }
         vec![target(String::new(), draft.target)?]
     };
+    if draft.worker.is_some() && app.members.contains_key(b"script".as_slice()) {
+        cx.at(b"script", |cx| {
+            cx.problem("The \"script\" option is mutually exclusive with the \"worker\" object.");
+        });
+    }
     let PhpOptions { file, admin, user, sapi_name } = draft.options;
-    Some(RuntimeSpec::Php(PhpSpec { targets, ini_file: file, admin, user, sapi_name }))
+    let worker = draft.worker;
+    Some(RuntimeSpec::Php(PhpSpec { targets, ini_file: file, admin, user, sapi_name, worker }))
 }
 
 fn target(name: String, draft: TargetDraft) -> Option<PhpTarget> {

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 9] = [
     "corral_filter.c",
     "corral_functions.c",
     "corral_module.c",
     "corral_request.c",
     "corral_sapi.c",
     "corral_trace.c",
+    "corral_turn.c",
     "corral_variables.c",
+    "corral_worker.c",
 ];
 
 const HOW_TO_GET_PHP: &str = "corral-php needs PHP's headers and embed library. On Debian and Ubuntu: \
@@ -57,6 +59,9 @@ fn compile(include_folders: &[PathBuf]) {
     }
     if declares(include_folders, "main/php_main.h", "php_child_init") {
         shim.define("CORRAL_HAVE_PHP_CHILD_INIT", None);
+    }
+    if include_folders.iter().any(|folder| folder.join("ext/session/php_session.h").is_file()) {
+        shim.define("CORRAL_HAVE_SESSION", None);
     }
     shim.include("../embed/include");
     println!("cargo::rerun-if-changed=../embed/include");

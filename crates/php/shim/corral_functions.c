@@ -2,10 +2,16 @@
 
 #include "corral_internal.h"
 
+#include "ext/json/php_json.h"
 #include "ext/standard/head.h"
 #include "ext/standard/info.h"
+#include "zend_smart_str.h"
 
 PHP_MINIT_FUNCTION(corral);
+PHP_FUNCTION(corral_handle_request);
+
+/* Levels of messages, with the numbers of Go's log/slog, which FrankenPHP has. */
+enum level { LEVEL_DEBUG = -4, LEVEL_INFO = 0, LEVEL_WARN = 4, LEVEL_ERROR = 8 };
 
 /* {{{ Completes the response; the script goes on without a client. */
 PHP_FUNCTION(fastcgi_finish_request)
@@ -87,19 +93,122 @@ PHP_FUNCTION(apache_response_headers)
 }
 /* }}} */
 
+/* {{{ Sends the fields that stand so far, with a status: 103 for early hints, before the response. */
+PHP_FUNCTION(headers_send)
+{
+    zend_long status = 200;
+
+    ZEND_PARSE_PARAMETERS_START(0, 1)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_LONG(status)
+    ZEND_PARSE_PARAMETERS_END();
+    if (status < 100 || status > 999) {
+        zend_argument_value_error(1, "must be a status between 100 and 999");
+        RETURN_THROWS();
+    }
+    if (status < 200) {
+        RETURN_LONG(corral_inform((int) status));
+    }
+    SG(sapi_headers).http_response_code = (int) status;
+    RETURN_LONG(sapi_send_headers());
+}
+/* }}} */
+
+static const char *name_of(zend_long level)
+{
+    if (level < LEVEL_INFO) {
+        return "debug";
+    }
+    if (level < LEVEL_WARN) {
+        return "info";
+    }
+    return level < LEVEL_ERROR ? "warn" : "error";
+}
+
+/* {{{ Writes a line for the log: warnings and errors where errors go, the others where output goes. */
+PHP_FUNCTION(frankenphp_log)
+{
+    zend_string *message;
+    zend_long level = LEVEL_INFO;
+    zval *context = NULL;
+    smart_str line = {0};
+
+    ZEND_PARSE_PARAMETERS_START(1, 3)
+        Z_PARAM_STR(message)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_LONG(level)
+        Z_PARAM_ARRAY(context)
+    ZEND_PARSE_PARAMETERS_END();
+    smart_str_appends(&line, name_of(level));
+    smart_str_appends(&line, ": ");
+    smart_str_append(&line, message);
+    if (context != NULL && zend_hash_num_elements(Z_ARRVAL_P(context)) != 0) {
+        smart_str_appendc(&line, ' ');
+        (void) php_json_encode(&line, context, PHP_JSON_PARTIAL_OUTPUT_ON_ERROR | PHP_JSON_UNESCAPED_SLASHES);
+    }
+    smart_str_appendc(&line, '\n');
+    smart_str_0(&line);
+    corral_log(level < LEVEL_WARN ? STDOUT_FILENO : STDERR_FILENO, ZSTR_VAL(line.s), ZSTR_LEN(line.s));
+    smart_str_free(&line);
+}
+/* }}} */
+
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_returns_bool, 0, 0, _IS_BOOL, 0)
 ZEND_END_ARG_INFO()
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_returns_array, 0, 0, IS_ARRAY, 0)
 ZEND_END_ARG_INFO()
 
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_handle_request, 0, 1, _IS_BOOL, 0)
+    ZEND_ARG_TYPE_INFO(0, callback, IS_CALLABLE, 0)
+ZEND_END_ARG_INFO()
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_headers_send, 0, 0, IS_LONG, 0)
+    ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, status, IS_LONG, 0, "200")
+ZEND_END_ARG_INFO()
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_log, 0, 1, IS_VOID, 0)
+    ZEND_ARG_TYPE_INFO(0, message, IS_STRING, 0)
+    ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, level, IS_LONG, 0, "0")
+    ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, context, IS_ARRAY, 0, "[]")
+ZEND_END_ARG_INFO()
+
 static const zend_function_entry functions[] = {
+    PHP_FE(corral_handle_request, arginfo_handle_request)
+    PHP_FE(headers_send, arginfo_headers_send)
     PHP_FE(fastcgi_finish_request, arginfo_returns_bool)
     PHP_FE(getallheaders, arginfo_returns_array)
     PHP_FALIAS(apache_request_headers, getallheaders, arginfo_returns_array)
     PHP_FE(apache_response_headers, arginfo_returns_array)
     PHP_FE_END
 };
+
+static const zend_function_entry compatible_functions[] = {
+    PHP_FALIAS(frankenphp_handle_request, corral_handle_request, arginfo_handle_request)
+    PHP_FALIAS(frankenphp_finish_request, fastcgi_finish_request, arginfo_returns_bool)
+    PHP_FALIAS(frankenphp_request_headers, getallheaders, arginfo_returns_array)
+    PHP_FALIAS(frankenphp_response_headers, apache_response_headers, arginfo_returns_array)
+    PHP_FE(frankenphp_log, arginfo_log)
+    PHP_FE_END
+};
+
+static void register_level(const char *name, zend_long level)
+{
+    zend_register_long_constant(name, strlen(name), level, CONST_CS | CONST_PERSISTENT,
+                                corral_module_entry.module_number);
+}
+
+void corral_functions_prepare(void)
+{
+    if (!corral_compatible_names) {
+        return;
+    }
+    (void) zend_register_functions(NULL, compatible_functions, NULL, MODULE_PERSISTENT);
+    register_level("FRANKENPHP_LOG_LEVEL_DEBUG", LEVEL_DEBUG);
+    register_level("FRANKENPHP_LOG_LEVEL_INFO", LEVEL_INFO);
+    register_level("FRANKENPHP_LOG_LEVEL_WARN", LEVEL_WARN);
+    register_level("FRANKENPHP_LOG_LEVEL_ERROR", LEVEL_ERROR);
+}
 
 PHP_MINFO_FUNCTION(corral)
 {

@@ -25,11 +25,17 @@ typedef struct {
 extern const corral_host_t *corral_host;
 extern void (*corral_trace_sink)(void *call, const char *text, size_t len);
 
+/* Whether scripts find FrankenPHP's names; set once by corral_module_start(). */
+extern bool corral_compatible_names;
+
 /* SERVER_SOFTWARE; set once by corral_module_start(). */
 extern zend_string *corral_software;
 
 /* A script called chdir(), so the directory of the process is unknown. */
 extern bool corral_directory_moved;
+
+/* Registers the functions that have FrankenPHP's names. */
+void corral_functions_prepare(void);
 
 /* Our module: functions and the hooks of its start-up. */
 extern zend_module_entry corral_module_entry;
@@ -42,6 +48,31 @@ static inline corral_call_t *corral_call(void)
 {
     return (corral_call_t *) SG(server_context);
 }
+
+/* Parts of running a request, for whoever runs one in another way. */
+void corral_describe_request(const corral_request_t *request);
+void corral_forget_request(void);
+void corral_enter_directory(const char *directory);
+void corral_execute(zend_string *path);
+
+/* The worker whose script runs in this process, or NULL. */
+const corral_worker_t *corral_worker(void);
+
+/* Begins a request inside of the running script: false when PHP bailed out. The end is due either way. */
+bool corral_turn_begin(corral_call_t *call);
+
+/* Ends it, and sends what is left to send: false when PHP bailed out, so that the script must end. */
+bool corral_turn_end(void);
+
+/* Writes a line for the log in one system call, so that lines of several workers do not mix. */
+void corral_log(int descriptor, const char *line, size_t len);
+
+/* Sends an informational response. 0, or -1 when no response can be like that. */
+int corral_inform(int status);
+
+/* Remembers what the script has in force for all requests; and lets go of that. */
+void corral_turn_prepare(void);
+void corral_turn_forget(void);
 
 /* Fills $_SERVER. */
 void corral_register_variables(zval *track);

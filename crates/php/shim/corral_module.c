@@ -27,6 +27,7 @@ ZEND_TSRMLS_CACHE_DEFINE()
 const corral_host_t *corral_host;
 void (*corral_trace_sink)(void *call, const char *text, size_t len);
 zend_string *corral_software;
+bool corral_compatible_names;
 
 /* The name that scripts see; the name at start-up is one that opcache knows. */
 static char *reported_name;
@@ -72,6 +73,7 @@ PHP_MINIT_FUNCTION(corral)
     corral_software = zend_string_init_interned(software.data, software.len, 1);
     corral_variables_prepare();
     corral_trace_hook();
+    corral_functions_prepare();
     next_post_startup = zend_post_startup_cb;
     zend_post_startup_cb = after_extensions;
     return SUCCESS;
@@ -113,6 +115,7 @@ int corral_module_start(const corral_options_t *options)
     corral_host = options->host;
     corral_trace_sink = options->trace;
     software = options->software;
+    corral_compatible_names = options->compatible_names != 0;
     reported_name = strdup(options->sapi_name);
 #ifdef ZTS
     php_tsrm_startup();

@@ -25,7 +25,7 @@ void corral_watch_chdir(void)
 }
 
 /* Most requests are for scripts of one directory; the system is asked only when it changes. */
-static void enter_directory(const char *directory)
+void corral_enter_directory(const char *directory)
 {
 #ifdef ZTS
     /* The directory belongs to the thread and PHP resets it with each request. */
@@ -46,7 +46,7 @@ static void enter_directory(const char *directory)
 }
 
 /* The strings stay the host's: PHP neither changes nor frees them. */
-static void describe_request(const corral_request_t *request)
+void corral_describe_request(const corral_request_t *request)
 {
     SG(request_info).request_method = request->method;
     SG(request_info).query_string = (char *) request->query;
@@ -60,7 +60,7 @@ static void describe_request(const corral_request_t *request)
     SG(sapi_headers).http_response_code = 200;
 }
 
-static void forget_request(void)
+void corral_forget_request(void)
 {
     SG(server_context) = NULL;
     SG(request_info).request_method = NULL;
@@ -82,7 +82,7 @@ static bool is_allowed(const char *path)
  * The path is absolute already, so it is given as the opened path too: that saves PHP from
  * expanding it, and opcache from nothing, since it finds the script by its name.
  */
-static void execute(zend_string *path)
+void corral_execute(zend_string *path)
 {
     zend_file_handle script;
 
@@ -112,8 +112,8 @@ static corral_outcome_t begin_and_execute(const corral_request_t *request)
         return without_response(CORRAL_FORBIDDEN);
     }
     SG(options) |= SAPI_OPTION_NO_CHDIR;
-    enter_directory(request->directory);
-    execute((zend_string *) request->script);
+    corral_enter_directory(request->directory);
+    corral_execute((zend_string *) request->script);
     return CORRAL_SERVED;
 }
 
@@ -134,14 +134,14 @@ corral_outcome_t corral_request_run(const corral_request_t *request)
     volatile corral_outcome_t outcome = CORRAL_NOT_STARTED;
 
     SG(server_context) = &call;
-    describe_request(request);
+    corral_describe_request(request);
     zend_first_try {
         outcome = begin_and_execute(request);
     } zend_end_try();
     zend_first_try {
         php_request_shutdown(NULL);
     } zend_end_try();
-    forget_request();
+    corral_forget_request();
     keep_signal_handlers();
     return outcome;
 }

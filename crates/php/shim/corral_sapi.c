@@ -8,11 +8,17 @@
 /* Fields of a response that fit without an allocation. */
 #define FIELDS_ON_STACK 32
 
+void corral_log(int descriptor, const char *line, size_t len)
+{
+    ssize_t ignored = write(descriptor, line, len);
+
+    (void) ignored;
+}
+
 /* Output of start-up has no client; the log is the only reader. */
 static size_t write_to_log(const char *data, size_t len)
 {
-    ssize_t ignored = write(STDERR_FILENO, data, len);
-    (void) ignored;
+    corral_log(STDERR_FILENO, data, len);
     return len;
 }
 
@@ -108,6 +114,25 @@ static size_t collect_fields(sapi_headers_struct *headers, corral_field_t *field
     return n;
 }
 
+/* Informs the client before its response, with the fields that stand so far; they stay for the response. */
+int corral_inform(int status)
+{
+    corral_call_t *call = corral_call();
+    sapi_headers_struct *headers = &SG(sapi_headers);
+    corral_field_t *fields;
+    size_t n_fields;
+    int refused;
+
+    if (call == NULL || call->finished || SG(headers_sent)) {
+        return -1;
+    }
+    fields = safe_emalloc(zend_llist_count(&headers->headers), sizeof(*fields), 1);
+    n_fields = collect_fields(headers, fields, &(int) {0});
+    refused = corral_host->inform(call->request->call, (uint16_t) status, fields, n_fields);
+    efree(fields);
+    return refused != 0 ? -1 : 0;
+}
+
 static int sapi_corral_send_headers(sapi_headers_struct *headers)
 {
     corral_field_t on_stack[FIELDS_ON_STACK];
@@ -184,7 +209,8 @@ sapi_module_struct corral_sapi = {
 
 /* The Rust side (ffi.rs) asserts the same numbers, so that the two cannot drift apart. */
 _Static_assert(sizeof(corral_field_t) == 32, "corral_field_t");
-_Static_assert(sizeof(corral_options_t) == 56, "corral_options_t");
+_Static_assert(sizeof(corral_options_t) == 64, "corral_options_t");
 _Static_assert(sizeof(corral_request_t) == 256, "corral_request_t");
 _Static_assert(offsetof(corral_request_t, php_self) == 88, "corral_request_t.php_self");
 _Static_assert(offsetof(corral_request_t, fields) == 240, "corral_request_t.fields");
+_Static_assert(sizeof(corral_worker_t) == 80, "corral_worker_t");

@@ -25,6 +25,8 @@ typedef enum {
     CORRAL_NOT_STARTED = 1,
     /* The script lies outside open_basedir; nothing was sent. */
     CORRAL_FORBIDDEN = 2,
+    /* Served by a worker's script, which ends now. */
+    CORRAL_SERVED_LAST = 3,
 } corral_outcome_t;
 
 /* What has to be known before PHP starts. Everything is copied, but for `host`. */
@@ -40,6 +42,8 @@ typedef struct {
     const char *sapi_name;
     /* SERVER_SOFTWARE. */
     corral_slice_t software;
+    /* Whether scripts find our functions by the names that FrankenPHP has given them, too. */
+    int compatible_names;
 } corral_options_t;
 
 /* Who may change a setting that the configuration made. */
@@ -84,6 +88,28 @@ typedef struct {
     size_t n_fields;
 } corral_request_t;
 
+/* Has PHP answer a request; `job` is what came with it. No jump leaves it. */
+typedef corral_outcome_t (*corral_answer_t)(void *job, const corral_request_t *request);
+
+/* A script that stays in memory and asks for its requests. */
+typedef struct {
+    /* Comes back with the two functions. */
+    void *host;
+    /* Waits for a request and has `answer` answer it. 0 when there will be none. */
+    int (*next)(void *host, corral_answer_t answer, void *job);
+    /* Says why the script ended, if it ended with an error. */
+    void (*failed)(void *host, const char *text, size_t len);
+
+    corral_string_h script;
+    corral_string_h document_root;
+    /* The directory of the script. */
+    const char *directory;
+    corral_slice_t script_name;
+    /* What each request's $_SERVER has besides the request. */
+    const corral_field_t *variables;
+    size_t n_variables;
+} corral_worker_t;
+
 /* The release of the PHP that the shim was compiled against, such as "8.2.29". Static. */
 const char *corral_php_version(void);
 
@@ -124,6 +150,9 @@ void corral_paths_forget(void);
 
 corral_string_h corral_string_new(corral_slice_t text);
 void corral_string_free(corral_string_h string);
+
+/* Runs a worker's script from start to end, and gives its exit status. At most once in a process. */
+int corral_worker_run(const corral_worker_t *worker);
 
 /* Runs one request from start to end. */
 corral_outcome_t corral_request_run(const corral_request_t *request);

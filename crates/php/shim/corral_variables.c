@@ -214,14 +214,41 @@ static void put_request(const sink_t *sink, const corral_request_t *request)
     }
 }
 
+static void put_worker(const sink_t *sink, const corral_worker_t *worker)
+{
+    for (size_t i = 0; i < worker->n_variables; i++) {
+        const corral_field_t *variable = &worker->variables[i];
+        zend_string *name = zend_string_init(variable->name.data, variable->name.len, false);
+
+        put_value(sink, name, zend_string_init_fast(variable->value.data, variable->value.len));
+        zend_string_release(name);
+    }
+}
+
+/* As a script on the command line, one of a worker has the environment before it has requests. */
+static void put_script(const sink_t *sink, zval *track, const corral_worker_t *worker)
+{
+    php_import_environment_variables(track);
+    put_known(sink, KEY_SERVER_SOFTWARE, corral_software);
+    put_slice(sink, KEY_PHP_SELF, worker->script_name);
+    put_slice(sink, KEY_SCRIPT_NAME, worker->script_name);
+    put_known(sink, KEY_SCRIPT_FILENAME, (zend_string *) worker->script);
+    put_known(sink, KEY_DOCUMENT_ROOT, (zend_string *) worker->document_root);
+}
+
 void corral_register_variables(zval *track)
 {
     const corral_call_t *call = corral_call();
+    const corral_worker_t *worker = corral_worker();
     sink_t sink = {.variables = Z_ARRVAL_P(track), .direct = corral_filter_is_transparent()};
 
-    if (call == NULL) {
-        return;
+    if (call != NULL) {
+        zend_hash_extend(sink.variables, (uint32_t) (N_KEYS + call->request->n_fields + 8), 0);
+        put_request(&sink, call->request);
+    } else if (worker != NULL) {
+        put_script(&sink, track, worker);
     }
-    zend_hash_extend(sink.variables, (uint32_t) (N_KEYS + call->request->n_fields + 8), 0);
-    put_request(&sink, call->request);
+    if (worker != NULL) {
+        put_worker(&sink, worker);
+    }
 }

@@ -21,6 +21,7 @@ pub(crate) enum Outcome {
     Served = 0,
     NotStarted = 1,
     Forbidden = 2,
+    ServedLast = 3,
 }
 
 /// `corral_options_t`
@@ -32,6 +33,24 @@ pub(crate) struct Options {
     pub(crate) ini_entries: *const c_char,
     pub(crate) sapi_name: *const c_char,
     pub(crate) software: Slice,
+    pub(crate) compatible_names: c_int,
+}
+
+/// `corral_answer_t`
+pub(crate) type Answer = unsafe extern "C" fn(*mut c_void, *const Request) -> Outcome;
+
+/// `corral_worker_t`
+#[repr(C)]
+pub(crate) struct Worker {
+    pub(crate) host: *mut c_void,
+    pub(crate) next: unsafe extern "C" fn(*mut c_void, Answer, *mut c_void) -> c_int,
+    pub(crate) failed: unsafe extern "C" fn(*mut c_void, *const c_char, usize),
+    pub(crate) script: *mut OpaqueString,
+    pub(crate) document_root: *mut OpaqueString,
+    pub(crate) directory: *const c_char,
+    pub(crate) script_name: Slice,
+    pub(crate) variables: *const Field,
+    pub(crate) n_variables: usize,
 }
 
 /// `corral_setting_mode_t`
@@ -72,10 +91,11 @@ pub(crate) struct Request {
 
 // The C side asserts the same numbers (corral_sapi.c), so that the two cannot drift apart.
 const _: () = assert!(size_of::<Field>() == 32);
-const _: () = assert!(size_of::<Options>() == 56);
+const _: () = assert!(size_of::<Options>() == 64);
 const _: () = assert!(size_of::<Request>() == 256);
 const _: () = assert!(std::mem::offset_of!(Request, php_self) == 88);
 const _: () = assert!(std::mem::offset_of!(Request, fields) == 240);
+const _: () = assert!(size_of::<Worker>() == 80);
 
 unsafe extern "C" {
     pub(crate) fn corral_php_version() -> *const c_char;
@@ -92,5 +112,6 @@ unsafe extern "C" {
     pub(crate) fn corral_paths_forget();
     pub(crate) fn corral_string_new(text: Slice) -> *mut OpaqueString;
     pub(crate) fn corral_string_free(string: *mut OpaqueString);
+    pub(crate) fn corral_worker_run(worker: *const Worker) -> c_int;
     pub(crate) fn corral_request_run(request: *const Request) -> Outcome;
 }

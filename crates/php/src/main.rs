@@ -9,6 +9,7 @@ mod files;
 mod module;
 mod path;
 mod request;
+mod resident;
 mod runtime;
 mod settings;
 mod site;

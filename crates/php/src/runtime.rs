@@ -3,11 +3,12 @@
 use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, Limits, RuntimeSpec};
-use corral_worker::{Call, Exchange, Runtime, Served};
+use corral_worker::{Call, Exchange, Requests, Resident, Runtime, Served};
 
-use crate::ffi::{self, Outcome};
+use crate::ffi::{self, Outcome, Request};
 use crate::module::Module;
 use crate::request::{self, Scratch};
+use crate::resident::Residence;
 use crate::site::{Chosen, Resolved, Site};
 use crate::slow::SlowLog;
 
@@ -15,6 +16,7 @@ use crate::slow::SlowLog;
 /// sites must go before PHP does.
 pub(crate) struct PhpRuntime {
     sites: Vec<Site>,
+    residence: Option<Residence>,
     scratch: Scratch,
     limits: Limits,
     /// In a worker, if there is a limit that it is for.
@@ -35,8 +37,18 @@ impl PhpRuntime {
             Site::open(&module, target).with_context(|| format!("prepare application \"{name}\""))
         };
         let sites = php.targets.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
+        let only = php.targets.first().zip(php.worker.as_ref());
+        let residence = only.map(|(target, worker)| Residence::new(&module, target, worker)).transpose();
+        let residence = residence.with_context(|| format!("prepare application \"{}\"", spec.name))?;
         let limits = spec.limits.clone();
-        Ok(Box::new(Self { sites, scratch: Scratch::default(), limits, slow_log: None, module }))
+        Ok(Box::new(Self { sites, residence, scratch: Scratch::default(), limits, slow_log: None, module }))
+    }
+}
+
+impl Resident for PhpRuntime {
+    fn run(&mut self, requests: &mut dyn Requests) -> anyhow::Result<()> {
+        let residence = self.residence.as_ref().context("run a worker's script")?;
+        residence.run(&self.module, self.slow_log.as_ref(), requests)
     }
 }
 
@@ -44,6 +56,19 @@ impl Runtime for PhpRuntime {
     fn forked(&mut self) {
         self.module.forked();
         self.slow_log = SlowLog::start(&self.limits);
+    }
+
+    fn has_start(&self) -> bool {
+        self.residence.is_some()
+    }
+
+    /// The script cleans up.
+    fn has_end(&self) -> bool {
+        self.residence.is_some()
+    }
+
+    fn resident(&mut self) -> Option<&mut dyn Resident> {
+        self.residence.is_some().then_some(self)
     }
 
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
@@ -55,7 +80,11 @@ impl Runtime for PhpRuntime {
             Resolved::Run(chosen) => {
                 exchange.note(&chosen.script.label);
                 self.slow_log.as_ref().inspect(|log| log.begin());
-                run(request, &chosen, &mut self.scratch, exchange);
+                run(request, &chosen, &mut self.scratch, exchange, |request| {
+                    // SAFETY: PHP is started in this thread and runs no other request. What `request` leads to stays as
+                    // it is until the call returns.
+                    unsafe { ffi::corral_request_run(request) }
+                });
                 self.slow_log.as_ref().inspect(|log| log.end());
             }
             Resolved::Folder => {
@@ -68,16 +97,21 @@ impl Runtime for PhpRuntime {
     }
 }
 
-fn run(view: &RequestView<'_>, chosen: &Chosen<'_>, scratch: &mut Scratch, exchange: &mut dyn Exchange) {
+/// Has PHP answer a request as `run` says, and answers what it leaves unanswered.
+pub(crate) fn run(
+    view: &RequestView<'_>,
+    chosen: &Chosen<'_>,
+    scratch: &mut Scratch,
+    exchange: &mut dyn Exchange,
+    run: impl FnOnce(&Request) -> Outcome,
+) -> Outcome {
     let mut call = Call::new(exchange);
     let request = scratch.describe(view, chosen, call.as_ptr());
-    // SAFETY: PHP is started in this thread and runs no other request. `request` leads to `view`,
-    // `chosen`, `scratch` and `call`, which stay as they are until the call returns.
-    let outcome = unsafe { ffi::corral_request_run(&raw const request) };
+    let outcome = run(&request);
     let (exchange, responded) = call.finish();
-    if responded {
-        return;
+    if !responded {
+        // PHP could not begin, or was stopped before it came to its head.
+        exchange.respond(if outcome == Outcome::Forbidden { 403 } else { 500 }, &[]);
     }
-    // PHP could not begin, or was stopped before it came to its head.
-    exchange.respond(if outcome == Outcome::Forbidden { 403 } else { 500 }, &[]);
+    outcome
 }

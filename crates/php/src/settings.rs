@@ -57,6 +57,7 @@ mod tests {
             admin: vec![(name.into(), value.into())],
             user: vec![],
             sapi_name: None,
+            worker: None,
         };
         assert_eq!(ini_entries(&spec, "").to_str().unwrap(), expected);
     }
@@ -83,8 +84,14 @@ mod tests {
     #[test]
     fn user_settings_come_last() {
         let pair = |value: &str| vec![("a".to_owned(), value.to_owned())];
-        let spec =
-            PhpSpec { targets: vec![], ini_file: None, admin: pair("1"), user: pair("2"), sapi_name: None };
+        let spec = PhpSpec {
+            targets: vec![],
+            ini_file: None,
+            admin: pair("1"),
+            user: pair("2"),
+            sapi_name: None,
+            worker: None,
+        };
         assert_eq!(ini_entries(&spec, "").to_str().unwrap(), "a='1'\na='2'\n");
     }
 }

@@ -62,6 +62,39 @@ pub(crate) struct Chosen<'a> {
     pub(crate) path_info: &'a [u8],
 }
 
+/// A worker's script, for as long as its process lives.
+pub(crate) struct Place {
+    document_root: PhpString,
+    script: Script,
+    name: Vec<u8>,
+}
+
+impl Place {
+    /// Finds the script: where it says, below the root, or below the working directory.
+    ///
+    /// # Errors
+    /// When the root or the script does not exist.
+    pub(crate) fn of_worker(module: &Module, root: &Path, script: &Path) -> anyhow::Result<Self> {
+        let root = root.canonicalize().with_context(|| format!("find the root \"{}\"", root.display()))?;
+        let below_root = root.join(script);
+        let path = [&*below_root, script].into_iter().find_map(|path| path.canonicalize().ok());
+        let path = path.filter(|path| path.is_file()).with_context(|| {
+            let (script, root) = (script.display(), root.display());
+            format!("find the worker's script \"{script}\" in \"{root}\" or in the working directory")
+        })?;
+        let below = path.strip_prefix(&root).ok().or(path.file_name().map(Path::new)).unwrap_or(&path);
+        let name = [b"/", below.as_os_str().as_bytes()].concat();
+        let document_root = module.string(root.as_os_str().as_bytes());
+        Ok(Self { document_root, script: Script::new(module, path)?, name })
+    }
+
+    /// The script as every request has it.
+    pub(crate) fn chosen(&self) -> Chosen<'_> {
+        let Self { document_root, script, name } = self;
+        Chosen { document_root, script, script_name: name, path_info: b"" }
+    }
+}
+
 /// What a path leads to.
 pub(crate) enum Resolved<'a> {
     /// Run this.

@@ -40,7 +40,14 @@ pub(crate) fn app(files: &[(&str, &str)]) -> App {
     let root = folder.path().join("root");
     fs::create_dir(&root).unwrap();
     let target = PhpTarget { name: String::new(), root, script: None, index: "index.php".into() };
-    let php = PhpSpec { targets: vec![target], ini_file: None, admin: vec![], user: vec![], sapi_name: None };
+    let php = PhpSpec {
+        targets: vec![target],
+        ini_file: None,
+        admin: vec![],
+        user: vec![],
+        sapi_name: None,
+        worker: None,
+    };
     let app = App { folder, php, limits: Limits::default(), environment: vec![], stderr: None };
     for (name, content) in files {
         app.write(name, content);

@@ -9,3 +9,4 @@ mod manual;
 mod output;
 mod scaling;
 mod scripts;
+mod worker;

@@ -1,0 +1,351 @@
+/*
+ * One request inside of a script that outlives it: what php_request_startup() and php_request_shutdown() do for a
+ * script, as far as it concerns the request alone. Their order is kept.
+ */
+
+#include "corral_internal.h"
+
+#include "php_output.h"
+#include "php_variables.h"
+#include "rfc1867.h"
+#include "zend_exceptions.h"
+#include "zend_ini.h"
+#include "ext/standard/basic_functions.h"
+#include "ext/standard/php_filestat.h"
+#ifdef CORRAL_HAVE_SESSION
+# include "ext/session/php_session.h"
+#endif
+
+/* Settings that bound one request: what a handler sets is for that request. */
+static const char *const bounds[] = {"memory_limit", "max_execution_time"};
+
+/* What the script has in force between requests. */
+static struct {
+    zend_string *values[sizeof(bounds) / sizeof(bounds[0])];
+    HashTable *shutdown_functions;
+} between;
+
+/* {{{ superglobals */
+
+static bool is_of_the_script(const zend_auto_global *global)
+{
+    return zend_string_equals_literal(global->name, "_ENV");
+}
+
+/*
+ * Code that was compiled before has no further word about the variables that it mentions, so those which anybody has
+ * mentioned are made for each request. The others stay armed, and cost nothing.
+ */
+static void make_superglobals(void)
+{
+    zend_auto_global *global;
+
+    ZEND_HASH_FOREACH_PTR(CG(auto_globals), global) {
+        if (global->auto_global_callback != NULL && !global->armed && !is_of_the_script(global)) {
+            global->armed = global->auto_global_callback(global->name);
+        }
+    } ZEND_HASH_FOREACH_END();
+}
+
+static void forget_superglobals(void)
+{
+    for (size_t i = 0; i < NUM_TRACK_VARS; i++) {
+        if (i != TRACK_VARS_ENV) {
+            zval_ptr_dtor_nogc(&PG(http_globals)[i]);
+            ZVAL_UNDEF(&PG(http_globals)[i]);
+        }
+    }
+}
+
+/* }}} */
+
+/* {{{ modules that keep something of a request */
+
+static zend_module_entry *module_of(const char *name, size_t len)
+{
+    return zend_hash_str_find_ptr(&module_registry, name, len);
+}
+
+static void begin_module(zend_module_entry *module)
+{
+    if (module != NULL && module->request_startup_func != NULL) {
+        (void) module->request_startup_func(module->type, module->module_number);
+    }
+}
+
+static void end_module(zend_module_entry *module)
+{
+    if (module != NULL && module->request_shutdown_func != NULL) {
+        (void) module->request_shutdown_func(module->type, module->module_number);
+    }
+}
+
+#if defined(CORRAL_HAVE_SESSION) && !defined(ZTS)
+/* Handlers that a script has set before its loop are meant for all requests; the module forgets them with each. */
+static void end_session(zend_module_entry *module)
+{
+    php_ps_globals *session = module->globals_ptr;
+    zval names[PS_NUM_APIS];
+
+    for (size_t i = 0; i < PS_NUM_APIS; i++) {
+        ZVAL_COPY(&names[i], &session->mod_user_names.names[i]);
+    }
+    end_module(module);
+    memcpy(session->mod_user_names.names, names, sizeof(names));
+}
+#else
+static void end_session(zend_module_entry *module)
+{
+    end_module(module);
+}
+#endif
+
+/* A request that starts no session must not find the one of the request before. */
+static void forget_session_variable(void)
+{
+    zend_string *name = zend_string_init(ZEND_STRL("_SESSION"), 0);
+
+    (void) zend_delete_global_variable(name);
+    zend_string_release(name);
+}
+
+static void end_modules(void)
+{
+    zend_module_entry *session = module_of(ZEND_STRL("session"));
+
+    if (session != NULL) {
+        end_session(session);
+        forget_session_variable();
+    }
+    end_module(module_of(ZEND_STRL("filter")));
+}
+
+/* }}} */
+
+/* {{{ bounds on a request */
+
+void corral_turn_prepare(void)
+{
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+        zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives), bounds[i], strlen(bounds[i]));
+
+        between.values[i] = entry != NULL && entry->value != NULL ? zend_string_copy(entry->value) : NULL;
+    }
+}
+
+void corral_turn_forget(void)
+{
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+        if (between.values[i] != NULL) {
+            zend_string_release(between.values[i]);
+            between.values[i] = NULL;
+        }
+    }
+}
+
+static void restore_bound(const char *text, zend_string *value)
+{
+    zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives), text, strlen(text));
+
+    if (entry != NULL && value != NULL && entry->value != value && !zend_string_equals(entry->value, value)) {
+        (void) zend_alter_ini_entry(entry->name, value, PHP_INI_SYSTEM, PHP_INI_STAGE_RUNTIME);
+    }
+}
+
+static void restore_bounds(void)
+{
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+        restore_bound(bounds[i], between.values[i]);
+    }
+    (void) zend_set_memory_limit((size_t) PG(memory_limit));
+}
+
+/* }}} */
+
+/* {{{ begin */
+
+static void start_output(void)
+{
+    if (PG(output_handler) != NULL && *PG(output_handler) != '\0') {
+        zval name;
+
+        ZVAL_STRING(&name, PG(output_handler));
+        (void) php_output_start_user(&name, 0, PHP_OUTPUT_HANDLER_STDFLAGS);
+        zval_ptr_dtor(&name);
+    } else if (PG(output_buffering) != 0) {
+        size_t chunk = PG(output_buffering) > 1 ? (size_t) PG(output_buffering) : 0;
+
+        (void) php_output_start_user(NULL, chunk, PHP_OUTPUT_HANDLER_STDFLAGS);
+    } else if (PG(implicit_flush)) {
+        php_output_set_implicit_flush(1);
+    }
+}
+
+/* What the script has printed since its last request is for the log. */
+static void renew_output(void)
+{
+    php_output_end_all();
+    php_output_deactivate();
+    php_output_activate();
+}
+
+static void forget_last_error(void)
+{
+    if (PG(last_error_message) != NULL) {
+        zend_string_release(PG(last_error_message));
+        PG(last_error_message) = NULL;
+    }
+    if (PG(last_error_file) != NULL) {
+        zend_string_release(PG(last_error_file));
+        PG(last_error_file) = NULL;
+    }
+    PG(last_error_type) = 0;
+    PG(last_error_lineno) = 0;
+}
+
+static void begin(corral_call_t *call)
+{
+    const corral_request_t *request = call->request;
+
+    renew_output();
+    SG(server_context) = call;
+    forget_last_error();
+    forget_superglobals();
+    corral_describe_request(request);
+    PG(header_is_being_sent) = 0;
+    PG(connection_status) = PHP_CONNECTION_NORMAL;
+    zend_set_timeout(PG(max_input_time) == -1 ? EG(timeout_seconds) : PG(max_input_time), 1);
+    if (request->authorization != NULL) {
+        php_handle_auth_data(request->authorization);
+    }
+    sapi_activate();
+    if (PG(expose_php)) {
+        sapi_add_header(SAPI_PHP_VERSION_HEADER, sizeof(SAPI_PHP_VERSION_HEADER) - 1, 1);
+    }
+    start_output();
+    make_superglobals();
+    begin_module(module_of(ZEND_STRL("filter")));
+    begin_module(module_of(ZEND_STRL("session")));
+    SG(sapi_started) = 1;
+    if (PG(max_input_time) != -1) {
+        zend_set_timeout(EG(timeout_seconds), 0);
+    }
+}
+
+bool corral_turn_begin(corral_call_t *call)
+{
+    volatile bool begun = false;
+
+    between.shutdown_functions = BG(user_shutdown_function_names);
+    BG(user_shutdown_function_names) = NULL;
+    zend_try {
+        begin(call);
+        begun = true;
+    } zend_end_try();
+    return begun;
+}
+
+/* }}} */
+
+/* {{{ end */
+
+static void end_shutdown_functions(void)
+{
+    if (BG(user_shutdown_function_names) != NULL) {
+        php_call_shutdown_functions();
+        php_free_shutdown_functions();
+    }
+}
+
+/* Callbacks of buffers need memory, of which there may be none. */
+static bool is_out_of_memory(void)
+{
+    return CG(unclean_shutdown) && PG(last_error_type) == E_ERROR && PG(memory_limit) > 0
+        && (size_t) PG(memory_limit) < zend_memory_usage(1);
+}
+
+static void end_output(void)
+{
+    if (is_out_of_memory()) {
+        php_output_discard_all();
+    } else {
+        php_output_end_all();
+    }
+}
+
+/* A stream php://input leads to the body without holding it. */
+static void close_body(php_stream *body)
+{
+    zend_resource *resource;
+
+    ZEND_HASH_FOREACH_PTR(&EG(regular_list), resource) {
+        if (resource->type == php_file_le_stream() && resource->ptr != NULL
+            && strcmp(((php_stream *) resource->ptr)->ops->label, "Input") == 0) {
+            zend_list_close(resource);
+        }
+    } ZEND_HASH_FOREACH_END();
+    php_stream_close(body);
+}
+
+static void end_sapi(void)
+{
+    php_stream *body = SG(request_info).request_body;
+
+    /* What is left of the body interests nobody. */
+    SG(post_read) = 1;
+    sapi_deactivate();
+    if (body != NULL) {
+        close_body(body);
+    }
+    php_clear_stat_cache(0, NULL, 0);
+}
+
+/* Runs one step of the end, and says whether it came to its own end. */
+static bool completes(void (*step)(void))
+{
+    volatile bool completed = false;
+
+    zend_try {
+        step();
+        completed = true;
+    } zend_end_try();
+    return completed;
+}
+
+static void stop_timer(void)
+{
+    zend_unset_timeout();
+}
+
+static void send_head(void)
+{
+    php_output_deactivate();
+}
+
+/* Between requests, output is for the log, and fields are for nobody. */
+static void leave_nobody(void)
+{
+    corral_forget_request();
+    php_output_activate();
+    SG(request_info).no_headers = 1;
+}
+
+bool corral_turn_end(void)
+{
+    static void (*const steps[])(void) = {
+        end_shutdown_functions, end_output, stop_timer, end_modules, send_head, end_sapi, restore_bounds,
+    };
+    bool completed = true;
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        completed &= completes(steps[i]);
+    }
+    leave_nobody();
+    if (BG(user_shutdown_function_names) != NULL) {
+        php_free_shutdown_functions();
+    }
+    BG(user_shutdown_function_names) = between.shutdown_functions;
+    return completed;
+}
+
+/* }}} */

@@ -1,0 +1,190 @@
+//! The script of a worker, which stays in memory and asks for its requests.
+
+use std::any::Any;
+use std::ffi::{c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use std::path::PathBuf;
+
+use anyhow::{bail, ensure};
+use corral_channel::message::RequestView;
+use corral_config::plan::{PhpTarget, PhpWorker};
+use corral_embed::{Field, bytes};
+use corral_worker::{Exchange, Requests, Served};
+
+use crate::ffi::{self, Answer, Outcome, Worker};
+use crate::module::Module;
+use crate::request::Scratch;
+use crate::runtime;
+use crate::site::{Chosen, Place};
+use crate::slow::SlowLog;
+
+/// Says that a request is one of a worker; the name is FrankenPHP's, as frameworks look for it.
+const MARK: (&str, &str) = ("FRANKENPHP_WORKER", "1");
+
+/// An application whose script stays in memory.
+pub(crate) struct Residence {
+    target: PhpTarget,
+    script: PathBuf,
+    variables: Vec<(String, String)>,
+}
+
+impl Residence {
+    /// Checks that there is such a script.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn new(module: &Module, target: &PhpTarget, worker: &PhpWorker) -> anyhow::Result<Self> {
+        let mark = (MARK.0.to_owned(), MARK.1.to_owned());
+        let variables = worker.environment.iter().cloned().chain([mark]).collect();
+        let residence = Self { target: target.clone(), script: worker.script.clone(), variables };
+        residence.place(module)?;
+        Ok(residence)
+    }
+
+    /// Where the script is now: a deployment may have moved a link since the last process was forked.
+    fn place(&self, module: &Module) -> anyhow::Result<Place> {
+        Place::of_worker(module, &self.target.root, &self.script)
+    }
+
+    /// Runs the script until it ends.
+    ///
+    /// # Errors
+    /// When it ended by itself with an error, or has never asked for a request.
+    pub(crate) fn run(
+        &self,
+        module: &Module,
+        slow_log: Option<&SlowLog>,
+        requests: &mut dyn Requests,
+    ) -> anyhow::Result<()> {
+        let place = self.place(module)?;
+        let chosen = place.chosen();
+        let field = |(name, value): &(String, String)| Field {
+            name: name.as_bytes().into(),
+            value: value.as_bytes().into(),
+        };
+        let variables: Vec<_> = self.variables.iter().map(field).collect();
+        let mut desk = Desk {
+            requests,
+            chosen: &chosen,
+            slow_log,
+            scratch: Scratch::default(),
+            failure: None,
+            state: State::Starts,
+            panic: None,
+        };
+        let worker = Worker {
+            host: (&raw mut desk).cast(),
+            next,
+            failed,
+            script: chosen.script.path.as_ptr(),
+            document_root: chosen.document_root.as_ptr(),
+            directory: chosen.script.directory.as_ptr(),
+            script_name: chosen.script_name.into(),
+            variables: variables.as_ptr(),
+            n_variables: variables.len(),
+        };
+        // SAFETY: PHP is started in this thread and runs nothing. `worker` leads to `desk`, `chosen` and `variables`,
+        // which outlive the call and are used by nobody else meanwhile; a process has one resident.
+        let status = unsafe { ffi::corral_worker_run(&raw const worker) };
+        desk.conclude(status)
+    }
+}
+
+/// How far the script is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It has not asked for a request.
+    Starts,
+    Serves,
+    /// It was told that there are no more, or has ended a request by which it ends.
+    Ends,
+}
+
+/// What the script's calls find.
+struct Desk<'a> {
+    requests: &'a mut dyn Requests,
+    chosen: &'a Chosen<'a>,
+    slow_log: Option<&'a SlowLog>,
+    scratch: Scratch,
+    /// What PHP said last.
+    failure: Option<String>,
+    state: State,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl Desk<'_> {
+    fn next(&mut self, answer: Answer, job: *mut c_void) -> bool {
+        self.state = State::Serves;
+        let (chosen, slow_log, scratch) = (self.chosen, self.slow_log, &mut self.scratch);
+        let mut ends = false;
+        let mut serve = |view: &RequestView<'_>, exchange: &mut dyn Exchange| {
+            exchange.note(&chosen.script.label);
+            slow_log.inspect(|log| log.begin());
+            let outcome = runtime::run(view, chosen, scratch, exchange, |request| {
+                // SAFETY: the shim's own function, with what it gave along with it, while it waits for this.
+                unsafe { answer(job, request) }
+            });
+            slow_log.inspect(|log| log.end());
+            ends = outcome == Outcome::ServedLast;
+            if ends { Served::Leave } else { Served::Done }
+        };
+        let served = self.requests.next(&mut serve);
+        if ends || !served {
+            self.state = State::Ends;
+        }
+        served
+    }
+
+    /// Continues a panic, or says how the script ended.
+    fn conclude(self, status: c_int) -> anyhow::Result<()> {
+        if let Some(panic) = self.panic {
+            resume_unwind(panic);
+        }
+        let path = String::from_utf8_lossy(&self.chosen.script.label);
+        let asked = self.state != State::Starts;
+        match self.failure {
+            Some(failure) => bail!("the worker's script \"{path}\" has failed: {failure}"),
+            None => ensure!(
+                asked,
+                "the worker's script \"{path}\" ended with status {status} before it called \
+                 corral_handle_request(); what it printed is in the log"
+            ),
+        }
+        Ok(())
+    }
+}
+
+/// # Safety
+/// `host` is that of the worker that runs.
+unsafe fn desk_of<'a>(host: *mut c_void) -> &'a mut Desk<'a> {
+    // SAFETY: the caller's promise; the thread that made it waits for the shim.
+    unsafe { &mut *host.cast::<Desk<'a>>() }
+}
+
+/// # Safety
+/// `host` is that of the worker that runs, and `answer` may be called with `job` until this returns.
+unsafe extern "C" fn next(host: *mut c_void, answer: Answer, job: *mut c_void) -> c_int {
+    // SAFETY: called by the shim with the running worker's pointer.
+    let desk = unsafe { desk_of(host) };
+    if desk.panic.is_some() {
+        return 0;
+    }
+    match catch_unwind(AssertUnwindSafe(|| desk.next(answer, job))) {
+        Ok(served) => served.into(),
+        Err(panic) => {
+            desk.panic = Some(panic);
+            0
+        }
+    }
+}
+
+/// # Safety
+/// `host` is that of the worker that runs, and `text` leads to `len` readable bytes.
+unsafe extern "C" fn failed(host: *mut c_void, text: *const c_char, len: usize) {
+    // SAFETY: called by the shim with the running worker's pointer.
+    let desk = unsafe { desk_of(host) };
+    // SAFETY: the shim passes its own string, which nobody changes during the call.
+    let text = unsafe { bytes(text, len) };
+    desk.failure = Some(String::from_utf8_lossy(text).into_owned());
+}

@@ -1,0 +1,8 @@
+//! Scripts that stay in memory.
+
+mod errors;
+mod life;
+mod output;
+mod state;
+mod suite;
+mod variables;

@@ -19,8 +19,11 @@ use crate::runtime;
 use crate::site::{Chosen, Place};
 use crate::slow::SlowLog;
 
-/// Says that a request is one of a worker; the name is FrankenPHP's, as frameworks look for it.
-const MARK: (&str, &str) = ("FRANKENPHP_WORKER", "1");
+/// Says that a script is a worker's.
+const MARK: &str = "CORRAL_WORKER";
+
+/// The same for frameworks that look for FrankenPHP.
+const COMPATIBLE_MARK: &str = "FRANKENPHP_WORKER";
 
 /// An application whose script stays in memory.
 pub(crate) struct Residence {
@@ -35,8 +38,9 @@ impl Residence {
     /// # Errors
     /// When there is none.
     pub(crate) fn new(module: &Module, target: &PhpTarget, worker: &PhpWorker) -> anyhow::Result<Self> {
-        let mark = (MARK.0.to_owned(), MARK.1.to_owned());
-        let variables = worker.environment.iter().cloned().chain([mark]).collect();
+        let marks = [Some(MARK), worker.compatibility.then_some(COMPATIBLE_MARK)];
+        let marks = marks.into_iter().flatten().map(|mark| (mark.to_owned(), "1".to_owned()));
+        let variables = worker.environment.iter().cloned().chain(marks).collect();
         let residence = Self { target: target.clone(), script: worker.script.clone(), variables };
         residence.place(module)?;
         Ok(residence)

@@ -46,6 +46,12 @@ impl PhpApp {
         self.value[option] = value;
         self
     }
+
+    /// As in the configuration.
+    #[must_use]
+    pub fn value(self) -> Value {
+        self.value
+    }
 }
 
 /// A Python application named `python`.

@@ -99,6 +99,7 @@ const TABLES: &[(&str, &[Source])] = &[
     ("configuration", &[Source::new("{}", "")]),
     ("applications", &[Source::new(PHP, "/applications/name")]),
     ("applications.php", &own(PHP)),
+    ("applications.php.worker", &[Source::new(PHP, "/applications/name/worker")]),
     ("applications.python", &own(r#"{"applications": {"name": {"type": "python"}}}"#)),
     ("applications.ruby", &own(r#"{"applications": {"name": {"type": "ruby"}}}"#)),
     ("applications.perl", &own(r#"{"applications": {"name": {"type": "perl"}}}"#)),

@@ -4,5 +4,6 @@ mod errors;
 mod life;
 mod output;
 mod state;
+mod streaming;
 mod suite;
 mod variables;

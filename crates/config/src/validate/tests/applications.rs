@@ -1,7 +1,7 @@
 //! `applications`: what they become, and what is wrong with them.
 
 use super::{check_problems, config};
-use crate::plan::{AppSpec, Growth, PhpSpec, RuntimeSpec};
+use crate::plan::{AppSpec, Growth, Guard, PhpSpec, RuntimeSpec};
 
 /// The only application, whose members besides `type` and `root` are given.
 #[track_caller]
@@ -297,4 +297,48 @@ fn nothing_runs_for_ever_unless_it_is_said() {
             "{members}"
         );
     }
+}
+
+#[test]
+fn a_worker_is_read_and_what_it_says_of_all_applications_applies() {
+    let spec = application(
+        r#", "limits": {"requests": 100}, "environment": {"A": "1"}, "restart": {"watch": ["/r"]},
+           "worker": {"script": "w.php", "max_requests": 50, "watch": ["/a"], "env": {"A": "2", "B": "3"},
+           "guard": "recycle", "compatibility": false}"#,
+    );
+    assert_eq!(spec.limits.requests.map(std::num::NonZero::get), Some(50));
+    assert_eq!(spec.restart.watch, ["/r", "/a"].map(std::path::PathBuf::from));
+    let pairs = |pairs: &[(&str, &str)]| -> Vec<_> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    assert_eq!(spec.environment, pairs(&[("A", "1"), ("B", "3")]));
+    let worker = php(spec).worker.expect("there is a worker");
+    assert_eq!((worker.script.to_str(), worker.compatibility), (Some("w.php"), false));
+    assert_eq!((worker.guard, worker.environment), (Guard::Recycle, pairs(&[("A", "2"), ("B", "3")])));
+}
+
+#[test]
+fn a_worker_has_defaults() {
+    let spec =
+        application(r#", "limits": {"requests": 10}, "worker": {"script": "w.php", "max_requests": 50}"#);
+    assert_eq!(spec.limits.requests.map(std::num::NonZero::get), Some(10), "the lower one counts");
+    let worker = php(spec).worker.expect("there is a worker");
+    assert_eq!((worker.guard, worker.compatibility), (Guard::Report, true));
+}
+
+#[test]
+fn what_is_wrong_with_a_worker_is_said() {
+    check_member("worker", "{}", ("/worker", "Required parameter \"script\" is missing."));
+    let guard = "The \"guard\" string must be \"report\", \"restore\", \"recycle\" or \"off\".";
+    check_member("worker", r#"{"script": "w.php", "guard": "on"}"#, ("/worker/guard", guard));
+    let watch = "The \"watch\" array must contain only absolute paths.";
+    check_member("worker", r#"{"script": "w.php", "watch": ["a"]}"#, ("/worker/watch/0", watch));
+    check(
+        r#"{"type": "php", "root": "/www", "script": "i.php", "worker": {"script": "w.php"}}"#,
+        &[("/script", "The \"script\" option is mutually exclusive with the \"worker\" object.")],
+    );
+    check(
+        r#"{"type": "php", "targets": {"a": {"root": "/www"}}, "worker": {"script": "w.php"}}"#,
+        &[("/worker", "The \"worker\" option is mutually exclusive with the \"targets\" object.")],
+    );
 }

@@ -70,9 +70,8 @@ void corral_log(int descriptor, const char *line, size_t len);
 /* Sends an informational response. 0, or -1 when no response can be like that. */
 int corral_inform(int status);
 
-/* Remembers what the script has in force for all requests; and lets go of that. */
+/* Finds what each request needs; once, when the script has been started. */
 void corral_turn_prepare(void);
-void corral_turn_forget(void);
 
 /* Fills $_SERVER. */
 void corral_register_variables(zval *track);

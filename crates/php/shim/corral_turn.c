@@ -19,11 +19,24 @@
 /* Settings that bound one request: what a handler sets is for that request. */
 static const char *const bounds[] = {"memory_limit", "max_execution_time"};
 
+#define N_BOUNDS (sizeof(bounds) / sizeof(bounds[0]))
+
+/* What is looked up once. */
+static struct {
+    zend_ini_entry *bounds[N_BOUNDS];
+    /* Modules that keep something of a request, or NULL. */
+    zend_module_entry *session;
+    zend_module_entry *filter;
+} known;
+
 /* What the script has in force between requests. */
 static struct {
-    zend_string *values[sizeof(bounds) / sizeof(bounds[0])];
+    zend_string *bounds[N_BOUNDS];
     HashTable *shutdown_functions;
 } between;
+
+/* PHP's handler of the timer's signal is in place. */
+static bool has_timer;
 
 /* {{{ superglobals */
 
@@ -60,11 +73,6 @@ static void forget_superglobals(void)
 /* }}} */
 
 /* {{{ modules that keep something of a request */
-
-static zend_module_entry *module_of(const char *name, size_t len)
-{
-    return zend_hash_str_find_ptr(&module_registry, name, len);
-}
 
 static void begin_module(zend_module_entry *module)
 {
@@ -111,13 +119,11 @@ static void forget_session_variable(void)
 
 static void end_modules(void)
 {
-    zend_module_entry *session = module_of(ZEND_STRL("session"));
-
-    if (session != NULL) {
-        end_session(session);
+    if (known.session != NULL) {
+        end_session(known.session);
         forget_session_variable();
     }
-    end_module(module_of(ZEND_STRL("filter")));
+    end_module(known.filter);
 }
 
 /* }}} */
@@ -126,36 +132,39 @@ static void end_modules(void)
 
 void corral_turn_prepare(void)
 {
-    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
-        zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives), bounds[i], strlen(bounds[i]));
-
-        between.values[i] = entry != NULL && entry->value != NULL ? zend_string_copy(entry->value) : NULL;
+    known.session = zend_hash_str_find_ptr(&module_registry, ZEND_STRL("session"));
+    known.filter = zend_hash_str_find_ptr(&module_registry, ZEND_STRL("filter"));
+    for (size_t i = 0; i < N_BOUNDS; i++) {
+        known.bounds[i] = zend_hash_str_find_ptr(EG(ini_directives), bounds[i], strlen(bounds[i]));
     }
 }
 
-void corral_turn_forget(void)
+/* The script may have set its own bounds before it asked for a request. */
+static void note_bounds(void)
 {
-    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
-        if (between.values[i] != NULL) {
-            zend_string_release(between.values[i]);
-            between.values[i] = NULL;
+    for (size_t i = 0; i < N_BOUNDS; i++) {
+        between.bounds[i] = known.bounds[i] != NULL ? known.bounds[i]->value : NULL;
+        if (between.bounds[i] != NULL) {
+            zend_string_addref(between.bounds[i]);
         }
     }
 }
 
-static void restore_bound(const char *text, zend_string *value)
+static void restore_bound(zend_ini_entry *entry, zend_string *value)
 {
-    zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives), text, strlen(text));
-
-    if (entry != NULL && value != NULL && entry->value != value && !zend_string_equals(entry->value, value)) {
-        (void) zend_alter_ini_entry(entry->name, value, PHP_INI_SYSTEM, PHP_INI_STAGE_RUNTIME);
+    if (value != NULL) {
+        if (entry->value != value) {
+            (void) zend_alter_ini_entry(entry->name, value, PHP_INI_SYSTEM, PHP_INI_STAGE_RUNTIME);
+        }
+        zend_string_release(value);
     }
 }
 
 static void restore_bounds(void)
 {
-    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
-        restore_bound(bounds[i], between.values[i]);
+    for (size_t i = 0; i < N_BOUNDS; i++) {
+        restore_bound(known.bounds[i], between.bounds[i]);
+        between.bounds[i] = NULL;
     }
     (void) zend_set_memory_limit((size_t) PG(memory_limit));
 }
@@ -203,6 +212,13 @@ static void forget_last_error(void)
     PG(last_error_lineno) = 0;
 }
 
+/* As php_request_startup() does, whose handler of signals stays. */
+static void start_timer(zend_long seconds)
+{
+    zend_set_timeout(seconds, !has_timer);
+    has_timer = true;
+}
+
 static void begin(corral_call_t *call)
 {
     const corral_request_t *request = call->request;
@@ -214,7 +230,7 @@ static void begin(corral_call_t *call)
     corral_describe_request(request);
     PG(header_is_being_sent) = 0;
     PG(connection_status) = PHP_CONNECTION_NORMAL;
-    zend_set_timeout(PG(max_input_time) == -1 ? EG(timeout_seconds) : PG(max_input_time), 1);
+    start_timer(PG(max_input_time) == -1 ? EG(timeout_seconds) : PG(max_input_time));
     if (request->authorization != NULL) {
         php_handle_auth_data(request->authorization);
     }
@@ -224,11 +240,11 @@ static void begin(corral_call_t *call)
     }
     start_output();
     make_superglobals();
-    begin_module(module_of(ZEND_STRL("filter")));
-    begin_module(module_of(ZEND_STRL("session")));
+    begin_module(known.filter);
+    begin_module(known.session);
     SG(sapi_started) = 1;
     if (PG(max_input_time) != -1) {
-        zend_set_timeout(EG(timeout_seconds), 0);
+        start_timer(EG(timeout_seconds));
     }
 }
 
@@ -238,6 +254,7 @@ bool corral_turn_begin(corral_call_t *call)
 
     between.shutdown_functions = BG(user_shutdown_function_names);
     BG(user_shutdown_function_names) = NULL;
+    note_bounds();
     zend_try {
         begin(call);
         begun = true;

@@ -34,6 +34,9 @@ typedef struct {
 /* A handler runs. */
 static bool in_turn;
 
+/* The script has asked for a request. */
+static bool has_asked;
+
 /* The script was told that there are no more requests. */
 static bool is_over;
 
@@ -178,7 +181,11 @@ PHP_FUNCTION(corral_handle_request)
     if (!may_ask()) {
         RETURN_THROWS();
     }
-    zend_unset_timeout();
+    if (!has_asked) {
+        /* What the script takes to start is bounded; that it waits is not. */
+        zend_unset_timeout();
+        has_asked = true;
+    }
     if (worker->next(worker->host, answer, &job) == 0) {
         end_if_told_before();
         RETVAL_FALSE;
@@ -268,7 +275,6 @@ int corral_worker_run(const corral_worker_t *described)
     zend_first_try {
         php_request_shutdown(NULL);
     } zend_end_try();
-    corral_turn_forget();
     corral_forget_request();
     worker = NULL;
     return EG(exit_status);

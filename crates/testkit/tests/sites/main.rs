@@ -5,6 +5,7 @@ mod django;
 mod fastapi;
 mod flask;
 mod frameworks;
+mod in_memory;
 mod python;
 mod rails;
 mod scripts;

@@ -1,6 +1,7 @@
 //! Scripts that stay in memory.
 
 mod errors;
+mod extensions;
 mod life;
 mod output;
 mod state;

@@ -5,6 +5,7 @@
 //! clients; `make chaos` runs them.
 
 mod attackers;
+mod canary;
 mod changes;
 mod crowd;
 mod disk;

@@ -90,7 +90,10 @@ fn symfonys_runtime_answers_from_memory() {
     let (_site, server) = symfony(in_memory(json!({})), 1);
     for n in 1..=4 {
         let found = server.get(&format!("/greeting/Ann?wants={n}")).expect(200).json();
-        assert_eq!((&found["greeting"], &found["wants"], &found["served"]), (&json!("Hello, Ann"), &json!(n.to_string()), &json!(n)));
+        assert_eq!(
+            (&found["greeting"], &found["wants"], &found["served"]),
+            (&json!("Hello, Ann"), &json!(n.to_string()), &json!(n))
+        );
     }
     server.get("/stream").expect(200).expect_body("abc");
     server.get("/nope").expect(404);
@@ -107,7 +110,8 @@ fn symfonys_runtime_answers_from_memory() {
 #[test]
 fn symfonys_loop_has_an_end() {
     let (_site, server) = symfony(in_memory(json!({ "FRANKENPHP_LOOP_MAX": "2" })), 1);
-    let pids: Vec<_> = (0..6).map(|_| server.get("/greeting/Ann").expect(200).json()["pid"].to_string()).collect();
+    let pids: Vec<_> =
+        (0..6).map(|_| server.get("/greeting/Ann").expect(200).json()["pid"].to_string()).collect();
     assert_eq!(pids.iter().collect::<BTreeSet<_>>().len(), 3, "{pids:?}");
 }
 

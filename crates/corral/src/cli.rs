@@ -138,7 +138,7 @@ pub(crate) struct RunOptions {
     #[arg(default_value = ".", conflicts_with = "config")]
     pub(crate) path: PathBuf,
     /// Serve what this JSON, YAML or folder of such files says; several are merged
-    #[arg(long, value_name = "FILE|FOLDER", conflicts_with_all = ["listen", "workers", "php_ini", "files"])]
+    #[arg(long, value_name = "FILE|FOLDER", conflicts_with_all = ["listen", "workers", "php_ini", "files", "worker", "no_worker"])]
     pub(crate) config: Vec<PathBuf>,
     /// Serve changed code, or changed files of --config, from the next request on; so it is at a terminal
     #[arg(long)]
@@ -150,7 +150,7 @@ pub(crate) struct RunOptions {
     #[arg(long)]
     pub(crate) print_config: bool,
     /// Serve the folder's files as they are, whatever they are
-    #[arg(long = "static", conflicts_with_all = ["workers", "php_ini"])]
+    #[arg(long = "static", conflicts_with_all = ["workers", "php_ini", "worker"])]
     pub(crate) files: bool,
     /// Where to listen: a port of this machine, ADDRESS:PORT, *:PORT or unix:PATH [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
@@ -158,6 +158,12 @@ pub(crate) struct RunOptions {
     /// Processes of the application; as many as the work needs when not given
     #[arg(long, visible_alias = "processes", value_name = "NUMBER")]
     pub(crate) workers: Option<std::num::NonZeroU32>,
+    /// A PHP script below the folder that stays in memory and answers all requests
+    #[arg(long, value_name = "SCRIPT")]
+    pub(crate) worker: Option<PathBuf>,
+    /// Load an application of PHP for each request, even if Octane or Symfony's runtime is installed
+    #[arg(long, conflicts_with = "worker")]
+    pub(crate) no_worker: bool,
     /// A php.ini setting, for example memory_limit=256M; can be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = php_setting)]
     pub(crate) php_ini: Vec<(String, String)>,

@@ -24,14 +24,14 @@ use crate::daemon;
 use crate::log::{self, Style};
 use crate::output;
 use crate::site::document::{Choices, document};
-use crate::site::{self, Kind, Site, django};
+use crate::site::{self, InMemory, Kind, Site, SiteError, django};
 
 pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     if let Some(paths) = configuration_files(options)? {
         return files::command(&paths, options);
     }
     let listen = listen_address(options.listen.as_deref().unwrap_or(DEFAULT_LISTEN))?;
-    let mut site = if options.files { site::files(&options.path) } else { site::inspect(&options.path) }?;
+    let mut site = find_site(options)?;
     let owner = Owner::of(&site.root)?;
     let modules = site.language().map_or(Ok(Vec::new()), |language| find_module(language, &owner))?;
     find_static_files(&mut site, &modules, &owner);
@@ -73,6 +73,20 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     })
 }
 
+fn find_site(options: &RunOptions) -> Result<Site, SiteError> {
+    if options.files {
+        return site::files(&options.path);
+    }
+    if let Some(script) = &options.worker {
+        return site::kept_by(&options.path, script);
+    }
+    let mut site = site::inspect(&options.path)?;
+    if options.no_worker {
+        site.in_memory = InMemory::No;
+    }
+    Ok(site)
+}
+
 /// Django knows more of them than its folder shows.
 fn find_static_files(site: &mut Site, modules: &[Module], owner: &Owner) {
     let Kind::Python(python) = &site.kind else { return };
@@ -106,10 +120,12 @@ fn configuration_files(options: &RunOptions) -> anyhow::Result<Option<Vec<PathBu
     if !options.path.is_file() || Format::of_name(name).is_none() {
         return Ok(None);
     }
-    if options.listen.is_some() || options.workers.is_some() || !options.php_ini.is_empty() || options.files {
+    let has_worker = options.worker.is_some() || options.no_worker;
+    let is_said = options.listen.is_some() || options.workers.is_some() || !options.php_ini.is_empty();
+    if is_said || has_worker || options.files {
         bail!(
-            "\"{}\" is a configuration, which says itself what --listen, --workers, --php-ini and --static would: \
-             change the file",
+            "\"{}\" is a configuration, which says itself what --listen, --workers, --worker, --php-ini and --static \
+             would: change the file",
             options.path.display()
         );
     }
@@ -216,6 +232,7 @@ fn introduce(
         module.map(|module| write!(text, "; {} {}, {workers}", name_of(&module.language), module.version));
     let _ = owner.names().map(|(user, _)| write!(text, ", as user {user}"));
     text.push('\n');
+    text.push_str(&memory(site));
     if let Some(note) = private_files(site) {
         text.push_str(&note);
     }
@@ -224,6 +241,19 @@ fn introduce(
     }
     let _ = writeln!(text, "control socket: unix:{}", control.display());
     std::io::stdout().write_all(text.as_bytes())
+}
+
+/// Says whether an application of PHP stays in memory, where that is not as usual.
+fn memory(site: &Site) -> String {
+    match &site.in_memory {
+        InMemory::No => String::new(),
+        InMemory::Lacks(lack) => format!("note: {lack}; each request loads the application\n"),
+        InMemory::By(resident) => {
+            let script = resident.script.display();
+            let by = |software| format!(" by {software}; --no-worker loads the application for each request");
+            format!("worker: {script} stays in memory{}\n", resident.software.map_or_else(String::new, by))
+        }
+    }
 }
 
 /// Says which of the files that somebody may look for are not served.

@@ -9,6 +9,7 @@ mod java;
 mod php;
 mod program;
 mod python;
+mod resident;
 mod script;
 mod sources;
 
@@ -22,6 +23,7 @@ pub(crate) use self::go::Go;
 pub(crate) use self::php::Scripts;
 pub(crate) use self::program::Program;
 pub(crate) use self::python::Python;
+pub(crate) use self::resident::{InMemory, Resident};
 pub(crate) use self::script::Script;
 
 /// A site that can be served.
@@ -32,6 +34,8 @@ pub(crate) struct Site {
     pub(crate) kind: Kind,
     /// The root is the whole project: what it is made of lies beside what browsers may reach.
     pub(crate) has_sources: bool,
+    /// Of an application of PHP.
+    pub(crate) in_memory: InMemory,
 }
 
 /// How a site wants its requests handled.
@@ -78,6 +82,8 @@ pub(crate) enum SiteError {
     Empty(PathBuf),
     #[error("the folder \"{}\" cannot be read ({reason}); run this as a user who may read it", path.display())]
     Unreadable { path: PathBuf, reason: io::ErrorKind },
+    #[error("there is no script \"{}\" in \"{}\"; --worker names one below the folder of the site", script.display(), folder.display())]
+    NoWorker { script: PathBuf, folder: PathBuf },
     #[error("\"{}\" has {what}: {remedy}; or serve its files as they are: corral run --static", path.display())]
     Unknown { path: PathBuf, what: String, remedy: String },
 }
@@ -87,7 +93,7 @@ pub(crate) fn inspect(path: &Path) -> Result<Site, SiteError> {
     let path = canonical(path)?;
     if component::is_component(&path) {
         let root = path.parent().unwrap_or(Path::new("/")).to_owned();
-        return Ok(Site { root, kind: Kind::Component(path), has_sources: true });
+        return Ok(Site::whole(&root, Kind::Component(path)));
     }
     if !path.is_dir() {
         return match (java::find(&path), path.parent()) {
@@ -111,6 +117,15 @@ pub(crate) fn inspect(path: &Path) -> Result<Site, SiteError> {
             None => Ok(Site::whole(&path, Kind::Static)),
         },
     }
+}
+
+/// A folder with an application of PHP that a script keeps in memory.
+pub(crate) fn kept_by(path: &Path, script: &Path) -> Result<Site, SiteError> {
+    let path = canonical(path)?;
+    check_folder(&path)?;
+    let missing = || SiteError::NoWorker { script: script.to_owned(), folder: path.clone() };
+    let resident = resident::named(&path, script).ok_or_else(missing)?;
+    Ok(php::kept_by(&path, resident))
 }
 
 /// A folder whose files are to be served, whatever they are.
@@ -197,11 +212,15 @@ fn one_below(path: &Path) -> Result<Option<Site>, sources::Advice> {
 impl Site {
     /// One whose root is the project's folder.
     fn whole(root: &Path, kind: Kind) -> Self {
-        Self { root: root.to_owned(), kind, has_sources: true }
+        Self { root: root.to_owned(), kind, has_sources: true, in_memory: InMemory::No }
     }
 
-    /// What has to be loaded anew when it has changed. PHP looks at its scripts by itself.
+    /// What has to be loaded anew when it has changed. PHP looks at its scripts by itself, unless one stays in
+    /// memory.
     pub(crate) fn code(&self) -> Vec<PathBuf> {
+        if let InMemory::By(resident) = &self.in_memory {
+            return vec![resident.project.clone()];
+        }
         match &self.kind {
             Kind::Python(_) | Kind::Script(_) | Kind::Program(_) | Kind::Go(_) => vec![self.root.clone()],
             Kind::Java { webapp } => vec![webapp.clone()],

@@ -28,11 +28,12 @@ const NOT_ENTERED: [&str; 20] = [
 ];
 
 /// Extensions of code and of templates.
-const CODE: [&str; 54] = [
+const CODE: [&str; 58] = [
     "py", "pyi", "so", "rb", "ru", "rake", "erb", "haml", "slim", "pl", "pm", "psgi", "t", "ep", "tt", "tx",
     "js", "mjs", "cjs", "ts", "mts", "cts", "tsx", "jsx", "vue", "svelte", "go", "mod", "sum", "rs", "java",
     "kt", "scala", "groovy", "jsp", "jspx", "tag", "class", "jar", "war", "wasm", "html", "htm", "jinja",
-    "jinja2", "j2", "mako", "ejs", "hbs", "pug", "tmpl", "tpl", "gohtml", "graphql",
+    "jinja2", "j2", "mako", "ejs", "hbs", "pug", "tmpl", "tpl", "gohtml", "graphql", "php", "phtml", "twig",
+    "latte",
 ];
 
 /// Names of files that decide how a program runs.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::folder::{entries, has, subfolders};
+use super::resident::{self, InMemory, Resident};
 use super::{Kind, Site};
 
 /// Which paths belong to scripts in a site with a front controller.
@@ -36,7 +37,24 @@ pub(super) fn front_controller(project: &Path) -> Option<Site> {
     } else {
         Scripts::Listed([found.scripts, found.folders].concat())
     };
-    Some(Site { root, kind: Kind::FrontController { software, scripts }, has_sources: !has_public })
+    let in_memory = resident::find(project, &root);
+    Some(Site {
+        root,
+        kind: Kind::FrontController { software, scripts },
+        has_sources: !has_public,
+        in_memory,
+    })
+}
+
+/// A site whose requests all go to a script that stays in memory.
+pub(super) fn kept_by(project: &Path, resident: Resident) -> Site {
+    let mut folders = PUBLIC_FOLDERS.iter().map(|name| project.join(name)).filter(|folder| folder.is_dir());
+    let public =
+        folders.clone().find(|folder| resident.script.starts_with(folder)).or_else(|| folders.next());
+    let has_sources = public.is_none();
+    let root = public.unwrap_or_else(|| project.to_owned());
+    let kind = Kind::FrontController { software: software(project), scripts: Scripts::Listed(Vec::new()) };
+    Site { root, kind, has_sources, in_memory: InMemory::By(resident) }
 }
 
 /// Whether there are scripts in a folder, down to some depth.

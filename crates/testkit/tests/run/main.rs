@@ -11,6 +11,7 @@ mod programs;
 mod recognising;
 mod terminal;
 mod watching;
+mod workers;
 
 use std::time::Duration;
 

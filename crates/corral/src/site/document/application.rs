@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::super::{Kind, Program, Python, Script, Site};
+use super::super::{InMemory, Kind, Program, Python, Resident, Script, Site};
 use super::Choices;
 
 pub(super) fn application(site: &Site, choices: &Choices<'_>) -> Option<Value> {
@@ -62,18 +62,36 @@ fn script_application(site: &Site, script: &Script, choices: &Choices<'_>) -> Va
 }
 
 fn php(site: &Site, choices: &Choices<'_>) -> Value {
-    let mut targets = Map::new();
-    targets.insert("scripts".to_owned(), json!({ "root": site.root }));
-    if matches!(site.kind, Kind::FrontController { .. }) {
-        targets.insert("front".to_owned(), json!({ "root": site.root, "script": "index.php" }));
-    }
-    let mut application = json!({ "type": "php", "processes": processes(choices), "targets": targets });
+    let mut application = match &site.in_memory {
+        InMemory::By(resident) => kept(site, resident, choices),
+        InMemory::No | InMemory::Lacks(_) => classic(site, choices),
+    };
     if !choices.php_ini.is_empty() {
         let settings: Map<_, _> =
             choices.php_ini.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
         application["options"] = json!({ "admin": settings });
     }
     application
+}
+
+/// All requests go to a script that stays in memory.
+fn kept(site: &Site, resident: &Resident, choices: &Choices<'_>) -> Value {
+    let mut worker = json!({ "script": resident.script });
+    if !resident.environment.is_empty() {
+        let variable = |(name, value): &(&str, String)| ((*name).to_owned(), json!(value));
+        worker["env"] = resident.environment.iter().map(variable).collect::<Map<_, _>>().into();
+    }
+    json!({ "type": "php", "processes": processes(choices), "root": site.root, "worker": worker })
+}
+
+/// Each request runs a script anew.
+fn classic(site: &Site, choices: &Choices<'_>) -> Value {
+    let mut targets = Map::new();
+    targets.insert("scripts".to_owned(), json!({ "root": site.root }));
+    if matches!(site.kind, Kind::FrontController { .. }) {
+        targets.insert("front".to_owned(), json!({ "root": site.root, "script": "index.php" }));
+    }
+    json!({ "type": "php", "processes": processes(choices), "targets": targets })
 }
 
 /// A command of the shell; for `npm start` it finds the commands of its packages. One for Unit gets a socket, others a port.

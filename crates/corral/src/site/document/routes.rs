@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::super::django::StaticFiles;
-use super::super::{Kind, Scripts, Site};
+use super::super::{InMemory, Kind, Scripts, Site};
 
 pub(super) fn routes(site: &Site) -> Value {
     // Secrets such as /.env and /.git come first: they have no name that a script could have.
@@ -38,6 +38,12 @@ pub(super) fn routes(site: &Site) -> Value {
             steps.push(scripts(&any_script(&[])));
             steps.push(source_code());
             steps.push(files(site, "applications/site/scripts"));
+        }
+        Kind::FrontController { .. } if matches!(site.in_memory, InMemory::By(_)) => {
+            let resident = "applications/site";
+            steps.push(private(site, &json!({ "pass": resident })));
+            steps.push(source_code());
+            steps.push(files(site, resident));
         }
         Kind::FrontController { scripts: paths, .. } => {
             let front = "applications/site/front";

@@ -7,7 +7,7 @@ use corral_config::route::{Action, ActionKind, Destination, Facts};
 use corral_config::template::{Variable, Variables};
 use corral_config::{Config, Known, json, validate};
 
-use super::super::{Go, Kind, Program, Script, Scripts};
+use super::super::{Go, InMemory, Kind, Program, Resident, Script, Scripts};
 use super::routes::PACKAGES;
 use super::*;
 
@@ -60,7 +60,8 @@ fn fate_of(action: &Action, path: &str, config: &Config) -> String {
         ActionKind::Pass(Destination::Application { app, target }) => {
             let spec = &config.applications[*app];
             let names = spec.runtime.target_names();
-            names.get(usize::from(*target)).map_or("application", |name| name).to_owned()
+            let name = names.get(usize::from(*target)).filter(|name| !name.is_empty());
+            name.map_or("application", |name| name).to_owned()
         }
         ActionKind::Share(share) => {
             let mut file = Vec::new();
@@ -90,6 +91,33 @@ fn go(for_unit: bool) -> Kind {
 
 fn front(scripts: Scripts) -> Kind {
     Kind::FrontController { software: None, scripts }
+}
+
+/// A script that stays in memory answers whatever is not a file, sources by another spelling apart.
+#[test]
+fn a_resident_answers_for_everything() {
+    let resident = Resident {
+        software: None,
+        script: "/srv/site/worker.php".into(),
+        project: "/srv/site".into(),
+        environment: vec![("A", "1".to_owned())],
+    };
+    let site = Site { in_memory: InMemory::By(resident), ..site(&front(Scripts::Listed(vec![]))) };
+    for (path, expected) in [
+        ("/", "/srv/site/ or application"),
+        ("/a.css", "/srv/site/a.css or application"),
+        ("/index.php", "/srv/site/index.php or application"),
+        ("/composer.json", "application"),
+        ("/vendor/autoload.php", "application"),
+        ("/A.PHP", "404"),
+        ("/.env", "404"),
+    ] {
+        assert_eq!(fate(&site, path), expected, "{path}");
+    }
+    let RuntimeSpec::Php(php) = &config(&site).applications[0].runtime else { panic!("it is PHP") };
+    let worker = php.worker.as_ref().unwrap();
+    assert_eq!(worker.script, Path::new("/srv/site/worker.php"));
+    assert_eq!(worker.environment, [("A".to_owned(), "1".to_owned())]);
 }
 
 const PRIVATE: [&str; 12] = [
@@ -150,7 +178,7 @@ fn a_front_controller_gets_scripts_that_are_not_there() {
 }
 
 fn site(kind: &Kind) -> Site {
-    Site { root: "/srv/site".into(), kind: kind.clone(), has_sources: true }
+    Site { root: "/srv/site".into(), kind: kind.clone(), has_sources: true, in_memory: InMemory::No }
 }
 
 #[test]
@@ -236,6 +264,6 @@ fn programs_for_unit_get_a_socket_and_others_a_port() {
 
 #[test]
 fn a_dollar_in_a_path_is_no_variable() {
-    let site = Site { root: "/srv/$uri".into(), kind: Kind::Static, has_sources: true };
+    let site = Site { root: "/srv/$uri".into(), ..site(&Kind::Static) };
     assert_eq!(fate(&site, "/a"), "/srv/$uri/a");
 }

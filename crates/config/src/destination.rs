@@ -12,8 +12,9 @@ use crate::route::Destination;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Destinations {
     pub(crate) routes: RouteNames,
-    /// Each application with the names of its targets; none when it has no `targets`.
-    pub(crate) applications: IndexMap<Bytes, Vec<Bytes>>,
+    /// Each application with the names of its targets; none when it has no `targets`. With each target goes the place of the
+    /// application among all that there are, and its own place there.
+    pub(crate) applications: IndexMap<Bytes, Vec<(Bytes, (usize, usize))>>,
     pub(crate) upstreams: IndexSet<Bytes>,
 }
 
@@ -77,7 +78,7 @@ impl Destinations {
         let applications = self.applications.iter().flat_map(|(name, targets)| {
             let application = format!("applications/{}", segment(name));
             let targets: Vec<_> =
-                targets.iter().map(|target| format!("{application}/{}", segment(target))).collect();
+                targets.iter().map(|(target, _)| format!("{application}/{}", segment(target))).collect();
             std::iter::once(application).chain(targets)
         });
         let upstreams = self.upstreams.iter().map(|name| format!("upstreams/{}", segment(name)));
@@ -97,8 +98,8 @@ impl Destinations {
                 Some(Destination::Application { app, target: 0 })
             }
             (b"applications", [name, target]) => {
-                let (app, _, targets) = self.applications.get_full(&**name)?;
-                let target = targets.iter().position(|known| **known == **target)?;
+                let targets = self.applications.get(&**name)?;
+                let &(_, (app, target)) = targets.iter().find(|(known, _)| **known == **target)?;
                 Some(Destination::Application { app, target: u16::try_from(target).ok()? })
             }
             (b"upstreams", [name]) => self.upstreams.get_index_of(&**name).map(Destination::Upstream),

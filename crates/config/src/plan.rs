@@ -277,8 +277,14 @@ pub struct PhpSpec {
     pub user: Vec<(String, String)>,
     /// What `php_sapi_name()` reports; `None` means `cli-server`.
     pub sapi_name: Option<String>,
-    /// The script that stays in memory and answers all requests of the only target.
-    pub worker: Option<PhpWorker>,
+}
+
+impl PhpSpec {
+    /// The script that stays in memory, if there is one.
+    #[must_use]
+    pub fn worker(&self) -> Option<&PhpWorker> {
+        self.targets.first().and_then(|target| target.worker.as_ref())
+    }
 }
 
 /// A script that stays in memory, in each worker of the application.
@@ -323,4 +329,6 @@ pub struct PhpTarget {
     pub script: Option<PathBuf>,
     /// Script for paths that end in a slash.
     pub index: String,
+    /// The script that stays in memory and answers all requests: then there is no other target.
+    pub worker: Option<PhpWorker>,
 }

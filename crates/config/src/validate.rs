@@ -13,6 +13,7 @@ mod context;
 mod describe;
 mod environment;
 mod forwarded;
+mod groups;
 mod http;
 mod isolation;
 mod java;
@@ -47,6 +48,7 @@ mod wasm;
 
 use self::context::Context;
 pub use self::describe::configuration_schema;
+pub use self::groups::process_groups;
 pub use self::reference::{DocumentedOption, OptionTable, option_tables};
 use self::schema::{ARRAY, Member, OBJECT, STRING, optional};
 use crate::Config;

@@ -5,6 +5,7 @@
 use corral_config::json::edit::{self, EditError};
 use corral_config::json::{self, Bytes, Value};
 use corral_config::plan::AssetKind;
+use corral_config::process_groups;
 use hyper::{Method, StatusCode};
 
 use crate::conditions::Conditions;
@@ -176,15 +177,25 @@ async fn status_value(controller: &Controller) -> Result<Value, Reply> {
 async fn restart(controller: &Controller, path: &[Bytes]) -> Reply {
     let in_force = controller.in_force();
     let applications = in_force.document.member("applications").and_then(Value::as_object);
-    let name = path.first().filter(|name| applications.is_some_and(|apps| apps.contains_key(*name)));
-    let Some(name) = name.and_then(Bytes::to_str) else { return Reply::missing() };
-    match controller.restart(name.to_owned()).await {
-        Ok(()) => Reply::success("Ok"),
-        Err(MainError::Refused(reason)) => {
-            Reply::error_with_detail(StatusCode::INTERNAL_SERVER_ERROR, "Failed to restart app.", &reason)
+    let found = path.first().and_then(|name| applications?.get_key_value(name));
+    let named = found.and_then(|(name, application)| Some((name.to_str()?, application)));
+    let Some((name, application)) = named else { return Reply::missing() };
+    for group in process_groups(name, application) {
+        match controller.restart(group).await {
+            Ok(()) => {}
+            Err(MainError::Refused(reason)) => {
+                return Reply::error_with_detail(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "Failed to restart app.",
+                    &reason,
+                );
+            }
+            Err(MainError::Link(_)) => {
+                return Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Send restart failed.");
+            }
         }
-        Err(MainError::Link(_)) => Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Send restart failed."),
     }
+    Reply::success("Ok")
 }
 
 /// Longest name in a path, in bytes (contract 3.2).

@@ -65,7 +65,7 @@ impl Module {
             ini_entries: ini_entries.as_ptr(),
             sapi_name: sapi_name.as_ptr(),
             software: SOFTWARE.as_bytes().into(),
-            compatible_names: spec.worker.as_ref().is_none_or(|worker| worker.compatibility).into(),
+            compatible_names: spec.worker().is_none_or(|worker| worker.compatibility).into(),
         };
         // SAFETY: all strings live until the call returns, `host` is a static; and `Module` is not
         // made twice, because only `PhpRuntime::load` makes one, once for each process.

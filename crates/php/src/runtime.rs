@@ -37,7 +37,7 @@ impl PhpRuntime {
             Site::open(&module, target).with_context(|| format!("prepare application \"{name}\""))
         };
         let sites = php.targets.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
-        let only = php.targets.first().zip(php.worker.as_ref());
+        let only = php.targets.first().zip(php.worker());
         let residence = only.map(|(target, worker)| Residence::new(&module, target, worker)).transpose();
         let residence = residence.with_context(|| format!("prepare application \"{}\"", spec.name))?;
         let limits = spec.limits.clone();

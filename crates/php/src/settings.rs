@@ -57,7 +57,6 @@ mod tests {
             admin: vec![(name.into(), value.into())],
             user: vec![],
             sapi_name: None,
-            worker: None,
         };
         assert_eq!(ini_entries(&spec, "").to_str().unwrap(), expected);
     }
@@ -90,7 +89,6 @@ mod tests {
             admin: pair("1"),
             user: pair("2"),
             sapi_name: None,
-            worker: None,
         };
         assert_eq!(ini_entries(&spec, "").to_str().unwrap(), "a='1'\na='2'\n");
     }

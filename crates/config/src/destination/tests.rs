@@ -5,7 +5,8 @@ use crate::json::Bytes;
 use crate::route::Destination;
 
 fn destinations(routes: RouteNames) -> Destinations {
-    let targets = vec![Bytes::from("front"), Bytes::from("admin")];
+    let targets = [("front", (0, 0)), ("admin", (0, 1)), ("api", (3, 0))];
+    let targets = targets.map(|(name, place)| (Bytes::from(name), place)).to_vec();
     let applications = [("blog", targets), ("a/b", Vec::new()), ("100%", Vec::new())];
     let applications = applications.into_iter().map(|(name, targets)| (Bytes::from(name), targets));
     let upstreams = [Bytes::from("pool"), Bytes::from("a/b")];
@@ -36,6 +37,7 @@ fn applications_and_targets() {
     check("applications/blog", "app(0, 0)");
     check("applications/blog/front", "app(0, 0)");
     check("applications/blog/admin", "app(0, 1)");
+    check("applications/blog/api", "app(3, 0)");
     check("applications/a%2Fb", "app(1, 0)");
     check("applications/100%25", "app(2, 0)");
     check("applications/blog/other", "unknown");

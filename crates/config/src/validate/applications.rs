@@ -9,16 +9,28 @@ use super::scalars::{count, is_true};
 use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, Rows, STRING, optional};
 use super::strings::{member_name, name, path};
 use super::{
-    advice, environment, http, isolation, java, modules, perl, php, php_worker, python, restart, ruby, wasm,
+    advice, environment, groups, http, isolation, java, modules, perl, php, php_worker, python, restart, ruby, wasm,
 };
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{AppSpec, Isolation, Limits, Processes, Restart, RuntimeSpec};
 
-/// Reads all applications; those that are wrong are left out.
+/// Reads all applications, and behind them what they have of further groups of processes; those that are wrong are left out.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<AppSpec> {
     let read = if cx.known.is_lenient { read_or_excuse } else { read_application };
-    let members = field.value.as_object().into_iter().flatten();
-    members.filter_map(|(name, value)| cx.at(name, |cx| read(cx, name, value))).collect()
+    let Some(members) = field.value.as_object() else { return Vec::new() };
+    let (mut specs, mut further) = (Vec::new(), Vec::new());
+    for (name, value) in members {
+        let spec = cx.at(name, |cx| read(cx, name, value));
+        let mut groups = spec.into_iter().flat_map(|spec| groups::split(spec, value)).map(php_worker::applied);
+        specs.extend(groups.next());
+        further.extend(groups);
+    }
+    if let Some(name) = groups::taken_name(members) {
+        let detail = format!("The processes of a target with a worker are called \"{name}\" already.");
+        cx.at(name, |cx| cx.problem(detail));
+    }
+    specs.extend(further);
+    specs
 }
 
 /// An application that is wrong becomes one that cannot be started, and the first problem the reason why.
@@ -90,7 +102,7 @@ fn read_members<L: Default>(
 }
 
 fn specification(name: String, module: PathBuf, common: Common, runtime: RuntimeSpec) -> AppSpec {
-    let mut spec = AppSpec {
+    AppSpec {
         name,
         module,
         user: common.user,
@@ -105,9 +117,7 @@ fn specification(name: String, module: PathBuf, common: Common, runtime: Runtime
         limits: common.limits,
         restart: common.restart,
         runtime,
-    };
-    php_worker::apply(&mut spec);
-    spec
+    }
 }
 
 /// The members that every application may have, as far as they are read; those of its type fill a draft of their own.

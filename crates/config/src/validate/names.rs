@@ -1,5 +1,9 @@
 //! A first look at a document: the names that `pass` can refer to, whatever else is wrong.
 
+use std::collections::HashMap;
+use std::mem;
+
+use super::groups::groups;
 use crate::destination::{Destinations, RouteNames};
 use crate::json::{Bytes, Object, Value};
 
@@ -11,12 +15,26 @@ pub(super) fn collect(doc: &Value) -> Destinations {
         _ => RouteNames::Missing,
     };
     let applications = doc.member("applications").and_then(Value::as_object);
-    let applications = applications.into_iter().flatten().map(|(name, application)| {
+    let mut further = applications.map_or(0, Object::len);
+    let applications = applications.into_iter().flatten().enumerate().map(|(app, (name, application))| {
         let targets = application.member("targets").and_then(Value::as_object);
-        (name.clone(), targets.map(names).unwrap_or_default())
+        let places = places(app, &groups(application), &mut further);
+        let targets = targets.into_iter().flat_map(Object::keys).cloned().enumerate();
+        let place = |target| places.get(&target).copied().unwrap_or((app, target));
+        (name.clone(), targets.map(|(target, name)| (name, place(target))).collect())
     });
     let upstreams = doc.member("upstreams").and_then(Value::as_object).map(names).unwrap_or_default();
     Destinations { routes, applications: applications.collect(), upstreams }
+}
+
+/// Where each target of a group is: the application, and its place there. Further groups stand behind all applications.
+fn places(app: usize, groups: &[Vec<usize>], further: &mut usize) -> HashMap<usize, (usize, usize)> {
+    let mut places = HashMap::new();
+    for (n, group) in groups.iter().enumerate() {
+        let app = if n == 0 { app } else { mem::replace(further, *further + 1) };
+        places.extend(group.iter().enumerate().map(|(place, target)| (*target, (app, place))));
+    }
+    places
 }
 
 fn names<C: FromIterator<Bytes>>(members: &Object) -> C {

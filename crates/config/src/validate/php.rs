@@ -19,7 +19,6 @@ pub(super) const PHP: AppType<Draft> = AppType { tables: &[APPLICATION], finish 
 pub(super) struct Draft {
     target: TargetDraft,
     targets: Vec<PhpTarget>,
-    worker: Option<PhpWorker>,
     options: PhpOptions,
 }
 
@@ -28,6 +27,7 @@ struct TargetDraft {
     root: Option<PathBuf>,
     script: Option<PathBuf>,
     index: Option<String>,
+    worker: Option<PhpWorker>,
 }
 
 #[derive(Default)]
@@ -51,7 +51,7 @@ const APPLICATION: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.target.index = text(cx, field)),
     optional("targets", OBJECT)
         .means(
-            "several sets of `root`, `script`, `index` under a name each, passed to as \
+            "several sets of `root`, `script`, `index`, `worker` under a name each, passed to as \
              `applications/NAME/TARGET`",
         )
         .read(|cx, field, draft| draft.targets = targets::read(cx, field, read_target)),
@@ -60,7 +60,7 @@ const APPLICATION: &[Member<Draft>] = &[
             "a script that stays in memory and answers all requests (beyond Unit): [a page of its \
              own](php-worker.md)",
         )
-        .read(|cx, field, draft| draft.worker = php_worker::read(cx, field)),
+        .read(|cx, field, draft| draft.target.worker = php_worker::read(cx, field)),
     optional("options", OBJECT)
         .read(|cx, field, draft| schema::read_nested(cx, field, &[OPTIONS], &mut draft.options)),
 ];
@@ -72,33 +72,33 @@ fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<Ru
         if !app.members.contains_key(b"root".as_slice()) {
             cx.problem("Required parameter \"root\" is missing.");
         }
-        vec![target(String::new(), draft.target)?]
+        vec![target(cx, String::new(), draft.target)?]
     };
-    if draft.worker.is_some() && app.members.contains_key(b"script".as_slice()) {
+    let PhpOptions { file, admin, user, sapi_name } = draft.options;
+    Some(RuntimeSpec::Php(PhpSpec { targets, ini_file: file, admin, user, sapi_name }))
+}
+
+fn target(cx: &mut Context<'_>, name: String, draft: TargetDraft) -> Option<PhpTarget> {
+    if draft.worker.is_some() && draft.script.is_some() {
         cx.at(b"script", |cx| {
             cx.problem("The \"script\" option is mutually exclusive with the \"worker\" object.");
         });
     }
-    let PhpOptions { file, admin, user, sapi_name } = draft.options;
-    let worker = draft.worker;
-    Some(RuntimeSpec::Php(PhpSpec { targets, ini_file: file, admin, user, sapi_name, worker }))
-}
-
-fn target(name: String, draft: TargetDraft) -> Option<PhpTarget> {
     let index = draft.index.unwrap_or_else(|| "index.php".to_owned());
-    Some(PhpTarget { name, root: draft.root?, script: draft.script, index })
+    Some(PhpTarget { name, root: draft.root?, script: draft.script, index, worker: draft.worker })
 }
 
 fn read_target(cx: &mut Context<'_>, name: String, members: &Object) -> Option<PhpTarget> {
     let mut draft = TargetDraft::default();
     schema::read_object(cx, members, &[TARGET], &mut draft);
-    target(name, draft)
+    target(cx, name, draft)
 }
 
 const TARGET: &[Member<TargetDraft>] = &[
     required("root", STRING).read(|cx, field, draft| draft.root = path(cx, field)),
     optional("script", STRING).read(|cx, field, draft| draft.script = path(cx, field)),
     optional("index", STRING).read(|cx, field, draft| draft.index = text(cx, field)),
+    optional("worker", OBJECT).read(|cx, field, draft| draft.worker = php_worker::read(cx, field)),
 ];
 
 const OPTIONS: &[Member<PhpOptions>] = &[

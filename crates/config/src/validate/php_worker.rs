@@ -24,10 +24,10 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<PhpWorker> 
     })
 }
 
-/// What a worker's own options say about things that every application has.
-pub(super) fn apply(spec: &mut AppSpec) {
-    let RuntimeSpec::Php(php) = &spec.runtime else { return };
-    let Some(worker) = &php.worker else { return };
+/// The application with what its worker's own options say about things that every application has.
+pub(super) fn applied(mut spec: AppSpec) -> AppSpec {
+    let RuntimeSpec::Php(php) = &spec.runtime else { return spec };
+    let Some(worker) = php.worker() else { return spec };
     if let Some(most) = worker.max_requests {
         spec.limits.requests = Some(spec.limits.requests.map_or(most, |limit| limit.min(most)));
     }
@@ -35,6 +35,7 @@ pub(super) fn apply(spec: &mut AppSpec) {
     let is_new = |(name, _): &&(String, String)| spec.environment.iter().all(|(known, _)| known != name);
     let added: Vec<_> = worker.environment.iter().filter(is_new).cloned().collect();
     spec.environment.extend(added);
+    spec
 }
 
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! `applications`: what they become, and what is wrong with them.
 
 use super::{check_problems, config};
-use crate::plan::{AppSpec, Growth, Guard, PhpSpec, RuntimeSpec};
+use crate::plan::{AppSpec, Growth, Guard, PhpSpec, PhpTarget, RuntimeSpec};
 
 /// The only application, whose members besides `type` and `root` are given.
 #[track_caller]
@@ -312,7 +312,7 @@ fn a_worker_is_read_and_what_it_says_of_all_applications_applies() {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     };
     assert_eq!(spec.environment, pairs(&[("A", "1"), ("B", "3")]));
-    let worker = php(spec).worker.expect("there is a worker");
+    let worker = php(spec).worker().cloned().expect("there is a worker");
     assert_eq!((worker.script.to_str(), worker.compatibility), (Some("w.php"), false));
     assert_eq!((worker.guard, worker.environment), (Guard::Recycle, pairs(&[("A", "2"), ("B", "3")])));
 }
@@ -322,7 +322,7 @@ fn a_worker_has_defaults() {
     let spec =
         application(r#", "limits": {"requests": 10}, "worker": {"script": "w.php", "max_requests": 50}"#);
     assert_eq!(spec.limits.requests.map(std::num::NonZero::get), Some(10), "the lower one counts");
-    let worker = php(spec).worker.expect("there is a worker");
+    let worker = php(spec).worker().cloned().expect("there is a worker");
     assert_eq!((worker.guard, worker.compatibility), (Guard::Report, true));
 }
 
@@ -340,5 +340,60 @@ fn what_is_wrong_with_a_worker_is_said() {
     check(
         r#"{"type": "php", "targets": {"a": {"root": "/www"}}, "worker": {"script": "w.php"}}"#,
         &[("/worker", "The \"worker\" option is mutually exclusive with the \"targets\" object.")],
+    );
+}
+
+/// Each application that runs, with the targets that it serves; `*` is behind those with a worker.
+#[track_caller]
+fn groups_of(targets: &str) -> Vec<String> {
+    let config = config(&format!(
+        r#"{{"applications": {{"a": {{"type": "php", "targets": {targets}}}, "b": {{"type": "php", "root": "/"}}}},
+            "listeners": {{"*:80": {{"pass": "applications/a/last"}}, "*:81": {{"pass": "applications/a/first"}}}}}}"#
+    ));
+    let described = config.applications.iter().map(|spec| {
+        let RuntimeSpec::Php(php) = &spec.runtime else { panic!("{spec:?}") };
+        let mark = |target: &PhpTarget| format!("{}{}", target.name, if target.worker.is_some() { "*" } else { "" });
+        format!("{}: {}", spec.name, php.targets.iter().map(mark).collect::<Vec<_>>().join(" "))
+    });
+    let passes = config.listeners.iter().map(|listener| format!("{:?}", listener.pass));
+    described.chain(passes).collect()
+}
+
+#[test]
+fn targets_with_a_worker_have_processes_of_their_own() {
+    let passes = |last: (usize, usize), first: (usize, usize)| {
+        [last, first].map(|(app, target)| format!("Application {{ app: {app}, target: {target} }}"))
+    };
+    let check = |targets: &str, apps: &[&str], last, first| {
+        let expect: Vec<_> = apps.iter().map(|app| (*app).to_owned()).chain(passes(last, first)).collect();
+        assert_eq!(groups_of(targets), expect);
+    };
+    let (plain, worker) = (r#"{"root": "/"}"#, r#"{"root": "/", "worker": {"script": "w.php"}}"#);
+    check(
+        &format!(r#"{{"first": {plain}, "last": {plain}}}"#),
+        &["a: first last", "b: "],
+        (0, 1),
+        (0, 0),
+    );
+    check(
+        &format!(r#"{{"first": {plain}, "w": {worker}, "last": {plain}}}"#),
+        &["a: first last", "b: ", "a/w: w*"],
+        (0, 1),
+        (0, 0),
+    );
+    check(
+        &format!(r#"{{"first": {worker}, "v": {plain}, "last": {worker}}}"#),
+        &["a: first*", "b: ", "a/v: v", "a/last: last*"],
+        (3, 0),
+        (0, 0),
+    );
+}
+
+#[test]
+fn processes_of_a_target_and_an_application_need_two_names() {
+    check_problems(
+        r#"{"applications": {"a": {"type": "php", "targets": {"x": {"root": "/"}, "y": {"root": "/", "worker": {"script": "w"}}}},
+            "a/y": {"type": "php", "root": "/"}}}"#,
+        &[("/applications/a~1y", "The processes of a target with a worker are called \"a/y\" already.")],
     );
 }

@@ -115,7 +115,7 @@ fn a_resident_answers_for_everything() {
         assert_eq!(fate(&site, path), expected, "{path}");
     }
     let RuntimeSpec::Php(php) = &config(&site).applications[0].runtime else { panic!("it is PHP") };
-    let worker = php.worker.as_ref().unwrap();
+    let worker = php.worker().unwrap();
     assert_eq!(worker.script, Path::new("/srv/site/worker.php"));
     assert_eq!(worker.environment, [("A".to_owned(), "1".to_owned())]);
 }

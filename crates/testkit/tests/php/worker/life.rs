@@ -359,3 +359,31 @@ fn an_opcache_that_is_reset_is_reset_for_the_next_script() {
         server.get(if n % 5 == 0 { "/?reset" } else { "/" }).expect(200);
     }
 }
+
+/// Both kinds of targets have their processes, and a restart is one of all.
+///
+/// Options: applications.{N}.worker
+#[test]
+fn a_target_may_have_a_worker_beside_others() {
+    let site = site_of(LOOP).file("old.php", "<?php echo 'old ', getmypid();");
+    let targets = json!({
+        "old": { "root": site.root() },
+        "new": { "root": site.root(), "worker": { "script": "worker.php" } },
+    });
+    let route = |uri: &str, target: &str| json!({ "match": { "uri": uri }, "action": { "pass": format!("applications/php/{target}") } });
+    let server = daemon().config(json!({
+        "routes": [route("*.php", "old"), route("*", "new")],
+        "applications": { "php": { "type": "php", "targets": targets } },
+    }));
+    let server = server.start();
+    let (pid, n) = ask(&server);
+    assert_eq!((n, ask(&server)), (1, (pid, 2)));
+    let old = server.get("/old.php").expect(200).text();
+    assert_eq!(server.get("/old.php").expect(200).text(), old);
+    let status = server.control().get("/status/applications").json();
+    let names: Vec<_> = status.as_object().expect("an object").keys().collect();
+    assert_eq!(names, ["php", "php/new"]);
+    server.control().get("/control/applications/php/restart").0.expect(200);
+    assert_ne!(ask(&server).0, pid);
+    assert_ne!(server.get("/old.php").expect(200).text(), old);
+}

@@ -34,6 +34,7 @@ impl MariaDb {
             .arg(option("--datadir", &data))
             .arg(option("--socket", &dir.path().join("socket")))
             .arg(option("--pid-file", &dir.path().join("pid")))
+            .arg(option("--tmpdir", dir.path()))
             .args(["--skip-networking", "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin"])
             .args(as_user())
             .stdin(Stdio::null())
@@ -98,6 +99,8 @@ fn install(dir: &Path, data: &Path) {
     let output = Command::new("mariadb-install-db")
         .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
         .arg(option("--datadir", data))
+        // A server that starts removes what others have in a folder of temporary files that is theirs, too.
+        .env("TMPDIR", dir)
         .args(as_user())
         .output()
         .expect("mariadb-install-db starts: scripts/setup test");

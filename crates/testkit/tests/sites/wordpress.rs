@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use corral_testkit::{Browser, Daemon, MariaDb, Part, Request, Response, Site, site};
+use corral_testkit::{Browser, Daemon, MariaDb, Part, Request, Response, Site, eventually, site};
 use serde_json::{Value, json};
 
 use super::with_front_controller;
@@ -12,7 +12,7 @@ const PICTURE: &[u8] = include_bytes!("../fixtures/picture.png");
 
 struct WordPress {
     _database: MariaDb,
-    _site: Site,
+    site: Site,
     server: Daemon,
 }
 
@@ -24,7 +24,7 @@ fn wordpress() -> WordPress {
         .file("wp-config.php", configuration(&database))
         .writable_folder("wp-content/uploads");
     let server = with_front_controller(&site, "").start();
-    WordPress { _database: database, _site: site, server }
+    WordPress { _database: database, site, server }
 }
 
 fn configuration(database: &MariaDb) -> String {
@@ -70,6 +70,39 @@ fn it_is_installed_written_in_and_read() {
     reader.open("/no-such-page/").expect(404);
     reader.open("/wp-includes/css/dashicons.min.css").expect(200).expect_field("Content-Type", "text/css");
     comment(&mut reader);
+}
+
+/// An experiment, as PHP's manual page tells: its pages come from memory, and everything with a script of its own does not.
+#[test]
+fn its_pages_can_be_made_from_memory() {
+    let wordpress = wordpress();
+    let (server, address) = (&wordpress.server, wordpress.server.address().socket());
+    let mut owner = Browser::new(address);
+    install(&mut owner);
+    log_in(&mut owner);
+    set_permalinks(&mut owner, "/%postname%/");
+    let picture = upload_picture(&mut owner);
+    write_post(&mut owner, &picture);
+    wordpress.site.write("worker.php", include_bytes!("../fixtures/wordpress-worker.php"));
+    let front = json!({ "root": wordpress.site.path(""), "worker": { "script": "worker.php" } });
+    server.control().put("/config/applications/php/targets/front", &front).expect_done();
+    let mut reader = Browser::new(address);
+    for _ in 0..3 {
+        reader.open("/").expect(200).expect_text("Greetings from the corral");
+        let page = reader.open("/greetings-from-the-corral/").expect(200);
+        page.expect_text("It runs behind one daemon.").expect_text("</html>");
+        reader.open("/no-such-page/").expect(404);
+        reader.open("/?s=greetings").expect(200).expect_text("Greetings from the corral");
+        owner.open("/").expect(200).expect_text("wpadminbar");
+        let page = reader.open("/greetings-from-the-corral/").expect(200);
+        assert!(!page.text().contains("wpadminbar"), "nobody is somebody else\n{page}");
+        owner.open("/wp-admin/").expect(200).expect_text("Dashboard");
+    }
+    comment(&mut reader);
+    eventually("the processes that make pages stay", || {
+        let figures = server.control().get("/status/applications/php%2Ffront").json();
+        (figures["processes"]["running"] == 4).then_some(())
+    });
 }
 
 #[track_caller]

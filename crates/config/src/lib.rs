@@ -35,7 +35,9 @@ pub use self::problem::{Problem, Stage};
 use self::route::{Destination, Route};
 use self::settings::Settings;
 use self::upstream::Upstream;
-pub use self::validate::{DocumentedOption, OptionTable, configuration_schema, option_tables, process_groups, validate};
+pub use self::validate::{
+    DocumentedOption, OptionTable, configuration_schema, option_tables, process_groups, validate,
+};
 
 /// A configuration without contradictions: every name that is referred to exists.
 ///

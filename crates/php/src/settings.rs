@@ -83,13 +83,8 @@ mod tests {
     #[test]
     fn user_settings_come_last() {
         let pair = |value: &str| vec![("a".to_owned(), value.to_owned())];
-        let spec = PhpSpec {
-            targets: vec![],
-            ini_file: None,
-            admin: pair("1"),
-            user: pair("2"),
-            sapi_name: None,
-        };
+        let spec =
+            PhpSpec { targets: vec![], ini_file: None, admin: pair("1"), user: pair("2"), sapi_name: None };
         assert_eq!(ini_entries(&spec, "").to_str().unwrap(), "a='1'\na='2'\n");
     }
 }

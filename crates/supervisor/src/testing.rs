@@ -22,15 +22,14 @@ pub(crate) fn users(daemon: &str) -> Users {
 /// An application with two workers from `name=root`.
 pub(crate) fn spec(text: &str) -> AppSpec {
     let (name, root) = text.split_once('=').unwrap();
-    let target =
-        PhpTarget { name: String::new(), root: root.into(), script: None, index: "index.php".to_owned(), worker: None };
-    let php = PhpSpec {
-        targets: vec![target],
-        ini_file: None,
-        admin: vec![],
-        user: vec![],
-        sapi_name: None,
+    let target = PhpTarget {
+        name: String::new(),
+        root: root.into(),
+        script: None,
+        index: "index.php".to_owned(),
+        worker: None,
     };
+    let php = PhpSpec { targets: vec![target], ini_file: None, admin: vec![], user: vec![], sapi_name: None };
     AppSpec {
         name: name.to_owned(),
         module: PathBuf::from("/modules/corral-php"),

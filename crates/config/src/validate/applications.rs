@@ -9,7 +9,8 @@ use super::scalars::{count, is_true};
 use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, Rows, STRING, optional};
 use super::strings::{member_name, name, path};
 use super::{
-    advice, environment, groups, http, isolation, java, modules, perl, php, php_worker, python, restart, ruby, wasm,
+    advice, environment, groups, http, isolation, java, modules, perl, php, php_worker, python, restart,
+    ruby, wasm,
 };
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{AppSpec, Isolation, Limits, Processes, Restart, RuntimeSpec};
@@ -21,7 +22,8 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<AppSpec> {
     let (mut specs, mut further) = (Vec::new(), Vec::new());
     for (name, value) in members {
         let spec = cx.at(name, |cx| read(cx, name, value));
-        let mut groups = spec.into_iter().flat_map(|spec| groups::split(spec, value)).map(php_worker::applied);
+        let mut groups =
+            spec.into_iter().flat_map(|spec| groups::split(spec, value)).map(php_worker::applied);
         specs.extend(groups.next());
         further.extend(groups);
     }

@@ -68,8 +68,8 @@ fn part(spec: &AppSpec, group: &[usize]) -> AppSpec {
 
 /// The name of an application that a group of another one has.
 pub(super) fn taken_name<'a>(applications: &'a Object) -> Option<&'a Bytes> {
-    let further = applications
-        .iter()
-        .flat_map(|(name, application)| process_groups(&name.to_string_lossy(), application).into_iter().skip(1));
+    let further = applications.iter().flat_map(|(name, application)| {
+        process_groups(&name.to_string_lossy(), application).into_iter().skip(1)
+    });
     further.into_iter().find_map(|name| applications.get_key_value(name.as_bytes())).map(|(name, _)| name)
 }

@@ -39,14 +39,9 @@ pub(crate) fn app(files: &[(&str, &str)]) -> App {
     let folder = TempDir::new().unwrap();
     let root = folder.path().join("root");
     fs::create_dir(&root).unwrap();
-    let target = PhpTarget { name: String::new(), root, script: None, index: "index.php".into(), worker: None };
-    let php = PhpSpec {
-        targets: vec![target],
-        ini_file: None,
-        admin: vec![],
-        user: vec![],
-        sapi_name: None,
-    };
+    let target =
+        PhpTarget { name: String::new(), root, script: None, index: "index.php".into(), worker: None };
+    let php = PhpSpec { targets: vec![target], ini_file: None, admin: vec![], user: vec![], sapi_name: None };
     let app = App { folder, php, limits: Limits::default(), environment: vec![], stderr: None };
     for (name, content) in files {
         app.write(name, content);
@@ -83,7 +78,13 @@ impl App {
     pub(crate) fn target(mut self, name: &str, root: &str, script: Option<&str>) -> Self {
         let root = self.php.targets[0].root.join(root);
         let script = script.map(PathBuf::from);
-        self.php.targets.push(PhpTarget { name: name.into(), root, script, index: "index.php".into(), worker: None });
+        self.php.targets.push(PhpTarget {
+            name: name.into(),
+            root,
+            script,
+            index: "index.php".into(),
+            worker: None,
+        });
         self
     }
 

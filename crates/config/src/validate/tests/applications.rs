@@ -352,7 +352,8 @@ fn groups_of(targets: &str) -> Vec<String> {
     ));
     let described = config.applications.iter().map(|spec| {
         let RuntimeSpec::Php(php) = &spec.runtime else { panic!("{spec:?}") };
-        let mark = |target: &PhpTarget| format!("{}{}", target.name, if target.worker.is_some() { "*" } else { "" });
+        let mark =
+            |target: &PhpTarget| format!("{}{}", target.name, if target.worker.is_some() { "*" } else { "" });
         format!("{}: {}", spec.name, php.targets.iter().map(mark).collect::<Vec<_>>().join(" "))
     });
     let passes = config.listeners.iter().map(|listener| format!("{:?}", listener.pass));
@@ -369,12 +370,7 @@ fn targets_with_a_worker_have_processes_of_their_own() {
         assert_eq!(groups_of(targets), expect);
     };
     let (plain, worker) = (r#"{"root": "/"}"#, r#"{"root": "/", "worker": {"script": "w.php"}}"#);
-    check(
-        &format!(r#"{{"first": {plain}, "last": {plain}}}"#),
-        &["a: first last", "b: "],
-        (0, 1),
-        (0, 0),
-    );
+    check(&format!(r#"{{"first": {plain}, "last": {plain}}}"#), &["a: first last", "b: "], (0, 1), (0, 0));
     check(
         &format!(r#"{{"first": {plain}, "w": {worker}, "last": {plain}}}"#),
         &["a: first last", "b: ", "a/w: w*"],

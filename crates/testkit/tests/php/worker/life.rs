@@ -387,3 +387,16 @@ fn a_target_may_have_a_worker_beside_others() {
     assert_ne!(ask(&server).0, pid);
     assert_ne!(server.get("/old.php").expect(200).text(), old);
 }
+
+/// Options: applications.{N}.worker, applications.{N}.processes
+#[test]
+fn processes_grow_with_the_work() {
+    let site = site_of(LOOP);
+    let server = daemon().application(app(&site).with("processes", json!("auto"))).start();
+    let n_workers = || server.named("\"php\" worker").len();
+    let before = n_workers();
+    let load = Load::start(server.address().socket(), "/?sleep=50", 8);
+    eventually("there are more", || (n_workers() > before).then_some(()));
+    load.await_more(20);
+    assert_eq!(load.stop().failures, Vec::<String>::new());
+}

@@ -56,7 +56,9 @@ if (isset($_SERVER['FRANKENPHP_WORKER'])) {
 }
 ";
 
-const MODES: [&str; 2] = ["classic", "worker"];
+const CLASSIC: &str = "classic";
+const WITH_JIT: &str = "worker with JIT";
+const MODES: [&str; 3] = [CLASSIC, "worker", WITH_JIT];
 
 /// Asks all cases in both modes, and says everything that is wrong.
 #[track_caller]
@@ -88,8 +90,12 @@ fn start(site: &Site, mode: &str) -> Daemon {
         .admin("session.save_path", "/tmp")
         .admin("upload_tmp_dir", "/tmp");
     let app = match mode {
-        "classic" => app.script("index.php"),
+        CLASSIC => app.script("index.php"),
         _ => app.with("worker", json!({ "script": "index.php", "guard": "off" })),
+    };
+    let app = match mode {
+        WITH_JIT => app.admin("opcache.jit", "tracing").admin("opcache.jit_buffer_size", "16M"),
+        _ => app,
     };
     daemon().application(app).start()
 }
@@ -98,7 +104,7 @@ fn run(case: &Case, mode: &str, server: &Daemon) -> Vec<String> {
     let mut client = server.connect();
     let mut wrong = Vec::new();
     for (n, ask) in case.asks.iter().enumerate() {
-        let expect = if mode == "classic" { ask.classic } else { ask.worker };
+        let expect = if mode == CLASSIC { ask.classic } else { ask.worker };
         let answer = send(&mut client, server, case.name, ask.request);
         if let Err(found) = compare(&answer, expect) {
             wrong.push(format!(

@@ -12,10 +12,18 @@ use crate::route::Destination;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Destinations {
     pub(crate) routes: RouteNames,
-    /// Each application with the names of its targets; none when it has no `targets`. With each target goes the place of the
-    /// application among all that there are, and its own place there.
-    pub(crate) applications: IndexMap<Bytes, Vec<(Bytes, (usize, usize))>>,
+    /// Each application with its targets; none when it has no `targets`.
+    pub(crate) applications: IndexMap<Bytes, IndexMap<Bytes, Place>>,
     pub(crate) upstreams: IndexSet<Bytes>,
+}
+
+/// Where a target is served.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// Among all applications.
+    pub(crate) app: usize,
+    /// Among the targets of that one.
+    pub(crate) target: usize,
 }
 
 /// How `routes` is written.
@@ -78,7 +86,7 @@ impl Destinations {
         let applications = self.applications.iter().flat_map(|(name, targets)| {
             let application = format!("applications/{}", segment(name));
             let targets: Vec<_> =
-                targets.iter().map(|(target, _)| format!("{application}/{}", segment(target))).collect();
+                targets.keys().map(|target| format!("{application}/{}", segment(target))).collect();
             std::iter::once(application).chain(targets)
         });
         let upstreams = self.upstreams.iter().map(|name| format!("upstreams/{}", segment(name)));
@@ -98,8 +106,7 @@ impl Destinations {
                 Some(Destination::Application { app, target: 0 })
             }
             (b"applications", [name, target]) => {
-                let targets = self.applications.get(&**name)?;
-                let &(_, (app, target)) = targets.iter().find(|(known, _)| **known == **target)?;
+                let &Place { app, target } = self.applications.get(&**name)?.get(&**target)?;
                 Some(Destination::Application { app, target: u16::try_from(target).ok()? })
             }
             (b"upstreams", [name]) => self.upstreams.get_index_of(&**name).map(Destination::Upstream),

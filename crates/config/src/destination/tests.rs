@@ -1,13 +1,15 @@
 //! The text of `pass`, against anonymous and named routes.
 
-use super::{Destinations, PassError, RouteNames};
+use indexmap::IndexMap;
+
+use super::{Destinations, PassError, Place, RouteNames};
 use crate::json::Bytes;
 use crate::route::Destination;
 
 fn destinations(routes: RouteNames) -> Destinations {
-    let targets = [("front", (0, 0)), ("admin", (0, 1)), ("api", (3, 0))];
-    let targets = targets.map(|(name, place)| (Bytes::from(name), place)).to_vec();
-    let applications = [("blog", targets), ("a/b", Vec::new()), ("100%", Vec::new())];
+    let targets = [("front", 0, 0), ("admin", 0, 1), ("api", 3, 0)];
+    let targets = targets.map(|(name, app, target)| (Bytes::from(name), Place { app, target })).into();
+    let applications = [("blog", targets), ("a/b", IndexMap::new()), ("100%", IndexMap::new())];
     let applications = applications.into_iter().map(|(name, targets)| (Bytes::from(name), targets));
     let upstreams = [Bytes::from("pool"), Bytes::from("a/b")];
     Destinations { routes, applications: applications.collect(), upstreams: upstreams.into() }

@@ -67,7 +67,7 @@ fn part(spec: &AppSpec, group: &[usize]) -> AppSpec {
 }
 
 /// The name of an application that a group of another one has.
-pub(super) fn taken_name<'a>(applications: &'a Object) -> Option<&'a Bytes> {
+pub(super) fn taken_name(applications: &Object) -> Option<&Bytes> {
     let further = applications.iter().flat_map(|(name, application)| {
         process_groups(&name.to_string_lossy(), application).into_iter().skip(1)
     });

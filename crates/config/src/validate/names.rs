@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::mem;
 
 use super::groups::groups;
-use crate::destination::{Destinations, RouteNames};
+use crate::destination::{Destinations, Place, RouteNames};
 use crate::json::{Bytes, Object, Value};
 
 /// Collects the names of routes, applications, targets and upstreams.
@@ -20,7 +20,7 @@ pub(super) fn collect(doc: &Value) -> Destinations {
         let targets = application.member("targets").and_then(Value::as_object);
         let places = places(app, &groups(application), &mut further);
         let targets = targets.into_iter().flat_map(Object::keys).cloned().enumerate();
-        let place = |target| places.get(&target).copied().unwrap_or((app, target));
+        let place = |target| places.get(&target).copied().unwrap_or(Place { app, target });
         (name.clone(), targets.map(|(target, name)| (name, place(target))).collect())
     });
     let upstreams = doc.member("upstreams").and_then(Value::as_object).map(names).unwrap_or_default();
@@ -28,11 +28,12 @@ pub(super) fn collect(doc: &Value) -> Destinations {
 }
 
 /// Where each target of a group is: the application, and its place there. Further groups stand behind all applications.
-fn places(app: usize, groups: &[Vec<usize>], further: &mut usize) -> HashMap<usize, (usize, usize)> {
+fn places(app: usize, groups: &[Vec<usize>], further: &mut usize) -> HashMap<usize, Place> {
     let mut places = HashMap::new();
     for (n, group) in groups.iter().enumerate() {
         let app = if n == 0 { app } else { mem::replace(further, *further + 1) };
-        places.extend(group.iter().enumerate().map(|(place, target)| (*target, (app, place))));
+        places
+            .extend(group.iter().enumerate().map(|(place, target)| (*target, Place { app, target: place })));
     }
     places
 }

@@ -72,14 +72,14 @@ fn lumen_answers_from_memory() {
     server.get("/nope").expect(404);
 }
 
-fn symfony(env: Value, n_processes: u32) -> (Site, Daemon) {
+fn symfony(env: &Value, n_processes: u32) -> (Site, Daemon) {
     let site = site().copy_of(&fixture("symfony")).writable_folder("var");
     let worker = json!({ "script": "index.php", "env": env });
     let server = serve(&site, worker, n_processes);
     (site, server)
 }
 
-fn in_memory(more: Value) -> Value {
+fn in_memory(more: &Value) -> Value {
     let mut env = json!({ "APP_RUNTIME": "App\\InMemory", "APP_ENV": "prod", "APP_DEBUG": "0" });
     env.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
     env
@@ -87,7 +87,7 @@ fn in_memory(more: Value) -> Value {
 
 #[test]
 fn symfonys_runtime_answers_from_memory() {
-    let (_site, server) = symfony(in_memory(json!({})), 1);
+    let (_site, server) = symfony(&in_memory(&json!({})), 1);
     for n in 1..=4 {
         let found = server.get(&format!("/greeting/Ann?wants={n}")).expect(200).json();
         assert_eq!(
@@ -109,7 +109,7 @@ fn symfonys_runtime_answers_from_memory() {
 
 #[test]
 fn symfonys_loop_has_an_end() {
-    let (_site, server) = symfony(in_memory(json!({ "FRANKENPHP_LOOP_MAX": "2" })), 1);
+    let (_site, server) = symfony(&in_memory(&json!({ "FRANKENPHP_LOOP_MAX": "2" })), 1);
     let pids: Vec<_> =
         (0..6).map(|_| server.get("/greeting/Ann").expect(200).json()["pid"].to_string()).collect();
     assert_eq!(pids.iter().collect::<BTreeSet<_>>().len(), 3, "{pids:?}");

@@ -120,11 +120,10 @@ fn run(case: &Case, mode: &str, server: &Daemon) -> Vec<String> {
 /// One connection serves all requests of a case, unless the server ends it.
 fn send(client: &mut Client, server: &Daemon, name: &str, request: &str) -> Result<Response, String> {
     let request = parse(name, request);
-    let answer = client.try_send(&request).or_else(|_| {
+    client.try_send(&request).or_else(|_| {
         *client = server.connect();
         client.try_send(&request)
-    });
-    answer.map_err(|error| error.to_string())
+    })
 }
 
 fn parse(name: &str, text: &str) -> Request {

@@ -2,17 +2,12 @@
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import apply, bench, owners, report, scenarios, servers, workloads
-
-RESULTS = Path(__file__).resolve().parent / "results"
+from . import apply, bench, owners, report, runs, scenarios, servers, workloads
 
 
 def main() -> int:
@@ -24,7 +19,7 @@ def main() -> int:
     plan = make_plan(options)
     with tempfile.TemporaryDirectory(prefix="corral-lab-") as folder:
         run = measure_all(options, plan, chosen, Path(folder))
-    path = keep(run)
+    path = runs.keep(run)
     print(report.text(run))
     print(f"raw numbers: {path}")
     failed = [s for s in [*run["samples"], *run["idle"], *run["apply"], *run["idle_sites"]] if "error" in s]
@@ -85,13 +80,8 @@ def measure_all(
     workloads.write_site(site)
     setup = servers.prepare(folder, site, options.workers, [line.replace("=", " = ", 1) for line in options.php_ini])
     needed = [kind for kind in chosen if is_needed(kind, plan)]
-    run = {
-        "started": time.strftime("%Y-%m-%d %H:%M:%S"),
-        "commit": commit(),
-        "machine": bench.machine(),
+    run = runs.begun(plan.rounds, plan.seconds) | {
         "versions": {kind.name: kind.version() for kind in needed},
-        "rounds": plan.rounds,
-        "seconds": plan.seconds,
         "php_workers": options.workers,
         "php_ini": setup.php_ini.read_text(),
     }
@@ -132,23 +122,5 @@ def start(stack: ExitStack, server: servers.Server) -> servers.Server:
     return server
 
 
-def keep(run: dict) -> Path:
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{run['started'].replace(' ', '-').replace(':', '')}-{os.uname().nodename}.json"
-    path.write_text(json.dumps(run, indent=1))
-    return path
-
-
-def commit() -> str:
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True,
-                          cwd=servers.REPOSITORY, check=False)
-    return done.stdout.strip()
-
-
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except servers.ServerFailed as error:
-        sys.exit(f"lab: {error}")
-    except KeyboardInterrupt:
-        sys.exit(130)
+    runs.exit_with(main)

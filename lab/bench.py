@@ -4,6 +4,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +28,7 @@ class Plan:
 
 def run_rounds(plan: Plan, servers: list[Server]) -> list[dict]:
     samples = []
-    runs = [(r, p, s) for r in range(plan.rounds) for p in plan.points for s in _in_turn(servers, r) if _can(s, p)]
+    runs = [(r, p, s) for r in range(plan.rounds) for p in plan.points for s in in_turn(servers, r) if _can(s, p)]
     for number, (round_number, point, server) in enumerate(runs, 1):
         sample = {
             "round": round_number,
@@ -54,10 +55,23 @@ def sample_point(plan: Plan, point: Point, server: Server) -> dict:
         raise ServerFailed(f"{server.name} is gone: {server.tail()}")
     with measure.PeakMemory(server.roots) as memory:
         load.run(point, server.url(point.work), plan.warm_up)
-    before = measure.cpu_seconds(server.roots)
-    result = load.run(point, server.url(point.work), plan.seconds)
-    cpu = measure.cpu_seconds(server.roots) - before
-    return {**result.as_dict(), "cpu_us": 1e6 * cpu / (result.requests - result.failed), "memory": memory.peak}
+    return {**measured(server, lambda: load.run(point, server.url(point.work), plan.seconds)), "memory": memory.peak}
+
+
+def measured(server: Server, run: Callable[[], load.Load]) -> dict:
+    """A run of load, with the processor time of each good answer: of the whole server, and of its front alone."""
+    roots, front = server.roots, server.front
+    before, before_front = measure.cpu_seconds(roots), measure.cpu_seconds(front)
+    result = run()
+    cpu, cpu_front = measure.cpu_seconds(roots) - before, measure.cpu_seconds(front) - before_front
+    each = 1e6 / (result.requests - result.failed)
+    return {**result.as_dict(), "cpu_us": cpu * each, "front_us": cpu_front * each}
+
+
+def in_turn(servers: list[Server], round_number: int) -> list[Server]:
+    """Another one goes first in each round: who follows whom is not always the same."""
+    start = round_number % max(1, len(servers))
+    return servers[start:] + servers[:start]
 
 
 def run_idle(plan: Plan, servers: list[Server]) -> list[dict]:
@@ -87,12 +101,6 @@ def machine() -> dict:
 
 def progress(line: str) -> None:
     print(time.strftime("%H:%M:%S"), line, file=sys.stderr, flush=True)
-
-
-def _in_turn(servers: list[Server], round_number: int) -> list[Server]:
-    """Another one goes first in each round: who follows whom is not always the same."""
-    start = round_number % len(servers)
-    return servers[start:] + servers[:start]
 
 
 def _can(server: Server, point: Point) -> bool:

@@ -43,6 +43,14 @@ def stat_fields(pid: int) -> list[str] | None:
     return text.rpartition(")")[2].split()
 
 
+def title(pid: int) -> str:
+    """What it calls itself: its command line, or what it has written over it."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").decode(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 def stop(process: subprocess.Popen, patience: float = 10.0) -> None:
     """Asks, waits, then kills what is left of the tree."""
     pids = tree(process.pid)

@@ -2,7 +2,7 @@
 
 import math
 
-from . import bars
+from . import bars, tables
 from .summary import Summary
 
 HEADINGS = ("server", "req/s", "spread", "ratio", "p50 ms", "p99 ms", "failed", "CPU us/req", "memory MB")
@@ -24,11 +24,9 @@ def text(run: dict) -> str:
 
 
 def _facts(run: dict) -> str:
-    machine = run["machine"]
     lines = [
-        f"{machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}, {run['started']}",
-        f"rounds {run['rounds']}, {run['seconds']} s each, {run['php_workers']} PHP workers; load generator on the same cores",
-        f"load average before the run: {machine['load_before']:.2f}",
+        *tables.machine(run),
+        f"rounds {run['rounds']}, {run['seconds']} s each, {run['php_workers']} PHP workers",
     ]
     lines += [f"  {name:15} {version}" for name, version in run["versions"].items()]
     return "\n".join(lines) + "\n"
@@ -39,26 +37,21 @@ def _known(milliseconds: float) -> str:
     return "-" if math.isnan(milliseconds) else f"{milliseconds:.2f}"
 
 
-def _row(values: tuple[str, ...]) -> str:
-    first, *rest = values
-    return "  " + first.ljust(WIDTHS[0]) + "".join(v.rjust(w) for v, w in zip(rest, WIDTHS[1:], strict=True))
-
-
 def _points(summary: Summary) -> str:
     lines = ["ratio: requests/s of corral over those of the server (above 1: corral is faster)"]
     for point in summary.points:
-        lines += ["", f"{point.work}, {point.connections} connections, {point.mode}", _row(HEADINGS)]
+        lines += ["", f"{point.work}, {point.connections} connections, {point.mode}", tables.row(HEADINGS, WIDTHS)]
         own = summary.cell(point, "corral")
         for server in summary.servers:
             reasons = summary.failures_at(point, server)
             if cell := summary.cell(point, server):
-                lines.append(_row((
+                lines.append(tables.row((
                     server, f"{cell.per_second:,.0f}",
-                    f"{100 * (cell.fastest - cell.slowest) / cell.per_second:.0f}%",
+                    tables.spread(cell.slowest, cell.fastest, cell.per_second),
                     f"{own.per_second / cell.per_second:.2f}" if own else "-",
                     _known(cell.p50_ms), _known(cell.p99_ms), str(cell.failed),
                     f"{cell.cpu_us:.1f}", f"{cell.memory / 1e6:.0f}",
-                )))  # fmt: skip
+                ), WIDTHS))  # fmt: skip
             if reasons:
                 lines.append(f"  {server:15} {len(reasons)} RUN(S) FAILED: {reasons[0]}")
     return "\n".join(lines) + "\n"

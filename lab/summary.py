@@ -19,6 +19,8 @@ class Cell:
     p99_ms: float
     failed: int
     cpu_us: float
+    # The part of it that is not spent in workers, where that is told apart.
+    front_us: float
     memory: int
 
 
@@ -53,6 +55,7 @@ class Summary:
             p99_ms=median(run["p99_ms"] for run in runs),
             failed=sum(run["failed"] for run in runs),
             cpu_us=median(run["cpu_us"] for run in runs),
+            front_us=median(run.get("front_us", 0) for run in runs),
             memory=max(run["memory"] for run in runs),
         )
 

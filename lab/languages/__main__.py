@@ -5,11 +5,9 @@ import json
 import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from .. import bench, servers
-from ..__main__ import commit, keep
+from .. import contest, runs, servers
 from . import contests, measuring, programs, report, wasm
 from .own import Setup
 
@@ -23,14 +21,13 @@ def main() -> int:
         return 0
     chosen = contests.chosen(options.only)
     if not chosen:
-        sys.exit(f"no language is called so; known: {', '.join(contest.name for contest in contests.CONTESTS)}")
-    plan = measuring.Plan(options.rounds, options.seconds, memory=not options.no_memory)
+        sys.exit(f"no language is called so; known: {', '.join(found.name for found in contests.CONTESTS)}")
     with tempfile.TemporaryDirectory(prefix="corral-lab-") as folder:
-        run = measure_all(options, plan, chosen, Path(folder))
-    path = keep(run)
+        run = measure_all(options, chosen, Path(folder))
+    path = runs.keep(run)
     print(report.text(run))
     print(f"raw numbers: {path}")
-    return 1 if any(map(failed, run["contests"].values())) else 0
+    return 1 if any(map(contest.failed, run["contests"].values())) else 0
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -47,43 +44,24 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure_all(
-    options: argparse.Namespace, plan: measuring.Plan, chosen: list[contests.Contest], folder: Path
-) -> dict:
+def measure_all(options: argparse.Namespace, chosen: list[contests.Contest], folder: Path) -> dict:
     folder.chmod(0o755)
     user = servers.unprivileged_user()
     apps = folder / "apps"
     shutil.copytree(APPS, apps)
     setup = Setup(apps, options.workers, options.threads, user, user)
-    run = {
-        "started": time.strftime("%Y-%m-%d %H:%M:%S"),
-        "commit": commit(),
-        "machine": bench.machine(),
-        "rounds": plan.rounds,
-        "seconds": plan.seconds,
-        "workers": options.workers,
-        "threads": options.threads,
-        "contests": {},
-    }
+    plan = contest.Plan(options.rounds, options.seconds)
+    run = runs.begun(plan.rounds, plan.seconds) | {"workers": options.workers, "threads": options.threads, "contests": {}}
     for program in programs.PROGRAMS:
-        if any(getattr(kind, "program", None) is program for contest in chosen for kind in contest.servers):
+        if any(getattr(kind, "program", None) is program for found in chosen for kind in found.servers):
             program.build(apps)
-    if any(wasm.CorralWasm in contest.servers for contest in chosen) and not wasm.missing_target():
+    if any(wasm.CorralWasm in found.servers for found in chosen) and not wasm.missing_target():
         wasm.build(apps)
-    for contest in chosen:
-        run["contests"][contest.name] = measuring.run_contest(contest, plan, setup, folder)
+    for found in chosen:
+        run["contests"][found.name] = measuring.run_contest(
+            found, plan, setup, folder, with_memory=not options.no_memory)
     return run
 
 
-def failed(outcome: dict) -> bool:
-    """Whether something that is there could not be measured."""
-    return bool(outcome["refused"]) or any("error" in sample or sample["failed"] for sample in outcome["samples"])
-
-
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except servers.ServerFailed as error:
-        sys.exit(f"lab: {error}")
-    except KeyboardInterrupt:
-        sys.exit(130)
+    runs.exit_with(main)

@@ -1,31 +1,19 @@
 """One table for each language and workload, and the bars."""
 
-from dataclasses import dataclass
-
+from .. import tables
 from ..summary import Cell, Summary
+from ..tables import Verdict
 from .contests import CONTESTS, PER_CPU, Contest
 
 HEADINGS = ("server", "req/s", "spread", "ratio", "req/CPU s", "ratio", "CPU us/req", "p99 ms", "failed", "MB/worker")
 WIDTHS = (18, 10, 8, 7, 11, 7, 12, 9, 8, 11)
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """One judged promise. `passed` is None where something was not measured."""
-
-    work: str
-    promise: str
-    measured: str
-    passed: bool | None
-
-
 def text(run: dict) -> str:
-    machine = run["machine"]
     parts = [
-        f"{machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}, {run['started']}",
+        *tables.machine(run),
         f"rounds {run['rounds']}, {run['seconds']} s each; {run['workers']} workers of {run['threads']} thread(s), "
-        f"programs with one process; 100 connections, keep-alive; load generator on the same cores",
-        f"load average before the run: {machine['load_before']:.2f}",
+        f"programs with one process; 100 connections, keep-alive",
         "ratio: corral over the server (above 1: corral is better)",
     ]
     verdicts = []
@@ -33,21 +21,18 @@ def text(run: dict) -> str:
         if outcome := run["contests"].get(contest.name):
             parts += ["", *_contest(contest, outcome)]
             verdicts += judge(contest, outcome)
-    return "\n".join([*parts, "", *_bars(verdicts)])
+    return "\n".join([*parts, "", *tables.bars(verdicts)])
 
 
 def _contest(contest: Contest, outcome: dict) -> list[str]:
-    lines = [contest.name]
-    lines += [f"  {name:18} {version}" for name, version in outcome["versions"].items()]
-    lines += [f"  {name:18} NOT MEASURED: missing {what}" for name, what in outcome["absent"].items()]
-    lines += [f"  {name:18} NOT MEASURED: {reason}" for name, reason in outcome["refused"].items()]
+    lines = [contest.name, *tables.servers(outcome)]
     summary = Summary(outcome["samples"])
     for point in summary.points:
-        lines += ["", f"  {point.work}", _row(HEADINGS)]
+        lines += ["", f"  {point.work}", tables.row(HEADINGS, WIDTHS)]
         own = summary.cell(point, "corral")
         for server in summary.servers:
             if cell := summary.cell(point, server):
-                lines.append(_row(_values(server, cell, own, outcome["worker_memory"].get(server))))
+                lines.append(tables.row(_values(server, cell, own, outcome["worker_memory"].get(server)), WIDTHS))
             if reasons := summary.failures_at(point, server):
                 lines.append(f"  {server:18}{len(reasons)} RUN(S) FAILED: {reasons[0]}")
     return lines
@@ -61,7 +46,7 @@ def _values(server: str, cell: Cell, own: Cell | None, memory: float | None) -> 
     return (
         server,
         f"{cell.per_second:,.0f}",
-        f"{100 * (cell.fastest - cell.slowest) / cell.per_second:.0f}%",
+        tables.spread(cell.slowest, cell.fastest, cell.per_second),
         f"{own.per_second / cell.per_second:.2f}" if own else "-",
         f"{per_cpu(cell):,.0f}",
         f"{per_cpu(own) / per_cpu(cell):.2f}" if own else "-",
@@ -70,11 +55,6 @@ def _values(server: str, cell: Cell, own: Cell | None, memory: float | None) -> 
         str(cell.failed),
         "-" if memory is None else f"{memory / 1e6:.1f}",
     )
-
-
-def _row(values: tuple[str, ...]) -> str:
-    first, *rest = values
-    return "  " + first.ljust(WIDTHS[0]) + "".join(v.rjust(w) for v, w in zip(rest, WIDTHS[1:], strict=True))
 
 
 def judge(contest: Contest, outcome: dict) -> list[Verdict]:
@@ -95,12 +75,3 @@ def judge(contest: Contest, outcome: dict) -> list[Verdict]:
         verdicts.append(Verdict(point.work, promise, f"{ratio:.2f}x {best}", ratio >= contest.bar))
         verdicts.append(Verdict(point.work, "no failed request", str(own.failed), own.failed == 0))
     return verdicts or [Verdict(contest.name, promise, "-", None)]
-
-
-def _bars(verdicts: list[Verdict]) -> list[str]:
-    lines = ["bars"]
-    for verdict in verdicts:
-        word = {True: "PASS", False: "MISS", None: "not measured"}[verdict.passed]
-        lines.append(f"  {verdict.work:26}{verdict.promise:44}{verdict.measured:>24}  {word}")
-    n_passed, n_missed = (sum(verdict.passed is wanted for verdict in verdicts) for wanted in (True, False))
-    return [*lines, f"{n_passed} bars held, {n_missed} missed"]

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
+from .. import processes
 from .server import REPOSITORY, Server, ServerFailed, first_line
 
 
@@ -40,6 +41,10 @@ class Corral(Server):
             env=self.environment(),
         )  # fmt: skip
         self.configure(control)
+
+    @property
+    def front(self) -> list[int]:
+        return [pid for root in self.roots for pid in processes.tree(root) if processes.title(pid) == "corral: router"]
 
     def environment(self) -> dict[str, str]:
         return self.setup.php_env

@@ -29,14 +29,20 @@ admin off
 auto_https off
 persist_config off
 frankenphp {{
-num_threads {self.setup.php_workers}
+{self.threads()}
 }}
 }}
 http://127.0.0.1:{self.port} {{
 root {self.setup.site}
-php_server
+{self.directives()}
 }}
 """,
         )
         self.spawn(self.executable, "run", "--config", caddyfile, "--adapter", "caddyfile",
                    env={**self.setup.php_env, "PHPRC": str(self.setup.php_ini), "HOME": str(self.folder)})  # fmt: skip
+
+    def threads(self) -> str:
+        return f"num_threads {self.setup.php_workers}"
+
+    def directives(self) -> str:
+        return "php_server"

@@ -68,7 +68,14 @@ class NginxFpm(Nginx):
         return super().missing() or FpmPool.missing()
 
     def launch(self) -> None:
-        socket_path = FpmPool.launch(self)
-        location = f"location ~ \\.php$ {{ include /etc/nginx/fastcgi.conf; fastcgi_pass unix:{socket_path}; }}"
+        location = self.location(FpmPool.launch(self))
         self.spawn(self.executable, "-p", self.folder, "-e", self.folder / "error.log", "-c",
                    self.configuration(location))  # fmt: skip
+
+    def location(self, socket_path: Path) -> str:
+        return f"location ~ \\.php$ {{ include /etc/nginx/fastcgi.conf; fastcgi_pass unix:{socket_path}; }}"
+
+    @property
+    def front(self) -> list[int]:
+        """nginx, which is started after php-fpm."""
+        return self.roots[-1:]

@@ -104,6 +104,11 @@ class Server:
         return [child.pid for child in self.children]
 
     @property
+    def front(self) -> list[int]:
+        """Those of its processes, as roots, that stand between the clients and the workers."""
+        return []
+
+    @property
     def log(self) -> Path:
         return self.folder / "log"
 

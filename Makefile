@@ -86,8 +86,11 @@ soak: build ## Serve the same for SOAK_SECONDS (1200) with restarts and killed w
 	CORRAL_BIN_DIR=$(CURDIR)/target/release CORRAL_SOAK_SECONDS=$(SOAK_SECONDS) \
 	    cargo test --release -p corral-testkit --test chaos -- --nocapture soak
 
-bench: bench-build ## Compare with nginx + php-fpm and Apache (an hour); LAB_ARGS="--rounds 5"; LANGS=1 or LANGS=python: with servers of the languages
-	$(if $(LANGS),$(LAB).languages $(if $(filter-out 1,$(LANGS)),--only $(LANGS)),$(LAB)) $(LAB_ARGS)
+# What a variable names; 1 stands for all.
+only = $(if $(filter-out 1,$(1)),--only $(1))
+
+bench: bench-build ## Compare with nginx + php-fpm and Apache (an hour); LAB_ARGS="--rounds 5"; LANGS=1 or LANGS=python: with servers of the languages; PHP_WORKER=1: PHP that stays in memory
+	$(if $(PHP_WORKER),$(LAB).php_worker $(call only,$(PHP_WORKER)),$(if $(LANGS),$(LAB).languages $(call only,$(LANGS)),$(LAB))) $(LAB_ARGS)
 
 bench-quick: bench-build ## The same in few minutes, with less certainty
 	$(LAB) --quick $(LAB_ARGS)

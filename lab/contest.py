@@ -40,7 +40,7 @@ class Contest:
 def run(contest: Contest, plan: Plan, setup: object, folder: Path) -> dict:
     """What was measured. A server that cannot be measured is told, and the others go on."""
     absent = {kind.name: what for kind in contest.servers if (what := kind.missing())}
-    outcome: dict = {"absent": absent, "refused": {}, "versions": {}, "samples": [], "memory": {}}
+    outcome = nothing(absent)
     present = [kind for kind in contest.servers if kind.name not in absent]
     if not present or present[0] is not contest.servers[0]:
         return outcome
@@ -57,6 +57,11 @@ def run(contest: Contest, plan: Plan, setup: object, folder: Path) -> dict:
                 progress(f"{contest.name} {kind.name}: CANNOT BE MEASURED: {error}")
         outcome["samples"] = _run_rounds(contest, plan, running)
     return outcome
+
+
+def nothing(absent: dict[str, str]) -> dict:
+    """An outcome without measurements."""
+    return {"absent": absent, "refused": {}, "versions": {}, "samples": [], "memory": {}}
 
 
 def failed(outcome: dict) -> bool:

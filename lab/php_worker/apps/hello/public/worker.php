@@ -1,0 +1,8 @@
+<?php
+
+$handler = static function (): void {
+    echo 'Hello, World!';
+};
+
+while (frankenphp_handle_request($handler)) {
+}

@@ -6,9 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 16] = [
     "corral_filter.c",
     "corral_functions.c",
+    "corral_guard.c",
+    "corral_guard_growth.c",
+    "corral_guard_handlers.c",
+    "corral_guard_process.c",
+    "corral_guard_settings.c",
+    "corral_guard_streams.c",
+    "corral_guard_transactions.c",
     "corral_module.c",
     "corral_request.c",
     "corral_sapi.c",
@@ -62,6 +69,9 @@ fn compile(include_folders: &[PathBuf]) {
     }
     if include_folders.iter().any(|folder| folder.join("ext/session/php_session.h").is_file()) {
         shim.define("CORRAL_HAVE_SESSION", None);
+    }
+    if include_folders.iter().any(|folder| folder.join("ext/mysqli/php_mysqli_structs.h").is_file()) {
+        shim.define("CORRAL_HAVE_MYSQLI", None);
     }
     shim.include("../embed/include");
     println!("cargo::rerun-if-changed=../embed/include");

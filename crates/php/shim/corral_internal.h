@@ -28,6 +28,23 @@ extern void (*corral_trace_sink)(void *call, const char *text, size_t len);
 /* Whether scripts find FrankenPHP's names; set once by corral_module_start(). */
 extern bool corral_compatible_names;
 
+/* What the state guard does; set once by corral_module_start(). */
+extern corral_guard_t corral_guard;
+
+/* Wraps the functions that the state guard has to know of; after all modules are registered. */
+void corral_guard_prepare(void);
+
+/* A request begins, and what there is now may stay; its handler has returned; it has ended. */
+void corral_guard_begin(const corral_request_t *request);
+void corral_guard_handled(void);
+void corral_guard_end(void);
+
+/* The request that has ended has left something for which the worker is replaced. */
+bool corral_guard_gives_up(void);
+
+/* Lets go of everything, before the script's end does. */
+void corral_guard_forget(void);
+
 /* SERVER_SOFTWARE; set once by corral_module_start(). */
 extern zend_string *corral_software;
 

@@ -64,6 +64,7 @@ static hook_result_t after_extensions(void)
     }
     corral_watch_chdir();
     corral_filter_prepare();
+    corral_guard_prepare();
     corral_max_input_time = PG(max_input_time);
     return SUCCESS;
 }
@@ -116,6 +117,7 @@ int corral_module_start(const corral_options_t *options)
     corral_trace_sink = options->trace;
     software = options->software;
     corral_compatible_names = options->compatible_names != 0;
+    corral_guard = options->guard;
     reported_name = strdup(options->sapi_name);
 #ifdef ZTS
     php_tsrm_startup();

@@ -29,6 +29,14 @@ typedef enum {
     CORRAL_SERVED_LAST = 3,
 } corral_outcome_t;
 
+/* What is done about state that a request of a worker's script leaves behind. */
+typedef enum {
+    CORRAL_GUARD_OFF = 0,
+    CORRAL_GUARD_REPORT = 1,
+    CORRAL_GUARD_RESTORE = 2,
+    CORRAL_GUARD_RECYCLE = 3,
+} corral_guard_t;
+
 /* What has to be known before PHP starts. Everything is copied, but for `host`. */
 typedef struct {
     const corral_host_t *host;
@@ -44,6 +52,7 @@ typedef struct {
     corral_slice_t software;
     /* Whether scripts find our functions by the names that FrankenPHP has given them, too. */
     int compatible_names;
+    corral_guard_t guard;
 } corral_options_t;
 
 /* Who may change a setting that the configuration made. */

@@ -246,6 +246,7 @@ static void begin(corral_call_t *call)
     if (PG(max_input_time) != -1) {
         start_timer(EG(timeout_seconds));
     }
+    corral_guard_begin(request);
 }
 
 bool corral_turn_begin(corral_call_t *call)

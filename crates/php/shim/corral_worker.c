@@ -96,6 +96,9 @@ static void call_handler(job_t *job, zend_execute_data *frame)
         EG(current_execute_data) = NULL;
         zval_ptr_dtor(&result);
         take_exception(job);
+        if (job->end == TURN_DONE) {
+            corral_guard_handled();
+        }
     } zend_catch {
         job->end = TURN_BAILED;
     } zend_end_try();
@@ -107,6 +110,19 @@ static void leave_shortage(void)
 #ifdef ZEND_HAS_OOM
     EG(delayed_oom).state = ZEND_OOM_STATE_NONE;
 #endif
+}
+
+/* A script that ends leaves nothing behind. */
+static void look_behind(job_t *job)
+{
+    if (job->end != TURN_DONE) {
+        return;
+    }
+    zend_try {
+        corral_guard_end();
+    } zend_catch {
+        job->end = TURN_BAILED;
+    } zend_end_try();
 }
 
 /*
@@ -131,9 +147,10 @@ static corral_outcome_t answer(void *context, const corral_request_t *request)
     if (!corral_turn_end()) {
         job->end = TURN_BAILED;
     }
+    look_behind(job);
     EG(current_execute_data) = frame;
     in_turn = false;
-    return job->end == TURN_DONE ? CORRAL_SERVED : CORRAL_SERVED_LAST;
+    return job->end == TURN_DONE && !corral_guard_gives_up() ? CORRAL_SERVED : CORRAL_SERVED_LAST;
 }
 
 /* }}} */
@@ -270,6 +287,7 @@ int corral_worker_run(const corral_worker_t *described)
         run();
     } zend_end_try();
     zend_first_try {
+        corral_guard_forget();
         report_last_error();
     } zend_end_try();
     zend_first_try {

@@ -24,6 +24,16 @@ pub(crate) enum Outcome {
     ServedLast = 3,
 }
 
+/// `corral_guard_t`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) enum Guard {
+    Off = 0,
+    Report = 1,
+    Restore = 2,
+    Recycle = 3,
+}
+
 /// `corral_options_t`
 #[repr(C)]
 pub(crate) struct Options {
@@ -34,6 +44,7 @@ pub(crate) struct Options {
     pub(crate) sapi_name: *const c_char,
     pub(crate) software: Slice,
     pub(crate) compatible_names: c_int,
+    pub(crate) guard: Guard,
 }
 
 /// `corral_answer_t`

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 
 use anyhow::{Context, bail, ensure};
-use corral_config::plan::PhpSpec;
+use corral_config::plan::{Guard, PhpSpec};
 use corral_embed::{HOST, Slice};
 use corral_worker::cgi::SOFTWARE;
 use corral_worker::complain;
@@ -66,6 +66,7 @@ impl Module {
             sapi_name: sapi_name.as_ptr(),
             software: SOFTWARE.as_bytes().into(),
             compatible_names: spec.worker().is_none_or(|worker| worker.compatibility).into(),
+            guard: spec.worker().map_or(ffi::Guard::Off, |worker| guard(worker.guard)),
         };
         // SAFETY: all strings live until the call returns, `host` is a static; and `Module` is not
         // made twice, because only `PhpRuntime::load` makes one, once for each process.
@@ -116,6 +117,15 @@ impl Module {
         // SAFETY: PHP is started, and `text` is copied.
         let string = unsafe { ffi::corral_string_new(Slice::from(text)) };
         PhpString(NonNull::new(string).expect("PHP ends the process when it has no memory"))
+    }
+}
+
+fn guard(configured: Guard) -> ffi::Guard {
+    match configured {
+        Guard::Off => ffi::Guard::Off,
+        Guard::Report => ffi::Guard::Report,
+        Guard::Restore => ffi::Guard::Restore,
+        Guard::Recycle => ffi::Guard::Recycle,
     }
 }
 

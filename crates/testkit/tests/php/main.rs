@@ -4,6 +4,7 @@ mod body;
 mod deploys;
 mod environment;
 mod errors;
+mod guard;
 mod limits;
 mod manual;
 mod output;

@@ -1,0 +1,145 @@
+//! What is left behind and what is not, and how often it is said.
+
+use serde_json::json;
+
+use super::{guarded, lines, lines_before};
+
+const MARK: (&str, &str) = ("mark", "umask(umask() ^ 0111);");
+
+#[test]
+fn an_application_that_cleans_up_is_not_mentioned() {
+    let clean = "
+        $precision = ini_set('precision', '5'); ini_set('precision', $precision);
+        ini_set('serialize_precision', '5'); ini_restore('serialize_precision');
+        setlocale(LC_ALL, 'C.UTF-8'); setlocale(LC_ALL, 'C');
+        date_default_timezone_set('Asia/Tokyo'); date_default_timezone_set('UTC');
+        umask(umask(0)); $here = getcwd(); chdir('/'); chdir($here); putenv('LEAK=1'); putenv('LEAK');
+        set_error_handler(fn() => true); restore_error_handler();
+        set_exception_handler(fn() => true); restore_exception_handler();
+        register_shutdown_function(function () {}); set_time_limit(5); ini_set('memory_limit', '64M');
+        ob_start(); ob_end_clean(); session_id('guarded'); session_start();
+        $pdo = new PDO('sqlite::memory:'); $pdo->beginTransaction(); $pdo->commit(); $pdo->beginTransaction();
+        $file = tmpfile(); $f = fopen('php://temp', 'w+'); readfile(__FILE__); file_get_contents('php://input');
+        setcookie('a', 'b'); error_reporting(E_ALL & ~E_NOTICE); error_reporting(E_ALL);";
+    let before = "setlocale(LC_ALL, 'C'); error_reporting(E_ALL);";
+    let (_site, server) = guarded(&json!("report"), before, &[("clean", clean), MARK]);
+    for _ in 0..5 {
+        server.get("/clean?a=b").expect(200);
+    }
+    assert_eq!(lines_before(&server, "/mark"), Vec::<String>::new());
+}
+
+/// So is what it does between two requests.
+#[test]
+fn what_the_script_does_by_itself_stays() {
+    let before = "
+        ini_set('precision', '5'); setlocale(LC_ALL, 'C.UTF-8'); date_default_timezone_set('Asia/Tokyo'); umask(027);
+        chdir('/'); putenv('OWN=1'); set_error_handler('strcmp'); set_exception_handler('strlen');
+        register_shutdown_function(function () {}); $file = fopen(__FILE__, 'r');
+        $handler = static function () { echo ini_get('precision'), date_default_timezone_get(), getcwd(); };
+        while (corral_handle_request($handler)) { ini_set('precision', ini_get('precision') + 1); chdir('/tmp'); }";
+    let (_site, server) = guarded(&json!("restore"), before, &[]);
+    server.get("/").expect(200).expect_body("5Asia/Tokyo/");
+    server.get("/").expect(200).expect_body("6Asia/Tokyo/tmp");
+    server.get("/").expect(200).expect_body("7Asia/Tokyo/tmp");
+    assert_eq!(lines(&server), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_request_takes_from_the_script_is_given_back() {
+    let before = "ini_set('precision', '5'); putenv('OWN=1'); set_error_handler('strcmp');";
+    let takes = "ini_restore('precision'); putenv('OWN'); restore_error_handler();";
+    let shows = "echo ini_get('precision'), getenv('OWN'), set_error_handler(null); restore_error_handler();";
+    let (_site, server) = guarded(&json!("restore"), before, &[("takes", takes), ("shows", shows)]);
+    server.get("/shows").expect(200).expect_body("51strcmp");
+    server.get("/takes").expect(200);
+    server.get("/shows").expect(200).expect_body("51strcmp");
+    server.expect_log("left another error handler: none (it was strcmp())");
+}
+
+#[test]
+fn a_line_is_said_once_for_each_kind_and_route() {
+    let code = "ini_set('precision', $_GET['n']); umask($_GET['n']);";
+    let (_site, server) = guarded(&json!("report"), "", &[("one", code), ("two", code), MARK]);
+    for n in 1..4 {
+        server.get(&format!("/one?n={n}")).expect(200);
+        server.get(&format!("/two?n={}", n + 4)).expect(200);
+    }
+    let said = lines_before(&server, "/mark");
+    let of = |route: &str, kind: &str| said.iter().filter(|l| l.contains(route) && l.contains(kind)).count();
+    assert_eq!(said.len(), 4, "{said:#?}");
+    for (route, kind) in [("/one", "umask"), ("/two", "umask"), ("/one", "precision"), ("/two", "precision")]
+    {
+        assert_eq!(of(&format!("GET {route} "), kind), 1, "{said:#?}");
+    }
+    assert!(!said.iter().any(|line| line.contains("?n=")), "no query: {said:#?}");
+}
+
+#[test]
+fn routes_that_are_remembered_are_bounded() {
+    let before = "$handler = fn() => umask(umask() ^ 1); while (corral_handle_request($handler)) {}";
+    let (_site, server) = guarded(&json!("report"), before, &[]);
+    let mut client = server.connect();
+    for n in 0..80 {
+        client.get(&format!("/{n}")).expect(200);
+    }
+    server.expect_log("guard: GET /64 left the umask");
+    let long = format!("/{}", "x".repeat(100));
+    client.get(&long).expect(200);
+    assert_eq!(lines(&server).len(), 65, "{:#?}", lines(&server));
+}
+
+#[test]
+fn long_paths_are_cut() {
+    let before = "$handler = fn() => umask(umask() ^ 1); while (corral_handle_request($handler)) {}";
+    let (_site, server) = guarded(&json!("report"), before, &[]);
+    server.get(&format!("/{}", "x".repeat(100))).expect(200);
+    server.expect_log(&format!("guard: GET /{}... left the umask", "x".repeat(63)));
+}
+
+#[test]
+fn lines_have_no_control_characters() {
+    let code = "$d = sys_get_temp_dir() . \"/a\\n\\x1b[1m\" . getmypid(); mkdir($d); chdir($d); rmdir($d);
+        set_error_handler(null); putenv(\"A\\tB=1\");";
+    let (_site, server) = guarded(&json!("report"), "", &[("odd", code)]);
+    server.get("/odd").expect(200);
+    server.expect_log("left other environment variables \"A\\x09B\"");
+}
+
+/// Whatever becomes of the handler, the guard looks when the request is over.
+#[test]
+fn exceptions_and_shutdown_functions_are_watched_as_well() {
+    let cases = [
+        ("throws", "umask(0); throw new Exception('x');"),
+        ("later", "register_shutdown_function(fn() => ini_set('precision', '3'));"),
+        ("destructor", "$o = new class { function __destruct() { putenv('LATE=1'); } };"),
+    ];
+    let (_site, server) = guarded(&json!("restore"), "", &cases);
+    server.get("/throws").expect(500);
+    server.get("/later").expect(200);
+    server.get("/destructor").expect(200);
+    server.expect_log("guard: GET /throws left the umask 0000");
+    server.expect_log("guard: GET /later left other values of the settings \"precision\"");
+    server.expect_log("guard: GET /destructor left other environment variables \"LATE\"");
+}
+
+#[test]
+fn the_end_of_the_script_is_no_leak() {
+    let (_site, server) = guarded(
+        &json!("report"),
+        "",
+        &[("exit", "umask(0); ob_start(); exit;"), ("fatal", "umask(0); f();"), MARK],
+    );
+    server.get("/exit").expect(200);
+    assert_eq!(lines_before(&server, "/mark"), Vec::<String>::new());
+}
+
+/// What is in them was sent all the same.
+#[test]
+fn output_buffers_are_reported_and_end_nobody() {
+    let code = "echo 'a'; ob_start(); echo 'b'; ob_start(); echo 'c';";
+    let (_site, server) = guarded(&json!("recycle"), "", &[("buffers", code)]);
+    let first = server.get("/buffers").expect(200).expect_body("abc");
+    server.expect_log("guard: GET /buffers left 2 output buffers open; what is in them was sent");
+    assert_eq!(server.get("/buffers").expect(200).field("Pid"), first.field("Pid"));
+}

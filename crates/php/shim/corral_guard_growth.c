@@ -122,79 +122,90 @@ static void look_at_properties(void)
 
 /* {{{ global variables */
 
+/* One of the script's own; those of PHP are made anew for each request. */
 typedef struct {
     /* For its address alone. */
     const zend_string *name;
-    bool is_of_php;
+    /* Where it is in the table. */
+    uint32_t idx;
     growth_t growth;
 } variable_t;
 
 static variable_t *variables;
 static uint32_t n_variables;
+static uint32_t room_for_variables;
 
-/* How many there were at most, and how often there were more. */
+/* The table as it was looked through, so that it need not be looked through again. */
+static const Bucket *table;
+static uint32_t n_used;
+
+/* How many variables there were at most, and how often there were more. */
 static growth_t all;
 
-static void begin_variable(variable_t *variable, zend_string *name, const zval *value)
+static const zval *value_at(const Bucket *place)
 {
-    variable->name = name;
-    variable->is_of_php = zend_hash_exists(CG(auto_globals), name);
-    variable->growth = (growth_t) {.n_elements = count(value)};
+    return Z_TYPE(place->val) == IS_INDIRECT ? Z_INDIRECT(place->val) : &place->val;
 }
 
-static void look_at_variable(uint32_t i, zend_string *name, const zval *value)
+static void place_variable(uint32_t i, uint32_t idx)
 {
-    variable_t *variable = &variables[i];
+    const Bucket *place = &EG(symbol_table).arData[idx];
 
-    if (Z_TYPE_P(value) == IS_INDIRECT) {
-        value = Z_INDIRECT_P(value);
+    if (i == room_for_variables) {
+        room_for_variables = i == 0 ? 16 : 2 * i;
+        variables = safe_perealloc(variables, room_for_variables, sizeof(*variables), 0, 1);
     }
-    if (variable->name != name) {
-        begin_variable(variable, name, value);
+    if (i >= n_variables || variables[i].name != place->key) {
+        variables[i].growth = (growth_t) {.n_elements = count(value_at(place))};
+        variables[i].name = place->key;
     }
-    if (!variable->is_of_php && has_grown(&variable->growth, value)) {
-        corral_guard_found(LEFT_GLOBAL, NULL, "left the global variable $%s with %u elements; it has grown in %d requests",
-                           ZSTR_VAL(name), variable->growth.n_elements, GROWN_OFTEN);
-    }
+    variables[i].idx = idx;
 }
 
-static void make_room(uint32_t n)
+static void look_at_number(void)
 {
-    if (n > n_variables) {
-        variables = safe_perealloc(variables, n, sizeof(*variables), 0, 1);
-        memset(&variables[n_variables], 0, (n - n_variables) * sizeof(*variables));
-        n_variables = n;
-    }
-}
+    uint32_t before = all.n_elements;
 
-static void look_at_number(const zend_string *newest, bool is_of_php)
-{
-    uint32_t n = zend_hash_num_elements(&EG(symbol_table)), n_before = all.n_elements;
-
-    if (n <= n_before) {
+    if (n_variables <= before) {
         return;
     }
-    all.n_elements = n;
-    if (n_before != 0 && !is_of_php && ++all.n_times == GROWN_OFTEN) {
+    all.n_elements = n_variables;
+    if (before != 0 && ++all.n_times == GROWN_OFTEN) {
         corral_guard_found(LEFT_GLOBAL, NULL, "left one more global variable, as requests before it did: $%s",
-                           ZSTR_VAL(newest));
+                           ZSTR_VAL(variables[n_variables - 1].name));
     }
+}
+
+static void find_variables(void)
+{
+    uint32_t i = 0;
+
+    table = EG(symbol_table).arData;
+    n_used = EG(symbol_table).nNumUsed;
+    for (uint32_t idx = 0; idx < n_used; idx++) {
+        const Bucket *place = &table[idx];
+
+        if (Z_TYPE(place->val) != IS_UNDEF && place->key != NULL && !zend_hash_exists(CG(auto_globals), place->key)) {
+            place_variable(i++, idx);
+        }
+    }
+    n_variables = i;
+    look_at_number();
 }
 
 static void look_at_variables(void)
 {
-    zend_string *name;
-    zval *value;
-    uint32_t i = 0;
+    if (table != EG(symbol_table).arData || n_used != EG(symbol_table).nNumUsed) {
+        find_variables();
+    }
+    for (uint32_t i = 0; i < n_variables; i++) {
+        const Bucket *place = &table[variables[i].idx];
 
-    make_room(zend_hash_num_elements(&EG(symbol_table)));
-    ZEND_HASH_FOREACH_STR_KEY_VAL(&EG(symbol_table), name, value) {
-        if (name != NULL) {
-            look_at_variable(i++, name, value);
+        if (place->key == variables[i].name && has_grown(&variables[i].growth, value_at(place))) {
+            corral_guard_found(LEFT_GLOBAL, NULL,
+                               "left the global variable $%s with %u elements; it has grown in %d requests",
+                               ZSTR_VAL(place->key), variables[i].growth.n_elements, GROWN_OFTEN);
         }
-    } ZEND_HASH_FOREACH_END();
-    if (i > 0) {
-        look_at_number(variables[i - 1].name, variables[i - 1].is_of_php);
     }
 }
 

@@ -19,8 +19,8 @@ void corral_guard_handlers_begin(void)
     ZVAL_COPY(&error_handler, &EG(user_error_handler));
     ZVAL_COPY(&exception_handler, &EG(user_exception_handler));
     errors = EG(user_error_handler_error_reporting);
-    n_error_handlers = zend_stack_count(&EG(user_error_handlers));
-    n_exception_handlers = zend_stack_count(&EG(user_exception_handlers));
+    n_error_handlers = EG(user_error_handlers).top;
+    n_exception_handlers = EG(user_exception_handlers).top;
 }
 
 void corral_guard_handlers_forget(void)
@@ -79,7 +79,7 @@ static void put_back(zval *now, zval *before, zend_stack *behind, int n_before)
 {
     zval old;
 
-    while (zend_stack_count(behind) > n_before) {
+    while (behind->top > n_before) {
         zval_ptr_dtor(zend_stack_top(behind));
         zend_stack_del_top(behind);
     }
@@ -90,7 +90,7 @@ static void put_back(zval *now, zval *before, zend_stack *behind, int n_before)
 
 static void look_at_errors(void)
 {
-    int n_more = zend_stack_count(&EG(user_error_handlers)) - n_error_handlers;
+    int n_more = EG(user_error_handlers).top - n_error_handlers;
 
     if (n_more <= 0 && is_same(&EG(user_error_handler), &error_handler)) {
         return;
@@ -99,7 +99,7 @@ static void look_at_errors(void)
     if (corral_guard_restores()) {
         put_back(&EG(user_error_handler), &error_handler, &EG(user_error_handlers), n_error_handlers);
         EG(user_error_handler_error_reporting) = errors;
-        while (zend_stack_count(&EG(user_error_handlers_error_reporting)) > n_error_handlers) {
+        while (EG(user_error_handlers_error_reporting).top > n_error_handlers) {
             zend_stack_del_top(&EG(user_error_handlers_error_reporting));
         }
     }
@@ -107,7 +107,7 @@ static void look_at_errors(void)
 
 static void look_at_exceptions(void)
 {
-    int n_more = zend_stack_count(&EG(user_exception_handlers)) - n_exception_handlers;
+    int n_more = EG(user_exception_handlers).top - n_exception_handlers;
 
     if (n_more <= 0 && is_same(&EG(user_exception_handler), &exception_handler)) {
         return;

@@ -17,6 +17,7 @@
     static ZEND_NAMED_FUNCTION(watched_##name) \
     { \
         if (corral_guard_watches) { \
+            before.has_any = true; \
             note(execute_data); \
             corral_guard_blame(#name); \
         } \
@@ -31,6 +32,8 @@ static const int categories[] = {LC_CTYPE, LC_NUMERIC, LC_TIME, LC_COLLATE, LC_M
 
 /* What there was before the request changed it; nothing where nobody called the function. */
 static struct {
+    /* Some of the functions was called. */
+    bool has_any;
     zend_string *locale[N_CATEGORIES];
     zend_string *zone;
     zend_string *directory;
@@ -337,6 +340,10 @@ void corral_guard_process_prepare(void)
 
 void corral_guard_process_end(void)
 {
+    if (!before.has_any) {
+        return;
+    }
+    before.has_any = false;
     look_at_locale();
     look_at_zone();
     look_at_mask();
@@ -352,5 +359,6 @@ void corral_guard_process_forget(void)
     release(&before.zone);
     release(&before.directory);
     before.has_mask = false;
+    before.has_any = false;
     forget_variables();
 }

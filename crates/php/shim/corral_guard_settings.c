@@ -41,21 +41,6 @@ static void remember(uint32_t i, zend_ini_entry *entry)
     settings[i].value = entry->value != NULL ? zend_string_copy(entry->value) : NULL;
 }
 
-void corral_guard_settings_begin(void)
-{
-    zend_ini_entry *entry;
-    uint32_t n = 0;
-
-    if (EG(modified_ini_directives) != NULL) {
-        ZEND_HASH_FOREACH_PTR(EG(modified_ini_directives), entry) {
-            remember(n++, entry);
-        } ZEND_HASH_FOREACH_END();
-    }
-    while (n_settings > n) {
-        let_go(&settings[--n_settings]);
-    }
-}
-
 void corral_guard_settings_forget(void)
 {
     while (n_settings > 0) {
@@ -82,6 +67,24 @@ static bool are_as_they_were(void)
         i++;
     } ZEND_HASH_FOREACH_END();
     return true;
+}
+
+void corral_guard_settings_begin(void)
+{
+    zend_ini_entry *entry;
+    uint32_t n = 0;
+
+    if (are_as_they_were()) {
+        return;
+    }
+    if (EG(modified_ini_directives) != NULL) {
+        ZEND_HASH_FOREACH_PTR(EG(modified_ini_directives), entry) {
+            remember(n++, entry);
+        } ZEND_HASH_FOREACH_END();
+    }
+    while (n_settings > n) {
+        let_go(&settings[--n_settings]);
+    }
 }
 
 static bool is_same(const zend_string *a, const zend_string *b)

@@ -3,6 +3,7 @@
 use corral_config::json;
 use corral_config::{Known, validate};
 
+use crate::caddyfile::Directive;
 use crate::{Fault, Format, Source, World, read, read_plain};
 
 /// Texts with zero bytes between them, by turns JSON and YAML, that are merged. JSON must mean what the control API
@@ -31,6 +32,28 @@ pub fn fuzz_files(input: &[u8]) {
                 Err(faults) => check_places(&faults, &sources),
             }
         }
+    }
+}
+
+/// A Caddyfile whose placeholders stand for their names in braces and lines: it is understood, or refused with a line
+/// that it has.
+pub fn fuzz_caddyfile(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let n_lines = text.split('\n').count();
+    let variable = |name: &str| name.len().is_multiple_of(2).then(|| format!("{name} {{\n{name}\n}}"));
+    match crate::caddyfile::read(&text, &variable) {
+        Ok(file) => {
+            assert!(file.unset.iter().all(|(line, _)| (1..=n_lines).contains(line)), "outside of the text");
+            check_lines(&file.directives, n_lines);
+        }
+        Err(error) => assert!((1..=n_lines).contains(&error.line), "{error} is outside of the text"),
+    }
+}
+
+fn check_lines(directives: &[Directive], n_lines: usize) {
+    for directive in directives {
+        assert!((1..=n_lines).contains(&directive.line), "{directive:?} is outside of the text");
+        check_lines(directive.block.as_deref().unwrap_or_default(), n_lines);
     }
 }
 

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod caddyfile;
 mod fault;
 pub mod fuzz;
 mod json;

@@ -19,6 +19,13 @@ pub(crate) enum Guard {
     Nothing,
 }
 
+/// Why a request of this head may not be answered by what listens on a port of this machine without a token.
+#[must_use]
+pub fn reason_to_refuse(head: &Parts) -> Option<String> {
+    let name = foreign_host(head).map(|host| format!("the request is for \"{host}\", not for this machine"));
+    name.or_else(|| foreign_origin(&head.headers).map(|field| format!("a web page has sent it: {field}")))
+}
+
 /// The answer to a request that a web page may have sent; `None` for all others.
 pub(crate) fn refusal(head: &Parts, guard: Guard) -> Option<Reply> {
     if guard == Guard::Nothing

@@ -35,6 +35,7 @@ use anyhow::{Context as _, bail};
 use corral_ipc::link::Link;
 use corral_ipc::message::{ControlToken, FromController, ToController};
 
+pub use self::browsers::reason_to_refuse;
 pub use self::bundle::check_key;
 pub use self::scripts::check_expression;
 use crate::access::Access;

@@ -101,6 +101,13 @@ pub(crate) enum Command {
         arguments: Vec<OsString>,
     },
 
+    /// Stand in for FrankenPHP; `corral frankenphp --help` says more
+    #[command(disable_help_flag = true)]
+    Frankenphp {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+
     /// Set a container up from /docker-entrypoint.d, then become COMMAND, as Unit's images do
     Entrypoint {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
@@ -130,6 +137,7 @@ pub(crate) enum Role {
     Router,
     Reader,
     Program,
+    Frankenphp,
 }
 
 #[derive(Debug, Args)]

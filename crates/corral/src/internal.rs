@@ -7,6 +7,7 @@ use corral_ipc::link::Link;
 use corral_sys::process;
 
 use crate::cli::Role;
+use crate::frankenphp;
 use crate::log::{self, Style};
 use crate::reader;
 
@@ -17,6 +18,7 @@ pub(crate) fn command(role: Role, console: bool) -> anyhow::Result<ExitCode> {
         Role::Reader => ("reader", |link| reader::run(&link)),
         // It does not log: main makes lines of the log of what it prints.
         Role::Program => return corral_program::run(),
+        Role::Frankenphp => return frankenphp::daemon(),
     };
     let link = Link::inherited().context("this command is for the daemon itself")?;
     log::init(if console { Style::Console } else { Style::File });

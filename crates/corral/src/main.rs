@@ -10,6 +10,7 @@ mod config;
 mod daemon;
 mod entrypoint;
 mod files;
+mod frankenphp;
 mod generate;
 mod internal;
 mod log;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Some((name, rest)) => match file_name(name) {
             "unitd" | "unitd-debug" => daemon::command(&Flavour::unit(), name, rest),
             "unitc" => unit::unitc::command(rest),
+            "frankenphp" => frankenphp::command(rest),
             "unitctl" => unit::unitctl::command(rest),
             _ if is_start_command(rest) => daemon(rest),
             _ => run(Cli::parse_from(&arguments)),
@@ -94,6 +96,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Upgrade { pid, control } => upgrade::command(&pid, &control.daemon()?),
         Command::Unitc { arguments } => unit::unitc::command(&arguments),
         Command::Unitctl { arguments } => unit::unitctl::command(&arguments),
+        Command::Frankenphp { arguments } => frankenphp::command(&arguments),
         Command::Entrypoint { command } => entrypoint::command(&command),
         Command::Completion { shell } => generate::completion(shell),
         Command::Man { folder } => generate::manual(&folder),

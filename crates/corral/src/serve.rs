@@ -17,8 +17,8 @@ use corral_ipc::message::Module;
 use corral_manifest::Format;
 use corral_supervisor::{Console, ControlOptions, DaemonOptions, ModuleSource, modules};
 
-use self::folder::Folder;
-use self::owner::Owner;
+pub(crate) use self::folder::Folder;
+pub(crate) use self::owner::Owner;
 use crate::cli::RunOptions;
 use crate::daemon;
 use crate::log::{self, Style};
@@ -66,6 +66,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
             document: document.to_string().into_bytes(),
             announcement: url(&listen),
             watch: if watches { site.code() } else { Vec::new() },
+            shows_requests: true,
             explains: at_terminal,
         }),
         internal_arguments: vec!["--console".to_owned()],
@@ -141,7 +142,7 @@ fn print(document: &json::Value) -> anyhow::Result<ExitCode> {
 }
 
 /// The control API on a socket for the user alone who has started it.
-fn own_control(socket: PathBuf) -> ControlOptions {
+pub(crate) fn own_control(socket: PathBuf) -> ControlOptions {
     ControlOptions { address: ListenAddress::Unix(socket), mode: 0o600, user: None, group: None, token: None }
 }
 
@@ -168,7 +169,7 @@ fn url(listen: &ListenAddress) -> String {
     }
 }
 
-fn find_module(language: &str, owner: &Owner) -> anyhow::Result<Vec<Module>> {
+pub(crate) fn find_module(language: &str, owner: &Owner) -> anyhow::Result<Vec<Module>> {
     let name = name_of(language);
     let folder = daemon::own_folder()?;
     let found = modules::detect(&folder, owner.credentials.as_ref())?;
@@ -197,7 +198,7 @@ fn name_of(language: &str) -> &str {
 }
 
 /// The document is made here, so a fault in it comes from a path or setting that it cannot hold.
-fn check(document: &str, modules: &[Module]) -> anyhow::Result<json::Value> {
+pub(crate) fn check(document: &str, modules: &[Module]) -> anyhow::Result<json::Value> {
     let known = modules.iter().map(|module| KnownModule {
         language: module.language.clone(),
         version: module.version.clone(),

@@ -83,6 +83,8 @@ pub struct Console {
     pub announcement: String,
     /// Files, and folders with all that is below them, whose changes are served from the next request on.
     pub watch: Vec<PathBuf>,
+    /// Whether each request is shown on standard output.
+    pub shows_requests: bool,
     /// Whether errors are explained to browsers.
     pub explains: bool,
 }

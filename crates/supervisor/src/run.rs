@@ -144,7 +144,8 @@ fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode>
     };
     let console = options.console;
     let desk = console.as_ref().map(desk).unwrap_or_default();
-    let router = RouterOptions { temp_dir: options.temp_dir, is_on_terminal: console.is_some(), desk };
+    let shows_requests = console.as_ref().is_some_and(|console| console.shows_requests);
+    let router = RouterOptions { temp_dir: options.temp_dir, is_on_terminal: shows_requests, desk };
     let supervisor = Supervisor::new(Parts {
         signals,
         programs: Programs { launcher, modules, own_files: options.own_files, router },

@@ -20,6 +20,8 @@ pub(crate) struct Watch {
     tree: Tree,
     /// The files that were named themselves, whatever they are called.
     named: Vec<PathBuf>,
+    /// The folders, in which only code is meant.
+    folders: Vec<PathBuf>,
     /// What was in files when they changed last: who builds anew often writes the same.
     contents: HashMap<PathBuf, u64>,
     /// What has changed, and when it is acted on unless somebody asks before.
@@ -44,9 +46,17 @@ impl Watch {
         }
         match Tree::new(paths, enters) {
             Ok(tree) => {
-                let named = paths.iter().filter(|path| path.is_file()).cloned().collect();
+                let (named, folders) = paths.iter().cloned().partition(|path| path.is_file());
                 let contents = HashMap::new();
-                Some(Self { tree, named, contents, changed: None, asking: Vec::new(), replacing: None })
+                Some(Self {
+                    tree,
+                    named,
+                    folders,
+                    contents,
+                    changed: None,
+                    asking: Vec::new(),
+                    replacing: None,
+                })
             }
             Err(error) => {
                 tracing::warn!("changes of the code are not followed: {error}");
@@ -69,7 +79,8 @@ impl Watch {
 
     /// Of files that are named, nothing beside them is meant.
     fn is_meant(&self, path: &Path) -> bool {
-        if self.named.is_empty() { is_code(path) } else { self.named.iter().any(|named| named == path) }
+        let is_inside = || self.folders.iter().any(|folder| path.starts_with(folder));
+        self.named.iter().any(|named| named == path) || (is_code(path) && is_inside())
     }
 
     /// Whether a file has other content than at its last change.

@@ -57,7 +57,10 @@ pub fn open_log(path: impl AsRef<Path>, mode: u32) -> io::Result<File> {
     let mut path = path.as_ref().to_owned();
     for _ in 0..MOST_LINKS {
         match open_append_with(&path, mode, libc::O_NOFOLLOW) {
-            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => path = trusted_target(&path)?,
+            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => match trusted_target(&path)? {
+                Target::Path(target) => path = target,
+                Target::OpenFile => return open_append_with(&path, mode, 0),
+            },
             opened => return opened,
         }
     }
@@ -66,8 +69,15 @@ pub fn open_log(path: impl AsRef<Path>, mode: u32) -> io::Result<File> {
 
 const MOST_LINKS: usize = 8;
 
+/// What a symbolic link stands for.
+enum Target {
+    Path(PathBuf),
+    /// What a process has open, such as the pipe behind `/dev/stdout`: its text is no path.
+    OpenFile,
+}
+
 /// Where a symbolic link leads. The link that is looked at is the one that is followed.
-fn trusted_target(path: &Path) -> io::Result<PathBuf> {
+fn trusted_target(path: &Path) -> io::Result<Target> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let link = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
     let owner = rustix::fs::fstat(&link)?.st_uid;
@@ -77,9 +87,12 @@ fn trusted_target(path: &Path) -> io::Result<PathBuf> {
             "it is a symbolic link of another user, and not followed",
         ));
     }
+    if rustix::fs::fstatfs(&link)?.f_type == rustix::fs::PROC_SUPER_MAGIC {
+        return Ok(Target::OpenFile);
+    }
     let target = rustix::fs::readlinkat(&link, "", Vec::new())?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    Ok(folder.join(OsStr::from_bytes(target.as_bytes())))
+    Ok(Target::Path(folder.join(OsStr::from_bytes(target.as_bytes()))))
 }
 
 /// A pipe, the reading end first: reading never waits, writing does. Both ends are close-on-exec.
@@ -145,6 +158,16 @@ mod tests {
         check_temp(temp_file(&folder).unwrap());
         check_temp(named_temp_file(&folder).unwrap());
         assert_eq!(temp_file("/no/such/folder").unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    /// As behind `/dev/stdout` in a container.
+    #[test]
+    fn a_log_may_be_an_open_pipe() {
+        let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer));
+        open_log(path, 0o600).unwrap().write_all(b"a line").unwrap();
+        drop(writer);
+        assert_eq!(io::read_to_string(File::from(reader)).unwrap(), "a line");
     }
 
     #[test]

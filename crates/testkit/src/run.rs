@@ -52,21 +52,32 @@ impl Run {
     /// Runs a command to its end.
     #[track_caller]
     pub fn to_end(arguments: &[&str]) -> RunOutcome {
-        let mut run = Self::start(arguments);
-        let Some(status) = within(PATIENCE, || run.child.try_wait().expect("it is our child")) else {
-            panic!("corral {arguments:?} does not end\n{}{}", run.stdout(), run.stderr());
+        Self::start(arguments).ended()
+    }
+
+    /// Waits until the command ends by itself.
+    #[track_caller]
+    pub fn ended(mut self) -> RunOutcome {
+        let Some(status) = within(PATIENCE, || self.child.try_wait().expect("it is our child")) else {
+            panic!("corral does not end\n{}{}", self.stdout(), self.stderr());
         };
-        RunOutcome { status, stdout: run.stdout(), stderr: run.stderr() }
+        RunOutcome { status, stdout: self.stdout(), stderr: self.stderr() }
     }
 
     /// Starts a command.
     #[must_use]
     #[track_caller]
     pub fn start(arguments: &[&str]) -> Self {
+        Self::spawn(Command::new(&executables().corral).args(arguments))
+    }
+
+    /// Starts a command that has a name, an environment or a folder of its own.
+    #[must_use]
+    #[track_caller]
+    pub fn spawn(command: &mut Command) -> Self {
         let dir = readable_temp_dir();
         let create = |name: &str| File::create(dir.path().join(name)).expect("make the output file");
-        let child = Command::new(&executables().corral)
-            .args(arguments)
+        let child = command
             .stdin(Stdio::null())
             .stdout(create("stdout"))
             .stderr(create("stderr"))

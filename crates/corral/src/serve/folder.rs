@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 /// Belongs to whoever has started this process, as whoever can write to it can replace the control socket. It is
 /// removed when it is dropped.
-pub(super) struct Folder(TempDir);
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    pub(super) fn make(users: &UserOptions) -> anyhow::Result<Self> {
+    pub(crate) fn make(users: &UserOptions) -> anyhow::Result<Self> {
         let place = std::env::temp_dir();
         let folder = tempfile::Builder::new().prefix("corral-").tempdir_in(&place).map(Self);
         let folder = folder.with_context(|| format!("create a folder in {}", place.display()))?;
@@ -22,13 +22,24 @@ impl Folder {
         Ok(folder)
     }
 
-    pub(super) fn control(&self) -> PathBuf {
+    pub(crate) fn control(&self) -> PathBuf {
         self.0.path().join("control.sock")
     }
 
     /// For the router alone.
-    pub(super) fn temp(&self) -> PathBuf {
+    pub(crate) fn temp(&self) -> PathBuf {
         self.0.path().join("tmp")
+    }
+
+    /// One more, whose files everybody may read who knows where they are.
+    pub(crate) fn add_public(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let path = self.0.path().join(name);
+        let add = || {
+            fs::create_dir(&path)?;
+            fs::set_permissions(&path, Permissions::from_mode(0o755))
+        };
+        add().with_context(|| format!("create {}", path.display()))?;
+        Ok(path)
     }
 
     fn add(&self, temp: &Path, users: &UserOptions) -> anyhow::Result<()> {

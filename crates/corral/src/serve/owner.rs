@@ -11,14 +11,14 @@ use crate::daemon::Flavour;
 
 /// Whom the application runs as.
 #[derive(Debug)]
-pub(super) struct Owner {
+pub(crate) struct Owner {
     names: Option<(String, String)>,
-    pub(super) credentials: Option<Credentials>,
-    pub(super) is_root: bool,
+    pub(crate) credentials: Option<Credentials>,
+    pub(crate) is_root: bool,
 }
 
 impl Owner {
-    pub(super) fn of(root: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn of(root: &Path) -> anyhow::Result<Self> {
         if !user::can_change_user() {
             return Ok(Self { names: None, credentials: None, is_root: false });
         }
@@ -46,13 +46,13 @@ impl Owner {
         Ok(Self { names: Some(names), credentials: Some(credentials), is_root: false })
     }
 
-    pub(super) fn names(&self) -> Option<(&str, &str)> {
+    pub(crate) fn names(&self) -> Option<(&str, &str)> {
         self.names.as_ref().map(|(user, group)| (user.as_str(), group.as_str()))
     }
 
     /// Who runs what: the daemon's own processes share the owner's group, by which they can read the site's files, and
     /// the owner only if that is not enough.
-    pub(super) fn users(&self, root: &Path) -> UserOptions {
+    pub(crate) fn users(&self, root: &Path) -> UserOptions {
         let Some((user, group)) = self.names() else { return Flavour::corral().users(None) };
         let account = Account { user: user.to_owned(), group: Some(group.to_owned()) };
         let gid = self.credentials.as_ref().map(|credentials| credentials.gid);

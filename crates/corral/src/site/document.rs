@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use self::application::application;
 pub(super) use self::routes::is_private;
 use self::routes::routes;
+pub(crate) use self::routes::share;
 use super::Site;
 
 /// What the user or the machine decides.

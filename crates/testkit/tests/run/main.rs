@@ -6,6 +6,7 @@ mod ending;
 mod environment;
 mod folders;
 mod languages;
+mod octane;
 mod pages;
 mod programs;
 mod recognising;

@@ -138,7 +138,7 @@ fn source_code() -> Value {
 }
 
 /// `$` and what follows would be a variable of the template.
-fn share(root: &Path) -> String {
+pub(crate) fn share(root: &Path) -> String {
     let root = root.to_string_lossy().replace('$', "${dollar}");
     format!("{}$uri", root.trim_end_matches('/'))
 }

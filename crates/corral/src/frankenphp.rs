@@ -1,0 +1,80 @@
+//! `corral` under the name `frankenphp`: what Laravel Octane asks of FrankenPHP, done by Corral.
+
+mod addresses;
+mod admin;
+mod daemon;
+mod document;
+mod globals;
+mod lines;
+mod logs;
+mod pages;
+mod plan;
+mod run;
+mod site;
+mod words;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+pub(crate) use self::daemon::run as daemon;
+use crate::output;
+
+/// What FrankenPHP does with an application that Corral does, too. Octane wants 1.3.0 at least.
+const VERSION: &str = "v1.10.0";
+
+/// `frankenphp version`.
+const BANNER: &str = concat!("v1.10.0, by Corral ", env!("CARGO_PKG_VERSION"));
+
+/// Corral in the place of FrankenPHP: serves PHP applications that stay in memory.
+#[derive(Debug, Parser)]
+#[command(name = "frankenphp", version = BANNER, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve what a Caddyfile says, until SIGINT or SIGTERM
+    Run(Source),
+    /// Say whether a Caddyfile can be served
+    Validate(Source),
+    /// Print which version of FrankenPHP this stands for, as a program in Go would
+    BuildInfo,
+    /// Print the version
+    Version,
+}
+
+#[derive(Debug, Args)]
+struct Source {
+    /// The Caddyfile
+    #[arg(short, long, value_name = "FILE", default_value = "Caddyfile")]
+    config: PathBuf,
+    /// The notation of the file; there is only this one
+    #[arg(short, long, value_parser = ["caddyfile"])]
+    adapter: Option<String>,
+}
+
+pub(crate) fn command(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
+    let name = OsString::from("frankenphp");
+    match Cli::parse_from([&name].into_iter().chain(arguments)).command {
+        Command::Run(source) => run::command(&source.config),
+        Command::Validate(source) => {
+            plan::Plan::read(&source.config)?;
+            output::write("Valid configuration\n".to_owned())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::BuildInfo => {
+            let corral = format!("path\tcorral\nmod\tcorral\tv{}\t\n", env!("CARGO_PKG_VERSION"));
+            output::write(format!("{corral}dep\tgithub.com/dunglas/frankenphp\t{VERSION}\n"))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Version => {
+            output::write(format!("FrankenPHP {BANNER}\n"))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

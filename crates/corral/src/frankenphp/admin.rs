@@ -1,0 +1,127 @@
+//! The few calls of Caddy's admin API that Octane makes: is it there, restart the workers, stop.
+
+use std::convert::Infallible;
+use std::net;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use corral_config::address::ListenAddress;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+
+use super::document::APPLICATION;
+use crate::client::{Ask, Daemon};
+
+/// What the calls are about.
+pub(super) struct Admin {
+    /// What `GET /config/apps/frankenphp` answers.
+    pub(super) document: Value,
+    /// The control socket of the daemon.
+    pub(super) control: PathBuf,
+    /// Told when the server is to stop.
+    pub(super) stop: Notify,
+}
+
+/// What is answered: a status, and perhaps an object.
+type Answer = (StatusCode, Option<Value>);
+
+/// No document is larger.
+const MAX_BODY: usize = 1 << 20;
+
+/// Accepts and answers for ever.
+pub(super) async fn serve(listener: net::TcpListener, admin: Arc<Admin>) -> anyhow::Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(listener)?;
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => drop(tokio::spawn(connection(TokioIo::new(stream), admin.clone()))),
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+/// Descriptors may have run out.
+const ACCEPT_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+
+async fn connection(io: TokioIo<tokio::net::TcpStream>, admin: Arc<Admin>) {
+    let service = service_fn(|request| {
+        let admin = admin.clone();
+        async move { Ok::<_, Infallible>(response(admin.answer(request).await)) }
+    });
+    // A client that leaves in the middle has no answer.
+    let _ = http1::Builder::new().timer(TokioTimer::new()).serve_connection(io, service).await;
+}
+
+fn response((status, body): Answer) -> Response<Full<Bytes>> {
+    let text = body.as_ref().map_or_else(String::new, |body| format!("{body}\n"));
+    let mut response = Response::new(Full::new(text.into()));
+    *response.status_mut() = status;
+    if body.is_some() {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    response
+}
+
+fn error(status: StatusCode, text: impl Into<String>) -> Answer {
+    (status, Some(json!({ "error": text.into() })))
+}
+
+impl Admin {
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let (head, body) = request.into_parts();
+        if let Some(reason) = corral_controller::reason_to_refuse(&head) {
+            return error(StatusCode::FORBIDDEN, reason);
+        }
+        let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
+            return error(StatusCode::BAD_REQUEST, "the body was not understood");
+        };
+        let path = head.uri.path().trim_end_matches('/');
+        match (&head.method, path) {
+            (&Method::GET | &Method::HEAD, CONFIGURATION) => (StatusCode::OK, Some(self.document.clone())),
+            (&Method::PATCH, CONFIGURATION) => self.patch(&head, &body.to_bytes()).await,
+            (&Method::POST, "/frankenphp/workers/restart") => self.restart().await,
+            (&Method::POST, "/stop") => {
+                self.stop.notify_one();
+                (StatusCode::OK, None)
+            }
+            (method, path) => error(StatusCode::NOT_FOUND, format!("{method} {path} is not known here")),
+        }
+    }
+
+    /// The same document is no change, unless everything is to be loaded anew; another one cannot be put in force.
+    async fn patch(&self, head: &Parts, body: &[u8]) -> Answer {
+        if serde_json::from_slice::<Value>(body).ok().as_ref() != Some(&self.document) {
+            return error(StatusCode::BAD_REQUEST, "the configuration can only be changed in the Caddyfile");
+        }
+        let is_forced = head.headers.get_all(CACHE_CONTROL).iter().any(|value| value == "must-revalidate");
+        if is_forced { self.restart().await } else { (StatusCode::OK, None) }
+    }
+
+    /// Returns when new workers serve.
+    async fn restart(&self) -> Answer {
+        let daemon = Daemon::at(ListenAddress::Unix(self.control.clone()));
+        let restart = move || {
+            let path = format!("/control/applications/{APPLICATION}/restart");
+            daemon.ask(Ask { method: "POST", path: &path, body: None, if_match: None })
+        };
+        let failed = |reason: String| error(StatusCode::INTERNAL_SERVER_ERROR, reason);
+        match tokio::task::spawn_blocking(restart).await {
+            Ok(Ok(answer)) if answer.status == 200 => (StatusCode::OK, None),
+            Ok(Ok(answer)) => failed(String::from_utf8_lossy(&answer.body).into_owned()),
+            Ok(Err(reason)) => failed(format!("{reason:#}")),
+            Err(reason) => failed(reason.to_string()),
+        }
+    }
+}
+
+const CONFIGURATION: &str = "/config/apps/frankenphp";

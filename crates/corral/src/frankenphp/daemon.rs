@@ -1,0 +1,72 @@
+//! The daemon behind `frankenphp run`, a child of it that reads on standard input what to serve.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use corral_supervisor::{Console, DaemonOptions, ModuleSource};
+use corral_sys::process::set_parent_death_signal;
+use corral_sys::signal::Signal;
+use serde_json::{Value, json};
+
+use crate::log::{self, Style};
+use crate::serve::{self, Owner};
+
+/// What the child is told.
+pub(super) struct Order<'a> {
+    pub(super) document: &'a Value,
+    /// The folder of what browsers may reach, whose owner runs the application.
+    pub(super) root: &'a Path,
+    pub(super) control: &'a Path,
+    pub(super) temp: &'a Path,
+    /// Files and folders whose changes are served from the next request on.
+    pub(super) watch: &'a [PathBuf],
+}
+
+impl Order<'_> {
+    pub(super) fn to_text(&self) -> String {
+        let Self { document, root, control, temp, watch } = self;
+        let order =
+            json!({ "document": document, "root": root, "control": control, "temp": temp, "watch": watch });
+        order.to_string()
+    }
+}
+
+/// The child.
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
+    // Nobody else would end it.
+    set_parent_death_signal(Signal::TERM).context("end with the parent")?;
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).context("read what to serve")?;
+    let order: Value = serde_json::from_str(&text).context("this command is for `frankenphp run`")?;
+    let path = |name: &str| order[name].as_str().map(PathBuf::from).context("the order lacks a path");
+    let (root, control, temp) = (path("root")?, path("control")?, path("temp")?);
+    let owner = Owner::of(&root)?;
+    let modules = serve::find_module("php", &owner)?;
+    let document = order["document"].to_string();
+    serve::check(&document, &modules)?;
+    let watch = order["watch"].as_array().into_iter().flatten();
+    log::init(Style::File);
+    corral_supervisor::run(DaemonOptions {
+        control: serve::own_control(control),
+        state_dir: None,
+        modules: ModuleSource::Known(modules),
+        own_files: corral_program::own_files,
+        pid_file: None,
+        log: None,
+        temp_dir: temp,
+        users: owner.users(&root),
+        foreground: true,
+        files: None,
+        console: Some(Console {
+            document: document.into_bytes(),
+            announcement: format!("serving {}", root.display()),
+            watch: watch.filter_map(Value::as_str).map(PathBuf::from).collect(),
+            shows_requests: false,
+            explains: false,
+        }),
+        internal_arguments: Vec::new(),
+        title: format!("corral: main v{} [frankenphp {}]", env!("CARGO_PKG_VERSION"), root.display()),
+    })
+}

@@ -1,0 +1,122 @@
+//! The global options of a Caddyfile.
+
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use corral_manifest::caddyfile::Directive;
+
+use super::plan::absolute;
+use super::words::{Read, block, name, pair, refuse, unknown, value, values};
+
+/// What holds for all sites.
+#[derive(Debug)]
+pub(super) struct Globals {
+    /// Where the calls of Octane are answered, if anywhere.
+    pub(super) admin: Option<String>,
+    /// Whether everything is logged.
+    pub(super) debug: bool,
+    pub(super) worker: Option<Worker>,
+    /// php.ini settings.
+    pub(super) php_ini: Vec<(String, String)>,
+}
+
+impl Default for Globals {
+    fn default() -> Self {
+        Self { admin: Some("localhost:2019".to_owned()), debug: false, worker: None, php_ini: Vec::new() }
+    }
+}
+
+/// A script that stays in memory.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Worker {
+    pub(super) script: PathBuf,
+    /// Processes; as many as FrankenPHP would have threads unless given.
+    pub(super) number: Option<NonZeroU32>,
+    /// Files and folders whose changes restart it.
+    pub(super) watch: Vec<PathBuf>,
+    pub(super) environment: Vec<(String, String)>,
+}
+
+pub(super) fn read(directive: &Directive) -> Read<Globals> {
+    let mut globals = Globals::default();
+    for option in block(directive) {
+        match name(option) {
+            "admin" => globals.admin = Some(value(option)?.to_owned()).filter(|address| address != "off"),
+            // There is no HTTPS here that it could be about.
+            "auto_https" => drop(value(option)?),
+            "debug" => globals.debug = true,
+            "frankenphp" => frankenphp(option, &mut globals)?,
+            _ => return unknown(option, &["admin", "auto_https", "debug", "frankenphp"]),
+        }
+    }
+    Ok(globals)
+}
+
+fn frankenphp(directive: &Directive, globals: &mut Globals) -> Read<()> {
+    for option in block(directive) {
+        match name(option) {
+            "worker" if globals.worker.is_some() => {
+                return refuse(option, "a second \"worker\"; one is known here");
+            }
+            "worker" => globals.worker = Some(worker(option)?),
+            "php_ini" if option.block.is_some() => {
+                for setting in block(option) {
+                    globals.php_ini.push((name(setting).to_owned(), value(setting)?.to_owned()));
+                }
+            }
+            "php_ini" => globals.php_ini.push(pair(option)?),
+            _ => return unknown(option, &["worker", "php_ini"]),
+        }
+    }
+    Ok(())
+}
+
+/// `worker FILE [NUMBER]`, or a block that says the same in lines.
+pub(super) fn worker(directive: &Directive) -> Read<Worker> {
+    let mut worker = Worker::default();
+    let mut has_script = false;
+    if let [script, rest @ ..] = values(directive) {
+        worker.script = absolute(script);
+        has_script = true;
+        worker.number = match rest {
+            [] => None,
+            [number] => number_of(directive, number)?,
+            _ => return refuse(directive, "\"worker\" takes a file and a number"),
+        };
+    }
+    for option in block(directive) {
+        match name(option) {
+            "file" => {
+                worker.script = absolute(value(option)?);
+                has_script = true;
+            }
+            "num" => worker.number = number_of(option, value(option)?)?,
+            "env" => worker.environment.push(pair(option)?),
+            "watch" => match values(option) {
+                [] => worker.watch.push(absolute(".")),
+                paths => worker.watch.extend(paths.iter().map(|path| without_wildcards(&absolute(path)))),
+            },
+            // It appears in FrankenPHP's own figures.
+            "name" => drop(value(option)?),
+            _ => return unknown(option, &["file", "num", "watch", "env", "name"]),
+        }
+    }
+    if !has_script {
+        return refuse(directive, "\"worker\" needs a file");
+    }
+    Ok(worker)
+}
+
+fn number_of(directive: &Directive, text: &str) -> Read<Option<NonZeroU32>> {
+    match text.parse() {
+        Ok(number) => Ok(NonZeroU32::new(number)),
+        Err(_) => refuse(directive, format!("\"{text}\" is not a number of workers")),
+    }
+}
+
+/// The folder that all files are in that a pattern such as `/app/**/*.php` means.
+fn without_wildcards(path: &Path) -> PathBuf {
+    let is_plain =
+        |part: &std::path::Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
+    path.components().take_while(is_plain).collect()
+}

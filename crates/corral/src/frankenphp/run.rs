@@ -1,0 +1,151 @@
+//! `frankenphp run`: starts a daemon, passes its lines on, and answers Octane's calls until one of them, or a signal,
+//! ends it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context, bail};
+use corral_sys::signal::{self, Pid, Signal};
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Notify, oneshot};
+
+use super::admin::{self, Admin};
+use super::daemon::Order;
+use super::document::{Surroundings, document, processes};
+use super::lines::Lines;
+use super::plan::Plan;
+use crate::serve::{Folder, Owner};
+
+pub(super) fn command(config: &Path) -> anyhow::Result<ExitCode> {
+    let plan = Plan::read(config)?;
+    let root = plan.root();
+    let owner = Owner::of(root)?;
+    let folder = Folder::make(&owner.users(root))?;
+    let pages = match &plan.site.error_page {
+        Some(page) => page.write(&folder.add_public("errors")?)?,
+        None => Vec::new(),
+    };
+    let here = std::env::current_dir().context("find the working directory")?;
+    let surroundings = Surroundings { owner: owner.names(), pages: &pages, folder: &here };
+    let worker = plan.site.php.worker.as_ref();
+    let order = Order {
+        document: &document(&plan, &surroundings),
+        root,
+        control: &folder.control(),
+        temp: &folder.temp(),
+        watch: worker.map_or(&[], |worker| &worker.watch),
+    };
+    let listener = plan.globals.admin.as_deref().map(bind).transpose()?;
+    let admin = Admin { document: description(&plan), control: folder.control(), stop: Notify::new() };
+    let mut child = start(&order)?;
+    let logging = pass_on(&mut child, Lines::new(plan.site.log.as_ref()));
+    let status = supervise(child, listener, Arc::new(admin));
+    logging.into_iter().for_each(|thread| drop(thread.join()));
+    let status = status?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+fn bind(address: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address)
+        .with_context(|| format!("listen on \"{address}\", the \"admin\" of the Caddyfile"))
+}
+
+/// What FrankenPHP's part of Caddy's configuration would be.
+fn description(plan: &Plan) -> serde_json::Value {
+    let worker =
+        |worker| json!({ "file_name": plan.site.root.join(&plan.site.php.index), "num": processes(worker) });
+    json!({ "workers": plan.site.php.worker.iter().map(worker).collect::<Vec<_>>() })
+}
+
+/// Starts the daemon: in a group of its own, as it is told by this process when to end.
+fn start(order: &Order<'_>) -> anyhow::Result<Child> {
+    let mut child = Command::new("/proc/self/exe")
+        .arg0("corral")
+        .args(["internal", "frankenphp"])
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("start the daemon")?;
+    let Some(mut stdin) = child.stdin.take() else { bail!("the daemon has no standard input") };
+    stdin.write_all(order.to_text().as_bytes()).context("tell the daemon what to serve")?;
+    Ok(child)
+}
+
+/// Waits for the daemon's end, and brings it about.
+fn supervise(
+    mut child: Child,
+    listener: Option<TcpListener>,
+    admin: Arc<Admin>,
+) -> anyhow::Result<ExitStatus> {
+    let pid = Pid::from_raw(child.id().cast_signed()).context("the daemon has no number")?;
+    let (tell, ended) = oneshot::channel();
+    thread::spawn(move || tell.send(child.wait()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        if let Some(listener) = listener {
+            tokio::spawn(admin::serve(listener, admin.clone()));
+        }
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut ended = ended;
+        // Requests in progress are finished, unless somebody insists.
+        let mut how = Signal::QUIT;
+        loop {
+            tokio::select! {
+                status = &mut ended => return Ok(status.context("wait for the daemon")??),
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                () = admin.stop.notified() => {}
+            }
+            // It may have ended just now.
+            let _ = signal::kill(pid, how);
+            how = Signal::TERM;
+        }
+    })
+}
+
+/// Lines that nobody has read yet; more are lost, so that a slow reader slows nobody down.
+const MAX_LINES: usize = 10_000;
+
+/// Threads that turn the daemon's output into lines on standard error.
+fn pass_on(child: &mut Child, lines: Lines) -> Vec<JoinHandle<()>> {
+    let (sender, receiver) = sync_channel(MAX_LINES);
+    let printed = child.stdout.take().map(|output| {
+        let (lines, sender) = (lines.clone(), sender.clone());
+        thread::spawn(move || read(output, &sender, |line| lines.printed(line)))
+    });
+    let logged = child
+        .stderr
+        .take()
+        .map(|output| thread::spawn(move || read(output, &sender, |line| lines.logged(line))));
+    let written = thread::spawn(move || write(&receiver));
+    printed.into_iter().chain(logged).chain([written]).collect()
+}
+
+fn read(output: impl Read, sender: &SyncSender<String>, form: impl Fn(&str) -> Option<String>) {
+    let mut output = BufReader::new(output);
+    let mut line = Vec::new();
+    while output.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+        let text = String::from_utf8_lossy(&line);
+        if let Some(text) = form(text.trim_end_matches(['\n', '\r'])) {
+            let _ = sender.try_send(text);
+        }
+        line.clear();
+    }
+}
+
+fn write(lines: &Receiver<String>) {
+    for line in lines {
+        // A terminal that is gone does not want to hear it.
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
+}

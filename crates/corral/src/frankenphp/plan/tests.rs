@@ -182,6 +182,6 @@ fn the_configuration_is_valid() {
     let parsed = json::parse(text.as_bytes()).unwrap();
     let config = validate(&parsed, &Known::validated_elsewhere()).unwrap();
     let RuntimeSpec::Php(php) = &config.applications[0].runtime else { panic!("it is PHP") };
-    assert!(php.worker.is_some());
+    assert!(php.worker().is_some());
     assert_eq!(config.access_logs.len(), 1);
 }

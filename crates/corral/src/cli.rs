@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::client::{Address, Daemon};
-use crate::daemon;
+use crate::{daemon, frankenphp};
 
 /// An application server: HTTP, static files and applications in one daemon, configured while it runs.
 #[derive(Debug, Parser)]
@@ -101,11 +101,10 @@ pub(crate) enum Command {
         arguments: Vec<OsString>,
     },
 
-    /// Stand in for FrankenPHP; `corral frankenphp --help` says more
-    #[command(disable_help_flag = true)]
+    /// Stand in for FrankenPHP where Laravel Octane starts it
     Frankenphp {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<OsString>,
+        #[command(subcommand)]
+        command: frankenphp::Command,
     },
 
     /// Set a container up from /docker-entrypoint.d, then become COMMAND, as Unit's images do

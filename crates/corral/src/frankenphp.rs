@@ -36,8 +36,9 @@ struct Cli {
     command: Command,
 }
 
+/// What is asked of it.
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Serve what a Caddyfile says, until SIGINT or SIGTERM
     Run(Source),
     /// Say whether a Caddyfile can be served
@@ -49,7 +50,7 @@ enum Command {
 }
 
 #[derive(Debug, Args)]
-struct Source {
+pub(crate) struct Source {
     /// The Caddyfile
     #[arg(short, long, value_name = "FILE", default_value = "Caddyfile")]
     config: PathBuf,
@@ -58,9 +59,14 @@ struct Source {
     adapter: Option<String>,
 }
 
+/// Under the name `frankenphp`.
 pub(crate) fn command(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
     let name = OsString::from("frankenphp");
-    match Cli::parse_from([&name].into_iter().chain(arguments)).command {
+    run(&Cli::parse_from([&name].into_iter().chain(arguments)).command)
+}
+
+pub(crate) fn run(command: &Command) -> anyhow::Result<ExitCode> {
+    match command {
         Command::Run(source) => run::command(&source.config),
         Command::Validate(source) => {
             plan::Plan::read(&source.config)?;

@@ -96,7 +96,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Upgrade { pid, control } => upgrade::command(&pid, &control.daemon()?),
         Command::Unitc { arguments } => unit::unitc::command(&arguments),
         Command::Unitctl { arguments } => unit::unitctl::command(&arguments),
-        Command::Frankenphp { arguments } => frankenphp::command(&arguments),
+        Command::Frankenphp { command } => frankenphp::run(&command),
         Command::Entrypoint { command } => entrypoint::command(&command),
         Command::Completion { shell } => generate::completion(shell),
         Command::Man { folder } => generate::manual(&folder),

@@ -1,3 +1,5 @@
+//! What texts are read as, and what is said of those that cannot be read.
+
 use proptest::prelude::*;
 
 use super::*;

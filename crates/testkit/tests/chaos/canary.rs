@@ -36,6 +36,8 @@ function answer()
     ];
     $_SESSION['canary'] = $canary;
     ini_set('memory_limit', '64M');
+    ini_set('user_agent', $canary);
+    date_default_timezone_set('Asia/Tokyo');
     header('X-Canary: ' . $canary);
     setcookie('told', $canary);
     echo json_encode($told);
@@ -238,6 +240,8 @@ fn incomplete(answer: &Response, canary: &str, act: &str) -> Option<String> {
         ("request", canary),
         ("input", &input),
         ("limit", "128M"),
+        ("agent", ""),
+        ("zone", "UTC"),
         ("n", "3110"),
     ];
     wants

@@ -8,6 +8,7 @@ mod globals;
 mod lines;
 mod logs;
 mod pages;
+mod passing;
 mod plan;
 mod run;
 mod site;
@@ -70,7 +71,7 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Run(source) => run::command(&source.config),
         Command::Validate(source) => {
             plan::Plan::read(&source.config)?;
-            output::write("Valid configuration\n".to_owned())?;
+            output::write("Valid configuration\n")?;
             Ok(ExitCode::SUCCESS)
         }
         Command::BuildInfo => {

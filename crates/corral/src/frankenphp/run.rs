@@ -1,14 +1,13 @@
 //! `frankenphp run`: starts a daemon, passes its lines on, and answers Octane's calls until one of them, or a signal,
 //! ends it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::thread;
 
 use anyhow::{Context, bail};
 use corral_sys::signal::{self, Pid, Signal};
@@ -20,14 +19,27 @@ use super::admin::{self, Admin};
 use super::daemon::Order;
 use super::document::{Surroundings, document, processes};
 use super::lines::Lines;
+use super::passing::pass_on;
 use super::plan::Plan;
 use crate::serve::{Folder, Owner};
 
 pub(super) fn command(config: &Path) -> anyhow::Result<ExitCode> {
     let plan = Plan::read(config)?;
-    let root = plan.root();
-    let owner = Owner::of(root)?;
-    let folder = Folder::make(&owner.users(root))?;
+    let owner = Owner::of(plan.root())?;
+    let folder = Folder::make(&owner.users(plan.root()))?;
+    let order = order(&plan, &owner, &folder)?;
+    let listener = plan.globals.admin.as_deref().map(bind).transpose()?;
+    let admin = Admin { document: description(&plan), control: folder.control(), stop: Notify::new() };
+    let mut child = start(&order)?;
+    let passing = pass_on(&mut child, Lines::new(plan.site.log.as_ref()));
+    let status = supervise(child, listener, admin);
+    passing.into_iter().for_each(|thread| drop(thread.join()));
+    let code = status?.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+/// What the daemon is told.
+fn order(plan: &Plan, owner: &Owner, folder: &Folder) -> anyhow::Result<String> {
     let pages = match &plan.site.error_page {
         Some(page) => page.write(&folder.add_public("errors")?)?,
         None => Vec::new(),
@@ -36,20 +48,13 @@ pub(super) fn command(config: &Path) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings { owner: owner.names(), pages: &pages, folder: &here };
     let worker = plan.site.php.worker.as_ref();
     let order = Order {
-        document: &document(&plan, &surroundings),
-        root,
+        document: &document(plan, &surroundings),
+        root: plan.root(),
         control: &folder.control(),
         temp: &folder.temp(),
         watch: worker.map_or(&[], |worker| &worker.watch),
     };
-    let listener = plan.globals.admin.as_deref().map(bind).transpose()?;
-    let admin = Admin { document: description(&plan), control: folder.control(), stop: Notify::new() };
-    let mut child = start(&order)?;
-    let logging = pass_on(&mut child, Lines::new(plan.site.log.as_ref()));
-    let status = supervise(child, listener, Arc::new(admin));
-    logging.into_iter().for_each(|thread| drop(thread.join()));
-    let status = status?;
-    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+    Ok(order.to_text())
 }
 
 fn bind(address: &str) -> anyhow::Result<TcpListener> {
@@ -65,7 +70,7 @@ fn description(plan: &Plan) -> serde_json::Value {
 }
 
 /// Starts the daemon: in a group of its own, as it is told by this process when to end.
-fn start(order: &Order<'_>) -> anyhow::Result<Child> {
+fn start(order: &str) -> anyhow::Result<Child> {
     let mut child = Command::new("/proc/self/exe")
         .arg0("corral")
         .args(["internal", "frankenphp"])
@@ -76,16 +81,13 @@ fn start(order: &Order<'_>) -> anyhow::Result<Child> {
         .spawn()
         .context("start the daemon")?;
     let Some(mut stdin) = child.stdin.take() else { bail!("the daemon has no standard input") };
-    stdin.write_all(order.to_text().as_bytes()).context("tell the daemon what to serve")?;
+    stdin.write_all(order.as_bytes()).context("tell the daemon what to serve")?;
     Ok(child)
 }
 
 /// Waits for the daemon's end, and brings it about.
-fn supervise(
-    mut child: Child,
-    listener: Option<TcpListener>,
-    admin: Arc<Admin>,
-) -> anyhow::Result<ExitStatus> {
+fn supervise(mut child: Child, listener: Option<TcpListener>, admin: Admin) -> anyhow::Result<ExitStatus> {
+    let admin = Arc::new(admin);
     let pid = Pid::from_raw(child.id().cast_signed()).context("the daemon has no number")?;
     let (tell, ended) = oneshot::channel();
     thread::spawn(move || tell.send(child.wait()));
@@ -111,41 +113,4 @@ fn supervise(
             how = Signal::TERM;
         }
     })
-}
-
-/// Lines that nobody has read yet; more are lost, so that a slow reader slows nobody down.
-const MAX_LINES: usize = 10_000;
-
-/// Threads that turn the daemon's output into lines on standard error.
-fn pass_on(child: &mut Child, lines: Lines) -> Vec<JoinHandle<()>> {
-    let (sender, receiver) = sync_channel(MAX_LINES);
-    let printed = child.stdout.take().map(|output| {
-        let (lines, sender) = (lines.clone(), sender.clone());
-        thread::spawn(move || read(output, &sender, |line| lines.printed(line)))
-    });
-    let logged = child
-        .stderr
-        .take()
-        .map(|output| thread::spawn(move || read(output, &sender, |line| lines.logged(line))));
-    let written = thread::spawn(move || write(&receiver));
-    printed.into_iter().chain(logged).chain([written]).collect()
-}
-
-fn read(output: impl Read, sender: &SyncSender<String>, form: impl Fn(&str) -> Option<String>) {
-    let mut output = BufReader::new(output);
-    let mut line = Vec::new();
-    while output.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
-        let text = String::from_utf8_lossy(&line);
-        if let Some(text) = form(text.trim_end_matches(['\n', '\r'])) {
-            let _ = sender.try_send(text);
-        }
-        line.clear();
-    }
-}
-
-fn write(lines: &Receiver<String>) {
-    for line in lines {
-        // A terminal that is gone does not want to hear it.
-        let _ = writeln!(std::io::stderr(), "{line}");
-    }
 }

@@ -116,7 +116,7 @@ impl Cutter<'_> {
                 None => return error(token.line, format!("the quote {quote} is not closed")),
                 Some(c) if c == quote => return Ok(token),
                 Some('\\') if quote == '"' && self.chars.peek() == Some(&'"') => {
-                    token.text.extend(self.take())
+                    token.text.extend(self.take());
                 }
                 Some(c) => token.text.push(c),
             }

@@ -110,7 +110,9 @@ impl Flags {
     /// The body goes on with a part of a file, which the end of the payload describes (`message::FilePart`). Only on
     /// Response and Data, once in a response; nothing of the body comes behind it.
     pub const FILE: Self = Self(8);
-    const ALL: u8 = 15;
+    /// The request has left state behind in its worker, as far as somebody looks. Only with [`Flags::DONE`].
+    pub const STATE: Self = Self(16);
+    const ALL: u8 = 31;
 
     /// Whether all flags of `other` are set here.
     #[must_use]

@@ -91,7 +91,12 @@ fn application(app: &AppStatus) -> Value {
         ("starting", Value::from(u64::from(app.starting))),
         ("idle", Value::from(u64::from(app.idle))),
     ]);
-    let requests = object([("active", Value::from(u64::from(app.active_requests)))]);
+    let mut requests = object([("active", Value::from(u64::from(app.active_requests)))]);
+    if let Value::Object(members) = &mut requests
+        && app.left_state > 0
+    {
+        members.insert(Bytes::from("left_state"), Value::from(app.left_state));
+    }
     let mut members = vec![("processes", processes), ("requests", requests)];
     if let Some(error) = &app.last_error {
         members.push(("last_error", Value::from(error.as_str())));

@@ -297,6 +297,11 @@ void corral_guard_end(void)
     request = NULL;
 }
 
+int corral_worker_left_state(void)
+{
+    return left != 0;
+}
+
 bool corral_guard_gives_up(void)
 {
     return corral_guard == CORRAL_GUARD_RECYCLE && (left & ~HARMLESS) != 0;

@@ -130,6 +130,10 @@ impl Desk<'_> {
                 unsafe { answer(job, request) }
             });
             slow_log.inspect(|log| log.end());
+            // SAFETY: asks for a number that the shim has kept since.
+            if unsafe { ffi::corral_worker_left_state() } != 0 {
+                exchange.leave_state();
+            }
             ends = outcome == Outcome::ServedLast;
             if ends { Served::Leave } else { Served::Done }
         };

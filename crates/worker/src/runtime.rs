@@ -212,6 +212,9 @@ pub trait Exchange: Send {
     /// socket, or those of the system.
     fn hijack(&mut self) -> io::Result<OwnedFd>;
 
+    /// Notes that the request leaves state behind in this process, for the figures of the application.
+    fn leave_state(&mut self);
+
     /// Tells the router what is being done, for its log should this worker die now.
     fn note(&mut self, text: &[u8]);
 }

@@ -128,6 +128,8 @@ pub struct AppStatus {
     pub idle: u32,
     /// Requests handed over or queued.
     pub active_requests: u32,
+    /// Requests that have left state behind in their workers.
+    pub left_state: u64,
     /// Why the last worker or prototype failed, while none runs.
     #[serde(deserialize_with = "bounded::words_if_any")]
     pub last_error: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use corral_channel::{Lane, RequestId};
@@ -47,6 +47,8 @@ pub(crate) struct App {
     /// Its workers take bodies as they come, and want to know at once that a client has left.
     pub(super) streams: AtomicBool,
     pub(super) last_error: Mutex<Option<String>>,
+    /// Requests that have left state behind in their workers.
+    pub(super) left_state: AtomicU64,
     pub(super) overload: Overload,
     habits: Habits,
     /// Requests wait, and `growth` has to look after them.
@@ -84,6 +86,7 @@ impl App {
             successor: Mutex::new(None),
             streams: AtomicBool::new(false),
             last_error: Mutex::new(None),
+            left_state: AtomicU64::new(0),
             overload: Overload::default(),
             habits: Habits::default(),
             waiting: Arc::new(Notify::new()),

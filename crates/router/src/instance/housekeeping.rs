@@ -1,5 +1,6 @@
 //! Upkeep of an instance by the control thread, regularly and for the status.
 
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use corral_config::plan::MemoryBounds;
@@ -54,6 +55,7 @@ impl App {
             idle: figures.idle,
             active_requests: figures.active_requests,
             last_error: self.last_error.lock().clone(),
+            left_state: self.left_state.load(Ordering::Relaxed),
             ..AppStatus::default()
         }
     }

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use corral_channel::{Flags, FrameHead, Kind, MAX_INLINE_BODY, RequestId};
@@ -123,6 +124,9 @@ impl LoopApp {
         let id = head.request;
         if !self.app.done(worker, self.lane, id, head.aux, now) {
             return Err(format!("the worker ended request {} that it does not hold", id.0));
+        }
+        if head.flags.contains(Flags::STATE) {
+            self.app.left_state.fetch_add(1, Ordering::Relaxed);
         }
         if self.lookup(id).is_some() {
             let shared = self.entries.borrow_mut().remove(index(id));

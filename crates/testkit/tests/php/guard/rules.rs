@@ -143,3 +143,19 @@ fn output_buffers_are_reported_and_end_nobody() {
     server.expect_log("guard: GET /buffers left 2 output buffers open; what is in them was sent");
     assert_eq!(server.get("/buffers").expect(200).field("Pid"), first.field("Pid"));
 }
+
+/// Requests that are not told of in the log any more are counted all the same.
+#[test]
+fn the_status_counts_requests_that_leave_something() {
+    let (_site, server) =
+        guarded(&json!("report"), "", &[("sets", "putenv('N=' . mt_rand());"), ("fine", "echo 'x';")]);
+    let requests = || server.control().get("/status/applications/php/requests").json();
+    server.get("/fine").expect(200);
+    assert_eq!(requests(), json!({ "active": 0 }));
+    for _ in 0..3 {
+        server.get("/sets").expect(200);
+        server.get("/fine").expect(200);
+    }
+    assert_eq!(requests(), json!({ "active": 0, "left_state": 3 }));
+    assert_eq!(server.log().matches("guard: GET /sets").count(), 1);
+}

@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn unknown_flags_are_refused() {
         let mut bytes = FrameHead::new(Kind::Data, Lane(0), RequestId(1)).to_bytes();
-        bytes[5] = 16;
-        assert_eq!(FrameHead::from_bytes(bytes, Direction::FromWorker), Err(Corrupt::Flags { flags: 16 }));
+        bytes[5] = 32;
+        assert_eq!(FrameHead::from_bytes(bytes, Direction::FromWorker), Err(Corrupt::Flags { flags: 32 }));
     }
 }

@@ -296,15 +296,15 @@ pub struct PhpWorker {
     pub max_requests: Option<NonZeroU32>,
     /// Part of what restarts the application, too.
     pub watch: Vec<PathBuf>,
-    /// What each request finds in `$_SERVER`, and the script in its environment.
+    /// Variables that each request finds in `$_SERVER`, and the script in its environment.
     pub environment: Vec<(String, String)>,
     /// Whether the functions have FrankenPHP's names, too.
     pub compatibility: bool,
-    /// What is done about state that a request leaves behind.
+    /// The answer to state that a request leaves behind.
     pub guard: Guard,
 }
 
-/// What is done about state that a request has changed and not restored.
+/// The answer to state that a request has changed and not restored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Guard {
     /// Nobody looks.

@@ -4,7 +4,7 @@ mod directives;
 mod placeholders;
 mod tokens;
 
-/// What a file says.
+/// A file's content, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caddyfile {
     /// In their order; the global options are one without words.
@@ -24,7 +24,7 @@ pub struct Directive {
     pub block: Option<Vec<Directive>>,
 }
 
-/// What is wrong, and where.
+/// A mistake and its line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {message}")]
 pub struct CaddyfileError {

@@ -105,7 +105,7 @@ enum State {
     Ends,
 }
 
-/// What the script's calls find.
+/// The host's side of a script that runs: its requests, and how it stands with them.
 struct Desk<'a> {
     requests: &'a mut dyn Requests,
     chosen: &'a Chosen<'a>,

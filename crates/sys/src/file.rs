@@ -69,7 +69,7 @@ pub fn open_log(path: impl AsRef<Path>, mode: u32) -> io::Result<File> {
 
 const MOST_LINKS: usize = 8;
 
-/// What a symbolic link stands for.
+/// The meaning of a symbolic link.
 enum Target {
     Path(PathBuf),
     /// What a process has open, such as the pipe behind `/dev/stdout`: its text is no path.

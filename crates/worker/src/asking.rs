@@ -7,7 +7,7 @@ use crate::runtime::{Requests, Resident, Serve};
 use crate::starting::Report;
 use crate::worker;
 
-/// What a resident application asks.
+/// The channel, as a resident application asks for its requests.
 struct Asking<'a> {
     inbox: &'a mut Inbox,
     /// Where to say that the application is ready: it is as soon as it asks.

@@ -26,7 +26,7 @@ pub(crate) fn groups(application: &Value) -> Vec<Vec<usize>> {
     groups
 }
 
-/// What the groups of an application are called: by its name, and further ones by that of their first target behind it.
+/// The names of an application's groups: its own, and further ones by that of their first target behind it.
 #[must_use]
 pub fn process_groups(name: &str, application: &Value) -> Vec<String> {
     let names: Vec<_> = targets(application).into_iter().flat_map(Object::keys).collect();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::log::{self, Style};
 use crate::serve::{self, Owner};
 
-/// What the child is told.
+/// The child's orders.
 pub(super) struct Order<'a> {
     pub(super) document: &'a Value,
     /// The folder of what browsers may reach, whose owner runs the application.

@@ -4,7 +4,7 @@ use corral_manifest::caddyfile::Directive;
 
 use super::words::{Read, block, name, pair, refuse, unknown, value, values};
 
-/// What is logged.
+/// The lines that are logged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Log {
     pub(super) level: Level,

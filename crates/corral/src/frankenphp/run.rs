@@ -38,7 +38,7 @@ pub(super) fn command(config: &Path) -> anyhow::Result<ExitCode> {
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// What the daemon is told.
+/// The daemon's orders.
 fn order(plan: &Plan, owner: &Owner, folder: &Folder) -> anyhow::Result<String> {
     let pages = match &plan.site.error_page {
         Some(page) => page.write(&folder.add_public("errors")?)?,

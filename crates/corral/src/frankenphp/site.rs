@@ -11,7 +11,7 @@ use super::pages::{self, ErrorPage};
 use super::plan::absolute;
 use super::words::{Read, block, name, pair, refuse, unknown, value, values};
 
-/// What is served, and where.
+/// A site: its files and scripts, and its address.
 #[derive(Debug)]
 pub(super) struct Site {
     pub(super) addresses: Addresses,

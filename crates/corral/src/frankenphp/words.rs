@@ -2,7 +2,7 @@
 
 use corral_manifest::caddyfile::{CaddyfileError, Directive};
 
-/// What was read, or what is wrong with it.
+/// The result of reading: blocks, or the mistake.
 pub(super) type Read<T> = Result<T, CaddyfileError>;
 
 /// The name of a directive; empty for a block without any.

@@ -97,7 +97,7 @@ fn loads_runtime(public: &Path) -> bool {
             .is_ok_and(|index| index.contains("autoload_runtime.php"))
 }
 
-/// What composer.lock says is installed.
+/// The packages that composer.lock says are installed.
 struct Packages(Value);
 
 impl Packages {

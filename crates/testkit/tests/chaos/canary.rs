@@ -18,7 +18,7 @@ use super::site::WORKER;
 const N_CLIENTS: usize = 32;
 const N_WORKERS: usize = 6;
 
-/// What a request may have the script do.
+/// Things that a request may have the script do.
 const ACTS: [&str; 8] = ["ok", "throw", "exit", "memory", "time", "die", "finish", "shutdown"];
 
 const SCRIPT: &str = r"<?php
@@ -214,7 +214,7 @@ fn stranger(answer: &Response, client: usize, canary: &str) -> Option<String> {
     })
 }
 
-/// What there should be and is not. What was buffered when memory was short is lost, as in PHP.
+/// A lack in the response. Text that was buffered when memory was short is lost, as in PHP.
 fn incomplete(answer: &Response, canary: &str, act: &str) -> Option<String> {
     let has_field = |name| answer.all(name).any(|value| value.contains(canary));
     if !has_field("X-Canary") || !has_field("Set-Cookie") {

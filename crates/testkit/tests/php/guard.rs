@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 struct Leak {
     name: &'static str,
     code: &'static str,
-    /// What the log says behind the request.
+    /// The log's words behind the request.
     line: &'static str,
 }
 

@@ -5,13 +5,18 @@ use serde_json::json;
 
 use super::{fixture, with_front_controller};
 
-fn laravel() -> (Site, Daemon) {
+/// The application's folder, with the places that it writes to.
+pub(super) fn laravel_site() -> Site {
     let folders = ["framework/sessions", "framework/views", "logs"];
     let site = site()
         .copy_of(&fixture("laravel"))
         .writable_folder("bootstrap/cache")
         .writable_folder("resources/views");
-    let site = folders.iter().fold(site, |site, folder| site.writable_folder(&format!("storage/{folder}")));
+    folders.iter().fold(site, |site, folder| site.writable_folder(&format!("storage/{folder}")))
+}
+
+fn laravel() -> (Site, Daemon) {
+    let site = laravel_site();
     let server = with_front_controller(&site, "public").start();
     (site, server)
 }

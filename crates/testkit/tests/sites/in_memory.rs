@@ -6,6 +6,7 @@ use corral_testkit::{Browser, Daemon, Load, Site, daemon, php_app, site};
 use serde_json::{Value, json};
 
 use super::fixture;
+use super::frameworks::laravel_site;
 
 /// Serves `public` of a site by a worker's script in it.
 fn serve(site: &Site, worker: Value, n_processes: u32) -> Daemon {
@@ -14,12 +15,7 @@ fn serve(site: &Site, worker: Value, n_processes: u32) -> Daemon {
 }
 
 fn laravel(n_processes: u32) -> (Site, Daemon) {
-    let folders = ["framework/sessions", "framework/views", "logs"];
-    let site = site()
-        .copy_of(&fixture("laravel"))
-        .writable_folder("bootstrap/cache")
-        .writable_folder("resources/views");
-    let site = folders.iter().fold(site, |site, folder| site.writable_folder(&format!("storage/{folder}")));
+    let site = laravel_site();
     let server = serve(&site, json!({ "script": "worker.php" }), n_processes);
     (site, server)
 }

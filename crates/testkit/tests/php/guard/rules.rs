@@ -134,7 +134,7 @@ fn the_end_of_the_script_is_no_leak() {
     assert_eq!(lines_before(&server, "/mark"), Vec::<String>::new());
 }
 
-/// What is in them was sent all the same.
+/// Their content was sent all the same.
 #[test]
 fn output_buffers_are_reported_and_end_nobody() {
     let code = "echo 'a'; ob_start(); echo 'b'; ob_start(); echo 'c';";

@@ -309,12 +309,12 @@ pub struct PhpWorker {
 pub enum Guard {
     /// Nobody looks.
     Off,
-    /// It is logged, once for each kind and route.
+    /// Findings are logged, once for each kind and route.
     #[default]
     Report,
-    /// It is logged, and what is cheap to restore is restored.
+    /// Findings are logged, and restored where that is cheap.
     Restore,
-    /// It is logged, and the worker is replaced after the response.
+    /// Findings are logged, and the worker is replaced after the response.
     Recycle,
 }
 

@@ -23,7 +23,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use self::daemon::run as daemon;
 use crate::output;
 
-/// What FrankenPHP does with an application that Corral does, too. Octane wants 1.3.0 at least.
+/// The release of FrankenPHP whose behaviour Corral has. Octane wants 1.3.0 at least.
 const VERSION: &str = "v1.10.0";
 
 /// `frankenphp version`.
@@ -37,7 +37,7 @@ struct Cli {
     command: Command,
 }
 
-/// What is asked of it.
+/// The commands of FrankenPHP that Corral understands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve what a Caddyfile says, until SIGINT or SIGTERM

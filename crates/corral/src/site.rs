@@ -215,7 +215,7 @@ impl Site {
         Self { root: root.to_owned(), kind, has_sources: true, in_memory: InMemory::No }
     }
 
-    /// What has to be loaded anew when it has changed. PHP looks at its scripts by itself, unless one stays in
+    /// Code that has to be loaded anew when it has changed. PHP looks at its scripts by itself, unless one stays in
     /// memory.
     pub(crate) fn code(&self) -> Vec<PathBuf> {
         if let InMemory::By(resident) = &self.in_memory {

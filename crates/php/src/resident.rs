@@ -98,10 +98,10 @@ impl Residence {
 /// How far the script is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It has not asked for a request.
+    /// The script has not asked for a request.
     Starts,
     Serves,
-    /// It was told that there are no more, or has ended a request by which it ends.
+    /// The script was told that there are no more, or has ended a request by which it ends.
     Ends,
 }
 
@@ -111,7 +111,7 @@ struct Desk<'a> {
     chosen: &'a Chosen<'a>,
     slow_log: Option<&'a SlowLog>,
     scratch: Scratch,
-    /// What PHP said last.
+    /// PHP's last error.
     failure: Option<String>,
     state: State,
     panic: Option<Box<dyn Any + Send>>,

@@ -22,9 +22,9 @@ use tokio::sync::Notify;
 use super::document::APPLICATION;
 use crate::client::{Ask, Daemon};
 
-/// What the calls are about.
+/// The server that the calls are about.
 pub(super) struct Admin {
-    /// What `GET /config/apps/frankenphp` answers.
+    /// The answer to `GET /config/apps/frankenphp`.
     pub(super) document: Value,
     /// The control socket of the daemon.
     pub(super) control: PathBuf,
@@ -32,7 +32,7 @@ pub(super) struct Admin {
     pub(super) stop: Notify,
 }
 
-/// What is answered: a status, and perhaps an object.
+/// An answer: a status, and perhaps an object.
 type Answer = (StatusCode, Option<Value>);
 
 /// No document is larger.

@@ -12,9 +12,9 @@ use crate::site::document::share;
 /// The name of the application.
 pub(super) const APPLICATION: &str = "php";
 
-/// What the machine decides.
+/// Users and files that the machine has and no Caddyfile names.
 pub(super) struct Surroundings<'a> {
-    /// Who runs the application, where that is not the daemon's user.
+    /// The user of the application, where that is not the daemon's.
     pub(super) owner: Option<(&'a str, &'a str)>,
     /// Files for errors.
     pub(super) pages: &'a [(u16, PathBuf)],

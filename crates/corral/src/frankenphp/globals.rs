@@ -8,7 +8,7 @@ use corral_manifest::caddyfile::Directive;
 use super::plan::absolute;
 use super::words::{Read, block, name, pair, refuse, unknown, value, values};
 
-/// What holds for all sites.
+/// Settings for all sites.
 #[derive(Debug)]
 pub(super) struct Globals {
     /// Where the calls of Octane are answered, if anywhere.

@@ -104,7 +104,7 @@ fn of_text(line: &str) -> Option<(Level, &str)> {
     Some((level_of(level), message))
 }
 
-/// What the only application has written itself, without its name: Octane understands objects.
+/// A line that the only application has written itself, without its name: Octane understands objects.
 fn said(message: &str) -> &str {
     let rest = message.strip_prefix('"').and_then(|rest| rest.strip_prefix(APPLICATION));
     rest.and_then(|rest| rest.strip_prefix("\": ")).unwrap_or(message)

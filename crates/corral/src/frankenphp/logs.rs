@@ -46,7 +46,7 @@ pub(super) enum Encoding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Redaction {
     pub(super) name: String,
-    /// What stands in the place of its value; the whole parameter is left out without it.
+    /// The text in the place of its value; the whole parameter is left out without it.
     pub(super) value: Option<String>,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct ErrorPage {
     is_html: bool,
 }
 
-/// What a file server can answer with.
+/// Files that a file server can answer with.
 pub(super) const STATUSES: [(u16, &str); 3] =
     [(403, "Forbidden"), (404, "Not Found"), (405, "Method Not Allowed")];
 

@@ -62,7 +62,7 @@ fn bind(address: &str) -> anyhow::Result<TcpListener> {
         .with_context(|| format!("listen on \"{address}\", the \"admin\" of the Caddyfile"))
 }
 
-/// What FrankenPHP's part of Caddy's configuration would be.
+/// FrankenPHP's part of Caddy's configuration, as it would be.
 fn description(plan: &Plan) -> serde_json::Value {
     let worker =
         |worker| json!({ "file_name": plan.site.root.join(&plan.site.php.index), "num": processes(worker) });

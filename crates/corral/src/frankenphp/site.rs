@@ -24,7 +24,7 @@ pub(super) struct Site {
     pub(super) log: Option<Log>,
 }
 
-/// What answers whatever is not a file.
+/// The answer to whatever is not a file.
 #[derive(Debug)]
 pub(super) struct Php {
     /// Below the root.

@@ -9,10 +9,10 @@ use super::folder::has;
 /// Whether an application of PHP stays in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum InMemory {
-    /// It is loaded for each request.
+    /// The application is loaded for each request.
     #[default]
     No,
-    /// It could be kept, but something is missing.
+    /// The application could be kept, but something is missing.
     Lacks(String),
     /// A script asks for the requests.
     By(Resident),
@@ -21,7 +21,7 @@ pub(crate) enum InMemory {
 /// A script that stays in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Resident {
-    /// What has brought it, if that is known.
+    /// The package that has brought it, if that is known.
     pub(crate) software: Option<&'static str>,
     /// Absolute.
     pub(crate) script: PathBuf,

@@ -172,7 +172,7 @@ fn what_lacks_is_named() {
     }
 }
 
-/// What comes out is a configuration that the daemon takes.
+/// The result is a configuration that the daemon takes.
 #[test]
 fn the_configuration_is_valid() {
     let plan = Plan::parse(OCTANE, &variable).unwrap();

@@ -89,7 +89,7 @@ fn workers_are_restarted_by_frankenphp_s_own_call() {
     assert_eq!(project.told("/").0, "second");
 }
 
-/// What ran before goes on, and the reply says why.
+/// The configuration before goes on, and the reply says why.
 #[test]
 fn a_reload_of_broken_code_is_refused() {
     let project = Project::new();

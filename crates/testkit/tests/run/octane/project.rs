@@ -197,7 +197,7 @@ impl Project {
         self.call(&request)
     }
 
-    /// What the worker has answered: its code, its process, its number of the request, the target, the folder.
+    /// The worker's answer: its code, its process, its number of the request, the target, the folder.
     #[track_caller]
     pub(super) fn told(&self, path: &str) -> (String, u64, u64, String, String) {
         serde_json::from_str::<Value>(&self.get(path).expect(200).text())

@@ -161,7 +161,7 @@ const COMMON: &[Member<Common>] = &[
     optional("restart", OBJECT).read(|cx, field, draft| draft.restart = restart::read(cx, field)),
     optional("user", STRING)
         .default("`nobody`, or that of `--user`")
-        .means("who the workers run as; [who else there is](../separation.md)")
+        .means("[who the workers run as](../separation.md)")
         .read(|cx, field, draft| draft.user = name(cx, field)),
     optional("group", STRING)
         .default("that of the user")
@@ -183,7 +183,7 @@ const COMMON: &[Member<Common>] = &[
         .read(|_, field, draft| draft.inherit_environment = Some(is_true(field))),
     optional("isolation", OBJECT)
         .default("none")
-        .means("what it can see and use of the machine: [a page of its own](isolation.md)")
+        .means("[what it can see and use](isolation.md) of the machine")
         .read(|cx, field, draft| draft.isolation = isolation::read(cx, field)),
     optional("stdout", STRING)
         .default("the daemon's log")

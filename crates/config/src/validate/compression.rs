@@ -32,7 +32,7 @@ const COMPRESSION: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.types = patterns(cx, field, Flavor::CaseInsensitive)),
     optional("compressors", ARRAY.or(OBJECT))
         .default("none")
-        .means("one object or several, with the members below; without any, nothing is compressed")
+        .means("one object or several, each for an `encoding`; without any, nothing is compressed")
         .read(|cx, field, draft| draft.compressors = compressors(cx, field)),
 ];
 
@@ -91,7 +91,7 @@ const COMPRESSOR: &[Member<CompressorDraft>] = &[
             }
         }),
     optional("level", INTEGER)
-        .default("see below")
+        .default("[by the encoding](#what-it-costs)")
         .means(
             "gzip and deflate -1 to 9, zstd -7 to 22, br 0 to 11; another number is reported in the log and \
              the default used",

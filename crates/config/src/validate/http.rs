@@ -88,7 +88,7 @@ const PROGRAM: &[Member<Draft>] = &[
 const SOCKET: &[Member<Draft>] = &[
     optional("socket", STRING)
         .default("`\"inherited\"`")
-        .means("how the program learns where to serve: [below](#where-it-serves)")
+        .means("how the program learns [where to serve](#where-it-serves)")
         .read(|cx, field, draft| draft.socket = socket(cx, field).unwrap_or_default()),
     optional("socket_variable", STRING)
         .default("`SOCKET_PATH`, `PORT`")

@@ -25,31 +25,30 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Isolation {
 }
 
 const ISOLATION: &[Member<Isolation>] = &[
-    optional("namespaces", OBJECT)
-        .default("none")
-        .means("what it has for itself: [below](#namespaces)")
-        .read(|cx, field, isolation| {
+    optional("namespaces", OBJECT).default("none").means("[what it has for itself](#namespaces)").read(
+        |cx, field, isolation| {
             schema::read_nested(cx, field, &[NAMESPACES], &mut isolation.namespaces);
-        }),
+        },
+    ),
     optional("uidmap", ARRAY)
-        .means("which numbers of users inside stand for which outside: [below](#namespaces)")
+        .means("[which numbers of users](#namespaces) inside stand for which outside")
         .read(|cx, field, isolation| isolation.uidmap = maps::read(cx, field)),
     optional("gidmap", ARRAY)
         .means("which numbers of groups do")
         .read(|cx, field, isolation| isolation.gidmap = maps::read(cx, field)),
     optional("rootfs", STRING)
-        .means("the folder that is `/` for it: [below](#a-root-of-its-own)")
+        .means("the folder that is [`/` for it](#a-root-of-its-own)")
         .read(|cx, field, isolation| isolation.rootfs = rootfs(cx, field)),
     optional("automount", OBJECT)
         .default("all of it")
-        .means("what is mounted there: [below](#a-root-of-its-own)")
+        .means("what is mounted in its [`rootfs`](#a-root-of-its-own)")
         .read(|cx, field, isolation| schema::read_nested(cx, field, &[AUTOMOUNT], &mut isolation.automount)),
     optional("new_privs", BOOL)
-        .default("see below")
+        .default("[by its user](#users)")
         .means("`false`: [no program that it starts gains privileges](#users)")
         .read(|_, field, isolation| isolation.new_privs = Some(is_true(field))),
     optional("cgroup", OBJECT)
-        .means("its control group, and bounds on what all its processes use: [below](#control-groups)")
+        .means("its [control group](#control-groups), and bounds on what all its processes use")
         .read(|cx, field, isolation| isolation.cgroup = cgroup::read(cx, field)),
     optional("seccomp", STRING)
         .means("`\"default\"`: [system calls](#system-calls) that it has no use for are refused")
@@ -65,7 +64,7 @@ const ISOLATION: &[Member<Isolation>] = &[
 const NAMESPACES: &[Member<Namespaces>] = &[
     optional("credential", BOOL)
         .default("`false`")
-        .means("users and groups; see below")
+        .means("users and groups, with the numbers of `uidmap` and `gidmap`")
         .read(|_, field, namespaces| namespaces.credential = is_true(field)),
     optional("pid", BOOL)
         .default("`false`")

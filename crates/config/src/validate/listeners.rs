@@ -79,7 +79,7 @@ const LISTENER: &[Member<ListenerDraft>] = &[
     optional("application", STRING)
         .means("an application by its name alone, as old configurations have it")
         .read(|cx, field, draft| draft.application = application(cx, field)),
-    optional("tls", OBJECT).means("[TLS](tls.md)").read(|cx, field, draft| draft.tls = tls::read(cx, field)),
+    optional("tls", OBJECT).means("encryption by [TLS](tls.md)").read(|cx, field, draft| draft.tls = tls::read(cx, field)),
     optional("http2", BOOL.or(STRING))
         .default("`true`")
         .means(

@@ -46,7 +46,7 @@ const APPLICATION: &[Member<Draft>] = &[
         .means("every request runs this one, relative to `root`")
         .read(|cx, field, draft| draft.target.script = path(cx, field)),
     optional("index", STRING)
-        .default("`index.php`")
+        .default("`\"index.php\"`")
         .means("the script for a folder")
         .read(|cx, field, draft| draft.target.index = text(cx, field)),
     optional("targets", OBJECT)
@@ -56,10 +56,7 @@ const APPLICATION: &[Member<Draft>] = &[
         )
         .read(|cx, field, draft| draft.targets = targets::read(cx, field, read_target)),
     optional("worker", OBJECT)
-        .means(
-            "a script that stays in memory and answers all requests (beyond Unit): [a page of its \
-             own](php-worker.md)",
-        )
+        .means("a [script that stays in memory](php-worker.md) and answers all requests (beyond Unit)")
         .read(|cx, field, draft| draft.target.worker = php_worker::read(cx, field)),
     optional("options", OBJECT)
         .read(|cx, field, draft| schema::read_nested(cx, field, &[OPTIONS], &mut draft.options)),
@@ -110,7 +107,7 @@ const OPTIONS: &[Member<PhpOptions>] = &[
         .means("settings as `\"name\": \"value\"`, which scripts can change")
         .read(|cx, field, options| options.user = ini_settings(cx, field)),
     optional("sapi_name", STRING)
-        .default("`cli-server`")
+        .default("`\"cli-server\"`")
         .means("what `php_sapi_name()` says (beyond Unit): 1 to 32 lower-case letters, digits or hyphens")
         .read(|cx, field, options| options.sapi_name = sapi_name(cx, field)),
 ];

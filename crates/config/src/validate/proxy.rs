@@ -51,11 +51,11 @@ pub(super) const OPTIONS: &[Member<ProxyOptions>] = &[
         .read(|cx, field, options| schema::read_nested(cx, field, &[TLS], &mut options.tls)),
     optional("http2", BOOL)
         .default("`false`")
-        .means("whether HTTP/2 is spoken to the server, see [HTTP/2 and gRPC](#http2-and-grpc)")
+        .means("whether [HTTP/2](#http2-and-grpc) is spoken to the server")
         .read(|_, field, options| options.http2 = *field.value == Value::Bool(true)),
     optional("forwarded_headers", BOOL)
         .default("`true`")
-        .means("see above")
+        .means("whether fields such as `X-Forwarded-For` tell the server who the client is")
         .read(|_, field, options| options.hide_client = *field.value == Value::Bool(false)),
 ];
 

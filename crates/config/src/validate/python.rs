@@ -40,7 +40,7 @@ const APPLICATION: &[Member<Draft>] = &[
         .means("the module to import, such as `wsgi` or `project.wsgi`; required, or in each target")
         .read(|cx, field, draft| draft.target.module = name(cx, field)),
     optional("callable", STRING)
-        .default("`application`")
+        .default("`\"application\"`")
         .means("the application's name in the module")
         .read(|cx, field, draft| draft.target.callable = name(cx, field)),
     optional("factory", BOOL)

@@ -27,7 +27,7 @@ const OPTIONS: &[Member<Draft>] = &[
         .means("the rackup file")
         .read(|cx, field, draft| draft.script = path(cx, field)),
     optional("hooks", STRING)
-        .means("a file that says what to do when workers begin and end, see below")
+        .means("a file that says [what to do when workers begin and end](#processes)")
         .read(|cx, field, draft| draft.hooks = path(cx, field)),
     optional("preload", BOOL)
         .default("`false`")

@@ -135,7 +135,7 @@ const SWITCHES: &[Member<HttpSettings>] = &[
         .means("log the steps that a request takes through the routes")
         .read(|_, field, http| http.log_route = is_true(field)),
     optional("error_format", STRING)
-        .default("`html`")
+        .default("`\"html\"`")
         .means(
             "`negotiated`: [plain error pages](routes.md#errors) are `application/problem+json` for clients \
              that prefer it (beyond Unit)",
@@ -161,7 +161,7 @@ const SWITCHES: &[Member<HttpSettings>] = &[
         .read(|cx, field, http| schema::read_nested(cx, field, &[HTTP2], &mut http.http2)),
     optional("compression", OBJECT)
         .default("off")
-        .means("see [Compression](compression.md)")
+        .means("[compression](compression.md) of replies")
         .read(|cx, field, http| http.compression = compression::read(cx, field)),
 ];
 

@@ -76,7 +76,7 @@ const SHARE: &[Member<Draft>] = &[
         )
         .read(|cx, field, draft| draft.paths = share_paths(cx, field)),
     optional("index", STRING)
-        .default("`index.html`")
+        .default("`\"index.html\"`")
         .means("shown for a folder")
         .read(|cx, field, draft| draft.index = text(cx, field)),
     optional("types", STRING.or(ARRAY))

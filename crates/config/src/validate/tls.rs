@@ -28,12 +28,12 @@ const TLS: &[Member<Draft>] = &[
         .means("the name of an uploaded bundle, or several of them")
         .read(|cx, field, draft| draft.certificates = bundles(cx, field)),
     optional("conf_commands", OBJECT)
-        .means("protocol versions, cipher suites and groups in OpenSSL's terms, see below")
+        .means("[protocol versions, cipher suites and groups](#conf_commands) in OpenSSL's terms")
         .read(|cx, field, draft| commands(cx, field, &mut draft.policy)),
     optional("session", OBJECT)
         .read(|cx, field, draft| schema::read_nested(cx, field, &[SESSION], &mut draft.session)),
     optional("client", OBJECT)
-        .means("certificates of clients, see below (beyond Unit)")
+        .means("[certificates of clients](#certificates-of-clients) (beyond Unit)")
         .read(|cx, field, draft| draft.client = client(cx, field)),
 ];
 
@@ -150,7 +150,7 @@ const CLIENT: &[Member<ClientDraft>] = &[
         .means("bundles whose certificates are the authorities")
         .read(|cx, field, draft| draft.ca = bundles(cx, field)),
     optional("verify", STRING)
-        .default("`required`")
+        .default("`\"required\"`")
         .means("`required`: a client without a certificate is refused; `optional`: it is served")
         .read(|cx, field, draft| match field.value.as_bytes().map(|text| &**text) {
             Some(b"required") => draft.verify = Verify::Required,

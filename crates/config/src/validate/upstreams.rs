@@ -63,7 +63,7 @@ const UPSTREAM: &[Member<Draft>] = &[
         )
         .read(|cx, field, draft| draft.servers = Some(servers(cx, field))),
     optional("balance", STRING.or(OBJECT))
-        .default("`round_robin`")
+        .default("`\"round_robin\"`")
         .means(
             "in turn, smoothly; `least_connections`: the least busy for its weight; `random_two`: the less \
              busy of two that are drawn; `{\"hash\": TEMPLATE}`: the same text to the same server",
@@ -163,7 +163,7 @@ const BALANCE: &[Member<Option<Balance>>] =
 
 const HEALTH: &[Member<HealthCheck>] = &[
     optional("path", STRING)
-        .default("`/`")
+        .default("`\"/\"`")
         .means("a GET on it is made again and again; without `health` there are no checks")
         .read(|cx, field, check| {
             let path = name(cx, field).unwrap_or_default();

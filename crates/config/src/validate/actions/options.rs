@@ -34,7 +34,7 @@ pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
         )
         .read(|cx, field, options| options.request_headers = header_changes(cx, field, Side::Request)),
     optional("errors", OBJECT)
-        .means("an object: actions in the place of errors, see below")
+        .means("an object: actions in the place of [errors](#errors)")
         .read(|cx, field, options| options.errors = Some(Box::new(errors(cx, field)))),
 ];
 

@@ -9,11 +9,11 @@ use crate::upstream::UpstreamTls;
 
 pub(super) const LOG: &[Member<LogSettings>] = &[
     optional("level", STRING)
-        .default("`info`")
+        .default("`\"info\"`")
         .means("`alert`, `error`, `warn`, `notice`, `info` or `debug`: lines below are dropped")
         .read(|cx, field, log| log.level = choose(cx, field, LEVELS).unwrap_or_default()),
     optional("format", STRING)
-        .default("`text`")
+        .default("`\"text\"`")
         .means(
             "`json`: one object a line with `time`, `level`, `pid`, `thread`, `message`, and `connection` \
              where there is one",
@@ -89,7 +89,7 @@ const TELEMETRY: &[Member<Draft>] = &[
         .means("share of the traces that begin here, 0 to 1; a client's `traceparent` decides for its own")
         .read(|cx, field, draft| draft.sampling_ratio = ratio(cx, field)),
     optional("service_name", STRING)
-        .default("`Corral`")
+        .default("`\"Corral\"`")
         .means("the name that the spans carry")
         .read(|cx, field, draft| draft.service_name = name(cx, field)),
 ];

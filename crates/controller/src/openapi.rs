@@ -141,41 +141,54 @@ fn reference(name: &str) -> Value {
 }
 
 fn success_schema() -> Value {
-    let text = object([("type", Value::from("string"))]);
+    let warning = "why the change, which is in force, is not stored";
     object([
         ("type", Value::from("object")),
         ("required", Value::Array(vec![Value::from("success")])),
-        ("properties", object([("success", text.clone()), ("warning", text)])),
+        (
+            "properties",
+            object([
+                ("success", property("string", "what was done")),
+                ("warning", property("string", warning)),
+            ]),
+        ),
     ])
 }
 
 fn error_schema() -> Value {
-    let typed = |kind: &str| object([("type", Value::from(kind))]);
     let location = object([
         ("type", Value::from("object")),
+        ("description", Value::from("where the first problem is")),
         (
             "properties",
             object([
-                ("path", typed("string")),
-                ("offset", typed("integer")),
-                ("line", typed("integer")),
-                ("column", typed("integer")),
+                ("path", property("string", "a JSON pointer into the configuration")),
+                ("offset", property("integer", "bytes before the place in the text that was sent")),
+                ("line", property("integer", "its line, from 1")),
+                ("column", property("integer", "its column in characters, from 1")),
             ]),
         ),
     ]);
-    let all = object([("type", Value::from("array")), ("items", typed("object"))]);
+    let mut all = property("array", "all problems, where there are several");
+    if let Value::Object(members) = &mut all {
+        members.insert(Bytes::from("items"), object([("type", Value::from("object"))]));
+    }
     object([
         ("type", Value::from("object")),
         ("required", Value::Array(vec![Value::from("error")])),
         (
             "properties",
             object([
-                ("error", typed("string")),
-                ("detail", typed("string")),
+                ("error", property("string", "what was not done")),
+                ("detail", property("string", "the first problem, and what would be right")),
                 ("location", location),
-                ("suggestion", typed("string")),
+                ("suggestion", property("string", "the name that was probably meant")),
                 ("errors", all),
             ]),
         ),
     ])
+}
+
+fn property(kind: &str, description: &str) -> Value {
+    object([("type", Value::from(kind)), ("description", Value::from(description))])
 }

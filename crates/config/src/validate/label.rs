@@ -1,6 +1,7 @@
 //! The name, default and documentation of an option: the part of a table's row that does not depend on who reads it.
 
-use super::types::Types;
+use super::types::{Types, type_of};
+use crate::json::Value;
 
 /// One option.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +42,16 @@ impl Label {
     /// The documentation in the manual, in Markdown.
     pub(super) const fn means(self, meaning: &'static str) -> Self {
         Self { meaning, ..self }
+    }
+
+    /// Whether the documentation is the same.
+    pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
+        (self.default, self.meaning) == (other.default, other.meaning)
+    }
+
+    /// Whether values of this type are read.
+    pub(super) fn accepts(&self, value: &Value) -> bool {
+        self.accepted().contains(type_of(value))
     }
 
     /// All types that are accepted.

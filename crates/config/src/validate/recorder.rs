@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::label::Label;
 use super::types::{OBJECT, Types};
-use crate::json::{Bytes, Object, Value, pointer};
+use crate::json::{Bytes, pointer};
 
 /// The findings so far.
 #[derive(Debug, Default)]
@@ -15,9 +15,9 @@ pub(super) struct Recorder {
 /// One value of the document.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    types: Types,
+    pub(super) types: Types,
     /// How often it was seen as an object with a table of members.
-    n_visits: u32,
+    pub(super) n_visits: u32,
     pub(super) properties: IndexMap<&'static str, Property>,
     /// Members with free names.
     pub(super) any: Option<Box<Node>>,
@@ -33,12 +33,23 @@ pub(super) struct Property {
     pub(super) label: Label,
     /// Which of the object's parts that row belongs to.
     pub(super) part: usize,
-    n_required: u32,
+    pub(super) n_required: u32,
+    /// Rows that document the member differently, and whose they are.
+    pub(super) voices: Vec<Voice>,
+}
+
+/// One documentation of a member.
+#[derive(Debug)]
+pub(super) struct Voice {
+    pub(super) label: Label,
+    /// The second steps of the pointers to the objects: the seeds call an application by its type.
+    pub(super) owners: Vec<String>,
 }
 
 impl Recorder {
     /// Notes the rows of an object, each with the part that it belongs to.
     pub(super) fn note(&mut self, pointer: &str, rows: &[(usize, Label)]) {
+        let owner = pointer::steps(pointer).get(1).map_or_else(String::new, Bytes::to_string);
         let node = self.root.at(pointer);
         node.n_visits += 1;
         node.types = node.types.or(OBJECT);
@@ -46,6 +57,7 @@ impl Recorder {
             let property = node.properties.entry(label.name).or_insert_with(|| Property::new(part, label));
             property.node.types = property.node.types.or(label.accepted());
             property.n_required += u32::from(label.is_required);
+            property.hear(label, &owner);
         }
     }
 
@@ -62,7 +74,16 @@ impl Recorder {
 
 impl Property {
     fn new(part: usize, label: Label) -> Self {
-        Self { node: Node::default(), label, part, n_required: 0 }
+        Self { node: Node::default(), label, part, n_required: 0, voices: Vec::new() }
+    }
+
+    fn hear(&mut self, label: Label, owner: &str) {
+        let same = |voice: &&mut Voice| voice.label.says_the_same_as(&label);
+        match self.voices.iter_mut().find(same) {
+            Some(voice) if voice.owners.iter().any(|known| known == owner) => {}
+            Some(voice) => voice.owners.push(owner.to_owned()),
+            None => self.voices.push(Voice { label, owners: vec![owner.to_owned()] }),
+        }
     }
 }
 
@@ -81,39 +102,6 @@ impl Node {
             };
         }
         node
-    }
-
-    /// In the form of JSON Schema 2020-12.
-    pub(super) fn schema(&self) -> Value {
-        let mut schema = Object::new();
-        let mut add = |name: &str, value: Value| schema.insert(Bytes::from(name), value);
-        match self.types.schema_names().as_slice() {
-            [] => {}
-            [only] => drop(add("type", Value::from(*only))),
-            several => {
-                drop(add("type", Value::Array(several.iter().map(|name| Value::from(*name)).collect())));
-            }
-        }
-        if self.n_visits > 0 {
-            let properties = self.properties.iter();
-            let properties = properties.map(|(name, property)| (Bytes::from(*name), property.node.schema()));
-            add("properties", Value::Object(properties.collect()));
-            let required =
-                self.properties.iter().filter(|(_, property)| property.n_required == self.n_visits);
-            let required: Vec<_> = required.map(|(name, _)| Value::from(*name)).collect();
-            if !required.is_empty() {
-                add("required", Value::Array(required));
-            }
-        }
-        match &self.any {
-            Some(any) => drop(add("additionalProperties", any.schema())),
-            None if self.n_visits > 0 => drop(add("additionalProperties", Value::Bool(false))),
-            None => {}
-        }
-        if let Some(items) = &self.items {
-            add("items", items.schema());
-        }
-        Value::Object(schema)
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn read_parts(cx: &mut Context<'_>, members: &Object, parts: &mut [&m
 fn read_member(cx: &mut Context<'_>, part: &mut dyn Part, name: &[u8], value: &Value) -> bool {
     let label = part.labels().find(|label| label.name.as_bytes() == name).copied();
     match label {
-        Some(label) if label.accepted().contains(type_of(value)) => {
+        Some(label) if label.accepts(value) => {
             part.read(cx, Field { name: label.name, value });
         }
         Some(label) => report_wrong_type(cx, label.name, label.types, value),

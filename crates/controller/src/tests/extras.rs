@@ -145,4 +145,8 @@ fn the_openapi_document_is_whole() {
     let schemas = document.member("components").unwrap().member("schemas").unwrap();
     let configuration = schemas.member("Configuration").unwrap().member("properties").unwrap();
     assert!(configuration.member("listeners").is_some() && configuration.member("access_log").is_some());
+    for schema in ["Success", "Error"].iter().filter_map(|name| schemas.member(name)) {
+        let members = schema.member("properties").and_then(Value::as_object).unwrap();
+        assert!(members.values().all(|member| member.member("description").is_some()), "{schema:?}");
+    }
 }

@@ -400,10 +400,11 @@ fn a_dry_run_changes_nothing() {
     server.get("/").expect(200);
 }
 
-/// Every option name that the schema knows, as a path.
+/// Every option name that the schema knows, as a path; each is described.
 fn options(schema: &Value, path: &str, found: &mut Vec<String>) {
     for (name, member) in schema["properties"].as_object().into_iter().flatten() {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        assert!(member["description"].as_str().is_some_and(|text| !text.is_empty()), "{path}: {member}");
         options(member, &path, found);
         found.push(path);
     }
@@ -445,6 +446,10 @@ fn the_openapi_document_describes_what_can_be_configured() {
     ] {
         assert!(found.iter().any(|known| known == option), "{option} is not among {found:?}");
     }
+    let timeout = &document["components"]["schemas"]["Configuration"]["properties"]["settings"]["properties"]
+        ["http"]["properties"]["send_timeout"];
+    let text = "seconds between two successful writes; then the connection is closed";
+    assert_eq!(*timeout, json!({ "description": text, "default": 30, "type": "integer" }));
 }
 
 #[test]

@@ -58,7 +58,7 @@ def make_plan(options: argparse.Namespace) -> bench.Plan:
 
 
 def choose_servers(options: argparse.Namespace) -> list[type[servers.Server]]:
-    optional = servers.OPTIONAL + owners.OWNERS
+    optional = servers.OPTIONAL + scenarios.OPTIONAL + owners.OWNERS
     every = servers.REQUIRED + optional + scenarios.PAIRS
     if options.servers:
         names, known = options.servers.split(","), {kind.name for kind in every}

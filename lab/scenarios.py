@@ -1,5 +1,5 @@
-"""What Corral and nginx do beside serving a site: choose among many routes, TLS, proxying. Each scenario has a
-server of its own, so that nothing of one costs the other."""
+"""What Corral and nginx do beside serving a site: choose among many routes, TLS, HTTP/2 (Caddy as well), proxying.
+Each scenario has a server of its own, so that nothing of one costs the other."""
 
 import dataclasses
 import subprocess
@@ -7,7 +7,7 @@ import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
 
-from .servers import Corral, Nginx, Server, ServerFailed, Setup, free_port, put
+from .servers import Caddy, Corral, Nginx, Server, ServerFailed, Setup, free_port, put
 from .workloads import FULL, N_HOSTS, N_ROUTES, route
 
 # Curve or length of the key, as `openssl req` wants it.
@@ -176,6 +176,27 @@ http2_max_concurrent_streams 128;
                    self.configuration("", upstream + server, is_plain=False))  # fmt: skip
 
 
+class CaddyHttp2(_Http2, Caddy):
+    def launch(self) -> None:
+        bundle = _bundle(self.folder, "ecdsa")
+        self.run(f"""https://:{self.port} {{
+tls {bundle} {bundle} {{
+protocols tls1.3
+}}
+handle_path /proxied/* {{
+reverse_proxy 127.0.0.1:{self.setup.backend} {{
+transport http {{
+keepalive_idle_conns_per_host 64
+}}
+}}
+}}
+handle {{
+root {self.setup.site}
+file_server
+}}
+}}""")
+
+
 class _Proxy(Server):
     scenario = "proxy"
 
@@ -209,6 +230,10 @@ class NginxProxy(_Proxy, Nginx):
 PAIRS: list[type[Server]] = [
     CorralRoutes, NginxRoutes, CorralTls, NginxTls, CorralHttp2, NginxHttp2, CorralProxy, NginxProxy,
 ]  # fmt: skip
+
+
+# Where their executables are named.
+OPTIONAL: list[type[Server]] = [CaddyHttp2]
 
 
 def with_backend(stack: ExitStack, setup: Setup, folder: Path) -> Setup:

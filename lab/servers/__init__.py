@@ -6,6 +6,7 @@ the same user, no access log.
 """
 
 from .apache import Apache, ApacheEventFpm, ApachePrefork
+from .caddy import Caddy
 from .corral import Corral, Unit, put, put_configuration
 from .fpm import FpmPool
 from .frankenphp import FrankenPhp
@@ -17,6 +18,7 @@ __all__ = [
     "Apache",
     "ApacheEventFpm",
     "ApachePrefork",
+    "Caddy",
     "Corral",
     "FpmPool",
     "FrankenPhp",

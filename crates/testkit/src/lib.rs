@@ -27,6 +27,7 @@ mod control;
 mod daemon;
 mod dial;
 mod executables;
+mod go;
 mod http2;
 mod load;
 mod mariadb;
@@ -54,6 +55,7 @@ pub use control::{ControlClient, ControlReply, assert_says, says};
 pub use daemon::{Builder, Daemon, daemon};
 pub use dial::{Width, dial};
 pub use executables::{Executables, executables};
+pub use go::build_go;
 pub use http2::{
     Asked, Frame, Http2, Http2Origin, Http2Stream, RawHttp2, flag, http2_fields, kind, remembered,
 };

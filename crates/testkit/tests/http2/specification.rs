@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use corral_testkit::{python_app, site};
+use corral_testkit::{build_go, python_app, site};
 use serde_json::json;
 
 use super::serve;
@@ -29,11 +29,7 @@ async def application(scope, receive, send):
 fn executable() -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("h2spec");
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/h2spec");
-    let mut go = Command::new("go");
-    go.args(["build", "-o"]).arg(&path).arg("github.com/summerwind/h2spec/cmd/h2spec");
-    let status = go.current_dir(module).env("CGO_ENABLED", "0").status();
-    let status = status.expect("go is installed: scripts/setup test");
-    assert!(status.success(), "go build: {status}");
+    build_go(&module, "github.com/summerwind/h2spec/cmd/h2spec", &path);
     path
 }
 

@@ -1,10 +1,9 @@
 //! A server in Go on descriptor 3, compiled for the test.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 
-use corral_testkit::{Request, Site, site};
+use corral_testkit::{Request, Site, build_go, site};
 use serde_json::json;
 
 use crate::{number_after, with_app};
@@ -14,11 +13,8 @@ fn executable() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("server-go");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/programs/server.go");
-        let mut go = Command::new("go");
-        go.args(["build", "-o"]).args([&path, &source]).env("CGO_ENABLED", "0");
-        let status = go.status().expect("go is installed: scripts/setup test");
-        assert!(status.success(), "go build: {status}");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/programs");
+        build_go(&source, "server.go", &path);
         path
     })
 }

@@ -3,6 +3,7 @@
 mod connections;
 mod failures;
 mod grpc;
+mod grpcurl;
 mod messages;
 mod servers;
 mod streams;

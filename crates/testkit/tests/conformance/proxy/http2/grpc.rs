@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, channel};
 
-use corral_testkit::{Http2, PATIENCE, Request};
+use corral_testkit::{Http2, PATIENCE, Request, build_go};
 use serde_json::json;
 
 use super::proxy_with;
@@ -17,10 +17,7 @@ fn executable() -> &'static Path {
     BUILT.get_or_init(|| {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("grpc-go");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/grpc");
-        let mut go = Command::new("go");
-        go.args(["build", "-o"]).args([&path, Path::new(".")]).current_dir(source).env("CGO_ENABLED", "0");
-        let status = go.status().expect("go is installed: scripts/setup test");
-        assert!(status.success(), "go build: {status}");
+        build_go(&source, ".", &path);
         path
     })
 }

@@ -1,0 +1,20 @@
+//! Executables in Go, compiled for the tests.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+
+/// Compiles a package of a module into an executable, unless it is there as it would be. One test at a time does so:
+/// nobody runs what is being written.
+///
+/// # Panics
+/// When it does not compile.
+#[track_caller]
+pub fn build_go(module: &Path, package: &str, executable: &Path) {
+    let lock = File::create(executable.with_extension("lock")).expect("make a lock");
+    lock.lock().expect("one test compiles it at a time");
+    let mut go = Command::new("go");
+    go.args(["build", "-o"]).arg(executable).arg(package).current_dir(module).env("CGO_ENABLED", "0");
+    let status = go.status().expect("go is installed: scripts/setup test");
+    assert!(status.success(), "go build: {status}");
+}

@@ -64,6 +64,9 @@ pub enum Kind {
     /// From the worker: the fields behind the response's body (`message::encode_trailers`), once all of that is sent; the
     /// last such frame counts. Counts as response body.
     Trailers = 25,
+    /// From the worker: the request leaves state behind there, of the kinds that `aux` has a bit for. Once, before the
+    /// worker is done with the request.
+    State = 26,
     /// From the worker: in place of a response, the application takes the client's connection over; `aux` is the number of
     /// its socket, which has been sent like a file.
     Hijacked = 30,
@@ -80,7 +83,7 @@ impl Kind {
         Self::Skip,
         Self::Left,
     ];
-    const FROM_WORKER: [Self; 10] = [
+    const FROM_WORKER: [Self; 11] = [
         Self::Response,
         Self::Data,
         Self::End,
@@ -90,6 +93,7 @@ impl Kind {
         Self::Started,
         Self::Informational,
         Self::Trailers,
+        Self::State,
         Self::Hijacked,
     ];
 }
@@ -110,9 +114,7 @@ impl Flags {
     /// The body goes on with a part of a file, which the end of the payload describes (`message::FilePart`). Only on
     /// Response and Data, once in a response; nothing of the body comes behind it.
     pub const FILE: Self = Self(8);
-    /// The request has left state behind in its worker, as far as somebody looks. Only with [`Flags::DONE`].
-    pub const STATE: Self = Self(16);
-    const ALL: u8 = 31;
+    const ALL: u8 = 15;
 
     /// Whether all flags of `other` are set here.
     #[must_use]

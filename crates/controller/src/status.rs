@@ -1,7 +1,9 @@
 //! `/status` (contract 19): the figures of main and the router as JSON.
 
 use corral_config::json::{Bytes, Object, Value};
-use corral_ipc::message::{AppStatus, DaemonStatus, Module, ServerState, Status, UpstreamStatus};
+use corral_ipc::message::{
+    AppStatus, DaemonStatus, LeftState, Module, STATE_KINDS, ServerState, Status, UpstreamStatus,
+};
 
 use crate::reply::object;
 
@@ -91,13 +93,11 @@ fn application(app: &AppStatus) -> Value {
         ("starting", Value::from(u64::from(app.starting))),
         ("idle", Value::from(u64::from(app.idle))),
     ]);
-    let mut requests = object([("active", Value::from(u64::from(app.active_requests)))]);
-    if let Value::Object(members) = &mut requests
-        && app.left_state > 0
-    {
-        members.insert(Bytes::from("left_state"), Value::from(app.left_state));
+    let mut requests = vec![("active", Value::from(u64::from(app.active_requests)))];
+    if app.left_state.requests > 0 {
+        requests.push(("left_state", left_state(&app.left_state)));
     }
-    let mut members = vec![("processes", processes), ("requests", requests)];
+    let mut members = vec![("processes", processes), ("requests", object(requests))];
     if let Some(error) = &app.last_error {
         members.push(("last_error", Value::from(error.as_str())));
     }
@@ -109,6 +109,13 @@ fn application(app: &AppStatus) -> Value {
         members.push(("warning", Value::from(warning.as_str())));
     }
     object(members)
+}
+
+/// All requests, and those of each kind that there were any of.
+fn left_state(left: &LeftState) -> Value {
+    let kinds = STATE_KINDS.into_iter().zip(left.kinds).filter(|(_, count)| *count > 0);
+    let kinds = object(kinds.map(|(name, count)| (name, Value::from(count))));
+    object([("total", Value::from(left.requests)), ("kinds", kinds)])
 }
 
 /// One object for a language with one version, an array, newest first, for several.

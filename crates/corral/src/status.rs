@@ -120,6 +120,9 @@ pub(crate) fn render(status: &Value, rates: Option<Rates>) -> String {
             number(&processes["idle"]),
             number(&app["requests"]["active"])
         );
+        if let Some(left) = left_state(&app["requests"]["left_state"]) {
+            let _ = writeln!(text, "              {left}");
+        }
         if let Some(error) = app["last_error"].as_str() {
             let _ = writeln!(text, "              last error: {error}");
         }
@@ -132,6 +135,13 @@ pub(crate) fn render(status: &Value, rates: Option<Rates>) -> String {
         }
     }
     text
+}
+
+/// How many requests have left what behind, if any have.
+fn left_state(left: &Value) -> Option<String> {
+    let total = left["total"].as_u64()?;
+    let kinds: Vec<_> = members(&left["kinds"]).map(|(name, count)| format!("{name} {count}")).collect();
+    Some(format!("{total} requests have left state behind: {}", kinds.join(", ")))
 }
 
 fn render_daemon(text: &mut String, status: &Value) -> fmt::Result {
@@ -214,7 +224,10 @@ mod tests {
             "applications": {
                 "blog": {
                     "processes": {"running": 0, "starting": 1, "idle": 0},
-                    "requests": {"active": 4},
+                    "requests": {
+                        "active": 4,
+                        "left_state": {"total": 9, "kinds": {"umask": 7, "streams": 3}}
+                    },
                     "last_error": "it does not load",
                     "crashes": {"total": 2, "last": "process 7 exited on signal 11"},
                     "warning": "it runs as \"corral\""
@@ -231,6 +244,7 @@ connections   1 active, 2 idle, 10 accepted, 7 closed, 3 refused
 requests      33; 0.5 per second on average
 module        php 8.4.1, 8.2.29
 application   blog: 0 processes running, 1 starting, 0 idle; 4 requests active
+              9 requests have left state behind: umask 7, streams 3
               last error: it does not load
               2 crashed; the last one: process 7 exited on signal 11
               warning: it runs as \"corral\"

@@ -297,9 +297,9 @@ void corral_guard_end(void)
     request = NULL;
 }
 
-int corral_worker_left_state(void)
+uint32_t corral_worker_left_state(void)
 {
-    return left != 0;
+    return left;
 }
 
 bool corral_guard_gives_up(void)

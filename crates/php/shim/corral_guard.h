@@ -7,7 +7,7 @@
 
 #include "corral_internal.h"
 
-/* What can be left behind. */
+/* What can be left behind: the numbers of STATE_KINDS in corral-ipc, which has the names. */
 typedef enum {
     LEFT_SETTING,
     LEFT_LOCALE,

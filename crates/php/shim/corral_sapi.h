@@ -160,8 +160,8 @@ void corral_paths_forget(void);
 corral_string_h corral_string_new(corral_slice_t text);
 void corral_string_free(corral_string_h string);
 
-/* Not zero when the request that a worker's script has answered last has left state behind, as far as the guard knows. */
-int corral_worker_left_state(void);
+/* The kinds of state that the request which a worker's script has answered last has left behind, a bit each. */
+uint32_t corral_worker_left_state(void);
 
 /* Runs a worker's script from start to end, and gives its exit status. At most once in a process. */
 int corral_worker_run(const corral_worker_t *worker);

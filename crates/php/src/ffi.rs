@@ -123,7 +123,7 @@ unsafe extern "C" {
     pub(crate) fn corral_paths_forget();
     pub(crate) fn corral_string_new(text: Slice) -> *mut OpaqueString;
     pub(crate) fn corral_string_free(string: *mut OpaqueString);
-    pub(crate) fn corral_worker_left_state() -> c_int;
+    pub(crate) fn corral_worker_left_state() -> u32;
     pub(crate) fn corral_worker_run(worker: *const Worker) -> c_int;
     pub(crate) fn corral_request_run(request: *const Request) -> Outcome;
 }

@@ -131,8 +131,9 @@ impl Desk<'_> {
             });
             slow_log.inspect(|log| log.end());
             // SAFETY: asks for a number that the shim has kept since.
-            if unsafe { ffi::corral_worker_left_state() } != 0 {
-                exchange.leave_state();
+            let left = unsafe { ffi::corral_worker_left_state() };
+            if left != 0 {
+                exchange.leave_state(left);
             }
             ends = outcome == Outcome::ServedLast;
             if ends { Served::Leave } else { Served::Done }

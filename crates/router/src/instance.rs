@@ -15,6 +15,7 @@ mod hijacked;
 mod hosting;
 mod housekeeping;
 mod lease;
+mod left_state;
 mod loop_app;
 mod mebibytes;
 mod overload;

@@ -56,6 +56,16 @@ pub(crate) enum After {
     Nothing,
 }
 
+impl Completes {
+    fn flags(self) -> Flags {
+        match self {
+            Self::Nothing => Flags::NONE,
+            Self::Response => Flags::END,
+            Self::Request(after) => Flags::END | after.flags(),
+        }
+    }
+}
+
 impl After {
     fn flags(self) -> Flags {
         match self {
@@ -87,7 +97,6 @@ pub(crate) struct Running<'a, C> {
     collect_at_most: usize,
     /// Zero until the request has ended.
     ran: Duration,
-    leaves_state: bool,
 }
 
 impl<'a, C: RequestChannel> Running<'a, C> {
@@ -115,7 +124,6 @@ impl<'a, C: RequestChannel> Running<'a, C> {
             n_read: if view.head.body_complete { 0 } else { corral_channel::BODY_WINDOW },
             collect_at_most,
             ran: Duration::ZERO,
-            leaves_state: false,
         }
     }
 
@@ -134,22 +142,9 @@ impl<'a, C: RequestChannel> Running<'a, C> {
                 Err(ClientGone) => (Kind::End, Flags::END),
             },
         };
-        let flags = end | self.flags_of_end(after);
-        let frame = self.frame(kind).with_flags(flags).with_aux(self.micros());
+        let frame = self.frame(kind).with_flags(end | after.flags()).with_aux(self.micros());
         // Fails when there is no router.
         let _ = self.channel.send(frame, &[], Patience::Endless);
-    }
-
-    fn flags_of(&self, completes: Completes) -> Flags {
-        match completes {
-            Completes::Nothing => Flags::NONE,
-            Completes::Response => Flags::END,
-            Completes::Request(after) => Flags::END | self.flags_of_end(after),
-        }
-    }
-
-    fn flags_of_end(&self, after: After) -> Flags {
-        after.flags() | if self.leaves_state { Flags::STATE } else { Flags::NONE }
     }
 
     /// How long the request ran, in microseconds; zero while it does.
@@ -180,7 +175,7 @@ impl<'a, C: RequestChannel> Running<'a, C> {
         let n_allowed = usize::try_from(credit - n_collected).unwrap_or(usize::MAX);
         let room = self.channel.max_payload() - self.out.len();
         let n_tail = tail.len().min(n_allowed).min(room);
-        let frame = self.frame(kind).with_flags(self.flags_of(completes)).with_aux(self.micros());
+        let frame = self.frame(kind).with_flags(completes.flags()).with_aux(self.micros());
         self.channel.send(frame, &[self.out, &tail[..n_tail]], Patience::UntilCancelled)?;
         self.channel.with_stream(&self.frame, |stream| stream.credit -= n_collected + n_tail as u64);
         self.out.clear();
@@ -360,7 +355,7 @@ impl<C: RequestChannel> Exchange for Running<'_, C> {
         let n_collected = self.n_collected();
         self.wait_for_credit(n_collected)?;
         let kind = if matches!(self.phase, Phase::HeadCollected(_)) { Kind::Response } else { Kind::Data };
-        let frame = self.frame(kind).with_flags(self.flags_of(Completes::Response));
+        let frame = self.frame(kind).with_flags(Completes::Response.flags());
         let is_sent = self.channel.send_file(frame, self.out, file)?;
         if is_sent {
             self.channel.with_stream(&self.frame, |stream| stream.credit -= n_collected);
@@ -422,8 +417,10 @@ impl<C: RequestChannel> Exchange for Running<'_, C> {
         Ok(application)
     }
 
-    fn leave_state(&mut self) {
-        self.leaves_state = true;
+    fn leave_state(&mut self, kinds: u32) {
+        let frame = self.frame(Kind::State).with_aux(kinds);
+        // Fails when there is no router.
+        let _ = self.channel.send(frame, &[], Patience::Endless);
     }
 
     fn note(&mut self, text: &[u8]) {

@@ -212,8 +212,9 @@ pub trait Exchange: Send {
     /// socket, or those of the system.
     fn hijack(&mut self) -> io::Result<OwnedFd>;
 
-    /// Notes that the request leaves state behind in this process, for the figures of the application.
-    fn leave_state(&mut self);
+    /// Tells which kinds of state the request leaves behind in this process, a bit each, for the figures of the
+    /// application. At most once, when the request has ended.
+    fn leave_state(&mut self, kinds: u32);
 
     /// Tells the router what is being done, for its log should this worker die now.
     fn note(&mut self, text: &[u8]);

@@ -115,6 +115,33 @@ pub struct FailedListener {
     pub reason: String,
 }
 
+/// The kinds of state that a request can leave behind in its worker, by the numbers that workers have for them.
+pub const STATE_KINDS: [&str; 14] = [
+    "settings",
+    "locale",
+    "time_zone",
+    "umask",
+    "working_directory",
+    "environment",
+    "error_handlers",
+    "exception_handlers",
+    "output_buffers",
+    "transactions",
+    "streams",
+    "globals",
+    "static_properties",
+    "memory",
+];
+
+/// Requests that have left state behind in their workers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftState {
+    /// All of them.
+    pub requests: u64,
+    /// Those that have left each of [`STATE_KINDS`].
+    pub kinds: [u64; STATE_KINDS.len()],
+}
+
 /// The figures of one application.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct AppStatus {
@@ -128,8 +155,8 @@ pub struct AppStatus {
     pub idle: u32,
     /// Requests handed over or queued.
     pub active_requests: u32,
-    /// Requests that have left state behind in their workers.
-    pub left_state: u64,
+    /// What requests have left behind in their workers.
+    pub left_state: LeftState,
     /// Why the last worker or prototype failed, while none runs.
     #[serde(deserialize_with = "bounded::words_if_any")]
     pub last_error: Option<String>,

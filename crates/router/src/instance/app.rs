@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use corral_channel::{Lane, RequestId};
@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use super::failure::Failure;
 use super::habits::{Habit, Habits};
+use super::left_state;
 use super::overload::Overload;
 use super::pool::Pool;
 use super::pool::bounds::Bounds;
@@ -47,8 +48,7 @@ pub(crate) struct App {
     /// Its workers take bodies as they come, and want to know at once that a client has left.
     pub(super) streams: AtomicBool,
     pub(super) last_error: Mutex<Option<String>>,
-    /// Requests that have left state behind in their workers.
-    pub(super) left_state: AtomicU64,
+    pub(super) left_state: left_state::Counts,
     pub(super) overload: Overload,
     habits: Habits,
     /// Requests wait, and `growth` has to look after them.
@@ -86,7 +86,7 @@ impl App {
             successor: Mutex::new(None),
             streams: AtomicBool::new(false),
             last_error: Mutex::new(None),
-            left_state: AtomicU64::new(0),
+            left_state: left_state::Counts::default(),
             overload: Overload::default(),
             habits: Habits::default(),
             waiting: Arc::new(Notify::new()),

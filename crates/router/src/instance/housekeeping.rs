@@ -1,6 +1,5 @@
 //! Upkeep of an instance by the control thread, regularly and for the status.
 
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use corral_config::plan::MemoryBounds;
@@ -55,7 +54,7 @@ impl App {
             idle: figures.idle,
             active_requests: figures.active_requests,
             last_error: self.last_error.lock().clone(),
-            left_state: self.left_state.load(Ordering::Relaxed),
+            left_state: self.left_state.figures(),
             ..AppStatus::default()
         }
     }

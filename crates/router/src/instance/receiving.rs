@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use corral_channel::{Flags, FrameHead, Kind, MAX_INLINE_BODY, RequestId};
@@ -106,6 +105,10 @@ impl LoopApp {
             return Ok(true);
         }
         let shared = self.lookup(head.request);
+        if head.kind == Kind::State {
+            self.app.left_state.add(head.aux);
+            return Ok(shared.is_some());
+        }
         if let Some(shared) = &shared {
             self.on_answer(worker, shared, head, payload, file)?;
         }
@@ -124,9 +127,6 @@ impl LoopApp {
         let id = head.request;
         if !self.app.done(worker, self.lane, id, head.aux, now) {
             return Err(format!("the worker ended request {} that it does not hold", id.0));
-        }
-        if head.flags.contains(Flags::STATE) {
-            self.app.left_state.fetch_add(1, Ordering::Relaxed);
         }
         if self.lookup(id).is_some() {
             let shared = self.entries.borrow_mut().remove(index(id));

@@ -116,8 +116,15 @@ mod tests {
         for kind in [Kind::Response, Kind::Data, Kind::Informational, Kind::Trailers] {
             check_payload(kind, b"x").unwrap();
         }
-        let others =
-            [Kind::End, Kind::Failed, Kind::BodyCredit, Kind::Finished, Kind::Started, Kind::Hijacked];
+        let others = [
+            Kind::End,
+            Kind::Failed,
+            Kind::BodyCredit,
+            Kind::Finished,
+            Kind::Started,
+            Kind::State,
+            Kind::Hijacked,
+        ];
         for kind in others {
             check_payload(kind, b"").unwrap();
             check_payload(kind, b"x").unwrap_err();

@@ -73,6 +73,7 @@ fn frames_with_what_they_cannot_have() {
         ("an end with a payload", &|hand| hand.send(hand.frame(Kind::End), b"x")),
         ("credit with a payload", &|hand| hand.send(hand.frame(Kind::BodyCredit).with_aux(1), b"x")),
         ("a start with a payload", &|hand| hand.send(hand.frame(Kind::Started), b"x")),
+        ("state with a payload", &|hand| hand.send(hand.frame(Kind::State), b"x")),
         ("a takeover with a payload", &|hand| hand.send(hand.frame(Kind::Hijacked), b"x")),
         ("an end with a file", &|hand| hand.send(hand.frame(Kind::End).with_flags(Flags::FILE), b"")),
         ("a file that is not described", &|hand| {

@@ -13,10 +13,12 @@ struct Leak {
     code: &'static str,
     /// The log's words behind the request.
     line: &'static str,
+    /// What the status counts it as.
+    kind: &'static str,
 }
 
-const fn leak(name: &'static str, code: &'static str, line: &'static str) -> Leak {
-    Leak { name, code, line }
+const fn leak(name: &'static str, code: &'static str, line: &'static str, kind: &'static str) -> Leak {
+    Leak { name, code, line, kind }
 }
 
 const LEAKS: &[Leak] = &[
@@ -24,35 +26,46 @@ const LEAKS: &[Leak] = &[
         "setting",
         "ini_set('precision', '5');",
         "left other values of the settings \"precision\"; by ini_set() at ",
+        "settings",
     ),
     leak(
         "locale",
         "setlocale(LC_NUMERIC, 'C.UTF-8');",
         "left the locale \"C.UTF-8\" (it was \"C\"); by setlocale() at ",
+        "locale",
     ),
     leak(
         "zone",
         "class Clock { static function set() { date_default_timezone_set('Asia/Tokyo'); } } Clock::set();",
         "left the time zone \"Asia/Tokyo\" (it was \"UTC\"); by date_default_timezone_set() in Clock::set() at ",
+        "time_zone",
     ),
-    leak("umask", "umask(0077);", "left the umask 0077 (it was 0022); by umask() at "),
-    leak("directory", "chdir('/');", "left the working directory \"/\" (it was \""),
+    leak("umask", "umask(0077);", "left the umask 0077 (it was 0022); by umask() at ", "umask"),
+    leak("directory", "chdir('/');", "left the working directory \"/\" (it was \"", "working_directory"),
     leak(
         "environment",
         "putenv('LEAK=a secret');",
         "left other environment variables \"LEAK\"; by putenv() at ",
+        "environment",
     ),
     leak(
         "error_handler",
         "set_error_handler('strcmp');",
         "left another error handler: strcmp() (it was none)",
+        "error_handlers",
     ),
     leak(
         "exception_handler",
         "set_exception_handler(function ($e) {});",
         "left another exception handler: a closure at ",
+        "exception_handlers",
     ),
-    leak("transaction", "$GLOBALS['pdo']->beginTransaction();", "left a transaction of PDO open"),
+    leak(
+        "transaction",
+        "$GLOBALS['pdo']->beginTransaction();",
+        "left a transaction of PDO open",
+        "transactions",
+    ),
 ];
 
 /// Prints what the leaks change.
@@ -95,6 +108,11 @@ fn with_leaks(guard: &Value) -> (Site, Daemon) {
     (site, server)
 }
 
+/// The counts of the application. Those of the last request may come after its response.
+fn left_state(server: &Daemon) -> Value {
+    server.control().get("/status/applications/php/requests").json()["left_state"].clone()
+}
+
 fn lines(server: &Daemon) -> Vec<String> {
     server.log().lines().filter(|line| line.contains("guard: ")).map(str::to_owned).collect()
 }
@@ -118,6 +136,8 @@ fn each_kind_is_reported_once_and_stays() {
     }
     assert_ne!(server.get("/probe").expect(200).text(), before);
     assert_eq!(lines(&server).len(), LEAKS.len(), "{:#?}", lines(&server));
+    let kinds: serde_json::Map<_, _> = LEAKS.iter().map(|leak| (leak.kind.to_owned(), json!(1))).collect();
+    assert_eq!(left_state(&server), json!({ "total": LEAKS.len(), "kinds": kinds }));
     assert!(!server.log().contains("a secret"), "values of variables are nobody's business");
 }
 

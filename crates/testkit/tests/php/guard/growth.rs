@@ -1,8 +1,9 @@
 //! What grows with each request.
 
+use corral_testkit::eventually;
 use serde_json::json;
 
-use super::{guarded, lines};
+use super::{guarded, left_state, lines};
 
 /// The line comes with the third request, as caches are filled with the first.
 #[test]
@@ -55,6 +56,7 @@ fn memory_that_grows_through_many_requests_is_reported() {
     let mut client = server.connect();
     (0..400).for_each(|_| drop(client.get("/page").expect(200)));
     server.expect_log("guard: GET /page is one of 256 requests in which memory has grown from ");
+    eventually("the last kind has its name", || left_state(&server)["kinds"]["memory"].as_u64());
 }
 
 /// Objects that refer to each other are garbage that PHP collects when there is enough of it.

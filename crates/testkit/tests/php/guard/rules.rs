@@ -1,8 +1,9 @@
 //! What is left behind and what is not, and how often it is said.
 
-use serde_json::json;
+use corral_testkit::{Request, eventually};
+use serde_json::{Value, json};
 
-use super::{guarded, lines, lines_before};
+use super::{guarded, left_state, lines, lines_before};
 
 const MARK: (&str, &str) = ("mark", "umask(umask() ^ 0111);");
 
@@ -144,18 +145,30 @@ fn output_buffers_are_reported_and_end_nobody() {
     assert_eq!(server.get("/buffers").expect(200).field("Pid"), first.field("Pid"));
 }
 
-/// Requests that are not told of in the log any more are counted all the same.
+/// Requests that are not told of in the log any more are counted all the same, and so are those whose client has left.
 #[test]
 fn the_status_counts_requests_that_leave_something() {
-    let (_site, server) =
-        guarded(&json!("report"), "", &[("sets", "putenv('N=' . mt_rand());"), ("fine", "echo 'x';")]);
-    let requests = || server.control().get("/status/applications/php/requests").json();
+    let pages = [
+        ("sets", "putenv('N=' . mt_rand());"),
+        ("both", "putenv('N=' . mt_rand()); ini_set('precision', '5'); ob_start();"),
+        ("long", "for ($i = 0; $i < 99; $i++) { echo str_repeat('x', 99999); } umask(0077);"),
+        ("fine", "echo 'x';"),
+    ];
+    let (_site, server) = guarded(&json!("report"), "", &pages);
+    let expect = |total: u64, kinds: Value| {
+        let left = json!({ "total": total, "kinds": kinds });
+        eventually("they are counted", || (left_state(&server) == left).then_some(()));
+    };
     server.get("/fine").expect(200);
-    assert_eq!(requests(), json!({ "active": 0 }));
+    assert_eq!(left_state(&server), Value::Null);
     for _ in 0..3 {
         server.get("/sets").expect(200);
         server.get("/fine").expect(200);
     }
-    assert_eq!(requests(), json!({ "active": 0, "left_state": 3 }));
+    expect(3, json!({ "environment": 3 }));
     assert_eq!(server.log().matches("guard: GET /sets").count(), 1);
+    server.get("/both").expect(200);
+    expect(4, json!({ "settings": 1, "environment": 4, "output_buffers": 1 }));
+    drop(server.begin(&Request::get("/long")));
+    expect(5, json!({ "settings": 1, "umask": 1, "environment": 4, "output_buffers": 1 }));
 }

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod admin;
+mod certificate;
 mod daemon;
 mod document;
 mod globals;

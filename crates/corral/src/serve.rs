@@ -41,7 +41,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let php_ini = php_settings(options, watches);
     let choices = Choices { listen: &listen.to_string(), n_workers, php_ini: &php_ini, owner: owner.names() };
     let document = document(&site, &choices);
-    let parsed = check(&document.to_string(), &modules)?;
+    let parsed = check(&document.to_string(), &modules, Vec::new())?;
     if options.print_config {
         return print(&parsed);
     }
@@ -198,14 +198,18 @@ fn name_of(language: &str) -> &str {
 }
 
 /// The document is made here, so a fault in it comes from a path or setting that it cannot hold.
-pub(crate) fn check(document: &str, modules: &[Module]) -> anyhow::Result<json::Value> {
+pub(crate) fn check(
+    document: &str,
+    modules: &[Module],
+    certificates: Vec<String>,
+) -> anyhow::Result<json::Value> {
     let known = modules.iter().map(|module| KnownModule {
         language: module.language.clone(),
         version: module.version.clone(),
         path: module.path.clone(),
     });
     let document = json::parse(document.as_bytes()).map_err(|error| anyhow::anyhow!("{}", error.detail))?;
-    match validate(&document, &Known::modules(known.collect())) {
+    match validate(&document, &Known::modules(known.collect()).with_certificates(certificates)) {
         Ok(_) => Ok(document),
         Err(problems) => {
             let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();

@@ -10,6 +10,7 @@ use corral_sys::process::set_parent_death_signal;
 use corral_sys::signal::Signal;
 use serde_json::{Value, json};
 
+use super::document::CERTIFICATE;
 use crate::log::{self, Style};
 use crate::serve::{self, Owner};
 
@@ -20,16 +21,19 @@ pub(super) struct Order<'a> {
     pub(super) root: &'a Path,
     pub(super) control: &'a Path,
     pub(super) temp: &'a Path,
+    /// The state folder, with the certificate, where there is one.
+    pub(super) state: Option<&'a Path>,
+    /// What somebody should know about the certificate.
+    pub(super) notice: Option<&'a str>,
     /// Files and folders whose changes are served from the next request on.
     pub(super) watch: &'a [PathBuf],
 }
 
 impl Order<'_> {
     pub(super) fn to_text(&self) -> String {
-        let Self { document, root, control, temp, watch } = self;
-        let order =
-            json!({ "document": document, "root": root, "control": control, "temp": temp, "watch": watch });
-        order.to_string()
+        let Self { document, root, control, temp, state, notice, watch } = self;
+        let paths = json!({ "root": root, "control": control, "temp": temp, "state": state });
+        json!({ "document": document, "paths": paths, "notice": notice, "watch": watch }).to_string()
     }
 }
 
@@ -40,17 +44,20 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).context("read what to serve")?;
     let order: Value = serde_json::from_str(&text).context("this command is for `frankenphp run`")?;
-    let path = |name: &str| order[name].as_str().map(PathBuf::from).context("the order lacks a path");
+    let path_if_any = |name: &str| order["paths"][name].as_str().map(PathBuf::from);
+    let path = |name: &str| path_if_any(name).context("the order lacks a path");
     let (root, control, temp) = (path("root")?, path("control")?, path("temp")?);
     let owner = Owner::of(&root)?;
     let modules = serve::find_module("php", &owner)?;
     let document = order["document"].to_string();
-    serve::check(&document, &modules)?;
+    let state = path_if_any("state");
+    serve::check(&document, &modules, state.iter().map(|_| CERTIFICATE.to_owned()).collect())?;
     let watch = order["watch"].as_array().into_iter().flatten();
     log::init(Style::File);
+    order["notice"].as_str().inspect(|notice| tracing::warn!("{notice}"));
     corral_supervisor::run(DaemonOptions {
         control: serve::own_control(control),
-        state_dir: None,
+        state_dir: state,
         modules: ModuleSource::Known(modules),
         own_files: corral_program::own_files,
         pid_file: None,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use super::addresses::Listener;
 use super::globals::Worker;
 use super::logs::{Level, Log};
 use super::plan::Plan;
@@ -23,14 +24,16 @@ pub(super) struct Surroundings<'a> {
 }
 
 pub(super) fn document(plan: &Plan, surroundings: &Surroundings<'_>) -> Value {
-    let listener = |address: &String| (address.clone(), json!({ "pass": "routes" }));
     let listeners: Map<_, _> = plan.site.addresses.listeners.iter().map(listener).collect();
     let mut document = json!({
         "settings": { "log": { "level": level(plan), "format": "json" } },
         "listeners": listeners,
-        "routes": routes(plan, surroundings.pages),
+        "routes": { SITE: routes(plan, surroundings.pages) },
         "applications": { APPLICATION: application(plan, surroundings) },
     });
+    if let Some(port) = plan.site.addresses.secure_port().filter(|_| plan.globals.redirects) {
+        redirect(&mut document, port);
+    }
     if !plan.site.encodings.is_empty() {
         let compressor = |name: &String| json!({ "encoding": name, "min_length": WORTH_IT });
         let compressors: Vec<_> = plan.site.encodings.iter().map(compressor).collect();
@@ -42,6 +45,34 @@ pub(super) fn document(plan: &Plan, surroundings: &Surroundings<'_>) -> Value {
     }
     document
 }
+
+/// The routes of the site.
+const SITE: &str = "site";
+
+/// The certificate of listeners for HTTPS.
+pub(super) const CERTIFICATE: &str = "own";
+
+fn listener(listener: &Listener) -> (String, Value) {
+    let mut value = json!({ "pass": format!("routes/{SITE}") });
+    if listener.is_secure {
+        value["tls"] = json!({ "certificate": CERTIFICATE });
+    }
+    (listener.address.clone(), value)
+}
+
+/// Leads requests of HTTP to HTTPS, unless they are served themselves.
+fn redirect(document: &mut Value, port: &str) {
+    if document["listeners"].get(PLAIN).is_some() {
+        return;
+    }
+    let port = if port == "443" { String::new() } else { format!(":{port}") };
+    let location = format!("https://${{host}}{port}${{request_uri}}");
+    document["listeners"][PLAIN] = json!({ "pass": "routes/https" });
+    document["routes"]["https"] = json!([{ "action": { "return": 308, "location": location } }]);
+}
+
+/// Where browsers ask first.
+const PLAIN: &str = "*:80";
 
 /// Shorter bodies are sent as they are.
 const WORTH_IT: u32 = 512;

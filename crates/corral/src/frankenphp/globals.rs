@@ -13,6 +13,8 @@ use super::words::{Read, block, name, pair, refuse, unknown, value, values};
 pub(super) struct Globals {
     /// Where the calls of Octane are answered, if anywhere.
     pub(super) admin: Option<String>,
+    /// Whether requests of HTTP are led to HTTPS, where that is served.
+    pub(super) redirects: bool,
     /// Whether everything is logged.
     pub(super) debug: bool,
     pub(super) worker: Option<Worker>,
@@ -22,7 +24,13 @@ pub(super) struct Globals {
 
 impl Default for Globals {
     fn default() -> Self {
-        Self { admin: Some("localhost:2019".to_owned()), debug: false, worker: None, php_ini: Vec::new() }
+        Self {
+            admin: Some("localhost:2019".to_owned()),
+            redirects: true,
+            debug: false,
+            worker: None,
+            php_ini: Vec::new(),
+        }
     }
 }
 
@@ -42,14 +50,28 @@ pub(super) fn read(directive: &Directive) -> Read<Globals> {
     for option in block(directive) {
         match name(option) {
             "admin" => globals.admin = Some(value(option)?.to_owned()).filter(|address| address != "off"),
-            // There is no HTTPS here that it could be about.
-            "auto_https" => drop(value(option)?),
+            "auto_https" => globals.redirects = redirects(option)?,
             "debug" => globals.debug = true,
             "frankenphp" => frankenphp(option, &mut globals)?,
             _ => return unknown(option, &["admin", "auto_https", "debug", "frankenphp"]),
         }
     }
     Ok(globals)
+}
+
+/// The modes that are about redirections; certificates of authorities are not ordered here anyway.
+fn redirects(directive: &Directive) -> Read<bool> {
+    match value(directive)? {
+        "off" | "disable_redirects" => Ok(false),
+        "disable_certs" | "ignore_loaded_certs" => Ok(true),
+        other => refuse(
+            directive,
+            format!(
+                "\"auto_https {other}\" is not known here; known are off, disable_redirects, \
+            disable_certs, ignore_loaded_certs"
+            ),
+        ),
+    }
 }
 
 fn frankenphp(directive: &Directive, globals: &mut Globals) -> Read<()> {

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -16,8 +16,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 
 use super::admin::{self, Admin};
+use super::certificate::Certificate;
 use super::daemon::Order;
-use super::document::{Surroundings, document, processes};
+use super::document::{CERTIFICATE, Surroundings, document, processes};
 use super::lines::Lines;
 use super::passing::pass_on;
 use super::plan::Plan;
@@ -47,14 +48,28 @@ fn order(plan: &Plan, owner: &Owner, folder: &Folder) -> anyhow::Result<String> 
     let here = std::env::current_dir().context("find the working directory")?;
     let surroundings = Surroundings { owner: owner.names(), pages: &pages, folder: &here };
     let worker = plan.site.php.worker.as_ref();
+    let names = plan.site.addresses.certified_names();
+    let certificate = if names.is_empty() { None } else { Some(Certificate::of(&names)?) };
+    let state = certificate.as_ref().map(|certificate| state(folder, certificate)).transpose()?;
+    let notice = certificate.as_ref().map(|certificate| certificate.notice(&names));
     let order = Order {
         document: &document(plan, &surroundings),
         root: plan.root(),
         control: &folder.control(),
         temp: &folder.temp(),
+        state: state.as_deref(),
+        notice: notice.as_deref(),
         watch: worker.map_or(&[], |worker| &worker.watch),
     };
     Ok(order.to_text())
+}
+
+/// The state folder of a daemon that has this certificate and nothing else.
+fn state(folder: &Folder, certificate: &Certificate) -> anyhow::Result<PathBuf> {
+    let state = folder.add_private("state")?;
+    let certificates = folder.add_private("state/certs")?;
+    certificate.write(&certificates.join(CERTIFICATE)).context("hand the certificate over")?;
+    Ok(state)
 }
 
 fn bind(address: &str) -> anyhow::Result<TcpListener> {

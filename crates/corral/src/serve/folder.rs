@@ -1,7 +1,7 @@
 //! The folder of `corral run`: its control socket, and below it what does not fit into memory.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::fs::{self, DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -39,6 +39,14 @@ impl Folder {
             fs::set_permissions(&path, Permissions::from_mode(0o755))
         };
         add().with_context(|| format!("create {}", path.display()))?;
+        Ok(path)
+    }
+
+    /// One more, for whoever has started this process.
+    pub(crate) fn add_private(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let path = self.0.path().join(name);
+        let added = DirBuilder::new().mode(0o700).create(&path);
+        added.with_context(|| format!("create {}", path.display()))?;
         Ok(path)
     }
 

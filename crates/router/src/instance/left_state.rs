@@ -16,8 +16,11 @@ impl Counts {
     /// Counts a request that leaves these kinds, a bit each. Bits without a kind are ignored.
     pub(super) fn add(&self, kinds: u32) {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let left = self.kinds.iter().enumerate().filter(|(number, _)| kinds & (1 << number) != 0);
-        left.for_each(|(_, count)| drop(count.fetch_add(1, Ordering::Relaxed)));
+        for (number, count) in self.kinds.iter().enumerate() {
+            if kinds & (1 << number) != 0 {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        }
     }
 
     /// What has been counted so far.

@@ -3,6 +3,7 @@
 
 mod calls;
 mod files;
+mod https;
 mod lines;
 mod project;
 mod refusals;

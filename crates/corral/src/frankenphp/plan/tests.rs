@@ -3,7 +3,8 @@
 use std::num::NonZeroU32;
 
 use corral_config::plan::RuntimeSpec;
-use corral_config::{Known, json, validate};
+use corral_config::{Known, json as values, validate};
+use serde_json::{Value, json};
 
 use super::super::document::{Surroundings, document};
 use super::super::logs::{Encoding, Level};
@@ -78,7 +79,7 @@ fn variable(name: &str) -> Option<String> {
 fn the_file_of_octane_is_understood() {
     let plan = Plan::parse(OCTANE, &variable).unwrap();
     assert_eq!(plan.globals.admin.as_deref(), Some("localhost:2019"));
-    assert_eq!(plan.site.addresses.listeners, ["*:8000"]);
+    assert_eq!(plan.site.addresses.listeners[0].address, "*:8000");
     assert_eq!(plan.root(), Path::new("/srv/a b/public"));
     assert_eq!(plan.site.encodings, ["zstd", "br", "gzip"]);
     assert_eq!(plan.site.files, ["*.css", "*.js"]);
@@ -137,9 +138,10 @@ fn whatever_else_there_is_is_refused_by_name_and_line() {
     check_refused("replace authorization REDACTED", "hash authorization", "directive \"hash\" is not known");
     check_refused(
         "{$CADDY_SERVER_SERVER_NAME} {",
-        "https://localhost:8000 {",
-        "\"https://localhost:8000\": HTTPS is not",
+        "localhost:8000, https://localhost:8000 {",
+        "\"https://localhost:8000\": a port is either for HTTPS or for HTTP",
     );
+    check_refused("{$CADDY_GLOBAL_OPTIONS}", "auto_https maybe", "\"auto_https maybe\" is not known here");
 }
 
 #[test]
@@ -179,9 +181,43 @@ fn the_configuration_is_valid() {
     let pages = [(404, PathBuf::from("/tmp/404.html"))];
     let surroundings = Surroundings { owner: Some(("a", "b")), pages: &pages, folder: Path::new("/srv/a b") };
     let text = document(&plan, &surroundings).to_string();
-    let parsed = json::parse(text.as_bytes()).unwrap();
+    let parsed = values::parse(text.as_bytes()).unwrap();
     let config = validate(&parsed, &Known::validated_elsewhere()).unwrap();
     let RuntimeSpec::Php(php) = &config.applications[0].runtime else { panic!("it is PHP") };
     assert!(php.worker().is_some());
     assert_eq!(config.access_logs.len(), 1);
+}
+
+/// The listeners and routes for an address, as `octane:start --https` gives it, and the global options.
+fn listeners_and_routes(address: &str, options: &str) -> (Value, Value) {
+    let variable = |name: &str| match name {
+        "CADDY_SERVER_SERVER_NAME" => Some(address.to_owned()),
+        "CADDY_GLOBAL_OPTIONS" => Some(options.to_owned()),
+        _ => variable(name),
+    };
+    let plan = Plan::parse(OCTANE, &variable).unwrap();
+    let surroundings = Surroundings { owner: None, pages: &[], folder: Path::new("/srv") };
+    let document = document(&plan, &surroundings);
+    let parsed = values::parse(document.to_string().as_bytes()).unwrap();
+    validate(&parsed, &Known::validated_elsewhere()).unwrap();
+    (document["listeners"].clone(), document["routes"].clone())
+}
+
+#[test]
+fn https_has_a_certificate_and_leads_there_unless_it_is_told_not_to() {
+    let secure = json!({ "pass": "routes/site", "tls": { "certificate": "own" } });
+    let off = "auto_https disable_redirects";
+    let (listeners, routes) = listeners_and_routes("https://shop.example:8443", off);
+    assert_eq!((listeners, &routes["https"]), (json!({ "*:8443": secure }), &Value::Null));
+    for (port, location) in
+        [(8443, "https://${host}:8443${request_uri}"), (443, "https://${host}${request_uri}")]
+    {
+        let (listeners, routes) = listeners_and_routes(&format!("https://shop.example:{port}"), "");
+        assert_eq!(listeners["*:80"], json!({ "pass": "routes/https" }));
+        assert_eq!(routes["https"], json!([{ "action": { "return": 308, "location": location } }]));
+    }
+    let (listeners, _) = listeners_and_routes("https://shop.example, http://shop.example", "");
+    assert_eq!(listeners["*:80"], json!({ "pass": "routes/site" }));
+    let (listeners, _) = listeners_and_routes("http://:8000", "");
+    assert_eq!(listeners, json!({ "*:8000": { "pass": "routes/site" } }));
 }

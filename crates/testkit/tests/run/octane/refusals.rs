@@ -57,9 +57,9 @@ fn variables_that_are_missing_are_named() {
 }
 
 #[test]
-fn https_is_refused_with_what_to_do() {
-    let project = Project::new().with("CADDY_SERVER_SERVER_NAME", "https://localhost:8000");
-    check(&project, CADDYFILE, &["https://localhost:8000", "--https", "tls"]);
+fn a_port_is_for_https_or_for_http() {
+    let project = Project::new().with("CADDY_SERVER_SERVER_NAME", "http://:8000, https://:8000");
+    check(&project, CADDYFILE, &["\"https://:8000\": a port is either for HTTPS or for HTTP"]);
 }
 
 #[test]

@@ -87,7 +87,7 @@ mod tests {
 
     #[track_caller]
     fn check_default(types: Types, default: &'static str, expect: Option<&str>) {
-        let found = default_value(&optional("name", types).default(default));
+        let found = default_value(&optional("timeout", types).default(default));
         let found = found.map(|value| String::from_utf8(value.compact()).unwrap());
         assert_eq!(found.as_deref(), expect, "{default}");
     }
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_text_has_the_default_that_is_no_value() {
-        let label = optional("name", INTEGER).means("[seconds](a.md)");
+        let label = optional("timeout", INTEGER).means("[seconds](a.md)");
         assert_eq!(with_default(&label), "seconds");
         assert_eq!(with_default(&label.default("30")), "seconds");
         assert_eq!(with_default(&label.default("[a day](b.md)")), "seconds (default: a day)");

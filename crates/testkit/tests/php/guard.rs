@@ -155,6 +155,7 @@ fn each_kind_is_restored() {
     }
     server.get("/zone").expect(200);
     assert_eq!(server.get("/probe").expect(200).text(), before, "after a change of the time zone");
+    server.expect_log("guard: GET /zone left ");
     assert_eq!(lines(&server).len(), LEAKS.len(), "{:#?}", lines(&server));
     server.expect_log("; it was restored");
     server

@@ -1,42 +1,27 @@
 """The command line: `python3 -m lab.php_worker --help`."""
 
 import argparse
-import json
 import sys
-import tempfile
 from pathlib import Path
 
-from .. import contest, runs, servers
+from .. import commands, contest, runs, servers
 from . import contenders, floor, report
 from .applications import APPLICATIONS, HELLO, Application
 
 
 def main() -> int:
     options = parse_arguments()
-    if options.report:
-        print(report.text(json.loads(Path(options.report).read_text())))
-        return 0
-    chosen = contenders.chosen(options.only)
-    if not chosen:
+    if not options.report and not contenders.chosen(options.only):
         sys.exit(f"no application is called so; known: {', '.join(found.name for found in APPLICATIONS)}")
-    with tempfile.TemporaryDirectory(prefix="corral-lab-") as folder:
-        run = measure_all(options, chosen, Path(folder))
-    path = runs.keep(run)
-    print(report.text(run))
-    print(f"raw numbers: {path}")
-    return 1 if any(map(contest.failed, run["contests"].values())) else 0
+    return commands.measure(options, lambda folder: measure_all(options, contenders.chosen(options.only), folder), report.text)
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python3 -m lab.php_worker",
-                                     description="PHP applications in memory, beside the same code started for each request.")
-    parser.add_argument("--only", action="append", metavar="TEXT", default=[],
-                        help="applications whose name contains TEXT; again for more")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=4, help="length of one measured run (default 4)")
+    parser = commands.parser(
+        "lab.php_worker", "PHP applications in memory, beside the same code started for each request.", "applications"
+    )
     parser.add_argument("--workers", type=int, default=8, help="PHP workers of each server (default 8)")
     parser.add_argument("--php-ini", action="append", metavar="KEY=VALUE", default=[], help="for all servers")
-    parser.add_argument("--report", metavar="FILE", help="print the report of an earlier run again")
     return parser.parse_args()
 
 

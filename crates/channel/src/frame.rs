@@ -248,7 +248,7 @@ mod tests {
             assert!(kinds.iter().filter(|kind| kind.is_ok()).count() <= 1, "{number}");
             accepted.extend(kinds.into_iter().flatten().map(|kind| kind as u8));
         }
-        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 7, 8, 17, 18, 19, 20, 21, 22, 23, 24, 25, 30]);
+        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 7, 8, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 30]);
     }
 
     #[test]

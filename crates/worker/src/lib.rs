@@ -25,6 +25,7 @@ mod log;
 mod prototype;
 mod remark;
 mod runtime;
+mod serving;
 mod silence;
 mod starting;
 mod switchboard;

@@ -17,8 +17,8 @@ use crate::exchange::After;
 use crate::inbox::{Inbox, LOOK_AROUND, Patience, Received, RequestChannel, Stream};
 use crate::log::complain;
 use crate::runtime::{ClientGone, Crew, Life, Server};
+use crate::serving;
 use crate::wire::Handover;
-use crate::worker;
 
 /// How long a thread sleeps at most that waits for something of its own request.
 ///
@@ -67,7 +67,7 @@ pub(crate) fn run(inbox: Inbox, crew: &mut dyn Crew, n_left: Option<u32>) {
 fn serve(desk: &Desk, server: &mut dyn Server, received: Received, is_last: bool, out: &mut Vec<u8>) {
     let (frame, payload) = desk.lock().inbox.begin(received);
     let mut channel = desk;
-    let after = worker::serve(&mut channel, frame, &payload, out, is_last, |view, exchange| {
+    let after = serving::serve(&mut channel, frame, &payload, out, is_last, |view, exchange| {
         server.serve(view, exchange)
     });
     let mut state = desk.lock();

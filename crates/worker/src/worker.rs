@@ -1,20 +1,18 @@
 //! The worker's life: it gets ready, serves requests until it is told to leave or has had its share, and ends.
 
 use std::process::ExitCode;
-use std::time::Instant;
 
-use corral_channel::message::{self, RequestView};
-use corral_channel::{Flags, FrameHead, Kind};
 use corral_config::plan::AppSpec;
 use corral_sys::process;
 
 use crate::asking;
-use crate::exchange::{After, Running};
-use crate::inbox::{Inbox, Next, Patience, RequestChannel};
+use crate::exchange::After;
+use crate::inbox::{Inbox, Next};
 use crate::lifespan;
 use crate::log::complain;
 use crate::prototype::Place;
-use crate::runtime::{Exchange, Runtime, Served};
+use crate::runtime::Runtime;
+use crate::serving::OneByOne;
 use crate::switchboard::Switchboard;
 use crate::threads;
 
@@ -56,22 +54,15 @@ pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -
 }
 
 /// One request after the other; `n_left` until the worker is replaced.
-fn serve_all(inbox: &mut Inbox, runtime: &mut dyn Runtime, mut n_left: Option<u32>) {
-    // Where responses are collected, one after the other.
-    let mut out = Vec::new();
-    while let Next::Serve(received) = next(inbox, runtime) {
-        n_left = n_left.map(|n| n.saturating_sub(1));
-        let (frame, payload) = inbox.begin(received);
-        let after = serve(inbox, frame, &payload, &mut out, n_left == Some(0), |view, running| {
-            runtime.serve(view, running)
-        });
-        inbox.end(&frame, payload);
-        if after == After::Nothing {
+fn serve_all(inbox: &mut Inbox, runtime: &mut dyn Runtime, n_left: Option<u32>) {
+    let mut requests = OneByOne::new(inbox, n_left);
+    while let Next::Serve(received) = next(requests.inbox, runtime) {
+        if requests.serve(received, |view, running| runtime.serve(view, running)) == After::Nothing {
             break;
         }
     }
-    if n_left == Some(0) {
-        runtime.idle(&mut || inbox.stay());
+    if requests.is_used_up() {
+        runtime.idle(&mut || requests.inbox.stay());
     }
 }
 
@@ -79,42 +70,4 @@ fn next(inbox: &mut Inbox, runtime: &mut dyn Runtime) -> Next {
     let mut next = Next::Leave;
     runtime.idle(&mut || next = inbox.next());
     next
-}
-
-/// Serves one request that has begun.
-pub(crate) fn serve<C: RequestChannel>(
-    channel: &mut C,
-    frame: FrameHead,
-    payload: &[u8],
-    out: &mut Vec<u8>,
-    is_last: bool,
-    run: impl FnOnce(&RequestView<'_>, &mut dyn Exchange) -> Served,
-) -> After {
-    let view = match message::decode_request(payload) {
-        Ok(view) => view,
-        Err(error) => return refuse(channel, frame, &error),
-    };
-    let mut running = Running::new(channel, frame, &view, out);
-    let begun = Instant::now();
-    let served = run(&view, &mut running);
-    let after = if is_last { After::Nothing } else { after(served) };
-    running.conclude(after, begun.elapsed());
-    after
-}
-
-/// The router does not send what cannot be decoded, so the memory must be damaged.
-fn refuse<C: RequestChannel>(channel: &mut C, frame: FrameHead, error: &message::Malformed) -> After {
-    complain(format_args!("the worker leaves, a request cannot be read: {error}"));
-    let failed = FrameHead::new(Kind::Failed, frame.lane, frame.request);
-    let failed = failed.with_flags(Flags::END | Flags::DONE | Flags::LAST);
-    // Fails when there is no router.
-    let _ = channel.send(failed, &[], Patience::Endless);
-    After::Nothing
-}
-
-fn after(served: Served) -> After {
-    match served {
-        Served::Done => After::Another,
-        Served::Leave => After::Nothing,
-    }
 }

@@ -76,6 +76,18 @@ fn calls_of_all_four_kinds_go_through() {
     check(server.address(), &["unary", "large", "count", "sum", "chat", "many"]);
 }
 
+/// Another implementation: that in C, under Python.
+#[test]
+fn calls_of_python_go_through() {
+    let origin = GoServer::start("serve");
+    let server = proxy_with(&origin.url(), json!({}));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/grpc/client.py");
+    let mut python = Command::new("/usr/bin/python3");
+    let output = python.arg(script).arg(server.address().to_string()).output();
+    let output = output.expect("Python is installed: scripts/setup test");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn errors_arrive_with_code_message_and_metadata() {
     let origin = GoServer::start("serve");

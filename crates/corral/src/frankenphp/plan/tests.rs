@@ -10,53 +10,8 @@ use super::super::document::{Surroundings, document};
 use super::super::logs::{Encoding, Level};
 use super::*;
 
-/// Says in our words what the file of Octane says.
-const OCTANE: &str = r#"{
-    {$CADDY_GLOBAL_OPTIONS}
-    admin {$CADDY_SERVER_ADMIN_HOST}:{$CADDY_SERVER_ADMIN_PORT}
-    frankenphp {
-        worker {
-            file "{$APP_PUBLIC_PATH}/frankenphp-worker.php"
-            {$CADDY_SERVER_WORKER_DIRECTIVE}
-            {$CADDY_SERVER_WATCH_DIRECTIVES}
-        }
-    }
-}
-
-{$CADDY_EXTRA_CONFIG}
-
-{$CADDY_SERVER_SERVER_NAME} {
-    log {
-        level {$CADDY_SERVER_LOG_LEVEL}
-        format filter {
-            wrap {$CADDY_SERVER_LOGGER}
-            fields {
-                uri query {
-                    replace authorization REDACTED
-                }
-            }
-        }
-    }
-    route {
-        root * "{$APP_PUBLIC_PATH}"
-        encode zstd br gzip
-        {$CADDY_SERVER_EXTRA_DIRECTIVES}
-        @static {
-            path *.css *.js
-        }
-        file_server @static
-        php_server {
-            index frankenphp-worker.php
-            try_files {path} frankenphp-worker.php
-            resolve_root_symlink
-        }
-        handle_errors {
-            header Content-Type "text/html; charset=utf-8"
-            respond "<h1>{err.status_code} {err.status_text}</h1>" {err.status_code}
-        }
-    }
-}
-"#;
+/// Has the directives of the file of Octane, in its order.
+const OCTANE: &str = include_str!("../testdata/Caddyfile");
 
 fn variable(name: &str) -> Option<String> {
     let value = match name {
@@ -82,7 +37,7 @@ fn the_file_of_octane_is_understood() {
     assert_eq!(plan.site.addresses.listeners[0].address, "*:8000");
     assert_eq!(plan.root(), Path::new("/srv/a b/public"));
     assert_eq!(plan.site.encodings, ["zstd", "br", "gzip"]);
-    assert_eq!(plan.site.files, ["*.css", "*.js"]);
+    assert_eq!(plan.site.files, ["*.css", "*.js", "*.png", "*.txt"]);
     let worker = plan.site.php.worker.as_ref().unwrap();
     assert_eq!(worker.script, Path::new("/srv/a b/public/frankenphp-worker.php"));
     assert_eq!(worker.number, NonZeroU32::new(3));
@@ -93,9 +48,9 @@ fn the_file_of_octane_is_understood() {
 
 #[test]
 fn older_files_name_the_worker_in_one_line() {
-    let line = r#"        worker "{$APP_PUBLIC_PATH}/frankenphp-worker.php" {$COUNT}"#;
-    let begin = OCTANE.find("        worker {").unwrap();
-    let end = OCTANE.find("    }\n}\n").unwrap();
+    let line = r#"worker "{$APP_PUBLIC_PATH}/frankenphp-worker.php" {$COUNT}"#;
+    let begin = OCTANE.find("worker {").unwrap();
+    let end = OCTANE.find("\t}\n}\n").unwrap();
     let older = format!("{}{line}\n{}", &OCTANE[..begin], &OCTANE[end..]);
     for (count, expected) in [("", None), ("2", NonZeroU32::new(2))] {
         let variable = |name: &str| if name == "COUNT" { Some(count.to_owned()) } else { variable(name) };
@@ -124,8 +79,12 @@ fn whatever_else_there_is_is_refused_by_name_and_line() {
     check_refused("resolve_root_symlink", "split .php", "directive \"split\" is not known here");
     check_refused("encode zstd br gzip", "encode lz4", "encoding \"lz4\" is not known here");
     check_refused("file_server @static", "file_server @other", "the matcher \"@other\" is not there");
-    check_refused("path *.css *.js", "method GET", "directive \"method\" is not known here; known are path");
-    check_refused("path *.css *.js", "path a.css", "\"a.css\" is not a pattern of a path");
+    check_refused(
+        "path *.css *.js *.png *.txt",
+        "method GET",
+        "directive \"method\" is not known here; known are path",
+    );
+    check_refused("path *.css *.js *.png *.txt", "path a.css", "\"a.css\" is not a pattern of a path");
     check_refused("route {", "route /a/* {", "\"route\" with a matcher");
     check_refused("{$CADDY_EXTRA_CONFIG}", "(snippet) {\n}", "\"http://:8000\" is a second site");
     check_refused("{$CADDY_EXTRA_CONFIG}", "import x", "\"http://:8000\" is a second site");

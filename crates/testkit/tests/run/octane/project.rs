@@ -36,61 +36,7 @@ while ($n < $most && frankenphp_handle_request($handler)) {
 "#;
 
 /// Has the directives of the published file, in its order.
-pub(super) const CADDYFILE: &str = r#"{
-	{$CADDY_GLOBAL_OPTIONS}
-
-	admin {$CADDY_SERVER_ADMIN_HOST}:{$CADDY_SERVER_ADMIN_PORT}
-
-	frankenphp {
-		worker {
-			file "{$APP_PUBLIC_PATH}/frankenphp-worker.php"
-			{$CADDY_SERVER_WORKER_DIRECTIVE}
-			{$CADDY_SERVER_WATCH_DIRECTIVES}
-		}
-	}
-}
-
-{$CADDY_EXTRA_CONFIG}
-
-{$CADDY_SERVER_SERVER_NAME} {
-	log {
-		level {$CADDY_SERVER_LOG_LEVEL}
-
-		# What Mercure is told is a secret
-		format filter {
-			wrap {$CADDY_SERVER_LOGGER}
-			fields {
-				uri query {
-					replace authorization REDACTED
-				}
-			}
-		}
-	}
-
-	route {
-		root * "{$APP_PUBLIC_PATH}"
-		encode zstd br gzip
-
-		{$CADDY_SERVER_EXTRA_DIRECTIVES}
-
-		@static {
-			path *.css *.js *.png *.txt
-		}
-		file_server @static
-
-		php_server {
-			index frankenphp-worker.php
-			try_files {path} frankenphp-worker.php
-			resolve_root_symlink
-		}
-
-		handle_errors {
-			header Content-Type "text/html; charset=utf-8"
-			respond "<h1>{err.status_code} {err.status_text}</h1>" {err.status_code}
-		}
-	}
-}
-"#;
+pub(super) const CADDYFILE: &str = include_str!("../../../../corral/src/frankenphp/testdata/Caddyfile");
 
 /// The project, and where it is served.
 pub(super) struct Project {

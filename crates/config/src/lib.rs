@@ -22,6 +22,7 @@ pub mod query;
 pub mod route;
 pub mod settings;
 pub mod template;
+pub mod throttle;
 pub mod tls;
 pub mod upstream;
 mod validate;
@@ -34,6 +35,7 @@ use self::plan::{AppSpec, AssetNames, ListenerPlan, Plan};
 pub use self::problem::{Problem, Stage};
 use self::route::{Destination, Route};
 use self::settings::Settings;
+use self::throttle::Throttle;
 use self::upstream::Upstream;
 pub use self::validate::{
     DocumentedOption, OptionTable, configuration_schema, option_tables, process_groups, validate,
@@ -51,10 +53,14 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// In the order of the document.
     pub applications: Vec<AppSpec>,
+    /// For each application, the places of its limits in `throttles`.
+    pub application_limits: Vec<Vec<usize>>,
     /// In the order of the document.
     pub upstreams: Vec<Upstream>,
     /// What the `proxy` actions stand for, each different one once.
     pub proxies: Vec<Upstream>,
+    /// Limits for clients, as listeners, actions and applications name them.
+    pub throttles: Vec<Throttle>,
     /// With every default filled in.
     pub settings: Settings,
     /// Where requests are logged.

@@ -12,6 +12,8 @@ pub struct Listener {
     pub address: ListenAddress,
     /// Length of the accept queue; `None` leaves it to the operating system's maximum.
     pub backlog: Option<u32>,
+    /// Limits for clients, as places in `Config::throttles`.
+    pub limits: Vec<usize>,
     /// Where requests go.
     pub pass: Destination,
     /// TLS, if it is spoken.

@@ -103,7 +103,9 @@ pub struct Action {
 /// Options of all kinds of actions.
 #[derive(Debug, Clone, Default)]
 pub struct ActionOptions {
-    /// The new path, worked out before anything else of the action.
+    /// Limits for clients, as places in `Config::throttles`; asked before anything else of the action.
+    pub limits: Vec<usize>,
+    /// The new path, worked out before anything else but the limits.
     pub rewrite: Option<Template>,
     /// Changes of the request's fields before an application or another server sees them.
     pub request_headers: Vec<HeaderChange>,

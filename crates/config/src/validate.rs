@@ -44,12 +44,13 @@ mod survey;
 mod synonyms;
 mod table;
 mod targets;
+mod throttle;
 mod tls;
 mod types;
 mod upstreams;
 mod wasm;
 
-use self::context::Context;
+use self::context::{Context, Gathered};
 pub use self::describe::configuration_schema;
 pub use self::groups::process_groups;
 pub use self::reference::{DocumentedOption, OptionTable, option_tables};
@@ -81,17 +82,17 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     } else {
         cx.problem(schema::not_an_object("The configuration", doc));
     }
-    let (problems, assets, proxies) = cx.finish();
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let Draft { listeners, routes, applications, upstreams, settings, access_logs } = draft;
+    let Gathered { assets, throttles, proxies } = cx.finish()?;
+    let Draft { listeners, routes, applications, application_limits, upstreams, settings, access_logs } =
+        draft;
     Ok(Config {
         listeners,
         routes,
         applications,
+        application_limits,
         upstreams,
         proxies,
+        throttles,
         settings,
         access_logs,
         assets,
@@ -104,6 +105,7 @@ struct Draft {
     listeners: Vec<Listener>,
     routes: Vec<Route>,
     applications: Vec<AppSpec>,
+    application_limits: Vec<Vec<usize>>,
     upstreams: Vec<Upstream>,
     settings: Settings,
     access_logs: Vec<AccessLog>,
@@ -124,7 +126,10 @@ const ROOT: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.routes = routes::read(cx, field)),
     optional("applications", OBJECT)
         .means("[applications](configuration/applications.md): what is run, as whom, in how many processes")
-        .read(|cx, field, draft| draft.applications = applications::read(cx, field)),
+        .read(|cx, field, draft| {
+            (draft.applications, draft.application_limits) =
+                applications::read(cx, field).into_iter().unzip();
+        }),
     optional("upstreams", OBJECT)
         .means("[groups of servers](configuration/proxy.md#groups) that requests are passed on to")
         .read(|cx, field, draft| draft.upstreams = upstreams::read(cx, field)),

@@ -8,6 +8,10 @@ use crate::json::{Number, Value};
 pub(super) const LISTENER: &str = "An address is \"*:PORT\", \"IP:PORT\", \"[IPv6]:PORT\", \"unix:PATH\" or \"unix:@NAME\", \
      with a PORT from 1 to 65535; a host name is not one.";
 
+/// The forms of `rate`.
+pub(super) const RATE: &str =
+    "A rate is a number of requests in a second, a minute or an hour: \"10/s\", \"100/m\" or \"1000/h\".";
+
 /// The forms of `proxy`.
 pub(super) const PROXY: &str = "The form is \"http://HOST:PORT\", \"https://HOST:PORT\" or \"http://unix:PATH\", \
      with a port and without a path.";

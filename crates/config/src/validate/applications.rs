@@ -10,20 +10,23 @@ use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, Rows, STRING, op
 use super::strings::{member_name, name, path};
 use super::{
     advice, environment, groups, http, isolation, java, modules, perl, php, php_worker, python, restart,
-    ruby, wasm,
+    ruby, throttle, wasm,
 };
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{AppSpec, Isolation, Limits, Processes, Restart, RuntimeSpec};
 
+/// An application and its limits for clients.
+type Limited = (AppSpec, Vec<usize>);
+
 /// Reads all applications, and behind them what they have of further groups of processes; those that are wrong are left out.
-pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<AppSpec> {
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Limited> {
     let read = if cx.known.is_lenient { read_or_excuse } else { read_application };
     let Some(members) = field.value.as_object() else { return Vec::new() };
     let (mut specs, mut further) = (Vec::new(), Vec::new());
     for (name, value) in members {
-        let spec = cx.at(name, |cx| read(cx, name, value));
-        let mut groups =
-            spec.into_iter().flat_map(|spec| groups::split(spec, value)).map(php_worker::applied);
+        let Some((spec, limits)) = cx.at(name, |cx| read(cx, name, value)) else { continue };
+        let groups = groups::split(spec, value).into_iter().map(php_worker::applied);
+        let mut groups = groups.map(|group| (group, limits.clone()));
         specs.extend(groups.next());
         further.extend(groups);
     }
@@ -36,7 +39,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<AppSpec> {
 }
 
 /// An application that is wrong becomes one that cannot be started, and the first problem the reason why.
-fn read_or_excuse(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<AppSpec> {
+fn read_or_excuse(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Limited> {
     let n_before = cx.n_problems();
     let spec = read_application(cx, name, value);
     let text = name.to_str().filter(|text| is_name(text));
@@ -57,7 +60,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains('\0')
 }
 
-fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<AppSpec> {
+fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Limited> {
     let text = member_name(cx, name)?;
     if !is_name(&text) {
         cx.problem("The application name must not be empty and must not contain null character.");
@@ -103,8 +106,8 @@ fn read_members<L: Default>(
     Some((common, runtime))
 }
 
-fn specification(name: String, module: PathBuf, common: Common, runtime: RuntimeSpec) -> AppSpec {
-    AppSpec {
+fn specification(name: String, module: PathBuf, common: Common, runtime: RuntimeSpec) -> Limited {
+    let spec = AppSpec {
         name,
         module,
         user: common.user,
@@ -119,7 +122,8 @@ fn specification(name: String, module: PathBuf, common: Common, runtime: Runtime
         limits: common.limits,
         restart: common.restart,
         runtime,
-    }
+    };
+    (spec, common.client_limits)
 }
 
 /// The members that every application may have, as far as they are read; those of its type fill a draft of their own.
@@ -135,6 +139,8 @@ struct Common {
     isolation: Isolation,
     processes: Option<Processes>,
     limits: Limits,
+    /// Not a part of the specification: a change of them needs no new processes.
+    client_limits: Vec<usize>,
     restart: Restart,
 }
 
@@ -158,6 +164,8 @@ const COMMON: &[Member<Common>] = &[
         .read(|cx, field, draft| draft.processes = read_processes(cx, field)),
     optional("limits", OBJECT)
         .read(|cx, field, draft| schema::read_nested(cx, field, &[LIMITS], &mut draft.limits)),
+    throttle::REQUESTS.read(|cx, field, draft| throttle::requests(cx, field, &mut draft.client_limits)),
+    throttle::CONNECTIONS.read(|cx, field, draft| throttle::connections(cx, field, &mut draft.client_limits)),
     optional("restart", OBJECT).read(|cx, field, draft| draft.restart = restart::read(cx, field)),
     optional("user", STRING)
         .default("`nobody`, or that of `--user`")

@@ -9,6 +9,7 @@ use crate::json::{Bytes, pointer};
 use crate::known::Known;
 use crate::plan::AssetNames;
 use crate::problem::{Problem, Stage};
+use crate::throttle::Throttle;
 use crate::upstream::Upstream;
 
 /// The state of one validation.
@@ -21,11 +22,22 @@ pub(super) struct Context<'a> {
     /// How often a suggestion was looked for.
     n_searches: usize,
     assets: AssetNames,
+    throttles: Vec<Throttle>,
     proxies: Vec<Upstream>,
     /// Where those of each name are.
     proxy_places: HashMap<String, Vec<usize>>,
     /// While the tables are described, not used.
     pub(super) recorder: Option<Recorder>,
+}
+
+/// Parts of a configuration that belong to more than one part of the document.
+pub(super) struct Gathered {
+    /// What the document names of the state directory.
+    pub(super) assets: AssetNames,
+    /// Its limits for clients.
+    pub(super) throttles: Vec<Throttle>,
+    /// The servers of its `proxy` actions.
+    pub(super) proxies: Vec<Upstream>,
 }
 
 impl<'a> Context<'a> {
@@ -37,15 +49,25 @@ impl<'a> Context<'a> {
             problems: Vec::new(),
             n_searches: 0,
             assets: AssetNames::default(),
+            throttles: Vec::new(),
             proxies: Vec::new(),
             proxy_places: HashMap::new(),
             recorder: None,
         }
     }
 
-    /// What is wrong, what the document names of the state directory, and the servers of its `proxy` actions.
-    pub(super) fn finish(self) -> (Vec<Problem>, AssetNames, Vec<Upstream>) {
-        (self.problems, self.assets, self.proxies)
+    /// What is wrong, or what the checks have gathered beside their drafts.
+    pub(super) fn finish(self) -> Result<Gathered, Vec<Problem>> {
+        if !self.problems.is_empty() {
+            return Err(self.problems);
+        }
+        Ok(Gathered { assets: self.assets, throttles: self.throttles, proxies: self.proxies })
+    }
+
+    /// The index of a limit for clients.
+    pub(super) fn throttle(&mut self, throttle: Throttle) -> usize {
+        self.throttles.push(throttle);
+        self.throttles.len() - 1
     }
 
     /// The index of the group of one server that a `proxy` action stands for; equal ones are the same.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::context::Context;
 use super::scalars::{INT_MAX, integer};
 use super::schema::{self, BOOL, Field, Member, NUMBER, OBJECT, STRING, optional};
-use super::{actions, advice, forwarded, tls};
+use super::{actions, advice, forwarded, throttle, tls};
 use crate::address::ListenAddress;
 use crate::json::{Bytes, Value};
 use crate::listener::{Forwarded, Http2, Listener};
@@ -50,11 +50,20 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
     if !members.contains_key(b"pass".as_slice()) && !members.contains_key(b"application".as_slice()) {
         cx.late_problem("The listener must have the \"pass\" option set.");
     }
-    let ListenerDraft { pass, application, backlog, tls, http2, proxy_protocol, forwarded, client_ip } =
-        draft;
+    let ListenerDraft {
+        pass,
+        application,
+        backlog,
+        tls,
+        http2,
+        proxy_protocol,
+        forwarded,
+        client_ip,
+        limits,
+    } = draft;
     let forwarded = forwarded.into_iter().chain(client_ip).collect();
     let (address, pass) = (address?, pass.or(application)?);
-    Some(Listener { address, backlog, pass, tls, http2, proxy_protocol, forwarded })
+    Some(Listener { address, backlog, limits, pass, tls, http2, proxy_protocol, forwarded })
 }
 
 #[derive(Default)]
@@ -67,6 +76,7 @@ struct ListenerDraft {
     proxy_protocol: Option<AddressPatternSet>,
     forwarded: Option<Forwarded>,
     client_ip: Option<Forwarded>,
+    limits: Vec<usize>,
 }
 
 const LISTENER: &[Member<ListenerDraft>] = &[
@@ -99,6 +109,8 @@ const LISTENER: &[Member<ListenerDraft>] = &[
     optional("client_ip", OBJECT)
         .means("the same as [older configurations](clients.md#request-fields) have it")
         .read(|cx, field, draft| draft.client_ip = forwarded::read_legacy(cx, field)),
+    throttle::REQUESTS.read(|cx, field, draft| throttle::requests(cx, field, &mut draft.limits)),
+    throttle::CONNECTIONS.read(|cx, field, draft| throttle::connections(cx, field, &mut draft.limits)),
     optional("backlog", NUMBER)
         .default("the system's maximum")
         .means("connections that may wait to be accepted")

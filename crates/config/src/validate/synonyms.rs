@@ -37,6 +37,9 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("listing", &["autoindex", "browse", "directory_listing"]),
     ("response_headers", &["headers", "add_header", "header"]),
     ("request_headers", &["proxy_set_header"]),
+    ("limit_requests", &["limit_req", "rate_limit", "ratelimit", "rate_limits", "throttle"]),
+    ("limit_connections", &["limit_conn", "max_concurrent", "concurrency_limit"]),
+    ("exempt", &["except", "allow", "whitelist", "allowlist", "allow_list"]),
     ("errors", &["error_page", "error_pages"]),
     // Conditions.
     ("uri", &["path", "url", "location", "prefix", "uris", "paths"]),

@@ -12,6 +12,7 @@ mod problems;
 mod python;
 mod ruby;
 mod share;
+mod throttle;
 mod upstreams;
 mod wasm;
 

@@ -5,6 +5,7 @@ use super::super::advice;
 use super::super::context::Context;
 use super::super::schema::{self, BOOL, Field, Member, OBJECT, STRING, optional};
 use super::super::strings::{member_name, template};
+use super::super::throttle;
 use crate::json::{Bytes, Value};
 use crate::route::{ActionOptions, ErrorActions, Errors, HeaderChange};
 use crate::template::Template;
@@ -33,6 +34,8 @@ pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
              client has sent",
         )
         .read(|cx, field, options| options.request_headers = header_changes(cx, field, Side::Request)),
+    throttle::REQUESTS.read(|cx, field, options| throttle::requests(cx, field, &mut options.limits)),
+    throttle::CONNECTIONS.read(|cx, field, options| throttle::connections(cx, field, &mut options.limits)),
     optional("errors", OBJECT)
         .means("an object: actions in the place of [errors](#errors)")
         .read(|cx, field, options| options.errors = Some(Box::new(errors(cx, field)))),

@@ -1,0 +1,118 @@
+//! Limits for clients: where they are, and what is wrong with them.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::{check_problems, config};
+use crate::throttle::{Bound, Key, Rate, Throttle};
+
+/// The limits of a document with an action that has this one.
+#[track_caller]
+fn throttle(limit: &str) -> Throttle {
+    let action = format!(r#"{{"routes": [{{"action": {{"return": 200, {limit}}}}}]}}"#);
+    config(&action).throttles.remove(0)
+}
+
+#[test]
+fn limits_have_defaults() {
+    let requests = throttle(r#""limit_requests": {"rate": "10/s"}"#);
+    assert_eq!((requests.key, requests.status, requests.dry_run), (Key::Client, 429, false));
+    assert_eq!(requests.place, "/routes/0/action/limit_requests");
+    assert!(!requests.exempt.matches(None));
+    let rate = Rate {
+        interval: Duration::from_millis(100),
+        burst: 0,
+        delay: false,
+        headers: false,
+        entries: 100_000,
+    };
+    assert_eq!(requests.bound, Bound::Rate(rate));
+    let connections = throttle(r#""limit_connections": {"connections": 3}"#);
+    assert_eq!((connections.key, connections.status, connections.dry_run), (Key::Client, 503, false));
+    assert_eq!(connections.bound, Bound::Concurrency(NonZeroU32::new(3).unwrap()));
+}
+
+#[test]
+fn the_client_s_address_is_a_key_of_its_own() {
+    let key = |key: &str| throttle(&format!(r#""limit_requests": {{"rate": "1/s", "key": "{key}"}}"#)).key;
+    assert_eq!([key("$remote_addr"), key("${remote_addr}")], [Key::Client, Key::Client]);
+    assert!(matches!(key("$remote_addr$uri"), Key::Text(_)) && matches!(key(""), Key::Text(_)));
+}
+
+#[test]
+fn places_name_their_limits() {
+    let config = config(
+        r#"{
+        "listeners": {"*:80": {"pass": "routes", "limit_requests": {"rate": "1/s"}}, "*:81": {"pass": "routes"}},
+        "routes": [{"action": {
+            "share": "/x", "limit_requests": {"rate": "2/s"}, "limit_connections": {"connections": 2},
+            "fallback": {"return": 404, "limit_requests": {"rate": "3/s"}}
+        }}],
+        "applications": {
+            "one": {"type": "php", "root": "/"},
+            "two": {"type": "php", "limit_requests": {"rate": "4/s"}, "targets": {
+                "a": {"root": "/"}, "b": {"root": "/", "worker": {"script": "x.php"}}
+            }}
+        }
+    }"#,
+    );
+    let places: Vec<_> = config.throttles.iter().map(|throttle| throttle.place.as_str()).collect();
+    assert_eq!(places.len(), 5, "{places:?}");
+    let at = |limits: &[usize]| limits.iter().map(|idx| places[*idx]).collect::<Vec<_>>();
+    assert_eq!(at(&config.listeners[0].limits), ["/listeners/*:80/limit_requests"]);
+    assert!(config.listeners[1].limits.is_empty());
+    assert_eq!(
+        at(&config.routes[0].steps()[0].action.options.limits),
+        ["/routes/0/action/limit_requests", "/routes/0/action/limit_connections"]
+    );
+    assert!(places.contains(&"/routes/0/action/fallback/limit_requests"));
+    // Processes of their own do not set targets apart.
+    let two = ["/applications/two/limit_requests"];
+    let names: Vec<_> = config.applications.iter().map(|app| app.name.as_str()).collect();
+    assert_eq!(names, ["one", "two", "two/b"]);
+    let limits: Vec<_> = config.application_limits.iter().map(|limits| at(limits)).collect();
+    assert_eq!(limits, [vec![], two.to_vec(), two.to_vec()]);
+}
+
+#[test]
+fn mistakes_are_found_where_they_are() {
+    let check = |limit: &str, at: &str, detail: &str| {
+        let document = format!(r#"{{"routes": [{{"action": {{"return": 200, {limit}}}}}]}}"#);
+        check_problems(&document, &[(&format!("/routes/0/action/{at}"), detail)]);
+    };
+    check(
+        r#""limit_requests": {"rate": "10/x"}"#,
+        "limit_requests/rate",
+        "The \"rate\" value \"10/x\" is not a number of requests in a time.",
+    );
+    check(
+        r#""limit_requests": {"rate": "0/s"}"#,
+        "limit_requests/rate",
+        "The \"rate\" value \"0/s\" is not between 1 and 1000000 requests.",
+    );
+    check(
+        r#""limit_requests": {"rate": "1/s", "burst": 61, "delay": true}"#,
+        "limit_requests/burst",
+        "With \"delay\", the last request of the burst would wait for more than 60 seconds.",
+    );
+    check(
+        r#""limit_requests": {"rate": "1/s", "burst": 1000001}"#,
+        "limit_requests/burst",
+        "The \"burst\" number must not exceed 1000000.",
+    );
+    check(
+        r#""limit_connections": {"connections": 0}"#,
+        "limit_connections/connections",
+        "The \"connections\" number must be equal to or greater than 1.",
+    );
+    check(
+        r#""limit_connections": {"connections": 1, "status": 600}"#,
+        "limit_connections/status",
+        "The \"status\" number must not exceed 599.",
+    );
+    check(
+        r#""limit_connections": {}"#,
+        "limit_connections",
+        "Required parameter \"connections\" is missing.",
+    );
+}

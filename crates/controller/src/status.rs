@@ -2,7 +2,7 @@
 
 use corral_config::json::{Bytes, Object, Value};
 use corral_ipc::message::{
-    AppStatus, DaemonStatus, LeftState, Module, STATE_KINDS, ServerState, Status, UpstreamStatus,
+    AppStatus, DaemonStatus, LeftState, LimitStatus, Module, STATE_KINDS, ServerState, Status, UpstreamStatus,
 };
 
 use crate::reply::object;
@@ -38,6 +38,10 @@ pub(crate) fn value(status: &Status, modules: &[Module]) -> Value {
             status.upstreams.iter().map(|group| (Bytes::from(group.name.as_str()), upstream(group)));
         members.push(("upstreams", Value::Object(upstreams.collect())));
     }
+    if !status.limits.is_empty() {
+        let limits = status.limits.iter().map(|one| (Bytes::from(one.place.as_str()), limit(one)));
+        members.push(("limits", Value::Object(limits.collect())));
+    }
     members.push(("daemon", daemon(&status.daemon)));
     object(members)
 }
@@ -70,6 +74,18 @@ fn upstream(group: &UpstreamStatus) -> Value {
         (Bytes::from(server.address.as_str()), value)
     });
     object([("servers", Value::Object(servers.collect()))])
+}
+
+/// In a dry run, what would have been refused or delayed stands apart.
+fn limit(limit: &LimitStatus) -> Value {
+    let (delayed, refused) = (Value::from(limit.delayed), Value::from(limit.refused));
+    let outcome = if limit.dry_run {
+        vec![("would_delay", delayed), ("would_refuse", refused)]
+    } else {
+        vec![("delayed", delayed), ("refused", refused)]
+    };
+    let counted = [("passed", Value::from(limit.passed))].into_iter().chain(outcome);
+    object(counted.chain([("keys", Value::from(limit.keys))]).collect::<Vec<_>>())
 }
 
 /// All of them; those that do not work with the reason.

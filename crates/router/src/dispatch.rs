@@ -11,19 +11,17 @@ use crate::request::routing::{Target, log};
 
 /// Follows the configuration to what answers the request.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
-    let settings = exchange.settings;
     if exchange.rules().log_route {
         log::request(exchange.request.head.request_line(exchange.request.bytes));
     }
-    let target = exchange.follow(&settings.listener().pass);
+    let target = exchange.enter();
     answer_target(exchange, target).await?;
     answer_in_place(exchange).await
 }
 
 /// As `answer` for a request whose body is refused: only the actions for errors on its way matter.
 pub(crate) async fn answer_refused(exchange: &mut Exchange<'_>, error: &BodyError) -> Result<(), Gone> {
-    let settings = exchange.settings;
-    exchange.follow(&settings.listener().pass);
+    exchange.enter();
     exchange.refuse_body(error).await?;
     answer_in_place(exchange).await
 }
@@ -43,6 +41,9 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
     let generation = &exchange.settings.generation;
     let mut target = target;
     loop {
+        if exchange.is_delayed() {
+            Box::pin(exchange.wait_for_turn()).await?;
+        }
         let share = match target {
             Target::Application { app, target } => {
                 return match generation.apps.get(app) {

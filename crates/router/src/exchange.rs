@@ -2,6 +2,7 @@
 
 pub(crate) mod carrier;
 mod encoded;
+mod limits;
 mod opening;
 mod pages;
 mod reading;

@@ -14,6 +14,7 @@ use corral_script::{Engine, Program};
 
 use crate::generation::rules::Rules;
 use crate::instance::{Lease, LoopApp};
+use crate::limits::Limits;
 use crate::observe::access_log::AccessLog;
 use crate::observe::telemetry::Telemetry;
 use crate::tls::TlsContext;
@@ -27,6 +28,8 @@ pub(crate) struct Generation {
     /// In the order of `config.applications`.
     pub(crate) leases: Vec<Arc<Lease>>,
     pub(crate) rules: Rules,
+    /// Limits for clients, in the order of `config.throttles`.
+    pub(crate) limits: Limits,
     pub(crate) access_logs: Vec<AccessLog>,
     pub(crate) program: Arc<Program>,
     pub(crate) telemetry: Option<Arc<Telemetry>>,

@@ -21,6 +21,7 @@ pub mod fuzz;
 mod generation;
 mod instance;
 mod io;
+mod limits;
 mod main_link;
 mod observe;
 mod reply;

@@ -10,6 +10,7 @@ pub(crate) mod trailers;
 use corral_http::response::{self, FIELD_OVERHEAD, Framing};
 use smallvec::SmallVec;
 
+use crate::limits::Quota;
 use crate::storage::buffers;
 
 /// A reply on its way out; what is in it stays until the request is logged.
@@ -29,6 +30,8 @@ pub(crate) struct Reply {
     pub(crate) coding_is_settled: bool,
     /// There is too much to do: the client may try again in so many seconds, whatever is sent as an error page.
     pub(crate) retry_after: Option<&'static [u8]>,
+    /// How much a limit leaves to the client.
+    pub(crate) quota: Option<Box<Quota>>,
     /// All fields but those that the server adds.
     pub(crate) fields: Fields,
 }

@@ -30,6 +30,9 @@ pub struct Status {
     /// By upstream, in the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
     pub upstreams: Vec<UpstreamStatus>,
+    /// Limits for clients, in the order of the configuration.
+    #[serde(deserialize_with = "bounded::list")]
+    pub limits: Vec<LimitStatus>,
     /// What only main knows.
     pub daemon: DaemonStatus,
 }
@@ -102,6 +105,23 @@ pub enum ServerState {
     Avoided,
     /// Not until checks find it well.
     Down,
+}
+
+/// The figures of one limit for clients, since a configuration first had it as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitStatus {
+    /// JSON pointer of the limit in the configuration.
+    pub place: String,
+    /// Nothing is refused or delayed, only counted.
+    pub dry_run: bool,
+    /// Requests that went on, at once or later.
+    pub passed: u64,
+    /// Those of them that had to wait first, or would have had to without the dry run.
+    pub delayed: u64,
+    /// Requests that were refused, or would have been.
+    pub refused: u64,
+    /// Keys that are counted at the moment.
+    pub keys: u64,
 }
 
 /// A listener that does not listen.

@@ -18,6 +18,7 @@ use crate::event_loop::command::Command;
 use crate::generation::Generation;
 use crate::generation::rules::Rules;
 use crate::instance::Lease;
+use crate::limits::Limits;
 use crate::observe::access_log::AccessLog;
 use crate::observe::telemetry::Telemetry;
 use crate::tls;
@@ -80,6 +81,8 @@ impl Control {
         let telemetry = self.telemetry(config.settings.telemetry.as_ref(), &mut trust)?;
         let servers = self.servers(&config, trust)?;
         let program = script::program(&config, assets)?;
+        let known = self.current.as_ref().map(|(_, generation)| &generation.limits);
+        let limits = Limits::new(&config.throttles, known);
         let (n_lanes, upkeep) = (self.loops.len(), Arc::clone(&self.upkeep));
         let pending = self.pending(id);
         pending.sockets.retain(|(address, _)| failed.iter().all(|(other, _)| other != address));
@@ -95,6 +98,7 @@ impl Control {
             listener_places,
             leases,
             rules,
+            limits,
             access_logs,
             program,
             telemetry,

@@ -69,6 +69,9 @@ impl Exchange<'_> {
         if let Some(seconds) = self.reply.retry_after {
             self.reply.fields.set(b"Retry-After", seconds);
         }
+        if let Some(quota) = self.reply.quota.take() {
+            quota.fields().for_each(|(name, value)| self.reply.fields.set(name, value.as_bytes()));
+        }
         let is_head = self.is_head();
         let then = if self.reply.close { Then::Nothing } else { Then::More };
         self.hold_head(status, framing, !is_head, then);

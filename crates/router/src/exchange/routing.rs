@@ -18,8 +18,19 @@ const MAX_ACTIONS: u16 = 256;
 impl<'c> Exchange<'c> {
     /// Follows a `pass` through the routes.
     pub(crate) fn follow(&mut self, pass: &'c Destination) -> Target<'c> {
-        match self.try_follow(pass) {
-            Ok(target) | Err(target) => target,
+        let (Ok(target) | Err(target)) = self.try_follow(pass);
+        let Target::Application { app, .. } = target else { return target };
+        let limits = self.settings.generation.config.application_limits.get(app);
+        let limits = limits.map_or(&[][..], Vec::as_slice);
+        self.admit(limits).map_or_else(|refused| refused, |()| target)
+    }
+
+    /// Follows the listener's `pass`, unless the listener's limits refuse the request.
+    pub(crate) fn enter(&mut self) -> Target<'c> {
+        let listener = self.settings.listener();
+        match self.admit(&listener.limits) {
+            Ok(()) => self.follow(&listener.pass),
+            Err(target) => target,
         }
     }
 
@@ -88,6 +99,7 @@ impl<'c> Exchange<'c> {
         if let Some(errors) = &action.options.errors {
             self.way.errors = Some(errors);
         }
+        self.admit(&action.options.limits)?;
         self.change_request(&action.options.request_headers).map_err(|exception| {
             script::report(&exception);
             Target::Nothing(500)

@@ -1,6 +1,10 @@
 //! How far a request has come on its way through the configuration.
 
+use std::time::Duration;
+
 use corral_config::route::{Action, ErrorActions};
+
+use crate::limits::Held;
 
 /// Where a request stands on its way through the configuration.
 #[derive(Debug, Default)]
@@ -16,6 +20,10 @@ pub(crate) struct Way<'c> {
     pub(crate) error: Option<u16>,
     /// The status that this action's 200 becomes.
     pub(crate) kept_status: Option<u16>,
+    /// How long limits have it wait before it is answered.
+    pub(crate) delay: Duration,
+    /// Its places in limits, until it is over.
+    pub(crate) held: Vec<Held>,
 }
 
 /// A field that differs from what the client has sent.

@@ -1,0 +1,127 @@
+//! Limits for clients, on a request's way: each place that has some asks them before anything else is done there.
+
+use std::fmt;
+use std::mem;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use corral_config::template::Exception;
+use corral_config::throttle::Key;
+
+use crate::exchange::Exchange;
+use crate::limits::{Answer, Counted, Limit};
+use crate::request::client::Gone;
+use crate::request::routing::Target;
+use crate::storage::buffers;
+use crate::variables::script;
+
+impl<'c> Exchange<'c> {
+    /// Asks the limits of a place; `Err` is a refusal.
+    #[inline]
+    pub(super) fn admit(&mut self, limits: &'c [usize]) -> Result<(), Target<'c>> {
+        if limits.is_empty() { Ok(()) } else { self.ask(limits) }
+    }
+
+    #[cold]
+    fn ask(&mut self, limits: &[usize]) -> Result<(), Target<'c>> {
+        for &idx in limits {
+            let generation = &self.settings.generation;
+            let limit = generation.shared.limits.get(idx).zip(generation.config.throttles.get(idx));
+            let Some((limit, throttle)) = limit else { continue };
+            if throttle.exempt.matches(self.client.address) {
+                continue;
+            }
+            let counted = self.counted(limit, &throttle.key).map_err(|exception| {
+                script::report(&exception);
+                Target::Nothing(500)
+            })?;
+            let Some(counted) = counted else { continue };
+            let answer = limit.ask(counted, self.now());
+            if answer.is_refused {
+                limit.complain(Shown { exchange: self, key: &throttle.key }, self.now());
+            }
+            if throttle.dry_run {
+                self.way.held.extend(answer.held);
+            } else if self.obey(answer) {
+                return Err(Target::Nothing(throttle.status));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what a limit has said. True for a refusal.
+    fn obey(&mut self, answer: Answer) -> bool {
+        let Answer { is_refused, delay, quota, held } = answer;
+        let told = &mut self.reply.quota;
+        if let Some(quota) = quota
+            && told.as_ref().is_none_or(|told| quota.is_tighter(told))
+        {
+            *told = Some(Box::new(quota));
+        }
+        self.way.delay = self.way.delay.max(delay);
+        self.way.held.extend(held);
+        is_refused
+    }
+
+    /// What the request is counted by; none if it is not counted.
+    fn counted(&self, limit: &Arc<Limit>, key: &Key) -> Result<Option<Counted>, Exception> {
+        let Key::Text(template) = key else {
+            return Ok(Some(limit.count(self.client.address.map(|address| network(address.ip())))));
+        };
+        let mut text = buffers::take();
+        let rendered = template.render(&mut self.variables(), &mut text);
+        let counted = (!text.is_empty()).then(|| limit.count(&text));
+        buffers::give(text);
+        rendered.map(|()| counted)
+    }
+
+    /// Whether the request has to wait for its turn.
+    pub(crate) fn is_delayed(&self) -> bool {
+        !self.way.delay.is_zero()
+    }
+
+    /// Waits until a request that came ahead of its pace is due, or its client has left.
+    pub(crate) async fn wait_for_turn(&mut self) -> Result<(), Gone> {
+        let delay = mem::replace(&mut self.way.delay, Duration::ZERO);
+        let closes = self.reply.close;
+        tokio::select! {
+            biased;
+            () = self.carrier.gone(closes) => Err(Gone),
+            () = tokio::time::sleep(delay) => Ok(()),
+        }
+    }
+}
+
+/// The client that an address belongs to: of version 6, one has 64 bits of addresses for itself.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        address => address,
+    }
+}
+
+/// The key of a request, for the log: anybody may have written it.
+struct Shown<'e, 'c> {
+    exchange: &'e Exchange<'c>,
+    key: &'e Key,
+}
+
+impl fmt::Display for Shown<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.key, self.exchange.client.address) {
+            (Key::Client, Some(address)) => write!(f, "{}", network(address.ip())),
+            (Key::Client, None) => f.write_str("unix:"),
+            (Key::Text(template), _) => {
+                let mut text = Vec::new();
+                // It was rendered before.
+                let _ = template.render(&mut self.exchange.variables(), &mut text);
+                text.truncate(LONGEST_SHOWN);
+                write!(f, "{}", text.escape_ascii())
+            }
+        }
+    }
+}
+
+/// Bytes of a key in the log.
+const LONGEST_SHOWN: usize = 100;

@@ -1,0 +1,166 @@
+//! Limits for clients: how many requests of one key are answered in a time, or at once. All event loops share them, and a
+//! new configuration keeps those that it leaves as they were.
+//!
+//! Which requests are asked, and how a refusal is answered, belongs to the exchange.
+
+mod concurrency;
+mod pace;
+mod quota;
+mod rate;
+mod table;
+
+use std::fmt::Display;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use corral_config::throttle::{Bound, Throttle};
+use corral_ipc::message::LimitStatus;
+
+use self::concurrency::Concurrency;
+pub(crate) use self::quota::Quota;
+use self::rate::RateLimiter;
+use crate::clock::Millis;
+use crate::complaints::Complaints;
+
+/// All limits of a generation, in the order of its configuration.
+#[derive(Default)]
+pub(crate) struct Limits(Vec<Arc<Limit>>);
+
+/// One limit.
+pub(crate) struct Limit {
+    throttle: Throttle,
+    /// With a key of its own: nobody can choose texts that collide.
+    hasher: RandomState,
+    gate: Gate,
+    complaints: Complaints,
+}
+
+enum Gate {
+    Rate(RateLimiter),
+    Concurrency(Concurrency),
+}
+
+/// A key as a limit counts it. Texts of any length take the same memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counted(u64);
+
+/// What a limit says of a request.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    /// The request is not to be answered.
+    pub(crate) is_refused: bool,
+    /// How long it is to wait before that.
+    pub(crate) delay: Duration,
+    /// To be said in the reply.
+    pub(crate) quota: Option<Quota>,
+    /// To be kept until the request is over.
+    pub(crate) held: Option<Held>,
+}
+
+/// A place among the requests of a key that are answered at the same time.
+pub(crate) struct Held {
+    limit: Arc<Limit>,
+    counted: Counted,
+}
+
+/// What a limit has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Tally {
+    /// Requests that went on, at once or later.
+    passed: u64,
+    /// Those of them that had to wait first, or would have had to without the dry run.
+    delayed: u64,
+    /// Requests that were refused, or would have been.
+    refused: u64,
+    /// Keys that are counted at the moment.
+    keys: u64,
+}
+
+impl Limits {
+    /// Those of a configuration; what `previous` has of them goes on.
+    pub(crate) fn new(throttles: &[Throttle], previous: Option<&Self>) -> Self {
+        let known = |throttle: &Throttle| {
+            let previous = previous?.0.iter().find(|limit| limit.throttle == *throttle)?;
+            Some(Arc::clone(previous))
+        };
+        let limit = |throttle| known(throttle).unwrap_or_else(|| Arc::new(Limit::new(throttle)));
+        Self(throttles.iter().map(limit).collect())
+    }
+
+    pub(crate) fn get(&self, idx: usize) -> Option<&Arc<Limit>> {
+        self.0.get(idx)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Limit> {
+        self.0.iter().map(|limit| &**limit)
+    }
+}
+
+impl Limit {
+    fn new(throttle: &Throttle) -> Self {
+        let gate = match &throttle.bound {
+            Bound::Rate(rate) => Gate::Rate(RateLimiter::new(rate, Instant::now())),
+            Bound::Concurrency(most) => Gate::Concurrency(Concurrency::new(most.get())),
+        };
+        let throttle = throttle.clone();
+        Self { throttle, hasher: RandomState::new(), gate, complaints: Complaints::default() }
+    }
+
+    pub(crate) fn count(&self, key: impl Hash) -> Counted {
+        Counted(self.hasher.hash_one(key))
+    }
+
+    /// Asks for one more request, and counts it.
+    pub(crate) fn ask(self: &Arc<Self>, counted: Counted, now: Instant) -> Answer {
+        match &self.gate {
+            Gate::Rate(limiter) => limiter.ask(counted, now),
+            Gate::Concurrency(concurrency) => {
+                let has_place = concurrency.enter(counted);
+                let held = has_place.then(|| Held { limit: Arc::clone(self), counted });
+                Answer { is_refused: !has_place, held, ..Answer::default() }
+            }
+        }
+    }
+
+    /// Logs a refusal, once in a second.
+    pub(crate) fn complain(&self, key: impl Display, now: Instant) {
+        let Some(unsaid) = self.complaints.admit(Millis::of(now)) else { return };
+        let place = &self.throttle.place;
+        let refused = if self.throttle.dry_run { "would be refused (dry_run)" } else { "refused" };
+        let reason = match self.gate {
+            Gate::Rate(_) => "too many requests in a time",
+            Gate::Concurrency(_) => "too many requests at once",
+        };
+        tracing::warn!("{place}: {refused}, \"{key}\" has {reason}{unsaid}");
+    }
+
+    pub(crate) fn status(&self, now: Instant) -> LimitStatus {
+        let tally = match &self.gate {
+            Gate::Rate(limiter) => limiter.tally(now),
+            Gate::Concurrency(concurrency) => concurrency.tally(),
+        };
+        // Nobody was refused in a dry run.
+        let dry_run = self.throttle.dry_run;
+        let passed = tally.passed + if dry_run { tally.refused } else { 0 };
+        let Tally { delayed, refused, keys, .. } = tally;
+        LimitStatus { place: self.throttle.place.clone(), dry_run, passed, delayed, refused, keys }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Gate::Concurrency(concurrency) = &self.limit.gate {
+            concurrency.leave(self.counted);
+        }
+    }
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Held").field("place", &self.limit.throttle.place).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! A limit on requests in a time, shared by all event loops.
+
+use std::time::{Duration, Instant};
+
+use corral_config::throttle::Rate;
+use parking_lot::Mutex;
+
+use super::pace::{Pace, Verdict};
+use super::table::{KEPT, Table};
+use super::{Answer, Counted, Quota, Tally};
+
+/// Parts that event loops rarely want at the same time.
+const N_PARTS: usize = 1 << KEPT;
+
+/// The limiter of one rate.
+pub(super) struct RateLimiter {
+    pace: Pace,
+    delays: bool,
+    tells: bool,
+    /// The beginning of its time.
+    start: Instant,
+    parts: [Mutex<Part>; N_PARTS],
+}
+
+struct Part {
+    table: Table,
+    tally: Tally,
+}
+
+impl RateLimiter {
+    pub(super) fn new(rate: &Rate, start: Instant) -> Self {
+        let most = rate.entries.div_ceil(N_PARTS);
+        let part = |_| Mutex::new(Part { table: Table::new(most), tally: Tally::default() });
+        Self {
+            pace: Pace::new(nanoseconds(rate.interval), rate.burst),
+            delays: rate.delay,
+            tells: rate.headers,
+            start,
+            parts: std::array::from_fn(part),
+        }
+    }
+
+    pub(super) fn ask(&self, Counted(key): Counted, now: Instant) -> Answer {
+        let now = self.since_start(now);
+        let mut part = self.parts[(key >> (u64::BITS - KEPT)) as usize].lock();
+        let Part { table, tally } = &mut *part;
+        let due = table.due(key, now);
+        match self.pace.judge(*due, now) {
+            Verdict::Passes { ahead, next } => {
+                *due = next;
+                let delay = if self.delays { ahead } else { 0 };
+                tally.passed += 1;
+                tally.delayed += u64::from(delay > 0);
+                let quota = self.tells.then(|| self.quota(next, now, None));
+                Answer { delay: Duration::from_nanos(delay), quota, ..Answer::default() }
+            }
+            Verdict::TooEarly { by } => {
+                tally.refused += 1;
+                let quota = Some(self.quota(*due, now, Some(by)));
+                Answer { is_refused: true, quota, ..Answer::default() }
+            }
+        }
+    }
+
+    pub(super) fn tally(&self, now: Instant) -> Tally {
+        let now = self.since_start(now);
+        let mut sum = Tally::default();
+        for part in &self.parts {
+            let part = part.lock();
+            sum.passed += part.tally.passed;
+            sum.delayed += part.tally.delayed;
+            sum.refused += part.tally.refused;
+            sum.keys += part.table.n_in_use(now) as u64;
+        }
+        sum
+    }
+
+    fn quota(&self, due: u64, now: u64, early_by: Option<u64>) -> Quota {
+        Quota {
+            most: self.pace.most(),
+            window: seconds(self.pace.window()),
+            remaining: self.pace.remaining(due, now),
+            reset: seconds(due.saturating_sub(now)),
+            retry_after: early_by.map(seconds),
+        }
+    }
+
+    fn since_start(&self, now: Instant) -> u64 {
+        nanoseconds(now.saturating_duration_since(self.start))
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Whole seconds, rounded up.
+fn seconds(nanoseconds: u64) -> u64 {
+    nanoseconds.div_ceil(1_000_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    fn rate(interval: Duration, burst: u32) -> Rate {
+        Rate { interval, burst, delay: false, headers: false, entries: 1000 }
+    }
+
+    #[test]
+    fn a_refusal_says_when_to_come_again() {
+        let start = Instant::now();
+        let limiter = RateLimiter::new(&rate(Duration::from_millis(1500), 1), start);
+        let ask = |milliseconds| limiter.ask(Counted(7), start + Duration::from_millis(milliseconds));
+        assert!([0, 0].iter().all(|at| !ask(*at).is_refused));
+        let refused = ask(100);
+        let quota = Quota { most: 2, window: 3, remaining: 0, reset: 3, retry_after: Some(2) };
+        assert!(refused.is_refused && refused.quota == Some(quota), "{refused:?}");
+        assert!(!ask(1500).is_refused);
+        let tally = limiter.tally(start + Duration::from_millis(1600));
+        assert_eq!(tally, Tally { passed: 3, delayed: 0, refused: 1, keys: 1 });
+        assert_eq!(limiter.tally(start + Duration::from_secs(60)).keys, 0);
+    }
+
+    #[test]
+    fn what_is_ahead_waits_for_its_turn() {
+        let start = Instant::now();
+        let limiter =
+            RateLimiter::new(&Rate { delay: true, headers: true, ..rate(Duration::from_secs(1), 2) }, start);
+        let answers: Vec<_> = (0..4).map(|_| limiter.ask(Counted(7), start)).collect();
+        let delays: Vec<_> = answers.iter().map(|answer| answer.delay.as_secs()).collect();
+        assert_eq!(delays, [0, 1, 2, 0]);
+        let remaining: Vec<_> = answers.iter().map(|answer| answer.quota.unwrap().remaining).collect();
+        assert_eq!(remaining, [2, 1, 0, 0]);
+        assert!(answers[3].is_refused);
+        assert_eq!(limiter.tally(start).delayed, 2);
+    }
+
+    /// Keys of one limit have nothing to do with each other.
+    #[test]
+    fn each_key_has_its_own() {
+        let start = Instant::now();
+        let limiter = RateLimiter::new(&rate(Duration::from_secs(1), 0), start);
+        let keys = [1, 1 << 60, 2 << 60, u64::MAX];
+        assert!(keys.iter().all(|key| !limiter.ask(Counted(*key), start).is_refused));
+        assert!(keys.iter().all(|key| limiter.ask(Counted(*key), start).is_refused));
+    }
+
+    /// Two threads that ask without a pause get together what the rate grants, within five parts of a hundred.
+    #[test]
+    fn threads_share_a_rate() {
+        let start = Instant::now();
+        let limiter = RateLimiter::new(&rate(Duration::from_micros(500), 10), start);
+        let n_passed = AtomicU64::new(0);
+        // On a clock of the test's own, so that a machine under load changes nothing.
+        let ticks = AtomicU64::new(0);
+        let end = Duration::from_secs(2);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    loop {
+                        let now = Duration::from_micros(20 * ticks.fetch_add(1, Ordering::Relaxed));
+                        if now > end {
+                            break;
+                        }
+                        let passes = !limiter.ask(Counted(7), start + now).is_refused;
+                        n_passed.fetch_add(u64::from(passes), Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        let n_passed = n_passed.into_inner();
+        assert!((3800..=4011).contains(&n_passed), "{n_passed} of 4000");
+    }
+}

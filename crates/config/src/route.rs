@@ -202,13 +202,17 @@ pub enum ActionKind {
     Proxy(usize),
 }
 
-/// `return`: an answer without a body of its own.
-#[derive(Debug, Clone)]
+/// `return`: an answer at once.
+#[derive(Debug, Clone, Default)]
 pub struct Return {
     /// 0 to 999.
     pub status: u16,
     /// The Location field.
     pub location: Option<Template>,
+    /// The body, if it is not an error page or nothing.
+    pub body: Option<Template>,
+    /// Its MIME type, if it is not plain text.
+    pub content_type: Option<String>,
 }
 
 /// `share`: a static file.

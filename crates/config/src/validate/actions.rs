@@ -1,5 +1,6 @@
 //! `action` (contract 11) and the text of `pass`.
 
+mod body;
 mod options;
 
 use super::context::{Context, nearest};
@@ -106,8 +107,9 @@ const PASS: &[Member<Option<Destination>>] = &[optional("pass", STRING)
     .read(|cx, field, draft| *draft = destination(cx, field))];
 
 fn read_return(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptions) -> Option<ActionKind> {
-    let mut draft = Return { status: 0, location: None };
-    read_kind(cx, members, &[RETURN], &mut draft, options);
+    let mut draft = Return::default();
+    read_kind(cx, members, &[RETURN, body::BODY], &mut draft, options);
+    body::check(cx, members, &draft);
     Some(ActionKind::Return(draft))
 }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use corral_config::json;
 use corral_ipc::message::{
-    AppStatus, DaemonStatus, FailedListener, Origin, ServerState, ServerStatus, Status, UpstreamStatus,
+    AppStatus, DaemonStatus, FailedListener, LimitStatus, Origin, ServerState, ServerStatus, Status,
+    UpstreamStatus,
 };
 
 use super::fake_main::Event;
@@ -46,6 +47,16 @@ fn figures() -> Status {
         failures: 2,
     };
     let upstreams = vec![UpstreamStatus { name: "pool".to_owned(), servers: vec![server] }];
+    let limit = LimitStatus {
+        place: "/routes/0/action/limit_requests".to_owned(),
+        dry_run: false,
+        passed: 12,
+        delayed: 2,
+        refused: 5,
+        keys: 3,
+    };
+    let tried =
+        LimitStatus { place: "/listeners/*:80/limit_requests".to_owned(), dry_run: true, ..limit.clone() };
     Status {
         accepted: 10,
         active: 1,
@@ -56,6 +67,7 @@ fn figures() -> Status {
         applications,
         failed_listeners,
         upstreams,
+        limits: vec![limit, tried],
         daemon: DaemonStatus {
             pid: 7,
             uptime: Duration::from_millis(3_600_999),
@@ -79,6 +91,9 @@ const FIGURES: &str = r#"{
     "config": {"last_error": "a disk is full"},
     "upstreams": {"pool": {"servers": {
         "[::1]:8080": {"state": "avoided", "requests": {"active": 1, "total": 9, "failed": 2}}}}},
+    "limits": {
+        "/routes/0/action/limit_requests": {"passed": 12, "delayed": 2, "refused": 5, "keys": 3},
+        "/listeners/*:80/limit_requests": {"passed": 12, "would_delay": 2, "would_refuse": 5, "keys": 3}},
     "daemon": {"version": "VERSION", "pid": 7, "uptime": 3600, "last_error": "no executable"}}"#;
 
 fn shown() -> String {

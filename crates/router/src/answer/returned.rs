@@ -1,16 +1,16 @@
-//! The `return` action: a status, as an error page or with a Location.
+//! The `return` action: a status, as an error page, with a Location, or with a body.
 
 use corral_config::route::{Facts, Return};
-use corral_config::template::{Exception, Script, Variable, Variables};
+use corral_config::template::{Exception, Script, Template, Variable, Variables};
 
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::variables::RequestVariables;
 
-/// Answers with an error page, or an empty reply with a Location.
+/// Answers with an error page, or a reply of which the configuration says all.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>, answer: &Return) -> Result<(), Gone> {
-    if (400..600).contains(&answer.status) {
+    if answer.body.is_none() && (400..600).contains(&answer.status) {
         return send_error(exchange, answer.status).await;
     }
     exchange.forget_kept_status();
@@ -26,8 +26,25 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, answer: &Return) -> Resu
         buffers::give(location);
         buffers::give(text);
     }
-    exchange.send_empty(answer.status).await
+    match &answer.body {
+        Some(body) => send_text(exchange, answer, body).await,
+        None => exchange.send_empty(answer.status).await,
+    }
 }
+
+async fn send_text(exchange: &mut Exchange<'_>, answer: &Return, body: &Template) -> Result<(), Gone> {
+    let mut text = buffers::take();
+    if let Err(exception) = body.render(&mut exchange.variables(), &mut text) {
+        return exchange.fail_script(&exception).await;
+    }
+    let content_type = answer.content_type.as_deref().unwrap_or(PLAIN_TEXT);
+    exchange.reply.fields.push(b"Content-Type", content_type.as_bytes());
+    let sent = exchange.open(answer.status, Some(text.len() as u64)).finish(exchange, &text).await;
+    buffers::give(text);
+    sent
+}
+
+const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
 
 /// What was asked for in the place of another error is sent as it is.
 async fn send_error(exchange: &mut Exchange<'_>, status: u16) -> Result<(), Gone> {

@@ -304,7 +304,7 @@ fn keys_are_harmless_in_the_log() {
 #[test]
 fn mistakes_are_explained_by_corral_check() {
     let check = |limit: Value, words: &[&str]| {
-        let site = site().file("site.json", &config(limit).to_string());
+        let site = site().file("site.json", config(limit).to_string());
         Tool::new(&["check", text(&site.path("site.json"))]).fails(words);
     };
     let rate = |rate: &str| json!({ "rate": rate });

@@ -29,6 +29,62 @@ fn a_host_in_a_location_is_encoded() {
     }
 }
 
+/// Options: routes[].action.body, routes[].action.content_type
+#[test]
+fn a_return_may_have_a_body() {
+    let server = daemon().start_unconfigured();
+    let put = |action: Value| {
+        let config = json!({ "routes": [{ "action": action }] });
+        server.control().put("/config", &server.with_listener(config)).expect_done();
+    };
+    put(json!({ "return": 200, "body": "$method $arg_name\n" }));
+    let plain = "text/plain; charset=utf-8";
+    server.get("/?name=A").expect(200).expect_body("GET A\n").expect_field("Content-Type", plain);
+    server.send(&Request::post("/").body("x")).expect(200).expect_body("POST \n");
+    let head = server.send(&Request::new("HEAD", "/?name=A")).expect(200).expect_body("");
+    head.expect_field("Content-Length", "7");
+    put(json!({ "return": 503, "body": "{}", "content_type": "application/json" }));
+    server.get("/").expect(503).expect_body("{}").expect_field("Content-Type", "application/json");
+    put(json!({ "return": 302, "location": "/x", "body": "" }));
+    server.get("/").expect(302).expect_field("Location", "/x").expect_field("Content-Length", "0");
+    put(json!({ "return": 200, "body": "`${nothing.at.all}`" }));
+    server.get("/").expect(500);
+    // In the place of an error; what is not said is not changed.
+    let fields = json!({ "X-A": "1", "Content-Type": "text/x-own" });
+    let page = json!({ "return": 410, "body": "gone: $status", "response_headers": fields });
+    put(json!({ "share": "/nonexistent", "errors": { "404": page } }));
+    server
+        .get("/")
+        .expect(410)
+        .expect_body("gone: ")
+        .expect_field("X-A", "1")
+        .expect_field("Content-Type", plain);
+}
+
+#[test]
+fn bodies_that_cannot_be_are_refused() {
+    let server = daemon().routes(json!([])).start();
+    for (action, detail) in [
+        (json!({ "return": 204, "body": "x" }), "A response with the status 204 has no body."),
+        (json!({ "return": 101, "body": "x" }), "A response with the status 101 has no body."),
+        (
+            json!({ "return": 200, "content_type": "text/html" }),
+            "The \"content_type\" is that of a \"body\", which is missing.",
+        ),
+        (
+            json!({ "return": 200, "body": "x", "content_type": "" }),
+            "The \"content_type\" string must not be empty.",
+        ),
+        (
+            json!({ "return": 200, "body": "x", "content_type": "a\r\nb: c" }),
+            "The \"content_type\" string must not contain control characters.",
+        ),
+        (json!({ "return": 200, "body": "$nothing" }), "Unknown variable \"nothing\" in the \"body\" value."),
+    ] {
+        refuse_step(&server, &json!({ "action": action }), detail);
+    }
+}
+
 /// Options: routes[].action, routes[].action.return, routes[].action.location
 #[test]
 fn returns() {

@@ -55,8 +55,7 @@ fn figures() -> Status {
         refused: 5,
         keys: 3,
     };
-    let tried =
-        LimitStatus { place: "/listeners/*:80/limit_requests".to_owned(), dry_run: true, ..limit.clone() };
+    let tried = LimitStatus { place: "/listeners/*:80/limit_requests".to_owned(), dry_run: true, ..limit };
     Status {
         accepted: 10,
         active: 1,

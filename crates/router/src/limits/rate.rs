@@ -19,7 +19,7 @@ pub(super) struct RateLimiter {
     tells: bool,
     /// The beginning of its time.
     start: Instant,
-    parts: [Mutex<Part>; N_PARTS],
+    parts: Box<[Mutex<Part>]>,
 }
 
 struct Part {
@@ -36,7 +36,7 @@ impl RateLimiter {
             delays: rate.delay,
             tells: rate.headers,
             start,
-            parts: std::array::from_fn(part),
+            parts: (0..N_PARTS).map(part).collect(),
         }
     }
 

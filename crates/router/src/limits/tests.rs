@@ -1,3 +1,5 @@
+//! Limits over generations, and what a dry run counts.
+
 use std::num::NonZeroU32;
 
 use corral_config::pattern::address::AddressPatternSet;

@@ -9,6 +9,7 @@ mod quota;
 mod rate;
 mod table;
 
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
@@ -80,11 +81,12 @@ struct Tally {
 impl Limits {
     /// Those of a configuration; what `previous` has of them goes on.
     pub(crate) fn new(throttles: &[Throttle], previous: Option<&Self>) -> Self {
-        let known = |throttle: &Throttle| {
-            let previous = previous?.0.iter().find(|limit| limit.throttle == *throttle)?;
-            Some(Arc::clone(previous))
+        let previous = previous.into_iter().flat_map(|limits| &limits.0);
+        let known: HashMap<&str, _> = previous.map(|limit| (&*limit.throttle.place, limit)).collect();
+        let limit = |throttle: &Throttle| match known.get(&*throttle.place) {
+            Some(limit) if limit.throttle == *throttle => Arc::clone(limit),
+            _ => Arc::new(Limit::new(throttle)),
         };
-        let limit = |throttle| known(throttle).unwrap_or_else(|| Arc::new(Limit::new(throttle)));
         Self(throttles.iter().map(limit).collect())
     }
 

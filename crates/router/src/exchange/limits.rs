@@ -59,7 +59,8 @@ impl<'c> Exchange<'c> {
         {
             *told = Some(Box::new(quota));
         }
-        self.way.delay = self.way.delay.max(delay);
+        // A refusal does not wait for what another limit has said before.
+        self.way.delay = if is_refused { Duration::ZERO } else { self.way.delay.max(delay) };
         self.way.held.extend(held);
         is_refused
     }

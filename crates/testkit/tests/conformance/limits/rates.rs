@@ -232,6 +232,18 @@ fn each_action_on_the_way_has_its_limit() {
     assert_eq!(["/", "/", "/b"].map(|path| ask(path, "y")), [200, 429, 204]);
 }
 
+/// The listener would have the request wait for a minute before the route refuses it.
+#[test]
+fn a_refusal_does_not_wait() {
+    let mut config = config(json!({ "rate": "1/h" }));
+    let server = daemon().start_unconfigured();
+    let delayed = json!({ "rate": "1/m", "burst": 1, "delay": true });
+    config["listeners"] =
+        json!({ server.address().to_string(): { "pass": "routes", "limit_requests": delayed } });
+    server.control().put("/config", &config).expect_done();
+    expect(&server, &Request::get("/"), &[200, 429]);
+}
+
 #[test]
 fn a_body_is_not_waited_for() {
     let server = with(json!({ "rate": "1/h" }));

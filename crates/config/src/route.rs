@@ -111,6 +111,8 @@ pub struct ActionOptions {
     pub request_headers: Vec<HeaderChange>,
     /// Changes of the reply's fields, in the order of the document.
     pub response_headers: Vec<HeaderChange>,
+    /// Replies have fields that make browsers careful.
+    pub secure: bool,
     /// What answers in the place of errors.
     pub errors: Option<Box<ErrorActions>>,
 }

@@ -5,6 +5,7 @@ pub(crate) mod explanation;
 pub(crate) mod html;
 pub(crate) mod interim;
 pub(crate) mod preference;
+pub(crate) mod secure;
 pub(crate) mod trailers;
 
 use corral_http::response::{self, FIELD_OVERHEAD, Framing};

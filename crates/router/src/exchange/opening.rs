@@ -10,7 +10,7 @@ use crate::exchange::Exchange;
 use crate::exchange::carrier::{ReplyHead, Then};
 use crate::exchange::writer::Writer;
 use crate::observe::telemetry::TRACEPARENT;
-use crate::reply::disarm;
+use crate::reply::{disarm, secure};
 use crate::storage::buffers;
 use crate::variables::script;
 
@@ -28,9 +28,13 @@ impl Exchange<'_> {
         self.open_encoded(status, length)
     }
 
-    /// `response_headers` of the last action, whose templates see the reply as it was before and its status.
+    /// `headers` and `response_headers` of the last action. Templates see the reply as it was before the latter, and its
+    /// status.
     pub(super) fn change_fields(&mut self, status: u16) -> Result<(), Exception> {
         let Some(action) = self.way.action else { return Ok(()) };
+        if action.options.secure {
+            secure::add(&mut self.reply.fields, self.client.tls);
+        }
         let changes = &action.options.response_headers;
         if changes.is_empty() {
             return Ok(());

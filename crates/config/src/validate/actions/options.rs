@@ -27,6 +27,13 @@ pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
              `Transfer-Encoding` are the server's own",
         )
         .read(|cx, field, options| options.response_headers = header_changes(cx, field, Side::Response)),
+    optional("headers", STRING)
+        .default("none")
+        .means(
+            "`\"secure\"`: [fields that make browsers careful](#secure-fields), in replies of every status that \
+             have none of the same name; those of the last action count (beyond Unit)",
+        )
+        .read(|cx, field, options| options.secure = is_secure(cx, field)),
     optional("request_headers", OBJECT)
         .means(
             "an object: fields that are set or removed before an application or another server sees the \
@@ -40,6 +47,16 @@ pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
         .means("an object: actions in the place of [errors](#errors)")
         .read(|cx, field, options| options.errors = Some(Box::new(errors(cx, field)))),
 ];
+
+/// Whether it is the one word that is known.
+fn is_secure(cx: &mut Context<'_>, field: Field<'_>) -> bool {
+    let is_secure = field.value.as_bytes().is_some_and(|text| **text == *b"secure");
+    if !is_secure {
+        let advice = "Fields of your own are set by \"response_headers\".";
+        cx.problem_with_advice("The \"headers\" value must be \"secure\".", advice);
+    }
+    is_secure
+}
 
 /// Whose fields are changed.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -85,6 +85,60 @@ fn bodies_that_cannot_be_are_refused() {
     }
 }
 
+/// Options: routes[].action.headers
+#[test]
+fn fields_that_make_browsers_careful() {
+    const SECURE: [(&str, &str); 4] = [
+        ("X-Content-Type-Options", "nosniff"),
+        ("X-Frame-Options", "SAMEORIGIN"),
+        ("Referrer-Policy", "strict-origin-when-cross-origin"),
+        ("Cross-Origin-Opener-Policy", "same-origin"),
+    ];
+    let site = site().file("index.php", "<?php header('X-Frame-Options: DENY'); echo 'x';");
+    let config = json!({ "applications": { "php": php_app(&site).value() }, "routes": [] });
+    let server = daemon().config(config).start();
+    let expect = |step: Value, status: u16, changed: &[(&str, Option<&str>)]| {
+        put_step(&server, &step);
+        let reply = server.get("/").expect(status);
+        for (name, value) in SECURE {
+            let changed = changed.iter().find(|(other, _)| *other == name);
+            assert_eq!(reply.field(name), changed.map_or(Some(value), |(_, value)| *value), "{step}: {name}");
+        }
+        assert!(reply.all("X-Frame-Options").count() <= 1);
+        reply.expect_no_field("Strict-Transport-Security");
+    };
+    expect(json!({ "action": { "return": 200, "headers": "secure" } }), 200, &[]);
+    expect(json!({ "action": { "return": 404, "headers": "secure" } }), 404, &[]);
+    let own = json!({ "pass": "applications/php", "headers": "secure" });
+    expect(json!({ "action": own }), 200, &[("X-Frame-Options", Some("DENY"))]);
+    let changes = json!({ "X-Frame-Options": null, "Referrer-Policy": "no-referrer" });
+    expect(
+        json!({ "action": { "return": 200, "headers": "secure", "response_headers": changes } }),
+        200,
+        &[("X-Frame-Options", None), ("Referrer-Policy", Some("no-referrer"))],
+    );
+    refuse_step(
+        &server,
+        &json!({ "action": { "return": 200, "headers": "safe" } }),
+        "The \"headers\" value must be \"secure\". Fields of your own are set by \"response_headers\".",
+    );
+}
+
+#[test]
+fn over_tls_browsers_are_told_to_stay_there() {
+    let server = daemon().start_unconfigured();
+    let forwarded = json!({ "source": "127.0.0.1", "protocol": "X-Forwarded-Proto" });
+    let listener = json!({ "pass": "routes", "forwarded": forwarded });
+    let config = json!({
+        "listeners": { server.address().to_string(): listener },
+        "routes": [{ "action": { "return": 200, "headers": "secure" } }],
+    });
+    server.control().put("/config", &config).expect_done();
+    let by_tls = server.send(&Request::get("/").field("X-Forwarded-Proto", "https")).expect(200);
+    by_tls.expect_field("Strict-Transport-Security", "max-age=31536000");
+    server.get("/").expect(200).expect_no_field("Strict-Transport-Security");
+}
+
 /// Options: routes[].action, routes[].action.return, routes[].action.location
 #[test]
 fn returns() {

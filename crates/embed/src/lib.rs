@@ -28,7 +28,7 @@ impl Requests {
         exchange: &mut dyn Exchange,
         run: impl FnOnce(&Request) -> Outcome,
     ) -> Served {
-        self.variables.describe(view);
+        self.variables.describe(&view.head, view.fields);
         self.fields.clear();
         let variables = self.variables.iter();
         self.fields.extend(variables.map(|(name, value)| Field { name: name.into(), value: value.into() }));

@@ -7,7 +7,6 @@ mod callbacks;
 mod ffi;
 mod files;
 mod module;
-mod path;
 mod request;
 mod resident;
 mod runtime;

@@ -38,7 +38,7 @@ impl Scratch {
         let request_uri = self.add(&[view.head.target]);
         let query = self.add(&[view.head.query]);
         let php_self = self.add(&[chosen.script_name, chosen.path_info]);
-        let port = self.add(&[server_port(view, &mut itoa::Buffer::new()).as_bytes()]);
+        let port = self.add(&[server_port(&view.head, &mut itoa::Buffer::new()).as_bytes()]);
         let length = view.head.content_length.unwrap_or(0);
         let length_text = self.add(&[itoa::Buffer::new().format(length).as_bytes()]);
         Request {
@@ -56,10 +56,10 @@ impl Scratch {
             php_self: self.slice(php_self, port),
             script_name: chosen.script_name.into(),
             path_info: chosen.path_info.into(),
-            protocol: protocol(view).into(),
+            protocol: protocol(&view.head).into(),
             remote_addr: view.head.remote_addr.into(),
             server_addr: view.head.local_addr.into(),
-            server_name: server_name(view).into(),
+            server_name: server_name(&view.head).into(),
             server_port: self.slice(port, length_text),
             content_length_text: match view.head.content_length {
                 Some(_) => self.slice(length_text, Position(self.text.len())),
@@ -161,8 +161,8 @@ pub(crate) fn folder_location(view: &RequestView<'_>) -> Vec<u8> {
 
 fn append_own_address(view: &RequestView<'_>, location: &mut Vec<u8>) {
     let mut buffer = itoa::Buffer::new();
-    let port = server_port(view, &mut buffer);
-    location.extend_from_slice(server_name(view));
+    let port = server_port(&view.head, &mut buffer);
+    location.extend_from_slice(server_name(&view.head));
     if port != if view.head.tls { "443" } else { "80" } {
         location.push(b':');
         location.extend_from_slice(port.as_bytes());

@@ -9,17 +9,20 @@ use std::path::{self, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use corral_cgi::script::{Meaning, meaning};
 use corral_config::plan::PhpTarget;
 use corral_worker::complain;
 use rustix::io::Errno;
 
 use crate::module::{Module, PhpString};
-use crate::path::{Meaning, meaning};
 use crate::tracked::Tracked;
 
 /// How long a script that was found is believed to be there. A script that goes away meanwhile is
 /// still answered by opcache, which looks at files no more often.
 const TRUST: Duration = Duration::from_secs(1);
+
+/// What ends the name of a script.
+const EXTENSIONS: &[&str] = &[".php"];
 
 /// Scripts remembered for one target; an application with more names than that is made of files
 /// that come and go.
@@ -158,7 +161,7 @@ impl Site {
             }
             Rule::ByPath { index, found } => (index, found),
         };
-        let (name, path_info) = match meaning(path) {
+        let (name, path_info) = match meaning(path, EXTENSIONS) {
             Meaning::Script { name, path_info } => ([name, b""], path_info),
             Meaning::Index => ([path, index.as_slice()], b"".as_slice()),
             Meaning::Other => return look_for_folder(&self.root, path),

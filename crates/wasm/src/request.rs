@@ -53,9 +53,9 @@ fn authority(view: &RequestView<'_>, host: Option<&HeaderValue>) -> http::Result
     if let Some(named) = host.and_then(|host| Authority::try_from(host.as_bytes()).ok()) {
         return Ok(named);
     }
-    let mut text = cgi::server_name(view).to_vec();
+    let mut text = cgi::server_name(&view.head).to_vec();
     text.push(b':');
-    text.extend_from_slice(cgi::server_port(view, &mut itoa::Buffer::new()).as_bytes());
+    text.extend_from_slice(cgi::server_port(&view.head, &mut itoa::Buffer::new()).as_bytes());
     Ok(Authority::try_from(text.as_slice())?)
 }
 

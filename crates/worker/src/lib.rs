@@ -11,7 +11,6 @@
 mod asking;
 mod body;
 mod call;
-pub mod cgi;
 mod children;
 mod confine;
 mod dependencies;
@@ -38,6 +37,7 @@ pub use body::Body;
 pub use call::Call;
 pub use children::{Children, Scope};
 pub use confine::confine;
+pub use corral_cgi::variables as cgi;
 pub use corral_sys::signal::Pid;
 pub use corral_sys::spawn::Fork;
 pub use dependencies::of_program;

@@ -142,8 +142,8 @@ fn server<'py>(py: Python<'py>, request: &RequestView<'_>) -> PyResult<Bound<'py
         return (String::from_utf8_lossy(path), py.None()).into_pyobject(py);
     }
     if address.is_empty() {
-        let port: u16 = cgi::server_port(request, &mut itoa::Buffer::new()).parse().unwrap_or(0);
-        return (String::from_utf8_lossy(cgi::server_name(request)), port).into_pyobject(py);
+        let port: u16 = cgi::server_port(&request.head, &mut itoa::Buffer::new()).parse().unwrap_or(0);
+        return (String::from_utf8_lossy(cgi::server_name(&request.head)), port).into_pyobject(py);
     }
     (String::from_utf8_lossy(address), request.head.local_port).into_pyobject(py)
 }

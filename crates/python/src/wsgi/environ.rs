@@ -106,8 +106,8 @@ impl Environ {
         set(&keys.query_string, head.query)?;
         set(&keys.remote_addr, head.remote_addr)?;
         set(&keys.server_addr, head.local_addr)?;
-        set(&keys.server_port, cgi::server_port(request, &mut itoa::Buffer::new()).as_bytes())?;
-        set(&keys.server_name, cgi::server_name(request))?;
+        set(&keys.server_port, cgi::server_port(&request.head, &mut itoa::Buffer::new()).as_bytes())?;
+        set(&keys.server_name, cgi::server_name(&request.head))?;
         match strip_prefix(head.path, target.prefix.as_deref()) {
             Some((prefix, rest)) => {
                 set(&keys.script_name, prefix)?;

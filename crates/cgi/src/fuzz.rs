@@ -1,0 +1,61 @@
+//! What fuzzing calls: each function takes any bytes and panics when an invariant does not hold.
+
+use crate::fastcgi::{Decoder, Event, RecordError};
+use crate::response::{Head, HeadError};
+use crate::script::{Meaning, meaning};
+
+/// Records of FastCGI: the same result however they are split.
+pub fn fuzz_fastcgi(data: &[u8]) {
+    let Some((&step, data)) = data.split_first() else { return };
+    let whole = decode(data, data.len().max(1));
+    assert_eq!(whole, decode(data, usize::from(step).max(1)), "split into pieces of {step}");
+    if let Ok((output, _, _)) = whole {
+        fuzz_response(&output);
+    }
+}
+
+/// Output, what is for the log, and how the request has ended.
+fn decode(data: &[u8], step: usize) -> Result<(Vec<u8>, Vec<u8>, Option<String>), RecordError> {
+    let mut decoder = Decoder::default();
+    let (mut output, mut log, mut end) = (Vec::new(), Vec::new(), None);
+    for mut piece in data.chunks(step) {
+        while let Some(event) = decoder.next(&mut piece)? {
+            match event {
+                Event::Stdout(bytes) => output.extend_from_slice(bytes),
+                Event::Stderr(bytes) => log.extend_from_slice(bytes),
+                Event::End(reason) => assert!(end.replace(format!("{reason:?}")).is_none(), "one end"),
+            }
+        }
+        assert!(piece.is_empty(), "all of a piece is used");
+    }
+    assert!(!decoder.is_done() || end.is_some());
+    Ok((output, log, end))
+}
+
+/// The head of a response: the same result however it is split, fields that can be sent on.
+pub fn fuzz_response(data: &[u8]) {
+    let whole = Head::parse(data, 0);
+    let step = data.first().map_or(1, |first| usize::from(*first).max(1));
+    let mut searched = 0;
+    let mut found: Result<Option<Head>, HeadError> = Ok(None);
+    while searched < data.len() && matches!(found, Ok(None)) {
+        let received = data.len().min(searched + step);
+        found = Head::parse(&data[..received], searched);
+        searched = received;
+    }
+    assert_eq!(whole, found, "split into pieces of {step}");
+    let Ok(Some(head)) = whole else { return };
+    assert!((200..=999).contains(&head.status()) && head.len() <= data.len());
+    for (name, value) in head.fields(data) {
+        assert!(corral_http::is_token(name) && corral_http::is_field_value(value), "{name:?}: {value:?}");
+        assert_eq!(corral_http::trim(value), value);
+    }
+}
+
+/// A path: what it is split into is all of it, and what is behind a script begins with a slash.
+pub fn fuzz_script(data: &[u8]) {
+    if let Meaning::Script { name, path_info } = meaning(data, &[".php"]) {
+        assert_eq!([name, path_info].concat(), data);
+        assert!(name.ends_with(b".php") && (path_info.is_empty() || path_info.starts_with(b"/")));
+    }
+}

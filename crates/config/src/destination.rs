@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use indexmap::{IndexMap, IndexSet};
 
+use crate::gateway::Protocol;
 use crate::json::Bytes;
 use crate::percent;
 use crate::route::Destination;
@@ -15,6 +16,8 @@ pub(crate) struct Destinations {
     /// Each application with its targets; none when it has no `targets`.
     pub(crate) applications: IndexMap<Bytes, IndexMap<Bytes, Place>>,
     pub(crate) upstreams: IndexSet<Bytes>,
+    /// What the servers of each upstream speak; none for HTTP.
+    pub(crate) protocols: Vec<Option<Protocol>>,
 }
 
 /// Where a target is served.

@@ -11,6 +11,7 @@ pub mod address;
 pub mod condition;
 mod destination;
 pub mod fuzz;
+pub mod gateway;
 pub mod json;
 mod known;
 pub mod listener;
@@ -57,7 +58,7 @@ pub struct Config {
     pub application_limits: Vec<Vec<usize>>,
     /// In the order of the document.
     pub upstreams: Vec<Upstream>,
-    /// What the `proxy` actions stand for, each different one once.
+    /// What the actions that name a server stand for, each different one once.
     pub proxies: Vec<Upstream>,
     /// Limits for clients, as listeners, actions and applications name them.
     pub throttles: Vec<Throttle>,

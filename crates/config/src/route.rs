@@ -8,6 +8,7 @@ pub(crate) mod sample;
 use std::sync::Arc;
 
 use self::index::StepIndex;
+use crate::gateway::Gateway;
 use crate::pattern::{GivenUp, PatternSet};
 use crate::template::Template;
 
@@ -202,6 +203,8 @@ pub enum ActionKind {
     Share(Share),
     /// Hand it on to the server with this index in `Config::proxies`.
     Proxy(usize),
+    /// Hand it on to servers that speak FastCGI or the like.
+    Gateway(Gateway),
 }
 
 /// `return`: an answer at once.

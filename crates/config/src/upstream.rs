@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::address::ListenAddress;
+use crate::gateway::Protocol;
 use crate::template::Template;
 
 /// A group of servers that share the requests of a `pass`.
@@ -134,6 +135,10 @@ pub struct ProxyOptions {
     pub hide_client: bool,
     /// Whether it is spoken to over HTTP/2.
     pub http2: bool,
+    /// What it is spoken to in, if that is not HTTP.
+    pub gateway: Option<Protocol>,
+    /// Connections of such a protocol that are kept, in all event loops together: one for each process of the server.
+    pub processes: u32,
 }
 
 /// How long to wait for a server.
@@ -209,7 +214,19 @@ impl Origin {
     /// Reads the name of a member of `servers`: an address, or a URL as for `parse_url`.
     #[must_use]
     pub fn parse_server(text: &[u8]) -> Option<Self> {
-        Self::parse_url(text).or_else(|| Host::parse(text).map(|host| Self { tls: false, host }))
+        Self::parse_url(text).or_else(|| Self::parse_bare(text))
+    }
+
+    /// Reads an address alone.
+    #[must_use]
+    pub fn parse_bare(text: &[u8]) -> Option<Self> {
+        Host::parse(text).map(|host| Self { tls: false, host })
+    }
+
+    /// As a URL, of HTTP unless another protocol is spoken.
+    #[must_use]
+    pub fn url(&self, protocol: Option<Protocol>) -> String {
+        protocol.map_or_else(|| self.to_string(), |protocol| format!("{protocol}://{}", self.host))
     }
 
     /// The server that was probably meant by a text that is none: with a scheme, with a port, without a path.

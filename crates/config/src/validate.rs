@@ -14,6 +14,7 @@ mod describe;
 mod description;
 mod environment;
 mod forwarded;
+mod gateway;
 mod groups;
 mod http;
 mod isolation;

@@ -12,7 +12,12 @@ fn destinations(routes: RouteNames) -> Destinations {
     let applications = [("blog", targets), ("a/b", IndexMap::new()), ("100%", IndexMap::new())];
     let applications = applications.into_iter().map(|(name, targets)| (Bytes::from(name), targets));
     let upstreams = [Bytes::from("pool"), Bytes::from("a/b")];
-    Destinations { routes, applications: applications.collect(), upstreams: upstreams.into() }
+    Destinations {
+        routes,
+        applications: applications.collect(),
+        upstreams: upstreams.into(),
+        protocols: Vec::new(),
+    }
 }
 
 /// `app(0, 1)` or `route(0)` or the error.

@@ -4,6 +4,7 @@ mod body;
 mod options;
 
 use super::context::{Context, nearest};
+use super::gateway;
 use super::proxy::{PROXY, ProxyDraft};
 use super::schema::{self, Field, INTEGER, Member, Rows, STRING, optional};
 use super::share;
@@ -23,15 +24,17 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Action> {
             Some(Action { kind: kind?, options })
         }
         (None, _) => {
-            cx.problem(
+            cx.problem_with_advice(
                 "The \"action\" object must have either \"pass\", \"return\", \"share\", or \"proxy\" option set.",
+                FURTHER,
             );
             schema::report_misspelt(cx, members, &KINDS.map(|(name, _)| name));
             None
         }
         (Some(_), Some(_)) => {
-            cx.problem(
+            cx.problem_with_advice(
                 "The \"action\" object must have just one of \"pass\", \"return\", \"share\", or \"proxy\" options set.",
+                FURTHER,
             );
             None
         }
@@ -77,8 +80,18 @@ fn destination_advice(text: &str, known: &[String]) -> String {
 
 type ReadKind = fn(&mut Context<'_>, &Object, &mut ActionOptions) -> Option<ActionKind>;
 
-const KINDS: [(&str, ReadKind); 4] =
-    [("pass", read_pass), ("return", read_return), ("share", share::read), ("proxy", read_proxy)];
+const KINDS: [(&str, ReadKind); 7] = [
+    ("pass", read_pass),
+    ("return", read_return),
+    ("share", share::read),
+    ("proxy", read_proxy),
+    ("fastcgi", gateway::read_fastcgi),
+    ("scgi", gateway::read_scgi),
+    ("uwsgi", gateway::read_uwsgi),
+];
+
+/// The kinds that Unit's words leave out.
+const FURTHER: &str = "\"fastcgi\", \"scgi\" and \"uwsgi\" are such options too.";
 
 /// Reads the options of a kind and, beside them, those that every kind has.
 pub(super) fn read_kind<T>(

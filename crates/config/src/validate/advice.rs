@@ -16,6 +16,9 @@ pub(super) const RATE: &str =
 pub(super) const PROXY: &str = "The form is \"http://HOST:PORT\", \"https://HOST:PORT\" or \"http://unix:PATH\", \
      with a port and without a path.";
 
+/// The forms of `fastcgi`, `scgi` and `uwsgi`.
+pub(super) const GATEWAY: &str = "The form is \"unix:PATH\", \"HOST:PORT\" or \"upstreams/NAME\".";
+
 /// The forms of a name in `servers`.
 pub(super) const SERVER: &str = "The form is \"HOST:PORT\", \"http://HOST:PORT\", \"https://HOST:PORT\" or \"unix:PATH\", with a port and without a path.";
 

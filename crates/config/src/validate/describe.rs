@@ -30,14 +30,17 @@ pub(super) fn walk(seed: &str, recorder: Recorder) -> Recorder {
 const SEEDS: &[&str] = &[
     r#"{"listeners": {"*:80": {}},
         "routes": [{"action": {"pass": "routes"}}, {"action": {"return": 200}}, {"action": {"share": "/"}},
-                   {"action": {"proxy": "http://127.0.0.1:80"}}],
+                   {"action": {"proxy": "http://127.0.0.1:80"}}, {"action": {"fastcgi": "127.0.0.1:9000"}},
+                   {"action": {"scgi": "127.0.0.1:9000"}}, {"action": {"uwsgi": "127.0.0.1:9000"}}],
         "applications": {"php": {"type": "php"}, "python": {"type": "python"}, "ruby": {"type": "ruby"},
                          "perl": {"type": "perl"}, "external": {"type": "external"}, "go": {"type": "go"}, "java": {"type": "java"},
                          "http": {"type": "http"},
                          "wasm": {"type": "wasm"}, "wasm-wasi-component": {"type": "wasm-wasi-component"}},
         "upstreams": {"name": {"servers": {"127.0.0.1:80": {}}}}}"#,
     r#"{"routes": {"name": [{"action": {"pass": "routes"}}, {"action": {"return": 200}},
-                            {"action": {"share": "/"}}, {"action": {"proxy": "http://127.0.0.1:80"}}]}}"#,
+                            {"action": {"share": "/"}}, {"action": {"proxy": "http://127.0.0.1:80"}},
+                            {"action": {"fastcgi": "127.0.0.1:9000"}}, {"action": {"scgi": "127.0.0.1:9000"}},
+                            {"action": {"uwsgi": "127.0.0.1:9000"}}]}}"#,
 ];
 
 #[cfg(test)]

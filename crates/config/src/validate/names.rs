@@ -5,6 +5,7 @@ use std::mem;
 
 use super::groups::groups;
 use crate::destination::{Destinations, Place, RouteNames};
+use crate::gateway::Protocol;
 use crate::json::{Bytes, Object, Value};
 
 /// Collects the names of routes, applications, targets and upstreams.
@@ -23,8 +24,15 @@ pub(super) fn collect(doc: &Value) -> Destinations {
         let place = |target| places.get(&target).copied().unwrap_or(Place { app, target });
         (name.clone(), targets.map(|(target, name)| (name, place(target))).collect())
     });
-    let upstreams = doc.member("upstreams").and_then(Value::as_object).map(names).unwrap_or_default();
-    Destinations { routes, applications: applications.collect(), upstreams }
+    let upstreams = doc.member("upstreams").and_then(Value::as_object);
+    let protocols = upstreams.into_iter().flatten().map(|(_, upstream)| protocol(upstream)).collect();
+    let upstreams = upstreams.map(names).unwrap_or_default();
+    Destinations { routes, applications: applications.collect(), upstreams, protocols }
+}
+
+/// What the servers of an upstream speak, if it is not HTTP.
+fn protocol(upstream: &Value) -> Option<Protocol> {
+    upstream.member("protocol").and_then(Value::as_bytes).and_then(|name| Protocol::named(name))
 }
 
 /// Where each target of a group is: the application, and its place there. Further groups stand behind all applications.

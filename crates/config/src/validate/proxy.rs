@@ -129,6 +129,6 @@ pub(super) const TLS: &[Member<UpstreamTls>] = &[
         .read(|cx, field, tls| tls.server_name = name(cx, field)),
 ];
 
-fn number(cx: &mut Context<'_>, field: Field<'_>) -> Option<u32> {
+pub(super) fn number(cx: &mut Context<'_>, field: Field<'_>) -> Option<u32> {
     integer(cx, field, 0..=INT_MAX).and_then(|number| u32::try_from(number).ok())
 }

@@ -43,11 +43,17 @@ struct Source {
     part: usize,
     /// The path with which all names begin.
     prefix: &'static str,
+    /// The one option that is shown of several that other tables show.
+    only: Option<&'static str>,
 }
 
 impl Source {
     const fn new(seed: &'static str, pointer: &'static str) -> Self {
-        Self { seed, pointer, part: 0, prefix: "" }
+        Self { seed, pointer, part: 0, prefix: "", only: None }
+    }
+
+    const fn only(self, name: &'static str) -> Self {
+        Self { only: Some(name), ..self }
     }
 
     const fn part(self, part: usize) -> Self {
@@ -62,6 +68,7 @@ impl Source {
         let mut recorder = walk(self.seed, Recorder::default());
         let mut options = Vec::new();
         gather(recorder.at(self.pointer), Some(self.part), self.prefix, &mut options);
+        options.retain(|option| self.only.is_none_or(|only| option.name == only));
         options
     }
 }
@@ -87,6 +94,9 @@ const PASS: &str = r#"{"routes": [{"action": {"pass": "routes"}}]}"#;
 const RETURN: &str = r#"{"routes": [{"action": {"return": 200}}]}"#;
 const SHARE: &str = r#"{"routes": [{"action": {"share": "/"}}]}"#;
 const PROXY: &str = r#"{"routes": [{"action": {"proxy": "http://127.0.0.1:80"}}]}"#;
+const FASTCGI: &str = r#"{"routes": [{"action": {"fastcgi": "127.0.0.1:9000"}}]}"#;
+const SCGI: &str = r#"{"routes": [{"action": {"scgi": "127.0.0.1:9000"}}]}"#;
+const UWSGI: &str = r#"{"routes": [{"action": {"uwsgi": "127.0.0.1:9000"}}]}"#;
 const UPSTREAM: &str = r#"{"upstreams": {"name": {"servers": {}}}}"#;
 
 /// What is particular to a type of applications stands behind the options of all.
@@ -140,6 +150,14 @@ const TABLES: &[(&str, &[Source])] = &[
     ("actions.share", &[Source::new(SHARE, "/routes/0/action")]),
     ("actions.share.listing", &[Source::new(SHARE, "/routes/0/action/listing")]),
     ("actions.proxy", &[Source::new(PROXY, "/routes/0/action")]),
+    (
+        "actions.fastcgi",
+        &[
+            Source::new(FASTCGI, "/routes/0/action"),
+            Source::new(SCGI, "/routes/0/action").only("scgi"),
+            Source::new(UWSGI, "/routes/0/action").only("uwsgi"),
+        ],
+    ),
     ("actions", &[Source::new(RETURN, "/routes/0/action").part(1)]),
     ("proxy_options", &[Source::new(PROXY, "/routes/0/action/proxy_options")]),
     ("upstreams", &[Source::new(UPSTREAM, "/upstreams/name")]),

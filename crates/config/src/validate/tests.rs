@@ -3,6 +3,7 @@
 mod advice;
 mod applications;
 mod arbitrary;
+mod gateway;
 mod http;
 mod isolation;
 mod listeners;

@@ -9,6 +9,7 @@ use super::schema::{
 };
 use super::strings::{member_name, name, template};
 use super::{advice, proxy};
+use crate::gateway::Protocol;
 use crate::json::{Object, Value};
 use crate::upstream::{
     Balance, HealthCheck, Origin, PassiveHealth, ProxyOptions, Retries, Server, Upstream, WEIGHT_ONE,
@@ -41,7 +42,9 @@ fn read_one(cx: &mut Context<'_>, name: String, members: &Object) -> Option<Upst
         }
         return None;
     };
-    let Draft { balance, retries, passive, health, .. } = draft;
+    let Draft { balance, retries, passive, health, gateway, processes, .. } = draft;
+    (options.gateway, options.processes) = (gateway, processes);
+    report_what_is_for_http(cx, members, gateway);
     Some(Upstream { name, servers, balance, retries, passive, health, options })
 }
 
@@ -52,6 +55,27 @@ struct Draft {
     retries: Retries,
     passive: PassiveHealth,
     health: Option<HealthCheck>,
+    gateway: Option<Protocol>,
+    processes: u32,
+}
+
+/// Options that would be of no use for servers of another protocol.
+fn report_what_is_for_http(cx: &mut Context<'_>, members: &Object, gateway: Option<Protocol>) {
+    if gateway != Some(Protocol::FastCgi) && members.contains_key(b"processes".as_slice()) {
+        cx.at(b"processes", |cx| {
+            cx.problem("The \"processes\" option is for servers whose \"protocol\" is \"fastcgi\".");
+        });
+    }
+    let Some(protocol) = gateway else { return };
+    for name in ["http2", "forwarded_headers"] {
+        if members.contains_key(name.as_bytes()) {
+            cx.at(name.as_bytes(), |cx| {
+                cx.problem(format!(
+                    "The \"{name}\" option is for servers of HTTP, and these speak {protocol}."
+                ));
+            });
+        }
+    }
 }
 
 const UPSTREAM: &[Member<Draft>] = &[
@@ -62,6 +86,14 @@ const UPSTREAM: &[Member<Draft>] = &[
              means never. `http2` is that of one server, in place of the upstream's",
         )
         .read(|cx, field, draft| draft.servers = Some(servers(cx, field))),
+    optional("protocol", STRING)
+        .default("`http`")
+        .means("what the servers speak; with `fastcgi`, `scgi` or `uwsgi` an [action](fastcgi.md) of that name leads to them")
+        .read(|cx, field, draft| draft.gateway = protocol(cx, field)),
+    optional("processes", INTEGER)
+        .default("0")
+        .means("how many processes each server of FastCGI has, see [kept connections](fastcgi.md#kept-connections)")
+        .read(|cx, field, draft| draft.processes = number(cx, field, 0).unwrap_or_default()),
     optional("balance", STRING.or(OBJECT))
         .default("`\"round_robin\"`")
         .means(
@@ -121,6 +153,19 @@ const SERVER: &[Member<Server>] = &[
     optional("weight", NUMBER).read(|cx, field, server| server.weight = weight(cx, field)),
     optional("http2", BOOL).read(|_, field, server| server.http2 = Some(*field.value == Value::Bool(true))),
 ];
+
+fn protocol(cx: &mut Context<'_>, field: Field<'_>) -> Option<Protocol> {
+    let text = field.value.as_bytes()?;
+    let protocol = Protocol::named(text);
+    if protocol.is_none() && **text != *b"http" {
+        cx.problem_with_suggestion(
+            "The \"protocol\" value must be \"http\", \"fastcgi\", \"scgi\", or \"uwsgi\".",
+            &text.to_string_lossy(),
+            ["http", "fastcgi", "scgi", "uwsgi"].into_iter(),
+        );
+    }
+    protocol
+}
 
 fn weight(cx: &mut Context<'_>, field: Field<'_>) -> u64 {
     let weight = field.value.as_number().map_or(0.0, |number| number.as_f64());

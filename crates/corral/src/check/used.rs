@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use corral_config::Config;
+use corral_config::gateway::Servers;
 use corral_config::plan::AppSpec;
 use corral_config::route::{Action, ActionKind, Destination, Route};
 use corral_config::upstream::Upstream;
@@ -44,6 +45,11 @@ impl Used {
             ActionKind::Share(share) => {
                 if let Some(fallback) = &share.fallback {
                     self.action(fallback)?;
+                }
+            }
+            ActionKind::Gateway(gateway) => {
+                if let Servers::Upstream(idx) = gateway.servers {
+                    self.upstreams.insert(idx);
                 }
             }
             ActionKind::Return(_) | ActionKind::Proxy(_) => {}

@@ -1,0 +1,77 @@
+//! `fastcgi`, `scgi` and `uwsgi`: servers that are spoken to in one of these, with every default filled in.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::template::Template;
+
+/// A protocol that carries what CGI says of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// FastCGI 1.0, as of php-fpm.
+    FastCgi,
+    /// SCGI.
+    Scgi,
+    /// That of uWSGI.
+    Uwsgi,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::FastCgi, Self::Scgi, Self::Uwsgi];
+
+    /// As the document and messages call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FastCgi => "fastcgi",
+            Self::Scgi => "scgi",
+            Self::Uwsgi => "uwsgi",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|protocol| protocol.name().as_bytes() == name)
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An action that hands requests to such servers.
+#[derive(Debug, Clone)]
+pub struct Gateway {
+    /// Who they are.
+    pub servers: Servers,
+    /// Where the scripts are, if the servers run scripts.
+    pub scripts: Option<Scripts>,
+    /// Variables beside those of CGI, or in their place; `None` takes one away.
+    pub params: Vec<(String, Option<Template>)>,
+}
+
+/// The servers of an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Servers {
+    /// The group with this index in `Config::upstreams`.
+    Upstream(usize),
+    /// The group with this index in `Config::proxies`.
+    Proxy(usize),
+}
+
+/// A folder of scripts, and how paths lead to them: as a target of PHP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scripts {
+    /// The folder.
+    pub root: PathBuf,
+    /// The one that answers everything, relative to the folder and without a slash at its start.
+    pub script: Option<PathBuf>,
+    /// The one for a folder.
+    pub index: String,
+    /// Ends of the names of scripts, behind which a path is split.
+    pub split_path: Vec<String>,
+}

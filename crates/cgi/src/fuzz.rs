@@ -1,6 +1,6 @@
 //! What fuzzing calls: each function takes any bytes and panics when an invariant does not hold.
 
-use crate::fastcgi::{Decoder, Event, RecordError};
+use crate::fastcgi::{Decoder, End, Event, RecordError};
 use crate::response::{Head, HeadError};
 use crate::script::{Meaning, meaning};
 
@@ -9,27 +9,34 @@ pub fn fuzz_fastcgi(data: &[u8]) {
     let Some((&step, data)) = data.split_first() else { return };
     let whole = decode(data, data.len().max(1));
     assert_eq!(whole, decode(data, usize::from(step).max(1)), "split into pieces of {step}");
-    if let Ok((output, _, _)) = whole {
-        fuzz_response(&output);
+    if let Ok(said) = whole {
+        fuzz_response(&said.output);
     }
 }
 
-/// Output, what is for the log, and how the request has ended.
-fn decode(data: &[u8], step: usize) -> Result<(Vec<u8>, Vec<u8>, Option<String>), RecordError> {
+/// What records say.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Said {
+    output: Vec<u8>,
+    log: Vec<u8>,
+    end: Option<End>,
+}
+
+fn decode(data: &[u8], step: usize) -> Result<Said, RecordError> {
     let mut decoder = Decoder::default();
-    let (mut output, mut log, mut end) = (Vec::new(), Vec::new(), None);
+    let mut said = Said::default();
     for mut piece in data.chunks(step) {
         while let Some(event) = decoder.next(&mut piece)? {
             match event {
-                Event::Stdout(bytes) => output.extend_from_slice(bytes),
-                Event::Stderr(bytes) => log.extend_from_slice(bytes),
-                Event::End(reason) => assert!(end.replace(format!("{reason:?}")).is_none(), "one end"),
+                Event::Stdout(bytes) => said.output.extend_from_slice(bytes),
+                Event::Stderr(bytes) => said.log.extend_from_slice(bytes),
+                Event::End(end) => assert!(said.end.replace(end).is_none(), "one end"),
             }
         }
         assert!(piece.is_empty(), "all of a piece is used");
     }
-    assert!(!decoder.is_done() || end.is_some());
-    Ok((output, log, end))
+    assert!(!decoder.is_done() || said.end.is_some());
+    Ok(said)
 }
 
 /// The head of a response: the same result however it is split, fields that can be sent on.

@@ -1,6 +1,8 @@
 //! The answers to a request: by files, another server, or an application.
 
 pub(crate) mod application;
+mod description;
+pub(crate) mod gateway;
 pub(crate) mod hijack;
 pub(crate) mod program;
 pub(crate) mod proxy;

@@ -1,7 +1,9 @@
 //! From a request to who answers it: follows the configuration, looks after fallbacks and what stands in for errors, and
 //! notes the end.
 
-use crate::answer::{application, program, proxy, returned, share};
+use corral_config::gateway::Servers;
+
+use crate::answer::{application, gateway, program, proxy, returned, share};
 use crate::exchange::Exchange;
 use crate::observe::console;
 use crate::observe::telemetry::{self, Trace};
@@ -55,10 +57,18 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
             }
             Target::Return(answer) => return returned::answer(exchange, answer).await,
             Target::Upstream(upstream) => {
-                return Box::pin(proxy::answer(exchange, &generation.servers.upstreams[upstream])).await;
+                let group = &generation.servers.upstreams[upstream];
+                return gateway::answer(exchange, group, None).await;
             }
             Target::Proxy(proxy) => {
                 return Box::pin(proxy::answer(exchange, &generation.servers.proxies[proxy])).await;
+            }
+            Target::Gateway(action) => {
+                let group = match action.servers {
+                    Servers::Upstream(upstream) => &generation.servers.upstreams[upstream],
+                    Servers::Proxy(proxy) => &generation.servers.proxies[proxy],
+                };
+                return gateway::answer(exchange, group, Some(action)).await;
             }
             Target::Nothing(status) => return exchange.send_error(status).await,
             Target::Share(share) => share,

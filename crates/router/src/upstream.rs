@@ -7,12 +7,14 @@ mod balance;
 mod checks;
 mod connect;
 mod failure;
+pub(crate) mod gateway;
 mod group;
 mod health;
 pub(crate) mod http2;
 mod idle;
 mod line;
 mod resolve;
+mod seats;
 mod server;
 mod tls;
 
@@ -22,5 +24,6 @@ pub(crate) use self::group::{LoopGroup, LoopGroups, LoopServer, LoopServers, Tri
 pub(crate) use self::idle::Freshness;
 pub(crate) use self::line::Line;
 pub(crate) use self::resolve::Resolver;
+pub(crate) use self::seats::Seat;
 pub(crate) use self::server::{Groups, Server, ServerError, Workshop};
 pub(crate) use self::tls::{HTTP1, Trust};

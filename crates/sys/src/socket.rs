@@ -199,6 +199,14 @@ pub fn send_pieces(socket: impl AsFd, pieces: &[IoSlice<'_>]) -> io::Result<usiz
     Ok(rustix::io::retry_on_intr(|| rustix::net::sendmsg(&socket, pieces, &mut control, flags))?)
 }
 
+/// Whether the other side of a Unix socket has not read all that was sent to it. Nobody knows that of other sockets.
+pub fn has_unread(socket: impl AsFd) -> bool {
+    let mut n_unread: libc::c_int = 0;
+    // SAFETY: the descriptor is open, and the kernel writes one integer to where the pointer leads.
+    let result = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut n_unread) };
+    result == 0 && n_unread > 0
+}
+
 /// Says that nothing more will be written.
 ///
 /// # Errors

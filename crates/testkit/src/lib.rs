@@ -27,6 +27,7 @@ mod control;
 mod daemon;
 mod dial;
 mod executables;
+mod fpm;
 mod go;
 mod http2;
 mod load;
@@ -55,6 +56,7 @@ pub use control::{ControlClient, ControlReply, assert_says, says};
 pub use daemon::{Builder, Daemon, daemon};
 pub use dial::{Width, dial};
 pub use executables::{Executables, executables};
+pub use fpm::PhpFpm;
 pub use go::build_go;
 pub use http2::{
     Asked, Frame, Http2, Http2Origin, Http2Stream, RawHttp2, flag, http2_fields, kind, remembered,

@@ -4,30 +4,24 @@ mod content;
 mod delivery;
 mod live_body;
 
-use std::net::IpAddr;
-use std::os::unix::ffi::OsStrExt;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 
 use corral_channel::MAX_INLINE_BODY;
 use corral_channel::message::{self, RequestHead};
-use corral_config::address::ListenAddress;
 use corral_http::request::Framing;
-use smallvec::SmallVec;
 
 use self::delivery::relay;
 use self::live_body::LiveBody;
+use crate::answer::description::Surroundings;
 use crate::answer::websocket;
 use crate::clock::deadline::{Deadline, Elapsed};
 use crate::exchange::Exchange;
 use crate::exchange::carrier::Carrier;
 use crate::instance::{App, Call, Failure, LoopApp, Patience, Piece};
-use crate::observe::telemetry::TRACEPARENT;
 use crate::request::body::rest::RequestBody;
 use crate::request::body::{BodyError, Stored};
 use crate::request::client::Gone;
-use crate::request::head::Request;
-use crate::request::ip_text;
 use crate::storage::buffers;
 
 /// Answers a request by an application.
@@ -77,35 +71,19 @@ async fn receive(exchange: &mut Exchange<'_>, app: &App) -> Result<(Stored, Opti
 }
 
 fn encode(exchange: &Exchange<'_>, body: &Stored, target: u16) -> Vec<u8> {
-    let Request { head, bytes, .. } = exchange.request;
-    let mut text = AddressText::default();
-    let (local_addr, local_port) = text.local(exchange);
-    let mut remote = AddressText::default();
+    let surroundings = Surroundings::of(exchange);
     let request = RequestHead {
-        method: head.method(bytes),
-        target: head.target(bytes),
-        path: exchange.path(),
-        query: head.query(bytes).unwrap_or_default(),
-        version: exchange.request.version(),
-        host: head.host(bytes),
-        remote_addr: remote.ip(exchange.client.address.map(|address| address.ip())),
-        local_addr,
-        local_port,
-        tls: exchange.client.tls,
         app_target: target,
         content_length: match body.rest {
-            RequestBody::Live => head.content_length(),
+            RequestBody::Live => exchange.request.head.content_length(),
             _ => has_body(exchange, body).then_some(body.len),
         },
         body_complete: matches!(body.rest, RequestBody::Complete | RequestBody::Messages),
         websocket: matches!(body.rest, RequestBody::Messages),
+        ..surroundings.describe(exchange)
     };
     let mut payload = buffers::take();
-    let parent = exchange.trace.as_ref().map(|trace| trace.header());
-    let replaced = |name: &[u8]| parent.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
-    let fields = exchange.request_fields().filter(|(name, _)| !is_hop_by_hop(name) && !replaced(name));
-    let fields = fields.chain(parent.as_ref().map(|parent| (TRACEPARENT, &parent[..])));
-    message::encode_request(&mut payload, &request, fields);
+    message::encode_request(&mut payload, &request, surroundings.fields(exchange));
     payload
 }
 
@@ -113,35 +91,6 @@ fn encode(exchange: &Exchange<'_>, body: &Stored, target: u16) -> Vec<u8> {
 fn has_body(exchange: &Exchange<'_>, body: &Stored) -> bool {
     let head = exchange.request.head;
     body.len > 0 || head.content_length().is_some() || head.framing() == Framing::Chunked
-}
-
-/// Fields that speak of the connection to this server: the application gets the decoded body.
-fn is_hop_by_hop(name: &[u8]) -> bool {
-    name.len() == 17 && name.eq_ignore_ascii_case(b"transfer-encoding")
-}
-
-/// The text of an address, without an allocation.
-#[derive(Default)]
-struct AddressText {
-    text: SmallVec<[u8; 48]>,
-}
-
-impl AddressText {
-    fn ip(&mut self, ip: Option<IpAddr>) -> &[u8] {
-        ip_text::append(ip, &mut self.text);
-        &self.text
-    }
-
-    /// The address that the client connected to.
-    fn local(&mut self, exchange: &Exchange<'_>) -> (&[u8], u16) {
-        if let ListenAddress::Unix(path) = &exchange.settings.listener().address {
-            self.text.extend_from_slice(b"unix:");
-            self.text.extend_from_slice(path.as_os_str().as_bytes());
-            return (&self.text, 0);
-        }
-        let address = exchange.local_address();
-        (self.ip(address.map(|address| address.ip())), address.map_or(0, |address| address.port()))
-    }
 }
 
 /// A request while an application answers it, with what there still is of its body.

@@ -1,11 +1,13 @@
 //! Requests that other HTTP servers answer: `proxy` and `upstreams` (contract 13).
 //!
 //! A request is an `attempt` at one server after the other: one `inquiry` on a `line`, whose response is `relay`ed, or
-//! becomes a `tunnel`. With a server that speaks HTTP/2 it is a conversation on a stream (`http2`).
+//! becomes a `tunnel`. With a server that speaks HTTP/2 it is a conversation on a stream (`http2`). What speaks FastCGI or the like
+//! gets the request in an envelope (`gateway`).
 
 mod attempt;
 mod download;
 mod forwarded;
+mod gateway;
 mod http2;
 mod inquiry;
 mod relay;
@@ -18,6 +20,7 @@ use std::time::Instant;
 use corral_config::upstream::Balance;
 
 pub(crate) use self::attempt::{Attempt, Outcome};
+pub(crate) use self::gateway::Envelope;
 pub(crate) use self::tunnel::join;
 pub(crate) use self::upload::{Destination, Upload};
 use crate::clock::Millis;
@@ -28,6 +31,21 @@ use crate::upstream::{LoopGroup, LoopServer, Retry, ServerFailure, Tried};
 
 /// Answers a request by a server of a group.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>, group: &LoopGroup) -> Result<(), Gone> {
+    let destination = if group.shared.speaks_http2() { Destination::Http2 } else { Destination::Http1 };
+    let upload = match Upload::begin(exchange, destination).await {
+        Ok(upload) => upload,
+        Err(error) => return exchange.fail_body(&error).await,
+    };
+    give(exchange, group, upload, None).await
+}
+
+/// Gives a request whose body is at hand, or on its way, to a server of a group: in an envelope, or in HTTP.
+pub(crate) async fn give(
+    exchange: &mut Exchange<'_>,
+    group: &LoopGroup,
+    upload: Upload,
+    envelope: Option<&Envelope>,
+) -> Result<(), Gone> {
     let mut key = Vec::new();
     if let Balance::Hash(template) = &group.shared.upstream.balance {
         key = buffers::take();
@@ -35,13 +53,8 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, group: &LoopGroup) -> Re
             return exchange.fail_script(&exception).await;
         }
     }
-    let destination = if group.shared.speaks_http2() { Destination::Http2 } else { Destination::Http1 };
-    let upload = match Upload::begin(exchange, destination).await {
-        Ok(upload) => upload,
-        Err(error) => return exchange.fail_body(&error).await,
-    };
     let begun = exchange.now();
-    let mut attempts = Attempts { group, key, upload, tried: Tried::new(), n_retries: 0, begun };
+    let mut attempts = Attempts { group, key, upload, envelope, tried: Tried::new(), n_retries: 0, begun };
     let answered = attempts.run(exchange).await;
     buffers::give(attempts.key);
     answered
@@ -52,6 +65,8 @@ struct Attempts<'g> {
     group: &'g LoopGroup,
     key: Vec<u8>,
     upload: Upload,
+    /// What servers get in the place of a head of HTTP.
+    envelope: Option<&'g Envelope>,
     tried: Tried,
     n_retries: u32,
     begun: Instant,
@@ -68,7 +83,10 @@ impl Attempts<'_> {
             let server = &self.group.servers[chosen];
             server.figures().active.add(1);
             server.figures().requests.add(1);
-            let outcome = Attempt::new(server, &mut self.upload).run(exchange).await;
+            let outcome = match self.envelope {
+                None => Attempt::new(server, &mut self.upload).run(exchange).await,
+                Some(envelope) => gateway::run(exchange, server, &mut self.upload, envelope).await,
+            };
             server.figures().active.subtract(1);
             let failure = match outcome? {
                 Outcome::Answered => return Ok(()),
@@ -128,7 +146,7 @@ impl Attempts<'_> {
 }
 
 /// A request's target, for the log.
-fn shown(exchange: &Exchange<'_>) -> String {
+pub(super) fn shown(exchange: &Exchange<'_>) -> String {
     let target = exchange.request.head.target(exchange.request.bytes);
     String::from_utf8_lossy(target).escape_debug().to_string()
 }

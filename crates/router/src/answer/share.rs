@@ -183,7 +183,8 @@ fn cache_control(
     Ok(None)
 }
 
-async fn redirect_to_folder(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
+/// Redirects to the path with the slash that it lacks.
+pub(super) async fn redirect_to_folder(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
     let mut location = Vec::new();
     path::append_encoded_path(exchange.path(), &mut location);
     location.push(b'/');

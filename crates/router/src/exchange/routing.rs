@@ -115,6 +115,7 @@ impl<'c> Exchange<'c> {
             ActionKind::Return(answer) => Err(Target::Return(answer)),
             ActionKind::Share(share) => Err(Target::Share(share)),
             ActionKind::Proxy(proxy) => Err(Target::Proxy(*proxy)),
+            ActionKind::Gateway(gateway) => Err(Target::Gateway(gateway)),
         }
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use corral_sys::file::sendfile;
 use corral_sys::poll;
-use corral_sys::socket::{receive, receive_local, send_more, send_pieces, send_some};
+use corral_sys::socket::{has_unread, receive, receive_local, send_more, send_pieces, send_some};
 use tokio::io::{AsyncWriteExt, Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -167,6 +167,14 @@ impl Socket {
     /// Whether there is neither anything to read nor the end. Costs no system call unless there is.
     pub(crate) fn is_quiet(&self) -> bool {
         matches!(self.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Whether the other side has read all that was sent to it, as far as the kernel tells that: for Unix sockets.
+    pub(crate) fn is_heard(&self) -> bool {
+        match self {
+            Self::Tcp(_) | Self::Accepted(_) => true,
+            Self::Unix(stream) => !has_unread(stream.as_fd()),
+        }
     }
 
     /// Whether the kernel has something to read, or the end.

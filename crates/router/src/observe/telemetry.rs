@@ -16,6 +16,7 @@ use corral_config::settings::TelemetrySettings;
 use rustls::ClientConfig;
 use tokio::sync::mpsc;
 
+pub(crate) use self::context::PARENT_LEN;
 use self::context::Parent;
 use self::span::Record;
 use crate::request::head::Request;
@@ -105,7 +106,7 @@ impl Trace {
     }
 
     /// The value of `traceparent` for whoever this request is passed to.
-    pub(crate) fn header(&self) -> [u8; context::PARENT_LEN] {
+    pub(crate) fn header(&self) -> [u8; PARENT_LEN] {
         context::print_parent(&Parent {
             trace_id: self.trace_id,
             span_id: self.span_id,

@@ -3,6 +3,7 @@
 pub(crate) mod log;
 pub(crate) mod way;
 
+use corral_config::gateway::Gateway;
 use corral_config::route::{Return, Share};
 
 /// What answers a request.
@@ -19,6 +20,8 @@ pub(crate) enum Target<'c> {
     Upstream(usize),
     /// The server with this index in `Config::proxies`.
     Proxy(usize),
+    /// Servers that speak FastCGI or the like.
+    Gateway(&'c Gateway),
     /// Nothing does; the status says why.
     Nothing(u16),
 }

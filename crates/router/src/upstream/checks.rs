@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use corral_config::address::ListenAddress;
+use corral_config::gateway::Protocol;
 use corral_config::upstream::{HealthCheck, Host};
 use corral_http::upstream::{ResponseHead, parse_response};
 use tokio::task::{AbortHandle, JoinSet};
@@ -13,6 +14,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use crate::io::Wanted;
 use crate::upstream::connect::connect;
 use crate::upstream::failure::ServerFailure;
+use crate::upstream::gateway;
 use crate::upstream::health::Streak;
 use crate::upstream::http2::{self, Kind, Outgoing};
 use crate::upstream::line::Line;
@@ -77,12 +79,17 @@ enum CheckError {
     TimedOut(Duration),
     #[error("it answers with status {0}")]
     Status(u16),
+    #[error(transparent)]
+    Unsayable(#[from] gateway::Unsayable),
 }
 
 async fn run(server: &Server, check: &HealthCheck, addresses: &[IpAddr]) -> Result<(), CheckError> {
     let mut line = connect(server, addresses).await?;
     if server.options.http2 {
         return run_http2(server, check, line).await;
+    }
+    if let Some(protocol) = server.options.gateway {
+        return run_gateway(server, check, line, protocol).await;
     }
     send(&mut line, request(server, check).as_bytes()).await.map_err(ServerFailure::Send)?;
     let (mut head, mut input) = (ResponseHead::default(), Vec::new());
@@ -91,7 +98,31 @@ async fn run(server: &Server, check: &HealthCheck, addresses: &[IpAddr]) -> Resu
             return Err(ServerFailure::Closed.into());
         }
         if parse_response(&mut head, &input).map_err(ServerFailure::from)? {
-            return judge(check, &head);
+            return judge(check, head.status());
+        }
+    }
+    Err(ServerFailure::TooLarge(MAX_HEAD).into())
+}
+
+async fn run_gateway(
+    server: &Server,
+    check: &HealthCheck,
+    mut line: Line,
+    protocol: Protocol,
+) -> Result<(), CheckError> {
+    send(&mut line, &gateway::get(protocol, &check.path, &host(server, check))?)
+        .await
+        .map_err(ServerFailure::Send)?;
+    let (mut answer, mut input) = (gateway::Answer::new(protocol), Vec::new());
+    let mut n_received = 0;
+    while n_received < MAX_HEAD {
+        input.clear();
+        n_received += match line.read(&mut input).await.map_err(ServerFailure::Receive)? {
+            0 => return Err(ServerFailure::Closed.into()),
+            n => n,
+        };
+        if let Some(status) = answer.take(&input)? {
+            return judge(check, status);
         }
     }
     Err(ServerFailure::TooLarge(MAX_HEAD).into())
@@ -108,12 +139,12 @@ async fn run_http2(server: &Server, check: &HealthCheck, line: Line) -> Result<(
     let answer = http2::ask(line, &request).await?;
     let mut head = ResponseHead::default();
     parse_response(&mut head, &answer).map_err(ServerFailure::from)?;
-    judge(check, &head)
+    judge(check, head.status())
 }
 
-fn judge(check: &HealthCheck, head: &ResponseHead) -> Result<(), CheckError> {
-    let is_well = check.expect.iter().any(|range| range.contains(&head.status()));
-    if is_well { Ok(()) } else { Err(CheckError::Status(head.status())) }
+fn judge(check: &HealthCheck, status: u16) -> Result<(), CheckError> {
+    let is_well = check.expect.iter().any(|range| range.contains(&status));
+    if is_well { Ok(()) } else { Err(CheckError::Status(status)) }
 }
 
 const PRODUCT: &str = concat!("Corral/", env!("CARGO_PKG_VERSION"));

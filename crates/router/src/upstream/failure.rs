@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use corral_cgi::fastcgi::RecordError;
+use corral_cgi::response::HeadError;
 use corral_http::chunked::ChunkError;
 use corral_http::upstream::ResponseError;
 use corral_sys::process::is_descriptor_shortage;
@@ -45,6 +47,16 @@ pub(crate) enum ServerFailure {
     Response(#[from] ResponseError),
     #[error("the response's body: {0}")]
     Chunk(#[from] ChunkError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    CgiHead(#[from] HeadError),
+    #[error("it ended the request before it had sent a response")]
+    Unanswered,
+    #[error("it has no process for the request (FastCGI)")]
+    Overloaded,
+    #[error("it answers no requests (FastCGI)")]
+    NoResponder,
     #[error("it switches to a protocol that nobody has asked for")]
     Switched,
     #[error("it does not agree to speak HTTP/2 (ALPN)")]
@@ -121,6 +133,9 @@ impl ServerFailure {
                 | Self::TooManyInterim(_)
                 | Self::Response(_)
                 | Self::Chunk(_)
+                | Self::Record(_)
+                | Self::CgiHead(_)
+                | Self::Unanswered
                 | Self::Switched
                 | Self::Http2(_)
         )
@@ -133,7 +148,7 @@ impl ServerFailure {
             | Self::SendTimedOut(_)
             | Self::ResponseTimedOut(_)
             | Self::ReadTimedOut(_) => 504,
-            Self::Exhausted(_) => 503,
+            Self::Exhausted(_) | Self::Overloaded => 503,
             _ => 502,
         }
     }
@@ -143,6 +158,7 @@ impl ServerFailure {
     pub(crate) fn retry(&self) -> Retry {
         match self {
             Self::Unresolved | Self::Connect(_) | Self::ConnectTimedOut(_) | Self::Unasked => Retry::Any,
+            Self::Overloaded => Retry::Any,
             Self::NotAgreed | Self::NotHttp2(_) | Self::NoStreams | Self::NoTunnels | Self::Refused(_) => {
                 Retry::Any
             }

@@ -17,9 +17,10 @@ use crate::upstream::balance::{Balancer, Method, Situation};
 use crate::upstream::connect::connect;
 use crate::upstream::failure::ServerFailure;
 use crate::upstream::http2::{Place, Trunks};
-use crate::upstream::idle::IdleConnections;
+use crate::upstream::idle::{Freshness, IdleConnections};
 use crate::upstream::line::Line;
 use crate::upstream::resolve::Addresses;
+use crate::upstream::seats::Seat;
 use crate::upstream::server::{Figures, Group, Groups, Server};
 
 /// How often idle connections are looked at.
@@ -142,11 +143,22 @@ impl LoopServer {
     fn sweep(&self, now: Instant) -> bool {
         let has_idle = self.pool.borrow_mut().sweep(now);
         let has_trunks = self.trunks.sweep(&self.shared.options.keepalive, now);
-        has_idle || has_trunks
+        let has_seats = self.shared.seats.as_ref().is_some_and(|seats| seats.sweep(now));
+        has_idle || has_trunks || has_seats
     }
 
     pub(crate) fn figures(&self) -> &Figures {
         &self.shared.figures[self.lane]
+    }
+
+    /// A seat at a server whose processes are counted, and a connection of the last who had it, if there is one of use.
+    pub(crate) fn take_seat(&self, freshness: Freshness, now: Instant) -> Option<(Seat, Option<Line>)> {
+        self.shared.seats.as_ref().map(|seats| seats.take(freshness, self.lane, now))
+    }
+
+    /// Leaves a connection to the next one. True when it is kept.
+    pub(crate) fn leave_seat(&self, seat: Seat, line: Line, now: Instant) -> bool {
+        seat.keep(line, &self.shared.options.keepalive, self.lane, now)
     }
 
     /// A new connection. The caller limits the time.

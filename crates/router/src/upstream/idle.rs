@@ -8,7 +8,7 @@ use crate::upstream::line::Line;
 
 /// A server may close a connection just when a request is on its way. Where the request could not be sent again,
 /// only connections are used that have been idle for less than this.
-const FRESH: Duration = Duration::from_secs(1);
+pub(crate) const FRESH: Duration = Duration::from_secs(1);
 
 /// The idle connections, those that were used last at the end.
 #[derive(Default)]

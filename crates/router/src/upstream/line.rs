@@ -101,6 +101,11 @@ impl Line {
         }
     }
 
+    /// Whether the other side has read all that was sent to it, as far as anybody knows.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.socket.is_heard()
+    }
+
     /// Whether the other side has closed the connection, and not only said that it sends nothing more.
     pub(crate) fn has_hung_up(&self) -> bool {
         self.socket.has_hung_up()

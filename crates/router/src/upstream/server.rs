@@ -16,6 +16,7 @@ use crate::complaints::Complaints;
 use crate::counters::Counter;
 use crate::upstream::health::Health;
 use crate::upstream::resolve::{Name, Resolver};
+use crate::upstream::seats::Seats;
 use crate::upstream::tls::{TlsTarget, Trust};
 
 /// All groups of a configuration.
@@ -50,6 +51,8 @@ pub(crate) struct Server {
     /// For `https://`.
     pub(crate) tls: Option<TlsTarget>,
     pub(crate) health: Health,
+    /// The connections of one whose processes are counted.
+    pub(crate) seats: Option<Arc<Seats>>,
     pub(crate) complaints: Complaints,
     /// One for each event loop.
     pub(crate) figures: Box<[Figures]>,
@@ -114,11 +117,12 @@ impl Workshop<'_> {
 
     fn server(&mut self, upstream: &Upstream, server: &ConfiguredServer) -> Result<Arc<Server>, ServerError> {
         let (origin, options) = (&server.origin, upstream.options_for(server));
-        let text = origin.to_string();
+        let text = origin.url(options.gateway);
         let tls = origin.tls.then(|| self.trust.target(origin, &options)).transpose();
         let tls =
             tls.map_err(|source| ServerError { group: upstream.name.clone(), server: text.clone(), source })?;
         Ok(Arc::new(Server {
+            seats: (options.processes > 0).then(|| Seats::new(options.processes)),
             origin: origin.clone(),
             text,
             options,
@@ -191,6 +195,7 @@ impl Server {
             name: None,
             tls: None,
             health: Health::default(),
+            seats: None,
             complaints: Complaints::default(),
             figures: (0..n_loops).map(|_| Figures::default()).collect(),
         })

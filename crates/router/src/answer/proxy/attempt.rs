@@ -134,7 +134,7 @@ impl<'a> Attempt<'a> {
 const SWITCHING_PROTOCOLS: u16 = 101;
 
 /// A new connection.
-async fn open(exchange: &Exchange<'_>, server: &LoopServer) -> Result<Line, ServerFailure> {
+pub(super) async fn open(exchange: &Exchange<'_>, server: &LoopServer) -> Result<Line, ServerFailure> {
     let limit = server.shared.options.timeouts.connect;
     match exchange.deadline.limit(limit, pin!(server.connect())).await {
         Ok(connected) => {

@@ -23,7 +23,7 @@ use crate::upstream::{Line, ServerFailure};
 const LEAST_ROOM: usize = 16 * 1024;
 
 /// Longest head of a response, as in Unit.
-const MAX_HEAD: usize = 64 * 1024;
+pub(super) const MAX_HEAD: usize = 64 * 1024;
 
 /// Heads before that of the response: a server that has something to say now and then says less.
 pub(super) const MOST_INTERIM: u32 = 1000;
@@ -100,11 +100,11 @@ impl OutgoingHead {
         Self { bytes, n_sent: 0 }
     }
 
-    fn pending(&self) -> &[u8] {
+    pub(super) fn pending(&self) -> &[u8] {
         &self.bytes[self.n_sent..]
     }
 
-    fn advance(&mut self, n: usize) {
+    pub(super) fn advance(&mut self, n: usize) {
         self.n_sent += n;
         if self.pending().is_empty() {
             self.abandon();
@@ -112,7 +112,7 @@ impl OutgoingHead {
     }
 
     /// Nothing more of it is sent.
-    fn abandon(&mut self) {
+    pub(super) fn abandon(&mut self) {
         self.n_sent = 0;
         buffers::give(std::mem::take(&mut self.bytes));
     }
@@ -214,7 +214,7 @@ pub(crate) fn send_body(line: &mut Line, upload: &mut Upload) -> io::Result<()> 
 }
 
 /// None when there is no room.
-fn write_now(line: &mut Line, pieces: &[IoSlice<'_>]) -> io::Result<Option<usize>> {
+pub(super) fn write_now(line: &mut Line, pieces: &[IoSlice<'_>]) -> io::Result<Option<usize>> {
     match line.try_write(pieces) {
         Ok(n) => Ok(Some(n)),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -290,7 +290,7 @@ async fn response_first(line: &Line, carrier: &dyn Carrier, input: &mut Vec<u8>)
 }
 
 /// A buffer is taken when there is something to put into it: many requests wait at a time.
-fn make_room(input: &mut Vec<u8>) -> &mut Vec<u8> {
+pub(super) fn make_room(input: &mut Vec<u8>) -> &mut Vec<u8> {
     if input.capacity() == 0 {
         *input = buffers::take_large();
     }

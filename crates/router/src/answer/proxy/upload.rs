@@ -10,6 +10,7 @@ use crate::exchange::Exchange;
 use crate::exchange::carrier::Carrier;
 use crate::request::body::BodyError;
 use crate::request::body::rest::RequestBody;
+use crate::storage::buffered::Held;
 use crate::storage::buffers::Rest;
 
 /// A body up to this size can be sent again.
@@ -24,6 +25,8 @@ pub(crate) struct Upload {
     n_sent: usize,
     /// What was stored before; nothing more comes from the client then.
     stored: RequestBody,
+    /// What of that is in memory.
+    held: Held,
     /// Another server may get it when one had it.
     is_repeatable: bool,
     /// Some of it was sent and is forgotten.
@@ -38,6 +41,9 @@ pub(crate) enum Destination {
     /// Some speak HTTP/1, and get it with its length (contract 23.3): if the client has not said that, the body goes into memory or a
     /// file first.
     Http1,
+    /// Each request has a process of theirs for itself. They get it when all of it is there, with its length, so that none waits for a
+    /// client.
+    Process,
     /// All of them speak HTTP/2. They get it as it comes; and may say that they have not begun with a request, whatever it is.
     Http2,
 }
@@ -49,11 +55,13 @@ impl Upload {
         destination: Destination,
     ) -> Result<Self, BodyError> {
         let head = exchange.request.head;
+        let is_chunked = head.framing() == Framing::Chunked;
         let mut upload = Self {
             length: head.content_length(),
             kept: Rest::default(),
             n_sent: 0,
             stored: RequestBody::Complete,
+            held: Held::default(),
             is_repeatable: exchange.request.is_idempotent() || destination == Destination::Http2,
             is_cut: false,
             is_complete: exchange.carrier.body_is_done(),
@@ -62,11 +70,11 @@ impl Upload {
         if exchange.answers_error() {
             upload.length = upload.length.map(|_| 0);
             upload.is_complete = true;
-        } else if head.framing() == Framing::Chunked && destination == Destination::Http1 {
+        } else if destination == Destination::Process || is_chunked && destination == Destination::Http1 {
             let stored = exchange.store_body().await?;
-            upload.length = Some(stored.len);
+            upload.length = upload.length.map_or(is_chunked.then_some(stored.len), |_| Some(stored.len));
             upload.is_complete = matches!(stored.rest, RequestBody::Complete);
-            (upload.kept, upload.stored) = (stored.inline, stored.rest);
+            (upload.kept, upload.stored, upload.held) = (stored.inline, stored.rest, stored.held);
         } else {
             // In one piece with the head, so that the server is woken once.
             upload.kept = exchange.take_body_at_hand().await?;

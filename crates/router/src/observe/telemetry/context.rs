@@ -1,7 +1,7 @@
 //! W3C trace context: `traceparent` and `tracestate` read and written, and which traces are kept. Pure.
 
 /// Bytes of a `traceparent` of version 00.
-pub(super) const PARENT_LEN: usize = 55;
+pub(crate) const PARENT_LEN: usize = 55;
 
 /// Longest `tracestate` that is handed on; the standard asks for 512 at least.
 const MAX_STATE: usize = 1024;

@@ -1,0 +1,111 @@
+//! A request as CGI describes it, in the form of the protocol that its server speaks.
+
+use std::ops::Range;
+
+use corral_cgi::variables::Variables;
+use corral_channel::message::RequestHead;
+use corral_config::gateway::{Gateway, Protocol};
+use corral_config::template::Exception;
+use smallvec::SmallVec;
+
+use super::script::Place;
+use crate::answer::description::Surroundings;
+use crate::answer::proxy::Envelope;
+use crate::exchange::Exchange;
+use crate::storage::buffers;
+use crate::upstream::gateway::{self, Pair};
+
+/// Why a server cannot be told of a request.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unsayable {
+    #[error(transparent)]
+    Script(#[from] Exception),
+    #[error(transparent)]
+    Protocol(#[from] gateway::Unsayable),
+}
+
+/// Describes a request whose body has so many bytes, if it has one.
+pub(super) fn describe(
+    exchange: &Exchange<'_>,
+    action: Option<&Gateway>,
+    place: &Place,
+    length: Option<u64>,
+    protocol: Protocol,
+) -> Result<Envelope, Unsayable> {
+    let surroundings = Surroundings::of(exchange);
+    let head =
+        RequestHead { path: &place.path_info, content_length: length, ..surroundings.describe(exchange) };
+    let mut variables = Variables::default();
+    // CGI programs take `Proxy` for a setting of theirs.
+    let fields = surroundings.fields(exchange).filter(|(name, _)| !name.eq_ignore_ascii_case(b"proxy"));
+    variables.describe(&head, fields);
+    let own = Own::render(exchange, action)?;
+    let port = exchange.client.address.map(|address| itoa::Buffer::new().format(address.port()).to_owned());
+    let uri = [&*place.name, &*place.path_info].concat();
+    let further = further(action, place, &uri, head.tls, port.as_deref());
+    let has_info = !place.path_info.is_empty();
+    let all = variables.iter().filter(|(name, _)| has_info || *name != b"PATH_INFO").chain(further);
+    let all = all.filter(|(name, _)| !own.has(name)).chain(own.pairs());
+    let mut bytes = buffers::take();
+    gateway::encode(protocol, length, all, &mut bytes)?;
+    Ok(Envelope { protocol, bytes })
+}
+
+/// What CGI and PHP want to know beside what all applications do.
+fn further<'v>(
+    action: Option<&'v Gateway>,
+    place: &'v Place,
+    uri: &'v [u8],
+    is_tls: bool,
+    port: Option<&'v str>,
+) -> SmallVec<[Pair<'v>; 12]> {
+    let scheme: &[u8] = if is_tls { b"https" } else { b"http" };
+    let mut pairs: SmallVec<[Pair<'v>; 12]> = SmallVec::new();
+    pairs.push((b"GATEWAY_INTERFACE", b"CGI/1.1"));
+    pairs.push((b"REQUEST_SCHEME", scheme));
+    pairs.push((b"SCRIPT_NAME", &place.name));
+    pairs.extend(port.map(|port| (&b"REMOTE_PORT"[..], port.as_bytes())));
+    if let Some(scripts) = action.and_then(|action| action.scripts.as_ref())
+        && let Some(file) = &place.file
+    {
+        pairs.push((b"SCRIPT_FILENAME", file));
+        pairs.push((b"DOCUMENT_ROOT", scripts.root.as_os_str().as_encoded_bytes()));
+        pairs.push((b"DOCUMENT_URI", uri));
+        // PHP may be told to run nothing without it (`cgi.force_redirect`).
+        pairs.push((b"REDIRECT_STATUS", b"200"));
+    }
+    pairs
+}
+
+/// A name, and where its value is in the text of all; none for one that is taken away.
+type OwnVariable<'g> = (&'g str, Option<Range<usize>>);
+
+/// The variables of the configuration, with their values for the request.
+struct Own<'g> {
+    all: SmallVec<[OwnVariable<'g>; 8]>,
+    text: Vec<u8>,
+}
+
+impl<'g> Own<'g> {
+    fn render(exchange: &Exchange<'_>, action: Option<&'g Gateway>) -> Result<Self, Exception> {
+        let mut own = Self { all: SmallVec::new(), text: Vec::new() };
+        for (name, value) in action.iter().flat_map(|action| &action.params) {
+            let start = own.text.len();
+            if let Some(template) = value {
+                template.render(&mut exchange.variables(), &mut own.text)?;
+            }
+            let value = value.as_ref().map(|_| start..own.text.len());
+            own.all.push((name, value));
+        }
+        Ok(own)
+    }
+
+    fn has(&self, name: &[u8]) -> bool {
+        self.all.iter().any(|(own, _)| own.as_bytes() == name)
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = Pair<'_>> + Clone {
+        let all = self.all.iter();
+        all.filter_map(|(name, value)| Some((name.as_bytes(), &self.text[value.clone()?])))
+    }
+}

@@ -1,0 +1,176 @@
+//! One request on one connection: asks, and passes the response on as fast as the client takes it. The server is never kept
+//! waiting by a client: what that does not take is stored.
+
+use std::io;
+
+use corral_cgi::response::Head;
+use corral_config::upstream::Timeouts;
+
+use super::outgoing::Outgoing;
+use super::source::Source;
+use crate::answer::proxy::attempt::Outcome;
+use crate::answer::proxy::inquiry::{Broken, Event, MAX_HEAD, next_event};
+use crate::exchange::Exchange;
+use crate::exchange::writer::Writer;
+use crate::request::client::Gone;
+use crate::storage::buffers;
+use crate::upstream::{LoopServer, ServerFailure};
+
+/// A request and its response on their way.
+pub(super) struct Conversation<'e> {
+    pub(super) source: Source<'e>,
+    pub(super) outgoing: Outgoing<'e>,
+    pub(super) server: &'e LoopServer,
+}
+
+impl<'e> Conversation<'e> {
+    fn timeouts(&self) -> &'e Timeouts {
+        &self.server.shared.options.timeouts
+    }
+
+    /// Sends the request and waits for the head of the response.
+    pub(super) async fn ask(&mut self, exchange: &mut Exchange<'_>) -> Result<Head, Broken> {
+        let mut n_searched = 0;
+        loop {
+            let send_error = self.send();
+            if let Some(error) = send_error.filter(|_| self.outgoing.has_sent_nothing()) {
+                return Err(ServerFailure::Connect(error).into());
+            }
+            match self.next_event(exchange).await {
+                Event::Received(received) => {
+                    self.source.take(received);
+                    if let Some(head) = self.take_head(&mut n_searched)? {
+                        return Ok(head);
+                    }
+                }
+                Event::Room => {}
+                Event::Client(read) => read.map_err(Broken::Body)?,
+                Event::Gone => return Err(Broken::Gone),
+                Event::Elapsed => return Err(self.elapsed().into()),
+            }
+        }
+    }
+
+    /// Sends as much as there is room for. A server that takes no more may have answered all the same.
+    fn send(&mut self) -> Option<io::Error> {
+        let (line, _) = self.source.open()?;
+        let sent = self.outgoing.send(line);
+        self.source.is_asked = self.outgoing.is_complete();
+        let error = sent.err()?;
+        self.outgoing.abandon();
+        Some(error)
+    }
+
+    async fn next_event(&mut self, exchange: &mut Exchange<'_>) -> Event {
+        let timeouts = self.timeouts();
+        let wants_room = !self.outgoing.is_sent();
+        let limit = if wants_room { timeouts.send } else { timeouts.response };
+        let Some((line, input)) = self.source.open() else { return Event::Elapsed };
+        next_event(exchange, line, self.outgoing.upload(), wants_room, input, limit).await
+    }
+
+    fn elapsed(&self) -> ServerFailure {
+        match self.outgoing.is_sent() {
+            true => ServerFailure::ResponseTimedOut(self.timeouts().response),
+            false => ServerFailure::SendTimedOut(self.timeouts().send),
+        }
+    }
+
+    fn take_head(&mut self, n_searched: &mut usize) -> Result<Option<Head>, ServerFailure> {
+        let head = Head::parse(&self.source.content, *n_searched)?;
+        *n_searched = self.source.content.len();
+        if head.as_ref().map_or(*n_searched, Head::len) > MAX_HEAD {
+            return Err(ServerFailure::TooLarge(MAX_HEAD));
+        }
+        match (&head, self.source.end()) {
+            (Some(_), Some(Err(failure))) => self.source.put_back(failure),
+            (Some(_), _) | (None, None) => {}
+            (None, Some(end)) => return Err(why_unanswered(end, *n_searched > 0)),
+        }
+        Ok(head)
+    }
+
+    /// Passes the response on, whose head is there.
+    pub(super) async fn pass_on(
+        &mut self,
+        exchange: &mut Exchange<'_>,
+        head: &Head,
+    ) -> Result<Outcome, Gone> {
+        if exchange.intercepts(head.status()) {
+            return Ok(Outcome::Answered);
+        }
+        for (name, value) in head.fields(&self.source.content) {
+            exchange.reply.fields.push_checked(name, value);
+        }
+        self.source.content.drain(..head.len());
+        // What is all there is measured, not believed, but for the body that an answer to HEAD would have.
+        let measured = self.source.n_left().filter(|&n| n > 0 || !exchange.is_head());
+        let mut writer = exchange.open(head.status(), measured.or(head.content_length()));
+        if measured.is_some_and(|n| n == self.source.content.len() as u64) {
+            writer.finish(exchange, &self.source.content).await?;
+            return Ok(Outcome::Answered);
+        }
+        let end = self.stream(exchange, &mut writer).await?;
+        match end {
+            Ok(()) => writer.finish(exchange, b"").await.map(|()| Outcome::Answered),
+            Err(failure) => Ok(Outcome::Cut(failure)),
+        }
+    }
+
+    /// Passes the body on as it comes.
+    async fn stream(
+        &mut self,
+        exchange: &mut Exchange<'_>,
+        writer: &mut Writer,
+    ) -> Result<Result<(), ServerFailure>, Gone> {
+        loop {
+            while let Some(piece) = self.source.pop().map_err(|_| Gone)? {
+                self.send_piece(exchange, writer, &piece).await?;
+                buffers::give(piece);
+            }
+            if let Some(end) = self.source.end() {
+                return Ok(end);
+            }
+            writer.flush(exchange).await?;
+            // It wants no more if it takes no more.
+            let _ = self.send();
+            match self.next_event(exchange).await {
+                Event::Received(received) => self.source.take(received),
+                Event::Room => {}
+                Event::Client(_) | Event::Gone => return Err(Gone),
+                Event::Elapsed => return Ok(Err(ServerFailure::ReadTimedOut(self.timeouts().read))),
+            }
+        }
+    }
+
+    /// Sends a piece to the client, and reads on as long as that takes.
+    async fn send_piece(
+        &mut self,
+        exchange: &mut Exchange<'_>,
+        writer: &mut Writer,
+        piece: &[u8],
+    ) -> Result<(), Gone> {
+        tokio::select! {
+            biased;
+            sent = writer.send(exchange, piece) => sent,
+            () = self.source.keep_filling() => Ok(()),
+        }
+    }
+
+    /// Logs what the server has said of the request.
+    pub(super) fn report(&mut self, exchange: &Exchange<'_>) {
+        self.source.log.report(exchange, &self.server.shared.text);
+    }
+}
+
+/// The connection, or the request, has ended before there was a head.
+fn why_unanswered(end: Result<(), ServerFailure>, has_begun: bool) -> ServerFailure {
+    match end {
+        Ok(()) => ServerFailure::Unanswered,
+        Err(ServerFailure::Receive(_)) if has_begun => ServerFailure::Cut,
+        Err(ServerFailure::Receive(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            ServerFailure::Closed
+        }
+        Err(failure) => failure,
+    }
+}

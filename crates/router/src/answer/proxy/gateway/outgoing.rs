@@ -1,0 +1,74 @@
+//! What a server is sent: the opening, then the body in its framing.
+
+use std::io::{self, IoSlice};
+
+use corral_cgi::fastcgi::Stdin;
+use corral_config::gateway::Protocol;
+
+use crate::answer::proxy::inquiry::{OutgoingHead, write_now};
+use crate::answer::proxy::upload::Upload;
+use crate::upstream::Line;
+
+/// A request on its way.
+pub(super) struct Outgoing<'e> {
+    opening: OutgoingHead,
+    /// The framing of the body, if it has one.
+    stdin: Option<Stdin>,
+    upload: &'e mut Upload,
+    n_sent: u64,
+    is_abandoned: bool,
+}
+
+impl<'e> Outgoing<'e> {
+    pub(super) fn new(opening: Vec<u8>, protocol: Protocol, upload: &'e mut Upload) -> Self {
+        let stdin = (protocol == Protocol::FastCgi).then(Stdin::default);
+        Self { opening: OutgoingHead::new(opening), stdin, upload, n_sent: 0, is_abandoned: false }
+    }
+
+    /// Sends as much as there is room for.
+    pub(super) fn send(&mut self, line: &mut Line) -> io::Result<()> {
+        while !self.is_sent() {
+            let (framing, n_content) = match &mut self.stdin {
+                Some(stdin) => stdin.next(self.upload.pending().len(), self.upload.is_complete()),
+                None => (&[][..], self.upload.pending().len()),
+            };
+            let content = self.upload.pending().get(..n_content).unwrap_or_default();
+            let n_opening = self.opening.pending().len();
+            let pieces = [self.opening.pending(), framing, content].map(IoSlice::new);
+            let Some(n) = write_now(line, &pieces)? else { return Ok(()) };
+            self.n_sent += n as u64;
+            self.opening.advance(n.min(n_opening));
+            let n = n - n.min(n_opening);
+            let n = self.stdin.as_mut().map_or(n, |stdin| stdin.advance(n));
+            self.upload.advance(n)?;
+        }
+        Ok(())
+    }
+
+    /// Nothing more is sent.
+    pub(super) fn abandon(&mut self) {
+        self.opening.abandon();
+        self.upload.abandon();
+        self.is_abandoned = true;
+    }
+
+    /// Whether everything was sent that ever will be.
+    pub(super) fn is_sent(&self) -> bool {
+        self.is_abandoned || self.is_complete()
+    }
+
+    /// Whether all of the request was sent.
+    pub(super) fn is_complete(&self) -> bool {
+        let is_framed = self.stdin.as_ref().is_none_or(Stdin::is_sent);
+        !self.is_abandoned && self.opening.pending().is_empty() && self.upload.is_sent() && is_framed
+    }
+
+    /// Whether the server cannot have seen any of it.
+    pub(super) fn has_sent_nothing(&self) -> bool {
+        self.n_sent == 0
+    }
+
+    pub(super) fn upload(&mut self) -> &mut Upload {
+        self.upload
+    }
+}

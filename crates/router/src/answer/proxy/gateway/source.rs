@@ -1,0 +1,164 @@
+//! What comes from a server: its output taken out of the framing, and kept for a client that is slower.
+
+use std::io;
+
+use corral_cgi::fastcgi::{Decoder, End, Event};
+use corral_config::gateway::Protocol;
+
+use super::error_output::ErrorOutput;
+use super::keeper::Keeper;
+use crate::answer::proxy::inquiry::make_room;
+use crate::storage::buffers;
+use crate::storage::spool::Spool;
+use crate::upstream::{Line, ServerFailure};
+
+/// Bytes of a response that are kept for a client that does not take them, until the server has to wait.
+const MOST_KEPT: u64 = 256 * 1024 * 1024;
+
+/// A response on its way in.
+pub(super) struct Source<'k> {
+    /// None when nothing more is to be read: the server has its process back.
+    line: Option<Line>,
+    keeper: Option<Keeper<'k>>,
+    /// All of the request was sent, so that the connection is in step at its end.
+    pub(super) is_asked: bool,
+    /// Received, and not looked at yet.
+    input: Vec<u8>,
+    /// The framing of the output, if it has one.
+    decoder: Option<Decoder>,
+    /// Output that is not passed on yet.
+    pub(super) content: Vec<u8>,
+    /// Output behind that.
+    spool: Spool,
+    pub(super) log: ErrorOutput,
+    failure: Option<ServerFailure>,
+}
+
+impl<'k> Source<'k> {
+    pub(super) fn new(line: Line, protocol: Protocol, keeper: Option<Keeper<'k>>) -> Self {
+        Self {
+            line: Some(line),
+            keeper,
+            is_asked: false,
+            input: Vec::new(),
+            decoder: (protocol == Protocol::FastCgi).then(Decoder::default),
+            content: Vec::new(),
+            spool: Spool::default(),
+            log: ErrorOutput::default(),
+            failure: None,
+        }
+    }
+
+    /// The connection and where to read to, while there is something to read.
+    pub(super) fn open(&mut self) -> Option<(&mut Line, &mut Vec<u8>)> {
+        Some((self.line.as_mut()?, &mut self.input))
+    }
+
+    /// Whether all of the response is here, or why no more will come.
+    pub(super) fn end(&mut self) -> Option<Result<(), ServerFailure>> {
+        self.line.is_none().then(|| self.failure.take().map_or(Ok(()), Err))
+    }
+
+    /// The end that was asked for is still to be dealt with.
+    pub(super) fn put_back(&mut self, failure: ServerFailure) {
+        self.failure = Some(failure);
+    }
+
+    /// Bytes of the response that are here and not passed on, if all of it is here.
+    pub(super) fn n_left(&self) -> Option<u64> {
+        let is_complete = self.line.is_none() && self.failure.is_none();
+        is_complete.then(|| self.content.len() as u64 + self.spool.len())
+    }
+
+    /// Looks at what was read.
+    pub(super) fn take(&mut self, received: io::Result<usize>) {
+        match received {
+            Err(error) => self.close(Some(ServerFailure::Receive(error))),
+            Ok(0) if self.decoder.is_none() => self.close(None),
+            Ok(0) => self.close(Some(ServerFailure::Receive(io::ErrorKind::UnexpectedEof.into()))),
+            Ok(_) => self.digest(),
+        }
+    }
+
+    fn digest(&mut self) {
+        let mut input = std::mem::take(&mut self.input);
+        let Some(decoder) = &mut self.decoder else {
+            match self.content.is_empty() {
+                true => self.content = input,
+                false => self.content.append(&mut input),
+            }
+            return;
+        };
+        let mut rest = &input[..];
+        loop {
+            match decoder.next(&mut rest) {
+                Ok(Some(Event::Stdout(bytes))) => self.content.extend_from_slice(bytes),
+                Ok(Some(Event::Stderr(bytes))) => self.log.push(bytes),
+                Ok(Some(Event::End(end))) => {
+                    let is_clean =
+                        matches!(decoder.next(&mut rest), Ok(None)) && decoder.is_done() && rest.is_empty();
+                    let failure = match end {
+                        End::Complete if is_clean && self.is_asked => {
+                            self.keep();
+                            None
+                        }
+                        End::Complete => None,
+                        End::Overloaded => Some(ServerFailure::Overloaded),
+                        End::UnknownRole => Some(ServerFailure::NoResponder),
+                    };
+                    self.close(failure);
+                    break;
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    self.close(Some(error.into()));
+                    break;
+                }
+            }
+        }
+        input.clear();
+        self.input = input;
+    }
+
+    fn keep(&mut self) {
+        if let (Some(keeper), Some(line)) = (self.keeper.take(), self.line.take()) {
+            keeper.keep(line);
+        }
+    }
+
+    fn close(&mut self, failure: Option<ServerFailure>) {
+        self.line = None;
+        self.keeper = None;
+        self.failure = failure;
+    }
+
+    /// Output to pass on, in its order.
+    pub(super) fn pop(&mut self) -> io::Result<Option<Vec<u8>>> {
+        if !self.content.is_empty() {
+            return Ok(Some(std::mem::take(&mut self.content)));
+        }
+        self.spool.pop()
+    }
+
+    /// Reads on while the client takes its time, for ever: nothing is lost when it is not waited for.
+    pub(super) async fn keep_filling(&mut self) {
+        loop {
+            if self.spool.is_stuck() || self.spool.len() >= MOST_KEPT {
+                return std::future::pending().await;
+            }
+            let Some(line) = &mut self.line else { return std::future::pending().await };
+            let received = line.read(make_room(&mut self.input)).await;
+            self.take(received);
+            if !self.content.is_empty() {
+                self.spool.push(std::mem::take(&mut self.content));
+            }
+        }
+    }
+}
+
+impl Drop for Source<'_> {
+    fn drop(&mut self) {
+        buffers::give(std::mem::take(&mut self.input));
+        buffers::give(std::mem::take(&mut self.content));
+    }
+}

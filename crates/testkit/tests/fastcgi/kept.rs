@@ -1,0 +1,127 @@
+//! Connections that are kept, each of which has a process of php-fpm for itself.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use corral_testkit::{Daemon, PhpFpm, Request, Site, daemon, eventually, site};
+use serde_json::json;
+
+use crate::{STATIC, serve};
+
+/// Says from which port it was asked, and by which process.
+const WHO: &str = "<?php echo getmypid();";
+
+fn keeping(fpm: &PhpFpm, site: &Site, processes: u32) -> Daemon {
+    serve(fpm, site, json!({ "keep_alive": { "processes": processes } }))
+}
+
+/// Options: …action.keep_alive, …action.keep_alive.processes
+#[test]
+fn a_connection_is_used_again() {
+    let site = site().file("index.php", WHO);
+    let pool = "pm = static\npm.max_children = 1";
+    for fpm in [PhpFpm::at_socket(pool), PhpFpm::at_port(pool)] {
+        let server = keeping(&fpm, &site, 1);
+        server.get("/").expect(200);
+        // The pool's only process is at the kept connection, and nobody else gets through.
+        let other = serve(&fpm, &site, json!({ "timeout": 1 }));
+        other.get("/").expect(504);
+        for _ in 0..10 {
+            server.get("/").expect(200);
+        }
+    }
+}
+
+#[test]
+fn no_request_waits_while_a_process_is_free() {
+    let slow = "<?php touch(__DIR__ . '/w/began'); while (!file_exists(__DIR__ . '/w/go')) usleep(2000); echo 'slow';";
+    let site = site().file("index.php", WHO).file("slow.php", slow).writable_folder("w");
+    let fpm = PhpFpm::at_socket(STATIC);
+    let server = keeping(&fpm, &site, 2);
+    for _ in 0..4 {
+        server.get("/").expect(200);
+    }
+    let mut waiting = server.begin(&Request::get("/slow.php"));
+    eventually("the script runs", || site.path("w/began").exists().then_some(()));
+    let mut processes = BTreeSet::new();
+    for client in &mut server.begin_all("/", 10) {
+        processes.insert(client.read_response().expect(200).text());
+    }
+    assert_eq!(processes.len(), 1, "the other process answers");
+    site.write("w/go", "");
+    waiting.read_response().expect(200).expect_body("slow");
+}
+
+#[test]
+fn more_requests_than_processes_are_all_answered() {
+    let site = site().file("index.php", "<?php usleep(2000); echo 'hello';");
+    for fpm in [PhpFpm::at_socket(STATIC), PhpFpm::at_port(STATIC)] {
+        let server = keeping(&fpm, &site, 2);
+        for _ in 0..3 {
+            for client in &mut server.begin_all("/", 40) {
+                client.read_response().expect(200).expect_body("hello");
+            }
+        }
+    }
+}
+
+/// php-src#10335: the end of a request is said while its script goes on.
+#[test]
+fn a_script_that_ends_its_request_early_holds_up_no_other() {
+    let early = "<?php echo 'early'; fastcgi_finish_request(); \
+        while (!file_exists(__DIR__ . '/w/go')) usleep(2000); touch(__DIR__ . '/w/done');";
+    let site = site().file("index.php", WHO).file("early.php", early).writable_folder("w");
+    let fpm = PhpFpm::at_socket(STATIC);
+    let server = keeping(&fpm, &site, 2);
+    server.get("/early.php").expect(200).expect_body("early");
+    let began = Instant::now();
+    for _ in 0..10 {
+        server.get("/").expect(200);
+    }
+    assert!(!site.path("w/done").exists(), "it still runs after {:?}", began.elapsed());
+    site.write("w/go", "");
+    eventually("the script ends", || site.path("w/done").exists().then_some(()));
+    for client in &mut server.begin_all("/", 4) {
+        client.read_response().expect(200);
+    }
+}
+
+/// The same without a kept connection.
+#[test]
+fn a_script_that_ends_its_request_early_has_answered() {
+    let early = "<?php echo 'early'; fastcgi_finish_request(); \
+        while (!file_exists(__DIR__ . '/w/go')) usleep(2000); touch(__DIR__ . '/w/done');";
+    let site = site().file("early.php", early).writable_folder("w");
+    let fpm = PhpFpm::at_socket(STATIC);
+    let server = serve(&fpm, &site, json!({}));
+    server.get("/early.php").expect(200).expect_body("early");
+    site.write("w/go", "");
+    eventually("the script ends", || site.path("w/done").exists().then_some(()));
+}
+
+/// Options: …action.keep_alive.idle_timeout
+#[test]
+fn a_connection_that_is_not_used_is_closed() {
+    let site = site().file("index.php", WHO);
+    let fpm = PhpFpm::at_socket("pm = static\npm.max_children = 1");
+    let server = serve(&fpm, &site, json!({ "keep_alive": { "processes": 1, "idle_timeout": 1 } }));
+    server.get("/").expect(200);
+    // Waits for the only process.
+    let other = serve(&fpm, &site, json!({}));
+    other.get("/").expect(200);
+}
+
+/// Options: upstreams.{N}.processes
+#[test]
+fn servers_of_an_upstream_have_processes() {
+    let site = site().file("index.php", WHO);
+    let fpm = PhpFpm::at_socket("pm = static\npm.max_children = 1");
+    let upstream = json!({ "servers": { fpm.address(): {} }, "protocol": "fastcgi", "processes": 1 });
+    let action = json!({ "fastcgi": "upstreams/php", "root": site.root() });
+    let config = json!({ "upstreams": { "php": upstream }, "routes": [{ "action": action }] });
+    let server = daemon().config(config).start();
+    let first = server.get("/").expect(200).text();
+    let other = serve(&fpm, &site, json!({ "timeout": 1 }));
+    other.get("/").expect(504);
+    server.get("/").expect(200).expect_body(first);
+}

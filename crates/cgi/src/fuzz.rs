@@ -66,3 +66,29 @@ pub fn fuzz_script(data: &[u8]) {
         assert!(name.ends_with(b".php") && (path_info.is_empty() || path_info.starts_with(b"/")));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_an_invariant(data: Vec<u8>) {
+            fuzz_fastcgi(&data);
+            fuzz_response(&data);
+            fuzz_script(&data);
+        }
+
+        #[test]
+        fn no_head_breaks_an_invariant(text in "(Status|A|Location|Content-Length)(:| :)[ 0-9a-z\r\n:]{0,40}") {
+            fuzz_response(text.as_bytes());
+        }
+
+        #[test]
+        fn no_path_breaks_an_invariant(path in "(/|\\.php|\\.PHP|x|\u{23a}){0,12}") {
+            fuzz_script(path.as_bytes());
+        }
+    }
+}

@@ -3,13 +3,17 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corral_config::upstream::KeepAlive;
 use parking_lot::Mutex;
 
 use crate::upstream::idle::{FRESH, Freshness};
 use crate::upstream::line::Line;
+
+/// How long to wait before it is looked whether a process is back, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
 /// The connections to one server.
 pub(crate) struct Seats {
@@ -56,33 +60,70 @@ impl Seats {
         (Seat(Arc::clone(self)), line)
     }
 
+    /// Helps whoever waits on a connection that no process has accepted: closes those to which one has come back late.
+    /// Never ends; nothing is lost when it is not waited for.
+    pub(crate) async fn keep_relieving(&self) {
+        let mut pause = FIRST_PAUSE;
+        while self.has_idle() {
+            tokio::time::sleep(pause).await;
+            self.state.lock().relieve(self.most);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        std::future::pending().await
+    }
+
+    fn has_idle(&self) -> bool {
+        !self.state.lock().idle.is_empty()
+    }
+
     /// Drops what is too old or closed. True when something is left.
     pub(crate) fn sweep(&self, now: Instant) -> bool {
         let mut state = self.state.lock();
-        let n_before = state.idle.len();
-        state.idle.retain_mut(|idle| now < idle.until && idle.line.is_quiet());
-        state.n_open -= n_before - state.idle.len();
+        state.sweep(now);
         !state.idle.is_empty()
     }
 }
 
 impl State {
+    /// The first connection that a process waits at, of this event loop if there is one. A process that has not come back to
+    /// its connection is still busy with the last request, whose end it has said early: that one stays, and counts.
     fn take(&mut self, freshness: Freshness, lane: usize, now: Instant) -> Option<Line> {
-        loop {
-            let own = self.idle.iter().position(|idle| idle.lane == lane);
-            let mut idle = self.idle.remove(own.unwrap_or(0))?;
-            let limit =
-                if freshness == Freshness::Fresh { (idle.since + FRESH).min(idle.until) } else { idle.until };
-            // A process that has not come back to its connection is still busy with the last request, whose end it has said early.
-            if now < limit && idle.line.is_quiet() && idle.line.is_heard() {
-                return Some(idle.line);
-            }
+        self.sweep(now);
+        let is_of_use =
+            |idle: &Idle| (freshness == Freshness::Any || now < idle.since + FRESH) && idle.line.is_heard();
+        let own = self.idle.iter().position(|idle| idle.lane == lane && is_of_use(idle));
+        let place = own.or_else(|| self.idle.iter().position(is_of_use))?;
+        self.idle.remove(place).map(|idle| idle.line)
+    }
+
+    /// Closes the connections of processes that are back, as far as others want processes.
+    fn relieve(&mut self, most: usize) {
+        while self.n_open > most {
+            let Some(place) = self.idle.iter().position(|idle| idle.line.is_heard()) else { return };
+            self.idle.remove(place);
             self.n_open -= 1;
         }
+    }
+
+    /// Drops what is too old or closed.
+    fn sweep(&mut self, now: Instant) {
+        let n_before = self.idle.len();
+        self.idle.retain_mut(|idle| now < idle.until && idle.line.is_quiet());
+        self.n_open -= n_before - self.idle.len();
     }
 }
 
 impl Seat {
+    /// All seats of the server.
+    pub(crate) fn seats(&self) -> Arc<Seats> {
+        Arc::clone(&self.0)
+    }
+
+    /// Whether others have no connection and wait for a process.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.0.state.lock().n_open > self.0.most
+    }
+
     /// Keeps the connection, unless others have none and wait for a process. True when it is kept.
     pub(crate) fn keep(self, line: Line, rules: &KeepAlive, lane: usize, now: Instant) -> bool {
         let is_used_up = rules.requests > 0 && line.n_requests() >= rules.requests;
@@ -105,30 +146,19 @@ impl Drop for Seat {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::{Read, Write};
     use std::os::unix::net::UnixStream as StdStream;
-    use std::time::Duration;
-
     use tokio::net::UnixStream;
-    use tokio::runtime::Builder;
 
     use super::*;
     use crate::io::Socket;
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Runs `act` where sockets can be made.
-    fn with_sockets(act: impl FnOnce()) {
-        Builder::new_current_thread()
-            .enable_io()
-            .build()
-            .expect("make an event loop")
-            .block_on(async { act() });
-    }
-
-    /// A connection and its other end.
-    fn line() -> (Line, StdStream) {
-        let (near, far) = StdStream::pair().expect("make sockets");
+    /// A connection on which this was sent, and its other end.
+    fn line(sent: &[u8]) -> (Line, StdStream) {
+        let (mut near, far) = StdStream::pair().expect("make sockets");
+        near.write_all(sent).expect("there is room");
         near.set_nonblocking(true).expect("it does not block");
         let stream = UnixStream::from_std(near).expect("the event loop takes it");
         (Line::new(Socket::unix(stream), None), far)
@@ -144,70 +174,91 @@ mod tests {
         seats.state.lock().n_open
     }
 
-    #[test]
-    fn a_connection_is_kept_for_the_next_one() {
-        with_sockets(|| {
-            let (seats, now, (line, _far)) = (Seats::new(2), Instant::now(), line());
-            assert!(keep(&seats, line, now));
-            assert_eq!(n_open(&seats), 1);
-            let (seat, kept) = seats.take(Freshness::Any, 1, now + SECOND / 2);
-            assert!(kept.is_some(), "of whatever event loop");
-            assert_eq!(n_open(&seats), 1);
-            drop((kept, seat));
-            assert_eq!(n_open(&seats), 0);
-        });
+    #[tokio::test]
+    async fn a_connection_is_kept_for_the_next_one() {
+        let (seats, now, (line, _far)) = (Seats::new(2), Instant::now(), line(b""));
+        assert!(keep(&seats, line, now));
+        assert_eq!(n_open(&seats), 1);
+        let (seat, kept) = seats.take(Freshness::Any, 1, now + SECOND / 2);
+        assert!(kept.is_some(), "of whatever event loop");
+        assert_eq!(n_open(&seats), 1);
+        drop((kept, seat));
+        assert_eq!(n_open(&seats), 0);
     }
 
-    #[test]
-    fn nothing_is_kept_while_others_wait_for_a_process() {
-        with_sockets(|| {
-            let (seats, now, (line, _far)) = (Seats::new(1), Instant::now(), line());
-            let (waiting, _) = seats.take(Freshness::Any, 0, now);
-            assert!(!keep(&seats, line, now));
-            assert_eq!(n_open(&seats), 1);
-            drop(waiting);
-            assert_eq!(n_open(&seats), 0);
-        });
+    #[tokio::test]
+    async fn nothing_is_kept_while_others_wait_for_a_process() {
+        let (seats, now, (line, _far)) = (Seats::new(1), Instant::now(), line(b""));
+        let (waiting, _) = seats.take(Freshness::Any, 0, now);
+        assert!(!waiting.is_wanted());
+        assert!(!keep(&seats, line, now));
+        assert_eq!(n_open(&seats), 1);
+        drop(waiting);
+        assert_eq!(n_open(&seats), 0);
     }
 
-    #[test]
-    fn what_is_closed_old_or_not_heard_is_of_no_use() {
-        with_sockets(|| {
-            let (seats, now) = (Seats::new(8), Instant::now());
-            let is_kept = |act: fn(&mut Line, StdStream) -> Option<StdStream>, freshness, later| {
-                let (mut line, far) = line();
-                let _far = act(&mut line, far);
-                assert!(keep(&seats, line, now));
-                let (_seat, kept) = seats.take(freshness, 0, now + later);
-                kept.is_some()
-            };
-            let nothing = |_: &mut Line, far| Some(far);
-            assert!(is_kept(nothing, Freshness::Any, 4 * SECOND));
-            assert!(!is_kept(nothing, Freshness::Any, 5 * SECOND));
-            assert!(!is_kept(nothing, Freshness::Fresh, 2 * SECOND), "the server may be about to close it");
-            let unheard = |line: &mut Line, far| {
-                line.try_write(&[std::io::IoSlice::new(b"begin")]).expect("there is room");
-                Some(far)
-            };
-            assert!(!is_kept(unheard, Freshness::Any, SECOND), "the process is not back");
-            let talkative = |_: &mut Line, mut far: StdStream| {
-                far.write_all(b"x").expect("there is room");
-                Some(far)
-            };
-            assert!(!is_kept(talkative, Freshness::Any, SECOND));
-            assert!(!is_kept(|_, _| None, Freshness::Any, SECOND), "it is closed");
-            assert_eq!(n_open(&seats), 0);
-        });
+    /// `expect` says whether a kept connection is used, and how many are open if nobody uses it.
+    #[track_caller]
+    fn check(line: Line, freshness: Freshness, later: Duration, expect: (bool, usize)) {
+        let (seats, now) = (Seats::new(8), Instant::now());
+        assert!(keep(&seats, line, now));
+        let (seat, kept) = seats.take(freshness, 0, now + later);
+        let is_used = kept.is_some();
+        drop((kept, seat));
+        assert_eq!((is_used, n_open(&seats)), expect);
     }
 
-    #[test]
-    fn what_nobody_uses_is_closed() {
-        with_sockets(|| {
-            let (seats, now, (line, _far)) = (Seats::new(1), Instant::now(), line());
-            assert!(keep(&seats, line, now));
-            assert!(seats.sweep(now + SECOND));
-            assert!(!seats.sweep(now + 6 * SECOND));
-            assert_eq!(n_open(&seats), 0);
-        });
+    #[tokio::test]
+    async fn what_is_old_is_of_no_use() {
+        let (any, _far) = line(b"");
+        check(any, Freshness::Any, 4 * SECOND, (true, 0));
+        let (old, _far) = line(b"");
+        check(old, Freshness::Any, 5 * SECOND, (false, 0));
+        let (stale, _far) = line(b"");
+        check(stale, Freshness::Fresh, 2 * SECOND, (false, 1));
+    }
+
+    #[tokio::test]
+    async fn a_process_that_is_not_back_is_still_busy() {
+        let (unheard, _far) = line(b"begin");
+        check(unheard, Freshness::Any, SECOND, (false, 1));
+    }
+
+    #[tokio::test]
+    async fn what_is_closed_or_out_of_step_is_dropped() {
+        let (closed, far) = line(b"");
+        drop(far);
+        closed.readable().await.expect("its end is there");
+        check(closed, Freshness::Any, SECOND, (false, 0));
+        let (talkative, mut far) = line(b"");
+        far.write_all(b"x").expect("there is room");
+        talkative.readable().await.expect("a byte is there");
+        check(talkative, Freshness::Any, SECOND, (false, 0));
+    }
+
+    #[tokio::test]
+    async fn who_waits_gets_the_process_that_comes_back() {
+        let (seats, now) = (Seats::new(1), Instant::now());
+        let (line, mut far) = line(b"begin");
+        assert!(keep(&seats, line, now));
+        let (_waiting, kept) = seats.take(Freshness::Any, 0, now);
+        assert!(kept.is_none() && n_open(&seats) == 2);
+        seats.state.lock().relieve(1);
+        assert_eq!(n_open(&seats), 2, "it is not back");
+        far.read_exact(&mut [0; 5]).expect("what was sent is there");
+        tokio::select! {
+            () = seats.keep_relieving() => {}
+            () = tokio::time::sleep(10 * FIRST_PAUSE) => {}
+        }
+        assert_eq!(n_open(&seats), 1);
+    }
+
+    #[tokio::test]
+    async fn what_nobody_uses_is_closed() {
+        let (seats, now, (line, _far)) = (Seats::new(1), Instant::now(), line(b""));
+        assert!(keep(&seats, line, now));
+        assert!(seats.sweep(now + SECOND));
+        assert!(!seats.sweep(now + 6 * SECOND));
+        assert_eq!(n_open(&seats), 0);
     }
 }

@@ -78,6 +78,10 @@ fn a_script_that_ends_its_request_early_holds_up_no_other() {
     for _ in 0..10 {
         server.get("/").expect(200);
     }
+    // And of several at once, those that have to wait for the other process get it.
+    for client in &mut server.begin_all("/", 5) {
+        client.read_response().expect(200);
+    }
     assert!(!site.path("w/done").exists(), "it still runs after {:?}", began.elapsed());
     site.write("w/go", "");
     eventually("the script ends", || site.path("w/done").exists().then_some(()));

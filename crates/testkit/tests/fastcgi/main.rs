@@ -24,9 +24,8 @@ fn serve(fpm: &PhpFpm, site: &Site, options: Value) -> Daemon {
 /// The same with servers that are named.
 #[track_caller]
 fn serve_at(servers: &str, site: &Site, options: Value) -> Daemon {
-    let mut action = json!({ "fastcgi": servers, "root": site.root() });
-    for (name, value) in options.as_object().expect("an object") {
-        action[name] = value.clone();
-    }
+    let mut action = options;
+    action["fastcgi"] = json!(servers);
+    action["root"] = json!(site.root());
     daemon().routes(json!([{ "action": action }])).start()
 }

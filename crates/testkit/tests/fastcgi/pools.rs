@@ -7,7 +7,7 @@ use crate::{STATIC, serve};
 
 /// Asks again and again by several clients; all of them are answered.
 #[track_caller]
-fn check(pool: &str, options: serde_json::Value) {
+fn check(pool: &str, options: &serde_json::Value) {
     let site = site().file("index.php", "<?php echo 'hello';");
     for fpm in [PhpFpm::at_socket(pool), PhpFpm::at_port(pool)] {
         let server = serve(&fpm, &site, options.clone());
@@ -25,30 +25,30 @@ fn keeping(processes: u32) -> serde_json::Value {
 
 #[test]
 fn static_pools_answer() {
-    check(STATIC, json!({}));
-    check(STATIC, keeping(2));
+    check(STATIC, &json!({}));
+    check(STATIC, &keeping(2));
 }
 
 #[test]
 fn dynamic_pools_answer() {
     let pool = "pm = dynamic\npm.max_children = 4\npm.start_servers = 1\npm.min_spare_servers = 1\n\
                 pm.max_spare_servers = 2";
-    check(pool, json!({}));
-    check(pool, keeping(4));
+    check(pool, &json!({}));
+    check(pool, &keeping(4));
 }
 
 #[test]
 fn pools_on_demand_answer() {
     let pool = "pm = ondemand\npm.max_children = 3\npm.process_idle_timeout = 1s";
-    check(pool, json!({}));
-    check(pool, keeping(3));
+    check(pool, &json!({}));
+    check(pool, &keeping(3));
 }
 
 #[test]
 fn processes_that_leave_after_some_requests_are_not_missed() {
     let pool = "pm = static\npm.max_children = 2\npm.max_requests = 5";
-    check(pool, json!({}));
-    check(pool, keeping(2));
+    check(pool, &json!({}));
+    check(pool, &keeping(2));
 }
 
 #[test]

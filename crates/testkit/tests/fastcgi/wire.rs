@@ -45,7 +45,8 @@ fn serve(origin: &Origin) -> Daemon {
 }
 
 fn serve_keeping(origin: &Origin, keep_alive: Value) -> Daemon {
-    let action = json!({ "fastcgi": origin.address(), "keep_alive": keep_alive });
+    let mut action = json!({ "fastcgi": origin.address() });
+    action["keep_alive"] = keep_alive;
     daemon().config(json!({ "settings": { "listen_threads": 1 }, "routes": [{ "action": action }] })).start()
 }
 

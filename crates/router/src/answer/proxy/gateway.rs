@@ -73,10 +73,20 @@ pub(super) async fn run(
             Ok(connected) => connected,
             Err(failure) => return Ok(Outcome::Failed(failure)),
         };
+        let crowd = keeper.as_ref().filter(|keeper| !keeper.is_open).map(|keeper| keeper.seat.seats());
         let source = Source::new(line, envelope.protocol, keeper);
         let outgoing = Outgoing::new(envelope.opening(begin), envelope.protocol, upload);
         let conversation = Conversation { source, outgoing, server };
-        let failure = match Box::pin(inquire(exchange, conversation)).await? {
+        let inquiry = Box::pin(inquire(exchange, conversation));
+        let inquired = match crowd {
+            None => inquiry.await,
+            Some(seats) => tokio::select! {
+                biased;
+                inquired = inquiry => inquired,
+                () = seats.keep_relieving() => Err(Gone),
+            },
+        };
+        let failure = match inquired? {
             Outcome::Failed(failure) => failure,
             outcome => return Ok(outcome),
         };
@@ -104,11 +114,19 @@ async fn connect<'k, 'c: 'k>(
     };
     let (mut line, begin) = match kept {
         Some(line) => (line, Begin::Announced),
+        // Its process is wanted by others, and need not wait until this end closes the connection.
+        None if seat.is_wanted() => (attempt::open(exchange, server).await?, Begin::Closing),
         None => (attempt::open(exchange, server).await?, Begin::Keeping),
     };
     line.begin_request();
     let services = exchange.services;
-    let keeper = Keeper::new(seat, (server, &services.proxy_servers), &services.deadlines);
+    let keeper = Keeper {
+        seat,
+        server,
+        servers: &services.proxy_servers,
+        clock: &services.deadlines,
+        is_open: begin != Begin::Closing,
+    };
     Ok((line, begin, Some(keeper)))
 }
 

@@ -7,31 +7,27 @@ use corral_cgi::fastcgi;
 use crate::clock::deadline::Deadlines;
 use crate::upstream::{Line, LoopServer, LoopServers, Seat};
 
-/// Keeps one connection.
+/// Keeps one connection to a server of this event loop.
 pub(super) struct Keeper<'k> {
-    seat: Seat,
-    server: &'k LoopServer,
-    servers: &'k LoopServers,
-    clock: &'k Deadlines,
+    pub(super) seat: Seat,
+    pub(super) server: &'k LoopServer,
+    pub(super) servers: &'k LoopServers,
+    pub(super) clock: &'k Deadlines,
+    /// The server leaves it open.
+    pub(super) is_open: bool,
 }
 
-impl<'k> Keeper<'k> {
-    /// For a server of this event loop, whose clock that is.
-    pub(super) fn new(
-        seat: Seat,
-        (server, servers): (&'k LoopServer, &'k LoopServers),
-        clock: &'k Deadlines,
-    ) -> Self {
-        Self { seat, server, servers, clock }
-    }
-
+impl Keeper<'_> {
     /// Announces the next request, whatever that will be: whether the process has read that says whether it is back from the
     /// last one, whose end it may have told early.
     pub(super) fn keep(self, mut line: Line) {
+        if !self.is_open || self.seat.is_wanted() {
+            return;
+        }
         let mut begin = Vec::new();
         fastcgi::append_begin(true, &mut begin);
         let is_announced = line.try_write(&[IoSlice::new(&begin)]).is_ok_and(|n| n == begin.len());
-        let Self { seat, server, servers, clock } = self;
+        let Self { seat, server, servers, clock, .. } = self;
         if is_announced && server.leave_seat(seat, line, clock.now()) {
             servers.idle.notify_one();
         }

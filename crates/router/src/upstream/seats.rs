@@ -69,7 +69,7 @@ impl Seats {
             self.state.lock().relieve(self.most);
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     fn has_idle(&self) -> bool {

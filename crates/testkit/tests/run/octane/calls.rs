@@ -120,11 +120,12 @@ fn a_change_that_is_no_reload_changes_nothing() {
 #[test]
 fn a_stop_finishes_what_was_begun() {
     let project = Project::new();
-    project.site.write("app/code.php", "<?php function code() { usleep(300000); return 'slow'; }");
-    let run = project.start();
+    let code = "<?php function code() { error_log('was asked'); usleep(300000); return 'slow'; }";
+    project.site.write("app/code.php", code);
+    let mut run = project.start();
     let mut client = project.connect();
     let slow = std::thread::spawn(move || client.get("/").status);
-    eventually("it is asked", || (!slow.is_finished()).then_some(()));
+    run.expect_output("was asked");
     project.call(&Request::post("/stop").field("Content-Type", "application/json").body("[]")).expect(200);
     let outcome = run.ended();
     assert!(outcome.status.success(), "{outcome:?}");

@@ -106,7 +106,7 @@ impl LoopApp {
         }
         let shared = self.lookup(head.request);
         if head.kind == Kind::State {
-            self.app.left_state.add(head.aux);
+            self.app.left_state.note(&self.app.spec.name, head.aux);
             return Ok(shared.is_some());
         }
         if let Some(shared) = &shared {

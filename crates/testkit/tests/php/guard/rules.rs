@@ -172,3 +172,21 @@ fn the_status_counts_requests_that_leave_something() {
     drop(server.begin(&Request::get("/long")));
     expect(5, json!({ "settings": 1, "umask": 1, "environment": 4, "output_buffers": 1 }));
 }
+
+/// The log has the counts of all kinds now and then, so that it stays short where each request leaves something.
+#[test]
+fn the_log_has_the_counts() {
+    let pages = [
+        ("umask", "umask(umask() ^ 0111);"),
+        ("zone", "date_default_timezone_set('Asia/' . $_GET['city']);"),
+    ];
+    let (_site, server) = guarded(&json!("report"), "", &pages);
+    let mut client = server.connect();
+    for city in ["Tokyo", "Seoul", "Tokyo"] {
+        client.get(&format!("/zone?city={city}")).expect(200);
+    }
+    (0..97).for_each(|_| drop(client.get("/umask").expect(200)));
+    server.expect_log("\"php\": 10 requests have left state behind: time_zone 3, umask 7 (worker.guard)\n");
+    server.expect_log("\"php\": 100 requests have left state behind: time_zone 3, umask 97 (worker.guard)\n");
+    assert_eq!(server.log().matches("requests have left state behind").count(), 2);
+}

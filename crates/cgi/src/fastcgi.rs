@@ -15,7 +15,7 @@ const HEADER: usize = 8;
 /// The number of every request: there is one at a time.
 const REQUEST: u16 = 1;
 
-/// What a record is about.
+/// The types of records.
 mod kind {
     pub(super) const BEGIN_REQUEST: u8 = 1;
     pub(super) const END_REQUEST: u8 = 3;

@@ -1,4 +1,4 @@
-//! What fuzzing calls: each function takes any bytes and panics when an invariant does not hold.
+//! The functions that fuzzing calls: each takes any bytes and panics when an invariant does not hold.
 
 use crate::fastcgi::{Decoder, End, Event, RecordError};
 use crate::response::{Head, HeadError};
@@ -14,7 +14,7 @@ pub fn fuzz_fastcgi(data: &[u8]) {
     }
 }
 
-/// What records say.
+/// The content of a server's records, by kind.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Said {
     output: Vec<u8>,

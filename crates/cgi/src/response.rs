@@ -182,7 +182,7 @@ fn is_ours(name: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// What a head is read as when it is there at once, and byte by byte.
+    /// Checks how a head is read when it is there at once, and byte by byte.
     #[track_caller]
     fn check(text: &str, expect: &str) {
         let buf = text.as_bytes();

@@ -1,6 +1,6 @@
 //! SCGI: variables as one netstring, and the body behind it.
 
-/// What is not written by the caller: who sends a body says how long it is, in front of everything else.
+/// The variable that marks a request as SCGI. It follows `CONTENT_LENGTH`, which is always the first.
 const VERSION: &[u8] = b"SCGI\x001\0";
 
 /// A variable that cannot be said: NUL ends names and values.

@@ -16,7 +16,7 @@ pub(crate) struct Destinations {
     /// Each application with its targets; none when it has no `targets`.
     pub(crate) applications: IndexMap<Bytes, IndexMap<Bytes, Place>>,
     pub(crate) upstreams: IndexSet<Bytes>,
-    /// What the servers of each upstream speak; none for HTTP.
+    /// The protocol of each upstream's servers; none for HTTP.
     pub(crate) protocols: Vec<Option<Protocol>>,
 }
 

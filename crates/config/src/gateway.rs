@@ -12,7 +12,7 @@ pub enum Protocol {
     FastCgi,
     /// SCGI.
     Scgi,
-    /// That of uWSGI.
+    /// The protocol of uWSGI.
     Uwsgi,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Protocol {
 /// An action that hands requests to such servers.
 #[derive(Debug, Clone)]
 pub struct Gateway {
-    /// Who they are.
+    /// The servers that get the requests.
     pub servers: Servers,
     /// Where the scripts are, if the servers run scripts.
     pub scripts: Option<Scripts>,

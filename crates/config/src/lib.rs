@@ -58,7 +58,7 @@ pub struct Config {
     pub application_limits: Vec<Vec<usize>>,
     /// In the order of the document.
     pub upstreams: Vec<Upstream>,
-    /// What the actions that name a server stand for, each different one once.
+    /// The groups that actions with a server of their own stand for, each different one once.
     pub proxies: Vec<Upstream>,
     /// Limits for clients, as listeners, actions and applications name them.
     pub throttles: Vec<Throttle>,

@@ -11,7 +11,7 @@ use crate::template::Template;
 pub struct Throttle {
     /// JSON pointer of the object. Names the limit in the log and in `/status`.
     pub place: String,
-    /// What requests are counted by.
+    /// The key that requests are counted by.
     pub key: Key,
     /// Clients that are not counted.
     pub exempt: AddressPatternSet,
@@ -23,7 +23,7 @@ pub struct Throttle {
     pub bound: Bound,
 }
 
-/// What requests are counted by.
+/// The key that requests are counted by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
     /// The client's address; of version 6, its first 64 bits.

@@ -135,7 +135,7 @@ pub struct ProxyOptions {
     pub hide_client: bool,
     /// Whether it is spoken to over HTTP/2.
     pub http2: bool,
-    /// What it is spoken to in, if that is not HTTP.
+    /// The server's protocol, if it is not HTTP.
     pub gateway: Option<Protocol>,
     /// Connections of such a protocol that are kept, in all event loops together: one for each process of the server.
     pub processes: u32,

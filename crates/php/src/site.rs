@@ -21,7 +21,7 @@ use crate::tracked::Tracked;
 /// still answered by opcache, which looks at files no more often.
 const TRUST: Duration = Duration::from_secs(1);
 
-/// What ends the name of a script.
+/// The extensions that end the name of a script.
 const EXTENSIONS: &[&str] = &[".php"];
 
 /// Scripts remembered for one target; an application with more names than that is made of files

@@ -46,7 +46,7 @@ enum Gate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counted(u64);
 
-/// What a limit says of a request.
+/// The answer of a limit to a request.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     /// The request is not to be answered.
@@ -65,12 +65,12 @@ pub(crate) struct Held {
     counted: Counted,
 }
 
-/// What a limit has done.
+/// The figures of a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Tally {
     /// Requests that went on, at once or later.
     passed: u64,
-    /// Those of them that had to wait first, or would have had to without the dry run.
+    /// Passed requests that had to wait first, or would have had to without the dry run.
     delayed: u64,
     /// Requests that were refused, or would have been.
     refused: u64,
@@ -79,7 +79,7 @@ struct Tally {
 }
 
 impl Limits {
-    /// Those of a configuration; what `previous` has of them goes on.
+    /// The limits of a configuration; those that `previous` has, too, go on.
     pub(crate) fn new(throttles: &[Throttle], previous: Option<&Self>) -> Self {
         let previous = previous.into_iter().flat_map(|limits| &limits.0);
         let known: HashMap<&str, _> = previous.map(|limit| (&*limit.throttle.place, limit)).collect();

@@ -16,7 +16,7 @@ pub enum Event<'i> {
 /// Why a request has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// It is answered.
+    /// The answer is complete.
     Complete,
     /// The server does not take it: it has too much to do, or takes one at a time.
     Overloaded,
@@ -121,7 +121,7 @@ impl Decoder {
         }
     }
 
-    /// What a piece of a record's content says; none if it says nothing, or nothing yet.
+    /// The event in a piece of a record's content; none if it says nothing, or nothing yet.
     fn event<'i>(&mut self, content: &'i [u8]) -> Option<Event<'i>> {
         let [_, kind, id_high, id_low, ..] = self.header;
         match kind {
@@ -175,7 +175,7 @@ mod tests {
         record(kind::END_REQUEST, 1, &[0, 0, 0, 0, status, 0, 0, 0], 0)
     }
 
-    /// What comes out when the bytes come in pieces of `step`: content as text, `!` in front of what is for the log, then
+    /// The events of bytes that come in pieces of `step`: content as text, `!` in front of what is for the log, then
     /// the end and whether it is clean.
     fn decode(bytes: &[u8], step: usize) -> String {
         let mut decoder = Decoder::default();

@@ -30,7 +30,7 @@ pub(super) fn collect(doc: &Value) -> Destinations {
     Destinations { routes, applications: applications.collect(), upstreams, protocols }
 }
 
-/// What the servers of an upstream speak, if it is not HTTP.
+/// The protocol of an upstream's servers, if it is not HTTP.
 fn protocol(upstream: &Value) -> Option<Protocol> {
     upstream.member("protocol").and_then(Value::as_bytes).and_then(|name| Protocol::named(name))
 }

@@ -12,7 +12,7 @@ pub(super) fn text(markdown: &str) -> String {
     plain + rest
 }
 
-/// What is before the next link, its text, and what is behind it.
+/// The text before the next link, the link's own, and the text behind it.
 fn next_link(markdown: &str) -> Option<(&str, &str, &str)> {
     let (head, behind) = markdown.split_once("](")?;
     let (before, label) = head.rsplit_once('[')?;

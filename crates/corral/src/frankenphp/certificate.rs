@@ -52,7 +52,7 @@ impl Certificate {
         corral_sys::file::create(path, 0o600)?.write_all(self.bundle.as_bytes())
     }
 
-    /// What browsers will say, and why.
+    /// A notice of what browsers will say, and why.
     pub(super) fn notice(&self, names: &[String]) -> String {
         let place = match &self.kept {
             Ok(path) => format!("It is kept in \"{}\", so that an exception lasts", path.display()),

@@ -23,7 +23,7 @@ pub(super) struct Order<'a> {
     pub(super) temp: &'a Path,
     /// The state folder, with the certificate, where there is one.
     pub(super) state: Option<&'a Path>,
-    /// What somebody should know about the certificate.
+    /// A notice about the certificate.
     pub(super) notice: Option<&'a str>,
     /// Files and folders whose changes are served from the next request on.
     pub(super) watch: &'a [PathBuf],

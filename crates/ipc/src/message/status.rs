@@ -116,7 +116,7 @@ pub struct LimitStatus {
     pub dry_run: bool,
     /// Requests that went on, at once or later.
     pub passed: u64,
-    /// Those of them that had to wait first, or would have had to without the dry run.
+    /// Passed requests that had to wait first, or would have had to without the dry run.
     pub delayed: u64,
     /// Requests that were refused, or would have been.
     pub refused: u64,
@@ -158,7 +158,7 @@ pub const STATE_KINDS: [&str; 14] = [
 pub struct LeftState {
     /// All of them.
     pub requests: u64,
-    /// Those that have left each of [`STATE_KINDS`].
+    /// The requests that have left each of [`STATE_KINDS`].
     pub kinds: [u64; STATE_KINDS.len()],
 }
 
@@ -175,7 +175,7 @@ pub struct AppStatus {
     pub idle: u32,
     /// Requests handed over or queued.
     pub active_requests: u32,
-    /// What requests have left behind in their workers.
+    /// Counts of the requests that have left state behind in their workers.
     pub left_state: LeftState,
     /// Why the last worker or prototype failed, while none runs.
     #[serde(deserialize_with = "bounded::words_if_any")]

@@ -11,12 +11,12 @@ use crate::observe::telemetry::{PARENT_LEN, TRACEPARENT};
 use crate::request::head::Request;
 use crate::request::ip_text;
 
-/// What a description has that is not in the request itself, without an allocation.
+/// The parts of a description that are not in the request itself, without an allocation.
 pub(super) struct Surroundings {
     remote: AddressText,
     local: AddressText,
     local_port: u16,
-    /// What the trace says in the place of the client's own word on it.
+    /// The trace's `traceparent`, in the place of the client's own.
     parent: Option<[u8; PARENT_LEN]>,
 }
 

@@ -65,7 +65,7 @@ struct Attempts<'g> {
     group: &'g LoopGroup,
     key: Vec<u8>,
     upload: Upload,
-    /// What servers get in the place of a head of HTTP.
+    /// The request as servers get it in the place of a head of HTTP.
     envelope: Option<&'g Envelope>,
     tried: Tried,
     n_retries: u32,

@@ -65,7 +65,7 @@ impl<'c> Exchange<'c> {
         is_refused
     }
 
-    /// What the request is counted by; none if it is not counted.
+    /// The key that the request is counted by; none if it is not counted.
     fn counted(&self, limit: &Arc<Limit>, key: &Key) -> Result<Option<Counted>, Exception> {
         let Key::Text(template) = key else {
             return Ok(Some(limit.count(self.client.address.map(|address| network(address.ip())))));

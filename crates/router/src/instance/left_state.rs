@@ -33,7 +33,7 @@ impl Counts {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// What has been counted so far.
+    /// The counts so far.
     pub(super) fn figures(&self) -> LeftState {
         let kinds = array::from_fn(|number| self.kinds[number].load(Ordering::Relaxed));
         LeftState { requests: self.requests.load(Ordering::Relaxed), kinds }

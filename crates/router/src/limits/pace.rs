@@ -10,12 +10,12 @@ pub(super) struct Pace {
     slack: u64,
 }
 
-/// What becomes of a request.
+/// The judgement on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It goes on; `ahead` is how much earlier than due it is. Then the next one is due at `next`.
+    /// The request goes on; `ahead` is how much earlier than due it is. Then the next one is due at `next`.
     Passes { ahead: u64, next: u64 },
-    /// It is too early by this much.
+    /// The request is too early by this much.
     TooEarly { by: u64 },
 }
 

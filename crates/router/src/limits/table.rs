@@ -25,7 +25,7 @@ struct Entry {
 }
 
 impl Table {
-    /// Of about so many entries at most. It begins with few.
+    /// A table of about so many entries at most, which begins with few.
     pub(super) fn new(most: usize) -> Self {
         let most = most.div_ceil(WAYS).max(1) * WAYS;
         Self { entries: vec![Entry::default(); WAYS], most }

@@ -26,7 +26,7 @@ pub(crate) struct Seats {
 struct State {
     /// Connections that are open, idle ones among them, or about to be.
     n_open: usize,
-    /// Those that nobody uses; the one that has been idle longest is first.
+    /// The idle connections; the one that has been idle longest is first.
     idle: VecDeque<Idle>,
 }
 

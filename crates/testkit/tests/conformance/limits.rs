@@ -10,7 +10,7 @@ mod rates;
 use corral_testkit::Daemon;
 use serde_json::Value;
 
-/// What `/status` says of the limit for clients at a place of the configuration.
+/// The figures in `/status` of the limit for clients at a place of the configuration.
 #[track_caller]
 fn status_of(server: &Daemon, place: &str) -> Value {
     server.control().get("/status/limits").json()[place].clone()

@@ -1,4 +1,4 @@
-//! What a script of php-fpm sees of a request, and what becomes of its answer.
+//! Requests as scripts of php-fpm see them, and the way of their answers.
 
 use std::collections::BTreeMap;
 

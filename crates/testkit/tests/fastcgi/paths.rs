@@ -99,7 +99,7 @@ fn ask(client: &mut Option<Client>, address: std::net::SocketAddr, target: &str)
     reply
 }
 
-/// What matters of a reply: of a redirection where it leads to, of a page what it says.
+/// The part of a reply that matters: of a redirection where it leads to, of a page what it says.
 fn essence(reply: &Response) -> String {
     match reply.status {
         200 => reply.text(),

@@ -13,7 +13,7 @@ struct Leak {
     code: &'static str,
     /// The log's words behind the request.
     line: &'static str,
-    /// What the status counts it as.
+    /// The kind that the status counts it as.
     kind: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What the schema says of options.
+//! The texts of options in the schema.
 
 use super::*;
 

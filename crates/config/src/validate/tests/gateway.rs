@@ -7,7 +7,7 @@ use crate::gateway::{Gateway, Protocol, Scripts, Servers};
 use crate::route::ActionKind;
 use crate::upstream::Upstream;
 
-/// What an action becomes, beside an upstream of each protocol, and the servers that it stands for.
+/// Checks what an action becomes beside an upstream of each protocol, and the servers that it stands for.
 #[track_caller]
 fn gateway(action: &str) -> (Gateway, Vec<Upstream>) {
     let config = config(&document(action));

@@ -51,7 +51,7 @@ pub(super) fn describe(
     Ok(Envelope { protocol, bytes })
 }
 
-/// What CGI and PHP want to know beside what all applications do.
+/// The variables of CGI and PHP beside those that all applications get.
 fn further<'v>(
     action: Option<&'v Gateway>,
     place: &'v Place,

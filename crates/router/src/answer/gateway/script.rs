@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use corral_cgi::script::{Meaning, meaning};
 use corral_config::gateway::Scripts;
 
-/// What a server is told of a path.
+/// The script that a path leads to, as a server is told of it.
 pub(super) struct Place {
     /// The script's file, if there are scripts.
     pub(super) file: Option<Vec<u8>>,

@@ -31,7 +31,7 @@ pub(crate) struct Envelope {
 }
 
 impl Envelope {
-    /// What goes over a connection first.
+    /// The first bytes for a connection.
     fn opening(&self, begin: Begin) -> Vec<u8> {
         let mut bytes = buffers::take();
         if self.protocol == Protocol::FastCgi && begin != Begin::Announced {
@@ -55,7 +55,7 @@ enum Begin {
     Closing,
     /// The server leaves the connection open.
     Keeping,
-    /// That was said when the last request ended.
+    /// The beginning was sent when the last request ended.
     Announced,
 }
 

@@ -1,4 +1,4 @@
-//! What a server says of a request for the log.
+//! The words of a server about a request, for the log.
 
 use crate::answer::proxy::shown;
 use crate::exchange::Exchange;

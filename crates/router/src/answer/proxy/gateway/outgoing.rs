@@ -1,4 +1,4 @@
-//! What a server is sent: the opening, then the body in its framing.
+//! A request on its way to a server: the opening, then the body in its framing.
 
 use std::io::{self, IoSlice};
 

@@ -1,4 +1,4 @@
-//! What comes from a server: its output taken out of the framing, and kept for a client that is slower.
+//! The response on its way from a server: its output taken out of the framing, and kept for a client that is slower.
 
 use std::io;
 
@@ -17,7 +17,7 @@ const MOST_KEPT: u64 = 256 * 1024 * 1024;
 
 /// A response on its way in.
 pub(super) struct Source<'k> {
-    /// None when nothing more is to be read: the server has its process back.
+    /// The connection; none when nothing more is to be read and the server has its process back.
     line: Option<Line>,
     keeper: Option<Keeper<'k>>,
     /// All of the request was sent, so that the connection is in step at its end.

@@ -29,7 +29,7 @@ fn described() -> (GoServer, Daemon) {
 
 /// The outcome of a call.
 struct Reply {
-    /// That of the process: 64 more than the status of gRPC, unless that is 0.
+    /// The exit status of the process: 64 more than the status of gRPC, unless that is 0.
     code: Option<i32>,
     stdout: String,
     stderr: String,

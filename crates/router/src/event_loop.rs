@@ -118,6 +118,8 @@ fn keep_up(services: &Rc<Services>, sleep: Rc<Sleep>) {
     tokio::task::spawn_local(files::keep_sweeping());
     let proxying = Rc::clone(services);
     tokio::task::spawn_local(async move { proxying.proxy_servers.keep_sweeping().await });
+    let proxying = Rc::clone(services);
+    tokio::task::spawn_local(async move { proxying.proxy_servers.keep_serving().await });
 }
 
 /// Ends connections that wait for a request when other event loops have none left.

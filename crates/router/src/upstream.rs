@@ -24,6 +24,6 @@ pub(crate) use self::group::{LoopGroup, LoopGroups, LoopServer, LoopServers, Tri
 pub(crate) use self::idle::Freshness;
 pub(crate) use self::line::Line;
 pub(crate) use self::resolve::Resolver;
-pub(crate) use self::seats::Seat;
+pub(crate) use self::seats::{Kept, Presence, Seat, Waiting};
 pub(crate) use self::server::{Groups, Server, ServerError, Workshop};
 pub(crate) use self::tls::{HTTP1, Trust};

@@ -27,6 +27,9 @@ pub(crate) enum ServerFailure {
     Unasked,
     #[error("send the request: {0}")]
     Send(io::Error),
+    /// As many requests are with it as it has processes.
+    #[error("no process has become free within {0:?}")]
+    Occupied(Duration),
     #[error("it took nothing of the request for {0:?}")]
     SendTimedOut(Duration),
     #[error("receive the response: {0}")]
@@ -145,6 +148,7 @@ impl ServerFailure {
     pub(crate) fn status(&self) -> u16 {
         match self {
             Self::ConnectTimedOut(_)
+            | Self::Occupied(_)
             | Self::SendTimedOut(_)
             | Self::ResponseTimedOut(_)
             | Self::ReadTimedOut(_) => 504,

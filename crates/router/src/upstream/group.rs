@@ -20,11 +20,14 @@ use crate::upstream::http2::{Place, Trunks};
 use crate::upstream::idle::{Freshness, IdleConnections};
 use crate::upstream::line::Line;
 use crate::upstream::resolve::Addresses;
-use crate::upstream::seats::Seat;
+use crate::upstream::seats::{Kept, Seat, Seats, Waiting};
 use crate::upstream::server::{Figures, Group, Groups, Server};
 
 /// How often idle connections are looked at.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether a process is back for a request that waits. Whatever ends meanwhile does so, too.
+const SERVE_INTERVAL: Duration = Duration::from_millis(2);
 
 /// All groups of a generation.
 pub(crate) struct LoopGroups {
@@ -61,6 +64,10 @@ pub(crate) struct LoopServers {
     known: RefCell<HashMap<*const Server, Weak<LoopServer>>>,
     /// There is an idle connection again.
     pub(crate) idle: Notify,
+    /// Servers for whose processes requests of this event loop wait.
+    crowded: RefCell<Vec<(Arc<Seats>, usize)>>,
+    /// There is one of them again.
+    crowd: Notify,
 }
 
 impl LoopServers {
@@ -78,6 +85,26 @@ impl LoopServers {
                 self.idle.notified().await;
             }
             tokio::time::sleep(SWEEP_INTERVAL).await;
+        }
+    }
+
+    /// Gives processes that are back to requests that wait for them, for ever.
+    pub(crate) async fn keep_serving(&self) {
+        loop {
+            self.crowd.notified().await;
+            while !self.crowded.borrow().is_empty() {
+                tokio::time::sleep(SERVE_INTERVAL).await;
+                let now = Instant::now();
+                self.crowded.borrow_mut().retain(|(seats, lane)| seats.serve(*lane, now));
+            }
+        }
+    }
+
+    fn is_crowded(&self, seats: &Arc<Seats>, lane: usize) {
+        let mut crowded = self.crowded.borrow_mut();
+        if !crowded.iter().any(|(known, _)| Arc::ptr_eq(known, seats)) {
+            crowded.push((Arc::clone(seats), lane));
+            self.crowd.notify_one();
         }
     }
 
@@ -151,14 +178,25 @@ impl LoopServer {
         &self.shared.figures[self.lane]
     }
 
-    /// A seat at a server whose processes are counted, and a connection of the last who had it, if there is one of use.
-    pub(crate) fn take_seat(&self, freshness: Freshness, now: Instant) -> Option<(Seat, Option<Line>)> {
-        self.shared.seats.as_ref().map(|seats| seats.take(freshness, self.lane, now))
+    /// A seat at a server whose processes are counted, and a connection of the last who had it, if there is one of use; or what
+    /// has to be waited for. `servers` are those of this event loop.
+    pub(crate) fn take_seat(
+        &self,
+        servers: &LoopServers,
+        freshness: Freshness,
+        now: Instant,
+    ) -> Option<Result<(Seat, Option<Kept>), Waiting>> {
+        let seats = self.shared.seats.as_ref()?;
+        let taken = seats.take(freshness, self.lane, now);
+        if taken.is_err() {
+            servers.is_crowded(seats, self.lane);
+        }
+        Some(taken)
     }
 
     /// Leaves a connection to the next one. True when it is kept.
-    pub(crate) fn leave_seat(&self, seat: Seat, line: Line, now: Instant) -> bool {
-        seat.keep(line, &self.shared.options.keepalive, self.lane, now)
+    pub(crate) fn leave_seat(&self, seat: Seat, kept: Kept, now: Instant) -> bool {
+        seat.keep(kept, &self.shared.options.keepalive, now)
     }
 
     /// A new connection. The caller limits the time.

@@ -106,6 +106,11 @@ impl Line {
         self.socket.is_heard()
     }
 
+    /// Whether `is_heard` knows.
+    pub(crate) fn tells_what_is_heard(&self) -> bool {
+        matches!(self.socket, Socket::Unix(_))
+    }
+
     /// Whether the other side has closed the connection, and not only said that it sends nothing more.
     pub(crate) fn has_hung_up(&self) -> bool {
         self.socket.has_hung_up()

@@ -1,146 +1,332 @@
-//! Connections each of which keeps a process of its server for itself: kept for all event loops together, and never more
-//! of them than the server has processes. So no request waits for a process that is busy while another one idles.
+//! Connections each of which keeps a process of its server for itself: never more of them than the server has processes, for
+//! all event loops together. So no request waits for a process that is busy while another one idles, and a request that finds
+//! all of them busy waits here, in the order in which they came.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use corral_config::upstream::KeepAlive;
 use parking_lot::Mutex;
+use tokio::sync::oneshot;
 
 use crate::upstream::idle::{FRESH, Freshness};
 use crate::upstream::line::Line;
 
-/// How long to wait before it is looked whether a process is back, at first and at most.
-const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// How long a request has to wait for its answer on a new connection before others are closed for it, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// A connection stays with its event loop as long as nobody has waited at another one for twice as long, and this: a process
+/// that is to serve another event loop needs a new connection.
+const PREFERENCE: Duration = Duration::from_millis(10);
 
 /// The connections to one server.
 pub(crate) struct Seats {
     /// Processes of the server.
     most: usize,
+    /// Its processes were seen to leave the last bytes of a request unread beyond its end, until they come back for the next one.
+    are_late_readers: AtomicBool,
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
     /// Connections that are open, idle ones among them, or about to be.
     n_open: usize,
-    /// The idle connections; the one that has been idle longest is first.
+    /// By event loop.
+    sides: Vec<Side>,
+}
+
+/// The seats as one event loop sees them.
+#[derive(Default)]
+struct Side {
+    /// Its idle connections; the one that has been idle longest is first.
     idle: VecDeque<Idle>,
+    /// Its requests without a connection.
+    queue: VecDeque<Waiter>,
+    /// So many of these have left.
+    n_left: usize,
 }
 
 struct Idle {
-    line: Line,
-    /// The event loop that waits for it with the least effort.
-    lane: usize,
+    kept: Kept,
+    /// The process waits for the next request.
+    is_back: bool,
     since: Instant,
     until: Instant,
 }
 
+struct Waiter {
+    freshness: Freshness,
+    since: Instant,
+    place: oneshot::Sender<Place>,
+}
+
+/// A connection of the last one, or the right to make one.
+enum Place {
+    Kept(Idle),
+    New,
+}
+
+/// A connection on which requests have ended.
+pub(crate) struct Kept {
+    pub(crate) line: Line,
+    pub(crate) presence: Presence,
+}
+
+/// Whether the process at a connection waits for the next request: it may have told the end of the last one early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Back,
+    /// It is back when it has read all that was sent.
+    Away,
+    /// It is back when it has read what is sent from now on: the beginning of the next request.
+    Unknown,
+}
+
 /// A connection that is counted.
-pub(crate) struct Seat(Arc<Seats>);
+pub(crate) struct Seat {
+    seats: Arc<Seats>,
+    /// Its event loop.
+    lane: usize,
+}
+
+/// A request that waits for a connection.
+pub(crate) struct Waiting {
+    seats: Arc<Seats>,
+    lane: usize,
+    place: oneshot::Receiver<Place>,
+}
 
 impl Seats {
     /// For a server with so many processes.
-    pub(crate) fn new(processes: u32) -> Arc<Self> {
-        Arc::new(Self { most: processes as usize, state: Mutex::default() })
+    pub(crate) fn new(processes: u32, n_loops: usize) -> Arc<Self> {
+        let sides = (0..n_loops).map(|_| Side::default()).collect();
+        let (most, state) = (processes as usize, Mutex::new(State { n_open: 0, sides }));
+        Arc::new(Self { most, are_late_readers: AtomicBool::new(false), state })
     }
 
-    /// A seat, and an idle connection if there is one of use; else a new one is to be made.
+    /// A seat, and an idle connection if there is one of use; else a new one is to be made. Or a request that has to wait.
     pub(crate) fn take(
         self: &Arc<Self>,
         freshness: Freshness,
         lane: usize,
         now: Instant,
-    ) -> (Seat, Option<Line>) {
+    ) -> Result<(Seat, Option<Kept>), Waiting> {
         let mut state = self.state.lock();
-        let line = state.take(freshness, lane, now);
-        state.n_open += usize::from(line.is_none());
-        (Seat(Arc::clone(self)), line)
+        state.sweep(now);
+        let place = if state.sides[lane].queue.is_empty() {
+            state.place(self.most, freshness, lane, now)
+        } else {
+            None
+        };
+        if let Some(place) = place {
+            return Ok(self.seat(lane, place));
+        }
+        let (place, waiting) = oneshot::channel();
+        state.sides[lane].queue.push_back(Waiter { freshness, since: now, place });
+        Err(Waiting { seats: Arc::clone(self), lane, place: waiting })
     }
 
-    /// Helps whoever waits on a connection that no process has accepted: closes those to which one has come back late.
-    /// Never ends; nothing is lost when it is not waited for.
+    fn seat(self: &Arc<Self>, lane: usize, place: Place) -> (Seat, Option<Kept>) {
+        let kept = match place {
+            Place::Kept(idle) => Some(idle.kept),
+            Place::New => None,
+        };
+        (Seat { seats: Arc::clone(self), lane }, kept)
+    }
+
+    /// Gives what has become free to those who wait. True while requests of the event loop wait.
+    pub(crate) fn serve(&self, lane: usize, now: Instant) -> bool {
+        let mut state = self.state.lock();
+        state.sweep(now);
+        state.serve(self.most, lane, now);
+        !state.sides[lane].queue.is_empty()
+    }
+
+    /// Helps whoever gets no answer on a new connection, perhaps as no process has accepted that: the server has fewer than was
+    /// said, or others use them, too. Never ends; nothing is lost when it is not waited for.
     pub(crate) async fn keep_relieving(&self) {
         let mut pause = FIRST_PAUSE;
-        while self.has_idle() {
+        loop {
             tokio::time::sleep(pause).await;
-            self.state.lock().relieve(self.most);
+            self.state.lock().close_idle();
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
-        std::future::pending::<()>().await;
-    }
-
-    fn has_idle(&self) -> bool {
-        !self.state.lock().idle.is_empty()
     }
 
     /// Drops what is too old or closed. True when something is left.
     pub(crate) fn sweep(&self, now: Instant) -> bool {
         let mut state = self.state.lock();
         state.sweep(now);
-        !state.idle.is_empty()
+        state.sides.iter().any(|side| !side.idle.is_empty())
     }
 }
 
 impl State {
-    /// The first connection that a process waits at, of this event loop if there is one. A process that has not come back to
-    /// its connection is still busy with the last request, whose end it has said early: that one stays, and counts.
-    fn take(&mut self, freshness: Freshness, lane: usize, now: Instant) -> Option<Line> {
-        self.sweep(now);
-        let is_of_use =
-            |idle: &Idle| (freshness == Freshness::Any || now < idle.since + FRESH) && idle.line.is_heard();
-        let own = self.idle.iter().position(|idle| idle.lane == lane && is_of_use(idle));
-        let place = own.or_else(|| self.idle.iter().position(is_of_use))?;
-        self.idle.remove(place).map(|idle| idle.line)
+    /// A connection at which a process waits, or the right to make a new one. A process that has not come back to its connection
+    /// is still busy with the last request, whose end it has said early: that one stays, and counts.
+    fn place(&mut self, most: usize, freshness: Freshness, lane: usize, now: Instant) -> Option<Place> {
+        let is_of_use = |idle: &mut Idle| {
+            (freshness == Freshness::Any || now < idle.since + FRESH) && idle.look_whether_back()
+        };
+        if let Some(idle) = self.sides[lane].take(is_of_use) {
+            return Some(Place::Kept(idle));
+        }
+        if self.n_open < most {
+            self.n_open += 1;
+            return Some(Place::New);
+        }
+        // A process that waits at a connection of another event loop, or one that is too old, is free when that is closed.
+        self.close_idle().then(|| {
+            self.n_open += 1;
+            Place::New
+        })
     }
 
-    /// Closes the connections of processes that are back, as far as others want processes.
-    fn relieve(&mut self, most: usize) {
-        while self.n_open > most {
-            let Some(place) = self.idle.iter().position(|idle| idle.line.is_heard()) else { return };
-            self.idle.remove(place);
-            self.n_open -= 1;
+    /// Gives places to those who wait, as long as there are any.
+    fn serve(&mut self, most: usize, home: usize, now: Instant) {
+        while let Some((lane, freshness)) = self.next(home, now) {
+            let Some(place) = self.place(most, freshness, lane, now) else { return };
+            let Some(waiter) = self.sides[lane].queue.pop_front() else { return };
+            if let Err(place) = waiter.place.send(place) {
+                self.sides[lane].n_left -= 1;
+                self.take_back(place, lane);
+            }
         }
+    }
+
+    /// The event loop whose request is next, and what that needs: the one that has something to give, unless others have waited
+    /// for longer.
+    fn next(&self, home: usize, now: Instant) -> Option<(usize, Freshness)> {
+        let fronts =
+            self.sides.iter().enumerate().filter_map(|(lane, side)| Some((lane, side.queue.front()?)));
+        let (lane, oldest) = fronts.min_by_key(|(_, waiter)| waiter.since)?;
+        let waits = |waiter: &Waiter| now.saturating_duration_since(waiter.since);
+        let most = |own: &Waiter| 2 * waits(own) + PREFERENCE;
+        let at_home = self.sides[home].queue.front().filter(|own| waits(oldest) <= most(own));
+        let (lane, waiter) = at_home.map_or((lane, oldest), |own| (home, own));
+        Some((lane, waiter.freshness))
+    }
+
+    /// Whoever was given this has left.
+    fn take_back(&mut self, place: Place, lane: usize) {
+        match place {
+            Place::New => self.n_open -= 1,
+            Place::Kept(idle) => self.sides[lane].idle.push_front(idle),
+        }
+    }
+
+    /// Closes a connection whose process is back. True when there was one.
+    fn close_idle(&mut self) -> bool {
+        let closed = self.sides.iter_mut().find_map(|side| side.take(Idle::look_whether_back));
+        self.n_open -= usize::from(closed.is_some());
+        closed.is_some()
     }
 
     /// Drops what is too old or closed.
     fn sweep(&mut self, now: Instant) {
-        let n_before = self.idle.len();
-        self.idle.retain_mut(|idle| now < idle.until && idle.line.is_quiet());
-        self.n_open -= n_before - self.idle.len();
+        for side in &mut self.sides {
+            let n_before = side.idle.len();
+            side.idle.retain_mut(|idle| now < idle.until && idle.kept.line.is_quiet());
+            self.n_open -= n_before - side.idle.len();
+        }
+    }
+}
+
+impl Side {
+    /// The first idle connection of use.
+    fn take(&mut self, is_of_use: impl FnMut(&mut Idle) -> bool) -> Option<Idle> {
+        let place = self.idle.iter_mut().position(is_of_use)?;
+        self.idle.remove(place)
+    }
+
+    /// One more request does not wait any more. They go together, so that each costs little.
+    fn forget_one(&mut self) {
+        self.n_left += 1;
+        if self.n_left * 2 > self.queue.len() {
+            self.queue.retain(|waiter| !waiter.place.is_closed());
+            self.n_left = 0;
+        }
+    }
+}
+
+impl Idle {
+    /// Costs a system call until it is.
+    fn look_whether_back(&mut self) -> bool {
+        self.is_back = self.is_back || self.kept.line.is_heard();
+        self.is_back
     }
 }
 
 impl Seat {
     /// All seats of the server.
     pub(crate) fn seats(&self) -> Arc<Seats> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.seats)
     }
 
-    /// Whether others have no connection and wait for a process.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.0.state.lock().n_open > self.0.most
+    /// Where the process is whose request has just ended on the connection. Many leave the end of a request's body unread until
+    /// they come back for the next request: once that was seen, nothing need be sent to find it out.
+    pub(crate) fn presence(&self, line: &Line) -> Presence {
+        if !line.is_heard() {
+            self.seats.are_late_readers.store(true, Ordering::Relaxed);
+            return Presence::Away;
+        }
+        let is_known = !line.tells_what_is_heard() || self.seats.are_late_readers.load(Ordering::Relaxed);
+        if is_known { Presence::Back } else { Presence::Unknown }
     }
 
-    /// Keeps the connection, unless others have none and wait for a process. True when it is kept.
-    pub(crate) fn keep(self, line: Line, rules: &KeepAlive, lane: usize, now: Instant) -> bool {
-        let is_used_up = rules.requests > 0 && line.n_requests() >= rules.requests;
-        let mut state = self.0.state.lock();
-        if state.n_open > self.0.most || is_used_up || line.is_spoiled() {
+    /// Keeps the connection for those who wait, or for the next one. True when it is kept.
+    pub(crate) fn keep(self, kept: Kept, rules: &KeepAlive, now: Instant) -> bool {
+        let is_used_up = rules.requests > 0 && kept.line.n_requests() >= rules.requests;
+        if is_used_up || kept.line.is_spoiled() {
             return false;
         }
-        state.idle.push_back(Idle { line, lane, since: now, until: now + rules.idle_timeout });
+        let mut state = self.seats.state.lock();
         // It stays counted.
         state.n_open += 1;
+        let is_back = kept.presence == Presence::Back;
+        let idle = Idle { kept, is_back, since: now, until: now + rules.idle_timeout };
+        state.sides[self.lane].idle.push_back(idle);
         true
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.0.state.lock().n_open -= 1;
+        let mut state = self.seats.state.lock();
+        state.n_open -= 1;
+        state.serve(self.seats.most, self.lane, Instant::now());
+    }
+}
+
+impl Waiting {
+    /// Waits for a seat, and whether there is a connection already. Cancel safe.
+    pub(crate) async fn seat(&mut self) -> (Seat, Option<Kept>) {
+        match (&mut self.place).await {
+            Ok(place) => self.seats.seat(self.lane, place),
+            // Nobody drops a waiter that is not closed.
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.place.is_terminated() {
+            return;
+        }
+        // Nobody gives it anything while this is locked.
+        let mut state = self.seats.state.lock();
+        self.place.close();
+        match self.place.try_recv() {
+            Ok(place) => {
+                state.take_back(place, self.lane);
+                state.serve(self.seats.most, self.lane, Instant::now());
+            }
+            Err(_) => state.sides[self.lane].forget_one(),
+        }
     }
 }
 
@@ -164,10 +350,34 @@ mod tests {
         (Line::new(Socket::unix(stream), None), far)
     }
 
-    fn keep(seats: &Arc<Seats>, line: Line, now: Instant) -> bool {
-        let (seat, kept) = seats.take(Freshness::Any, 0, now);
+    fn seats(processes: u32) -> Arc<Seats> {
+        Seats::new(processes, 2)
+    }
+
+    #[track_caller]
+    fn take(seats: &Arc<Seats>, lane: usize, now: Instant) -> (Seat, Option<Kept>) {
+        seats.take(Freshness::Any, lane, now).ok().expect("there is a seat")
+    }
+
+    #[track_caller]
+    fn wait(seats: &Arc<Seats>, lane: usize, now: Instant) -> Waiting {
+        seats.take(Freshness::Any, lane, now).err().expect("there is no seat")
+    }
+
+    fn leave(seat: Seat, line: Line, now: Instant) -> bool {
+        seat.keep(
+            Kept { line, presence: Presence::Away },
+            &KeepAlive { idle_timeout: 5 * SECOND, ..KeepAlive::default() },
+            now,
+        )
+    }
+
+    /// Keeps the connection for the first event loop.
+    #[track_caller]
+    fn keep(seats: &Arc<Seats>, line: Line, now: Instant) {
+        let (seat, kept) = take(seats, 0, now);
         assert!(kept.is_none(), "it is a new one");
-        seat.keep(line, &KeepAlive { idle_timeout: 5 * SECOND, ..KeepAlive::default() }, 0, now)
+        assert!(leave(seat, line, now));
     }
 
     fn n_open(seats: &Seats) -> usize {
@@ -176,33 +386,76 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_is_kept_for_the_next_one() {
-        let (seats, now, (line, _far)) = (Seats::new(2), Instant::now(), line(b""));
-        assert!(keep(&seats, line, now));
+        let (seats, now, (line, _far)) = (seats(2), Instant::now(), line(b""));
+        keep(&seats, line, now);
         assert_eq!(n_open(&seats), 1);
-        let (seat, kept) = seats.take(Freshness::Any, 1, now + SECOND / 2);
-        assert!(kept.is_some(), "of whatever event loop");
+        let (seat, kept) = take(&seats, 0, now + SECOND / 2);
+        assert!(kept.is_some());
         assert_eq!(n_open(&seats), 1);
         drop((kept, seat));
         assert_eq!(n_open(&seats), 0);
     }
 
     #[tokio::test]
-    async fn nothing_is_kept_while_others_wait_for_a_process() {
-        let (seats, now, (line, _far)) = (Seats::new(1), Instant::now(), line(b""));
-        let (waiting, _) = seats.take(Freshness::Any, 0, now);
-        assert!(!waiting.is_wanted());
-        assert!(!keep(&seats, line, now));
+    async fn another_event_loop_has_its_process_by_a_new_connection() {
+        let (seats, now, (line, far)) = (seats(1), Instant::now(), line(b""));
+        keep(&seats, line, now);
+        let (_seat, kept) = take(&seats, 1, now);
+        assert!(kept.is_none() && n_open(&seats) == 1);
+        assert_eq!((&far).read(&mut [0]).expect("it is closed"), 0);
+    }
+
+    #[tokio::test]
+    async fn requests_wait_in_their_order_while_all_processes_are_busy() {
+        let (seats, now) = (seats(1), Instant::now());
+        let (seat, _) = take(&seats, 0, now);
+        let (mut first, mut second) = (wait(&seats, 0, now), wait(&seats, 0, now));
         assert_eq!(n_open(&seats), 1);
-        drop(waiting);
-        assert_eq!(n_open(&seats), 0);
+        let (line, _far) = line(b"");
+        assert!(leave(seat, line, now));
+        let (seat, kept) = first.seat().await;
+        assert!(kept.is_some());
+        drop((kept, seat));
+        let (_seat, kept) = second.seat().await;
+        assert!(kept.is_none() && n_open(&seats) == 1, "it was closed");
+    }
+
+    #[tokio::test]
+    async fn who_does_not_wait_any_more_gets_nothing() {
+        let (seats, now) = (seats(1), Instant::now());
+        let (seat, _) = take(&seats, 0, now);
+        let (given, left, mut last) = (wait(&seats, 0, now), wait(&seats, 0, now), wait(&seats, 0, now));
+        drop(left);
+        drop(seat);
+        drop(given);
+        let (_seat, kept) = last.seat().await;
+        assert!(kept.is_none() && n_open(&seats) == 1);
+        let left: Vec<_> = (0..10).map(|_| wait(&seats, 0, now)).collect();
+        drop(left);
+        assert_eq!(seats.state.lock().sides[0].queue.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn an_event_loop_is_served_first_unless_another_one_has_waited_for_longer() {
+        for (longer, expect) in [(Duration::ZERO, 0), (SECOND, 1)] {
+            let (seats, now) = (seats(1), Instant::now());
+            let (seat, _) = take(&seats, 0, now);
+            let (mut other, mut near) = (wait(&seats, 1, now - longer), wait(&seats, 0, now));
+            drop(seat);
+            let served = tokio::select! {
+                _ = near.seat() => 0,
+                _ = other.seat() => 1,
+            };
+            assert_eq!(served, expect);
+        }
     }
 
     /// `expect` says whether a kept connection is used, and how many are open if nobody uses it.
     #[track_caller]
     fn check(line: Line, freshness: Freshness, later: Duration, expect: (bool, usize)) {
-        let (seats, now) = (Seats::new(8), Instant::now());
-        assert!(keep(&seats, line, now));
-        let (seat, kept) = seats.take(freshness, 0, now + later);
+        let (seats, now) = (seats(8), Instant::now());
+        keep(&seats, line, now);
+        let (seat, kept) = seats.take(freshness, 0, now + later).ok().expect("there is a seat");
         let is_used = kept.is_some();
         drop((kept, seat));
         assert_eq!((is_used, n_open(&seats)), expect);
@@ -238,25 +491,47 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_gets_the_process_that_comes_back() {
-        let (seats, now) = (Seats::new(1), Instant::now());
+        let (seats, now) = (seats(1), Instant::now());
         let (line, mut far) = line(b"begin");
-        assert!(keep(&seats, line, now));
-        let (_waiting, kept) = seats.take(Freshness::Any, 0, now);
-        assert!(kept.is_none() && n_open(&seats) == 2);
-        seats.state.lock().relieve(1);
-        assert_eq!(n_open(&seats), 2, "it is not back");
+        keep(&seats, line, now);
+        let mut waiting = wait(&seats, 0, now);
+        assert!(seats.serve(0, now), "it is not back");
         far.read_exact(&mut [0; 5]).expect("what was sent is there");
+        assert!(!seats.serve(0, now));
+        let (_seat, kept) = waiting.seat().await;
+        assert!(kept.is_some() && n_open(&seats) == 1);
+    }
+
+    #[tokio::test]
+    async fn who_is_back_is_known_without_an_announcement_once_that_was_seen() {
+        let (seats, now) = (seats(1), Instant::now());
+        let (seat, _) = take(&seats, 0, now);
+        let ((early, _far), (late, _other)) = (line(b""), line(b"end"));
+        assert_eq!(
+            seat.presence(&early),
+            Presence::Unknown,
+            "it may have read all before it ended the request"
+        );
+        assert_eq!(seat.presence(&late), Presence::Away);
+        assert_eq!(seat.presence(&early), Presence::Back);
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_makes_room_for_one_that_is_not_answered() {
+        let (seats, now, (line, far)) = (seats(2), Instant::now(), line(b""));
+        keep(&seats, line, now);
         tokio::select! {
             () = seats.keep_relieving() => {}
             () = tokio::time::sleep(10 * FIRST_PAUSE) => {}
         }
-        assert_eq!(n_open(&seats), 1);
+        assert_eq!(n_open(&seats), 0);
+        assert_eq!((&far).read(&mut [0]).expect("it is closed"), 0);
     }
 
     #[tokio::test]
     async fn what_nobody_uses_is_closed() {
-        let (seats, now, (line, _far)) = (Seats::new(1), Instant::now(), line(b""));
-        assert!(keep(&seats, line, now));
+        let (seats, now, (line, _far)) = (seats(1), Instant::now(), line(b""));
+        keep(&seats, line, now);
         assert!(seats.sweep(now + SECOND));
         assert!(!seats.sweep(now + 6 * SECOND));
         assert_eq!(n_open(&seats), 0);

@@ -122,7 +122,7 @@ impl Workshop<'_> {
         let tls =
             tls.map_err(|source| ServerError { group: upstream.name.clone(), server: text.clone(), source })?;
         Ok(Arc::new(Server {
-            seats: (options.processes > 0).then(|| Seats::new(options.processes)),
+            seats: (options.processes > 0).then(|| Seats::new(options.processes, self.n_loops)),
             origin: origin.clone(),
             text,
             options,

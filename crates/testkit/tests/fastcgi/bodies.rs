@@ -118,14 +118,14 @@ fn a_client_that_leaves_early_is_not_an_error_of_the_server() {
 /// Neither the body of a request nor that of a response is held in memory as a whole.
 #[test]
 fn large_bodies_take_little_memory() {
-    const PIECES: usize = 200;
+    const PIECES: usize = 1024;
     let piece = vec![b'x'; 1024 * 1024];
     let large = format!("<?php for ($i = 0; $i < {PIECES}; $i++) echo str_repeat('y', 1048576);");
     let site = site().file("count.php", COUNT).file("large.php", large);
     let fpm = PhpFpm::at_socket(&format!("{STATIC}\nphp_admin_value[post_max_size] = 0"));
     let action = json!({ "fastcgi": fpm.address(), "root": site.root() });
     let server = daemon()
-        .http(json!({ "max_body_size": 1_000_000_000 }))
+        .http(json!({ "max_body_size": 2_000_000_000 }))
         .routes(json!([{ "action": action }]))
         .start();
     let memory = || server.named("router").into_iter().filter_map(resident_memory).sum::<u64>();

@@ -7,6 +7,7 @@ mod keeper;
 mod outgoing;
 mod source;
 
+use std::pin::pin;
 use std::rc::Rc;
 
 use corral_cgi::fastcgi;
@@ -19,10 +20,11 @@ use self::source::Source;
 use super::attempt::{self, Outcome};
 use super::inquiry::Broken;
 use super::upload::Upload;
+use crate::clock::deadline::Elapsed;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{Freshness, Line, LoopServer, Retry, ServerFailure};
+use crate::upstream::{Freshness, Kept, Line, LoopServer, Presence, Retry, Seat, ServerFailure, Waiting};
 
 /// A request as a server gets it, but for its body.
 pub(crate) struct Envelope {
@@ -35,7 +37,7 @@ impl Envelope {
     fn opening(&self, begin: Begin) -> Vec<u8> {
         let mut bytes = buffers::take();
         if self.protocol == Protocol::FastCgi && begin != Begin::Announced {
-            fastcgi::append_begin(begin == Begin::Keeping, &mut bytes);
+            fastcgi::append_begin(begin != Begin::Closing, &mut bytes);
         }
         bytes.extend_from_slice(&self.bytes);
         bytes
@@ -55,6 +57,8 @@ enum Begin {
     Closing,
     /// The server leaves the connection open.
     Keeping,
+    /// The same on a connection that was left open.
+    Again,
     /// The beginning was sent when the last request ended.
     Announced,
 }
@@ -69,11 +73,11 @@ pub(super) async fn run(
 ) -> Result<Outcome, Gone> {
     let mut is_first = true;
     loop {
-        let (line, begin, keeper) = match Box::pin(connect(exchange, server)).await {
+        let (line, begin, keeper) = match connect(exchange, server).await? {
             Ok(connected) => connected,
             Err(failure) => return Ok(Outcome::Failed(failure)),
         };
-        let crowd = keeper.as_ref().filter(|keeper| !keeper.is_open).map(|keeper| keeper.seat.seats());
+        let crowd = keeper.as_ref().filter(|_| begin == Begin::Keeping).map(|keeper| keeper.seat.seats());
         let source = Source::new(line, envelope.protocol, keeper);
         let outgoing = Outgoing::new(envelope.opening(begin), envelope.protocol, upload);
         let conversation = Conversation { source, outgoing, server };
@@ -90,9 +94,10 @@ pub(super) async fn run(
             Outcome::Failed(failure) => failure,
             outcome => return Ok(outcome),
         };
-        let was_kept = begin == Begin::Announced;
+        let was_kept = matches!(begin, Begin::Again | Begin::Announced);
         let may_repeat = match failure.retry() {
-            Retry::Any => was_kept,
+            // A process that leaves may have accepted a new connection, too.
+            Retry::Any => was_kept || is_first && matches!(failure, ServerFailure::Connect(_)),
             Retry::Idempotent => (was_kept || is_first) && exchange.request.is_idempotent(),
             Retry::Never => false,
         };
@@ -103,31 +108,57 @@ pub(super) async fn run(
     }
 }
 
-/// A connection for the request, and where it goes afterwards if it is kept.
+/// A connection for a request, how that begins on it, and where it goes afterwards if it is kept.
+type Connected<'k> = (Line, Begin, Option<Keeper<'k>>);
+
 async fn connect<'k, 'c: 'k>(
     exchange: &Exchange<'c>,
     server: &'k Rc<LoopServer>,
-) -> Result<(Line, Begin, Option<Keeper<'k>>), ServerFailure> {
+) -> Result<Result<Connected<'k>, ServerFailure>, Gone> {
+    let services = exchange.services;
     let freshness = if exchange.request.is_idempotent() { Freshness::Any } else { Freshness::Fresh };
-    let Some((seat, kept)) = server.take_seat(freshness, exchange.now()) else {
-        return Ok((attempt::open(exchange, server).await?, Begin::Closing, None));
+    let (seat, kept) = match server.take_seat(&services.proxy_servers, freshness, exchange.now()) {
+        None => {
+            let opened = Box::pin(attempt::open(exchange, server)).await;
+            return Ok(opened.map(|line| (line, Begin::Closing, None)));
+        }
+        Some(Ok(taken)) => taken,
+        Some(Err(waiting)) => match Box::pin(wait(exchange, server, waiting)).await? {
+            Ok(taken) => taken,
+            Err(failure) => return Ok(Err(failure)),
+        },
     };
     let (mut line, begin) = match kept {
-        Some(line) => (line, Begin::Announced),
-        // Its process is wanted by others, and need not wait until this end closes the connection.
-        None if seat.is_wanted() => (attempt::open(exchange, server).await?, Begin::Closing),
-        None => (attempt::open(exchange, server).await?, Begin::Keeping),
+        Some(Kept { line, presence: Presence::Unknown }) => (line, Begin::Announced),
+        Some(Kept { line, .. }) => (line, Begin::Again),
+        None => match Box::pin(attempt::open(exchange, server)).await {
+            Ok(line) => (line, Begin::Keeping),
+            Err(failure) => return Ok(Err(failure)),
+        },
     };
     line.begin_request();
-    let services = exchange.services;
-    let keeper = Keeper {
-        seat,
-        server,
-        servers: &services.proxy_servers,
-        clock: &services.deadlines,
-        is_open: begin != Begin::Closing,
-    };
-    Ok((line, begin, Some(keeper)))
+    let keeper = Keeper { seat, server, servers: &services.proxy_servers, clock: &services.deadlines };
+    Ok(Ok((line, begin, Some(keeper))))
+}
+
+/// Waits until a process of the server is free, which is a part of the time for a response.
+async fn wait(
+    exchange: &Exchange<'_>,
+    server: &LoopServer,
+    mut waiting: Waiting,
+) -> Result<Result<(Seat, Option<Kept>), ServerFailure>, Gone> {
+    let limit = server.shared.options.timeouts.response;
+    let seat = pin!(async {
+        tokio::select! {
+            biased;
+            taken = waiting.seat() => Ok(taken),
+            () = exchange.carrier.gone(exchange.reply.close) => Err(Gone),
+        }
+    });
+    match exchange.deadline.limit(limit, seat).await {
+        Ok(taken) => taken.map(Ok),
+        Err(Elapsed) => Ok(Err(ServerFailure::Occupied(limit))),
+    }
 }
 
 async fn inquire(exchange: &mut Exchange<'_>, mut conversation: Conversation<'_>) -> Result<Outcome, Gone> {

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from .summary import Cell, Summary
-from .workloads import HTTP_1, KEEP_ALIVE, Point, all_points, h2_points, owners_points, proxy_points, routing_points, tls_points
+from .workloads import HTTP_1, KEEP_ALIVE, Point, all_points, h2_points, owners_points, pool_points, proxy_points, routing_points, tls_points
 
 FPM_AND_APACHE = ("apache+mod_php", "apache+fpm", "nginx+fpm")
 
@@ -46,6 +46,10 @@ def _rules() -> list[Rule]:
     rules += [_rate(point, ("nginx",), 5.0) for point in routing_points() if point.work.startswith("routes/")]
     rules += [_rate(point, ("nginx",), 1.0) for point in tls_points()]
     rules += [_per_cpu(point, "nginx", 1.2) for point in proxy_points()]
+    for point in pool_points():
+        rules += [_per_cpu(point, "nginx", 1.1), _none_failed(point)]
+        if point.connections == 1000:
+            rules.append(_p99(point, "nginx"))
     h2 = [point for point in h2_points() if not point.is_php and point.mode != "m=1"]
     rules += [_cpu(point, "nginx", 0.9) for point in h2]
     rules.append(_own_cpu(Point("h2/hello.php", 10, "m=10"), Point("h2/hello.php", 100, HTTP_1), 1.15))

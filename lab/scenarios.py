@@ -1,4 +1,5 @@
-"""What Corral and nginx do beside serving a site: choose among many routes, TLS, HTTP/2 (Caddy as well), proxying.
+"""What Corral and nginx do beside serving a site: choose among many routes, TLS, HTTP/2 (Caddy as well), proxying, and
+standing before php-fpm (Apache as well).
 Each scenario has a server of its own, so that nothing of one costs the other."""
 
 import dataclasses
@@ -7,7 +8,19 @@ import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
 
-from .servers import Caddy, Corral, Nginx, Server, ServerFailed, Setup, free_port, put
+from .servers import (
+    ApacheEventFpm,
+    Caddy,
+    Corral,
+    FpmPool,
+    Nginx,
+    NginxFpm,
+    Server,
+    ServerFailed,
+    Setup,
+    free_port,
+    put,
+)
 from .workloads import FULL, N_HOSTS, N_ROUTES, route
 
 # Curve or length of the key, as `openssl req` wants it.
@@ -227,8 +240,78 @@ class NginxProxy(_Proxy, Nginx):
                    self.configuration(location, upstream))  # fmt: skip
 
 
+class _Pool(Server):
+    scenario = "pool"
+    serves_files = False
+
+    @classmethod
+    def missing(cls) -> str | None:
+        return super().missing() or FpmPool.missing()
+
+    def url(self, work: str) -> str:
+        return f"http://127.0.0.1:{self.port}/{work.rpartition('/')[2]}"
+
+    def launch(self) -> None:
+        self.launch_before(f"unix:{FpmPool.launch(self)}")
+
+    def launch_before(self, pool: str) -> None:
+        raise NotImplementedError
+
+
+class _PoolAtPort(_Pool):
+    scenario = "pool-tcp"
+
+    def launch(self) -> None:
+        port = free_port()
+        FpmPool.launch(self, port)
+        self.launch_before(f"127.0.0.1:{port}")
+
+
+class CorralPool(_Pool, Corral):
+    def launch_before(self, pool: str) -> None:
+        self.pool = pool
+        Corral.launch(self)
+
+    def configuration(self) -> dict:
+        action = {"fastcgi": self.pool, "root": str(self.setup.site)}
+        action["keep_alive"] = {"processes": self.setup.php_workers}
+        return {
+            "listeners": {f"127.0.0.1:{self.port}": {"pass": "routes"}},
+            "routes": [{"match": {"uri": "*.php"}, "action": action}],
+            "settings": self.settings,
+        }
+
+
+class CorralPoolAtPort(_PoolAtPort, CorralPool):
+    pass
+
+
+class NginxPool(_Pool, NginxFpm):
+    name = "nginx"
+
+    def launch_before(self, pool: str) -> None:
+        self.launch_nginx(pool)
+
+
+class NginxPoolAtPort(_PoolAtPort, NginxPool):
+    pass
+
+
+class ApachePool(_Pool, ApacheEventFpm):
+    name = "apache"
+
+    def launch_before(self, pool: str) -> None:
+        is_unix = pool.startswith("unix:")
+        self.launch_event(f"{pool}|fcgi://localhost/" if is_unix else f"fcgi://{pool}")
+
+
+class ApachePoolAtPort(_PoolAtPort, ApachePool):
+    pass
+
+
 PAIRS: list[type[Server]] = [
     CorralRoutes, NginxRoutes, CorralTls, NginxTls, CorralHttp2, NginxHttp2, CorralProxy, NginxProxy,
+    CorralPool, NginxPool, ApachePool, CorralPoolAtPort, NginxPoolAtPort, ApachePoolAtPort,
 ]  # fmt: skip
 
 

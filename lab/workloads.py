@@ -48,13 +48,15 @@ class Point:
 
     @property
     def scenario(self) -> str:
-        """Which servers can do it: `site`, `routes`, `tls`, `h2`, `proxy`, `owners` or `one`."""
+        """Which servers can do it: `site`, `routes`, `tls`, `h2`, `proxy`, `pool`, `pool-tcp`, `owners` or `one`."""
         folder, slash, _ = self.work.partition("/")
+        if folder == "pool-tcp":
+            return folder
         return folder.partition("-")[0] if slash else "site"
 
 
 def all_points() -> list[Point]:
-    return site_points() + routing_points() + tls_points() + h2_points() + proxy_points() + owners_points()
+    return site_points() + routing_points() + tls_points() + h2_points() + proxy_points() + pool_points() + owners_points()
 
 
 def site_points() -> list[Point]:
@@ -89,6 +91,12 @@ def proxy_points() -> list[Point]:
     return [Point(f"proxy/{work}", 100, KEEP_ALIVE) for work in FILES]
 
 
+def pool_points() -> list[Point]:
+    """php-fpm at a Unix socket and at a port."""
+    works = [f"{folder}/{script}" for folder in ("pool", "pool-tcp") for script in ("hello.php", "loop.php")]
+    return [Point(work, connections, KEEP_ALIVE) for work in works for connections in (10, 100, 1000)]
+
+
 def owners_points() -> list[Point]:
     """Any of the sites of many owners, and one site with as many workers."""
     modes = [("one", KEEP_ALIVE), ("owners", KEEP_ALIVE), ("owners", CLOSE)]
@@ -106,7 +114,7 @@ def route(number: int) -> tuple[str, str]:
 
 def quick_points() -> list[Point]:
     """Enough to judge every bar."""
-    beyond = [*routing_points()[:2], *tls_points(), *h2_points(), *proxy_points(), *owners_points()]
+    beyond = [*routing_points()[:2], *tls_points(), *h2_points(), *proxy_points(), *pool_points(), *owners_points()]
     loop = [p for p in all_points() if p.work == "loop.php"]
     return [Point("hello.php", 100, KEEP_ALIVE), *loop] + [
         Point(work, 100, KEEP_ALIVE) for work in ("phpinfo.php", *FILES)

@@ -7,7 +7,7 @@ the same user, no access log.
 
 from .apache import Apache, ApacheEventFpm, ApachePrefork
 from .caddy import Caddy
-from .corral import Corral, CorralFpm, Unit, put, put_configuration
+from .corral import Corral, Unit, put, put_configuration
 from .fpm import FpmPool
 from .frankenphp import FrankenPhp
 from .nginx import Nginx, NginxFpm
@@ -20,7 +20,6 @@ __all__ = [
     "ApachePrefork",
     "Caddy",
     "Corral",
-    "CorralFpm",
     "FpmPool",
     "FrankenPhp",
     "Nginx",
@@ -37,5 +36,5 @@ __all__ = [
     "unprivileged_user",
 ]
 
-REQUIRED: list[type[Server]] = [Corral, CorralFpm, ApachePrefork, ApacheEventFpm, NginxFpm, Nginx]
+REQUIRED: list[type[Server]] = [Corral, ApachePrefork, ApacheEventFpm, NginxFpm, Nginx]
 OPTIONAL: list[type[Server]] = [Unit, FrankenPhp]

@@ -101,15 +101,18 @@ class ApacheEventFpm(Apache):
         return super().missing() or FpmPool.missing()
 
     def launch(self) -> None:
-        socket_path = FpmPool.launch(self)
+        self.launch_event(f"unix:{FpmPool.launch(self)}|fcgi://localhost/")
+
+    def launch_event(self, pool: str) -> None:
+        """In front of a pool, as `SetHandler` names it."""
         self.launch_apache(
             f"""<FilesMatch "\\.php$">
-SetHandler "proxy:unix:{socket_path}|fcgi://localhost/"
+SetHandler "proxy:{pool}"
 </FilesMatch>
 StartServers 2
 ThreadsPerChild 64
-ServerLimit 8
-MaxRequestWorkers 512
+ServerLimit 16
+MaxRequestWorkers 1024
 MinSpareThreads 64
-MaxSpareThreads 512"""
+MaxSpareThreads 1024"""
         )

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from .. import processes
-from .fpm import FpmPool
 from .server import REPOSITORY, Server, ServerFailed, first_line
 
 
@@ -68,30 +67,6 @@ class Corral(Server):
                     "options": {"file": str(self.setup.php_ini)},
                 }
             },
-            "settings": self.settings,
-        }
-
-
-class CorralFpm(Corral):
-    """In the place of nginx, in front of the same pool."""
-
-    name = "corral+fpm"
-    serves_files = False
-
-    @classmethod
-    def missing(cls) -> str | None:
-        return super().missing() or FpmPool.missing()
-
-    def launch(self) -> None:
-        self.socket_path = FpmPool.launch(self)
-        super().launch()
-
-    def configuration(self) -> dict:
-        action = {"fastcgi": f"unix:{self.socket_path}", "root": str(self.setup.site)}
-        action["keep_alive"] = {"processes": self.setup.php_workers}
-        return {
-            "listeners": {f"127.0.0.1:{self.port}": {"pass": "routes"}},
-            "routes": [{"match": {"uri": "*.php"}, "action": action}],
             "settings": self.settings,
         }
 

@@ -7,7 +7,7 @@ from .server import Server
 
 
 class FpmPool:
-    """php-fpm with one static pool on a Unix socket, the back end of two servers."""
+    """php-fpm with one static pool, the back end of other servers."""
 
     executable = "/usr/sbin/php-fpm8.2"
 
@@ -16,7 +16,8 @@ class FpmPool:
         return None if Path(FpmPool.executable).exists() else "php8.2-fpm (scripts/setup bench)"
 
     @staticmethod
-    def launch(server: Server) -> Path:
+    def launch(server: Server, port: int | None = None) -> Path:
+        """The path of its Unix socket, unless it is to be reached at a port."""
         socket_path = server.folder / "fpm.sock"
         setup = server.setup
         as_user = f"user = {setup.user}\ngroup = {setup.group}\nlisten.owner = {setup.user}\n" if os.geteuid() == 0 else ""
@@ -26,7 +27,7 @@ class FpmPool:
 error_log = {server.folder}/fpm.log
 daemonize = no
 [www]
-{as_user}listen = {socket_path}
+{as_user}listen = {f"127.0.0.1:{port}" if port else socket_path}
 listen.backlog = 4096
 pm = static
 pm.max_children = {setup.php_workers}

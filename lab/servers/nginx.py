@@ -68,12 +68,15 @@ class NginxFpm(Nginx):
         return super().missing() or FpmPool.missing()
 
     def launch(self) -> None:
-        location = self.location(FpmPool.launch(self))
+        self.launch_nginx(f"unix:{FpmPool.launch(self)}")
+
+    def launch_nginx(self, pool: str) -> None:
+        location = self.location(pool)
         self.spawn(self.executable, "-p", self.folder, "-e", self.folder / "error.log", "-c",
                    self.configuration(location))  # fmt: skip
 
-    def location(self, socket_path: Path) -> str:
-        return f"location ~ \\.php$ {{ include /etc/nginx/fastcgi.conf; fastcgi_pass unix:{socket_path}; }}"
+    def location(self, pool: str) -> str:
+        return f"location ~ \\.php$ {{ include /etc/nginx/fastcgi.conf; fastcgi_pass {pool}; }}"
 
     @property
     def front(self) -> list[int]:

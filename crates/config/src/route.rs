@@ -116,6 +116,8 @@ pub struct ActionOptions {
     pub secure: bool,
     /// What answers in the place of errors.
     pub errors: Option<Box<ErrorActions>>,
+    /// What answers in the place of an answer that names a path.
+    pub internal_redirect: Option<Box<Action>>,
 }
 
 /// `errors`: actions in the place of errors.
@@ -187,6 +189,9 @@ impl Action {
             }
         }
         for (_, action) in self.options.errors.iter().flat_map(|errors| &errors.actions) {
+            action.visit_shares(visit);
+        }
+        if let Some(action) = &self.options.internal_redirect {
             action.visit_shares(visit);
         }
     }

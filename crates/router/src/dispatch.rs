@@ -9,6 +9,7 @@ use crate::observe::console;
 use crate::observe::telemetry::{self, Trace};
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
+use crate::request::routing::way::StandIn;
 use crate::request::routing::{Target, log};
 
 /// Follows the configuration to what answers the request.
@@ -28,10 +29,13 @@ pub(crate) async fn answer_refused(exchange: &mut Exchange<'_>, error: &BodyErro
     answer_in_place(exchange).await
 }
 
-/// Answers with what is to stand in for an error, if anything is.
+/// Answers with what is to stand in for an error, or for an answer that names it, if anything is.
 async fn answer_in_place(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
-    while let Some(action) = exchange.take_stand_in() {
-        let target = exchange.follow_action(action);
+    while let Some(stand_in) = exchange.take_stand_in() {
+        let target = match stand_in {
+            StandIn::Action(action) => exchange.follow_action(action),
+            StandIn::Nothing(status) => Target::Nothing(status),
+        };
         answer_target(exchange, target).await?;
     }
     Ok(())

@@ -35,6 +35,8 @@ pub(crate) struct Reply {
     pub(crate) quota: Option<Box<Quota>>,
     /// All fields but those that the server adds.
     pub(crate) fields: Fields,
+    /// Some of the answer that the reply takes the place of.
+    pub(crate) kept_fields: Option<Box<Fields>>,
 }
 
 /// Fields in their order, as the lines that are sent.

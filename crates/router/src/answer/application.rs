@@ -54,10 +54,10 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>, targe
     }
 }
 
-/// The request's body, or what goes on as it comes if the application takes it so. What answers in the place of an error
-/// gets none, because somebody may have had it already.
+/// The request's body, or what goes on as it comes if the application takes it so. What answers in the place of
+/// another gets none, because somebody may have had it already.
 async fn receive(exchange: &mut Exchange<'_>, app: &App) -> Result<(Stored, Option<LiveBody>), BodyError> {
-    if exchange.answers_error() {
+    if exchange.answers_in_place() {
         return Ok((Stored::none(), None));
     }
     if !app.streams() {

@@ -26,7 +26,7 @@ pub(crate) enum Outcome {
 
 /// Looks for a file and sends it.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>, share: &Share) -> Result<Outcome, Gone> {
-    if !matches!(exchange.method(), b"GET" | b"HEAD") && !exchange.answers_error() {
+    if !matches!(exchange.method(), b"GET" | b"HEAD") && !exchange.answers_in_place() {
         return Ok(Outcome::Missed(405));
     }
     let mut outcome = Outcome::Missed(404);

@@ -31,6 +31,7 @@ impl Exchange<'_> {
     /// `headers` and `response_headers` of the last action. Templates see the reply as it was before the latter, and its
     /// status.
     pub(super) fn change_fields(&mut self, status: u16) -> Result<(), Exception> {
+        self.restore_fields(status);
         let Some(action) = self.way.action else { return Ok(()) };
         if action.options.secure {
             secure::add(&mut self.reply.fields, self.client.tls);

@@ -2,6 +2,7 @@
 //! each action asks for is noted in the exchange.
 
 mod errors;
+mod internal_redirect;
 mod request_fields;
 mod rewrite;
 
@@ -98,6 +99,9 @@ impl<'c> Exchange<'c> {
         self.way.action = Some(action);
         if let Some(errors) = &action.options.errors {
             self.way.errors = Some(errors);
+        }
+        if let Some(redirect) = &action.options.internal_redirect {
+            self.way.internal_redirect = Some(redirect);
         }
         self.admit(&action.options.limits)?;
         self.change_request(&action.options.request_headers).map_err(|exception| {

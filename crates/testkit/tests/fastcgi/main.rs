@@ -6,6 +6,7 @@ mod kept;
 mod options;
 mod paths;
 mod pools;
+mod redirects;
 mod wire;
 mod wsgi;
 

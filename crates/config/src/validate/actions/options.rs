@@ -46,6 +46,14 @@ pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
     optional("errors", OBJECT)
         .means("an object: actions in the place of [errors](#errors)")
         .read(|cx, field, options| options.errors = Some(Box::new(errors(cx, field)))),
+    optional("internal_redirect", OBJECT)
+        .means(
+            "an action that answers in the place of an answer with `X-Accel-Redirect` or `X-Sendfile`: see \
+             [internal redirects](#internal-redirects) (beyond Unit)",
+        )
+        .read(|cx, field, options| {
+            options.internal_redirect = super::read(cx, Field { name: "action", ..field }).map(Box::new);
+        }),
 ];
 
 /// Whether it is the one word that is known.

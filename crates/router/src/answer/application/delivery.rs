@@ -47,7 +47,7 @@ pub(super) async fn relay(
         buffers::give(payload);
         return fail(exchange, app, &failure).await;
     }
-    if exchange.intercepts(view.status) {
+    if exchange.intercepts(view.status, view.fields) {
         return Ok(());
     }
     let is_empty = first.is_empty() && call.has_ended() && call.n_stored() == 0;

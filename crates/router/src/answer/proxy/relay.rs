@@ -46,7 +46,7 @@ impl Relay<'_> {
             Ok(taken) => taken,
             Err(error) => return Ok(Relayed::Refused(error.into())),
         };
-        if exchange.intercepts(head.status()) {
+        if exchange.intercepts(head.status(), head.fields(input)) {
             return Ok(self.complete(head, is_head, end.is_some() && !download.has_excess()));
         }
         let length = length(head, head.body(is_head));

@@ -66,8 +66,8 @@ impl Upload {
             is_cut: false,
             is_complete: exchange.carrier.body_is_done(),
         };
-        // What answers in the place of an error gets none, because somebody may have had it already.
-        if exchange.answers_error() {
+        // What answers in the place of another gets none, because somebody may have had it already.
+        if exchange.answers_in_place() {
             upload.length = upload.length.map(|_| 0);
             upload.is_complete = true;
         } else if destination == Destination::Process || is_chunked && destination == Destination::Http1 {

@@ -1,8 +1,7 @@
 //! `errors`: an action in the place of an error.
 
-use corral_config::route::Action;
-
 use crate::exchange::Exchange;
+use crate::request::routing::way::StandIn;
 
 impl<'c> Exchange<'c> {
     /// Notes the action that stands in for this error, if there is one; then nothing else is sent. An error of that
@@ -13,22 +12,33 @@ impl<'c> Exchange<'c> {
         }
         let Some(action) = self.way.errors.and_then(|errors| errors.find(status)) else { return false };
         self.reply.fields.clear();
-        self.way.stand_in = Some(action);
+        self.way.stand_in = Some(StandIn::Action(action));
         self.way.error = Some(status);
         self.way.kept_status = Some(status);
         true
     }
 
-    /// The same for an error that an application has answered with: it is to be dropped.
-    pub(crate) fn intercepts(&mut self, status: u16) -> bool {
-        self.way.errors.is_some_and(|errors| errors.intercept)
+    /// The same for an error that an application has answered with, or for an answer that names what is to be sent in its
+    /// place: it is to be dropped.
+    pub(crate) fn intercepts<'f>(
+        &mut self,
+        status: u16,
+        fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+    ) -> bool {
+        let is_caught = self.way.errors.is_some_and(|errors| errors.intercept)
             && (400..600).contains(&status)
-            && self.finds_stand_in(status)
+            && self.finds_stand_in(status);
+        is_caught || self.finds_redirect(fields)
     }
 
-    /// The action that is to answer now in the place of an error.
-    pub(crate) fn take_stand_in(&mut self) -> Option<&'c Action> {
+    /// What is to answer now in the place of an error or of another answer.
+    pub(crate) fn take_stand_in(&mut self) -> Option<StandIn<'c>> {
         self.way.stand_in.take()
+    }
+
+    /// Whether another answer came before: its method and body were meant for that.
+    pub(crate) fn answers_in_place(&self) -> bool {
+        self.answers_error() || self.way.is_redirected
     }
 
     /// Whether an error is being answered: its page does not depend on method and conditions of the request.

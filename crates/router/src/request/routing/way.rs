@@ -14,8 +14,12 @@ pub(crate) struct Way<'c> {
     pub(crate) n_actions: u16,
     /// Of the last action that has any.
     pub(crate) errors: Option<&'c ErrorActions>,
-    /// What answers in the place of an error, before it is followed.
-    pub(crate) stand_in: Option<&'c Action>,
+    /// What the last action that says so has for answers that redirect.
+    pub(crate) internal_redirect: Option<&'c Action>,
+    /// An answer has done so.
+    pub(crate) is_redirected: bool,
+    /// What answers in the place of an error or of another answer, before it is followed.
+    pub(crate) stand_in: Option<StandIn<'c>>,
     /// The error that such an action has been found for. There is only one in a request.
     pub(crate) error: Option<u16>,
     /// The status that this action's 200 becomes.
@@ -24,6 +28,14 @@ pub(crate) struct Way<'c> {
     pub(crate) delay: Duration,
     /// Its places in limits, until it is over.
     pub(crate) held: Vec<Held>,
+}
+
+/// What takes the place of an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum StandIn<'c> {
+    Action(&'c Action),
+    /// An error of this status.
+    Nothing(u16),
 }
 
 /// A field that differs from what the client has sent.

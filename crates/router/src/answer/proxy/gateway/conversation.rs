@@ -96,7 +96,7 @@ impl<'e> Conversation<'e> {
         exchange: &mut Exchange<'_>,
         head: &Head,
     ) -> Result<Outcome, Gone> {
-        if exchange.intercepts(head.status()) {
+        if exchange.intercepts(head.status(), head.fields(&self.source.content)) {
             return Ok(Outcome::Answered);
         }
         for (name, value) in head.fields(&self.source.content) {

@@ -94,7 +94,7 @@ impl<'c> Conversation<'c> {
         begun: &Begun,
     ) -> Result<Option<ServerFailure>, Gone> {
         let ResponseStart { head, input } = &begun.answer;
-        if exchange.intercepts(head.status()) {
+        if exchange.intercepts(head.status(), head.fields(input)) {
             return Ok(None);
         }
         let body = head.body(exchange.is_head());

@@ -1,0 +1,106 @@
+//! Answers that name what is to be sent in their place.
+
+use corral_testkit::{Daemon, PhpFpm, Request, Site, daemon, eventually, site};
+use serde_json::{Value, json};
+
+use crate::STATIC;
+
+/// Says in the named field what the query says, with a body that nobody is to see.
+const SCRIPT: &str = "<?php header($_GET['field'] . ': ' . $_GET['to']);\
+    header('Content-Type: application/x-own'); header('Content-Disposition: attachment; filename=\"a\"');\
+    header('Cache-Control: private'); header('Set-Cookie: a=b'); header('X-Other: 1'); header('ETag: \"own\"');\
+    echo 'not for you';";
+
+/// Answers of php-fpm, in whose place `redirect` answers.
+fn serve(fpm: &PhpFpm, site: &Site, redirect: &Value) -> Daemon {
+    let action = json!({ "fastcgi": fpm.address(), "root": site.root(), "internal_redirect": redirect });
+    let site = format!("{}/private$uri", site.root());
+    let routes = json!({
+        "main": [{ "action": action }],
+        "files": [
+            { "match": { "uri": "/refused/*" }, "action": { "return": 403 } },
+            { "match": { "uri": "/again/*" }, "action": { "pass": "routes/main" } },
+            { "action": { "share": site, "errors": { "404": { "return": 410 } } } },
+        ],
+    });
+    daemon().routes(routes).start()
+}
+
+fn private() -> Site {
+    site().file("index.php", SCRIPT).file("private/a b.txt", "0123456789").file("private/again/index.php", "")
+}
+
+/// Options: …action.internal_redirect
+#[test]
+fn a_file_is_sent_in_the_place_of_an_answer() {
+    let (site, fpm) = (private(), PhpFpm::at_socket(STATIC));
+    let server = serve(&fpm, &site, &json!({ "pass": "routes/files" }));
+    for method in ["GET", "HEAD", "POST"] {
+        let request = Request::new(method, "/?field=X-Accel-Redirect&to=/x/../a%2520b.txt?y");
+        let reply = server.send(&request).expect(200);
+        let reply = reply.expect_body(if method == "HEAD" { "" } else { "0123456789" });
+        let reply =
+            reply.expect_field("Content-Length", "10").expect_field("Content-Type", "application/x-own");
+        let reply = reply.expect_field("Content-Disposition", "attachment; filename=\"a\"");
+        let reply = reply.expect_field("Cache-Control", "private").expect_field("Set-Cookie", "a=b");
+        let reply = reply.expect_no_field("X-Other").expect_no_field("X-Accel-Redirect");
+        assert_ne!(reply.field("ETag"), Some("\"own\""));
+    }
+}
+
+#[test]
+fn ranges_and_conditions_hold_for_the_file() {
+    let (site, fpm) = (private(), PhpFpm::at_socket(STATIC));
+    let server = serve(&fpm, &site, &json!({ "pass": "routes/files" }));
+    let get = || Request::get("/?field=X-Accel-Redirect&to=/a%2520b.txt");
+    let reply = server.send(&get().field("Range", "bytes=2-4")).expect(206).expect_body("234");
+    let reply = reply.expect_field("Content-Type", "application/x-own");
+    let etag = reply.field("ETag").expect("the file has one").to_owned();
+    let reply = server.send(&get().field("If-None-Match", &etag)).expect(304);
+    reply.expect_no_field("Content-Type").expect_field("Set-Cookie", "a=b");
+    let reply = server.send(&get().field("Range", "bytes=0-1,4-5")).expect(206);
+    assert!(reply.field("Content-Type").is_some_and(|is| is.starts_with("multipart/byteranges")));
+}
+
+#[test]
+fn a_file_is_named_by_its_own_path() {
+    let (site, fpm) = (private(), PhpFpm::at_socket(STATIC));
+    let root = format!("{}/private", site.root());
+    let server = serve(&fpm, &site, &json!({ "share": "$uri", "chroot": root }));
+    let get = |file: &str| server.get(&format!("/?field=X-Sendfile&to={file}"));
+    get(&format!("{root}/a%2520b.txt")).expect(200).expect_body("0123456789");
+    get(&format!("{}/index.php", site.root())).expect(403);
+    get("/etc/passwd").expect(403);
+}
+
+#[test]
+fn what_the_path_leads_to_may_be_an_error() {
+    let (site, fpm) = (private(), PhpFpm::at_socket(STATIC));
+    let server = serve(&fpm, &site, &json!({ "pass": "routes/files" }));
+    let get = |path: &str| server.get(&format!("/?field=x-accel-redirect&to={path}"));
+    let reply = get("/none.txt").expect(410);
+    reply.expect_no_field("Content-Disposition").expect_no_field("Set-Cookie");
+    get("/refused/a").expect(403).expect_no_field("Set-Cookie");
+    get("/../../etc/passwd").expect(502);
+    eventually("it is logged", || {
+        server.log().contains("the answer redirects to \"/../../etc/passwd\"").then_some(())
+    });
+}
+
+/// What answers again with a redirect comes to an end.
+#[test]
+fn redirects_in_a_circle_end() {
+    let (site, fpm) = (private(), PhpFpm::at_socket(STATIC));
+    let site = site.file("again/index.php", SCRIPT);
+    let server = serve(&fpm, &site, &json!({ "pass": "routes/files" }));
+    server.get("/?field=X-Accel-Redirect&to=/again/").expect(500);
+    eventually("it is logged", || server.log().contains("went through more than").then_some(()));
+}
+
+#[test]
+fn without_the_option_the_answer_is_passed_on() {
+    let (site, fpm) = (private(), PhpFpm::at_socket(STATIC));
+    let server = crate::serve(&fpm, &site, json!({}));
+    let reply = server.get("/?field=X-Accel-Redirect&to=/a").expect(200).expect_body("not for you");
+    reply.expect_field("X-Accel-Redirect", "/a");
+}

@@ -18,6 +18,8 @@ pub(crate) struct Destinations {
     pub(crate) upstreams: IndexSet<Bytes>,
     /// The protocol of each upstream's servers; none for HTTP.
     pub(crate) protocols: Vec<Option<Protocol>>,
+    /// Whether some of its servers are spoken to over HTTP/2.
+    pub(crate) http2: Vec<bool>,
 }
 
 /// Where a target is served.
@@ -61,6 +63,11 @@ impl Destinations {
             n_segments += 1;
         }
         self.find(&segments[..n_segments]).ok_or(PassError::Unknown)
+    }
+
+    /// Whether all servers of the upstream with this index speak HTTP/1.
+    pub(crate) fn speak_http1(&self, upstream: usize) -> bool {
+        self.protocols.get(upstream) == Some(&None) && self.http2.get(upstream) == Some(&false)
     }
 
     /// The destination that `text`, which names none, probably means: a name without its kind, or one that is near.

@@ -9,12 +9,14 @@
 pub mod access_log;
 pub mod address;
 pub mod condition;
+pub mod cors;
 mod destination;
 pub mod fuzz;
 pub mod gateway;
 pub mod json;
 mod known;
 pub mod listener;
+pub mod mirror;
 pub mod pattern;
 pub mod percent;
 pub mod plan;
@@ -32,6 +34,7 @@ use self::access_log::AccessLog;
 use self::destination::Destinations;
 pub use self::known::{Known, KnownModule, ScriptCheck};
 use self::listener::Listener;
+use self::mirror::Mirror;
 use self::plan::{AppSpec, AssetNames, ListenerPlan, Plan};
 pub use self::problem::{Problem, Stage};
 use self::route::{Destination, Route};
@@ -62,6 +65,8 @@ pub struct Config {
     pub proxies: Vec<Upstream>,
     /// Limits for clients, as listeners, actions and applications name them.
     pub throttles: Vec<Throttle>,
+    /// Copies of requests for other servers, as actions name them.
+    pub mirrors: Vec<Mirror>,
     /// With every default filled in.
     pub settings: Settings,
     /// Where requests are logged.

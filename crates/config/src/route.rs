@@ -2,17 +2,20 @@
 
 mod conditions;
 mod index;
+mod maintenance;
 #[cfg(test)]
 pub(crate) mod sample;
 
 use std::sync::Arc;
 
 use self::index::StepIndex;
+use crate::cors::Cors;
 use crate::gateway::Gateway;
 use crate::pattern::{GivenUp, PatternSet};
 use crate::template::Template;
 
 pub use self::conditions::{Facts, Match, NameSet, NameSets, Scheme, Undecided};
+pub use self::maintenance::{Maintenance, Pages};
 
 /// Where a request goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +107,12 @@ pub struct Action {
 /// Options of all kinds of actions.
 #[derive(Debug, Clone, Default)]
 pub struct ActionOptions {
-    /// Limits for clients, as places in `Config::throttles`; asked before anything else of the action.
+    /// Which other sites may read replies; asked before anything else of the action, so that preflight requests, which
+    /// carry no credentials, are neither limited nor refused.
+    pub cors: Option<Box<Cors>>,
+    /// When it is closed, and to whom; asked behind `cors` and before anything else.
+    pub maintenance: Option<Box<Maintenance>>,
+    /// Limits for clients, as places in `Config::throttles`; asked behind `maintenance` and before anything else.
     pub limits: Vec<usize>,
     /// The new path, worked out before anything else but the limits.
     pub rewrite: Option<Template>,
@@ -114,6 +122,8 @@ pub struct ActionOptions {
     pub response_headers: Vec<HeaderChange>,
     /// Replies have fields that make browsers careful.
     pub secure: bool,
+    /// The copies of its requests, as a place in `Config::mirrors`.
+    pub mirror: Option<usize>,
     /// What answers in the place of errors.
     pub errors: Option<Box<ErrorActions>>,
     /// What answers in the place of an answer that names a path.
@@ -188,12 +198,10 @@ impl Action {
                 fallback.visit_shares(visit);
             }
         }
-        for (_, action) in self.options.errors.iter().flat_map(|errors| &errors.actions) {
-            action.visit_shares(visit);
-        }
-        if let Some(action) = &self.options.internal_redirect {
-            action.visit_shares(visit);
-        }
+        let errors = self.options.errors.iter().flat_map(|errors| &errors.actions).map(|(_, action)| action);
+        let pages = self.options.maintenance.iter().flat_map(|maintenance| maintenance.actions());
+        let redirect = self.options.internal_redirect.iter().map(|action| &**action);
+        errors.chain(pages).chain(redirect).for_each(|action| action.visit_shares(visit));
     }
 }
 

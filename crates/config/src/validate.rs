@@ -10,6 +10,7 @@ mod app_type;
 mod applications;
 mod compression;
 mod context;
+mod cors;
 mod describe;
 mod description;
 mod environment;
@@ -23,6 +24,8 @@ mod json_schema;
 mod label;
 mod limits;
 mod listeners;
+mod maintenance;
+mod mirror;
 mod modules;
 mod names;
 mod perl;
@@ -83,7 +86,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     } else {
         cx.problem(schema::not_an_object("The configuration", doc));
     }
-    let Gathered { assets, throttles, proxies } = cx.finish()?;
+    let Gathered { assets, throttles, mirrors, proxies } = cx.finish()?;
     let Draft { listeners, routes, applications, application_limits, upstreams, settings, access_logs } =
         draft;
     Ok(Config {
@@ -94,6 +97,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
         upstreams,
         proxies,
         throttles,
+        mirrors,
         settings,
         access_logs,
         assets,

@@ -2,7 +2,8 @@
 
 use corral_config::json::{Bytes, Object, Value};
 use corral_ipc::message::{
-    AppStatus, DaemonStatus, LeftState, LimitStatus, Module, STATE_KINDS, ServerState, Status, UpstreamStatus,
+    AppStatus, DaemonStatus, LeftState, LimitStatus, MirrorStatus, Module, STATE_KINDS, ServerState, Status,
+    UpstreamStatus,
 };
 
 use crate::reply::object;
@@ -41,6 +42,10 @@ pub(crate) fn value(status: &Status, modules: &[Module]) -> Value {
     if !status.limits.is_empty() {
         let limits = status.limits.iter().map(|one| (Bytes::from(one.place.as_str()), limit(one)));
         members.push(("limits", Value::Object(limits.collect())));
+    }
+    if !status.mirrors.is_empty() {
+        let mirrors = status.mirrors.iter().map(|one| (Bytes::from(one.place.as_str()), mirror(one)));
+        members.push(("mirrors", Value::Object(mirrors.collect())));
     }
     members.push(("daemon", daemon(&status.daemon)));
     object(members)
@@ -86,6 +91,14 @@ fn limit(limit: &LimitStatus) -> Value {
     };
     let counted = [("passed", Value::from(limit.passed))].into_iter().chain(outcome);
     object(counted.chain([("keys", Value::from(limit.keys))]).collect::<Vec<_>>())
+}
+
+fn mirror(mirror: &MirrorStatus) -> Value {
+    object([
+        ("answered", Value::from(mirror.answered)),
+        ("failed", Value::from(mirror.failed)),
+        ("dropped", Value::from(mirror.dropped)),
+    ])
 }
 
 /// All of them; those that do not work with the reason.

@@ -19,8 +19,8 @@ pub use self::prototype::{Door, FromPrototype, ToPrototype};
 pub use self::reader::{FromReader, ToReader};
 pub use self::router::{Desk, DeskQuestion, FromRouter, Instance, ToRouter};
 pub use self::status::{
-    AppStatus, DaemonStatus, FailedListener, LeftState, LimitStatus, STATE_KINDS, ServerState, ServerStatus,
-    Status, UpstreamStatus,
+    AppStatus, DaemonStatus, FailedListener, LeftState, LimitStatus, MirrorStatus, STATE_KINDS, ServerState,
+    ServerStatus, Status, UpstreamStatus,
 };
 pub use self::upgrade::{FromSuccessor, ToSuccessor};
 

@@ -16,7 +16,9 @@ use corral_channel::{Bell, Lane};
 use corral_config::address::ListenAddress;
 use corral_ipc::bounded::MOST;
 use corral_ipc::link::Link;
-use corral_ipc::message::{AppId, DaemonStatus, FromRouter, GenerationId, LimitStatus, Status, ToRouter};
+use corral_ipc::message::{
+    AppId, DaemonStatus, FromRouter, GenerationId, LimitStatus, MirrorStatus, Status, ToRouter,
+};
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
 use tokio::signal::unix::{SignalKind, signal};
@@ -271,6 +273,7 @@ impl Control {
                 .as_ref()
                 .map_or_else(Vec::new, |(_, generation)| generation.servers.status()),
             limits: self.limits(),
+            mirrors: self.mirrors(),
             daemon: DaemonStatus::default(),
         }
     }
@@ -279,6 +282,10 @@ impl Control {
         let now = Instant::now();
         let limits = self.current.iter().flat_map(|(_, generation)| generation.limits.iter());
         limits.map(|limit| limit.status(now)).take(MOST).collect()
+    }
+
+    fn mirrors(&self) -> Vec<MirrorStatus> {
+        self.current.iter().flat_map(|(_, generation)| generation.mirrors.status()).take(MOST).collect()
     }
 
     /// What access logs have gathered must not end with the process.

@@ -50,6 +50,12 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
         if exchange.is_delayed() {
             Box::pin(exchange.wait_for_turn()).await?;
         }
+        let is_let_in = !matches!(target, Target::Nothing(_) | Target::Preflight);
+        if let Some(mirror) = exchange.way.mirror.take().filter(|_| is_let_in)
+            && let Err(error) = Box::pin(proxy::mirror::begin(exchange, mirror)).await
+        {
+            return exchange.fail_body(&error).await;
+        }
         let share = match target {
             Target::Application { app, target } => {
                 return match generation.apps.get(app) {
@@ -74,6 +80,7 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
                 };
                 return gateway::answer(exchange, group, Some(action)).await;
             }
+            Target::Preflight => return exchange.send_empty(204).await,
             Target::Nothing(status) => return exchange.send_error(status).await,
             Target::Share(share) => share,
         };

@@ -1,8 +1,10 @@
 //! One request and its reply, whatever carries them: what answers reads the one and makes the other by this.
 
 pub(crate) mod carrier;
+mod cors;
 mod encoded;
 mod limits;
+mod maintenance;
 mod opening;
 mod pages;
 mod reading;
@@ -31,7 +33,8 @@ use crate::request::forwarded;
 use crate::request::head::Request;
 use crate::request::routing::way::{FieldChange, Way};
 use crate::services::Services;
-use crate::storage::buffers;
+use crate::storage::buffered::Held;
+use crate::storage::buffers::{self, Rest};
 use crate::tls::Peer;
 use crate::variables::{Ends, Link, Memo, RequestVariables};
 
@@ -51,6 +54,8 @@ pub(crate) struct Exchange<'c> {
     /// What `request_headers` has changed.
     pub(crate) field_changes: Vec<FieldChange<'c>>,
     pub(crate) reply: Reply,
+    /// What was read of the body for others than who answers.
+    peeked: Option<(Rest, Held)>,
     /// There was no room for something that was sent to the client.
     pub(crate) has_waited: bool,
     /// While there is telemetry.
@@ -79,6 +84,7 @@ impl<'c> Exchange<'c> {
             way: Way::default(),
             field_changes: Vec::new(),
             reply: Reply::default(),
+            peeked: None,
             has_waited: false,
             trace,
         }
@@ -131,6 +137,13 @@ impl<'c> Exchange<'c> {
 
     pub(crate) fn is_head(&self) -> bool {
         self.method() == b"HEAD"
+    }
+
+    /// Values of the request's fields of this name.
+    pub(super) fn values(&self, name: &'static [u8]) -> impl Iterator<Item = &'c [u8]> + use<'c> {
+        let request = self.request;
+        let fields = request.head.fields(request.bytes);
+        fields.filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
     /// Whether the client has said that it understands fields behind a body (RFC 9110 sections 6.5.1 and 10.1.4).

@@ -15,6 +15,7 @@ use corral_script::{Engine, Program};
 use crate::generation::rules::Rules;
 use crate::instance::{Lease, LoopApp};
 use crate::limits::Limits;
+use crate::mirrors::Mirrors;
 use crate::observe::access_log::AccessLog;
 use crate::observe::telemetry::Telemetry;
 use crate::tls::TlsContext;
@@ -30,6 +31,8 @@ pub(crate) struct Generation {
     pub(crate) rules: Rules,
     /// Limits for clients, in the order of `config.throttles`.
     pub(crate) limits: Limits,
+    /// Copies of requests, in the order of `config.mirrors`.
+    pub(crate) mirrors: Mirrors,
     pub(crate) access_logs: Vec<AccessLog>,
     pub(crate) program: Arc<Program>,
     pub(crate) telemetry: Option<Arc<Telemetry>>,

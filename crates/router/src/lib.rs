@@ -23,6 +23,7 @@ mod instance;
 mod io;
 mod limits;
 mod main_link;
+mod mirrors;
 mod observe;
 mod reply;
 mod request;

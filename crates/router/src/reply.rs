@@ -1,6 +1,7 @@
 //! What has become of a reply so far, and the fields that it gets.
 
 pub(crate) mod compression;
+pub(crate) mod cors;
 pub(crate) mod explanation;
 pub(crate) mod html;
 pub(crate) mod interim;
@@ -30,7 +31,7 @@ pub(crate) struct Reply {
     /// The content coding is decided: the reply is not compressed on its way out.
     pub(crate) coding_is_settled: bool,
     /// There is too much to do: the client may try again in so many seconds, whatever is sent as an error page.
-    pub(crate) retry_after: Option<&'static [u8]>,
+    pub(crate) retry_after: Option<u32>,
     /// How much a limit leaves to the client.
     pub(crate) quota: Option<Box<Quota>>,
     /// All fields but those that the server adds.
@@ -85,6 +86,13 @@ impl Fields {
     /// Removes the first field of this name.
     pub(crate) fn remove(&mut self, name: &[u8]) {
         if let Some(position) = self.position(name) {
+            self.spans.remove(position);
+        }
+    }
+
+    /// Removes all fields of this name.
+    pub(crate) fn remove_all(&mut self, name: &[u8]) {
+        while let Some(position) = self.position(name) {
             self.spans.remove(position);
         }
     }
@@ -205,6 +213,9 @@ mod tests {
         fields.remove(b"SET-COOKIE");
         fields.remove(b"absent");
         assert_eq!(shown(&fields), "a=longer than before;Set-Cookie=y;B=;");
+        fields.push(b"b", b"2");
+        fields.remove_all(b"B");
+        assert_eq!(shown(&fields), "a=longer than before;Set-Cookie=y;");
         fields.clear();
         assert_eq!(shown(&fields), "");
     }

@@ -10,6 +10,7 @@ use corral_channel::Lane;
 
 use crate::clock::deadline::Deadlines;
 use crate::counters::Counters;
+use crate::mirrors::OnTheirWay;
 use crate::services::admission::Admission;
 use crate::upstream::LoopServers;
 
@@ -22,6 +23,8 @@ pub(crate) struct Services {
     pub(crate) admission: Arc<Admission>,
     /// Connections that are told why they are refused hold a copy.
     pub(crate) refusing: Rc<()>,
+    /// Copies of requests that are on their way to other servers.
+    pub(crate) copies: Rc<OnTheirWay>,
     /// Servers that requests are proxied to.
     pub(crate) proxy_servers: LoopServers,
 }
@@ -34,6 +37,7 @@ impl Services {
             deadlines: Deadlines::new(),
             admission,
             refusing: Rc::new(()),
+            copies: Rc::default(),
             proxy_servers: LoopServers::default(),
         })
     }

@@ -25,5 +25,5 @@ pub(crate) use self::idle::Freshness;
 pub(crate) use self::line::Line;
 pub(crate) use self::resolve::Resolver;
 pub(crate) use self::seats::{Kept, Presence, Seat, Waiting};
-pub(crate) use self::server::{Groups, Server, ServerError, Workshop};
+pub(crate) use self::server::{Group, Groups, Server, ServerError, Workshop};
 pub(crate) use self::tls::{HTTP1, Trust};

@@ -12,8 +12,16 @@ pub(super) const LISTENER: &str = "An address is \"*:PORT\", \"IP:PORT\", \"[IPv
 pub(super) const RATE: &str =
     "A rate is a number of requests in a second, a minute or an hour: \"10/s\", \"100/m\" or \"1000/h\".";
 
+/// The forms of an origin.
+pub(super) const ORIGIN: &str = "The form is \"https://HOST\" as browsers write it, with \":PORT\" where that is not the usual \
+     one, and without a path; \"*.\" in front of the host stands for all names below it.";
+
 /// The forms of `proxy`.
 pub(super) const PROXY: &str = "The form is \"http://HOST:PORT\", \"https://HOST:PORT\" or \"http://unix:PATH\", \
+     with a port and without a path.";
+
+/// The forms of a server in `mirror`.
+pub(super) const MIRROR: &str = "The form is \"http://HOST:PORT\", \"https://HOST:PORT\", \"http://unix:PATH\" or \"upstreams/NAME\", \
      with a port and without a path.";
 
 /// The forms of `fastcgi`, `scgi` and `uwsgi`.

@@ -7,6 +7,7 @@ use super::synonyms;
 use crate::destination::Destinations;
 use crate::json::{Bytes, pointer};
 use crate::known::Known;
+use crate::mirror::Mirror;
 use crate::plan::AssetNames;
 use crate::problem::{Problem, Stage};
 use crate::throttle::Throttle;
@@ -23,6 +24,7 @@ pub(super) struct Context<'a> {
     n_searches: usize,
     assets: AssetNames,
     throttles: Vec<Throttle>,
+    mirrors: Vec<Mirror>,
     proxies: Vec<Upstream>,
     /// Where those of each name are.
     proxy_places: HashMap<String, Vec<usize>>,
@@ -36,6 +38,8 @@ pub(super) struct Gathered {
     pub(super) assets: AssetNames,
     /// Its limits for clients.
     pub(super) throttles: Vec<Throttle>,
+    /// Its copies of requests for other servers.
+    pub(super) mirrors: Vec<Mirror>,
     /// The servers of its `proxy` actions.
     pub(super) proxies: Vec<Upstream>,
 }
@@ -50,6 +54,7 @@ impl<'a> Context<'a> {
             n_searches: 0,
             assets: AssetNames::default(),
             throttles: Vec::new(),
+            mirrors: Vec::new(),
             proxies: Vec::new(),
             proxy_places: HashMap::new(),
             recorder: None,
@@ -61,13 +66,20 @@ impl<'a> Context<'a> {
         if !self.problems.is_empty() {
             return Err(self.problems);
         }
-        Ok(Gathered { assets: self.assets, throttles: self.throttles, proxies: self.proxies })
+        let Self { assets, throttles, mirrors, proxies, .. } = self;
+        Ok(Gathered { assets, throttles, mirrors, proxies })
     }
 
     /// The index of a limit for clients.
     pub(super) fn throttle(&mut self, throttle: Throttle) -> usize {
         self.throttles.push(throttle);
         self.throttles.len() - 1
+    }
+
+    /// The index of the copies of an action's requests.
+    pub(super) fn mirror(&mut self, mirror: Mirror) -> usize {
+        self.mirrors.push(mirror);
+        self.mirrors.len() - 1
     }
 
     /// The index of the group of one server that a `proxy` action stands for; equal ones are the same.

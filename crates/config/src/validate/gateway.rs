@@ -184,16 +184,22 @@ fn servers(cx: &mut Context<'_>, field: Field<'_>, protocol: Protocol) -> Option
     origin.map(Named::Origin)
 }
 
-/// An upstream whose servers speak the protocol.
-fn upstream(cx: &mut Context<'_>, field: Field<'_>, protocol: Protocol) -> Option<Named> {
+/// The upstream that a text names.
+pub(super) fn named_upstream(cx: &mut Context<'_>, field: Field<'_>, advice: &str) -> Option<usize> {
     let known = cx.destinations;
     let text = field.value.as_bytes()?;
-    let Ok(Destination::Upstream(idx)) = known.resolve(text) else {
-        let written = text.to_string_lossy();
-        let meant = cx.search(|| known.meant(&written, |text, known| nearest(text, known.iter())));
-        cx.problem_that_means(format!("There is no upstream \"{text}\"."), advice::GATEWAY, meant);
-        return None;
-    };
+    if let Ok(Destination::Upstream(idx)) = known.resolve(text) {
+        return Some(idx);
+    }
+    let written = text.to_string_lossy();
+    let meant = cx.search(|| known.meant(&written, |text, known| nearest(text, known.iter())));
+    cx.problem_that_means(format!("There is no upstream \"{text}\"."), advice, meant);
+    None
+}
+
+/// An upstream whose servers speak the protocol.
+fn upstream(cx: &mut Context<'_>, field: Field<'_>, protocol: Protocol) -> Option<Named> {
+    let idx = named_upstream(cx, field, advice::GATEWAY)?;
     if cx.destinations.protocols.get(idx) != Some(&Some(protocol)) {
         cx.problem_with_advice(
             format!("The servers of this upstream do not speak {protocol}."),

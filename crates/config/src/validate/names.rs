@@ -26,13 +26,21 @@ pub(super) fn collect(doc: &Value) -> Destinations {
     });
     let upstreams = doc.member("upstreams").and_then(Value::as_object);
     let protocols = upstreams.into_iter().flatten().map(|(_, upstream)| protocol(upstream)).collect();
+    let http2 = upstreams.into_iter().flatten().map(|(_, upstream)| speaks_http2(upstream)).collect();
     let upstreams = upstreams.map(names).unwrap_or_default();
-    Destinations { routes, applications: applications.collect(), upstreams, protocols }
+    Destinations { routes, applications: applications.collect(), upstreams, protocols, http2 }
 }
 
 /// The protocol of an upstream's servers, if it is not HTTP.
 fn protocol(upstream: &Value) -> Option<Protocol> {
     upstream.member("protocol").and_then(Value::as_bytes).and_then(|name| Protocol::named(name))
+}
+
+/// Whether some of an upstream's servers are spoken to over HTTP/2.
+fn speaks_http2(upstream: &Value) -> bool {
+    let says_so = |object: &Value| object.member("http2") == Some(&Value::Bool(true));
+    let mut servers = upstream.member("servers").and_then(Value::as_object).into_iter().flatten();
+    says_so(upstream) || servers.any(|(_, server)| says_so(server))
 }
 
 /// Where each target of a group is: the application, and its place there. Further groups stand behind all applications.

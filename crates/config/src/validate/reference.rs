@@ -159,6 +159,9 @@ const TABLES: &[(&str, &[Source])] = &[
         ],
     ),
     ("actions", &[Source::new(RETURN, "/routes/0/action").part(1)]),
+    ("maintenance", &[Source::new(RETURN, "/routes/0/action/maintenance")]),
+    ("mirror", &[Source::new(RETURN, "/routes/0/action/mirror")]),
+    ("cors", &[Source::new(RETURN, "/routes/0/action/cors")]),
     ("proxy_options", &[Source::new(PROXY, "/routes/0/action/proxy_options")]),
     ("upstreams", &[Source::new(UPSTREAM, "/upstreams/name")]),
 ];

@@ -18,17 +18,12 @@ pub(super) fn read(
 ) -> Option<ActionKind> {
     let mut draft = Draft::default();
     actions::read_kind(cx, members, &[SHARE, CONFINEMENT, BEYOND], &mut draft, options);
-    let Draft { paths, index, types, fallback, confinement, listing, cache_control } = draft;
-    check_beginnings(cx, &paths, &confinement);
-    Some(ActionKind::Share(Share {
-        paths,
-        index: index.unwrap_or_else(|| "index.html".to_owned()),
-        types,
-        fallback: fallback.map(Box::new),
-        confinement,
-        listing,
-        cache_control,
-    }))
+    Some(ActionKind::Share(draft.into_share(cx)))
+}
+
+/// The share of one file.
+pub(super) fn of_file(cx: &mut Context<'_>, path: Template) -> Share {
+    Draft { paths: vec![path], ..Draft::default() }.into_share(cx)
 }
 
 /// A client that says where a path begins would be served any file that the router can read.
@@ -63,6 +58,22 @@ impl Default for Draft {
             confinement: Confinement { chroot: None, follow_symlinks: true, traverse_mounts: true },
             listing: None,
             cache_control: Vec::new(),
+        }
+    }
+}
+
+impl Draft {
+    fn into_share(self, cx: &mut Context<'_>) -> Share {
+        let Self { paths, index, types, fallback, confinement, listing, cache_control } = self;
+        check_beginnings(cx, &paths, &confinement);
+        Share {
+            paths,
+            index: index.unwrap_or_else(|| "index.html".to_owned()),
+            types,
+            fallback: fallback.map(Box::new),
+            confinement,
+            listing,
+            cache_control,
         }
     }
 }

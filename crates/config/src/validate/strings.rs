@@ -69,7 +69,7 @@ pub(super) fn absolute_paths(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Path
 pub(super) fn string_array<T>(
     cx: &mut Context<'_>,
     field: Field<'_>,
-    read: fn(&mut Context<'_>, Field<'_>) -> Option<T>,
+    mut read: impl FnMut(&mut Context<'_>, Field<'_>) -> Option<T>,
 ) -> Vec<T> {
     let mut elements = Vec::new();
     for (idx, value) in field.value.as_array().into_iter().flatten().enumerate() {
@@ -82,6 +82,24 @@ pub(super) fn string_array<T>(
         });
     }
     elements
+}
+
+/// A string, or an array of strings, each of which `read` takes.
+pub(super) fn one_or_more<T>(
+    cx: &mut Context<'_>,
+    field: Field<'_>,
+    mut read: impl FnMut(&mut Context<'_>, Field<'_>) -> Option<T>,
+) -> Vec<T> {
+    match field.value {
+        Value::Array(_) => string_array(cx, field, read),
+        _ => read(cx, field).into_iter().collect(),
+    }
+}
+
+/// Whether a text may be the name of a header or a method (RFC 9110 section 5.6.2).
+pub(super) fn is_token(text: &[u8]) -> bool {
+    let is_plain = |&byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.iter().all(is_plain)
 }
 
 /// An element of an array that is handed to a program.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use corral_config::json;
 use corral_ipc::message::{
-    AppStatus, DaemonStatus, FailedListener, LimitStatus, Origin, ServerState, ServerStatus, Status,
-    UpstreamStatus,
+    AppStatus, DaemonStatus, FailedListener, LimitStatus, MirrorStatus, Origin, ServerState, ServerStatus,
+    Status, UpstreamStatus,
 };
 
 use super::fake_main::Event;
@@ -67,6 +67,12 @@ fn figures() -> Status {
         failed_listeners,
         upstreams,
         limits: vec![limit, tried],
+        mirrors: vec![MirrorStatus {
+            place: "/routes/0/action/mirror".to_owned(),
+            answered: 8,
+            failed: 2,
+            dropped: 1,
+        }],
         daemon: DaemonStatus {
             pid: 7,
             uptime: Duration::from_millis(3_600_999),
@@ -93,6 +99,7 @@ const FIGURES: &str = r#"{
     "limits": {
         "/routes/0/action/limit_requests": {"passed": 12, "delayed": 2, "refused": 5, "keys": 3},
         "/listeners/*:80/limit_requests": {"passed": 12, "would_delay": 2, "would_refuse": 5, "keys": 3}},
+    "mirrors": {"/routes/0/action/mirror": {"answered": 8, "failed": 2, "dropped": 1}},
     "daemon": {"version": "VERSION", "pid": 7, "uptime": 3600, "last_error": "no executable"}}"#;
 
 fn shown() -> String {

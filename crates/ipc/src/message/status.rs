@@ -33,6 +33,9 @@ pub struct Status {
     /// Limits for clients, in the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
     pub limits: Vec<LimitStatus>,
+    /// Copies of requests for other servers, in the order of the configuration.
+    #[serde(deserialize_with = "bounded::list")]
+    pub mirrors: Vec<MirrorStatus>,
     /// What only main knows.
     pub daemon: DaemonStatus,
 }
@@ -122,6 +125,19 @@ pub struct LimitStatus {
     pub refused: u64,
     /// Keys that are counted at the moment.
     pub keys: u64,
+}
+
+/// The figures of the copies of one action's requests, since a configuration first had them at this place.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MirrorStatus {
+    /// JSON pointer of the `mirror` in the configuration.
+    pub place: String,
+    /// Copies that were answered, whatever the status.
+    pub answered: u64,
+    /// Copies that a server has failed to answer in time.
+    pub failed: u64,
+    /// Copies that were not sent.
+    pub dropped: u64,
 }
 
 /// A listener that does not listen.

@@ -190,4 +190,4 @@ pub(crate) async fn fail(exchange: &mut Exchange<'_>, app: &App, failure: &Failu
 }
 
 /// Seconds after which a client may try again that has found too many others waiting.
-const RETRY_AFTER: &[u8] = b"1";
+const RETRY_AFTER: u32 = 1;

@@ -10,6 +10,7 @@ mod forwarded;
 mod gateway;
 mod http2;
 mod inquiry;
+pub(crate) mod mirror;
 mod relay;
 mod request;
 mod tunnel;
@@ -17,6 +18,7 @@ mod upload;
 
 use std::time::Instant;
 
+use corral_config::template::Exception;
 use corral_config::upstream::Balance;
 
 pub(crate) use self::attempt::{Attempt, Outcome};
@@ -46,18 +48,25 @@ pub(crate) async fn give(
     upload: Upload,
     envelope: Option<&Envelope>,
 ) -> Result<(), Gone> {
-    let mut key = Vec::new();
-    if let Balance::Hash(template) = &group.shared.upstream.balance {
-        key = buffers::take();
-        if let Err(exception) = template.render(&mut exchange.variables(), &mut key) {
-            return exchange.fail_script(&exception).await;
-        }
-    }
+    let key = match balance_key(exchange, group) {
+        Ok(key) => key,
+        Err(exception) => return exchange.fail_script(&exception).await,
+    };
     let begun = exchange.now();
     let mut attempts = Attempts { group, key, upload, envelope, tried: Tried::new(), n_retries: 0, begun };
     let answered = attempts.run(exchange).await;
     buffers::give(attempts.key);
     answered
+}
+
+/// The text by which a server is chosen; empty where it is chosen otherwise.
+fn balance_key(exchange: &Exchange<'_>, group: &LoopGroup) -> Result<Vec<u8>, Exception> {
+    let mut key = Vec::new();
+    if let Balance::Hash(template) = &group.shared.upstream.balance {
+        key = buffers::take();
+        template.render(&mut exchange.variables(), &mut key)?;
+    }
+    Ok(key)
 }
 
 /// A request that is given to one server after the other until one answers.

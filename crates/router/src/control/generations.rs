@@ -19,6 +19,7 @@ use crate::generation::Generation;
 use crate::generation::rules::Rules;
 use crate::instance::Lease;
 use crate::limits::Limits;
+use crate::mirrors::Mirrors;
 use crate::observe::access_log::AccessLog;
 use crate::observe::telemetry::Telemetry;
 use crate::tls;
@@ -84,6 +85,8 @@ impl Control {
         let known = self.current.as_ref().map(|(_, generation)| &generation.limits);
         let limits = Limits::new(&config.throttles, known);
         let (n_lanes, upkeep) = (self.loops.len(), Arc::clone(&self.upkeep));
+        let known = self.current.as_ref().map(|(_, generation)| &generation.mirrors);
+        let mirrors = Mirrors::new(&config.mirrors, n_lanes, known);
         let pending = self.pending(id);
         pending.sockets.retain(|(address, _)| failed.iter().all(|(other, _)| other != address));
         pending.n_sockets = pending.sockets.iter().map(|(_, group)| group.len()).sum();
@@ -99,6 +102,7 @@ impl Control {
             leases,
             rules,
             limits,
+            mirrors,
             access_logs,
             program,
             telemetry,

@@ -72,11 +72,12 @@ impl Exchange<'_> {
             self.reply.fields.set(TRACEPARENT, &trace.header());
         }
         if let Some(seconds) = self.reply.retry_after {
-            self.reply.fields.set(b"Retry-After", seconds);
+            self.reply.fields.set(b"Retry-After", itoa::Buffer::new().format(seconds).as_bytes());
         }
         if let Some(quota) = self.reply.quota.take() {
             quota.fields().for_each(|(name, value)| self.reply.fields.set(name, value.as_bytes()));
         }
+        self.share_with_origin();
         let is_head = self.is_head();
         let then = if self.reply.close { Then::Nothing } else { Then::More };
         self.hold_head(status, framing, !is_head, then);

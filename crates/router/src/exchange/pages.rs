@@ -96,6 +96,11 @@ impl Exchange<'_> {
         writer
     }
 
+    /// Whether the client prefers an error page for programs.
+    pub(super) fn wants_problem(&self) -> bool {
+        prefers_json(self.values(b"Accept"), &[b"application/json", PROBLEM])
+    }
+
     /// Fields and body of an error page.
     fn prepare_page(&mut self, status: u16) -> Page {
         self.reply.fields.clear();
@@ -108,9 +113,7 @@ impl Exchange<'_> {
             self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);
             return html(status);
         }
-        let accept = self.request.head.fields(self.request.bytes);
-        let accept = accept.filter(|(name, _)| name.eq_ignore_ascii_case(b"accept")).map(|(_, value)| value);
-        let wants_json = prefers_json(accept, &[b"application/json", PROBLEM]);
+        let wants_json = self.wants_problem();
         self.reply.fields.push(b"Vary", b"Accept");
         if !wants_json {
             self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);

@@ -8,13 +8,14 @@ use corral_channel::MAX_INLINE_BODY;
 use super::Exchange;
 use crate::io::now;
 use crate::request::body::{BodyError, Store, Stored};
+use crate::storage::buffered::Held;
 use crate::storage::buffers::Rest;
 
 impl Exchange<'_> {
     /// Reads all of it.
     pub(crate) async fn store_body(&mut self) -> Result<Stored, BodyError> {
         let rules = self.rules();
-        let mut store = Store::new(self.carrier.begin_body()?);
+        let mut store = Store::new(self.begin_body()?);
         loop {
             store.spill(rules.body_buffer_size, rules.body_temp_path.as_deref())?;
             if self.carrier.body_is_done() {
@@ -26,7 +27,7 @@ impl Exchange<'_> {
 
     /// Takes what is there without waiting, or to be waited for: no more than travels with the head.
     pub(crate) async fn take_body_at_hand(&mut self) -> Result<Rest, BodyError> {
-        let mut out = self.carrier.begin_body()?;
+        let mut out = self.begin_body()?;
         while !self.carrier.body_is_done()
             && out.len() < MAX_INLINE_BODY
             && self.carrier.body_comes_uninvited(&out)
@@ -37,6 +38,39 @@ impl Exchange<'_> {
             }
         }
         Ok(out)
+    }
+
+    /// Reads all of it that is not longer than `most`, and leaves it for whoever answers. False if it is longer, or there is no
+    /// memory left for bodies; what was read stays, too.
+    pub(crate) async fn peek_body(&mut self, most: usize) -> Result<bool, BodyError> {
+        if self.request.head.content_length().is_some_and(|length| length > most as u64) {
+            return Ok(false);
+        }
+        let mut held = Held::default();
+        let mut out = self.begin_body()?;
+        while !self.carrier.body_is_done() && out.len() <= most {
+            let more = out.capacity() as u64 - held.bytes();
+            if !held.grow(more) {
+                break;
+            }
+            self.read_body(out.to_mut()).await?;
+        }
+        let is_all = self.carrier.body_is_done() && out.len() <= most;
+        self.peeked = Some((out, held));
+        Ok(is_all)
+    }
+
+    /// What was read of it and has not been taken.
+    pub(crate) fn peeked_body(&self) -> Option<&[u8]> {
+        self.peeked.as_ref().map(|(body, _)| &**body)
+    }
+
+    /// What there is of it before anything is waited for.
+    fn begin_body(&mut self) -> Result<Rest, BodyError> {
+        match self.peeked.take() {
+            Some((body, _held)) => Ok(body),
+            None => self.carrier.begin_body(),
+        }
     }
 
     /// Waits for some of it, as long as a client may take.

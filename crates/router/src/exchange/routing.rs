@@ -103,12 +103,19 @@ impl<'c> Exchange<'c> {
         if let Some(redirect) = &action.options.internal_redirect {
             self.way.internal_redirect = Some(redirect);
         }
-        self.admit(&action.options.limits)?;
-        self.change_request(&action.options.request_headers).map_err(|exception| {
+        let options = &action.options;
+        // A preflight request comes before all that refuses: it has no credentials, and says nothing of its client.
+        self.admit_origin(options.cors.as_deref())?;
+        self.admit_in_maintenance(options.maintenance.as_deref())?;
+        self.admit(&options.limits)?;
+        if options.mirror.is_some() && !self.answers_in_place() {
+            self.way.mirror = options.mirror;
+        }
+        self.change_request(&options.request_headers).map_err(|exception| {
             script::report(&exception);
             Target::Nothing(500)
         })?;
-        if let Some(rewrite) = &action.options.rewrite {
+        if let Some(rewrite) = &options.rewrite {
             self.rewrite(rewrite).map_err(|error| {
                 error.report();
                 Target::Nothing(500)

@@ -22,6 +22,8 @@ pub(crate) enum Target<'c> {
     Proxy(usize),
     /// Servers that speak FastCGI or the like.
     Gateway(&'c Gateway),
+    /// The answer to a preflight request is in the fields that let other sites read a reply.
+    Preflight,
     /// Nothing does; the status says why.
     Nothing(u16),
 }

@@ -1,6 +1,5 @@
 //! Active health checks: requests of our own, made by the control thread as long as a configuration is in force.
 
-use std::io::{self, IoSlice};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +10,6 @@ use corral_config::upstream::{HealthCheck, Host};
 use corral_http::upstream::{ResponseHead, parse_response};
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::io::Wanted;
 use crate::upstream::connect::connect;
 use crate::upstream::failure::ServerFailure;
 use crate::upstream::gateway;
@@ -91,7 +89,7 @@ async fn run(server: &Server, check: &HealthCheck, addresses: &[IpAddr]) -> Resu
     if let Some(protocol) = server.options.gateway {
         return run_gateway(server, check, line, protocol).await;
     }
-    send(&mut line, request(server, check).as_bytes()).await.map_err(ServerFailure::Send)?;
+    line.send(request(server, check).as_bytes()).await.map_err(ServerFailure::Send)?;
     let (mut head, mut input) = (ResponseHead::default(), Vec::new());
     while input.len() < MAX_HEAD {
         if line.read(&mut input).await.map_err(ServerFailure::Receive)? == 0 {
@@ -110,9 +108,8 @@ async fn run_gateway(
     mut line: Line,
     protocol: Protocol,
 ) -> Result<(), CheckError> {
-    send(&mut line, &gateway::get(protocol, &check.path, &host(server, check))?)
-        .await
-        .map_err(ServerFailure::Send)?;
+    let request = gateway::get(protocol, &check.path, &host(server, check))?;
+    line.send(&request).await.map_err(ServerFailure::Send)?;
     let (mut answer, mut input) = (gateway::Answer::new(protocol), Vec::new());
     let mut n_received = 0;
     while n_received < MAX_HEAD {
@@ -159,17 +156,4 @@ fn host(server: &Server, check: &HealthCheck) -> String {
         Host::Address(ListenAddress::Unix(_) | ListenAddress::Abstract(_)) => "localhost".to_owned(),
         host => host.to_string(),
     })
-}
-
-async fn send(line: &mut Line, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match line.try_write(&[IoSlice::new(bytes)]) {
-            Ok(n) => bytes = &bytes[n..],
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                line.ready(Wanted { bytes: false, room: true }).await?;
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }

@@ -63,7 +63,7 @@ pub(crate) struct LoopServers {
     /// By where the shared one is in memory, which nothing else can be as long as this one lives.
     known: RefCell<HashMap<*const Server, Weak<LoopServer>>>,
     /// There is an idle connection again.
-    pub(crate) idle: Notify,
+    pub(crate) idle: Rc<Notify>,
     /// Servers for whose processes requests of this event loop wait.
     crowded: RefCell<Vec<(Arc<Seats>, usize)>>,
     /// There is one of them again.

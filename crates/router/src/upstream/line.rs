@@ -61,6 +61,20 @@ impl Line {
         }
     }
 
+    /// Writes all of it, and waits for room.
+    pub(crate) async fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.try_write(&[IoSlice::new(bytes)]) {
+                Ok(n) => bytes = &bytes[n..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.ready(Wanted { bytes: false, room: true }).await?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// Sends what was taken and is encrypted, as far as there is room.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match &mut self.tls {

@@ -4,8 +4,8 @@
 use super::super::advice;
 use super::super::context::Context;
 use super::super::schema::{self, BOOL, Field, Member, OBJECT, STRING, optional};
-use super::super::strings::{member_name, template};
-use super::super::throttle;
+use super::super::strings::{is_token, member_name, template};
+use super::super::{cors, maintenance, mirror, throttle};
 use crate::json::{Bytes, Value};
 use crate::route::{ActionOptions, ErrorActions, Errors, HeaderChange};
 use crate::template::Template;
@@ -41,8 +41,11 @@ pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
              client has sent",
         )
         .read(|cx, field, options| options.request_headers = header_changes(cx, field, Side::Request)),
+    cors::CORS.read(|cx, field, options| options.cors = cors::read(cx, field)),
+    maintenance::MAINTENANCE.read(|cx, field, options| options.maintenance = maintenance::read(cx, field)),
     throttle::REQUESTS.read(|cx, field, options| throttle::requests(cx, field, &mut options.limits)),
     throttle::CONNECTIONS.read(|cx, field, options| throttle::connections(cx, field, &mut options.limits)),
+    mirror::MIRROR.read(|cx, field, options| options.mirror = mirror::read(cx, field)),
     optional("errors", OBJECT)
         .means("an object: actions in the place of [errors](#errors)")
         .read(|cx, field, options| options.errors = Some(Box::new(errors(cx, field)))),
@@ -117,7 +120,7 @@ fn header_name(cx: &mut Context<'_>, name: &Bytes, side: Side) -> Option<String>
         cx.problem(format!("The {kind} header name must not be empty."));
     } else if side.forbids(&name.to_string_lossy()) {
         cx.problem(format!("The \"{name}\" {kind} header value is not supported"));
-    } else if !name.iter().all(|&byte| is_name_byte(byte)) {
+    } else if !is_token(name) {
         cx.problem(format!(
             "The {kind} header name \"{name}\" contains characters that no header name may have."
         ));
@@ -182,11 +185,6 @@ fn error_name(cx: &mut Context<'_>, name: &[u8]) -> Option<Errors> {
 /// Fields that the server adds behind those of `response_headers`, which therefore has no effect on them.
 fn is_of_the_server(name: &str) -> bool {
     ["connection", "date", "transfer-encoding"].iter().any(|ours| name.eq_ignore_ascii_case(ours))
-}
-
-/// Whether this byte may be part of a field's name (RFC 9110 section 5.6.2).
-fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 /// Whether this byte may be no part of a field's value.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use corral_config::cors::Cors;
 use corral_config::route::{Action, ErrorActions};
 
 use crate::limits::Held;
@@ -14,6 +15,10 @@ pub(crate) struct Way<'c> {
     pub(crate) n_actions: u16,
     /// Of the last action that has any.
     pub(crate) errors: Option<&'c ErrorActions>,
+    /// Whose scripts may read the reply, as the first action says that has an opinion.
+    pub(crate) cors: Option<&'c Cors>,
+    /// The copies of it that other servers get, as a place in `Config::mirrors`; of the last action that has any.
+    pub(crate) mirror: Option<usize>,
     /// What the last action that says so has for answers that redirect.
     pub(crate) internal_redirect: Option<&'c Action>,
     /// An answer has done so.

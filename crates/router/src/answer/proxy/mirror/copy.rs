@@ -1,0 +1,139 @@
+//! One copy on its way: it is sent, and its response is read and thrown away, so that the connection can be used again.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use corral_http::upstream::{ResponseHead, parse_response};
+use tokio::sync::Notify;
+
+use super::super::download::Download;
+use super::super::inquiry::{MAX_HEAD, MOST_INTERIM, make_room};
+use crate::clock::Millis;
+use crate::mirrors::{Berth, MirrorTally};
+use crate::storage::buffers;
+use crate::upstream::{Freshness, Group, Line, LoopServer, ServerFailure};
+
+/// Bytes of a response that are read to keep the connection; one with more is closed.
+const MOST_READ: usize = 1024 * 1024;
+
+/// A copy of a request, with nothing of the exchange that it was made in.
+pub(super) struct Copy {
+    pub(super) group: Arc<Group>,
+    pub(super) server: Rc<LoopServer>,
+    pub(super) head: Vec<u8>,
+    pub(super) body: Option<Rc<[u8]>>,
+    /// It is one of a HEAD.
+    pub(super) is_head: bool,
+    pub(super) timeout: Duration,
+    pub(super) tally: Arc<MirrorTally>,
+    pub(super) lane: usize,
+    /// Hears of connections that are idle again.
+    pub(super) idle: Rc<Notify>,
+}
+
+impl Copy {
+    /// Sends it; the place among those on their way is free again at the end.
+    pub(super) async fn run(mut self, _berth: Berth) {
+        let figures = Rc::clone(&self.server);
+        let figures = figures.figures();
+        figures.active.add(1);
+        figures.requests.add(1);
+        let sent = tokio::time::timeout(self.timeout, self.send()).await;
+        figures.active.subtract(1);
+        let tally = self.tally.figures(self.lane);
+        let failure = match sent {
+            Ok(Ok(())) => return tally.answered.add(1),
+            Ok(Err(failure)) => failure,
+            Err(_) => ServerFailure::ResponseTimedOut(self.timeout),
+        };
+        tally.failed.add(1);
+        figures.failures.add(1);
+        let now = Millis::of(Instant::now());
+        let server = &self.server.shared;
+        if failure.is_theirs() {
+            server.health.failed(&server.passive, now);
+        }
+        if let Some(unsaid) = self.tally.failures.admit(now) {
+            tracing::warn!("{}: {}: {failure}{unsaid}", self.tally.place, self.group.title(Some(server)));
+        }
+    }
+
+    async fn send(&mut self) -> Result<(), ServerFailure> {
+        // One that has been idle for long may be closed, and a copy is not sent twice.
+        let kept = self.server.pool.borrow_mut().take(Freshness::Fresh, Instant::now());
+        let mut line = match kept {
+            Some(line) => line,
+            None => self.server.connect().await?,
+        };
+        line.begin_request();
+        line.send(&self.head).await.map_err(ServerFailure::Send)?;
+        buffers::give(std::mem::take(&mut self.head));
+        if let Some(body) = self.body.take() {
+            line.send(&body).await.map_err(ServerFailure::Send)?;
+        }
+        let mut input = Vec::new();
+        let read = self.read(&mut line, &mut input).await;
+        buffers::give(input);
+        let seconds = read?;
+        self.server.shared.health.succeeded();
+        let rules = &self.server.shared.options.keepalive;
+        if self.server.pool.borrow_mut().put(line, rules, seconds, Instant::now()) {
+            self.idle.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Reads the response; how long the server keeps the connection, if it says so.
+    async fn read(&self, line: &mut Line, input: &mut Vec<u8>) -> Result<Option<u64>, ServerFailure> {
+        let mut head = ResponseHead::default();
+        let mut n_interim = 0;
+        while !take_head(&mut head, input, &mut n_interim)? {
+            if line.read(make_room(input)).await.map_err(ServerFailure::Receive)? == 0 {
+                return Err(ServerFailure::Closed);
+            }
+        }
+        if head.status() == 101 {
+            return Err(ServerFailure::Switched);
+        }
+        let mut download = Download::new(head.body(self.is_head), false);
+        input.drain(..head.len());
+        let mut n_read = 0;
+        while download.take(input)?.1.is_none() {
+            n_read += input.len();
+            input.clear();
+            let is_over =
+                n_read > MOST_READ || line.read(make_room(input)).await.map_err(ServerFailure::Receive)? == 0;
+            if is_over {
+                line.spoil();
+                break;
+            }
+        }
+        if download.has_excess() || !head.keep_alive(self.is_head) {
+            line.spoil();
+        }
+        Ok(head.keep_alive_seconds())
+    }
+}
+
+/// Whether the head of the response is at the beginning of the input; heads of interim responses are thrown away.
+fn take_head(
+    head: &mut ResponseHead,
+    input: &mut Vec<u8>,
+    n_interim: &mut u32,
+) -> Result<bool, ServerFailure> {
+    loop {
+        let is_complete = !input.is_empty() && parse_response(head, input)?;
+        if if is_complete { head.len() } else { input.len() } > MAX_HEAD {
+            return Err(ServerFailure::TooLarge(MAX_HEAD));
+        }
+        if !is_complete || !head.is_interim() {
+            return Ok(is_complete);
+        }
+        *n_interim += 1;
+        if *n_interim > MOST_INTERIM {
+            return Err(ServerFailure::TooManyInterim(MOST_INTERIM));
+        }
+        input.drain(..head.len());
+    }
+}

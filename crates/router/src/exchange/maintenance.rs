@@ -1,0 +1,47 @@
+//! `maintenance`: a page for everybody but a few, while somebody works on the site.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use corral_config::route::Maintenance;
+
+use crate::exchange::Exchange;
+use crate::request::routing::Target;
+
+impl<'c> Exchange<'c> {
+    /// `Err` is the answer where the action is closed to this client.
+    #[inline]
+    pub(super) fn admit_in_maintenance(
+        &mut self,
+        maintenance: Option<&'c Maintenance>,
+    ) -> Result<(), Target<'c>> {
+        let closed = maintenance.filter(|maintenance| self.is_closed(maintenance));
+        closed.map_or(Ok(()), |maintenance| Err(self.close(maintenance)))
+    }
+
+    fn is_closed(&self, maintenance: &Maintenance) -> bool {
+        !maintenance.allow.matches(self.client.address) && maintenance.file.as_deref().is_none_or(is_there)
+    }
+
+    fn close(&mut self, maintenance: &'c Maintenance) -> Target<'c> {
+        self.reply.retry_after = maintenance.retry_after;
+        if let Some(pages) = &maintenance.pages {
+            self.way.errors = Some(if self.wants_problem() { &pages.json } else { &pages.html });
+        }
+        Target::Nothing(maintenance.status)
+    }
+}
+
+/// Asked for each request: a file that is made or removed counts at once.
+fn is_there(file: &Path) -> bool {
+    match fs::symlink_metadata(file) {
+        Ok(_) => true,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => false,
+        // Nobody can know; a site that is open by mistake is found out sooner.
+        Err(error) => {
+            tracing::error!("maintenance: look for \"{}\": {error}", file.display());
+            false
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Copies of requests for other servers: how many are on their way, and what has become of them.
+//!
+//! Which requests are copied, and how the copies are sent, belongs to whoever proxies.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use corral_config::mirror::Mirror;
+use corral_ipc::message::MirrorStatus;
+
+use crate::complaints::Complaints;
+use crate::counters::Counter;
+
+/// All mirrors of a generation, in the order of its configuration.
+#[derive(Default)]
+pub(crate) struct Mirrors(Vec<Arc<MirrorTally>>);
+
+/// What has become of the copies of one action's requests.
+pub(crate) struct MirrorTally {
+    /// Where it is in the configuration.
+    pub(crate) place: String,
+    /// One for each event loop.
+    figures: Box<[Figures]>,
+    pub(crate) failures: Complaints,
+    pub(crate) drops: Complaints,
+}
+
+/// The copies of one event loop. No two loops write to the same cache line.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct Figures {
+    /// Copies that were answered.
+    pub(crate) answered: Counter,
+    /// Copies that a server has failed to answer in time.
+    pub(crate) failed: Counter,
+    /// Copies that were not sent: too many were on their way, or the body was too large.
+    pub(crate) dropped: Counter,
+}
+
+impl Mirrors {
+    /// The mirrors of a configuration; those at a place that `previous` has, too, go on counting.
+    pub(crate) fn new(mirrors: &[Mirror], n_loops: usize, previous: Option<&Self>) -> Self {
+        let previous = previous.into_iter().flat_map(|mirrors| &mirrors.0);
+        let known: HashMap<&str, _> = previous.map(|tally| (&*tally.place, tally)).collect();
+        let tally = |mirror: &Mirror| match known.get(&*mirror.place) {
+            Some(tally) if tally.figures.len() == n_loops => Arc::clone(tally),
+            _ => Arc::new(MirrorTally::new(mirror.place.clone(), n_loops)),
+        };
+        Self(mirrors.iter().map(tally).collect())
+    }
+
+    pub(crate) fn get(&self, idx: usize) -> Option<&Arc<MirrorTally>> {
+        self.0.get(idx)
+    }
+
+    pub(crate) fn status(&self) -> impl Iterator<Item = MirrorStatus> {
+        self.0.iter().map(|tally| tally.status())
+    }
+}
+
+impl MirrorTally {
+    fn new(place: String, n_loops: usize) -> Self {
+        let figures = (0..n_loops).map(|_| Figures::default()).collect();
+        Self { place, figures, failures: Complaints::default(), drops: Complaints::default() }
+    }
+
+    /// What one event loop counts.
+    pub(crate) fn figures(&self, lane: usize) -> &Figures {
+        &self.figures[lane]
+    }
+
+    fn status(&self) -> MirrorStatus {
+        let sum = |figure: fn(&Figures) -> &Counter| self.figures.iter().map(|one| figure(one).get()).sum();
+        MirrorStatus {
+            place: self.place.clone(),
+            answered: sum(|figures| &figures.answered),
+            failed: sum(|figures| &figures.failed),
+            dropped: sum(|figures| &figures.dropped),
+        }
+    }
+}
+
+/// The copies of one event loop that are on their way.
+#[derive(Debug, Default)]
+pub(crate) struct OnTheirWay {
+    n: Cell<usize>,
+    n_bytes: Cell<usize>,
+}
+
+/// A place among them, with so much memory; until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Berth {
+    among: Rc<OnTheirWay>,
+    n_bytes: usize,
+}
+
+impl OnTheirWay {
+    /// A place for a copy of so many bytes, if there is one.
+    pub(crate) fn berth(self: &Rc<Self>, n_bytes: usize) -> Option<Berth> {
+        let (n, total) = (self.n.get() + 1, self.n_bytes.get() + n_bytes);
+        (n <= MOST && total <= MOST_BYTES).then(|| {
+            self.n.set(n);
+            self.n_bytes.set(total);
+            Berth { among: Rc::clone(self), n_bytes }
+        })
+    }
+}
+
+impl Drop for Berth {
+    fn drop(&mut self) {
+        let OnTheirWay { n, n_bytes } = &*self.among;
+        n.set(n.get() - 1);
+        n_bytes.set(n_bytes.get() - self.n_bytes);
+    }
+}
+
+/// Copies of one event loop that are on their way at the same time.
+const MOST: usize = 64;
+
+/// What they take at most, in bytes.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_on_their_way_are_bounded() {
+        let all = Rc::<OnTheirWay>::default();
+        let large = all.berth(MOST_BYTES).expect("there is room");
+        assert!(all.berth(1).is_none());
+        let small = all.berth(0).expect("there is room");
+        drop(large);
+        let many: Vec<_> = (0..MOST).map_while(|_| all.berth(1)).collect();
+        assert_eq!(many.len(), MOST - 1);
+        drop((small, many));
+        assert_eq!((all.n.get(), all.n_bytes.get()), (0, 0));
+    }
+
+    #[test]
+    fn figures_stay_with_their_place() {
+        let mirror = |place: &str| Mirror {
+            place: place.to_owned(),
+            to: Vec::new(),
+            body: true,
+            sample: 1,
+            timeout: std::time::Duration::ZERO,
+        };
+        let before = Mirrors::new(&[mirror("/a"), mirror("/b")], 2, None);
+        before.get(1).expect("it is there").figures(1).failed.add(3);
+        let after = Mirrors::new(&[mirror("/b"), mirror("/c")], 2, Some(&before));
+        assert_eq!(after.status().map(|status| status.failed).collect::<Vec<_>>(), [3, 0]);
+    }
+}

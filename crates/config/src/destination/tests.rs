@@ -17,6 +17,7 @@ fn destinations(routes: RouteNames) -> Destinations {
         applications: applications.collect(),
         upstreams: upstreams.into(),
         protocols: Vec::new(),
+        http2: Vec::new(),
     }
 }
 

@@ -75,7 +75,7 @@ impl Exchange<'_> {
             self.reply.fields.set(b"Retry-After", itoa::Buffer::new().format(seconds).as_bytes());
         }
         if let Some(quota) = self.reply.quota.take() {
-            quota.fields().for_each(|(name, value)| self.reply.fields.set(name, value.as_bytes()));
+            quota.tell(|name, value| self.reply.fields.set(name, value));
         }
         self.share_with_origin();
         let is_head = self.is_head();

@@ -3,6 +3,7 @@
 mod answers;
 mod bodies;
 mod kept;
+mod moved;
 mod options;
 mod paths;
 mod pools;

@@ -185,3 +185,22 @@ fn a_missing_module_can_be_added() {
     let problems = validate(&document, &crate::Known::modules(Vec::new())).unwrap_err();
     assert!(problems[0].advice.contains("Put corral-wasm beside the executable"), "{problems:#?}");
 }
+
+#[test]
+fn origins_and_mirrors_that_are_meant() {
+    let check = |option: &str, pointer: &str, text: &str| {
+        let document = format!(r#"{{"routes": [{{"action": {{"return": 200, {option}}}}}]}}"#);
+        check(&document, &format!("/routes/0/action/{pointer}"), &[text]);
+    };
+    check(r#""cors": {"origins": "app.example.org/"}"#, "cors/origins", "\"https://app.example.org\"");
+    check(
+        r#""cors": {"origins": ["https://a.example", "*.b.example"]}"#,
+        "cors/origins/1",
+        "\"https://*.b.example\"",
+    );
+    check(r#""cors": {"methods": ["GET", "patch"]}"#, "cors/methods/1", "\"PATCH\"");
+    check(r#""cors": {"allow_origin": "*"}"#, "cors/allow_origin", "\"origins\"");
+    check(r#""mirror": "127.0.0.1:9000""#, "mirror", "\"http://127.0.0.1:9000\"");
+    check(r#""mirror": {"to": "http://a.example/"}"#, "mirror/to", "\"http://a.example:80\"");
+    check(r#""cors": {"credentials": true}"#, "cors/credentials", "Name the sites that may");
+}

@@ -1,5 +1,6 @@
 //! Entry points for fuzzing: any bytes may go in, and nothing may panic or contradict itself.
 
+use crate::cors::OriginPattern;
 use crate::json::{self, Value, edit};
 use crate::pattern::address::AddressPatternSet;
 use crate::pattern::{Flavor, PatternSet};
@@ -65,6 +66,19 @@ pub fn fuzz_address(input: &[u8]) {
         assert_ne!(plain.matches(address), negated.matches(address), "negation for {address:?}");
     }
     assert_ne!(plain.matches(None), negated.matches(None), "negation for a Unix socket");
+}
+
+/// The first line is a pattern of origins, the rest the origin of a request: what matches is one.
+pub fn fuzz_origin(input: &[u8]) {
+    let mut lines = input.splitn(2, |&byte| byte == b'\n');
+    let (Some(pattern), Some(origin)) = (lines.next(), lines.next()) else { return };
+    let Some(pattern) = str::from_utf8(pattern).ok().and_then(|text| OriginPattern::parse(text).ok()) else {
+        return;
+    };
+    if pattern.matches(origin) {
+        let text = str::from_utf8(origin).expect("origins are ASCII");
+        assert!(OriginPattern::parse(text).is_ok() && !text.contains('*'), "{pattern:?} {text:?}");
+    }
 }
 
 /// A template without variables must be constant.

@@ -55,7 +55,7 @@ pub(crate) struct Exchange<'c> {
     pub(crate) field_changes: Vec<FieldChange<'c>>,
     pub(crate) reply: Reply,
     /// What was read of the body for others than who answers.
-    peeked: Option<(Rest, Held)>,
+    peeked: Option<Box<(Rest, Held)>>,
     /// There was no room for something that was sent to the client.
     pub(crate) has_waited: bool,
     /// While there is telemetry.
@@ -140,7 +140,7 @@ impl<'c> Exchange<'c> {
     }
 
     /// Values of the request's fields of this name.
-    pub(super) fn values(&self, name: &'static [u8]) -> impl Iterator<Item = &'c [u8]> + use<'c> {
+    fn values(&self, name: &'static [u8]) -> impl Iterator<Item = &'c [u8]> + use<'c> {
         let request = self.request;
         let fields = request.head.fields(request.bytes);
         fields.filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)

@@ -256,6 +256,11 @@ mod tests {
         }
 
         #[test]
+        fn what_matches_is_an_origin(pattern in "(https|x)://(\\*\\.)?[a-z.]{1,4}(:[0-9*]{1,3})?", origin in "(https|x)://[a-z.:0-9/]{0,9}") {
+            crate::fuzz::fuzz_origin(format!("{pattern}\n{origin}").as_bytes());
+        }
+
+        #[test]
         fn names_below_end_with_the_name(front in ".{0,20}", name in "[a-z]{1,5}\\.[a-z]{2}") {
             let pattern = OriginPattern::parse(&format!("https://*.{name}")).unwrap();
             let origin = format!("https://{front}.{name}");

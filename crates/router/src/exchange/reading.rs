@@ -49,26 +49,26 @@ impl Exchange<'_> {
         let mut held = Held::default();
         let mut out = self.begin_body()?;
         while !self.carrier.body_is_done() && out.len() <= most {
-            let more = out.capacity() as u64 - held.bytes();
+            let more = (out.capacity() as u64).saturating_sub(held.bytes());
             if !held.grow(more) {
                 break;
             }
             self.read_body(out.to_mut()).await?;
         }
         let is_all = self.carrier.body_is_done() && out.len() <= most;
-        self.peeked = Some((out, held));
+        self.peeked = Some(Box::new((out, held)));
         Ok(is_all)
     }
 
     /// What was read of it and has not been taken.
     pub(crate) fn peeked_body(&self) -> Option<&[u8]> {
-        self.peeked.as_ref().map(|(body, _)| &**body)
+        self.peeked.as_ref().map(|peeked| &*peeked.0)
     }
 
     /// What there is of it before anything is waited for.
     fn begin_body(&mut self) -> Result<Rest, BodyError> {
         match self.peeked.take() {
-            Some((body, _held)) => Ok(body),
+            Some(peeked) => Ok(peeked.0),
             None => self.carrier.begin_body(),
         }
     }

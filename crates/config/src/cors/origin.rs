@@ -43,7 +43,7 @@ impl OriginPattern {
             return Ok(Self(Pattern::Null));
         }
         let text = text.to_ascii_lowercase();
-        let (scheme, host, port) = split(text.as_bytes()).ok_or(OriginError)?;
+        let Parts { scheme, host, port } = Parts::of(text.as_bytes()).ok_or(OriginError)?;
         let port = match port {
             None => Port::Usual,
             Some(b"*") => Port::Any,
@@ -74,14 +74,14 @@ impl OriginPattern {
     #[must_use]
     pub fn matches(&self, origin: &[u8]) -> bool {
         let Pattern::Tuple { scheme, host, port } = &self.0 else { return origin == b"null" };
-        let Some((its_scheme, its_host, its_port)) = split(origin) else { return false };
-        let is_port = match (port, its_port) {
+        let Some(its) = Parts::of(origin) else { return false };
+        let is_port = match (port, its.port) {
             (Port::Any, Some(port)) => number(port).is_some(),
             (Port::Any | Port::Usual, None) => true,
             (Port::Number(port), Some(its_port)) => number(its_port) == Some(*port),
             (Port::Usual, Some(_)) | (Port::Number(_), None) => false,
         };
-        is_port && scheme.as_bytes() == its_scheme && host.matches(its_host)
+        is_port && scheme.as_bytes() == its.scheme && host.matches(its.host)
     }
 }
 
@@ -97,16 +97,25 @@ impl Host {
     }
 }
 
-/// Scheme, host and port of an origin.
-fn split(origin: &[u8]) -> Option<(&[u8], &[u8], Option<&[u8]>)> {
-    let at = origin.windows(3).position(|window| window == b"://")?;
-    let (scheme, rest) = (&origin[..at], &origin[at + 3..]);
-    let behind_literal = rest.iter().rposition(|&byte| byte == b']').map_or(0, |at| at + 1);
-    let colon = rest[behind_literal..].iter().position(|&byte| byte == b':').map(|at| at + behind_literal);
-    Some(match colon {
-        Some(colon) => (scheme, &rest[..colon], Some(&rest[colon + 1..])),
-        None => (scheme, rest, None),
-    })
+/// The parts of an origin, as they are written.
+struct Parts<'o> {
+    scheme: &'o [u8],
+    host: &'o [u8],
+    port: Option<&'o [u8]>,
+}
+
+impl<'o> Parts<'o> {
+    fn of(origin: &'o [u8]) -> Option<Self> {
+        let at = origin.windows(3).position(|window| window == b"://")?;
+        let (scheme, rest) = (&origin[..at], &origin[at + 3..]);
+        let behind_literal = rest.iter().rposition(|&byte| byte == b']').map_or(0, |at| at + 1);
+        let colon =
+            rest[behind_literal..].iter().position(|&byte| byte == b':').map(|at| at + behind_literal);
+        Some(match colon {
+            Some(colon) => Self { scheme, host: &rest[..colon], port: Some(&rest[colon + 1..]) },
+            None => Self { scheme, host: rest, port: None },
+        })
+    }
 }
 
 /// A port as a browser writes it.
@@ -236,7 +245,7 @@ mod tests {
     #[test]
     fn near_texts_mean_an_origin() {
         let check = |text: &str, expect: Option<&str>| {
-            assert_eq!(OriginPattern::meant(text).as_deref(), expect, "{text}")
+            assert_eq!(OriginPattern::meant(text).as_deref(), expect, "{text}");
         };
         check("https://a.example/", Some("https://a.example"));
         check("a.example", Some("https://a.example"));

@@ -1,6 +1,8 @@
 //! Options of actions that decide at the door: who of other sites may read replies, who gets in while the site is closed, and who
 //! else hears of a request.
 
+#![allow(clippy::needless_pass_by_value, reason = "tables of cases hand over what `json!` has just made")]
+
 mod browser;
 mod cors;
 mod maintenance;

@@ -1,0 +1,116 @@
+//! Files that clients are checked by: read with a bound, and looked through before a configuration is put in force.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use corral_config::authentication::{Authentication, KeySource, Method};
+use corral_config::{Config, Problem, Stage};
+
+use crate::jwt::{KeyFault, Keys, Origin};
+use crate::passwords::{LineFault, Passwords};
+
+/// Why nobody can be checked by a file.
+#[derive(Debug, thiserror::Error)]
+pub enum FileFault {
+    /// It is not there, or not readable.
+    #[error("open: {0}")]
+    Open(io::Error),
+    /// A folder, a pipe or the like.
+    #[error("it is not a file")]
+    Kind,
+    /// More than any such file has.
+    #[error("it is larger than {MOST_BYTES} bytes")]
+    Size,
+    /// It could be opened, but not be read.
+    #[error("read: {0}")]
+    Read(io::Error),
+    /// A line of a file of passwords.
+    #[error(transparent)]
+    Line(#[from] LineFault),
+    /// The content of a file of keys.
+    #[error("it {0}")]
+    Key(#[from] KeyFault),
+}
+
+/// Opens a file without waiting for anybody, as at the other end of a pipe.
+///
+/// # Errors
+///
+/// When it is not a file that can be read.
+pub fn open(path: &Path) -> Result<File, FileFault> {
+    let file = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path).map_err(FileFault::Open)?;
+    let metadata = file.metadata().map_err(FileFault::Read)?;
+    match metadata.len() {
+        _ if !metadata.is_file() => Err(FileFault::Kind),
+        ..=MOST_BYTES => Ok(file),
+        _ => Err(FileFault::Size),
+    }
+}
+
+/// The whole content.
+///
+/// # Errors
+///
+/// When it cannot be read, or there is too much of it.
+pub fn content(file: &File) -> Result<Vec<u8>, FileFault> {
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(FileFault::Read)?;
+    if bytes.len() as u64 > MOST_BYTES { Err(FileFault::Size) } else { Ok(bytes) }
+}
+
+/// The keys of a file; of a server none.
+///
+/// # Errors
+///
+/// When there are none in it.
+pub fn keys(source: &KeySource, content: &[u8]) -> Result<Keys, FileFault> {
+    Ok(match source {
+        KeySource::Secret(_) => Keys::of_secret(content)?,
+        KeySource::Pem(_) => Keys::of_pem(content)?,
+        KeySource::Set(_) | KeySource::Url { .. } => Keys::of_set(content, Origin::File)?,
+    })
+}
+
+/// Everything that is wrong with the files that a configuration has clients checked by.
+#[must_use]
+pub fn check(config: &Config) -> Vec<Problem> {
+    config.authentications.iter().flat_map(problems).collect()
+}
+
+fn problems(authentication: &Authentication) -> Vec<Problem> {
+    let of_method = |method: &Method| {
+        let (option, path) = method.file()?;
+        let result = open(path).and_then(|file| content(&file)).and_then(|content| match method {
+            Method::Jwt(jwt) => keys(&jwt.keys, &content).map(drop),
+            _ => Passwords::parse(&content).map(drop).map_err(FileFault::from),
+        });
+        let fault = result.err()?;
+        let pointer = format!("{}/{option}", authentication.place);
+        let detail = format!("The file \"{}\" cannot be used: {fault}.", path.display());
+        let advice = advice(&fault, path);
+        Some(Problem { pointer, detail, advice, suggestion: None, stage: Stage::Application })
+    };
+    authentication.methods.iter().filter_map(of_method).collect()
+}
+
+/// How it would be right.
+fn advice(fault: &FileFault, path: &Path) -> String {
+    let path = path.display().to_string();
+    match fault {
+        FileFault::Open(error) if error.kind() == io::ErrorKind::NotFound => "Make the file, or name another one.".to_owned(),
+        FileFault::Open(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            format!("The daemon's own user must be able to read it: chgrp its group and chmod 640 {path}")
+        }
+        FileFault::Line(fault) => fault.advice(&path),
+        FileFault::Key(fault) => fault.advice().to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Larger files are most likely something else.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// `O_NONBLOCK`, on all platforms that Corral runs on.
+const NONBLOCK: i32 = 0o4000;

@@ -1,0 +1,14 @@
+//! Who a client is: credentials of requests, files of passwords, and tokens with the keys that they are verified by.
+//!
+//! Nothing here knows a connection. Hashing a password takes tens of milliseconds on purpose, so the caller decides in which
+//! thread that happens.
+
+#![forbid(unsafe_code)]
+
+pub mod claims;
+pub mod credentials;
+pub mod files;
+pub mod fuzz;
+mod hash;
+pub mod jwt;
+pub mod passwords;

@@ -8,6 +8,7 @@
 
 pub mod access_log;
 pub mod address;
+pub mod authentication;
 pub mod condition;
 pub mod cors;
 mod destination;
@@ -31,6 +32,7 @@ pub mod upstream;
 mod validate;
 
 use self::access_log::AccessLog;
+use self::authentication::Authentication;
 use self::destination::Destinations;
 pub use self::known::{Known, KnownModule, ScriptCheck};
 use self::listener::Listener;
@@ -67,6 +69,8 @@ pub struct Config {
     pub throttles: Vec<Throttle>,
     /// Copies of requests for other servers, as actions name them.
     pub mirrors: Vec<Mirror>,
+    /// Who may go on, as actions name it.
+    pub authentications: Vec<Authentication>,
     /// With every default filled in.
     pub settings: Settings,
     /// Where requests are logged.

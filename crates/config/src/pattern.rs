@@ -69,6 +69,23 @@ impl PatternSet {
         Ok(!any_holds(&self.negative, value)?
             && (self.positive.is_empty() || any_holds(&self.positive, value)?))
     }
+
+    /// The same for a thing that has several values: no negated pattern excludes any of them, and one of the others
+    /// matches one of them. Without a value nothing matches.
+    ///
+    /// # Errors
+    ///
+    /// As for `matches`.
+    pub fn matches_some(&self, values: &[Vec<u8>]) -> Result<bool, GivenUp> {
+        let mut is_meant = false;
+        for value in values {
+            if any_holds(&self.negative, value)? {
+                return Ok(false);
+            }
+            is_meant = is_meant || self.positive.is_empty() || any_holds(&self.positive, value)?;
+        }
+        Ok(is_meant)
+    }
 }
 
 fn any_holds(tests: &[Test], value: &[u8]) -> Result<bool, GivenUp> {

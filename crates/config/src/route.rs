@@ -114,7 +114,9 @@ pub struct ActionOptions {
     pub maintenance: Option<Box<Maintenance>>,
     /// Limits for clients, as places in `Config::throttles`; asked behind `maintenance` and before anything else.
     pub limits: Vec<usize>,
-    /// The new path, worked out before anything else but the limits.
+    /// Who may go on, as a place in `Config::authentications`; asked right after the limits.
+    pub authentication: Option<usize>,
+    /// The new path, worked out before anything else but the limits and the authentication.
     pub rewrite: Option<Template>,
     /// Changes of the request's fields before an application or another server sees them.
     pub request_headers: Vec<HeaderChange>,

@@ -56,6 +56,10 @@ pub enum Variable {
     Host,
     /// The client's address without port; `unix:` for a Unix socket.
     RemoteAddr,
+    /// The user that `authenticate` has let pass; empty without one.
+    RemoteUser,
+    /// A claim of the token that `authenticate` has verified.
+    Claim(String),
     /// `31/Dec/1986:19:40:00 +0300`.
     TimeLocal,
     /// Seconds since the request's first byte, `S.mmm`.
@@ -294,6 +298,7 @@ const SIMPLE: &[(&str, Variable)] = &[
     ("uri", Variable::Uri),
     ("host", Variable::Host),
     ("remote_addr", Variable::RemoteAddr),
+    ("remote_user", Variable::RemoteUser),
     ("time_local", Variable::TimeLocal),
     ("request_time", Variable::RequestTime),
     ("request_id", Variable::RequestId),
@@ -315,6 +320,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("header_", |name| Variable::Header(field_name(name))),
     ("arg_", |name| Variable::Argument(name.as_bytes().to_vec())),
     ("cookie_", |name| Variable::Cookie(name.as_bytes().to_vec())),
+    ("jwt_claim_", |name| Variable::Claim(name.to_owned())),
     ("response_header_", |name| Variable::ResponseHeader(field_name(name))),
 ];
 

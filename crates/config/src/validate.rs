@@ -8,6 +8,7 @@ mod actions;
 mod advice;
 mod app_type;
 mod applications;
+mod authentication;
 mod compression;
 mod context;
 mod cors;
@@ -86,9 +87,13 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     } else {
         cx.problem(schema::not_an_object("The configuration", doc));
     }
-    let Gathered { assets, throttles, mirrors, proxies } = cx.finish()?;
+    let Gathered { assets, throttles, mirrors, authentications, proxies } = cx.finish()?;
     let Draft { listeners, routes, applications, application_limits, upstreams, settings, access_logs } =
         draft;
+    let problems = authentication::wrong_servers(&authentications, &upstreams);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
     Ok(Config {
         listeners,
         routes,
@@ -98,6 +103,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
         proxies,
         throttles,
         mirrors,
+        authentications,
         settings,
         access_logs,
         assets,

@@ -26,6 +26,10 @@ pub struct Match {
     pub headers: NameSets,
     /// On cookies.
     pub cookies: NameSets,
+    /// On the user that was authenticated; a request without one never matches.
+    pub remote_user: Option<PatternSet>,
+    /// On the claims of a verified token.
+    pub claims: NameSets,
     /// On the protocol that the client speaks.
     pub scheme: Option<Scheme>,
     /// On the client's address.
@@ -83,6 +87,16 @@ pub trait Facts: Variables {
         std::iter::empty()
     }
 
+    /// The user that was authenticated.
+    fn user(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// The values of a claim of the token that was verified.
+    fn claim(&self, _name: &[u8]) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+
     /// The protocol that the client speaks.
     fn scheme(&self) -> Scheme {
         Scheme::Http
@@ -122,7 +136,9 @@ impl Match {
         {
             return Ok(false);
         }
-        Ok(self.matches_line(facts)? && self.matches_fields(facts)? && self.matches_connection(facts))
+        Ok(self.matches_line(facts)? && self.matches_fields(facts)?
+            && self.matches_user(facts)?
+            && self.matches_connection(facts))
     }
 
     fn matches_line<F: Facts>(&self, facts: &F) -> Result<bool, GivenUp> {
@@ -140,6 +156,16 @@ impl Match {
         };
         Ok(self.headers.hold(hold)?
             && self.cookies.hold(|wanted, set| all_match(facts.cookies(), |name| name == wanted, set))?)
+    }
+
+    fn matches_user<F: Facts>(&self, facts: &F) -> Result<bool, GivenUp> {
+        let is_meant = match (&self.remote_user, facts.user()) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(set), Some(user)) => set.matches(user)?,
+        };
+        let hold = |name: &[u8], set: &PatternSet| set.matches_some(&facts.claim(name));
+        Ok(is_meant && self.claims.hold(hold)?)
     }
 
     fn matches_connection<F: Facts>(&self, facts: &F) -> bool {

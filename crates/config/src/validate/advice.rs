@@ -16,6 +16,12 @@ pub(super) const RATE: &str =
 pub(super) const ORIGIN: &str = "The form is \"https://HOST\" as browsers write it, with \":PORT\" where that is not the usual \
      one, and without a path; \"*.\" in front of the host stands for all names below it.";
 
+/// The form of the URL of a set of keys.
+pub(super) const KEY_URL: &str = "The form is \"https://HOST/PATH\" or \"http://HOST:PORT/PATH\".";
+
+/// The form of the URL of `forward`.
+pub(super) const FORWARD_URL: &str = "The form is \"http://HOST:PORT/PATH\" or \"https://HOST:PORT/PATH\".";
+
 /// The forms of `proxy`.
 pub(super) const PROXY: &str = "The form is \"http://HOST:PORT\", \"https://HOST:PORT\" or \"http://unix:PATH\", \
      with a port and without a path.";

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::recorder::Recorder;
 use super::synonyms;
+use crate::authentication::Authentication;
 use crate::destination::Destinations;
 use crate::json::{Bytes, pointer};
 use crate::known::Known;
@@ -25,6 +26,7 @@ pub(super) struct Context<'a> {
     assets: AssetNames,
     throttles: Vec<Throttle>,
     mirrors: Vec<Mirror>,
+    authentications: Vec<Authentication>,
     proxies: Vec<Upstream>,
     /// Where those of each name are.
     proxy_places: HashMap<String, Vec<usize>>,
@@ -40,6 +42,8 @@ pub(super) struct Gathered {
     pub(super) throttles: Vec<Throttle>,
     /// Its copies of requests for other servers.
     pub(super) mirrors: Vec<Mirror>,
+    /// Who may go on.
+    pub(super) authentications: Vec<Authentication>,
     /// The servers of its `proxy` actions.
     pub(super) proxies: Vec<Upstream>,
 }
@@ -55,6 +59,7 @@ impl<'a> Context<'a> {
             assets: AssetNames::default(),
             throttles: Vec::new(),
             mirrors: Vec::new(),
+            authentications: Vec::new(),
             proxies: Vec::new(),
             proxy_places: HashMap::new(),
             recorder: None,
@@ -66,8 +71,8 @@ impl<'a> Context<'a> {
         if !self.problems.is_empty() {
             return Err(self.problems);
         }
-        let Self { assets, throttles, mirrors, proxies, .. } = self;
-        Ok(Gathered { assets, throttles, mirrors, proxies })
+        let Self { assets, throttles, mirrors, authentications, proxies, .. } = self;
+        Ok(Gathered { assets, throttles, mirrors, authentications, proxies })
     }
 
     /// The index of a limit for clients.
@@ -80,6 +85,12 @@ impl<'a> Context<'a> {
     pub(super) fn mirror(&mut self, mirror: Mirror) -> usize {
         self.mirrors.push(mirror);
         self.mirrors.len() - 1
+    }
+
+    /// The index of an `authenticate`.
+    pub(super) fn authentication(&mut self, authentication: Authentication) -> usize {
+        self.authentications.push(authentication);
+        self.authentications.len() - 1
     }
 
     /// The index of the group of one server that a `proxy` action stands for; equal ones are the same.

@@ -2,6 +2,7 @@
 //! `errors`).
 
 use super::super::advice;
+use super::super::authentication;
 use super::super::context::Context;
 use super::super::schema::{self, BOOL, Field, Member, OBJECT, STRING, optional};
 use super::super::strings::{is_token, member_name, template};
@@ -45,6 +46,8 @@ pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
     maintenance::MAINTENANCE.read(|cx, field, options| options.maintenance = maintenance::read(cx, field)),
     throttle::REQUESTS.read(|cx, field, options| throttle::requests(cx, field, &mut options.limits)),
     throttle::CONNECTIONS.read(|cx, field, options| throttle::connections(cx, field, &mut options.limits)),
+    authentication::AUTHENTICATE
+        .read(|cx, field, options| options.authentication = authentication::read(cx, field)),
     mirror::MIRROR.read(|cx, field, options| options.mirror = mirror::read(cx, field)),
     optional("errors", OBJECT)
         .means("an object: actions in the place of [errors](#errors)")

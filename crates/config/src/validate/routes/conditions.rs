@@ -9,7 +9,7 @@ use crate::route::{Match, NameSet, NameSets, Scheme};
 
 /// Reads all conditions of a step.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>, conditions: &mut Match) {
-    schema::read_nested(cx, field, &[LINE, FIELDS, CONNECTION], conditions);
+    schema::read_nested(cx, field, &[LINE, FIELDS, USER, CONNECTION], conditions);
 }
 
 const LINE: &[Member<Match>] = &[
@@ -46,6 +46,23 @@ const FIELDS: &[Member<Match>] = &[
         .default("any")
         .means("an object: cookies by name; letters as they are")
         .read(|cx, field, conditions| conditions.cookies = name_sets(cx, field, Flavor::Plain)),
+];
+
+const USER: &[Member<Match>] = &[
+    optional("remote_user", STRING.or(ARRAY))
+        .default("any")
+        .means(
+            "the user that [`authenticate`](authentication.md) has let pass before; nobody who was let pass without one, \
+             whatever the pattern (beyond Unit)",
+        )
+        .read(|cx, field, conditions| conditions.remote_user = patterns(cx, field, Flavor::Plain)),
+    optional("jwt_claims", OBJECT.or(ARRAY))
+        .default("any")
+        .means(
+            "an object: claims of [the token](authentication.md#tokens) by name; of an array, one element has to match \
+             (beyond Unit)",
+        )
+        .read(|cx, field, conditions| conditions.claims = name_sets(cx, field, Flavor::Plain)),
 ];
 
 const CONNECTION: &[Member<Match>] = &[

@@ -32,6 +32,12 @@ impl Variables {
         self.add(b"PATH_INFO", head.path);
         self.add(b"QUERY_STRING", head.query);
         self.add(b"REMOTE_ADDR", head.remote_addr);
+        // Some applications take an empty user for one.
+        for (name, value) in [(&b"REMOTE_USER"[..], head.remote_user), (b"AUTH_TYPE", head.auth_type)] {
+            if !value.is_empty() {
+                self.add(name, value);
+            }
+        }
         self.add(b"SERVER_ADDR", head.local_addr);
         self.add(b"SERVER_NAME", server_name(head));
         self.add(b"SERVER_PORT", server_port(head, &mut itoa::Buffer::new()).as_bytes());
@@ -207,6 +213,8 @@ mod tests {
             query: b"c",
             host: b"example.com",
             remote_addr: b"192.0.2.1",
+            remote_user: b"alice",
+            auth_type: b"Basic",
             local_addr: b"192.0.2.2",
             local_port: 8080,
             version: Version::Http11,
@@ -235,11 +243,13 @@ mod tests {
             ("HTTPS", "on"),
             ("REMOTE_ADDR", "192.0.2.1"),
             ("SERVER_ADDR", "192.0.2.2"),
+            ("REMOTE_USER", "alice"),
+            ("AUTH_TYPE", "Basic"),
             ("CONTENT_LENGTH", "12"),
             ("SERVER_SOFTWARE", SOFTWARE),
         ] {
             assert_eq!(value(name).as_deref(), Some(expect), "{name}");
         }
-        assert_eq!(variables.iter().len(), 12);
+        assert_eq!(variables.iter().len(), 14);
     }
 }

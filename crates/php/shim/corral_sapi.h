@@ -86,6 +86,9 @@ typedef struct {
     corral_slice_t path_info;
     corral_slice_t protocol;
     corral_slice_t remote_addr;
+    /* Empty when nobody was asked who the client is, or nobody knows a name. */
+    corral_slice_t remote_user;
+    corral_slice_t auth_type;
     corral_slice_t server_addr;
     corral_slice_t server_name;
     corral_slice_t server_port;

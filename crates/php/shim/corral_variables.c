@@ -13,7 +13,7 @@
 #define FIXED_KEYS(X) \
     X(SERVER_SOFTWARE) X(SERVER_PROTOCOL) X(PHP_SELF) X(PATH_INFO) X(SCRIPT_NAME) \
     X(SCRIPT_FILENAME) X(DOCUMENT_ROOT) X(REQUEST_METHOD) X(REQUEST_URI) X(QUERY_STRING) \
-    X(REMOTE_ADDR) X(SERVER_ADDR) X(SERVER_NAME) X(SERVER_PORT) X(HTTPS) X(CONTENT_LENGTH) \
+    X(REMOTE_ADDR) X(REMOTE_USER) X(AUTH_TYPE) X(SERVER_ADDR) X(SERVER_NAME) X(SERVER_PORT) X(HTTPS) X(CONTENT_LENGTH) \
     X(CONTENT_TYPE)
 
 #define KEY_INDEX(name) KEY_##name,
@@ -186,6 +186,12 @@ static void put_location(const sink_t *sink, const corral_request_t *request)
 static void put_addresses(const sink_t *sink, const corral_request_t *request)
 {
     put_slice(sink, KEY_REMOTE_ADDR, request->remote_addr);
+    if (request->remote_user.len != 0) {
+        put_slice(sink, KEY_REMOTE_USER, request->remote_user);
+    }
+    if (request->auth_type.len != 0) {
+        put_slice(sink, KEY_AUTH_TYPE, request->auth_type);
+    }
     put_slice(sink, KEY_SERVER_ADDR, request->server_addr);
     put_slice(sink, KEY_SERVER_NAME, request->server_name);
     put_slice(sink, KEY_SERVER_PORT, request->server_port);

@@ -91,6 +91,8 @@ pub(crate) struct Request {
     pub(crate) path_info: Slice,
     pub(crate) protocol: Slice,
     pub(crate) remote_addr: Slice,
+    pub(crate) remote_user: Slice,
+    pub(crate) auth_type: Slice,
     pub(crate) server_addr: Slice,
     pub(crate) server_name: Slice,
     pub(crate) server_port: Slice,
@@ -103,9 +105,9 @@ pub(crate) struct Request {
 // The C side asserts the same numbers (corral_sapi.c), so that the two cannot drift apart.
 const _: () = assert!(size_of::<Field>() == 32);
 const _: () = assert!(size_of::<Options>() == 64);
-const _: () = assert!(size_of::<Request>() == 256);
+const _: () = assert!(size_of::<Request>() == 288);
 const _: () = assert!(std::mem::offset_of!(Request, php_self) == 88);
-const _: () = assert!(std::mem::offset_of!(Request, fields) == 240);
+const _: () = assert!(std::mem::offset_of!(Request, fields) == 272);
 const _: () = assert!(size_of::<Worker>() == 80);
 
 unsafe extern "C" {

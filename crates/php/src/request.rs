@@ -58,6 +58,8 @@ impl Scratch {
             path_info: chosen.path_info.into(),
             protocol: protocol(&view.head).into(),
             remote_addr: view.head.remote_addr.into(),
+            remote_user: view.head.remote_user.into(),
+            auth_type: view.head.auth_type.into(),
             server_addr: view.head.local_addr.into(),
             server_name: server_name(&view.head).into(),
             server_port: self.slice(port, length_text),

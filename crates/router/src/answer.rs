@@ -1,6 +1,7 @@
 //! The answers to a request: by files, another server, or an application.
 
 pub(crate) mod application;
+pub(crate) mod authenticate;
 mod description;
 pub(crate) mod gateway;
 pub(crate) mod hijack;

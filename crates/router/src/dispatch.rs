@@ -3,6 +3,7 @@
 
 use corral_config::gateway::Servers;
 
+use crate::answer::authenticate::{self, Verdict};
 use crate::answer::{application, gateway, program, proxy, returned, share};
 use crate::exchange::Exchange;
 use crate::observe::console;
@@ -51,7 +52,9 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
             Box::pin(exchange.wait_for_turn()).await?;
         }
         let is_let_in = !matches!(target, Target::Nothing(_) | Target::Preflight);
-        if let Some(mirror) = exchange.way.mirror.take().filter(|_| is_let_in)
+        // Whoever is not known yet may still be refused.
+        let is_known = !matches!(target, Target::Authenticate(..));
+        if let Some(mirror) = exchange.way.mirror.take_if(|_| is_known).filter(|_| is_let_in)
             && let Err(error) = Box::pin(proxy::mirror::begin(exchange, mirror)).await
         {
             return exchange.fail_body(&error).await;
@@ -81,6 +84,14 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
                 return gateway::answer(exchange, group, Some(action)).await;
             }
             Target::Preflight => return exchange.send_empty(204).await,
+            Target::Authenticate(place, action) => {
+                target = match Box::pin(authenticate::ask(exchange, place)).await? {
+                    Verdict::Passed => exchange.follow_authenticated(action),
+                    Verdict::Refused(status) => Target::Nothing(status),
+                    Verdict::Answered => return Ok(()),
+                };
+                continue;
+            }
             Target::Nothing(status) => return exchange.send_error(status).await,
             Target::Share(share) => share,
         };

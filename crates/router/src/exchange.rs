@@ -31,6 +31,7 @@ use crate::reply::Reply;
 use crate::request::client::{Client, Gone};
 use crate::request::forwarded;
 use crate::request::head::Request;
+use crate::request::identity::Identity;
 use crate::request::routing::way::{FieldChange, Way};
 use crate::services::Services;
 use crate::storage::buffered::Held;
@@ -58,6 +59,8 @@ pub(crate) struct Exchange<'c> {
     peeked: Option<Box<(Rest, Held)>>,
     /// There was no room for something that was sent to the client.
     pub(crate) has_waited: bool,
+    /// The user that `authenticate` has let pass.
+    pub(crate) identity: Option<Box<Identity>>,
     /// While there is telemetry.
     pub(crate) trace: Option<Box<Trace>>,
 }
@@ -86,6 +89,7 @@ impl<'c> Exchange<'c> {
             reply: Reply::default(),
             peeked: None,
             has_waited: false,
+            identity: None,
             trace,
         }
     }
@@ -159,6 +163,7 @@ impl<'c> Exchange<'c> {
             request: self.request,
             client: self.client,
             path: self.path(),
+            identity: self.identity.as_deref(),
             reply: &self.reply,
             server: self.rules().server,
             memo: &self.memo,

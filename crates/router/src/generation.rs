@@ -12,6 +12,7 @@ use corral_config::address::ListenAddress;
 use corral_config::listener::Listener;
 use corral_script::{Engine, Program};
 
+use crate::authentication::Authenticators;
 use crate::generation::rules::Rules;
 use crate::instance::{Lease, LoopApp};
 use crate::limits::Limits;
@@ -33,6 +34,8 @@ pub(crate) struct Generation {
     pub(crate) limits: Limits,
     /// Copies of requests, in the order of `config.mirrors`.
     pub(crate) mirrors: Mirrors,
+    /// Who may go on, in the order of `config.authentications`.
+    pub(crate) authenticators: Authenticators,
     pub(crate) access_logs: Vec<AccessLog>,
     pub(crate) program: Arc<Program>,
     pub(crate) telemetry: Option<Arc<Telemetry>>,

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod authentication;
 mod client;
 mod clock;
 mod complaints;

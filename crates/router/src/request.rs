@@ -4,5 +4,6 @@ pub(crate) mod body;
 pub(crate) mod client;
 pub(crate) mod forwarded;
 pub(crate) mod head;
+pub(crate) mod identity;
 pub(crate) mod ip_text;
 pub(crate) mod routing;

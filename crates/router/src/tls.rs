@@ -24,7 +24,7 @@ use rustls::{RootCertStore, ServerConfig};
 use self::bundle::Bundle;
 use self::cache::SessionCache;
 use self::names::ServerNames;
-pub(crate) use self::peer::Peer;
+pub(crate) use self::peer::{CertificateNames, Peer};
 use self::tickets::Ticketer;
 use crate::tls::authorities::Authorities;
 use crate::tls::authorities::clients::Clients;

@@ -22,6 +22,7 @@ use crate::clock;
 use crate::reply::Reply;
 use crate::request::client::Client;
 use crate::request::head::Request;
+use crate::request::identity::Identity;
 use crate::request::ip_text;
 use crate::tls::Peer;
 
@@ -111,6 +112,8 @@ pub(crate) struct RequestVariables<'t> {
     pub(crate) client: Client,
     /// The path as it is after rewrites.
     pub(crate) path: &'t [u8],
+    /// The user that `authenticate` has let pass.
+    pub(crate) identity: Option<&'t Identity>,
     pub(crate) reply: &'t Reply,
     /// What the server calls itself in replies.
     pub(crate) server: &'static str,
@@ -212,6 +215,12 @@ impl Variables for RequestVariables<'_> {
             Variable::Uri => out.extend_from_slice(self.path),
             Variable::Host => out.extend_from_slice(head.host(bytes)),
             Variable::RemoteAddr => ip_text::append(self.client.address.map(|peer| peer.ip()), out),
+            Variable::RemoteUser => out.extend_from_slice(Facts::user(self).unwrap_or_default()),
+            Variable::Claim(name) => {
+                if let Some(claims) = self.identity.and_then(|identity| identity.claims.as_ref()) {
+                    claims.append(name, out);
+                }
+            }
             Variable::Tls(variable) => {
                 if let Some(peer) = self.link.peer() {
                     peer.append(*variable, out);
@@ -276,6 +285,16 @@ impl Facts for RequestVariables<'_> {
     fn cookies(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let Request { head, bytes, .. } = self.request;
         head.values(bytes, Name::Cookie).flat_map(cookies::pairs)
+    }
+
+    fn user(&self) -> Option<&[u8]> {
+        self.identity.and_then(Identity::user)
+    }
+
+    fn claim(&self, name: &[u8]) -> Vec<Vec<u8>> {
+        let claims = self.identity.and_then(|identity| identity.claims.as_ref());
+        let name = std::str::from_utf8(name).ok();
+        claims.zip(name).map(|(claims, name)| claims.values(name)).unwrap_or_default()
     }
 
     fn scheme(&self) -> Scheme {

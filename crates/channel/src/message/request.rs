@@ -10,8 +10,8 @@
 //! | 10 | 2 | zero |
 //! | 12 | 4 | number of fields |
 //! | 16 | 8 | content length |
-//! | 24 | 28 | lengths of method, target, path, query, host, remote address, local address |
-//! | 52 | | these strings, then the fields |
+//! | 24 | 36 | lengths of method, target, path, query, host, remote address, local address, user, authentication |
+//! | 60 | | these strings, then the fields |
 
 use crate::message::reader::{Reader, length, set_head_len, split_head};
 use crate::message::{Fields, Malformed, fields};
@@ -38,6 +38,10 @@ pub struct RequestHead<'a> {
     pub host: &'a [u8],
     /// The client's address as text.
     pub remote_addr: &'a [u8],
+    /// The user that the configuration has let pass; empty without one.
+    pub remote_user: &'a [u8],
+    /// How that was found out (`AUTH_TYPE`); empty where nobody was asked.
+    pub auth_type: &'a [u8],
     /// The address that it connected to, as text.
     pub local_addr: &'a [u8],
     /// The port that it connected to; zero for a Unix socket.
@@ -105,8 +109,17 @@ pub fn encode_request<'f>(
     out.extend_from_slice(&head.app_target.to_le_bytes());
     out.extend_from_slice(&[0; 6]);
     out.extend_from_slice(&head.content_length.unwrap_or(0).to_le_bytes());
-    let strings =
-        [head.method, head.target, head.path, head.query, head.host, head.remote_addr, head.local_addr];
+    let strings = [
+        head.method,
+        head.target,
+        head.path,
+        head.query,
+        head.host,
+        head.remote_addr,
+        head.local_addr,
+        head.remote_user,
+        head.auth_type,
+    ];
     for string in strings {
         out.extend_from_slice(&length(string).to_le_bytes());
     }
@@ -142,7 +155,8 @@ pub fn decode_request(payload: &[u8]) -> Result<RequestView<'_>, Malformed> {
     let _reserved = reader.u16()?;
     let n_fields = reader.u32()?;
     let content_length = reader.u64()?;
-    let [method, target, path, query, host, remote_addr, local_addr] = strings(&mut reader)?;
+    let [method, target, path, query, host, remote_addr, local_addr, remote_user, auth_type] =
+        strings(&mut reader)?;
     let head = RequestHead {
         method,
         target,
@@ -150,6 +164,8 @@ pub fn decode_request(payload: &[u8]) -> Result<RequestView<'_>, Malformed> {
         query,
         host,
         remote_addr,
+        remote_user,
+        auth_type,
         local_addr,
         local_port,
         version,

@@ -13,6 +13,8 @@ fn request() -> RequestHead<'static> {
         query: b"x=1",
         host: b"example.org",
         remote_addr: b"127.0.0.1",
+        remote_user: b"alice",
+        auth_type: b"Basic",
         local_addr: b"::1",
         local_port: 8080,
         version: Version::Http11,

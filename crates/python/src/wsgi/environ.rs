@@ -55,6 +55,8 @@ strings!(Keys {
     server_port = "SERVER_PORT",
     server_protocol = "SERVER_PROTOCOL",
     remote_addr = "REMOTE_ADDR",
+    remote_user = "REMOTE_USER",
+    auth_type = "AUTH_TYPE",
     https = "HTTPS",
     url_scheme = "wsgi.url_scheme",
     input = "wsgi.input",
@@ -105,6 +107,11 @@ impl Environ {
         set(&keys.request_uri, head.target)?;
         set(&keys.query_string, head.query)?;
         set(&keys.remote_addr, head.remote_addr)?;
+        for (key, value) in [(&keys.remote_user, head.remote_user), (&keys.auth_type, head.auth_type)] {
+            if !value.is_empty() {
+                set(key, value)?;
+            }
+        }
         set(&keys.server_addr, head.local_addr)?;
         set(&keys.server_port, cgi::server_port(&request.head, &mut itoa::Buffer::new()).as_bytes())?;
         set(&keys.server_name, cgi::server_name(&request.head))?;

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use crate::exchange::Exchange;
 use crate::observe::telemetry::{PARENT_LEN, TRACEPARENT};
 use crate::request::head::Request;
+use crate::request::identity::Identity;
 use crate::request::ip_text;
 
 /// The parts of a description that are not in the request itself, without an allocation.
@@ -34,6 +35,7 @@ impl Surroundings {
     /// The request without a body. What is said of its path may be replaced.
     pub(super) fn describe<'a>(&'a self, exchange: &'a Exchange<'_>) -> RequestHead<'a> {
         let Request { head, bytes, .. } = exchange.request;
+        let identity = exchange.identity.as_deref();
         RequestHead {
             method: head.method(bytes),
             target: head.target(bytes),
@@ -42,6 +44,8 @@ impl Surroundings {
             version: exchange.request.version(),
             host: head.host(bytes),
             remote_addr: &self.remote,
+            remote_user: identity.and_then(Identity::user).unwrap_or_default(),
+            auth_type: identity.map(|identity| identity.scheme).unwrap_or_default(),
             local_addr: &self.local,
             local_port: self.local_port,
             tls: exchange.client.tls,

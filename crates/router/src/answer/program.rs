@@ -70,6 +70,8 @@ fn describe(exchange: &Exchange<'_>) -> Vec<u8> {
         query: b"",
         host: b"",
         remote_addr: b"",
+        remote_user: b"",
+        auth_type: b"",
         local_addr: b"",
         local_port: 0,
         version: exchange.request.version(),

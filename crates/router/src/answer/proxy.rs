@@ -11,6 +11,7 @@ mod gateway;
 mod http2;
 mod inquiry;
 pub(crate) mod mirror;
+pub(crate) mod question;
 mod relay;
 mod request;
 mod tunnel;

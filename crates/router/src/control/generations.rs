@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::{Control, Pending, Share, Sockets, only, send};
 use crate::answer::share;
+use crate::authentication::Authenticators;
 use crate::event_loop::command::Command;
 use crate::generation::Generation;
 use crate::generation::rules::Rules;
@@ -80,6 +81,12 @@ impl Control {
         let Contexts { each: tls, failed } = tls::contexts(&config.listeners, assets, &before);
         let mut trust = Trust::new(assets);
         let telemetry = self.telemetry(config.settings.telemetry.as_ref(), &mut trust)?;
+        let known = self.current.as_ref().map(|(_, generation)| &generation.authenticators);
+        let authenticators = Authenticators::new(&config.authentications, known, &mut trust)?;
+        // A controller refuses these. A start goes on, and requests there get 500.
+        for problem in corral_auth::files::check(&config) {
+            tracing::error!("{problem}");
+        }
         let servers = self.servers(&config, trust)?;
         let program = script::program(&config, assets)?;
         let known = self.current.as_ref().map(|(_, generation)| &generation.limits);
@@ -103,6 +110,7 @@ impl Control {
             rules,
             limits,
             mirrors,
+            authenticators,
             access_logs,
             program,
             telemetry,
@@ -160,6 +168,7 @@ impl Control {
         // Ends when the last loop has dropped its sender.
         let _ = all_done.recv().await;
         self.checks = Checks::start(&generation.servers);
+        generation.authenticators.prefetch();
         corral_ipc::log::obey(generation.config.settings.log);
         self.bound(&generation, pending.n_sockets);
         self.current = Some((id, generation));

@@ -77,6 +77,10 @@ impl Exchange<'_> {
         if let Some(quota) = self.reply.quota.take() {
             quota.tell(|name, value| self.reply.fields.set(name, value));
         }
+        if matches!(status, 401 | 403) {
+            let challenges = std::mem::take(&mut self.reply.challenges);
+            challenges.iter().for_each(|one| self.reply.fields.push(b"WWW-Authenticate", one.as_bytes()));
+        }
         self.share_with_origin();
         let is_head = self.is_head();
         let then = if self.reply.close { Then::Nothing } else { Then::More };

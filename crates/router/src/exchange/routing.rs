@@ -35,6 +35,14 @@ impl<'c> Exchange<'c> {
         }
     }
 
+    /// Follows an action whose `authenticate` has let the request pass.
+    pub(crate) fn follow_authenticated(&mut self, action: &'c Action) -> Target<'c> {
+        match self.carry_on(action) {
+            Ok(pass) => self.follow(pass),
+            Err(target) => target,
+        }
+    }
+
     /// Follows an action that was reached otherwise, such as a `fallback`.
     pub(crate) fn follow_action(&mut self, action: &'c Action) -> Target<'c> {
         match self.take(action) {
@@ -111,7 +119,15 @@ impl<'c> Exchange<'c> {
         if options.mirror.is_some() && !self.answers_in_place() {
             self.way.mirror = options.mirror;
         }
-        self.change_request(&options.request_headers).map_err(|exception| {
+        match options.authentication {
+            Some(place) => Err(Target::Authenticate(place, action)),
+            None => self.carry_on(action),
+        }
+    }
+
+    /// Does the rest of an action, whose client may go on.
+    fn carry_on(&mut self, action: &'c Action) -> Result<&'c Destination, Target<'c>> {
+        self.change_request(&action.options.request_headers).map_err(|exception| {
             script::report(&exception);
             Target::Nothing(500)
         })?;

@@ -4,7 +4,7 @@ pub(crate) mod log;
 pub(crate) mod way;
 
 use corral_config::gateway::Gateway;
-use corral_config::route::{Return, Share};
+use corral_config::route::{Action, Return, Share};
 
 /// What answers a request.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub(crate) enum Target<'c> {
     Gateway(&'c Gateway),
     /// The answer to a preflight request is in the fields that let other sites read a reply.
     Preflight,
+    /// Somebody else, once the place with this index in `Config::authentications` lets the request pass.
+    Authenticate(usize, &'c Action),
     /// Nothing does; the status says why.
     Nothing(u16),
 }

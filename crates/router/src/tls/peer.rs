@@ -9,7 +9,19 @@ use corral_config::tls::CipherSuite;
 use rustls::ProtocolVersion;
 use rustls::server::UnbufferedServerConnection;
 use rustls_pki_types::CertificateDer;
+use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
+
+/// The names of a certificate's owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CertificateNames {
+    /// As `$tls_client_subject` has it.
+    pub(crate) subject: String,
+    /// The first one; empty without any.
+    pub(crate) common_name: String,
+    /// DNS names, mail addresses and URIs.
+    pub(crate) alternatives: Vec<String>,
+}
 
 /// What is known of a client that speaks TLS.
 #[derive(Debug, Clone)]
@@ -42,6 +54,27 @@ impl<'s> Peer<'s> {
             server_name: server_name.into_owned().into(),
             certificate: certificate.map(CertificateDer::into_owned),
         }
+    }
+
+    /// The names in the client's certificate, if it has shown one.
+    pub(crate) fn certificate_names(&self) -> Option<CertificateNames> {
+        let certificate = self.certificate.as_ref()?;
+        let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+        let common_names = certificate.subject().iter_common_name();
+        let common_name = common_names.filter_map(|name| name.as_str().ok()).next().unwrap_or_default();
+        let alternatives = certificate.subject_alternative_name().ok().flatten();
+        let alternatives = alternatives.into_iter().flat_map(|names| &names.value.general_names);
+        let text = |name: &GeneralName<'_>| match name {
+            GeneralName::DNSName(text) | GeneralName::RFC822Name(text) | GeneralName::URI(text) => {
+                Some((*text).to_owned())
+            }
+            _ => None,
+        };
+        Some(CertificateNames {
+            subject: certificate.subject().to_string(),
+            common_name: common_name.to_owned(),
+            alternatives: alternatives.filter_map(text).collect(),
+        })
     }
 
     /// Appends the value of a variable; nothing where there is none.

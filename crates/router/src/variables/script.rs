@@ -14,6 +14,7 @@ use corral_script::{Engine, Limits, Lookup, Module, ModuleError, Pair, Program};
 use crate::reply::Reply;
 use crate::request::client::Client;
 use crate::request::head::Request;
+use crate::request::identity::Identity;
 use crate::tls::Peer;
 use crate::variables::{Link, Memo, RequestVariables};
 
@@ -85,6 +86,7 @@ struct Detached {
     started: Instant,
     client: Client,
     path: Vec<u8>,
+    identity: Option<Identity>,
     reply: Reply,
     server: &'static str,
     memo: Memo,
@@ -101,6 +103,7 @@ impl Detached {
             started,
             client: variables.client,
             path: variables.path.to_vec(),
+            identity: variables.identity.cloned(),
             reply: variables.reply.clone(),
             server: variables.server,
             memo: variables.memo.clone(),
@@ -109,9 +112,10 @@ impl Detached {
     }
 
     fn variables(&self) -> RequestVariables<'_> {
-        let Self { head, bytes, started, client, path, reply, server, memo, peer } = self;
+        let Self { head, bytes, started, client, path, identity, reply, server, memo, peer } = self;
         let request = Request { head, bytes, started: *started };
         let link = Link::Noted(peer.as_ref());
-        RequestVariables { link, request, client: *client, path, reply, server, memo, scripts: None }
+        let identity = identity.as_ref();
+        RequestVariables { link, request, client: *client, path, identity, reply, server, memo, scripts: None }
     }
 }

@@ -146,7 +146,8 @@ pub(super) async fn open(exchange: &Exchange<'_>, server: &LoopServer) -> Result
     }
 }
 
-fn keep(exchange: &Exchange<'_>, server: &LoopServer, line: Line, server_seconds: Option<u64>) {
+/// Keeps a connection for other requests.
+pub(super) fn keep(exchange: &Exchange<'_>, server: &LoopServer, line: Line, server_seconds: Option<u64>) {
     let rules = &server.shared.options.keepalive;
     if server.pool.borrow_mut().put(line, rules, server_seconds, exchange.now()) {
         exchange.services.proxy_servers.idle.notify_one();

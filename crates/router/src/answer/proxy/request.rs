@@ -86,7 +86,8 @@ pub(super) fn append_target(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn append_escaped(target: &[u8], out: &mut Vec<u8>) {
+/// A target whose bytes cannot end the line that it is in.
+pub(super) fn append_escaped(target: &[u8], out: &mut Vec<u8>) {
     if !target.iter().any(|&byte| byte <= b' ' || byte == 0x7f) {
         return out.extend_from_slice(target);
     }
@@ -131,7 +132,7 @@ fn append_fields(exchange: &Exchange<'_>, server: &Server, out: &mut Vec<u8>) {
 }
 
 /// HTTP/1.1 demands a Host, which clients of HTTP/1.0 may not send.
-fn append_host(server: &Server, out: &mut Vec<u8>) {
+pub(super) fn append_host(server: &Server, out: &mut Vec<u8>) {
     let host = match &server.origin.host {
         Host::Address(address) => match address {
             ListenAddress::Inet(address) => address.to_string(),

@@ -49,6 +49,20 @@ pub(crate) enum Destination {
 }
 
 impl Upload {
+    /// No body at all.
+    pub(crate) fn none() -> Self {
+        Self {
+            length: None,
+            kept: Rest::default(),
+            n_sent: 0,
+            stored: RequestBody::Complete,
+            held: Held::default(),
+            is_repeatable: true,
+            is_cut: false,
+            is_complete: true,
+        }
+    }
+
     /// The body of a request.
     pub(crate) async fn begin(
         exchange: &mut Exchange<'_>,

@@ -1,0 +1,106 @@
+//! `jwt`: a signed token (RFC 6750, RFC 7519).
+
+use corral_auth::claims::Claims;
+use corral_auth::credentials;
+use corral_auth::jwt::{self, Rules};
+use corral_config::authentication::Jwt;
+use corral_config::route::Facts;
+
+use super::{Place, Refusal, Word, authorization};
+use crate::authentication::keys::{KeyStore, NoKeys};
+use crate::exchange::Exchange;
+use crate::request::client::Gone;
+use crate::request::identity::Identity;
+use crate::variables::script;
+
+pub(super) async fn ask(
+    place: Place<'_>,
+    exchange: &mut Exchange<'_>,
+    jwt: &Jwt,
+    keys: &KeyStore,
+    rules: &Rules,
+) -> Result<Word, Gone> {
+    let Some(token) = find(exchange, jwt) else {
+        return Ok(Word::Lacking(Some(challenge(jwt, ""))));
+    };
+    let closes = exchange.reply.close;
+    let verified = tokio::select! {
+        biased;
+        () = exchange.carrier.gone(closes) => return Err(Gone),
+        verified = verify(&token, keys, rules) => verified,
+    };
+    let claims = match verified {
+        Err(lack) => {
+            place.fail(exchange, &lack);
+            return Ok(Word::Unknown(lack.status()));
+        }
+        Ok(Err(refusal)) => return Ok(refused(jwt, 401, "invalid_token", &refusal.to_string())),
+        Ok(Ok(claims)) => claims,
+    };
+    for (name, set) in &jwt.claims {
+        match set.matches_some(&claims.values(name)) {
+            Ok(true) => {}
+            Ok(false) => {
+                let description = format!("the claim {name} is not accepted");
+                return Ok(refused(jwt, 403, "insufficient_scope", &description));
+            }
+            Err(given_up) => {
+                script::report(&given_up);
+                return Ok(Word::Unknown(500));
+            }
+        }
+    }
+    let mut user = Vec::new();
+    claims.append(&jwt.user_claim, &mut user);
+    let Some(identity) = Identity::new(user, b"Bearer") else {
+        let description = format!("the claim {} has control characters", jwt.user_claim);
+        return Ok(refused(jwt, 401, "invalid_token", &description));
+    };
+    Ok(Word::Passed(identity.with_claims(claims)))
+}
+
+/// The token where the configuration has it looked for; none if there is none, or other credentials are there.
+fn find(exchange: &Exchange<'_>, jwt: &Jwt) -> Option<Vec<u8>> {
+    if let Some(value) = authorization(exchange) {
+        return credentials::bearer(value).map(<[u8]>::to_vec);
+    }
+    let variables = exchange.variables();
+    let cookie = jwt.cookie.as_ref().and_then(|wanted| {
+        Facts::cookies(&variables).find(|(name, _)| name == wanted).map(|(_, value)| value.to_vec())
+    });
+    let argument = || variables.arguments().last(jwt.argument.as_ref()?).map(<[u8]>::to_vec);
+    cookie.or_else(argument).filter(|token| !token.is_empty())
+}
+
+/// The claims of the token. A key that is not known has the keys fetched again.
+async fn verify(
+    token: &[u8],
+    store: &KeyStore,
+    rules: &Rules,
+) -> Result<Result<Claims, jwt::Refusal>, NoKeys> {
+    let keys = store.keys().await?;
+    let verified = jwt::verify(token, &keys, rules);
+    if !matches!(verified, Err(jwt::Refusal::UnknownKey)) {
+        return Ok(verified);
+    }
+    Ok(match store.newer(&keys).await {
+        Some(newer) => jwt::verify(token, &newer, rules),
+        None => verified,
+    })
+}
+
+/// RFC 6750 section 3.1. What a client has written is not in the description, but for names of claims.
+fn refused(jwt: &Jwt, status: u16, error: &str, description: &str) -> Word {
+    let shown: String = description.chars().map(|c| if is_quotable(c) { c } else { '?' }).collect();
+    let challenge = challenge(jwt, &format!(", error=\"{error}\", error_description=\"{shown}\""));
+    Word::Refused(Refusal { status, challenge: Some(challenge), reason: shown })
+}
+
+fn challenge(jwt: &Jwt, parameters: &str) -> String {
+    format!("Bearer realm=\"{}\"{parameters}", jwt.realm)
+}
+
+/// Whether `error_description` may have it (RFC 6750 section 3).
+fn is_quotable(c: char) -> bool {
+    matches!(c, ' '..='~') && !matches!(c, '"' | '\\')
+}

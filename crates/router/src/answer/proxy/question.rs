@@ -1,0 +1,201 @@
+//! A question about a request, which a server answers without its body: a GET with the request's fields.
+
+use std::rc::Rc;
+
+use corral_http::request::Name;
+use corral_http::response;
+use corral_http::upstream::{NamedFields, is_hop_by_hop};
+
+use super::attempt::{keep, open};
+use super::download::Download;
+use super::forwarded;
+use super::inquiry::{Broken, Inquiry, OutgoingHead, ResponseStart};
+use super::relay::{Relay, Relayed};
+use super::request::{append_escaped, append_host};
+use super::upload::Upload;
+use crate::clock::Millis;
+use crate::exchange::Exchange;
+use crate::request::client::Gone;
+use crate::storage::buffers;
+use crate::upstream::{Freshness, Line, LoopGroup, LoopServer, Retry, Server, ServerFailure, Tried};
+
+/// An answer whose head is there.
+pub(crate) struct Reply {
+    server: Rc<LoopServer>,
+    line: Line,
+    start: ResponseStart,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unanswered {
+    #[error("no server is available")]
+    Nobody,
+    #[error(transparent)]
+    Failed(#[from] ServerFailure),
+}
+
+impl Unanswered {
+    /// The status of the reply to the client.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::Nobody => 502,
+            Self::Failed(failure) => failure.status(),
+        }
+    }
+}
+
+/// Asks one server of the group after the other until one answers.
+pub(crate) async fn ask(
+    exchange: &mut Exchange<'_>,
+    group: &LoopGroup,
+    target: &str,
+) -> Result<Result<Reply, Unanswered>, Gone> {
+    let mut tried = Tried::new();
+    let mut last = Unanswered::Nobody;
+    while let Some(chosen) = group.choose(&tried, b"", exchange.now()) {
+        let server = &group.servers[chosen];
+        server.figures().active.add(1);
+        server.figures().requests.add(1);
+        let asked = ask_server(exchange, server, target).await;
+        server.figures().active.subtract(1);
+        let failure = match asked? {
+            Ok(reply) => return Ok(Ok(reply)),
+            Err(failure) => failure,
+        };
+        if failure.is_theirs() {
+            server.figures().failures.add(1);
+            server.shared.health.failed(&server.shared.passive, Millis::of(exchange.now()));
+        }
+        let may_retry = matches!(failure.retry(), Retry::Any | Retry::Idempotent);
+        last = failure.into();
+        tried.push(chosen);
+        if !may_retry || tried.len() > group.shared.upstream.retries.most as usize {
+            break;
+        }
+    }
+    Ok(Err(last))
+}
+
+/// Asks a server; a kept connection that turns out to be closed is replaced by a new one.
+async fn ask_server(
+    exchange: &mut Exchange<'_>,
+    server: &Rc<LoopServer>,
+    target: &str,
+) -> Result<Result<Reply, ServerFailure>, Gone> {
+    loop {
+        let kept = server.pool.borrow_mut().take(Freshness::Any, exchange.now());
+        let is_kept = kept.is_some();
+        let mut line = match kept {
+            Some(line) => line,
+            None => match Box::pin(open(exchange, server)).await {
+                Ok(line) => line,
+                Err(failure) => return Ok(Err(failure)),
+            },
+        };
+        line.begin_request();
+        let mut head = buffers::take();
+        append_head(exchange, &server.shared, target, &mut head);
+        let mut upload = Upload::none();
+        let timeouts = &server.shared.options.timeouts;
+        let inquiry =
+            Inquiry { line: &mut line, upload: &mut upload, timeouts, request: OutgoingHead::new(head) };
+        match inquiry.run(exchange).await {
+            Ok(start) => {
+                server.shared.health.succeeded();
+                return Ok(Ok(Reply { server: Rc::clone(server), line, start }));
+            }
+            Err(Broken::Server(failure)) if is_kept && failure.retry() == Retry::Idempotent => {}
+            Err(Broken::Server(failure)) => return Ok(Err(failure)),
+            // There is no body that could not be read.
+            Err(Broken::Body(_) | Broken::Gone) => return Err(Gone),
+        }
+    }
+}
+
+impl Reply {
+    pub(crate) fn status(&self) -> u16 {
+        self.start.head.status()
+    }
+
+    /// All fields that are not about the connection.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.start.head.fields(&self.start.input)
+    }
+
+    /// Nothing more of it is wanted. The connection is kept if all of the answer is there.
+    pub(crate) fn finish(self, exchange: &Exchange<'_>) {
+        let Self { server, line, start: ResponseStart { head, input } } = self;
+        let mut download = Download::new(head.body(false), false);
+        let is_complete = download.take(&input[head.len()..]).is_ok_and(|(_, end)| end.is_some());
+        if is_complete && !download.has_excess() && head.keep_alive(false) {
+            keep(exchange, &server, line, head.keep_alive_seconds());
+        }
+        buffers::give(input);
+    }
+
+    /// Answers the client with it.
+    pub(crate) async fn relay(self, exchange: &mut Exchange<'_>) -> Result<(), Gone> {
+        let Self { server, mut line, mut start } = self;
+        let mut upload = Upload::none();
+        let timeouts = &server.shared.options.timeouts;
+        let mut relay = Relay { line: &mut line, upload: &mut upload, timeouts };
+        let relayed = relay.run(exchange, &mut start).await;
+        // The answer to a GET has a body, which is not read for a client that has sent HEAD.
+        let may_keep = !exchange.is_head();
+        let relayed = match relayed? {
+            Relayed::Complete { reusable } => {
+                if reusable && may_keep {
+                    keep(exchange, &server, line, start.head.keep_alive_seconds());
+                }
+                Ok(())
+            }
+            Relayed::Refused(failure) => return exchange.send_error(failure.status()).await,
+            Relayed::Cut(_) => Err(Gone),
+        };
+        buffers::give(start.input);
+        relayed
+    }
+}
+
+/// The head of the question.
+fn append_head(exchange: &Exchange<'_>, server: &Server, target: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"GET ");
+    out.extend_from_slice(target.as_bytes());
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    append_host(server, out);
+    let (head, bytes) = (exchange.request.head, exchange.request.bytes);
+    let named = NamedFields::of(head.values(bytes, Name::Connection));
+    for (name, value) in exchange.request_fields() {
+        let is_ours = ABOUT_REQUEST.iter().any(|ours| name.eq_ignore_ascii_case(ours)) || forwarded::is_one(name);
+        if !is_ours && !is_hop_by_hop(name) && !named.has(name) {
+            response::append_checked_field(out, name, value);
+        }
+    }
+    forwarded::append(exchange, out);
+    response::append_checked_field(out, METHOD, exchange.method());
+    let mut uri = buffers::take();
+    append_escaped(head.sent_target(bytes), &mut uri);
+    response::append_field(out, URI, &uri);
+    buffers::give(uri);
+    out.extend_from_slice(b"\r\n");
+}
+
+const METHOD: &[u8] = b"X-Forwarded-Method";
+const URI: &[u8] = b"X-Forwarded-Uri";
+
+/// Fields that are about the body, about which answer is wanted, or that this server says itself.
+const ABOUT_REQUEST: [&[u8]; 12] = [
+    b"Content-Encoding",
+    b"Content-Length",
+    b"Content-Type",
+    b"Expect",
+    b"Host",
+    b"If-Match",
+    b"If-Modified-Since",
+    b"If-None-Match",
+    b"If-Unmodified-Since",
+    b"Range",
+    METHOD,
+    URI,
+];

@@ -1,0 +1,135 @@
+//! The means by which clients are known: password files, keys of tokens, and what other servers have permitted. All event
+//! loops share them, and a new configuration goes on with those that it names again.
+//!
+//! Which requests are asked, and how a refusal is answered, belongs to `answer::authenticate`.
+
+pub(crate) mod keys;
+mod known;
+mod no_keys;
+pub(crate) mod passwords;
+pub(crate) mod permissions;
+mod queue;
+mod remote;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use corral_auth::jwt::Rules;
+use corral_config::authentication::{Authentication, Jwt, KeySource, Method};
+
+use self::keys::{KeyFile, KeyStore};
+use self::passwords::PasswordFile;
+use self::permissions::Permissions;
+use self::remote::Remote;
+use crate::complaints::Complaints;
+use crate::upstream::Trust;
+
+/// The means of a generation, in the order of its configuration.
+#[derive(Default)]
+pub(crate) struct Authenticators {
+    each: Vec<Authenticator>,
+    password_files: HashMap<PathBuf, Arc<PasswordFile>>,
+    key_files: HashMap<KeySource, Arc<KeyFile>>,
+    remotes: HashMap<KeySource, Arc<Remote>>,
+}
+
+/// The means of one place.
+pub(crate) struct Authenticator {
+    /// In the order of its methods.
+    pub(crate) means: Vec<Means>,
+    pub(crate) complaints: Complaints,
+}
+
+/// The means of one method.
+pub(crate) enum Means {
+    Passwords(Arc<PasswordFile>),
+    Keys(KeyStore, Rules),
+    Permissions(Permissions),
+    Certificate,
+}
+
+impl Authenticators {
+    /// The means of a configuration; those that `previous` has, too, go on with all that they know.
+    ///
+    /// # Errors
+    ///
+    /// When a server of keys cannot be spoken to, because nobody knows whom to trust.
+    pub(crate) fn new(
+        authentications: &[Authentication],
+        previous: Option<&Self>,
+        trust: &mut Trust<'_>,
+    ) -> anyhow::Result<Self> {
+        let mut all = Self::default();
+        for Authentication { place, methods } in authentications {
+            let means = methods.iter().map(|method| all.means(method, previous, trust));
+            let means = means.collect::<anyhow::Result<_>>().with_context(|| place.clone())?;
+            all.each.push(Authenticator { means, complaints: Complaints::default() });
+        }
+        Ok(all)
+    }
+
+    pub(crate) fn get(&self, idx: usize) -> Option<&Authenticator> {
+        self.each.get(idx)
+    }
+
+    /// Fetches keys before the first request asks for them. Whether that succeeds is in the log.
+    pub(crate) fn prefetch(&self) {
+        self.remotes.values().for_each(Remote::prefetch);
+    }
+
+    fn means(
+        &mut self,
+        method: &Method,
+        previous: Option<&Self>,
+        trust: &mut Trust<'_>,
+    ) -> anyhow::Result<Means> {
+        Ok(match method {
+            Method::Basic(basic) => {
+                let known = previous.and_then(|previous| previous.password_files.get(&basic.file));
+                let file = self.password_files.entry(basic.file.clone()).or_insert_with(|| {
+                    known.cloned().unwrap_or_else(|| Arc::new(PasswordFile::new(basic.file.clone())))
+                });
+                Means::Passwords(Arc::clone(file))
+            }
+            Method::Jwt(jwt) => Means::Keys(self.keys(jwt, previous, trust)?, rules(jwt)),
+            Method::Forward(_) => Means::Permissions(Permissions::default()),
+            Method::Certificate(_) => Means::Certificate,
+        })
+    }
+
+    fn keys(
+        &mut self,
+        jwt: &Jwt,
+        previous: Option<&Self>,
+        trust: &mut Trust<'_>,
+    ) -> anyhow::Result<KeyStore> {
+        let source = &jwt.keys;
+        let KeySource::Url { url, tls } = source else {
+            let known = previous.and_then(|previous| previous.key_files.get(source));
+            let file = self.key_files.entry(source.clone());
+            let file = file.or_insert_with(|| {
+                known.cloned().unwrap_or_else(|| Arc::new(KeyFile::new(source.clone())))
+            });
+            return Ok(KeyStore::File(Arc::clone(file)));
+        };
+        let known = [Some(&*self), previous].into_iter().flatten().find_map(|all| all.remotes.get(source));
+        let remote = match known {
+            Some(remote) => Arc::clone(remote),
+            None => Arc::new(Remote::new(url, tls, trust)?),
+        };
+        self.remotes.insert(source.clone(), Arc::clone(&remote));
+        Ok(KeyStore::Remote(remote, jwt.refetch_interval))
+    }
+}
+
+fn rules(jwt: &Jwt) -> Rules {
+    Rules {
+        leeway: jwt.leeway.as_secs(),
+        issuers: jwt.issuers.clone(),
+        audiences: jwt.audiences.clone(),
+        // The names were validated.
+        algorithms: jwt.algorithms.iter().filter_map(|name| name.parse().ok()).collect(),
+    }
+}

@@ -178,6 +178,14 @@ impl Controller {
             Demand::Everything => validate(document, &known),
             Demand::WhatStarts => validate(document, &known.lenient()),
         };
+        let result = match (result, demand) {
+            // What has broken since is for requests to find out, not for a start.
+            (Ok(config), Demand::Everything) => match corral_auth::files::check(&config) {
+                problems if problems.is_empty() => Ok(config),
+                problems => Err(problems),
+            },
+            (result, _) => result,
+        };
         result.map_err(|problems| self.insertions().conceal_problems(problems))
     }
 

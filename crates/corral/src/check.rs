@@ -69,5 +69,7 @@ pub(crate) fn validate(configuration: &mut Configuration, known: Known) -> Resul
     if !has_folder.certificates {
         known = known.with_any_certificates();
     }
-    configuration.manifest.validate(&known).map_err(|faults| files::lines(&faults))
+    let config = configuration.manifest.validate(&known).map_err(|faults| files::lines(&faults))?;
+    files::check_authentication(&config, &configuration.manifest)?;
+    Ok(config)
 }

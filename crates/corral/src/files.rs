@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use corral_config::Config;
 use corral_config::plan::{AssetKind, Assets};
 use corral_manifest::{Fault, Format, Manifest, Source, World};
 use corral_sys::notify::Notice;
@@ -80,6 +81,12 @@ fn state(path: &Path) -> State {
     let data = fs::metadata(path).ok()?;
     let [device, inode, size] = [data.dev(), data.ino(), data.size()].map(u64::cast_signed);
     Some([device, inode, size, data.mtime(), data.mtime_nsec()])
+}
+
+/// Looks through the files that a configuration has clients checked by.
+pub(crate) fn check_authentication(config: &Config, manifest: &Manifest) -> Result<(), Problems> {
+    let problems = corral_auth::files::check(config);
+    if problems.is_empty() { Ok(()) } else { Err(lines(&manifest.locate(&problems))) }
 }
 
 /// Reads all files. `seen` is filled in any case.

@@ -93,7 +93,8 @@ impl Reader<'_> {
         let known = self.known.clone().with_certificates(all(&self.certificates, AssetKind::Certificate));
         let known =
             known.with_scripts(all(&self.scripts, AssetKind::Script), corral_controller::check_expression);
-        found.manifest.validate(&known).map_err(|faults| files::lines(&faults))?;
+        let config = found.manifest.validate(&known).map_err(|faults| files::lines(&faults))?;
+        files::check_authentication(&config, &found.manifest)?;
         let document = found.manifest.document().compact();
         let inserted = found.manifest.inserted().map(inserted).collect();
         Ok(Found { document, inserted, assets: found.assets, variables: seen.variables() })

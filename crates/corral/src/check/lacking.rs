@@ -4,8 +4,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use corral_config::authentication::{KeySource, Method};
 use corral_config::plan::{AppSpec, HttpSpec, PhpSpec, ProgramKind, RuntimeSpec};
 use corral_sys::user;
 
@@ -66,6 +69,31 @@ fn of_program(base: &Base<'_>, http: &HttpSpec, app: &AppSpec) -> Option<String>
         }
     }
 }
+
+/// A server of keys that does not even accept a connection.
+pub(super) fn of_method(method: &Method) -> Option<String> {
+    let Method::Jwt(jwt) = method else { return None };
+    let KeySource::Url { url, .. } = &jwt.keys else { return None };
+    let (scheme, rest) = url.split_once("://")?;
+    let place = rest.split('/').next()?;
+    let port = if scheme == "https" { 443 } else { 80 };
+    let has_port = place.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let place = if has_port { place.to_owned() } else { format!("{place}:{port}") };
+    let connected = place.to_socket_addrs().and_then(|addresses| {
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, PATIENCE) {
+                Ok(_) => return Ok(()),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    });
+    connected.err().map(|error| format!("\"{url}\" cannot be reached: {error}."))
+}
+
+/// For a connection to another server.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The constant beginning of a `share` or `chroot`: as far as the first variable, and a folder.
 pub(super) fn of_share(text: &str) -> Option<String> {

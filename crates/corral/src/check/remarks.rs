@@ -15,6 +15,7 @@ pub(super) fn of(config: &Config, document: &Value) -> Vec<Problem> {
     for app in &config.applications {
         remarks.application(app);
     }
+    remarks.key_servers(config);
     if let Some(routes) = document.member("routes") {
         remarks.visit("/routes", routes);
     }
@@ -49,6 +50,16 @@ impl Remarks {
         }
         for upstream in used.unused_upstreams(config) {
             add("upstreams", &upstream.name, "upstream");
+        }
+    }
+
+    /// A start does not depend on other servers, so that this is not an error.
+    fn key_servers(&mut self, config: &Config) {
+        for authentication in &config.authentications {
+            for lack in authentication.methods.iter().filter_map(lacking::of_method) {
+                let advice = "Tokens get 503 until it has answered once.".to_owned();
+                self.add(&format!("{}/jwt/jwks", authentication.place), lack, advice);
+            }
         }
     }
 

@@ -10,6 +10,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "corral",
         &[
+            "corral-auth",
             "corral-config",
             "corral-controller",
             "corral-ipc",
@@ -30,6 +31,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "corral-router",
         &[
+            "corral-auth",
             "corral-cgi",
             "corral-channel",
             "corral-config",
@@ -39,7 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "corral-sys",
         ],
     ),
-    ("corral-controller", &["corral-config", "corral-ipc", "corral-script", "corral-sys"]),
+    ("corral-controller", &["corral-auth", "corral-config", "corral-ipc", "corral-script", "corral-sys"]),
     ("corral-supervisor", &["corral-config", "corral-ipc", "corral-sys"]),
     ("corral-program", &["corral-config", "corral-ipc", "corral-sys", "corral-worker"]),
     ("corral-worker", &["corral-cgi", "corral-channel", "corral-config", "corral-ipc", "corral-sys"]),
@@ -48,6 +50,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("corral-channel", &["corral-sys"]),
     ("corral-manifest", &["corral-config"]),
     ("corral-memory", &[]),
+    ("corral-auth", &["corral-config"]),
     ("corral-config", &[]),
     ("corral-http", &[]),
     ("corral-script", &[]),

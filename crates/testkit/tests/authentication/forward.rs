@@ -1,0 +1,241 @@
+//! `forward`: another server is asked, as nginx's `auth_request` and Traefik's forwardAuth do.
+
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use corral_testkit::{Origin, Request, daemon, eventually, python_app, site};
+use serde_json::json;
+
+use crate::guarded;
+
+/// An application in Python, as people write them for `auth_request`.
+const GATE: &str = "
+import http.server, sys, urllib.parse
+class Gate(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    def do_GET(self):
+        uri, body = self.headers['X-Forwarded-Uri'], b''
+        asked = ' '.join([self.path, self.headers['X-Forwarded-Method'], uri, self.headers['X-Forwarded-Host'] or '-',
+                          self.headers['X-Forwarded-Proto'], self.headers['X-Forwarded-For'], str(self.headers['Content-Length'])])
+        session = self.headers['Cookie'] or ''
+        if session.startswith('session='):
+            self.send_response(200)
+            self.send_header('X-User', session[8:])
+            self.send_header('X-Asked', asked)
+            self.send_header('X-Roles', 'a')
+            self.send_header('X-Roles', 'b')
+            body = b'fine'
+        elif uri.startswith('/api'):
+            self.send_response(401)
+            self.send_header('WWW-Authenticate', 'Custom realm=\"gate\"')
+            body = b'who are you?'
+        elif uri.startswith('/secret'):
+            self.send_response(403)
+        elif uri.startswith('/broken'):
+            self.send_response(500)
+        else:
+            self.send_response(302)
+            self.send_header('Location', '/login?to=' + urllib.parse.quote(uri))
+            self.send_header('Set-Cookie', 'a=1')
+            self.send_header('Set-Cookie', 'b=2')
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *arguments):
+        pass
+http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), Gate).serve_forever()
+";
+
+struct Gate {
+    port: u16,
+    server: Child,
+}
+
+impl Gate {
+    fn start() -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port();
+        let mut command = Command::new("python3");
+        command.args(["-c", GATE, &port.to_string()]).stdout(Stdio::null());
+        let server = command.spawn().expect("Python starts");
+        let address: std::net::SocketAddr = ([127, 0, 0, 1], port).into();
+        eventually("the gate listens", || std::net::TcpStream::connect(address).ok());
+        Self { port, server }
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/check?x=1", self.port)
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.server.kill().and_then(|()| self.server.wait()).expect("it ends");
+    }
+}
+
+fn with_session(request: Request, user: &str) -> Request {
+    request.field("Cookie", &format!("session={user}"))
+}
+
+/// Options: …action.authenticate.forward, …action.authenticate.forward.url, …action.authenticate.forward.copy_fields, …action.authenticate.forward.user_field
+#[test]
+fn a_server_decides_who_goes_on() {
+    let gate = Gate::start();
+    let origin = Origin::echo();
+    let forward = json!({ "url": gate.url(), "copy_fields": ["X-Asked", "X-Roles", "X-Absent"], "user_field": "X-User" });
+    let server = daemon()
+        .routes(json!([{ "action": {
+            "authenticate": { "forward": forward }, "request_headers": { "X-Name": "$remote_user" }, "proxy": origin.url()
+        } }]))
+        .start();
+    let request = Request::post("/any?q=1").field("Host", "site.example").body("body");
+    let request = request.field("X-Forwarded-Method", "DELETE").field("X-Forwarded-Uri", "/api").field("X-Asked", "forged");
+    let request = request.field("X-Absent", "forged").field("X-Roles", "root");
+    let told = server.send(&with_session(request, "alice")).expect(200).text();
+    let expected = "X-Asked: /check?x=1 POST /any?q=1 site.example http 127.0.0.1 None";
+    assert!(told.contains(expected) && told.contains("X-Name: alice") && told.ends_with("body"), "{told}");
+    assert!(told.contains("X-Roles: a, b") && !told.contains("forged") && !told.contains("root"), "{told}");
+    assert!(!told.contains("X-Absent"), "{told}");
+}
+
+#[test]
+fn its_refusals_are_answers() {
+    let gate = Gate::start();
+    let server = guarded(&json!({ "forward": { "url": gate.url() } }));
+    let reply = server.get("/api/x").expect(401).expect_body("who are you?");
+    assert_eq!(reply.field("WWW-Authenticate"), Some("Custom realm=\"gate\""));
+    server.get("/secret").expect(403);
+    let reply = server.get("/page?a=b").expect(302).expect_field("Location", "/login?to=/page%3Fa%3Db");
+    assert_eq!(reply.all("Set-Cookie").collect::<Vec<_>>(), ["a=1", "b=2"]);
+    server.get("/broken").expect(502);
+    server.expect_log("has answered with status 500");
+    // The connection goes on behind a refusal, and behind a request that has no body in its answer.
+    let mut client = server.connect();
+    for _ in 0..3 {
+        client.send(&Request::new("HEAD", "/api/x")).expect(401);
+        client.get("/api/x").expect(401);
+        client.send(&Request::post("/api/x").body("dropped")).expect(401);
+        client.send(&with_session(Request::get("/"), "bob")).expect(200);
+    }
+    server.get("/open").expect(204);
+}
+
+/// Options: …action.authenticate.forward.timeout
+#[test]
+fn without_an_answer_nobody_goes_on() {
+    let hanging = Origin::start(|peer| {
+        peer.read_head();
+        std::thread::sleep(Duration::from_secs(20));
+    });
+    let nonsense = Origin::answering("nonsense");
+    let closing = Origin::start(|peer| {
+        peer.read_head();
+    });
+    for (url, status) in [
+        (hanging.url(), 504),
+        (nonsense.url(), 502),
+        (closing.url(), 502),
+        ("http://127.0.0.1:1".to_owned(), 502),
+    ] {
+        let server = guarded(&json!({ "forward": { "url": url, "timeout": 1 } }));
+        assert_eq!(server.get("/").status, status, "{url}");
+        server.expect_log("nobody can be authenticated");
+        server.get("/open").expect(204);
+    }
+}
+
+/// A server that counts what it is asked, and lets everybody pass.
+fn counting() -> (Origin, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&asked);
+    let origin = Origin::start(move |peer| {
+        while peer.read_head().is_some() {
+            counter.fetch_add(1, Ordering::SeqCst);
+            if !peer.write(b"HTTP/1.1 204 No Content\r\nX-User: someone\r\n\r\n") {
+                return;
+            }
+        }
+    });
+    (origin, asked)
+}
+
+/// Options: …action.authenticate.forward.cache, …action.authenticate.forward.cache_key
+#[test]
+fn permissions_are_remembered_for_who_has_them() {
+    let (origin, asked) = counting();
+    let forward = |cache: u64| json!({ "forward": {
+        "url": origin.url(), "user_field": "X-User", "cache": cache, "cache_key": ["Authorization", "X-Session"]
+    } });
+    let n_asked = |server: &corral_testkit::Daemon, request: &Request| {
+        let before = asked.load(Ordering::SeqCst);
+        for _ in 0..3 {
+            server.send(request).expect(200).expect_body("hello someone");
+        }
+        asked.load(Ordering::SeqCst) - before
+    };
+    let session = |value: &str| Request::get("/").field("X-Session", value);
+    let server = guarded(&forward(60));
+    assert_eq!(n_asked(&server, &session("a")), 1);
+    assert_eq!(n_asked(&server, &session("a")), 0);
+    assert_eq!(n_asked(&server, &session("b")), 1);
+    assert_eq!(n_asked(&server, &Request::get("/").field("Authorization", "a")), 1);
+    assert_eq!(n_asked(&server, &Request::get("/")), 3, "nobody in particular is not remembered");
+    assert_eq!(n_asked(&server, &session("")), 3);
+    let server = guarded(&forward(0));
+    assert_eq!(n_asked(&server, &session("a")), 3);
+    let server = guarded(&forward(1));
+    assert_eq!(n_asked(&server, &session("c")), 1);
+    eventually("it is forgotten", || (n_asked(&server, &session("c")) > 0).then_some(()));
+}
+
+/// Options: …action.authenticate.forward.pass, …action.authenticate.forward.uri
+#[test]
+fn upstreams_are_asked_and_another_server_when_one_is_down() {
+    let (origin, asked) = counting();
+    let pass = json!({ "forward": { "pass": "upstreams/gate", "uri": "/check" } });
+    let mut config = crate::guarded_config(&pass);
+    config["upstreams"] = json!({ "gate": { "servers": { "127.0.0.1:1": {}, origin.address(): {} } } });
+    let server = daemon().config(config).start();
+    for _ in 0..6 {
+        server.get("/").expect(200);
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 6);
+}
+
+/// An application of Corral's own, by a listener that leads to it.
+#[test]
+fn an_application_is_asked() {
+    let app = "def application(environ, start_response):\n    ok = environ.get('HTTP_X_KEY') == 'right'\n    start_response('200 OK' if ok else '403 Forbidden', [('X-User', 'by app')])\n    return [b'no']\n";
+    let site = site().file("app.py", app);
+    let (inner, outer) = (corral_testkit::Address::fresh(), corral_testkit::Address::fresh());
+    let forward = json!({ "url": format!("http://{inner}/"), "user_field": "X-User" });
+    let server = daemon()
+        .config(json!({
+            "listeners": { inner.to_string(): { "pass": "applications/gate" }, outer.to_string(): { "pass": "routes" } },
+            "applications": { "gate": python_app(&site).value() },
+            "routes": [{ "action": { "authenticate": { "forward": forward }, "return": 200, "body": "$remote_user" } }]
+        }))
+        .start();
+    let send = |key: &str| corral_testkit::Client::connect(outer.socket()).send(&Request::get("/").field("X-Key", key));
+    send("right").expect(200).expect_body("by app");
+    send("wrong").expect(403).expect_body("no");
+    drop(server);
+}
+
+/// Options: …action.authenticate.forward.tls
+#[test]
+fn servers_over_tls_prove_who_they_are() {
+    let authority = corral_testkit::Authority::new("here");
+    let bundle = authority.server("localhost", &["localhost"]);
+    let origin = Origin::start_tls(&bundle, |peer| {
+        while peer.read_head().is_some() && peer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") {}
+    });
+    let url = format!("https://localhost:{}/", origin.port());
+    for (tls, status) in [(json!({ "verify": false }), 200), (json!({}), 502)] {
+        let server = guarded(&json!({ "forward": { "url": url, "tls": tls } }));
+        assert_eq!(server.get("/").status, status, "{tls}");
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use corral_config::json::edit::{self, EditError};
 use corral_config::json::{self, Bytes, Value, pointer};
 use corral_config::plan::{Asset, AssetNames, Assets};
-use corral_config::{Config, Known, Problem, validate};
+use corral_config::{Config, Known, Problem, Stage, validate};
 use corral_ipc::message::{ConfigFiles, Demand, FromController, GenerationId, Inserted, Module};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -307,6 +307,11 @@ impl Changing<'_> {
 /// be used then does not keep the rest from being changed.
 fn is_old(problem: &Problem, document: &Value, in_force: &Value) -> bool {
     let path = pointer::steps(&problem.pointer);
+    // Files may break that a configuration has clients checked by.
+    if let Some(end) = path.iter().position(|step| **step == *b"authenticate") {
+        let value = |document: &'_ Value| edit::get(document, &path[..=end]).ok().map(Value::compact);
+        return problem.stage == Stage::Application && value(document) == value(in_force);
+    }
     let [part, _, rest @ ..] = path.as_slice() else { return false };
     // Other problems of a listener may come from elsewhere.
     let is_about_itself = match &**part {

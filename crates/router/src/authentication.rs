@@ -39,7 +39,10 @@ pub(crate) struct Authenticators {
 pub(crate) struct Authenticator {
     /// In the order of its methods.
     pub(crate) means: Vec<Means>,
-    pub(crate) complaints: Complaints,
+    /// About clients that are not let pass.
+    pub(crate) refusals: Complaints,
+    /// About what keeps everybody from being let pass.
+    pub(crate) failures: Complaints,
 }
 
 /// The means of one method.
@@ -65,7 +68,8 @@ impl Authenticators {
         for Authentication { place, methods } in authentications {
             let means = methods.iter().map(|method| all.means(method, previous, trust));
             let means = means.collect::<anyhow::Result<_>>().with_context(|| place.clone())?;
-            all.each.push(Authenticator { means, complaints: Complaints::default() });
+            let (refusals, failures) = (Complaints::default(), Complaints::default());
+            all.each.push(Authenticator { means, refusals, failures });
         }
         Ok(all)
     }

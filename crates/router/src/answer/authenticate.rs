@@ -115,7 +115,7 @@ impl<'c> Place<'c> {
 
     /// Logs that a request was not let pass, once in a second.
     fn complain(self, exchange: &Exchange<'_>, reason: &dyn Display) {
-        if let Some(unsaid) = self.authenticator.complaints.admit(Millis::of(exchange.now())) {
+        if let Some(unsaid) = self.authenticator.refusals.admit(Millis::of(exchange.now())) {
             let place = &self.authentication.place;
             let mut client = Vec::new();
             crate::request::ip_text::append(exchange.client.address.map(|client| client.ip()), &mut client);
@@ -125,7 +125,7 @@ impl<'c> Place<'c> {
 
     /// Logs that nobody can be let pass, once in a second.
     fn fail(self, exchange: &Exchange<'_>, fault: &dyn Display) {
-        if let Some(unsaid) = self.authenticator.complaints.admit(Millis::of(exchange.now())) {
+        if let Some(unsaid) = self.authenticator.failures.admit(Millis::of(exchange.now())) {
             tracing::error!("{}: nobody can be authenticated: {fault}{unsaid}", self.authentication.place);
         }
     }

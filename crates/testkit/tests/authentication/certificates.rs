@@ -15,8 +15,8 @@ impl Setup {
         let address = Address::fresh();
         let server = daemon().start_unconfigured();
         let pem = |bundle: &corral_testkit::Bundle| bundle.pem();
-        server.control().put_text("/certificates/own", &pem(&authority.server("localhost", &["localhost"]))).expect_done();
-        server.control().put_text("/certificates/ca", &pem(&authority.bundle())).expect_done();
+        server.control().put_text("/certificates/own", &pem(&authority.server("localhost", &["localhost"]))).0.expect(200);
+        server.control().put_text("/certificates/ca", &pem(&authority.bundle())).0.expect(200);
         let tls = json!({ "certificate": "own", "client": { "ca": "ca", "verify": "optional" } });
         let action = json!({
             "authenticate": { "client_certificate": certificate }, "return": 200, "body": "hello $remote_user"

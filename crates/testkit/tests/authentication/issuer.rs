@@ -44,7 +44,7 @@ impl Key {
     /// Its public half as an element of a set.
     pub(crate) fn jwk(&self, id: &str) -> Value {
         let path = self.site.path("private.pem");
-        let text = output("python3", &["-c", JWK, path.to_str().expect("test paths are text"), id], "");
+        let text = output("/usr/bin/python3", &["-c", JWK, path.to_str().expect("test paths are text"), id], "");
         serde_json::from_str(&text).expect("it is JSON")
     }
 }
@@ -52,7 +52,7 @@ impl Key {
 /// A token by PyJWT, signed by the key in a file.
 pub(crate) fn sign(algorithm: &str, key: &str, claims: &Value, id: Option<&str>) -> String {
     let claims = claims.to_string();
-    output("python3", &["-c", SIGN, algorithm, key, &claims, id.unwrap_or_default()], "")
+    output("/usr/bin/python3", &["-c", SIGN, algorithm, key, &claims, id.unwrap_or_default()], "")
 }
 
 const SIGN: &str = "

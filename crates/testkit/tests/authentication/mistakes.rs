@@ -15,7 +15,7 @@ fn check(authenticate: &Value, pointer: &str, words: &[&str]) {
     let server = daemon().start_unconfigured();
     let config = server.with_listener(guarded_config(authenticate));
     let reply = server.control().put("/config", &config);
-    assert!(reply.status >= 400, "{reply:?}");
+    assert!(reply.0.status >= 400, "{:?}", reply.0);
     let text = reply.json().to_string();
     let folder = site().file("config.json", config.to_string());
     let checked = Command::new(&executables().corral).arg("check").arg(folder.path("config.json")).output().unwrap();

@@ -41,7 +41,8 @@ fn passwords_of_every_tool_are_known() {
         ),
     ];
     let lines: Vec<_> = hashes.iter().map(|(_, line)| line.as_str()).collect();
-    let server = serve(&users(&lines.join("\n")));
+    let site = users(&lines.join("\n"));
+    let server = serve(&site);
     for (user, line) in &hashes {
         for _ in 0..2 {
             let reply = server.send(&as_user("/", user, "pass:wörd"));
@@ -60,7 +61,8 @@ fn passwords_of_every_tool_are_known() {
 
 #[test]
 fn credentials_that_are_malformed_are_none() {
-    let server = serve(&users(&line("alice", "secret")));
+    let site = users(&line("alice", "secret"));
+    let server = serve(&site);
     for value in ["Basic", "Basic !", "Basic YWxpY2U=", "Bearer x", "Digest username=\"alice\"", ""] {
         server.send(&Request::get("/").field("Authorization", value)).expect(401);
     }
@@ -116,6 +118,7 @@ fn a_file_that_is_gone_does_not_keep_the_daemon_from_starting() {
     let site = users(&line("alice", "secret"));
     let mut server = serve(&site);
     fs::remove_file(site.path("users")).unwrap();
+    server.stop();
     server.restart();
     server.get("/open").expect(204);
     server.send(&as_user("/", "alice", "secret")).expect(500);

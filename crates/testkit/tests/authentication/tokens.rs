@@ -57,7 +57,7 @@ fn secrets_are_for_hmac_alone() {
     let site = corral_testkit::site().file("confused", std::fs::read(key.public()).unwrap());
     let script = "import sys,hmac,hashlib,base64,json\nk=open(sys.argv[1],'rb').read()\nb=lambda d: base64.urlsafe_b64encode(d).rstrip(b'=')\nm=b(json.dumps({'alg':sys.argv[2]}).encode())+b'.'+b(json.dumps({'sub':'x','exp':9999999999}).encode())\ns=b(hmac.new(k,m,hashlib.sha256).digest()) if sys.argv[2]=='HS256' else b''\nprint((m+b'.'+s).decode())";
     for algorithm in ["HS256", "none", "None"] {
-        let forged = crate::output("python3", &["-c", script, site.path("confused").to_str().unwrap(), algorithm], "");
+        let forged = crate::output("/usr/bin/python3", &["-c", script, site.path("confused").to_str().unwrap(), algorithm], "");
         server.send(&as_bearer("/", &forged)).expect(401);
     }
 }

@@ -46,7 +46,7 @@ fn the_access_log_has_the_user() {
     server.send(&as_user("/b", "mallory", "secret")).expect(401);
     let logged = || std::fs::read_to_string(&log).unwrap_or_default();
     eventually("both are logged", || (logged().lines().count() == 2).then_some(()));
-    assert_eq!(logged(), "[alice] /a\n[] /b\n");
+    assert_eq!(logged(), "[alice] /a\n[-] /b\n");
 }
 
 #[test]

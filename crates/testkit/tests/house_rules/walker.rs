@@ -24,6 +24,9 @@ const TYPES: &[(&str, &str, &str)] = &[
     ("object", "an object", "{}"),
 ];
 
+/// By `openssl genpkey -algorithm ed25519` and `openssl pkey -pubout`.
+const PUBLIC_KEY: &str = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n";
+
 /// A daemon that has what documents name.
 struct World {
     server: Daemon,
@@ -44,6 +47,10 @@ impl World {
             server.control().send(&Request::new("PUT", path).body(body)).0.expect(200);
         }
         site.write("tmp/php.ini", "");
+        site.write("users", "");
+        site.write("secret", "0123456789abcdef".repeat(4));
+        site.write("key.pem", PUBLIC_KEY);
+        site.write("keys.json", format!(r#"{{"keys": [{{"kty": "OKP", "crv": "Ed25519", "x": "{}"}}]}}"#, "A".repeat(43)));
         let (uid, gid) = owner(&site);
         let (user, group) = (name_in("/etc/passwd", uid), name_in("/etc/group", gid));
         let names = vec![

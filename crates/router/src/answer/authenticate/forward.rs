@@ -63,8 +63,11 @@ pub(super) async fn ask<'c>(
         }
         401 | 403 | 300..=303 | 307 | 308 => {
             let status = reply.status();
-            let what = format!("{} has answered with status {status}", group.shared.title(None));
-            place.complain(exchange, &what);
+            // A redirection to a page of its own is nothing to complain about.
+            if status >= 400 {
+                let what = format!("{} has answered with status {status}", group.shared.title(None));
+                place.complain(exchange, &what);
+            }
             reply.relay(exchange).await?;
             Ok(Word::Answered)
         }

@@ -1,0 +1,4 @@
+//! Files of passwords.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| corral_auth::fuzz::fuzz_passwords(data));

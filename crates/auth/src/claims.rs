@@ -35,7 +35,8 @@ impl Claims {
 
 fn find<'v>(object: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     object.get(name).or_else(|| {
-        name.match_indices('.').find_map(|(dot, _)| find(object.get(&name[..dot])?.as_object()?, &name[dot + 1..]))
+        name.match_indices('.')
+            .find_map(|(dot, _)| find(object.get(&name[..dot])?.as_object()?, &name[dot + 1..]))
     })
 }
 
@@ -55,7 +56,8 @@ mod tests {
         let claims = r#"{"sub": "alice", "roles": ["admin", "dev", 3], "n": 1.5, "ok": true, "nil": null,
             "realm_access": {"roles": ["a"]}, "https://x.example/role": "b", "a.b": "literal", "a": {"b": "nested"}}"#;
         let claims = Claims(serde_json::from_str(claims).unwrap());
-        let found: Vec<_> = claims.values(name).into_iter().map(|value| String::from_utf8(value).unwrap()).collect();
+        let found: Vec<_> =
+            claims.values(name).into_iter().map(|value| String::from_utf8(value).unwrap()).collect();
         assert_eq!(found, values, "{name}");
         let mut out = Vec::new();
         claims.append(name, &mut out);

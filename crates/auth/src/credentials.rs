@@ -16,7 +16,9 @@ pub struct UserPass {
 impl std::fmt::Debug for UserPass {
     /// Without the password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("UserPass").field("user", &self.user.escape_ascii().to_string()).finish_non_exhaustive()
+        f.debug_struct("UserPass")
+            .field("user", &self.user.escape_ascii().to_string())
+            .finish_non_exhaustive()
     }
 }
 
@@ -85,7 +87,9 @@ mod tests {
 
     #[test]
     fn what_is_malformed_is_nobody() {
-        for value in ["", "Basic", "Basic ", "Basic x", "Bearer YTpi", "Basic\tYTpi", "BasicYTpi", "Basic YTpi YTpi"] {
+        for value in
+            ["", "Basic", "Basic ", "Basic x", "Bearer YTpi", "Basic\tYTpi", "BasicYTpi", "Basic YTpi YTpi"]
+        {
             check(value, None);
         }
         // No colon, a line end, NUL.

@@ -99,7 +99,9 @@ fn problems(authentication: &Authentication) -> Vec<Problem> {
 fn advice(fault: &FileFault, path: &Path) -> String {
     let path = path.display().to_string();
     match fault {
-        FileFault::Open(error) if error.kind() == io::ErrorKind::NotFound => "Make the file, or name another one.".to_owned(),
+        FileFault::Open(error) if error.kind() == io::ErrorKind::NotFound => {
+            "Make the file, or name another one.".to_owned()
+        }
         FileFault::Open(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             format!("The daemon's own user must be able to read it: chgrp its group and chmod 640 {path}")
         }

@@ -94,7 +94,8 @@ fn argon2(text: &str) -> Result<Hash, HashFault> {
     let malformed = HashFault::Malformed("Argon2");
     let hash = PasswordHash::new(text).map_err(|_| malformed)?;
     let params = argon2::Params::try_from(&hash).map_err(|_| malformed)?;
-    if hash.salt.is_none() || hash.hash.is_none() || argon2::Algorithm::new(hash.algorithm.as_str()).is_err() {
+    if hash.salt.is_none() || hash.hash.is_none() || argon2::Algorithm::new(hash.algorithm.as_str()).is_err()
+    {
         return Err(malformed);
     }
     let work = u64::from(params.m_cost()) * u64::from(params.t_cost());
@@ -164,10 +165,7 @@ mod tests {
             "$6$saltstring$svn8UoSVapNtMuq1ukKS4tPQd8iKwSMHWjlO/O817G3uBnIFNjnQJuesI68OTLiBFdcbYEdFCoEOfaS35inz1",
             "Hello world!",
         );
-        check(
-            "$5$rounds=10000$saltstringsaltst$3xv.VbSCBX41eDL9L3voxZI6JNSfqhCdc9SSvSBsTl5",
-            "Hello world!",
-        );
+        check("$5$rounds=10000$saltstringsaltst$3xv.VbSCBX41eDL9L3voxZI6JNSfqhCdc9SSvSBsTl5", "Hello world!");
     }
 
     #[test]

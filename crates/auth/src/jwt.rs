@@ -51,7 +51,8 @@ pub fn verify(token: &[u8], keys: &Keys, rules: &Rules) -> Result<Claims, Refusa
     let mut refusal = Refusal::Algorithm;
     let fitting = candidates.filter(|key| key.algorithms.contains(&header.alg) && rules.accept(header.alg));
     for key in fitting.take(MOST_TRIED) {
-        match jsonwebtoken::decode::<Map<String, Value>>(token, &key.decoding, &rules.validation(header.alg)) {
+        match jsonwebtoken::decode::<Map<String, Value>>(token, &key.decoding, &rules.validation(header.alg))
+        {
             Ok(found) => return Ok(Claims(found.claims)),
             Err(error) => refusal = Refusal::from(error),
         }
@@ -72,7 +73,8 @@ impl Rules {
         let mut validation = Validation::new(algorithm);
         validation.leeway = self.leeway;
         validation.validate_nbf = true;
-        let set = |names: &[String]| (!names.is_empty()).then(|| names.iter().cloned().collect::<HashSet<_>>());
+        let set =
+            |names: &[String]| (!names.is_empty()).then(|| names.iter().cloned().collect::<HashSet<_>>());
         validation.iss = set(&self.issuers);
         validation.aud = set(&self.audiences);
         validation.validate_aud = validation.aud.is_some();

@@ -140,5 +140,6 @@ impl Method {
 
 /// Names of the algorithms that tokens may be signed with (RFC 7518 section 3.1, RFC 8037).
 pub const ALGORITHMS: [&str; 12] = [
-    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA", "HS256", "HS384", "HS512",
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA", "HS256", "HS384",
+    "HS512",
 ];

@@ -113,9 +113,8 @@ impl Authenticators {
         let KeySource::Url { url, tls } = source else {
             let known = previous.and_then(|previous| previous.key_files.get(source));
             let file = self.key_files.entry(source.clone());
-            let file = file.or_insert_with(|| {
-                known.cloned().unwrap_or_else(|| Arc::new(KeyFile::new(source.clone())))
-            });
+            let file = file
+                .or_insert_with(|| known.cloned().unwrap_or_else(|| Arc::new(KeyFile::new(source.clone()))));
             return Ok(KeyStore::File(Arc::clone(file)));
         };
         let known = [Some(&*self), previous].into_iter().flatten().find_map(|all| all.remotes.get(source));

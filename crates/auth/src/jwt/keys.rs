@@ -56,7 +56,9 @@ impl KeyFault {
             Self::Private => "Write the public key by: openssl pkey -in PRIVATE -pubout",
             Self::Pem => "Such a file begins with \"-----BEGIN PUBLIC KEY-----\".",
             Self::Set => "It is an object with an array \"keys\", as issuers have it at \"jwks_uri\".",
-            Self::Empty => "Keys of the types RSA, EC (P-256, P-384) and OKP (Ed25519) are used, unless \"use\" is \"enc\".",
+            Self::Empty => {
+                "Keys of the types RSA, EC (P-256, P-384) and OKP (Ed25519) are used, unless \"use\" is \"enc\"."
+            }
         }
     }
 }
@@ -157,7 +159,9 @@ fn of_set(value: &Value, origin: Origin) -> Option<Key> {
             EllipticCurve::P384 => vec![Algorithm::ES384],
             _ => return None,
         },
-        AlgorithmParameters::OctetKeyPair(curve) if curve.curve == EllipticCurve::Ed25519 => vec![Algorithm::EdDSA],
+        AlgorithmParameters::OctetKeyPair(curve) if curve.curve == EllipticCurve::Ed25519 => {
+            vec![Algorithm::EdDSA]
+        }
         AlgorithmParameters::OctetKey(_) if origin == Origin::File => {
             for_secret(decoding.try_get_as_bytes().ok()?.len())
         }

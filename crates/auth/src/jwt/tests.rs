@@ -71,7 +71,9 @@ fn a_token_has_no_say_in_how_it_is_verified() {
     let secret = Keys::of_secret(SECRET).unwrap();
     let public = Keys::of_pem(PUBLIC.as_bytes()).unwrap();
     let refused = |token: &str, keys: &Keys| verify(token.as_bytes(), keys, &Rules::default()).unwrap_err();
-    assert!(verify(forged(&json!({ "alg": "HS256" }), SECRET).as_bytes(), &secret, &Rules::default()).is_ok());
+    assert!(
+        verify(forged(&json!({ "alg": "HS256" }), SECRET).as_bytes(), &secret, &Rules::default()).is_ok()
+    );
     // The public key as a secret.
     assert_eq!(refused(&forged(&json!({ "alg": "HS256" }), PUBLIC.as_bytes()), &public), Refusal::Algorithm);
     let none = forged(&json!({ "alg": "none" }), SECRET);
@@ -80,8 +82,14 @@ fn a_token_has_no_say_in_how_it_is_verified() {
         refused(token, &secret);
         refused(token, &public);
     }
-    assert_eq!(refused(&forged(&json!({ "alg": "HS256" }), b"another secret, which is long enough"), &secret), Refusal::Signature);
-    assert_eq!(refused(&forged(&json!({ "alg": "HS256", "crit": ["b64"] }), SECRET), &secret), Refusal::Algorithm);
+    assert_eq!(
+        refused(&forged(&json!({ "alg": "HS256" }), b"another secret, which is long enough"), &secret),
+        Refusal::Signature
+    );
+    assert_eq!(
+        refused(&forged(&json!({ "alg": "HS256", "crit": ["b64"] }), SECRET), &secret),
+        Refusal::Algorithm
+    );
     for token in ["", ".", "..", "a.b.c", "a.b.c.d", "e30.e30.e30"] {
         refused(token, &secret);
     }
@@ -91,7 +99,8 @@ fn a_token_has_no_say_in_how_it_is_verified() {
 fn keys_are_found_by_their_names() {
     let key = |id: Option<&str>, secret: &[u8]| json!({ "kty": "oct", "kid": id, "k": URL_SAFE_NO_PAD.encode(secret) });
     let other = b"another secret, which is long enough";
-    let set = json!({ "keys": [key(Some("a"), SECRET), key(Some("b"), other), { "kty": "odd" }, 1] }).to_string();
+    let set =
+        json!({ "keys": [key(Some("a"), SECRET), key(Some("b"), other), { "kty": "odd" }, 1] }).to_string();
     let keys = Keys::of_set(set.as_bytes(), Origin::File).unwrap();
     let check = |head: Value, secret: &[u8], expect: Result<(), Refusal>| {
         let found = verify(forged(&head, secret).as_bytes(), &keys, &Rules::default());

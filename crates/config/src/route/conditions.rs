@@ -136,7 +136,8 @@ impl Match {
         {
             return Ok(false);
         }
-        Ok(self.matches_line(facts)? && self.matches_fields(facts)?
+        Ok(self.matches_line(facts)?
+            && self.matches_fields(facts)?
             && self.matches_user(facts)?
             && self.matches_connection(facts))
     }

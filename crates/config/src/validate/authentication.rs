@@ -15,8 +15,8 @@ use crate::authentication::{
     ALGORITHMS, Asked, Authentication, Basic, Certificate, Forward, Jwt, KeySource, Method,
 };
 use crate::json::{Bytes, Value};
-use crate::problem::{Problem, Stage};
 use crate::pattern::{Flavor, PatternSet};
+use crate::problem::{Problem, Stage};
 use crate::route::Destination;
 use crate::upstream::{Origin, ProxyOptions, Upstream, UpstreamTls};
 
@@ -297,15 +297,18 @@ fn forward(cx: &mut Context<'_>, field: Field<'_>) -> Option<Forward> {
 }
 
 const SERVERS: &[Member<ForwardDraft>] = &[
-    optional("url", STRING)
-        .means("who is asked: `http://HOST:PORT/PATH` or `https://HOST:PORT/PATH`")
-        .read(|cx, field, draft| {
+    optional("url", STRING).means("who is asked: `http://HOST:PORT/PATH` or `https://HOST:PORT/PATH`").read(
+        |cx, field, draft| {
             let Some(url) = name(cx, field) else { return };
             draft.origin = split_url(&url);
             if draft.origin.is_none() {
-                cx.problem_with_advice(format!("The \"url\" value is invalid: \"{url}\"."), advice::FORWARD_URL);
+                cx.problem_with_advice(
+                    format!("The \"url\" value is invalid: \"{url}\"."),
+                    advice::FORWARD_URL,
+                );
             }
-        }),
+        },
+    ),
     optional("pass", STRING)
         .means("or one of the [upstreams](upstreams.md) of the configuration: `upstreams/NAME`")
         .read(|cx, field, draft| match actions::destination(cx, field) {
@@ -316,15 +319,14 @@ const SERVERS: &[Member<ForwardDraft>] = &[
             ),
             None => {}
         }),
-    optional("uri", STRING)
-        .default("`\"/\"`")
-        .means("beside `pass`: the path that is asked for")
-        .read(|cx, field, draft| {
+    optional("uri", STRING).default("`\"/\"`").means("beside `pass`: the path that is asked for").read(
+        |cx, field, draft| {
             draft.uri = name(cx, field);
             if draft.uri.as_deref().is_some_and(|uri| !is_target(uri)) {
                 cx.problem("The \"uri\" value must begin with \"/\" and have no blanks.");
             }
-        }),
+        },
+    ),
     optional("tls", OBJECT)
         .means("[how the server](proxy.md#options) of an `https://` URL has to prove who it is")
         .read(|cx, field, draft| schema::read_nested(cx, field, &[proxy::TLS], &mut draft.tls)),
@@ -337,7 +339,9 @@ const SERVERS: &[Member<ForwardDraft>] = &[
 const ANSWER: &[Member<ForwardDraft>] = &[
     optional("copy_fields", ARRAY)
         .default("none")
-        .means("fields of its answer that the request goes on with; the client's own of these names are removed")
+        .means(
+            "fields of its answer that the request goes on with; the client's own of these names are removed",
+        )
         .read(|cx, field, draft| draft.copy_fields = string_array(cx, field, field_name)),
     optional("user_field", STRING)
         .default("none")
@@ -361,7 +365,8 @@ fn split_url(url: &str) -> Option<(Origin, String)> {
     let target = if target.is_empty() { "/" } else { target };
     let port = if scheme == "https" { 443 } else { 80 };
     let parse = |text: String| Origin::parse_url(text.as_bytes());
-    let origin = parse(format!("{scheme}://{place}")).or_else(|| parse(format!("{scheme}://{place}:{port}")))?;
+    let origin =
+        parse(format!("{scheme}://{place}")).or_else(|| parse(format!("{scheme}://{place}:{port}")))?;
     is_target(target).then(|| (origin, target.to_owned()))
 }
 
@@ -405,7 +410,8 @@ fn speaks_http1(upstream: &Upstream) -> bool {
 /// A name that a header may have.
 fn field_name(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
     let name = name(cx, field)?;
-    let is_sound = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
+    let is_sound =
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
     let is_framing = FRAMING.iter().any(|other| name.eq_ignore_ascii_case(other));
     if !is_sound || is_framing {
         cx.problem(format!("The \"{}\" name \"{name}\" is not a field that can be used here.", field.name));

@@ -48,7 +48,10 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("maintenance", &["closed", "down", "maintenance_mode"]),
     ("limit_requests", &["limit_req", "rate_limit", "ratelimit", "rate_limits", "throttle"]),
     ("limit_connections", &["limit_conn", "max_concurrent", "concurrency_limit"]),
-    ("authenticate", &["auth", "authentication", "auth_basic", "basic_auth", "basicauth", "auth_request", "forward_auth"]),
+    (
+        "authenticate",
+        &["auth", "authentication", "auth_basic", "basic_auth", "basicauth", "auth_request", "forward_auth"],
+    ),
     ("basic", &["password", "passwords", "htpasswd", "auth_basic", "auth_basic_user_file"]),
     ("jwt", &["token", "bearer", "auth_jwt", "oauth2", "openid"]),
     ("forward", &["auth_request", "forward_auth", "forwardAuth", "subrequest"]),

@@ -102,8 +102,12 @@ impl<'c> Place<'c> {
         means: &'c Means,
     ) -> Result<Word, Gone> {
         match (method, means) {
-            (Method::Basic(basic), Means::Passwords(file)) => password::ask(self, exchange, basic, file).await,
-            (Method::Jwt(jwt), Means::Keys(keys, rules)) => token::ask(self, exchange, jwt, keys, rules).await,
+            (Method::Basic(basic), Means::Passwords(file)) => {
+                password::ask(self, exchange, basic, file).await
+            }
+            (Method::Jwt(jwt), Means::Keys(keys, rules)) => {
+                token::ask(self, exchange, jwt, keys, rules).await
+            }
             (Method::Forward(forward), Means::Permissions(permissions)) => {
                 forward::ask(self, exchange, forward, permissions).await
             }

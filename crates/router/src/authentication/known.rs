@@ -71,6 +71,10 @@ mod tests {
     fn parts_are_told_apart() {
         let known = Known::<()>::new(1);
         assert_ne!(known.digest([&b"ab"[..], b"c"]), known.digest([&b"a"[..], b"bc"]));
-        assert_ne!(known.digest([&b"a"[..]]), Known::<()>::new(1).digest([&b"a"[..]]), "each has its own key");
+        assert_ne!(
+            known.digest([&b"a"[..]]),
+            Known::<()>::new(1).digest([&b"a"[..]]),
+            "each has its own key"
+        );
     }
 }

@@ -11,8 +11,8 @@ use corral_auth::passwords::Passwords;
 use parking_lot::Mutex;
 
 use super::known::Known;
-use super::queue::QUEUE;
 pub(crate) use super::queue::Full;
+use super::queue::QUEUE;
 use crate::files::Identity;
 
 /// The users of one file.

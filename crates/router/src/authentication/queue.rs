@@ -91,7 +91,9 @@ mod tests {
         let client = |n: u32| Some(IpAddr::from(Ipv4Addr::from_bits(n)));
         let mut places: Vec<_> = (0..MOST_OF_CLIENT).map(|_| queue.enter(client(1)).ok().unwrap()).collect();
         assert_eq!(queue.enter(client(1)).err(), Some(Full::Greedy));
-        places.extend((2..).take((MOST - MOST_OF_CLIENT) as usize).map(|n| queue.enter(client(n)).ok().unwrap()));
+        places.extend(
+            (2..).take((MOST - MOST_OF_CLIENT) as usize).map(|n| queue.enter(client(n)).ok().unwrap()),
+        );
         assert_eq!(queue.enter(client(2)).err(), Some(Full::Crowded));
         places.pop();
         assert!(queue.enter(client(2)).is_ok());

@@ -133,7 +133,8 @@ impl Remote {
         }
         let body = Limited::new(body, MOST_BYTES).collect().await;
         let body = body.map_err(|error| anyhow::anyhow!("read the answer: {error}"))?.to_bytes();
-        let keys = Keys::of_set(&body, Origin::Server).map_err(|fault| anyhow::anyhow!("its answer {fault}"))?;
+        let keys =
+            Keys::of_set(&body, Origin::Server).map_err(|fault| anyhow::anyhow!("its answer {fault}"))?;
         Ok((keys, lifetime(&head.headers)))
     }
 }

@@ -116,6 +116,16 @@ impl Detached {
         let request = Request { head, bytes, started: *started };
         let link = Link::Noted(peer.as_ref());
         let identity = identity.as_ref();
-        RequestVariables { link, request, client: *client, path, identity, reply, server, memo, scripts: None }
+        RequestVariables {
+            link,
+            request,
+            client: *client,
+            path,
+            identity,
+            reply,
+            server,
+            memo,
+            scripts: None,
+        }
     }
 }

@@ -56,7 +56,10 @@ struct Gate {
 
 impl Gate {
     fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|socket| socket.local_addr())
+            .expect("a free port")
+            .port();
         let mut command = Command::new("python3");
         command.args(["-c", GATE, &port.to_string()]).stdout(Stdio::null());
         let server = command.spawn().expect("Python starts");
@@ -92,7 +95,10 @@ fn a_server_decides_who_goes_on() {
         } }]))
         .start();
     let request = Request::post("/any?q=1").field("Host", "site.example").body("body");
-    let request = request.field("X-Forwarded-Method", "DELETE").field("X-Forwarded-Uri", "/api").field("X-Asked", "forged");
+    let request = request
+        .field("X-Forwarded-Method", "DELETE")
+        .field("X-Forwarded-Uri", "/api")
+        .field("X-Asked", "forged");
     let request = request.field("X-Absent", "forged").field("X-Roles", "root");
     let told = server.send(&with_session(request, "alice")).expect(200).text();
     let expected = "X-Asked: /check?x=1 POST /any?q=1 site.example http 127.0.0.1 None";
@@ -166,9 +172,11 @@ fn counting() -> (Origin, Arc<AtomicUsize>) {
 #[test]
 fn permissions_are_remembered_for_who_has_them() {
     let (origin, asked) = counting();
-    let forward = |cache: u64| json!({ "forward": {
+    let forward = |cache: u64| {
+        json!({ "forward": {
         "url": origin.url(), "user_field": "X-User", "cache": cache, "cache_key": ["Authorization", "X-Session"]
-    } });
+    } })
+    };
     let n_asked = |server: &corral_testkit::Daemon, request: &Request| {
         let before = asked.load(Ordering::SeqCst);
         for _ in 0..3 {
@@ -219,7 +227,9 @@ fn an_application_is_asked() {
             "routes": [{ "action": { "authenticate": { "forward": forward }, "return": 200, "body": "$remote_user" } }]
         }))
         .start();
-    let send = |key: &str| corral_testkit::Client::connect(outer.socket()).send(&Request::get("/").field("X-Key", key));
+    let send = |key: &str| {
+        corral_testkit::Client::connect(outer.socket()).send(&Request::get("/").field("X-Key", key))
+    };
     send("right").expect(200).expect_body("by app");
     send("wrong").expect(403).expect_body("no");
     drop(server);

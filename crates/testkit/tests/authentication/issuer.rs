@@ -21,7 +21,9 @@ impl Key {
         let private = path.to_str().expect("test paths are text");
         let arguments: &[&str] = match algorithm.get(..2) {
             Some("RS" | "PS") => &["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],
-            Some("ES") if algorithm == "ES256" => &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
+            Some("ES") if algorithm == "ES256" => {
+                &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]
+            }
             Some("ES") => &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384"],
             _ => &["-algorithm", "ed25519"],
         };
@@ -44,7 +46,8 @@ impl Key {
     /// Its public half as an element of a set.
     pub(crate) fn jwk(&self, id: &str) -> Value {
         let path = self.site.path("private.pem");
-        let text = output("/usr/bin/python3", &["-c", JWK, path.to_str().expect("test paths are text"), id], "");
+        let text =
+            output("/usr/bin/python3", &["-c", JWK, path.to_str().expect("test paths are text"), id], "");
         serde_json::from_str(&text).expect("it is JSON")
     }
 }
@@ -82,7 +85,10 @@ pub(crate) struct Issuer {
 impl Issuer {
     /// Not started yet.
     pub(crate) fn new(keys: &[Value]) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|socket| socket.local_addr())
+            .expect("a free port")
+            .port();
         let issuer = Self { site: corral_testkit::site(), port, server: None };
         issuer.rotate(keys);
         issuer
@@ -102,7 +108,9 @@ impl Issuer {
         command.current_dir(self.site.root()).stdout(Stdio::null()).stderr(Stdio::null());
         self.server = Some(command.spawn().expect("Python starts"));
         let address = ([127, 0, 0, 1], self.port).into();
-        eventually("the issuer listens", || std::net::TcpStream::connect::<std::net::SocketAddr>(address).ok());
+        eventually("the issuer listens", || {
+            std::net::TcpStream::connect::<std::net::SocketAddr>(address).ok()
+        });
     }
 
     pub(crate) fn stop(&mut self) {

@@ -8,8 +8,8 @@ mod passwords;
 mod tokens;
 mod users;
 
-use std::process::{Command, Stdio};
 use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use corral_testkit::{Daemon, Request, daemon};
 use serde_json::{Value, json};

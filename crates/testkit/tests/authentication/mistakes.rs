@@ -18,7 +18,8 @@ fn check(authenticate: &Value, pointer: &str, words: &[&str]) {
     assert!(reply.0.status >= 400, "{:?}", reply.0);
     let text = reply.json().to_string();
     let folder = site().file("config.json", config.to_string());
-    let checked = Command::new(&executables().corral).arg("check").arg(folder.path("config.json")).output().unwrap();
+    let checked =
+        Command::new(&executables().corral).arg("check").arg(folder.path("config.json")).output().unwrap();
     assert!(!checked.status.success(), "{checked:?}");
     let told = String::from_utf8_lossy(&checked.stderr).into_owned();
     for words in words {
@@ -38,7 +39,11 @@ fn files_of_passwords() {
     check(&basic("md5"), at, &["line 1 (user \"bob\") has an MD5 hash ($apr1$)"]);
     check(&json!({ "basic": { "file": folder.root() } }), at, &["it is not a file"]);
     check(&json!({ "basic": { "file": "users" } }), at, &["The \"file\" path must begin with \"/\"."]);
-    check(&json!({ "basic": {} }), "/routes/1/action/authenticate/basic", &["Required parameter \"file\" is missing."]);
+    check(
+        &json!({ "basic": {} }),
+        "/routes/1/action/authenticate/basic",
+        &["Required parameter \"file\" is missing."],
+    );
     check(&json!({}), "/routes/1/action/authenticate", &["must have at least one method"]);
     let realm = json!({ "basic": { "file": folder.path("md5"), "realm": "a\"b" } });
     check(&realm, "basic/realm", &["must not contain quotes"]);
@@ -56,7 +61,10 @@ fn files_that_the_daemon_cannot_read() {
     let config = server.with_listener(guarded_config(&json!({ "basic": { "file": folder.path("users") } })));
     let reply = server.control().put("/config", &config);
     let text = reply.json().to_string();
-    assert!(text.contains("Permission denied") && text.contains("The daemon's own user must be able to read it"), "{text}");
+    assert!(
+        text.contains("Permission denied") && text.contains("The daemon's own user must be able to read it"),
+        "{text}"
+    );
 }
 
 fn rustix_is_root() -> bool {
@@ -79,7 +87,11 @@ fn keys_of_tokens() {
     check(&jwt(json!({})), at, &["just one of \"secret\", \"key\" and \"jwks\""]);
     let url = "http://127.0.0.1:1/";
     check(&jwt(json!({ "jwks": url, "key": folder.path("text") })), at, &["just one of"]);
-    check(&jwt(json!({ "jwks": url, "algorithms": ["none"] })), at, &["The algorithm \"none\" is not one", "RS256, RS384"]);
+    check(
+        &jwt(json!({ "jwks": url, "algorithms": ["none"] })),
+        at,
+        &["The algorithm \"none\" is not one", "RS256, RS384"],
+    );
 }
 
 #[test]
@@ -87,9 +99,17 @@ fn servers_that_are_asked() {
     let at = "/routes/1/action/authenticate/forward";
     let forward = |forward: Value| json!({ "forward": forward });
     check(&forward(json!({})), at, &["just one of \"url\" and \"pass\""]);
-    check(&forward(json!({ "url": "localhost" })), at, &["The \"url\" value is invalid", "http://HOST:PORT/PATH"]);
+    check(
+        &forward(json!({ "url": "localhost" })),
+        at,
+        &["The \"url\" value is invalid", "http://HOST:PORT/PATH"],
+    );
     check(&forward(json!({ "pass": "routes" })), at, &["must be \"upstreams/NAME\""]);
-    check(&forward(json!({ "url": "http://a/", "copy_fields": ["Content-Length"] })), at, &["is not a field that can be used"]);
+    check(
+        &forward(json!({ "url": "http://a/", "copy_fields": ["Content-Length"] })),
+        at,
+        &["is not a field that can be used"],
+    );
     check(&forward(json!({ "url": "http://a/", "uri": "x" })), at, &["must begin with \"/\""]);
 }
 
@@ -98,10 +118,14 @@ fn servers_that_are_asked() {
 fn a_server_of_keys_that_is_down_is_a_warning() {
     let authenticate = json!({ "jwt": { "jwks": "http://127.0.0.1:1/keys" } });
     let folder = site().file("config.json", guarded_config(&authenticate).to_string());
-    let checked = Command::new(&executables().corral).arg("check").arg(folder.path("config.json")).output().unwrap();
+    let checked =
+        Command::new(&executables().corral).arg("check").arg(folder.path("config.json")).output().unwrap();
     let told = String::from_utf8_lossy(&checked.stderr).into_owned();
     assert!(checked.status.success(), "{told}");
-    assert!(told.contains("warning:") && told.contains("\"http://127.0.0.1:1/keys\" cannot be reached"), "{told}");
+    assert!(
+        told.contains("warning:") && told.contains("\"http://127.0.0.1:1/keys\" cannot be reached"),
+        "{told}"
+    );
 }
 
 /// Files that break later do not keep others from changing the rest.

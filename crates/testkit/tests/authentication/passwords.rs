@@ -33,11 +33,17 @@ fn passwords_of_every_tool_are_known() {
         ("bcrypt", line("bcrypt", "pass:wörd")),
         ("sha512", format!("sha512:{}", output("openssl", &["passwd", "-6", "-stdin"], "pass:wörd"))),
         ("sha256", format!("sha256:{}", output("openssl", &["passwd", "-5", "-stdin"], "pass:wörd"))),
-        ("rounds", format!("rounds:{}", output("mkpasswd", &["-m", "sha-512", "-R", "2000", "-s"], "pass:wörd"))),
+        (
+            "rounds",
+            format!("rounds:{}", output("mkpasswd", &["-m", "sha-512", "-R", "2000", "-s"], "pass:wörd")),
+        ),
         ("yes", format!("yes:{}", output("mkpasswd", &["-m", "bcrypt", "-R", "5", "-s"], "pass:wörd"))),
         (
             "argon",
-            format!("argon:{}", output("argon2", &["somesalt", "-id", "-t", "1", "-m", "12", "-e"], "pass:wörd")),
+            format!(
+                "argon:{}",
+                output("argon2", &["somesalt", "-id", "-t", "1", "-m", "12", "-e"], "pass:wörd")
+            ),
         ),
     ];
     let lines: Vec<_> = hashes.iter().map(|(_, line)| line.as_str()).collect();
@@ -52,10 +58,18 @@ fn passwords_of_every_tool_are_known() {
         server.send(&as_user("/", user, "")).expect(401);
     }
     let reply = server.get("/").expect(401);
-    assert_eq!(reply.field("WWW-Authenticate"), Some("Basic realm=\"Staff\", charset=\"UTF-8\""), "{reply:?}");
+    assert_eq!(
+        reply.field("WWW-Authenticate"),
+        Some("Basic realm=\"Staff\", charset=\"UTF-8\""),
+        "{reply:?}"
+    );
     server.send(&as_user("/", "nobody", "pass:wörd")).expect(401);
     server.get("/open").expect(204).expect_no_field("WWW-Authenticate");
-    server.expect_log("wrong user or password for \"nobody\"");
+    // One refusal is logged in a second.
+    eventually("it is logged", || {
+        server.send(&as_user("/", "nobody", "pass:wörd")).expect(401);
+        server.log().contains("wrong user or password for \"nobody\"").then_some(())
+    });
     assert!(!server.log().contains("pass:w"), "passwords are not logged");
 }
 
@@ -140,11 +154,14 @@ fn right_passwords_are_remembered() {
         began.elapsed()
     };
     time("alice", "secret");
-    let known = (0..5).map(|_| time("alice", "secret")).min().unwrap();
-    let wrong = (0..3).map(|_| time("alice", "wrong")).min().unwrap();
-    let unknown = (0..3).map(|_| time("nobody", "wrong")).min().unwrap();
-    assert!(known < wrong / 4, "{known:?} for a known one, {wrong:?} for a wrong one");
-    assert!(unknown > wrong / 2 && unknown < wrong * 2, "{unknown:?} for nobody, {wrong:?} for a wrong one");
+    // Others use the processors, too: the least of several times is what it takes.
+    eventually("times are as they should be", || {
+        let known = (0..5).map(|_| time("alice", "secret")).min().unwrap();
+        let wrong = (0..5).map(|_| time("alice", "wrong")).min().unwrap();
+        let unknown = (0..5).map(|_| time("nobody", "wrong")).min().unwrap();
+        let is_as_long = unknown > wrong / 2 && unknown < wrong * 2;
+        (known < wrong / 4 && is_as_long).then_some(())
+    });
 }
 
 /// Clients who need no password are served meanwhile, and the queue is not all for one.
@@ -169,14 +186,18 @@ fn a_flood_of_wrong_passwords_stays_aside() {
     let attackers: Vec<_> = (0..40)
         .map(|_| {
             let wrong = wrong.clone();
-            thread::spawn(move || Vec::from_iter((0..3).map(|_| Client::connect(address).send(&wrong).status)))
+            thread::spawn(move || {
+                Vec::from_iter((0..3).map(|_| Client::connect(address).send(&wrong).status))
+            })
         })
         .collect();
     let during = quickest(200);
     let statuses: Vec<u16> = attackers.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
     assert!(statuses.contains(&401) && statuses.contains(&429), "{statuses:?}");
     assert!(during < before * 20 + Duration::from_millis(20), "{before:?} before, {during:?} during");
-    eventually("the queue is empty", || (server.send(&as_user("/", "alice", "secret")).status == 200).then_some(()));
+    eventually("the queue is empty", || {
+        (server.send(&as_user("/", "alice", "secret")).status == 200).then_some(())
+    });
 }
 
 /// What is asked first is the limit, so that guesses cost nobody anything.

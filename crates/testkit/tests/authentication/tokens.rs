@@ -32,7 +32,12 @@ fn tokens_of_every_algorithm_are_verified() {
         let other = Key::new(algorithm).token(&good(), None);
         let (status, words) = refusal(&server, &as_bearer("/", &other));
         assert_eq!(status, 401, "{algorithm}");
-        assert!(words.contains("error=\"invalid_token\", error_description=\"the signature of the token is wrong\""), "{words}");
+        assert!(
+            words.contains(
+                "error=\"invalid_token\", error_description=\"the signature of the token is wrong\""
+            ),
+            "{words}"
+        );
         assert_eq!(refusal(&server, &Request::get("/")), (401, "Bearer realm=\"Restricted\"".to_owned()));
         // Tokens are as good as passwords.
         assert!(!server.log().contains(&other), "{}", server.log());
@@ -45,19 +50,27 @@ fn secrets_are_for_hmac_alone() {
     let site = site().file("secret", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n");
     let path = site.path("secret");
     let secret = path.to_str().unwrap();
-    let server = guarded(&json!({ "jwt": { "secret": secret, "algorithms": ["HS256", "HS384"], "realm": "API" } }));
+    let server =
+        guarded(&json!({ "jwt": { "secret": secret, "algorithms": ["HS256", "HS384"], "realm": "API" } }));
     for (algorithm, status) in [("HS256", 200), ("HS384", 200), ("HS512", 401)] {
         server.send(&as_bearer("/", &sign(algorithm, secret, &good(), None))).expect(status);
     }
     let (_, words) = refusal(&server, &as_bearer("/", &sign("HS512", secret, &good(), None)));
-    assert!(words.starts_with("Bearer realm=\"API\"") && words.contains("algorithm of the token is not accepted"), "{words}");
+    assert!(
+        words.starts_with("Bearer realm=\"API\"") && words.contains("algorithm of the token is not accepted"),
+        "{words}"
+    );
     // A public key, taken for a secret by who believes the token.
     let key = Key::new("RS256");
     let server = guarded(&json!({ "jwt": { "key": key.public() } }));
     let site = corral_testkit::site().file("confused", std::fs::read(key.public()).unwrap());
     let script = "import sys,hmac,hashlib,base64,json\nk=open(sys.argv[1],'rb').read()\nb=lambda d: base64.urlsafe_b64encode(d).rstrip(b'=')\nm=b(json.dumps({'alg':sys.argv[2]}).encode())+b'.'+b(json.dumps({'sub':'x','exp':9999999999}).encode())\ns=b(hmac.new(k,m,hashlib.sha256).digest()) if sys.argv[2]=='HS256' else b''\nprint((m+b'.'+s).decode())";
     for algorithm in ["HS256", "none", "None"] {
-        let forged = crate::output("/usr/bin/python3", &["-c", script, site.path("confused").to_str().unwrap(), algorithm], "");
+        let forged = crate::output(
+            "/usr/bin/python3",
+            &["-c", script, site.path("confused").to_str().unwrap(), algorithm],
+            "",
+        );
         server.send(&as_bearer("/", &forged)).expect(401);
     }
 }
@@ -118,7 +131,8 @@ fn claims_are_for_conditions_and_variables() {
         let claims = json!({ "exp": 600, "email": "a@example", "realm": { "roles": roles }, "teams": teams });
         key.token(&claims, None)
     };
-    let body = |teams: Value| server.send(&as_bearer("/", &token(json!(["staff"]), teams))).expect(200).text();
+    let body =
+        |teams: Value| server.send(&as_bearer("/", &token(json!(["staff"]), teams))).expect(200).text();
     assert_eq!(body(json!(["green", "red"])), "red a@example green,red");
     assert_eq!(body(json!("green")), "not blue");
     assert_eq!(body(json!(["green", "blue"])), "other []");

@@ -71,7 +71,10 @@ fn applications_know_the_user() {
     server.send(&as_user("/python", "bob", "secret")).expect(200).expect_body("bob Basic");
     // Nobody has been asked there, and no field makes a user.
     let forged = |target: &str| {
-        Request::get(target).field("Remote-User", "root").field("REMOTE_USER", "root").field("Auth-Type", "Basic")
+        Request::get(target)
+            .field("Remote-User", "root")
+            .field("REMOTE_USER", "root")
+            .field("Auth-Type", "Basic")
     };
     server.send(&forged("/open/php")).expect(200).expect_body("none none none");
     server.send(&forged("/open/python")).expect(200).expect_body("none none");
@@ -90,5 +93,8 @@ fn fields_for_servers_are_set_anew() {
         } }]))
         .start();
     let told = server.send(&as_user("/", "alice", "secret").field("X-User", "root")).expect(200).text();
-    assert!(told.contains("X-User: alice") && !told.contains("root") && !told.contains("Authorization"), "{told}");
+    assert!(
+        told.contains("X-User: alice") && !told.contains("root") && !told.contains("Authorization"),
+        "{told}"
+    );
 }

@@ -29,7 +29,8 @@ const PLACES: &[&str] = &[
 ];
 
 /// Beginnings of complaints about things that a part of a configuration may lack.
-const LACKS: &[&str] = &["Certificate \"", "The file \"", "JS module \"", "Request \"pass\" points to invalid location"];
+const LACKS: &[&str] =
+    &["Certificate \"", "The file \"", "JS module \"", "Request \"pass\" points to invalid location"];
 
 #[test]
 fn every_configuration_of_the_manual_is_one() {

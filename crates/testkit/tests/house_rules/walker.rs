@@ -50,7 +50,10 @@ impl World {
         site.write("users", "");
         site.write("secret", "0123456789abcdef".repeat(4));
         site.write("key.pem", PUBLIC_KEY);
-        site.write("keys.json", format!(r#"{{"keys": [{{"kty": "OKP", "crv": "Ed25519", "x": "{}"}}]}}"#, "A".repeat(43)));
+        site.write(
+            "keys.json",
+            format!(r#"{{"keys": [{{"kty": "OKP", "crv": "Ed25519", "x": "{}"}}]}}"#, "A".repeat(43)),
+        );
         let (uid, gid) = owner(&site);
         let (user, group) = (name_in("/etc/passwd", uid), name_in("/etc/group", gid));
         let names = vec![

@@ -37,7 +37,10 @@ pub(super) async fn ask<'c>(
     let reply = match tokio::time::timeout(forward.timeout, question).await {
         Ok(reply) => reply?,
         Err(_) => {
-            place.fail(exchange, &format!("{}: no answer within {:?}", group.shared.title(None), forward.timeout));
+            place.fail(
+                exchange,
+                &format!("{}: no answer within {:?}", group.shared.title(None), forward.timeout),
+            );
             return Ok(Word::Unknown(504));
         }
     };

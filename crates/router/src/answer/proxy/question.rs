@@ -167,7 +167,8 @@ fn append_head(exchange: &Exchange<'_>, server: &Server, target: &str, out: &mut
     let (head, bytes) = (exchange.request.head, exchange.request.bytes);
     let named = NamedFields::of(head.values(bytes, Name::Connection));
     for (name, value) in exchange.request_fields() {
-        let is_ours = ABOUT_REQUEST.iter().any(|ours| name.eq_ignore_ascii_case(ours)) || forwarded::is_one(name);
+        let is_ours =
+            ABOUT_REQUEST.iter().any(|ours| name.eq_ignore_ascii_case(ours)) || forwarded::is_one(name);
         if !is_ours && !is_hop_by_hop(name) && !named.has(name) {
             response::append_checked_field(out, name, value);
         }

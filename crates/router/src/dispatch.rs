@@ -84,9 +84,9 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
                 return gateway::answer(exchange, group, Some(action)).await;
             }
             Target::Preflight => return exchange.send_empty(204).await,
-            Target::Authenticate(place, action) => {
+            Target::Authenticate(place, guarded) => {
                 target = match Box::pin(authenticate::ask(exchange, place)).await? {
-                    Verdict::Passed => exchange.follow_authenticated(action),
+                    Verdict::Passed => exchange.follow_authenticated(guarded),
                     Verdict::Refused(status) => Target::Nothing(status),
                     Verdict::Answered => return Ok(()),
                 };

@@ -125,7 +125,7 @@ fn for_secret(len: usize) -> Vec<Algorithm> {
 /// The block of this number.
 fn pem_key(text: &str, idx: usize) -> Option<Key> {
     let (start, _) = text.match_indices("-----BEGIN").nth(idx)?;
-    let block = text[start..].as_bytes();
+    let block = &text.as_bytes()[start..];
     let families = [DecodingKey::from_rsa_pem, DecodingKey::from_ec_pem, DecodingKey::from_ed_pem];
     let decoding = families.iter().find_map(|read| read(block).ok())?;
     let algorithms = match decoding.family() {

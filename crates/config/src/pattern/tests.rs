@@ -90,6 +90,24 @@ fn negation_and_arrays() {
 }
 
 #[test]
+fn of_several_values_one_has_to_match_and_none_may_be_excluded() {
+    let check = |patterns: &[&str], values: &[&str], expect: bool| {
+        let values: Vec<_> = values.iter().map(|value| value.as_bytes().to_vec()).collect();
+        let found = compile(patterns, Flavor::Plain).matches_some(&values);
+        assert_eq!(found, Ok(expect), "{patterns:?} {values:?}");
+    };
+    check(&["a"], &["b", "a"], true);
+    check(&["a"], &["b"], false);
+    check(&["a", "!b"], &["a", "b"], false);
+    check(&["a", "!b"], &["b", "a"], false);
+    check(&["!b"], &["a"], true);
+    check(&["!b"], &["a", "b"], false);
+    check(&["!b"], &[], false);
+    check(&["*"], &[], false);
+    check(&[], &["a"], true);
+}
+
+#[test]
 fn flavors_read_patterns_differently() {
     check_flavor(Flavor::CaseInsensitive, &["WWW.*.Org"], &["www.x.org", "WWW..ORG"], &["www.org"]);
     check_flavor(Flavor::CaseInsensitive, &["*Foo*Bar*"], &["xFOObar", "foo-BAR-"], &["barfoo"]);

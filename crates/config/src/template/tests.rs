@@ -55,6 +55,7 @@ fn variables_are_found_in_text() {
     check("$remote_addr [$time_local]", "<RemoteAddr> [<TimeLocal>]");
     check("$status $body_bytes_sent", "<Status> <BodyBytesSent>");
     check("$request_time $request_id", "<RequestTime> <RequestId>");
+    check("$remote_user $jwt_claim_email", "<RemoteUser> <Claim(\"email\")>");
 }
 
 #[test]
@@ -94,6 +95,7 @@ fn faults_are_explained() {
     check_refused("$Uri", "Unknown variable \"Uri\"");
     check_refused("$header_", "Unknown variable \"header_\"");
     check_refused("${arg_}", "Unknown variable \"arg_\"");
+    check_refused("$jwt_claim_", "Unknown variable \"jwt_claim_\"");
     check_refused("$cookie_1", "Unknown variable \"cookie_\"");
     check_refused("$response_header_", "Unknown variable \"response_header_\"");
 }

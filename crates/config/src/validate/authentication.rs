@@ -1,4 +1,4 @@
-//! `authenticate` of actions (beyond Unit).
+//! `authenticate` of listeners and actions (beyond Unit).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -310,7 +310,7 @@ const SERVERS: &[Member<ForwardDraft>] = &[
         },
     ),
     optional("pass", STRING)
-        .means("or one of the [upstreams](upstreams.md) of the configuration: `upstreams/NAME`")
+        .means("or one of the [upstreams](proxy.md#groups) of the configuration: `upstreams/NAME`")
         .read(|cx, field, draft| match actions::destination(cx, field) {
             Some(Destination::Upstream(upstream)) => draft.pass = Some(upstream),
             Some(_) => cx.problem_with_advice(

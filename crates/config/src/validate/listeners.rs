@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::context::Context;
 use super::scalars::{INT_MAX, integer};
 use super::schema::{self, BOOL, Field, Member, NUMBER, OBJECT, STRING, optional};
-use super::{actions, advice, forwarded, throttle, tls};
+use super::{actions, advice, authentication, forwarded, throttle, tls};
 use crate::address::ListenAddress;
 use crate::json::{Bytes, Value};
 use crate::listener::{Forwarded, Http2, Listener};
@@ -60,10 +60,11 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
         forwarded,
         client_ip,
         limits,
+        authentication,
     } = draft;
     let forwarded = forwarded.into_iter().chain(client_ip).collect();
     let (address, pass) = (address?, pass.or(application)?);
-    Some(Listener { address, backlog, limits, pass, tls, http2, proxy_protocol, forwarded })
+    Some(Listener { address, backlog, limits, authentication, pass, tls, http2, proxy_protocol, forwarded })
 }
 
 #[derive(Default)]
@@ -77,6 +78,7 @@ struct ListenerDraft {
     forwarded: Option<Forwarded>,
     client_ip: Option<Forwarded>,
     limits: Vec<usize>,
+    authentication: Option<usize>,
 }
 
 const LISTENER: &[Member<ListenerDraft>] = &[
@@ -111,6 +113,7 @@ const LISTENER: &[Member<ListenerDraft>] = &[
         .read(|cx, field, draft| draft.client_ip = forwarded::read_legacy(cx, field)),
     throttle::REQUESTS.read(|cx, field, draft| throttle::requests(cx, field, &mut draft.limits)),
     throttle::CONNECTIONS.read(|cx, field, draft| throttle::connections(cx, field, &mut draft.limits)),
+    authentication::AUTHENTICATE.read(|cx, field, draft| draft.authentication = authentication::read(cx, field)),
     optional("backlog", NUMBER)
         .default("the system's maximum")
         .means("connections that may wait to be accepted")

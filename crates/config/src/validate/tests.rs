@@ -3,6 +3,7 @@
 mod advice;
 mod applications;
 mod arbitrary;
+mod authentication;
 mod gateway;
 mod http;
 mod isolation;

@@ -9,7 +9,7 @@ mod rewrite;
 use corral_config::route::{Action, ActionKind, Destination, Route};
 
 use crate::exchange::Exchange;
-use crate::request::routing::{Target, log};
+use crate::request::routing::{Guarded, Target, log};
 use crate::storage::buffers;
 use crate::variables::script;
 
@@ -29,14 +29,19 @@ impl<'c> Exchange<'c> {
     /// Follows the listener's `pass`, unless the listener's limits refuse the request.
     pub(crate) fn enter(&mut self) -> Target<'c> {
         let listener = self.settings.listener();
-        match self.admit(&listener.limits) {
-            Ok(()) => self.follow(&listener.pass),
-            Err(target) => target,
+        match (self.admit(&listener.limits), listener.authentication) {
+            (Ok(()), None) => self.follow(&listener.pass),
+            (Ok(()), Some(place)) => Target::Authenticate(place, Guarded::Pass(&listener.pass)),
+            (Err(target), _) => target,
         }
     }
 
-    /// Follows an action whose `authenticate` has let the request pass.
-    pub(crate) fn follow_authenticated(&mut self, action: &'c Action) -> Target<'c> {
+    /// Goes on where `authenticate` has let the request pass.
+    pub(crate) fn follow_authenticated(&mut self, guarded: Guarded<'c>) -> Target<'c> {
+        let action = match guarded {
+            Guarded::Action(action) => action,
+            Guarded::Pass(pass) => return self.follow(pass),
+        };
         match self.carry_on(action) {
             Ok(pass) => self.follow(pass),
             Err(target) => target,
@@ -120,7 +125,7 @@ impl<'c> Exchange<'c> {
             self.way.mirror = options.mirror;
         }
         match options.authentication {
-            Some(place) => Err(Target::Authenticate(place, action)),
+            Some(place) => Err(Target::Authenticate(place, Guarded::Action(action))),
             None => self.carry_on(action),
         }
     }

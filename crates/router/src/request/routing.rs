@@ -4,7 +4,7 @@ pub(crate) mod log;
 pub(crate) mod way;
 
 use corral_config::gateway::Gateway;
-use corral_config::route::{Action, Return, Share};
+use corral_config::route::{Action, Destination, Return, Share};
 
 /// What answers a request.
 #[derive(Debug)]
@@ -25,7 +25,16 @@ pub(crate) enum Target<'c> {
     /// The answer to a preflight request is in the fields that let other sites read a reply.
     Preflight,
     /// Somebody else, once the place with this index in `Config::authentications` lets the request pass.
-    Authenticate(usize, &'c Action),
+    Authenticate(usize, Guarded<'c>),
     /// Nothing does; the status says why.
     Nothing(u16),
+}
+
+/// What goes on once somebody is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Guarded<'c> {
+    /// The rest of an action.
+    Action(&'c Action),
+    /// The `pass` of a listener.
+    Pass(&'c Destination),
 }

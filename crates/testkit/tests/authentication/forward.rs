@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use corral_testkit::{Origin, Request, daemon, eventually, python_app, site};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::guarded;
 
@@ -235,7 +235,7 @@ fn an_application_is_asked() {
     drop(server);
 }
 
-/// Options: …action.authenticate.forward.tls
+/// Options: …action.authenticate.forward.tls, …action.authenticate.forward.tls.verify, …action.authenticate.forward.tls.ca, …action.authenticate.forward.tls.server_name
 #[test]
 fn servers_over_tls_prove_who_they_are() {
     let authority = corral_testkit::Authority::new("here");
@@ -243,9 +243,19 @@ fn servers_over_tls_prove_who_they_are() {
     let origin = Origin::start_tls(&bundle, |peer| {
         while peer.read_head().is_some() && peer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") {}
     });
-    let url = format!("https://localhost:{}/", origin.port());
-    for (tls, status) in [(json!({ "verify": false }), 200), (json!({}), 502)] {
-        let server = guarded(&json!({ "forward": { "url": url, "tls": tls } }));
-        assert_eq!(server.get("/").status, status, "{tls}");
-    }
+    let server = daemon().start_unconfigured();
+    server.control().put_text("/certificates/ours", &authority.bundle().pem()).0.expect(200);
+    let ask = |host: &str, tls: Value| {
+        let forward =
+            json!({ "forward": { "url": format!("https://{host}:{}/", origin.port()), "tls": tls } });
+        let config = server.with_listener(crate::guarded_config(&forward));
+        server.control().put("/config", &config).expect_done();
+        server.get("/").status
+    };
+    assert_eq!(ask("localhost", json!({})), 502);
+    server.expect_log("invalid peer certificate");
+    assert_eq!(ask("localhost", json!({ "verify": false })), 200);
+    assert_eq!(ask("localhost", json!({ "ca": "ours" })), 200);
+    assert_eq!(ask("127.0.0.1", json!({ "ca": "ours" })), 502);
+    assert_eq!(ask("127.0.0.1", json!({ "ca": "ours", "server_name": "localhost" })), 200);
 }

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corral_testkit::{Client, Daemon, Origin, Request, daemon, eventually, site};
+use corral_testkit::{Authority, Client, Daemon, Origin, Request, daemon, eventually, site};
 use serde_json::{Value, json};
 
 use crate::issuer::{Issuer, Key, sign};
@@ -256,4 +256,31 @@ fn a_token_or_a_password() {
     let reply = server.get("/").expect(401);
     let challenges: Vec<_> = reply.all("WWW-Authenticate").collect();
     assert_eq!(challenges, ["Basic realm=\"Restricted\", charset=\"UTF-8\"", "Bearer realm=\"Restricted\""]);
+}
+
+/// Options: …action.authenticate.jwt.tls, …action.authenticate.jwt.tls.verify, …action.authenticate.jwt.tls.ca, …action.authenticate.jwt.tls.server_name
+#[test]
+fn issuers_over_tls_prove_who_they_are() {
+    let authority = Authority::new("here");
+    let key = Key::new("RS256");
+    let set = json!({ "keys": [key.jwk("a")] }).to_string();
+    let response = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{set}", set.len());
+    let origin = Origin::start_tls(&authority.server("localhost", &["localhost"]), move |peer| {
+        while peer.read_head().is_some() && peer.write(response.as_bytes()) {}
+    });
+    let server = daemon().start_unconfigured();
+    server.control().put_text("/certificates/ours", &authority.bundle().pem()).0.expect(200);
+    let token = as_bearer("/", &key.token(&good(), Some("a")));
+    let ask = |host: &str, tls: Value| {
+        let jwt = json!({ "jwt": { "jwks": format!("https://{host}:{}/", origin.port()), "tls": tls } });
+        let config = server.with_listener(crate::guarded_config(&jwt));
+        server.control().put("/config", &config).expect_done();
+        server.send(&token).status
+    };
+    assert_eq!(ask("localhost", json!({})), 503);
+    server.expect_log("fetch keys from \"https://localhost");
+    assert_eq!(ask("localhost", json!({ "verify": false })), 200);
+    assert_eq!(ask("localhost", json!({ "ca": "ours" })), 200);
+    assert_eq!(ask("127.0.0.1", json!({ "ca": "ours" })), 503);
+    assert_eq!(ask("127.0.0.1", json!({ "ca": "ours", "server_name": "localhost" })), 200);
 }

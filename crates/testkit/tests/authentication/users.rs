@@ -1,6 +1,6 @@
 //! The user of a request: in conditions, variables, logs and applications, and never by the word of a client.
 
-use corral_testkit::{Request, daemon, eventually, php_app, python_app, site};
+use corral_testkit::{Address, Client, Http2, Request, daemon, eventually, php_app, python_app, site};
 use serde_json::json;
 
 use crate::{as_user, output};
@@ -30,6 +30,56 @@ fn later_steps_go_by_the_user() {
     assert_eq!(body("alice"), "one of them");
     assert_eq!(body("bob"), "not alice: bob");
     server.get("/").expect(401);
+}
+
+/// Options: listeners.{addr}.authenticate
+#[test]
+fn a_listener_asks_for_all_of_its_requests() {
+    let site = site().file("users", users());
+    let (inner, outer) = (Address::fresh(), Address::fresh());
+    let authenticate = json!({ "basic": { "file": site.path("users") } });
+    let server = daemon()
+        .config(json!({
+            "listeners": {
+                inner.to_string(): { "pass": "routes" },
+                outer.to_string(): { "pass": "routes", "authenticate": authenticate }
+            },
+            "routes": [{ "match": { "remote_user": "alice" }, "action": { "return": 200 } }, { "action": { "return": 204 } }]
+        }))
+        .start();
+    let send = |address: &Address, request: &Request| Client::connect(address.socket()).send(request).status;
+    let alice = as_user("/", "alice", "secret");
+    assert_eq!([send(&outer, &Request::get("/")), send(&outer, &alice)], [401, 200]);
+    assert_eq!(send(&outer, &as_user("/", "bob", "secret")), 204);
+    assert_eq!([send(&inner, &Request::get("/")), send(&inner, &alice)], [204, 204]);
+    drop(server);
+}
+
+/// Streams of one connection are one client each.
+#[test]
+fn http2_asks_the_same() {
+    let site = site().file("users", users());
+    let address = Address::fresh();
+    let action = json!({
+        "authenticate": { "basic": { "file": site.path("users") } }, "return": 200, "body": "hello $remote_user"
+    });
+    let server = daemon()
+        .config(json!({
+            "listeners": { address.to_string(): { "pass": "routes", "http2": "prior_knowledge" } },
+            "routes": [{ "action": action }]
+        }))
+        .start();
+    let mut client = Http2::connect(address.socket());
+    for user in ["alice", "bob", "alice"] {
+        client.send(&as_user("/", user, "secret")).expect(200).expect_body(format!("hello {user}"));
+        let refused = client.send(&as_user("/", user, "wrong")).expect(401);
+        assert!(
+            refused.field("www-authenticate").is_some_and(|field| field.starts_with("Basic realm=")),
+            "{refused:?}"
+        );
+        client.send(&Request::post("/").body("x")).expect(401);
+    }
+    drop(server);
 }
 
 #[test]

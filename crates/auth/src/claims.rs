@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// What a token says of its bearer, verified.
+/// The claims of a verified token.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Claims(pub(crate) Map<String, Value>);
 

@@ -14,7 +14,7 @@ use crate::passwords::{LineFault, Passwords};
 /// Why nobody can be checked by a file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileFault {
-    /// It is not there, or not readable.
+    /// The file is not there, or not readable.
     #[error("open: {0}")]
     Open(io::Error),
     /// A folder, a pipe or the like.
@@ -23,7 +23,7 @@ pub enum FileFault {
     /// More than any such file has.
     #[error("it is larger than {MOST_BYTES} bytes")]
     Size,
-    /// It could be opened, but not be read.
+    /// The file could be opened, but not be read.
     #[error("read: {0}")]
     Read(io::Error),
     /// A line of a file of passwords.

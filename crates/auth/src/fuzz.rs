@@ -1,4 +1,4 @@
-//! What fuzzing calls: each function takes any bytes and panics when an invariant does not hold.
+//! Functions for fuzzing: each takes any bytes and panics when an invariant does not hold.
 
 use crate::jwt::{Keys, Rules};
 use crate::passwords::Passwords;

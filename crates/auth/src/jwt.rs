@@ -17,14 +17,14 @@ use crate::claims::Claims;
 
 pub use jsonwebtoken::Algorithm;
 
-/// What is asked of a token beside its signature.
+/// The demands on a token beside its signature.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     /// Seconds by which clocks may differ.
     pub leeway: u64,
-    /// Who may have issued it (`iss`); anybody where there is none.
+    /// Accepted issuers (`iss`); anybody where there is none.
     pub issuers: Vec<String>,
-    /// Whom it may be for (`aud`); one of them must be named. Anybody where there is none.
+    /// Accepted audiences (`aud`); one of them must be named. Anybody where there is none.
     pub audiences: Vec<String>,
     /// The algorithms that are accepted of those that fit the key; all of these where there is none.
     pub algorithms: Vec<Algorithm>,

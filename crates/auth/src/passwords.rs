@@ -13,18 +13,18 @@ pub struct Passwords {
     decoy: Hash,
 }
 
-/// What is wrong with a file.
+/// The first fault of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineFault {
     /// Counted from one.
     pub line: usize,
     /// The user of the line, as far as it has one.
     pub user: String,
-    /// What is wrong there.
+    /// The fault of the line.
     pub cause: Cause,
 }
 
-/// What is wrong with a line.
+/// The fault of a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
     /// No colon.

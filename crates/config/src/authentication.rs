@@ -33,7 +33,7 @@ pub enum Method {
 pub struct Basic {
     /// Users and hashes of their passwords.
     pub file: PathBuf,
-    /// What browsers show, without quotes and backslashes.
+    /// The name that browsers show, without quotes and backslashes.
     pub realm: String,
 }
 

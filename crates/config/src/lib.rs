@@ -69,7 +69,7 @@ pub struct Config {
     pub throttles: Vec<Throttle>,
     /// Copies of requests for other servers, as actions name them.
     pub mirrors: Vec<Mirror>,
-    /// Who may go on, as actions name it.
+    /// The methods by which clients are asked who they are, as listeners and actions name them.
     pub authentications: Vec<Authentication>,
     /// With every default filled in.
     pub settings: Settings,

@@ -14,7 +14,7 @@ pub struct Listener {
     pub backlog: Option<u32>,
     /// Limits for clients, as places in `Config::throttles`.
     pub limits: Vec<usize>,
-    /// Who may go on, as a place in `Config::authentications`; asked after the limits.
+    /// The methods by which clients are asked who they are, as a place in `Config::authentications`; asked after the limits.
     pub authentication: Option<usize>,
     /// Where requests go.
     pub pass: Destination,

@@ -114,7 +114,7 @@ pub struct ActionOptions {
     pub maintenance: Option<Box<Maintenance>>,
     /// Limits for clients, as places in `Config::throttles`; asked behind `maintenance` and before anything else.
     pub limits: Vec<usize>,
-    /// Who may go on, as a place in `Config::authentications`; asked right after the limits.
+    /// The methods by which clients are asked who they are, as a place in `Config::authentications`; asked right after the limits.
     pub authentication: Option<usize>,
     /// The new path, worked out before anything else but the limits and the authentication.
     pub rewrite: Option<Template>,

@@ -49,7 +49,7 @@ pub(crate) struct Authenticator {
 pub(crate) enum Means {
     Passwords(Arc<PasswordFile>),
     Keys(KeyStore, Rules),
-    Permissions(Permissions),
+    Permissions(Box<Permissions>),
     Certificate,
 }
 
@@ -98,7 +98,7 @@ impl Authenticators {
                 Means::Passwords(Arc::clone(file))
             }
             Method::Jwt(jwt) => Means::Keys(self.keys(jwt, previous, trust)?, rules(jwt)),
-            Method::Forward(_) => Means::Permissions(Permissions::default()),
+            Method::Forward(_) => Means::Permissions(Box::default()),
             Method::Certificate(_) => Means::Certificate,
         })
     }

@@ -34,7 +34,7 @@ pub(crate) struct Generation {
     pub(crate) limits: Limits,
     /// Copies of requests, in the order of `config.mirrors`.
     pub(crate) mirrors: Mirrors,
-    /// Who may go on, in the order of `config.authentications`.
+    /// The means by which clients are known, in the order of `config.authentications`.
     pub(crate) authenticators: Authenticators,
     pub(crate) access_logs: Vec<AccessLog>,
     pub(crate) program: Arc<Program>,

@@ -34,7 +34,7 @@ pub(crate) struct Reply {
     pub(crate) retry_after: Option<u32>,
     /// How much a limit leaves to the client.
     pub(crate) quota: Option<Box<Quota>>,
-    /// What a client that is not let pass is asked for, one `WWW-Authenticate` each.
+    /// Questions to a client that is not let pass, one `WWW-Authenticate` each.
     pub(crate) challenges: Vec<String>,
     /// All fields but those that the server adds.
     pub(crate) fields: Fields,

@@ -33,9 +33,12 @@ pub enum KeyFault {
     /// RFC 7518 section 3.2.
     #[error("has a secret of {0} bytes; HS256 needs at least 32")]
     Short(usize),
-    /// It has to be kept where tokens are made.
+    /// A private key has to be kept where tokens are made.
     #[error("has a private key; only the public one belongs here")]
     Private,
+    /// RFC 7518 section 3.3.
+    #[error("has an RSA key of fewer than 2048 bits")]
+    Weak,
     /// Not PEM, or a kind of key that no algorithm is for.
     #[error("has no public key in PEM that is for RSA, P-256, P-384 or Ed25519")]
     Pem,
@@ -54,6 +57,7 @@ impl KeyFault {
         match self {
             Self::Short(_) => "Make one by: openssl rand -base64 48",
             Self::Private => "Write the public key by: openssl pkey -in PRIVATE -pubout",
+            Self::Weak => "Make one by: openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048",
             Self::Pem => "Such a file begins with \"-----BEGIN PUBLIC KEY-----\".",
             Self::Set => "It is an object with an array \"keys\", as issuers have it at \"jwks_uri\".",
             Self::Empty => {
@@ -91,8 +95,9 @@ impl Keys {
         }
         let blocks = text.split_inclusive("-----END").collect::<Vec<_>>();
         let n_blocks = blocks.len().saturating_sub(1);
-        let keys: Option<Vec<_>> = (0..n_blocks.min(MOST_KEYS)).map(|idx| pem_key(text, idx)).collect();
-        keys.filter(|keys| !keys.is_empty()).map(Self).ok_or(KeyFault::Pem)
+        let keys = (0..n_blocks.min(MOST_KEYS)).map(|idx| pem_key(text, idx));
+        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        if keys.is_empty() { Err(KeyFault::Pem) } else { Ok(Self(keys)) }
     }
 
     /// A set of keys (JWKS). Keys that are for something else, or not known, are passed over.
@@ -123,18 +128,21 @@ fn for_secret(len: usize) -> Vec<Algorithm> {
 }
 
 /// The block of this number.
-fn pem_key(text: &str, idx: usize) -> Option<Key> {
-    let (start, _) = text.match_indices("-----BEGIN").nth(idx)?;
+fn pem_key(text: &str, idx: usize) -> Result<Key, KeyFault> {
+    let (start, _) = text.match_indices("-----BEGIN").nth(idx).ok_or(KeyFault::Pem)?;
     let block = &text.as_bytes()[start..];
     let families = [DecodingKey::from_rsa_pem, DecodingKey::from_ec_pem, DecodingKey::from_ed_pem];
-    let decoding = families.iter().find_map(|read| read(block).ok())?;
+    let decoding = families.iter().find_map(|read| read(block).ok()).ok_or(KeyFault::Pem)?;
+    let len = decoding.try_get_as_bytes().map_err(|_| KeyFault::Pem)?.len();
     let algorithms = match decoding.family() {
+        // A modulus, and what it is written in.
+        AlgorithmFamily::Rsa if len < LEAST_MODULUS => return Err(KeyFault::Weak),
         AlgorithmFamily::Rsa => RSA.to_vec(),
-        AlgorithmFamily::Ec => vec![of_point(decoding.try_get_as_bytes().ok()?.len())?],
+        AlgorithmFamily::Ec => vec![of_point(len).ok_or(KeyFault::Pem)?],
         AlgorithmFamily::Ed => vec![Algorithm::EdDSA],
-        AlgorithmFamily::Hmac => return None,
+        AlgorithmFamily::Hmac => return Err(KeyFault::Pem),
     };
-    Some(Key { id: None, decoding, algorithms })
+    Ok(Key { id: None, decoding, algorithms })
 }
 
 /// The algorithm of a curve whose points have so many bytes.
@@ -182,6 +190,9 @@ const RSA: [Algorithm; 6] = [
     Algorithm::PS384,
     Algorithm::PS512,
 ];
+
+/// Bytes of 2048 bits.
+const LEAST_MODULUS: usize = 256;
 
 /// Keys of one set that are looked at.
 const MOST_KEYS: usize = 100;

@@ -5,7 +5,7 @@ use jsonwebtoken::errors::{Error, ErrorKind};
 /// Why a token is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It is not three parts of JSON and a signature.
+    /// Something other than two parts of JSON and a signature.
     #[error("the token is malformed")]
     Malformed,
     /// No key has the `kid` that it names; another set of keys may.
@@ -14,7 +14,7 @@ pub enum Refusal {
     /// No key is for its algorithm, the configuration does not permit it, or its header asks for what is not understood.
     #[error("the algorithm of the token is not accepted")]
     Algorithm,
-    /// It was changed, or signed by somebody else.
+    /// The token was changed, or signed by somebody else.
     #[error("the signature of the token is wrong")]
     Signature,
     /// `exp`.

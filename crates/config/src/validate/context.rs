@@ -42,7 +42,7 @@ pub(super) struct Gathered {
     pub(super) throttles: Vec<Throttle>,
     /// Its copies of requests for other servers.
     pub(super) mirrors: Vec<Mirror>,
-    /// Who may go on.
+    /// Its `authenticate` objects.
     pub(super) authentications: Vec<Authentication>,
     /// The servers of its `proxy` actions.
     pub(super) proxies: Vec<Upstream>,

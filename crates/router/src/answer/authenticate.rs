@@ -15,9 +15,9 @@ use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::request::identity::Identity;
 
-/// What has become of a request.
+/// The outcome for a request.
 pub(crate) enum Verdict {
-    /// It goes on.
+    /// The request goes on.
     Passed,
     /// An error with this status is to be sent.
     Refused(u16),
@@ -79,7 +79,7 @@ pub(crate) async fn ask(exchange: &mut Exchange<'_>, place: usize) -> Result<Ver
     Ok(Verdict::Refused(status))
 }
 
-/// What has come of the methods so far.
+/// The refusals of the methods so far.
 #[derive(Default)]
 struct Refused {
     challenges: Vec<String>,

@@ -81,7 +81,7 @@ impl Remote {
             let mut state = self.state.lock();
             let now = Instant::now();
             let interval = if state.keys.is_some() { interval } else { interval.min(FIRST_INTERVAL) };
-            if !state.fresh_until.is_some_and(|until| now < until) && state.may_begin(now, interval) {
+            if state.fresh_until.is_none_or(|until| now >= until) && state.may_begin(now, interval) {
                 self.begin(&mut state);
             }
             match &state.keys {

@@ -11,7 +11,7 @@ pub(crate) struct Identity {
     user: Vec<u8>,
     /// How it was found out, as CGI has it in `AUTH_TYPE` (RFC 3875 section 4.1.1).
     pub(crate) scheme: &'static [u8],
-    /// Of the token, if it was one.
+    /// The claims of the token, if it was one.
     pub(crate) claims: Option<Arc<Claims>>,
 }
 

@@ -30,7 +30,7 @@ pub(crate) enum Target<'c> {
     Nothing(u16),
 }
 
-/// What goes on once somebody is known.
+/// The part of the way that goes on once the client is known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Guarded<'c> {
     /// The rest of an action.

@@ -1,4 +1,4 @@
-//! What is wrong with `authenticate` is found before it is in force, with its place and what would be right.
+//! Mistakes in `authenticate` are found before it is in force, with its place and what would be right.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -49,7 +49,7 @@ fn files_of_passwords() {
     check(&realm, "basic/realm", &["must not contain quotes"]);
 }
 
-/// What the daemon's user cannot read, though root can.
+/// A file that root can read, and the daemon's user cannot.
 #[test]
 fn files_that_the_daemon_cannot_read() {
     if !rustix_is_root() {

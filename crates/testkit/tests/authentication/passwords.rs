@@ -200,7 +200,7 @@ fn a_flood_of_wrong_passwords_stays_aside() {
     });
 }
 
-/// What is asked first is the limit, so that guesses cost nobody anything.
+/// The limit is asked first, so that guesses cost nobody anything.
 #[test]
 fn limits_come_before_passwords() {
     let site = users(&line("alice", "secret"));

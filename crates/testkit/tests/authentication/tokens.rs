@@ -13,7 +13,7 @@ fn good() -> Value {
     json!({ "sub": "alice", "exp": 600 })
 }
 
-/// What the client is told: the status, and the words of the challenge.
+/// The refusal as the client sees it: the status, and the words of the challenge.
 #[track_caller]
 fn refusal(server: &Daemon, request: &Request) -> (u16, String) {
     let reply = server.send(request);

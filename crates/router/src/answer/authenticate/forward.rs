@@ -82,7 +82,7 @@ pub(super) async fn ask<'c>(
     }
 }
 
-/// What a permission is remembered for; none if the request has none of the fields, and could be anybody's.
+/// The values that a permission is remembered for; none if the request has none of the fields, and could be anybody's.
 fn key(exchange: &Exchange<'_>, forward: &Forward) -> Option<Vec<Vec<u8>>> {
     let values = |wanted: &String| {
         let fields = exchange.request.head.fields(exchange.request.bytes);

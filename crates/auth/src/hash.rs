@@ -166,6 +166,10 @@ mod tests {
             "Hello world!",
         );
         check("$5$rounds=10000$saltstringsaltst$3xv.VbSHBb41AL9AvLeujZkZRBAwqFMz2.opqey6IcA", "Hello world!");
+        check(
+            "$argon2id$v=19$m=256,t=1,p=1$c29tZXNhbHQ$J4yxEBqUowx2l7K50GzYfVzv4hFy4DewGGQb/QmZ88I",
+            "Hello world!",
+        );
     }
 
     #[test]

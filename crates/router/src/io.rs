@@ -105,7 +105,13 @@ impl Stream {
         context: &mut Context<'_>,
         buffer: &mut Vec<u8>,
     ) -> Poll<io::Result<usize>> {
-        pin!(self.read(buffer)).poll(context)
+        let polled = pin!(self.read(buffer)).poll(context);
+        if polled.is_pending()
+            && let Some(session) = &mut self.tls
+        {
+            session.rest();
+        }
+        polled
     }
 
     /// Waits until there is something of what is wanted.

@@ -19,7 +19,7 @@ mod unsent;
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -39,7 +39,6 @@ use crate::client::connection::Connection;
 use crate::client::linger;
 use crate::client::slot::Slot;
 use crate::clock::deadline::{Deadline, Elapsed};
-use crate::io::Stream;
 use crate::services::Services;
 use crate::tls::Peer;
 
@@ -81,9 +80,11 @@ enum Event {
     End,
 }
 
-/// Serves a connection to its end; `input` is what the client has sent.
-pub(super) async fn run(connection: Connection, input: Vec<u8>) {
-    let Connection { id, services, slot, stream, deadline, peer, place, .. } = connection;
+/// Serves a connection to its end; `input` is what the client has sent. No async function, because its future would keep
+/// the places of its arguments.
+#[expect(clippy::boxed_local, reason = "the box is freed, which its owner would keep for as long as this runs")]
+pub(super) fn run(connection: Box<Connection>, input: Vec<u8>) -> impl Future<Output = ()> {
+    let Connection { id, services, slot, stream, deadline, peer, place, .. } = *connection;
     let shared = Rc::new(Shared {
         id,
         activity: Activity::new(&services),
@@ -95,23 +96,19 @@ pub(super) async fn run(connection: Connection, input: Vec<u8>) {
         patience: RefCell::default(),
         unsent: Rc::default(),
     });
-    let mut serving = pin!(serve(&shared, stream, &deadline, input));
-    poll_fn(|context| log::about(id, || serving.as_mut().poll(context))).await;
-    shared.activity.end();
-    drop(place);
+    let transport = Rc::new(RefCell::new(Transport::new(stream, input)));
+    async move {
+        let mut serving = pin!(serve(&shared, transport, &deadline));
+        poll_fn(|context| log::about(id, || serving.as_mut().poll(context))).await;
+        shared.activity.end();
+        drop(place);
+    }
 }
 
-async fn serve(shared: &Rc<Shared>, stream: Stream, deadline: &Deadline, input: Vec<u8>) {
-    let settings = shared.slot.settings();
-    let rules = &settings.generation.shared.rules;
-    let transport = Rc::new(RefCell::new(Transport::new(stream, input)));
-    let greeting = limits::builder(rules).handshake(Handle(Rc::clone(&transport)));
-    let limit = rules.header_read_timeout;
-    drop(settings);
-    // Boxed, because it is over while the connection lives on.
-    let greeted = deadline.limit(limit, Box::pin(drive(&transport, greeting)).as_mut()).await;
+async fn serve(shared: &Rc<Shared>, transport: Rc<RefCell<Transport>>, deadline: &Deadline) {
+    let greeted = greet(shared, &transport, deadline).await;
     match greeted {
-        Ok(Ok(session)) => converse(shared, Box::new(session), &transport, deadline).await,
+        Ok(Ok(session)) => converse(shared, session, &transport, deadline).await,
         Ok(Err(error)) => note_end(&error),
         Err(Elapsed) => return,
     }
@@ -119,6 +116,25 @@ async fn serve(shared: &Rc<Shared>, stream: Stream, deadline: &Deadline, input: 
     let mut transport = transport.into_inner();
     let (stream, scratch) = transport.end();
     linger::run(stream, deadline, scratch).await;
+}
+
+/// A session, why there is none, or that it has not begun in time.
+type Greeted = Result<Result<Box<Session<Handle, Piece>>, h2::Error>, Elapsed>;
+
+/// Greets a client. All that is large in it is over while the connection lives on, so it has a box of its own.
+fn greet<'c>(
+    shared: &Shared,
+    transport: &'c Rc<RefCell<Transport>>,
+    deadline: &'c Deadline,
+) -> Pin<Box<impl Future<Output = Greeted> + use<'c>>> {
+    let settings = shared.slot.settings();
+    let rules = &settings.generation.shared.rules;
+    let greeting = limits::builder(rules).handshake(Handle(Rc::clone(transport)));
+    let limit = rules.header_read_timeout;
+    Box::pin(async move {
+        let greeted = deadline.limit(limit, pin!(drive(transport, greeting))).await;
+        greeted.map(|greeted| greeted.map(Box::new))
+    })
 }
 
 /// Polls what reads and writes, and sends what it has written.

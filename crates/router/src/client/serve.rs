@@ -41,7 +41,7 @@ pub(crate) async fn run(mut connection: Box<Connection>) {
         match next {
             Next::Keep => {}
             Next::Http2(input) => {
-                Box::pin(http2::run(*connection, input)).await;
+                Box::pin(http2::run(connection, input)).await;
                 counters.closed.add(1);
                 return;
             }

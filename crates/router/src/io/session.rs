@@ -137,6 +137,13 @@ impl ServerSession {
         }
     }
 
+    /// Gives back the buffer that a read has left behind that found nothing.
+    pub(crate) fn rest(&mut self) {
+        if self.incoming.is_empty() {
+            buffers::give(std::mem::take(&mut self.incoming));
+        }
+    }
+
     /// Reads from the socket, which first gets what it waits for.
     async fn fill(&mut self, socket: &mut Socket, room: usize) -> io::Result<usize> {
         self.flush_all(socket).await?;
@@ -191,9 +198,7 @@ impl ServerSession {
             return Err(io::Error::new(io::ErrorKind::InvalidData, error));
         }
         self.incoming.drain(..n_used);
-        if self.incoming.is_empty() {
-            buffers::give(std::mem::take(&mut self.incoming));
-        }
+        self.rest();
         Ok(())
     }
 

@@ -62,7 +62,7 @@ impl<'a> Attempt<'a> {
                 // In a box of its own, so that a request on a kept connection is not as large.
                 None => match Box::pin(open(exchange, self.server)).await {
                     Ok(line) => line,
-                    Err(failure) => return Ok(Outcome::Failed(failure)),
+                    Err(broken) => return broken.into_outcome(),
                 },
             };
             self.was_sent = true;
@@ -90,9 +90,7 @@ impl<'a> Attempt<'a> {
         let inquiry = Inquiry { line: &mut line, upload, timeouts, request: OutgoingHead::new(head) };
         let mut answer = match inquiry.run(exchange).await {
             Ok(answer) => answer,
-            Err(Broken::Server(failure)) => return Ok(Outcome::Failed(failure)),
-            Err(Broken::Body(error)) => return Ok(Outcome::Body(error)),
-            Err(Broken::Gone) => return Err(Gone),
+            Err(broken) => return broken.into_outcome(),
         };
         server.health.succeeded();
         let relayed = self.pass_on(exchange, line, &mut answer).await;
@@ -134,15 +132,40 @@ impl<'a> Attempt<'a> {
 const SWITCHING_PROTOCOLS: u16 = 101;
 
 /// A new connection.
-pub(super) async fn open(exchange: &Exchange<'_>, server: &LoopServer) -> Result<Line, ServerFailure> {
+pub(super) async fn open(exchange: &Exchange<'_>, server: &LoopServer) -> Result<Line, Broken> {
+    let mut line = connected(exchange, server, server.connect()).await?;
+    // It would be taken for the answer.
+    if line.has_spoken() { Err(ServerFailure::Unasked.into()) } else { Ok(line) }
+}
+
+/// The end of `connecting`, within the time limit and unless the client leaves before: a server whose queue is full takes
+/// seconds, in which a client of HTTP/2 may take back any number of requests.
+pub(super) async fn connected<T>(
+    exchange: &Exchange<'_>,
+    server: &LoopServer,
+    connecting: impl Future<Output = Result<T, ServerFailure>>,
+) -> Result<T, Broken> {
     let limit = server.shared.options.timeouts.connect;
-    match exchange.deadline.limit(limit, pin!(server.connect())).await {
-        Ok(connected) => {
-            let mut line = connected?;
-            // It would be taken for the answer.
-            if line.has_spoken() { Err(ServerFailure::Unasked) } else { Ok(line) }
+    let connected = async {
+        tokio::select! {
+            biased;
+            connected = connecting => connected.map_err(Broken::from),
+            // A client may say that it sends nothing more before its body has been read.
+            () = exchange.carrier.gone(true) => Err(Broken::Gone),
         }
-        Err(Elapsed) => Err(ServerFailure::ConnectTimedOut(limit)),
+    };
+    let connected = exchange.deadline.limit(limit, pin!(connected)).await;
+    connected.unwrap_or_else(|Elapsed| Err(ServerFailure::ConnectTimedOut(limit).into()))
+}
+
+impl Broken {
+    /// The same as the end of an attempt.
+    pub(super) fn into_outcome(self) -> Result<Outcome, Gone> {
+        match self {
+            Self::Server(failure) => Ok(Outcome::Failed(failure)),
+            Self::Body(error) => Ok(Outcome::Body(error)),
+            Self::Gone => Err(Gone),
+        }
     }
 }
 

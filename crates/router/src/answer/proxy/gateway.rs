@@ -73,9 +73,9 @@ pub(super) async fn run(
 ) -> Result<Outcome, Gone> {
     let mut is_first = true;
     loop {
-        let (line, begin, keeper) = match connect(exchange, server).await? {
+        let (line, begin, keeper) = match connect(exchange, server).await {
             Ok(connected) => connected,
-            Err(failure) => return Ok(Outcome::Failed(failure)),
+            Err(broken) => return broken.into_outcome(),
         };
         let crowd = keeper.as_ref().filter(|_| begin == Begin::Keeping).map(|keeper| keeper.seat.seats());
         let source = Source::new(line, envelope.protocol, keeper);
@@ -114,31 +114,22 @@ type Connected<'k> = (Line, Begin, Option<Keeper<'k>>);
 async fn connect<'k, 'c: 'k>(
     exchange: &Exchange<'c>,
     server: &'k Rc<LoopServer>,
-) -> Result<Result<Connected<'k>, ServerFailure>, Gone> {
+) -> Result<Connected<'k>, Broken> {
     let services = exchange.services;
     let freshness = if exchange.request.is_idempotent() { Freshness::Any } else { Freshness::Fresh };
     let (seat, kept) = match server.take_seat(&services.proxy_servers, freshness, exchange.now()) {
-        None => {
-            let opened = Box::pin(attempt::open(exchange, server)).await;
-            return Ok(opened.map(|line| (line, Begin::Closing, None)));
-        }
+        None => return Ok((Box::pin(attempt::open(exchange, server)).await?, Begin::Closing, None)),
         Some(Ok(taken)) => taken,
-        Some(Err(waiting)) => match Box::pin(wait(exchange, server, waiting)).await? {
-            Ok(taken) => taken,
-            Err(failure) => return Ok(Err(failure)),
-        },
+        Some(Err(waiting)) => Box::pin(wait(exchange, server, waiting)).await?,
     };
     let (mut line, begin) = match kept {
         Some(Kept { line, presence: Presence::Unknown }) => (line, Begin::Announced),
         Some(Kept { line, .. }) => (line, Begin::Again),
-        None => match Box::pin(attempt::open(exchange, server)).await {
-            Ok(line) => (line, Begin::Keeping),
-            Err(failure) => return Ok(Err(failure)),
-        },
+        None => (Box::pin(attempt::open(exchange, server)).await?, Begin::Keeping),
     };
     line.begin_request();
     let keeper = Keeper { seat, server, servers: &services.proxy_servers, clock: &services.deadlines };
-    Ok(Ok((line, begin, Some(keeper))))
+    Ok((line, begin, Some(keeper)))
 }
 
 /// Waits until a process of the server is free, which is a part of the time for a response.
@@ -146,18 +137,18 @@ async fn wait(
     exchange: &Exchange<'_>,
     server: &LoopServer,
     mut waiting: Waiting,
-) -> Result<Result<(Seat, Option<Kept>), ServerFailure>, Gone> {
+) -> Result<(Seat, Option<Kept>), Broken> {
     let limit = server.shared.options.timeouts.response;
     let seat = pin!(async {
         tokio::select! {
             biased;
             taken = waiting.seat() => Ok(taken),
-            () = exchange.carrier.gone(exchange.reply.close) => Err(Gone),
+            () = exchange.carrier.gone(exchange.reply.close) => Err(Broken::Gone),
         }
     });
     match exchange.deadline.limit(limit, seat).await {
-        Ok(taken) => taken.map(Ok),
-        Err(Elapsed) => Ok(Err(ServerFailure::Occupied(limit))),
+        Ok(taken) => taken,
+        Err(Elapsed) => Err(ServerFailure::Occupied(limit).into()),
     }
 }
 
@@ -168,9 +159,7 @@ async fn inquire(exchange: &mut Exchange<'_>, mut conversation: Conversation<'_>
             conversation.server.shared.health.succeeded();
             conversation.pass_on(exchange, &head).await
         }
-        Err(Broken::Server(failure)) => Ok(Outcome::Failed(failure)),
-        Err(Broken::Body(error)) => Ok(Outcome::Body(error)),
-        Err(Broken::Gone) => Err(Gone),
+        Err(broken) => broken.into_outcome(),
     };
     conversation.report(exchange);
     outcome

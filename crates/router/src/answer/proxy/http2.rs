@@ -4,15 +4,12 @@ mod conversation;
 mod websocket;
 
 use std::ops::ControlFlow;
-use std::pin::pin;
 
 use self::conversation::Conversation;
-use super::attempt::Outcome;
-use super::inquiry::Broken;
+use super::attempt::{Outcome, connected};
 use super::request;
 use super::upload::Upload;
 use crate::answer::websocket::is_wanted as websocket_is_wanted;
-use crate::clock::deadline::Elapsed;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
@@ -30,9 +27,10 @@ pub(super) async fn run(
 ) -> Result<Outcome, Gone> {
     let mut n_repeats = 0;
     loop {
-        let place = match open(exchange, server).await {
+        let placing = server.place(&exchange.services.proxy_servers);
+        let place = match connected(exchange, server, placing).await {
             Ok(place) => place,
-            Err(failure) => return Ok(Outcome::Failed(failure)),
+            Err(broken) => return broken.into_outcome(),
         };
         let is_first = place.is_first();
         let failure = match inquire(exchange, server, upload, place).await? {
@@ -46,13 +44,6 @@ pub(super) async fn run(
             return Ok(Outcome::Failed(failure));
         }
     }
-}
-
-async fn open(exchange: &Exchange<'_>, server: &LoopServer) -> Result<Place, ServerFailure> {
-    let limit = server.shared.options.timeouts.connect;
-    let placing = server.place(&exchange.services.proxy_servers);
-    let placed = exchange.deadline.limit(limit, pin!(placing)).await;
-    placed.unwrap_or_else(|Elapsed| Err(ServerFailure::ConnectTimedOut(limit)))
 }
 
 async fn inquire(
@@ -70,9 +61,7 @@ async fn inquire(
     let mut conversation = Conversation::new(stream, kind, upload, timeouts);
     let answer = match conversation.ask(exchange).await {
         Ok(answer) => answer,
-        Err(Broken::Server(failure)) => return Ok(Outcome::Failed(failure)),
-        Err(Broken::Body(error)) => return Ok(Outcome::Body(error)),
-        Err(Broken::Gone) => return Err(Gone),
+        Err(broken) => return broken.into_outcome(),
     };
     server.shared.health.succeeded();
     if kind == Kind::WebSocket {

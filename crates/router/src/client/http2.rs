@@ -9,6 +9,7 @@ mod carrier;
 mod fuzz;
 mod head;
 mod limits;
+mod pace;
 mod piece;
 mod reply;
 mod stream;
@@ -21,7 +22,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use corral_ipc::log::{self, ConnectionId};
@@ -82,7 +83,10 @@ enum Event {
 
 /// Serves a connection to its end; `input` is what the client has sent. No async function, because its future would keep
 /// the places of its arguments.
-#[expect(clippy::boxed_local, reason = "the box is freed, which its owner would keep for as long as this runs")]
+#[expect(
+    clippy::boxed_local,
+    reason = "the box is freed, which its owner would keep for as long as this runs"
+)]
 pub(super) fn run(connection: Box<Connection>, input: Vec<u8>) -> impl Future<Output = ()> {
     let Connection { id, services, slot, stream, deadline, peer, place, .. } = *connection;
     let shared = Rc::new(Shared {
@@ -141,10 +145,13 @@ fn greet<'c>(
 async fn drive<F: Future>(transport: &RefCell<Transport>, work: F) -> F::Output {
     let mut work = pin!(work);
     poll_fn(|context| {
-        transport.borrow_mut().begin_turn();
         let polled = work.as_mut().poll(context);
+        let mut transport = transport.borrow_mut();
         // An error shows at the next read or write.
-        let _ = transport.borrow_mut().poll_send(context);
+        let _ = transport.poll_send(context);
+        if polled.is_pending() {
+            transport.end_turn();
+        }
         polled
     })
     .await
@@ -166,6 +173,9 @@ async fn converse(
                 return Poll::Ready(Event::Closed);
             }
             let event = poll_event(shared, &mut session, transport, is_busy, context);
+            if event.is_pending() {
+                transport.borrow_mut().end_turn();
+            }
             // Who is to leave is waited for until it has: what it still sends would have the system throw away what it has
             // not read.
             if !is_leaving && event.is_pending() && transport.borrow().is_sent() {
@@ -204,7 +214,6 @@ fn poll_event(
     was_busy: bool,
     context: &mut Context<'_>,
 ) -> Poll<Event> {
-    transport.borrow_mut().begin_turn();
     let accepted = session.poll_accept(context);
     if let Poll::Ready(Err(_)) = transport.borrow_mut().poll_send(context) {
         return Poll::Ready(Event::End);
@@ -233,8 +242,12 @@ fn note_end(error: &h2::Error) {
 }
 
 impl Shared {
-    /// Answers a request in a task of its own.
-    fn begin(self: &Rc<Self>, request: Request<RecvStream>, respond: SendResponse<Piece>) {
+    /// Answers a request in a task of its own, unless the client has taken it back already.
+    fn begin(self: &Rc<Self>, request: Request<RecvStream>, mut respond: SendResponse<Piece>) {
+        if respond.poll_reset(&mut Context::from_waker(Waker::noop())).is_ready() {
+            self.patience.borrow_mut().lose();
+            return;
+        }
         self.activity.begin_one();
         let answering = stream::run(Running(Rc::clone(self)), request, respond);
         // Written where it stays: it would be copied on its way into the task.

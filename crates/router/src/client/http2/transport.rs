@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::mem;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::pace::Pace;
 use crate::io::Stream;
 use crate::storage::buffers;
 
@@ -29,8 +30,7 @@ pub(super) struct Transport {
     n_taken: usize,
     /// The last read has filled its room.
     is_fast: bool,
-    /// Nothing was read in this turn of the connection.
-    may_read: bool,
+    pace: Pace,
     /// Gathered and not sent.
     output: Vec<u8>,
     n_sent: usize,
@@ -47,7 +47,7 @@ impl Transport {
             input,
             n_taken: 0,
             is_fast: false,
-            may_read: true,
+            pace: Pace::default(),
             output: Vec::new(),
             n_sent: 0,
             n_encrypted: 0,
@@ -55,10 +55,10 @@ impl Transport {
         }
     }
 
-    /// From now on something is read again. `h2` would take frames as long as there are any, and the streams that they
-    /// are for, and other connections, would not get to anything.
-    pub(super) fn begin_turn(&mut self) {
-        self.may_read = true;
+    /// Has the next turn of the connection read again. `h2` would take frames as long as there are any, and the streams
+    /// that they are for, and other connections, would not get to anything.
+    pub(super) fn end_turn(&mut self) {
+        self.pace.end_turn();
     }
 
     /// Sends all that was gathered.
@@ -134,7 +134,11 @@ impl Transport {
             ready!(self.poll_fill(context))?;
         }
         let rest = &self.input[self.n_taken..];
-        let n = rest.len().min(out.remaining());
+        let rest = &rest[..rest.len().min(out.remaining())];
+        let n = self.pace.pass(rest);
+        if n == 0 && !rest.is_empty() {
+            return postpone(context);
+        }
         out.put_slice(&rest[..n]);
         self.n_taken += n;
         if self.n_taken == self.input.len() && !self.is_fast {
@@ -145,9 +149,8 @@ impl Transport {
     }
 
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !mem::take(&mut self.may_read) {
-            context.waker().wake_by_ref();
-            return Poll::Pending;
+        if !self.pace.may_read() {
+            return postpone(context);
         }
         if self.input.capacity() == 0 {
             self.input = buffers::take();
@@ -159,6 +162,7 @@ impl Transport {
         match self.stream.poll_read(context, &mut self.input) {
             Poll::Ready(read) => {
                 self.is_fast = read? >= room;
+                self.pace.note_read(self.is_fast);
                 Poll::Ready(Ok(()))
             }
             Poll::Pending => {
@@ -168,6 +172,13 @@ impl Transport {
             }
         }
     }
+}
+
+/// Has the connection polled again once the event loop has looked for what happens on others: a waker would have it polled
+/// before, up to 61 times (tokio's `event_interval`).
+fn postpone<T>(context: &mut Context<'_>) -> Poll<T> {
+    let _ = pin!(tokio::task::yield_now()).poll(context);
+    Poll::Pending
 }
 
 impl Drop for Transport {

@@ -66,7 +66,7 @@ pub use mariadb::MariaDb;
 pub use memory_file::MemoryFile;
 pub use origin::{Origin, Peer};
 pub use processes::{
-    Process, Resource, Signal, descendants, held_up, is_alive, limit, open_descriptors, private_memory,
+    Process, Resource, Signal, Thread, descendants, is_alive, limit, open_descriptors, private_memory,
     processor_time, proportional_memory, raise_descriptor_limit, resident_memory, signal,
 };
 pub use request::Request;

@@ -103,10 +103,43 @@ pub fn processor_time(pid: u32) -> Option<Duration> {
 /// How long the threads of processes, and this one, were ready to run while others had the processors. Those that are gone
 /// do not count.
 #[must_use]
-pub fn held_up(pids: &[u32]) -> Duration {
+pub(crate) fn held_up(pids: &[u32]) -> Duration {
     let folders = pids.iter().filter_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).ok());
     let threads = folders.flat_map(|folder| folder.flatten().map(|thread| thread.path()));
     threads.chain([PathBuf::from("/proc/thread-self")]).filter_map(|thread| scheduled(&thread, 1)).sum()
+}
+
+/// A thread of any process.
+#[derive(Debug)]
+pub struct Thread(PathBuf);
+
+impl Thread {
+    /// The thread that calls; nothing if the system does not tell.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        fs::read_link("/proc/thread-self").ok().map(|thread| Self(Path::new("/proc").join(thread)))
+    }
+
+    /// The thread of a process that has a processor for longest while something is done, but not the one that calls; nothing
+    /// if the process is gone.
+    #[must_use]
+    pub fn busiest(pid: u32, act: impl FnOnce()) -> Option<Self> {
+        let Self(own) = Self::current()?;
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten().map(|thread| thread.path());
+        let threads: Vec<PathBuf> = threads.filter(|thread| *thread != own).collect();
+        let times = || threads.iter().map(|thread| scheduled(thread, 0).unwrap_or_default());
+        let before: Vec<Duration> = times().collect();
+        act();
+        let spent = times().zip(before).map(|(after, before)| after.saturating_sub(before));
+        let (_, busiest) = spent.zip(&threads).max_by_key(|(spent, _)| *spent)?;
+        Some(Self(busiest.clone()))
+    }
+
+    /// How long it was ready to run while others had the processors; no time if it is gone.
+    #[must_use]
+    pub fn held_up(&self) -> Duration {
+        scheduled(&self.0, 1).unwrap_or_default()
+    }
 }
 
 /// One of the times that the kernel keeps of a thread: with a processor, and waiting for one.

@@ -1,5 +1,5 @@
 //! Clients of HTTP/2 that mean harm, each on some connections at a time. Meanwhile the router's memory may grow by little,
-//! and a good client is answered about as fast as without them.
+//! and a good client is answered about as fast as by another router of the same machine that nobody floods.
 
 mod control_frames;
 mod heads;
@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use corral_testkit::{
-    Daemon, Http2, OnEnd, Origin, RawHttp2, Site, eventually, held_up, proportional_memory,
+    Daemon, Http2, OnEnd, Origin, RawHttp2, Site, Thread, eventually, proportional_memory,
     raise_descriptor_limit, site,
 };
 use serde_json::json;
@@ -21,8 +21,10 @@ use super::serve;
 /// How much the memory of the router may grow in a flood, unless a test says how much it may be.
 const GROWTH: u64 = 20 << 20;
 
-/// An answer within this time is prompt, however fast the others are: on a machine that is busy otherwise, too.
-const PROMPT: Duration = Duration::from_millis(250);
+/// An answer may take so much longer than twice the time that it takes elsewhere: what each flooding connection has begun to
+/// have done is done first, some milliseconds in a build without optimizations. Where eight threads want each processor,
+/// also the router that nobody floods is now and then 15 to 25 ms late.
+const TURNS: Duration = Duration::from_millis(16);
 
 /// How many clients flood at a time.
 const N_CLIENTS: usize = 2;
@@ -33,9 +35,10 @@ fn duration() -> Duration {
     Duration::from_secs(seconds.unwrap_or(3))
 }
 
-/// A server to be flooded.
+/// A server to be flooded, and one like it that is not.
 struct Target {
     server: Daemon,
+    calm: Daemon,
     growth: u64,
     _site: Site,
     _silent: Origin,
@@ -46,14 +49,15 @@ fn target() -> Target {
     raise_descriptor_limit();
     let site = site().file("large", "x".repeat(1 << 20));
     let silent = Origin::start(|peer| while !peer.read().is_empty() {});
-    let server = serve(json!({
+    let config = json!({
         "routes": [
             { "match": { "uri": "/large" }, "action": { "share": format!("{}$uri", site.root()) } },
             { "match": { "uri": "/silent" }, "action": { "proxy": silent.url() } },
             { "action": { "return": 200 } },
         ],
-    }));
-    Target { server, growth: GROWTH, _site: site, _silent: silent }
+    });
+    let (server, calm) = (serve(config.clone()), serve(config));
+    Target { server, calm, growth: GROWTH, _site: site, _silent: silent }
 }
 
 /// How a flood of one connection has ended.
@@ -93,10 +97,10 @@ impl Target {
     #[track_caller]
     fn flood_with(&self, connection: impl Fn(&AtomicBool) -> End + Sync) -> usize {
         let router = self.server.expect_processes("router", 1)[0];
-        let alone = self.ask(router, |n| n == 300);
+        let mut clients = [&self.server, &self.calm].map(GoodClient::connect);
         let before = proportional_memory(router).expect("it runs");
         let is_over = AtomicBool::new(false);
-        let (n_refused, beside, most) = thread::scope(|scope| {
+        let (n_refused, most) = thread::scope(|scope| {
             let _end = OnEnd(&is_over);
             let flood = || {
                 let mut n_refused = 0;
@@ -108,15 +112,24 @@ impl Target {
             let floods: Vec<_> = (0..N_CLIENTS).map(|_| scope.spawn(flood)).collect();
             let memory = scope.spawn(|| watch_memory(router, &is_over));
             let end = Instant::now() + duration();
-            let beside = self.ask(router, |_| Instant::now() > end);
+            // One after the other, so that both have the same machine.
+            while Instant::now() < end {
+                clients.iter_mut().for_each(GoodClient::ask);
+            }
             is_over.store(true, Ordering::Relaxed);
             let n_refused = floods.into_iter().map(|flood| flood.join().expect("it floods")).sum();
-            (n_refused, beside, memory.join().expect("it watches"))
+            (n_refused, memory.join().expect("it watches"))
         });
         let growth = most.saturating_sub(before);
-        eprintln!("growth {growth}, alone {alone:?}, beside {beside:?}, {n_refused} connections refused");
+        let n = clients[0].times.len();
+        let median = clients.each_mut().map(|client| client.percentile(50));
+        let [beside, calm] = clients.each_mut().map(|client| client.percentile(99));
+        eprintln!(
+            "growth {growth}, {n} answers, p50 {median:?}, p99 {beside:?} beside the flood, {calm:?} elsewhere, \
+             {n_refused} connections refused"
+        );
         assert!(growth <= self.growth, "the router has grown by {growth} bytes");
-        assert!(beside <= PROMPT.max(2 * alone), "p99 is {beside:?} instead of {alone:?}");
+        assert!(beside <= 2 * calm + TURNS, "p99 is {beside:?}, and {calm:?} without a flood");
         assert_eq!(self.server.named("router"), [router], "{}", self.server.log());
         n_refused
     }
@@ -129,21 +142,47 @@ impl Target {
             (connections["accepted"] == connections["closed"]).then_some(())
         });
     }
+}
 
-    /// Asks for `/` on one connection until `is_enough`; returns the 99th percentile of the times, without those in which
-    /// the router or this thread was ready to run and others had the processors.
+/// A client that asks for `/` again and again on one connection.
+struct GoodClient {
+    client: Http2,
+    /// The threads that an answer goes through: the event loop's, the one of the connection, and this one.
+    threads: [Thread; 3],
+    times: Vec<Duration>,
+}
+
+impl GoodClient {
     #[track_caller]
-    fn ask(&self, router: u32, is_enough: impl Fn(usize) -> bool) -> Duration {
-        let mut client = Http2::connect(self.server.address().socket());
-        let mut times = Vec::new();
-        while !is_enough(times.len()) {
-            let (begin, before) = (Instant::now(), held_up(&[router]));
-            client.get("/").expect(200);
-            let took = begin.elapsed();
-            times.push(took.saturating_sub(held_up(&[router]).saturating_sub(before)));
-        }
-        times.sort_unstable();
-        times[times.len() * 99 / 100]
+    fn connect(server: &Daemon) -> Self {
+        let router = server.expect_processes("router", 1)[0];
+        let mut client = Http2::connect(server.address().socket());
+        let mut busiest = |pid| {
+            let ask = || (0..100).for_each(|_| drop(client.get("/").expect(200)));
+            Thread::busiest(pid, ask)
+        };
+        let threads = [busiest(router), busiest(std::process::id()), Thread::current()];
+        let threads = threads.map(|thread| thread.expect("the system tells"));
+        Self { client, threads, times: Vec::new() }
+    }
+
+    /// Notes how long an answer takes, without the time in which one of the threads was ready to run and others had the
+    /// processors.
+    #[track_caller]
+    fn ask(&mut self) {
+        let (begin, before) = (Instant::now(), self.held_up());
+        self.client.get("/").expect(200);
+        let took = begin.elapsed();
+        self.times.push(took.saturating_sub(self.held_up().saturating_sub(before)));
+    }
+
+    fn held_up(&self) -> Duration {
+        self.threads.iter().map(Thread::held_up).sum()
+    }
+
+    fn percentile(&mut self, percent: usize) -> Duration {
+        self.times.sort_unstable();
+        self.times[self.times.len() * percent / 100]
     }
 }
 

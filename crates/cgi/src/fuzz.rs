@@ -2,6 +2,7 @@
 
 use crate::fastcgi::{Decoder, End, Event, RecordError};
 use crate::response::{Head, HeadError};
+use crate::scgi;
 use crate::script::{Meaning, meaning};
 
 /// Records of FastCGI: the same result however they are split.
@@ -67,6 +68,22 @@ pub fn fuzz_script(data: &[u8]) {
     }
 }
 
+/// The head of a request of SCGI: what is read is what was written.
+pub fn fuzz_scgi(data: &[u8]) {
+    let len = scgi::head_len(data);
+    if let Ok(Some(len)) = len {
+        assert_eq!(
+            scgi::head_len(&data[..data.len().min(scgi::MAX_PREFIX)]),
+            Ok(Some(len)),
+            "a few bytes are enough"
+        );
+    }
+    let Ok(variables) = scgi::variables(data) else { return };
+    assert_eq!(len, Ok(Some(data.len())));
+    let size: usize = variables.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+    assert!(size < data.len() && variables.iter().all(|(name, _)| !name.is_empty()));
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -79,6 +96,12 @@ mod tests {
             fuzz_fastcgi(&data);
             fuzz_response(&data);
             fuzz_script(&data);
+            fuzz_scgi(&data);
+        }
+
+        #[test]
+        fn no_netstring_breaks_an_invariant(text in "[0-9]{0,9}:?([AB]|\\x00|,){0,12}") {
+            fuzz_scgi(text.as_bytes());
         }
 
         #[test]

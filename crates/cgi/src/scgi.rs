@@ -38,6 +38,76 @@ pub fn append_head<'v>(
     Ok(())
 }
 
+/// Bytes that a head has at most. The kernel hands no more than a quarter of the stack (of 8 MiB, mostly) to a program.
+pub const MAX_HEAD: usize = 2 * 1024 * 1024;
+
+/// The longest length in front of a netstring that is not too long: seven digits and a colon.
+pub const MAX_PREFIX: usize = 8;
+
+/// Bytes that are not the head of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum HeadError {
+    /// No digits, or a netstring that is longer than [`MAX_HEAD`].
+    #[error("a request's head has no length, or one above {MAX_HEAD} bytes")]
+    Length,
+    /// The netstring does not end in a comma.
+    #[error("a request's head does not end where it says")]
+    End,
+    /// A name without a value, or an empty name.
+    #[error("a variable of a request's head has no name or no value")]
+    Variable,
+}
+
+/// How many bytes the head of a request has, netstring and all, by its first bytes; none when there have to be more of them.
+/// [`MAX_PREFIX`] bytes are always enough.
+///
+/// # Errors
+/// When these are no netstring's.
+pub fn head_len(start: &[u8]) -> Result<Option<usize>, HeadError> {
+    let n_digits = start.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match start.get(n_digits) {
+        None if n_digits < MAX_PREFIX => return Ok(None),
+        Some(b':') if n_digits > 0 => {}
+        _ => return Err(HeadError::Length),
+    }
+    let digits = std::str::from_utf8(&start[..n_digits]).ok();
+    let len: Option<usize> = digits.and_then(|digits| digits.parse().ok());
+    let len = len.filter(|len| *len <= MAX_HEAD).ok_or(HeadError::Length)?;
+    Ok(Some(n_digits + len + 2))
+}
+
+/// The variables in a head, which is all there, in their order.
+///
+/// # Errors
+/// When it is no head.
+pub fn variables(head: &[u8]) -> Result<Vec<(&[u8], &[u8])>, HeadError> {
+    if head_len(head)? != Some(head.len()) {
+        return Err(HeadError::End);
+    }
+    let colon = memchr::memchr(b':', head).ok_or(HeadError::Length)?;
+    let (b',', text) = head[colon + 1..].split_last().ok_or(HeadError::End)? else {
+        return Err(HeadError::End);
+    };
+    let mut rest = text;
+    let mut all = Vec::new();
+    while !rest.is_empty() {
+        let (name, behind) = split(rest)?;
+        let (value, behind) = split(behind)?;
+        if name.is_empty() {
+            return Err(HeadError::Variable);
+        }
+        all.push((name, value));
+        rest = behind;
+    }
+    Ok(all)
+}
+
+/// The text up to a NUL, and the rest behind that.
+fn split(text: &[u8]) -> Result<(&[u8], &[u8]), HeadError> {
+    let end = memchr::memchr(0, text).ok_or(HeadError::Variable)?;
+    Ok((&text[..end], &text[end + 1..]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,6 +124,38 @@ mod tests {
     fn the_length_is_first_and_the_netstring_counts_everything() {
         check(0, &[], Ok("24:CONTENT_LENGTH\x000\0SCGI\x001\0,"));
         check(27, &[("A", "bc"), ("D", "")], Ok("33:CONTENT_LENGTH\x0027\0SCGI\x001\0A\0bc\0D\0\0,"));
+    }
+
+    #[test]
+    fn a_head_is_read_as_it_was_written() {
+        let pairs = [("A", "b"), ("C", ""), ("HTTP_D", "e:,f")].map(|(n, v)| (n.as_bytes(), v.as_bytes()));
+        let mut head = Vec::new();
+        append_head(7, pairs.into_iter(), &mut head).unwrap();
+        for n in 1..3 {
+            assert_eq!(head_len(&head[..n]), Ok(None));
+        }
+        assert_eq!(head_len(&head[..MAX_PREFIX]), Ok(Some(head.len())));
+        let length = (&b"CONTENT_LENGTH"[..], &b"7"[..]);
+        let all = [length, (b"SCGI", b"1")].into_iter().chain(pairs).collect::<Vec<_>>();
+        assert_eq!(variables(&head), Ok(all));
+    }
+
+    #[test]
+    fn what_is_no_head_is_refused() {
+        for start in ["x", ":", "-1:", "99999999", "2097153:", "12345678:", "1 :"] {
+            assert_eq!(head_len(start.as_bytes()), Err(HeadError::Length), "{start}");
+        }
+        for (head, expect) in [
+            ("4:A\0b\0;", HeadError::End),
+            ("4:A\0b\0,x", HeadError::End),
+            ("5:A\0b\0,", HeadError::End),
+            ("3:A\0b,", HeadError::Variable),
+            ("2:A\0,", HeadError::Variable),
+            ("3:\0b\0,", HeadError::Variable),
+        ] {
+            assert_eq!(variables(head.as_bytes()), Err(expect), "{head:?}");
+        }
+        assert_eq!(variables(b"0:,"), Ok(Vec::new()));
     }
 
     #[test]

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use crate::template::Template;
 
+/// A variable for a server or a program; `None` takes one of CGI's away.
+pub type Param = (String, Option<Template>);
+
 /// A protocol that carries what CGI says of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
@@ -48,10 +51,17 @@ impl fmt::Display for Protocol {
 pub struct Gateway {
     /// The servers that get the requests.
     pub servers: Servers,
-    /// Where the scripts are, if the servers run scripts.
+    /// Who answers there.
+    pub entry: Entry,
+}
+
+/// An entry point of servers or programs: the scripts that they run, and the variables that they get.
+#[derive(Debug, Clone, Default)]
+pub struct Entry {
+    /// Where the scripts are, if there are scripts.
     pub scripts: Option<Scripts>,
-    /// Variables beside those of CGI, or in their place; `None` takes one away.
-    pub params: Vec<(String, Option<Template>)>,
+    /// Variables beside those of CGI, or in their place.
+    pub params: Vec<Param>,
 }
 
 /// The servers of an action.
@@ -72,6 +82,6 @@ pub struct Scripts {
     pub script: Option<PathBuf>,
     /// The one for a folder.
     pub index: String,
-    /// Ends of the names of scripts, behind which a path is split.
-    pub split_path: Vec<String>,
+    /// Ends of the names of scripts, behind which a path is split; `None` splits it behind the first file.
+    pub split_path: Option<Vec<String>>,
 }

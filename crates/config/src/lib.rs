@@ -34,6 +34,7 @@ mod validate;
 use self::access_log::AccessLog;
 use self::authentication::Authentication;
 use self::destination::Destinations;
+use self::gateway::Entry;
 pub use self::known::{Known, KnownModule, ScriptCheck};
 use self::listener::Listener;
 use self::mirror::Mirror;
@@ -61,6 +62,8 @@ pub struct Config {
     pub applications: Vec<AppSpec>,
     /// For each application, the places of its limits in `throttles`.
     pub application_limits: Vec<Vec<usize>>,
+    /// For each application of type `fastcgi` or `cgi`, one entry for each of its targets; empty for others.
+    pub application_entries: Vec<Vec<Entry>>,
     /// In the order of the document.
     pub upstreams: Vec<Upstream>,
     /// The groups that actions with a server of their own stand for, each different one once.

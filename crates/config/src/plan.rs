@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use self::assets::{Asset, AssetKind, AssetNames, Assets};
-pub use self::http::{HttpSpec, JavaSpec, ProgramKind, ProgramSocket, Ready};
+pub use self::http::{CgiTarget, HttpSpec, JavaSpec, ProgramKind, ProgramSocket, Ready};
 pub use self::isolation::{
     Automount, Cgroup, CgroupLimits, FilesystemAccess, IdRange, Isolation, Namespaces, SeccompProfile,
 };
@@ -189,7 +189,7 @@ pub enum RuntimeSpec {
     Perl(PerlSpec),
     /// `type: "python"`.
     Python(PythonSpec),
-    /// `type: "http"`, `"external"`, `"go"` and `"java"`.
+    /// `type: "http"`, `"external"`, `"go"`, `"java"`, `"fastcgi"` and `"cgi"`.
     Http(HttpSpec),
     /// `type: "ruby"`.
     Ruby(RubySpec),
@@ -238,7 +238,8 @@ impl RuntimeSpec {
         match self {
             Self::Php(php) => php.targets.iter().map(|target| target.name.as_str()).collect(),
             Self::Python(python) => python.targets.iter().map(|target| target.name.as_str()).collect(),
-            Self::Perl(_) | Self::Ruby(_) | Self::Wasm(_) | Self::Http(_) | Self::Unusable(_) => Vec::new(),
+            Self::Http(http) => http.target_names(),
+            Self::Perl(_) | Self::Ruby(_) | Self::Wasm(_) | Self::Unusable(_) => Vec::new(),
         }
     }
 

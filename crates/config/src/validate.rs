@@ -9,11 +9,13 @@ mod advice;
 mod app_type;
 mod applications;
 mod authentication;
+mod cgi;
 mod compression;
 mod context;
 mod cors;
 mod describe;
 mod description;
+mod entry;
 mod environment;
 mod forwarded;
 mod gateway;
@@ -65,7 +67,6 @@ use crate::access_log::AccessLog;
 use crate::json::{MAX_DEPTH, Value};
 use crate::known::Known;
 use crate::listener::Listener;
-use crate::plan::AppSpec;
 use crate::problem::Problem;
 use crate::route::Route;
 use crate::settings::Settings;
@@ -88,8 +89,8 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
         cx.problem(schema::not_an_object("The configuration", doc));
     }
     let Gathered { assets, throttles, mirrors, authentications, proxies } = cx.finish()?;
-    let Draft { listeners, routes, applications, application_limits, upstreams, settings, access_logs } =
-        draft;
+    let Draft { listeners, routes, applications, upstreams, settings, access_logs } = draft;
+    let applications::Draft { specs, limits, entries } = applications;
     let problems = authentication::wrong_servers(&authentications, &upstreams);
     if !problems.is_empty() {
         return Err(problems);
@@ -97,8 +98,9 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     Ok(Config {
         listeners,
         routes,
-        applications,
-        application_limits,
+        applications: specs,
+        application_limits: limits,
+        application_entries: entries,
         upstreams,
         proxies,
         throttles,
@@ -115,8 +117,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
 struct Draft {
     listeners: Vec<Listener>,
     routes: Vec<Route>,
-    applications: Vec<AppSpec>,
-    application_limits: Vec<Vec<usize>>,
+    applications: applications::Draft,
     upstreams: Vec<Upstream>,
     settings: Settings,
     access_logs: Vec<AccessLog>,
@@ -137,10 +138,7 @@ const ROOT: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.routes = routes::read(cx, field)),
     optional("applications", OBJECT)
         .means("[applications](configuration/applications.md): what is run, as whom, in how many processes")
-        .read(|cx, field, draft| {
-            (draft.applications, draft.application_limits) =
-                applications::read(cx, field).into_iter().unzip();
-        }),
+        .read(|cx, field, draft| draft.applications = applications::read(cx, field)),
     optional("upstreams", OBJECT)
         .means("[groups of servers](configuration/proxy.md#groups) that requests are passed on to")
         .read(|cx, field, draft| draft.upstreams = upstreams::read(cx, field)),

@@ -136,6 +136,7 @@ pub(crate) enum Role {
     Router,
     Reader,
     Program,
+    Cgi,
     Frankenphp,
 }
 

@@ -18,6 +18,7 @@ pub(crate) fn command(role: Role, console: bool) -> anyhow::Result<ExitCode> {
         Role::Reader => ("reader", |link| reader::run(&link)),
         // It does not log: main makes lines of the log of what it prints.
         Role::Program => return corral_program::run(),
+        Role::Cgi => return corral_program::run_scripts(),
         Role::Frankenphp => return frankenphp::daemon(),
     };
     let link = Link::inherited().context("this command is for the daemon itself")?;

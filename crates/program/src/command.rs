@@ -21,6 +21,8 @@ use crate::java;
 #[derive(Debug)]
 pub(crate) struct Command {
     path: CString,
+    /// This server's own executable, if the program is a part of it.
+    own: Option<File>,
     arguments: Vec<CString>,
     /// But for what differs from one process to the next.
     environment: Vec<(OsString, OsString)>,
@@ -31,27 +33,31 @@ pub(crate) struct Command {
 /// What every program that is run by a service manager of this kind knows (`sd_listen_fds`, `sd_notify`).
 const LISTEN: [&str; 4] = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "NOTIFY_SOCKET"];
 
+/// This executable, whatever its path is.
+const OWN: &str = "/proc/self/exe";
+
 /// The name of the descriptor.
 const DESCRIPTOR_NAME: &str = "http";
-
-/// Where `sd_listen_fds` begins.
-const FIRST_DESCRIPTOR: i32 = 3;
 
 impl Command {
     /// Finds the program. `module` is what it needs of Corral, if it does.
     pub(crate) fn new(http: &HttpSpec, module: &Path) -> anyhow::Result<Self> {
         let (path, arguments) = match &http.kind {
-            ProgramKind::Server | ProgramKind::External => {
+            ProgramKind::Server | ProgramKind::External | ProgramKind::FastCgi(_) => {
                 (find(http)?, http.arguments.iter().map(OsString::from).collect())
             }
+            ProgramKind::Cgi(_) => (OWN.into(), ["internal", "cgi"].map(OsString::from).into()),
             ProgramKind::Java(java) => (java::find()?, java::arguments(java, module, http.concurrency)?),
         };
         let arguments = [http.executable.clone().into()].into_iter().chain(arguments);
         let arguments = arguments.map(|text| CString::new(text.into_vec())).collect::<Result<_, _>>();
+        let is_own = matches!(http.kind, ProgramKind::Cgi(_));
+        let own = is_own.then(|| File::open(OWN)).transpose();
         let is_kept = |name: &OsStr| LISTEN.iter().all(|other| name != *other);
         Ok(Self {
             path: CString::new(path.into_os_string().into_vec())
                 .context("its path contains a null character")?,
+            own: own.with_context(|| format!("open {OWN}"))?,
             arguments: arguments.context("an argument contains a null character")?,
             environment: env::vars_os().filter(|(name, _)| is_kept(name)).collect(),
             socket: http.socket.clone(),
@@ -67,17 +73,22 @@ impl Command {
     /// Runs it once more.
     pub(crate) fn run(&self, doorway: &Doorway, notify: Option<&Path>) -> anyhow::Result<Pid> {
         let (stdout, stderr) = (io::stdout(), io::stderr());
-        let mut fds = vec![(self.null.as_fd(), 0), (stdout.as_fd(), 1), (stderr.as_fd(), 2)];
-        let mut pid_variable = None;
-        if let Doorway::Inherited { listener, .. } = doorway {
-            fds.push((listener.as_fd(), FIRST_DESCRIPTOR));
-            pid_variable = Some("LISTEN_PID");
+        let mut fds = vec![(stdout.as_fd(), 1), (stderr.as_fd(), 2)];
+        if let Doorway::Inherited { listener, number, .. } = doorway {
+            fds.push((listener.as_fd(), *number));
         }
+        if self.socket != ProgramSocket::Standard {
+            fds.push((self.null.as_fd(), 0));
+        }
+        let executable = match &self.own {
+            Some(own) => Executable::Open(own.as_fd()),
+            None => Executable::Path(&self.path),
+        };
         let program = Program {
-            executable: Executable::Path(&self.path),
+            executable,
             argv: &self.arguments,
             environment: &self.environment_for(doorway, notify)?,
-            pid_variable,
+            pid_variable: (self.socket == ProgramSocket::Inherited).then_some("LISTEN_PID"),
             working_directory: None,
             credentials: None,
             no_new_privileges: false,
@@ -101,10 +112,11 @@ impl Command {
                     set("HOST", "127.0.0.1".as_ref());
                 }
             }
-            _ => {
+            (_, ProgramSocket::Inherited) => {
                 set("LISTEN_FDS", "1".as_ref());
                 set("LISTEN_FDNAMES", DESCRIPTOR_NAME.as_ref());
             }
+            _ => {}
         }
         if let Some(path) = notify {
             set("NOTIFY_SOCKET", path.as_os_str());

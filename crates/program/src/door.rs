@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -24,7 +24,8 @@ use crate::port::{self, Place};
 pub(crate) enum Doorway {
     /// A socket that listens already. The listener is here only until the program has it: nobody shall wait for one
     /// that has ended.
-    Inherited { listener: OwnedFd, path: SocketPath },
+    /// `number` is the descriptor that it becomes.
+    Inherited { listener: OwnedFd, path: SocketPath, number: RawFd },
     /// A socket that the program makes.
     Unix { path: SocketPath },
     /// A port that the program listens on.
@@ -43,6 +44,9 @@ pub(crate) struct Opened {
     pub(crate) path: Option<SocketPath>,
 }
 
+/// Where `sd_listen_fds` begins.
+const FIRST_DESCRIPTOR: RawFd = 3;
+
 /// The router runs as another user. Nobody else can enter the folder.
 const FOR_THE_ROUTER: u32 = 0o666;
 
@@ -58,13 +62,16 @@ impl Doorway {
             (ProgramSocket::Port { .. }, _) => {
                 Ok(Self::Port(Place::v4(port::choose().context("choose a port")?)))
             }
-            (ProgramSocket::Inherited, Some(path)) => {
-                let listener = path.with(listen_on).context("make its socket")?;
-                Ok(Self::Inherited { listener, path })
-            }
+            (ProgramSocket::Inherited, Some(path)) => Self::inherited(path, FIRST_DESCRIPTOR),
+            (ProgramSocket::Standard, Some(path)) => Self::inherited(path, 0),
             (ProgramSocket::Unix { .. }, Some(path)) => Ok(Self::Unix { path }),
             (_, None) => bail!("there is no folder for its socket"),
         }
+    }
+
+    fn inherited(path: SocketPath, number: RawFd) -> anyhow::Result<Self> {
+        let listener = path.with(listen_on).context("make its socket")?;
+        Ok(Self::Inherited { listener, path, number })
     }
 
     /// A connection to the program that need not be accepted yet. Does not block for long.
@@ -122,7 +129,7 @@ impl Doorway {
     /// What the messages call it.
     pub(crate) fn describe(&self) -> String {
         match self {
-            Self::Inherited { .. } => "descriptor 3".to_owned(),
+            Self::Inherited { number, .. } => format!("descriptor {number}"),
             Self::Unix { path } => path.path().display().to_string(),
             Self::Port(place) | Self::Strayed(place) => place.to_string(),
         }

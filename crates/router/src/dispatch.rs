@@ -60,11 +60,18 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
             return exchange.fail_body(&error).await;
         }
         let share = match target {
-            Target::Application { app, target } => {
-                return match generation.apps.get(app) {
+            Target::Application { app: place, target } => {
+                return match generation.apps.get(place) {
                     None => exchange.send_error(503).await,
                     // In a box, as proxies below: what waits with a file or a worker is not as large then.
-                    Some(app) if app.runs_programs() => Box::pin(program::answer(exchange, app)).await,
+                    Some(app) if app.runs_programs() => match app.gateway() {
+                        None => Box::pin(program::answer(exchange, app)).await,
+                        Some(protocol) => {
+                            let entries = generation.config.application_entries.get(place);
+                            let entry = entries.and_then(|entries| entries.get(usize::from(target)));
+                            Box::pin(gateway::answer_by_program(exchange, app, entry, protocol)).await
+                        }
+                    },
                     Some(app) => application::answer(exchange, app, target).await,
                 };
             }

@@ -1,4 +1,4 @@
-//! Applications that serve HTTP themselves: a program, the socket that it gets, and when it is ready.
+//! Applications that are programs: the socket that each gets, what is spoken there, and when it is ready.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Options of an application of `type: "http"`, and of those types of Unit whose applications serve HTTP here.
+use crate::gateway::Protocol;
+
+/// Options of an application of `type: "http"`, of those types of Unit whose applications serve HTTP here, and of `"fastcgi"` and
+/// `"cgi"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpSpec {
     /// What it was written for.
@@ -35,6 +38,19 @@ pub enum ProgramKind {
     External,
     /// A web application for a container of servlets: `type: "java"`.
     Java(JavaSpec),
+    /// FastCGI, on its standard input: `type: "fastcgi"`. At least one target.
+    FastCgi(Vec<CgiTarget>),
+    /// CGI: `type: "cgi"`. The program is this server's own, and starts scripts. At least one target.
+    Cgi(Vec<CgiTarget>),
+}
+
+/// An entry point of an application that is described requests as CGI does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgiTarget {
+    /// Name under `targets`, empty for the only one.
+    pub name: String,
+    /// Folder of the scripts, if there are scripts.
+    pub root: Option<PathBuf>,
 }
 
 /// Options of a web application in Java.
@@ -55,7 +71,11 @@ impl ProgramKind {
     #[must_use]
     pub fn advice(&self) -> &'static str {
         match self {
-            Self::Server | Self::Java(_) => "",
+            Self::Server | Self::Java(_) | Self::Cgi(_) => "",
+            Self::FastCgi(_) => {
+                " (a program of FastCGI accepts connections on descriptor 0, as spawn-fcgi and mod_fcgid start it; \
+                 of PHP that is php-cgi)"
+            }
             Self::External => {
                 " (a program for Unit needs Corral's package \"unit-http\" or \"unit.nginx.org/go\" in place of \
                  Unit's, or serves HTTP on descriptor 3; a shell in front of it starts it by exec)"
@@ -69,6 +89,8 @@ impl ProgramKind {
 pub enum ProgramSocket {
     /// A socket that listens already is its descriptor 3 (`LISTEN_FDS`).
     Inherited,
+    /// The same as its standard input.
+    Standard,
     /// It makes a Unix socket at the path in this variable.
     Unix {
         /// The variable's name.
@@ -101,7 +123,38 @@ impl HttpSpec {
         match &self.kind {
             ProgramKind::Java(java) => vec![&java.webapp],
             ProgramKind::Server | ProgramKind::External => self.executable_path().into_iter().collect(),
+            ProgramKind::FastCgi(targets) | ProgramKind::Cgi(targets) => {
+                let roots = targets.iter().filter_map(|target| target.root.as_deref());
+                self.executable_path().into_iter().chain(roots).collect()
+            }
         }
+    }
+
+    /// Names of the targets in the order of the document.
+    #[must_use]
+    pub fn target_names(&self) -> Vec<&str> {
+        match &self.kind {
+            ProgramKind::FastCgi(targets) | ProgramKind::Cgi(targets) => {
+                targets.iter().map(|target| target.name.as_str()).collect()
+            }
+            ProgramKind::Server | ProgramKind::External | ProgramKind::Java(_) => Vec::new(),
+        }
+    }
+
+    /// The protocol that it is spoken to in, if that is not HTTP.
+    #[must_use]
+    pub fn gateway(&self) -> Option<Protocol> {
+        match &self.kind {
+            ProgramKind::FastCgi(_) => Some(Protocol::FastCgi),
+            ProgramKind::Cgi(_) => Some(Protocol::Scgi),
+            ProgramKind::Server | ProgramKind::External | ProgramKind::Java(_) => None,
+        }
+    }
+
+    /// Whether its socket is made for it.
+    #[must_use]
+    pub fn has_listener(&self) -> bool {
+        matches!(self.socket, ProgramSocket::Inherited | ProgramSocket::Standard)
     }
 
     /// The executable, if it is not looked for.

@@ -1,5 +1,6 @@
 //! `applications`: the options that all languages share (contract 20), and which module runs what.
 
+use std::mem;
 use std::path::PathBuf;
 
 use super::app_type::{AppType, Application};
@@ -9,44 +10,68 @@ use super::scalars::{count, is_true};
 use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, Rows, STRING, optional};
 use super::strings::{member_name, name, path};
 use super::{
-    advice, environment, groups, http, isolation, java, modules, perl, php, php_worker, python, restart,
+    advice, cgi, environment, groups, http, isolation, java, modules, perl, php, php_worker, python, restart,
     ruby, throttle, wasm,
 };
+use crate::gateway::Entry;
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{AppSpec, Isolation, Limits, Processes, Restart, RuntimeSpec};
 
-/// An application and its limits for clients.
-type Limited = (AppSpec, Vec<usize>);
+/// An application, and what the router alone needs to know of it: a change of that starts no processes.
+struct Read {
+    spec: AppSpec,
+    /// Limits for clients.
+    limits: Vec<usize>,
+    entries: Vec<Entry>,
+}
+
+/// All applications, with what belongs to each of them at the same place.
+#[derive(Default)]
+pub(super) struct Draft {
+    pub(super) specs: Vec<AppSpec>,
+    pub(super) limits: Vec<Vec<usize>>,
+    pub(super) entries: Vec<Vec<Entry>>,
+}
+
+impl Draft {
+    fn push(&mut self, read: Read) {
+        self.specs.push(read.spec);
+        self.limits.push(read.limits);
+        self.entries.push(read.entries);
+    }
+}
 
 /// Reads all applications, and behind them what they have of further groups of processes; those that are wrong are left out.
-pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Limited> {
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Draft {
     let read = if cx.known.is_lenient { read_or_excuse } else { read_application };
-    let Some(members) = field.value.as_object() else { return Vec::new() };
-    let (mut specs, mut further) = (Vec::new(), Vec::new());
+    let (mut draft, mut further) = (Draft::default(), Vec::new());
+    let Some(members) = field.value.as_object() else { return draft };
     for (name, value) in members {
-        let Some((spec, limits)) = cx.at(name, |cx| read(cx, name, value)) else { continue };
-        let groups = groups::split(spec, value).into_iter().map(php_worker::applied);
-        let mut groups = groups.map(|group| (group, limits.clone()));
-        specs.extend(groups.next());
-        further.extend(groups);
+        let Some(Read { spec, limits, entries }) = cx.at(name, |cx| read(cx, name, value)) else { continue };
+        let mut groups = groups::split(spec, value).into_iter().map(php_worker::applied);
+        if let Some(spec) = groups.next() {
+            draft.push(Read { spec, limits: limits.clone(), entries });
+        }
+        further.extend(groups.map(|spec| Read { spec, limits: limits.clone(), entries: Vec::new() }));
     }
     if let Some(name) = groups::taken_name(members) {
         let detail = format!("The processes of a target with a worker are called \"{name}\" already.");
         cx.at(name, |cx| cx.problem(detail));
     }
-    specs.extend(further);
-    specs
+    further.into_iter().for_each(|read| draft.push(read));
+    draft
 }
 
 /// An application that is wrong becomes one that cannot be started, and the first problem the reason why.
-fn read_or_excuse(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Limited> {
+fn read_or_excuse(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Read> {
     let n_before = cx.n_problems();
     let spec = read_application(cx, name, value);
     let text = name.to_str().filter(|text| is_name(text));
     match (text, cx.take_problems(n_before).into_iter().next()) {
         (Some(name), Some(problem)) => {
             let runtime = RuntimeSpec::Unusable(problem.to_string());
-            Some(specification(name.to_owned(), PathBuf::new(), Common::default(), runtime))
+            let spec = specification(name.to_owned(), PathBuf::new(), Common::default(), runtime);
+            Some(Read { spec, limits: Vec::new(), entries: Vec::new() })
         }
         (None, Some(problem)) => {
             cx.problem(problem.detail);
@@ -60,7 +85,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains('\0')
 }
 
-fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Limited> {
+fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Read> {
     let text = member_name(cx, name)?;
     if !is_name(&text) {
         cx.problem("The application name must not be empty and must not contain null character.");
@@ -79,17 +104,21 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
         return None;
     };
     let module = cx.at(b"type", |cx| modules::find(cx, app_type))?;
-    let (common, runtime) = match modules::split_type(&app_type.to_string_lossy()).0 {
+    let (mut common, runtime) = match modules::split_type(&app_type.to_string_lossy()).0 {
         "perl" => read_members(cx, members, &perl::PERL),
         "ruby" => read_members(cx, members, &ruby::RUBY),
         "python" => read_members(cx, members, &python::PYTHON),
         "wasm-wasi-component" => read_members(cx, members, &wasm::WASM),
         "http" => read_members(cx, members, &http::HTTP),
+        "fastcgi" => read_members(cx, members, &cgi::FASTCGI),
+        "cgi" => read_members(cx, members, &cgi::CGI),
         "java" => read_members(cx, members, &java::JAVA),
         "external" | "go" => read_members(cx, members, &http::EXTERNAL),
         _ => read_members(cx, members, &php::PHP),
     }?;
-    Some(specification(text, module, common, runtime))
+    let limits = mem::take(&mut common.client_limits);
+    let entries = cx.take_entries();
+    Some(Read { spec: specification(text, module, common, runtime), limits, entries })
 }
 
 /// Reads the members of all applications and those of one type.
@@ -106,8 +135,8 @@ fn read_members<L: Default>(
     Some((common, runtime))
 }
 
-fn specification(name: String, module: PathBuf, common: Common, runtime: RuntimeSpec) -> Limited {
-    let spec = AppSpec {
+fn specification(name: String, module: PathBuf, common: Common, runtime: RuntimeSpec) -> AppSpec {
+    AppSpec {
         name,
         module,
         user: common.user,
@@ -122,8 +151,7 @@ fn specification(name: String, module: PathBuf, common: Common, runtime: Runtime
         limits: common.limits,
         restart: common.restart,
         runtime,
-    };
-    (spec, common.client_limits)
+    }
 }
 
 /// The members that every application may have, as far as they are read; those of its type fill a draft of their own.
@@ -149,7 +177,8 @@ const COMMON: &[Member<Common>] = &[
         .default("required")
         .means(
             "the language, with a version if several are installed: `php`, `php 8.2`; `wasm-wasi-component` \
-             for [WebAssembly](webassembly.md); or [`http`](http.md) for programs that serve HTTP themselves",
+             for [WebAssembly](webassembly.md); [`http`](http.md) for programs that serve HTTP themselves; \
+             [`fastcgi`](cgi.md) for programs of FastCGI; or [`cgi`](cgi.md#scripts-of-cgi) for scripts",
         )
         .read(|_, _, _| {}),
     optional("processes", INTEGER.or(OBJECT))

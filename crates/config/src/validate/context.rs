@@ -1,11 +1,13 @@
 //! What every check sees: where it is in the document, and where problems go.
 
 use std::collections::HashMap;
+use std::mem;
 
 use super::recorder::Recorder;
 use super::synonyms;
 use crate::authentication::Authentication;
 use crate::destination::Destinations;
+use crate::gateway::Entry;
 use crate::json::{Bytes, pointer};
 use crate::known::Known;
 use crate::mirror::Mirror;
@@ -27,6 +29,8 @@ pub(super) struct Context<'a> {
     throttles: Vec<Throttle>,
     mirrors: Vec<Mirror>,
     authentications: Vec<Authentication>,
+    /// Of the application that is being read.
+    entries: Vec<Entry>,
     proxies: Vec<Upstream>,
     /// Where those of each name are.
     proxy_places: HashMap<String, Vec<usize>>,
@@ -60,6 +64,7 @@ impl<'a> Context<'a> {
             throttles: Vec::new(),
             mirrors: Vec::new(),
             authentications: Vec::new(),
+            entries: Vec::new(),
             proxies: Vec::new(),
             proxy_places: HashMap::new(),
             recorder: None,
@@ -91,6 +96,16 @@ impl<'a> Context<'a> {
     pub(super) fn authentication(&mut self, authentication: Authentication) -> usize {
         self.authentications.push(authentication);
         self.authentications.len() - 1
+    }
+
+    /// Keeps the entry points of an application for `take_entries`.
+    pub(super) fn set_entries(&mut self, entries: Vec<Entry>) {
+        self.entries = entries;
+    }
+
+    /// The entry points of the application that was read last; once.
+    pub(super) fn take_entries(&mut self) -> Vec<Entry> {
+        mem::take(&mut self.entries)
     }
 
     /// The index of the group of one server that a `proxy` action stands for; equal ones are the same.

@@ -1,16 +1,15 @@
-//! `fastcgi`, `scgi` and `uwsgi`: where the servers are, where their scripts are, and what they are told.
+//! `fastcgi`, `scgi` and `uwsgi`: where the servers are, and how they are spoken to. What they are told is `entry`'s.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::context::{Context, nearest};
+use super::entry::{EntryDraft, HasEntry, Php, Table};
 use super::proxy::number;
 use super::scalars::{MAX_SECONDS, seconds};
-use super::schema::{self, ARRAY, Field, INTEGER, Member, OBJECT, STRING, optional};
-use super::strings::{member_name, parse_template, path, string_array, text};
+use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING, optional};
 use super::{actions, advice};
-use crate::gateway::{Gateway, Protocol, Scripts, Servers};
-use crate::json::{Bytes, Object, Value};
+use crate::gateway::{Gateway, Protocol, Servers};
+use crate::json::{Bytes, Object};
 use crate::route::{ActionKind, ActionOptions, Destination};
 use crate::template::Template;
 use crate::upstream::{Origin, ProxyOptions, Upstream};
@@ -51,12 +50,12 @@ fn read(
     let timeouts = &mut draft.options.timeouts;
     (timeouts.send, timeouts.response, timeouts.read) = (TIMEOUT, TIMEOUT, TIMEOUT);
     let tables: &[&[Member<Draft>]] = match protocol {
-        Protocol::FastCgi => &[server, OPTIONS, KEEPS],
+        Protocol::FastCgi => &[server, Table::<Draft>::ENTRY, OPTIONS, KEEPS],
         // Their connections end with each request.
-        Protocol::Scgi | Protocol::Uwsgi => &[server, OPTIONS],
+        Protocol::Scgi | Protocol::Uwsgi => &[server, Table::<Draft>::ENTRY, OPTIONS],
     };
     actions::read_kind(cx, members, tables, &mut draft, common);
-    let scripts = scripts(cx, members, &mut draft);
+    let entry = draft.entry.finish(cx, members);
     let servers = match draft.servers? {
         Named::Upstream(idx) => {
             report_options_of_upstream(cx, members);
@@ -67,7 +66,7 @@ fn read(
             Servers::Proxy(cx.proxy(Upstream::single(name, origin, draft.options)))
         }
     };
-    Some(ActionKind::Gateway(Gateway { servers, scripts, params: draft.params }))
+    Some(ActionKind::Gateway(Gateway { servers, entry }))
 }
 
 /// As long as nginx waits.
@@ -76,12 +75,16 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Default)]
 struct Draft {
     servers: Option<Named>,
-    root: Option<PathBuf>,
-    script: Option<PathBuf>,
-    index: Option<String>,
-    split_path: Option<Vec<String>>,
-    params: Vec<(String, Option<Template>)>,
+    entry: EntryDraft<Php>,
     options: ProxyOptions,
+}
+
+impl HasEntry for Draft {
+    type Kind = Php;
+
+    fn entry(&mut self) -> &mut EntryDraft<Php> {
+        &mut self.entry
+    }
 }
 
 /// The servers as an action names them.
@@ -108,42 +111,16 @@ const UWSGI: &[Member<Draft>] = &[optional("uwsgi", STRING)
     .means("in its place: the same for servers of uwsgi, the protocol of uWSGI")
     .read(|cx, field, draft| draft.servers = servers(cx, field, Protocol::Uwsgi))];
 
-const OPTIONS: &[Member<Draft>] = &[
-    optional("root", STRING)
-        .means(
-            "the folder of the scripts, for servers that run scripts. Without it the server gets every path \
-             as `PATH_INFO`",
-        )
-        .read(|cx, field, draft| draft.root = path(cx, field)),
-    optional("script", STRING)
-        .means("every request runs this one, relative to `root`")
-        .read(|cx, field, draft| draft.script = path(cx, field)),
-    optional("index", STRING)
-        .default("`index.php`")
-        .means("the script for a folder")
-        .read(|cx, field, draft| draft.index = text(cx, field)),
-    optional("split_path", ARRAY)
-        .default("`[\".php\"]`")
-        .means(
-            "how names of scripts end: a path is split behind the first segment that ends so, and its rest \
-             becomes `PATH_INFO`. Compared byte for byte; nothing else is a script",
-        )
-        .read(|cx, field, draft| draft.split_path = Some(string_array(cx, field, extension))),
-    optional("params", OBJECT)
-        .means(
-            "an object: variables for the server, as texts with variables, beside those of CGI or in their \
-             place; `null` takes one away",
-        )
-        .read(|cx, field, draft| draft.params = params(cx, field)),
-    optional("timeout", INTEGER)
-        .default("60")
-        .means("seconds without anything from the server, or without it taking anything, until it is given up (504)")
-        .read(|cx, field, draft| {
-            let limit = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(TIMEOUT);
-            let timeouts = &mut draft.options.timeouts;
-            (timeouts.send, timeouts.response, timeouts.read) = (limit, limit, limit);
-        }),
-];
+const OPTIONS: &[Member<Draft>] = &[optional("timeout", INTEGER)
+    .default("60")
+    .means(
+        "seconds without anything from the server, or without it taking anything, until it is given up (504)",
+    )
+    .read(|cx, field, draft| {
+        let limit = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(TIMEOUT);
+        let timeouts = &mut draft.options.timeouts;
+        (timeouts.send, timeouts.response, timeouts.read) = (limit, limit, limit);
+    })];
 
 const KEEPS: &[Member<Draft>] = &[optional("keep_alive", OBJECT).read(|cx, field, draft| {
     schema::read_nested(cx, field, &[KEEP_ALIVE], &mut draft.options);
@@ -217,39 +194,6 @@ fn meant(text: &Bytes) -> Option<String> {
     candidates.into_iter().find(|candidate| Origin::parse_bare(candidate.as_bytes()).is_some())
 }
 
-fn scripts(cx: &mut Context<'_>, members: &Object, draft: &mut Draft) -> Option<Scripts> {
-    let Some(root) = draft.root.take() else {
-        for name in ["script", "index", "split_path"] {
-            if members.contains_key(name.as_bytes()) && !members.contains_key(b"root".as_slice()) {
-                cx.at(name.as_bytes(), |cx| {
-                    cx.problem(format!("The \"{name}\" option needs \"root\", the folder of the scripts."));
-                });
-            }
-        }
-        return None;
-    };
-    let script = draft.script.take();
-    if script.is_some() {
-        for name in ["index", "split_path"].into_iter().filter(|name| members.contains_key(name.as_bytes())) {
-            cx.at(name.as_bytes(), |cx| {
-                cx.problem(format!(
-                    "The \"{name}\" option is of no use beside \"script\", which answers everything."
-                ));
-            });
-        }
-    }
-    let script = script.map(|script| match script.strip_prefix("/") {
-        Ok(relative) => relative.to_owned(),
-        Err(_) => script,
-    });
-    Some(Scripts {
-        root,
-        script,
-        index: draft.index.take().unwrap_or_else(|| "index.php".to_owned()),
-        split_path: draft.split_path.take().unwrap_or_else(|| vec![".php".to_owned()]),
-    })
-}
-
 /// What is said of the servers themselves belongs to those who are named, or two actions could contradict each other.
 fn report_options_of_upstream(cx: &mut Context<'_>, members: &Object) {
     for (name, there) in [("timeout", "\"timeouts\""), ("keep_alive", "\"processes\" and \"keepalive\"")] {
@@ -257,44 +201,6 @@ fn report_options_of_upstream(cx: &mut Context<'_>, members: &Object) {
             cx.at(name.as_bytes(), |cx| {
                 cx.problem(format!("The \"{name}\" of an upstream is its own: see {there} there."));
             });
-        }
-    }
-}
-
-fn extension(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
-    let text = text(cx, field)?;
-    let is_end = text.len() > 1 && text.starts_with('.') && text.bytes().all(|byte| byte.is_ascii_graphic());
-    if !is_end || text.contains('/') {
-        cx.problem("The \"split_path\" array must contain only ends of names like \".php\".");
-        return None;
-    }
-    Some(text)
-}
-
-fn params(cx: &mut Context<'_>, field: Field<'_>) -> Vec<(String, Option<Template>)> {
-    let members = field.value.as_object().into_iter().flatten();
-    members.filter_map(|(name, value)| cx.at(name, |cx| param(cx, name, value))).collect()
-}
-
-fn param(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<(String, Option<Template>)> {
-    let text = member_name(cx, name)?;
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'=') {
-        cx.problem("The name of a variable must consist of ASCII characters without \"=\" and blanks.");
-        return None;
-    }
-    match value {
-        Value::Null => Some((text, None)),
-        Value::String(template) if template.contains(&0) => {
-            cx.problem(format!("The \"{text}\" string must not contain null character."));
-            None
-        }
-        Value::String(template) => Some((text, Some(parse_template(cx, name.to_str()?, template)?))),
-        _ => {
-            cx.problem_with_advice(
-                "The \"params\" values must be either strings or null.",
-                advice::for_type(STRING, value),
-            );
-            None
         }
     }
 }

@@ -6,17 +6,20 @@ use std::time::Duration;
 
 use super::app_type::{AppType, Application};
 use super::context::Context;
+use super::entry::{EntryDraft, HasEntry, Php};
 use super::scalars::{MAX_SECONDS, count, seconds};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional, required};
 use super::strings::{argument, name, path, string_array, text};
+use crate::gateway::Entry;
 use crate::json::Value;
-use crate::plan::{HttpSpec, JavaSpec, ProgramKind, ProgramSocket, Ready, RuntimeSpec};
+use crate::plan::{CgiTarget, HttpSpec, JavaSpec, ProgramKind, ProgramSocket, Ready, RuntimeSpec};
 
 /// Programs that serve HTTP.
-pub(super) const HTTP: AppType<Draft> = AppType { tables: &[PROGRAM, SOCKET], finish };
+pub(super) const HTTP: AppType<Draft> = AppType { tables: &[PROGRAM, CONCURRENCY_OPTION, SOCKET], finish };
 
 /// Programs that were written for Unit.
-pub(super) const EXTERNAL: AppType<Draft> = AppType { tables: &[PROGRAM], finish: finish_external };
+pub(super) const EXTERNAL: AppType<Draft> =
+    AppType { tables: &[PROGRAM, CONCURRENCY_OPTION], finish: finish_external };
 
 /// What the members that concern the program say so far.
 #[derive(Default)]
@@ -27,10 +30,42 @@ pub(super) struct Draft {
     socket: SocketKind,
     variable: Option<String>,
     ready: ReadyDraft,
-    concurrency: Option<NonZeroU32>,
+    pub(super) concurrency: Option<NonZeroU32>,
+    pub(super) entry: EntryDraft<Php>,
+    pub(super) targets: Vec<(String, Entry)>,
+}
+
+impl HasEntry for Draft {
+    type Kind = Php;
+
+    fn entry(&mut self) -> &mut EntryDraft<Php> {
+        &mut self.entry
+    }
 }
 
 impl Draft {
+    /// The same of a program that speaks FastCGI on its standard input.
+    pub(super) fn of_fastcgi(self, targets: Vec<CgiTarget>) -> Self {
+        let concurrency = self.concurrency.or(Some(NonZeroU32::MIN));
+        Self { kind: ProgramKind::FastCgi(targets), socket: SocketKind::Standard, concurrency, ..self }
+    }
+
+    /// Whether it is to be asked by HTTP when it is ready.
+    pub(super) fn asks_for_path(&self) -> bool {
+        self.ready.path.is_some()
+    }
+
+    /// That of what starts scripts.
+    pub(super) fn of_scripts(targets: Vec<CgiTarget>, concurrency: NonZeroU32) -> Self {
+        Self {
+            kind: ProgramKind::Cgi(targets),
+            executable: Some(PathBuf::new()),
+            socket: SocketKind::Standard,
+            concurrency: Some(concurrency),
+            ..Self::default()
+        }
+    }
+
     /// That of a program which makes its socket, and runs as many requests at once as it has threads.
     pub(super) fn of_java(java: JavaSpec, ready: ReadyDraft, threads: NonZeroU32) -> Self {
         Self {
@@ -48,6 +83,7 @@ impl Draft {
 enum SocketKind {
     #[default]
     Inherited,
+    Standard,
     Unix,
     Port,
     AnyPort,
@@ -60,11 +96,11 @@ pub(super) struct ReadyDraft {
     timeout: Option<Duration>,
 }
 
-const PROGRAM: &[Member<Draft>] = &[
+pub(super) const PROGRAM: &[Member<Draft>] = &[
     required("executable", STRING)
         .means(
-            "the program: a path, absolute or relative to `working_directory`; of `http` also a name that is \
-             looked for in the application's `PATH`. Scripts are welcome",
+            "the program: a path, absolute or relative to `working_directory`; of `http` and `fastcgi` also a \
+             name that is looked for in the application's `PATH`. Scripts are welcome",
         )
         .read(|cx, field, draft| draft.executable = path(cx, field)),
     optional("arguments", ARRAY)
@@ -75,14 +111,15 @@ const PROGRAM: &[Member<Draft>] = &[
         .default("`\"connect\"`")
         .means("when it gets requests: [as soon as it is ready](http.md#when-it-is-ready)")
         .read(|cx, field, draft| draft.ready = ready(cx, field)),
-    optional("concurrency", INTEGER)
-        .default("128")
-        .means(
-            "requests that one process has at the same time; further ones wait until it, or another one, has \
-             ended one",
-        )
-        .read(|cx, field, draft| draft.concurrency = count(cx, field)),
 ];
+
+const CONCURRENCY_OPTION: &[Member<Draft>] = &[optional("concurrency", INTEGER)
+    .default("128")
+    .means(
+        "requests that one process has at the same time; further ones wait until it, or another one, has \
+             ended one",
+    )
+    .read(|cx, field, draft| draft.concurrency = count(cx, field))];
 
 /// Where it serves: programs for Unit know by themselves.
 const SOCKET: &[Member<Draft>] = &[
@@ -121,6 +158,7 @@ pub(super) fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -
         arguments: draft.arguments,
         socket: match draft.socket {
             SocketKind::Inherited => ProgramSocket::Inherited,
+            SocketKind::Standard => ProgramSocket::Standard,
             SocketKind::Unix => ProgramSocket::Unix { variable: named(SOCKET_VARIABLE) },
             kind => {
                 ProgramSocket::Port { variable: named(PORT_VARIABLE), or_any: kind == SocketKind::AnyPort }

@@ -104,8 +104,8 @@ fn host(language: &str) -> &str {
     language.split('-').next().unwrap_or(language)
 }
 
-/// Types of programs that serve HTTP: the daemon runs them, and they have no version.
-const WITHOUT_MODULE: &[&str] = &["external", "go", "http"];
+/// Types of programs and scripts: the daemon runs them, and they have no version.
+const WITHOUT_MODULE: &[&str] = &["cgi", "external", "fastcgi", "go", "http"];
 
 /// What was there before components: an interface of NGINX Unit's own, which it has deprecated itself.
 const MODULES_OF_WASM: &str = "The \"wasm\" application type is not supported: it runs modules that were written for \
@@ -138,7 +138,13 @@ const ALIASES: &[(&[&str], Option<&str>, &str)] = &[
     (&["wsgi", "asgi", "uwsgi", "django", "flask", "fastapi", "gunicorn", "uvicorn"], Some("python"), ""),
     (&["rack", "rails", "sinatra", "puma"], Some("ruby"), ""),
     (&["psgi", "plack", "starman"], Some("perl"), ""),
-    (&["fastcgi", "php-fpm", "fpm"], Some("php"), "No FastCGI server is needed."),
+    (&["php-fpm", "fpm"], Some("php"), "No FastCGI server is needed."),
+    (
+        &["fcgi", "fcgid", "php-cgi"],
+        Some("fastcgi"),
+        "A program that accepts FastCGI on descriptor 0 is \"fastcgi\", and its \"executable\" runs it.",
+    ),
+    (&["scgi", "cgi-bin", "cgid"], Some("cgi"), "Scripts of CGI are \"cgi\"; their folder is its \"root\"."),
     (&["servlet", "jsp", "war", "tomcat", "jetty"], Some("java"), ""),
     (
         &["static", "file", "files", "share"],

@@ -116,6 +116,8 @@ const TABLES: &[(&str, &[Source])] = &[
     ("applications.java", &own(r#"{"applications": {"name": {"type": "java"}}}"#)),
     ("applications.wasm", &own(r#"{"applications": {"name": {"type": "wasm-wasi-component"}}}"#)),
     ("applications.http", &own(HTTP)),
+    ("applications.fastcgi", &own(r#"{"applications": {"name": {"type": "fastcgi"}}}"#)),
+    ("applications.cgi", &own(r#"{"applications": {"name": {"type": "cgi"}}}"#)),
     ("applications.external", &own(r#"{"applications": {"name": {"type": "external"}}}"#)),
     ("isolation", &[Source::new(PHP, "/applications/name/isolation")]),
     (

@@ -30,7 +30,10 @@ pub(super) fn of_application(app: &AppSpec) -> Vec<String> {
             lacks.extend(scripts.filter_map(|script| base.lack(script, Kind::Anything)));
         }
         RuntimeSpec::Wasm(wasm) => lacks.extend(base.lack(&wasm.component, Kind::Anything)),
-        RuntimeSpec::Http(http) => lacks.extend(of_program(&base, http, app)),
+        RuntimeSpec::Http(http) => {
+            lacks.extend(of_program(&base, http, app));
+            lacks.extend(of_roots(&base, http));
+        }
         RuntimeSpec::Unusable(_) => {}
     }
     lacks
@@ -57,6 +60,7 @@ fn of_php(base: &Base<'_>, php: &PhpSpec) -> Vec<String> {
 fn of_program(base: &Base<'_>, http: &HttpSpec, app: &AppSpec) -> Option<String> {
     match (&http.kind, http.executable_path()) {
         (ProgramKind::Java(java), _) => base.lack(&java.webapp, Kind::Anything),
+        (ProgramKind::Cgi(_), _) => None,
         (_, Some(path)) => base.lack(path, Kind::Executable),
         (_, None) if base.root.is_some() => None,
         (_, None) => {
@@ -94,6 +98,13 @@ pub(super) fn of_method(method: &Method) -> Option<String> {
 
 /// For a connection to another server.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Folders of scripts that programs are told of.
+fn of_roots(base: &Base<'_>, http: &HttpSpec) -> Vec<String> {
+    let (ProgramKind::FastCgi(targets) | ProgramKind::Cgi(targets)) = &http.kind else { return Vec::new() };
+    let roots = targets.iter().filter_map(|target| target.root.as_ref());
+    roots.filter_map(|root| base.lack(root, Kind::Folder)).collect()
+}
 
 /// The constant beginning of a `share` or `chroot`: as far as the first variable, and a folder.
 pub(super) fn of_share(text: &str) -> Option<String> {
@@ -238,6 +249,11 @@ mod tests {
             r#"{"type": "http", "executable": "sh", "environment": {"PATH": "/no"}}"#,
             &["There is no \"sh\" in the folders of PATH."],
         );
+        check(
+            r#"{"type": "fastcgi", "executable": "sh", "root": "/no/scripts"}"#,
+            &["\"/no/scripts\" does not exist."],
+        );
+        check(r#"{"type": "cgi", "root": "/etc/passwd"}"#, &["\"/etc/passwd\" is not a folder."]);
         check(
             r#"{"type": "perl", "script": "/app.psgi", "isolation": {"rootfs": "/no/root"}}"#,
             &["\"/no/root/app.psgi\" does not exist."],

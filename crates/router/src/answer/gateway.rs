@@ -1,16 +1,20 @@
-//! The actions `fastcgi`, `scgi` and `uwsgi`: finds the script that answers, if scripts do, describes the request as CGI does,
-//! and gives both to a server.
+//! Requests that are described as CGI does: finds the script that answers, if scripts do, and gives the description to a server of
+//! the actions `fastcgi`, `scgi` and `uwsgi`, or to a program of an application.
 
 mod params;
 mod script;
 
-use corral_config::gateway::{Gateway, Protocol};
+use std::path::Path;
+use std::rc::Rc;
+
+use corral_config::gateway::{Entry, Gateway, Protocol};
 
 use self::params::Unsayable;
 use self::script::Found;
-use crate::answer::proxy::{self, Destination, Upload};
-use crate::answer::share;
+use crate::answer::proxy::{self, Destination, Envelope, Upload};
+use crate::answer::{program, share};
 use crate::exchange::Exchange;
+use crate::instance::LoopApp;
 use crate::request::client::Gone;
 use crate::upstream::LoopGroup;
 
@@ -33,24 +37,64 @@ async fn hand_over(
     action: Option<&Gateway>,
     (group, protocol): (&LoopGroup, Protocol),
 ) -> Result<(), Gone> {
-    let scripts = action.and_then(|action| action.scripts.as_ref());
-    let place = match script::find(exchange.path(), scripts) {
-        Found::Place(place) => place,
-        Found::Folder => return share::redirect_to_folder(exchange).await,
-        Found::Nothing(status) => return exchange.send_error(status).await,
-    };
-    // All of it, so that no client that takes its time holds a process of the server.
-    let upload = match Upload::begin(exchange, Destination::Process).await {
-        Ok(upload) => upload,
-        Err(error) => return exchange.fail_body(&error).await,
-    };
-    let described = params::describe(exchange, action, &place, upload.length(), protocol);
-    match described {
-        Ok(envelope) => proxy::give(exchange, group, upload, Some(&envelope)).await,
-        Err(Unsayable::Script(exception)) => exchange.fail_script(&exception).await,
-        Err(error) => {
-            tracing::warn!("{}: {error}", group.shared.title(None));
-            exchange.send_error(431).await
-        }
+    let way = Way { entry: action.map(|action| &action.entry), outside: None, protocol };
+    let title = || group.shared.title(None);
+    match way.describe(exchange, title).await? {
+        Some((upload, envelope)) => proxy::give(exchange, group, upload, Some(&envelope)).await,
+        None => Ok(()),
+    }
+}
+
+/// Answers a request by a program of an application that speaks such a protocol.
+pub(crate) async fn answer_by_program(
+    exchange: &mut Exchange<'_>,
+    app: &Rc<LoopApp>,
+    entry: Option<&Entry>,
+    protocol: Protocol,
+) -> Result<(), Gone> {
+    let spec = &app.app.spec;
+    let way = Way { entry, outside: spec.isolation.rootfs.as_deref(), protocol };
+    match way.describe(exchange, || format!("\"{}\"", spec.name)).await? {
+        Some((upload, envelope)) => program::give(exchange, app, upload, Some(&envelope)).await,
+        None => Ok(()),
+    }
+}
+
+/// How requests are described.
+struct Way<'w> {
+    entry: Option<&'w Entry>,
+    /// The root of the file system that the scripts are in, if it is not this process's.
+    outside: Option<&'w Path>,
+    protocol: Protocol,
+}
+
+impl Way<'_> {
+    /// A request's body, and all that is said of it; none when it has been answered, as there is nobody to give it to.
+    async fn describe(
+        &self,
+        exchange: &mut Exchange<'_>,
+        title: impl Fn() -> String,
+    ) -> Result<Option<(Upload, Envelope)>, Gone> {
+        let scripts = self.entry.and_then(|entry| entry.scripts.as_ref());
+        let answered = match script::find(exchange.path(), scripts, self.outside) {
+            Found::Place(place) => {
+                // All of it, so that no client that takes its time holds a process of the server.
+                let upload = match Upload::begin(exchange, Destination::Process).await {
+                    Ok(upload) => upload,
+                    Err(error) => return exchange.fail_body(&error).await.map(|()| None),
+                };
+                match params::describe(exchange, self.entry, &place, upload.length(), self.protocol) {
+                    Ok(envelope) => return Ok(Some((upload, envelope))),
+                    Err(Unsayable::Script(exception)) => exchange.fail_script(&exception).await,
+                    Err(error) => {
+                        tracing::warn!("{}: {error}", title());
+                        exchange.send_error(431).await
+                    }
+                }
+            }
+            Found::Folder => share::redirect_to_folder(exchange).await,
+            Found::Nothing(status) => exchange.send_error(status).await,
+        };
+        answered.map(|()| None)
     }
 }

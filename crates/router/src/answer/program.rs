@@ -1,6 +1,7 @@
-//! Hands a request to a program that serves HTTP itself when it is its turn, and passes the answer on as that of a
-//! proxied server: bodies as streams, upgrades, connections that are used again.
+//! Hands a request to a program of an application when it is its turn, and passes the answer on as that of a proxied server:
+//! bodies as streams, upgrades, connections that are used again. Programs of FastCGI and CGI get it in an envelope.
 
+use std::cell::Cell;
 use std::iter;
 use std::pin::pin;
 use std::rc::Rc;
@@ -8,23 +9,36 @@ use std::rc::Rc;
 use corral_channel::message::{self, RequestHead};
 
 use crate::answer::application::{fail, patiently};
-use crate::answer::proxy::{Attempt, Destination, Outcome, Upload};
+use crate::answer::proxy::{Attempt, Destination, Envelope, Errand, Outcome, Upload, await_return};
 use crate::exchange::Exchange;
 use crate::instance::{App, Failure, LoopApp, Program, Turn};
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::ServerFailure;
+use crate::upstream::{LoopServer, Retry, ServerFailure};
 
 /// Programs that a request is given to one after the other when they accept no connections.
 const MOST_ATTEMPTS: usize = 5;
 
-/// Answers a request by a program of an application.
+/// The same of FastCGI: such programs may end themselves after a few requests, and take what nobody has read along.
+const MOST_ATTEMPTS_IN_ENVELOPE: usize = 20;
+
+/// Answers a request by a program of an application that serves HTTP.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>) -> Result<(), Gone> {
-    let mut upload = match Upload::begin(exchange, Destination::Http1).await {
-        Ok(upload) => upload,
-        Err(error) => return exchange.fail_body(&error).await,
-    };
-    let mut n_attempts = 0;
+    match Upload::begin(exchange, Destination::Http1).await {
+        Ok(upload) => give(exchange, app, upload, None).await,
+        Err(error) => exchange.fail_body(&error).await,
+    }
+}
+
+/// Gives a request to a program of an application: in an envelope, or in HTTP.
+pub(crate) async fn give(
+    exchange: &mut Exchange<'_>,
+    app: &Rc<LoopApp>,
+    mut upload: Upload,
+    envelope: Option<&Envelope>,
+) -> Result<(), Gone> {
+    let most_attempts = if envelope.is_some() { MOST_ATTEMPTS_IN_ENVELOPE } else { MOST_ATTEMPTS };
+    let (mut n_attempts, mut may_repeat) = (0, envelope.is_some() && exchange.request.is_idempotent());
     loop {
         let turn = app.begin_turn(describe(exchange), exchange.now());
         let program = match wait(exchange, &turn).await? {
@@ -33,10 +47,23 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>) -> Re
         };
         let server = app.server(&program, &exchange.services.proxy_servers);
         n_attempts += 1;
-        let upgraded = || turn.become_tunnel();
-        let mut attempt = Attempt::new(&server, &mut upload).tell_of_upgrade(&upgraded);
-        let outcome = attempt.run(exchange).await?;
-        let was_sent = attempt.was_sent();
+        let hand = Hand { turn, is_free: Cell::new(false) };
+        let asked = match envelope {
+            None => ask(exchange, &hand, &server, &mut upload).await,
+            Some(envelope) => {
+                // One that cannot be repeated, and one that was.
+                let is_careful = !may_repeat;
+                let on_end = || hand.free();
+                let errand =
+                    Errand { server: &server, upload: &mut upload, envelope, on_end: &on_end, is_careful };
+                // A program that closes a connection may have had the request that came there.
+                let outcome = errand.run(exchange).await;
+                outcome.map(|outcome| (outcome, false))
+            }
+        };
+        let verdict = program.verdict(hand.turn.request());
+        hand.end(asked.as_ref().ok().map(|(outcome, _)| outcome), &server);
+        let (outcome, was_sent) = asked?;
         let failure = match outcome {
             Outcome::Answered => return Ok(()),
             Outcome::Body(error) => return exchange.fail_body(&error).await,
@@ -50,13 +77,56 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>) -> Re
         if matches!(failure, ServerFailure::Connect(_)) {
             app.app.forsake(&program, &failure);
             // One that was under way may be what the program has died of: it is not tried on others.
-            if !was_sent && n_attempts < MOST_ATTEMPTS && upload.rewind() {
+            if !was_sent && n_attempts < most_attempts && upload.rewind() {
                 continue;
             }
         }
-        let failure = explain(failure, &app.app, &program, &turn);
-        drop(turn);
+        if failure.retry() == Retry::Idempotent && verdict.is_none() && may_repeat && upload.rewind() {
+            may_repeat = false;
+            continue;
+        }
+        let failure = verdict.unwrap_or_else(|| explain(failure, &app.app, &program));
         return fail(exchange, &app.app, &failure).await;
+    }
+}
+
+/// Asks a program by HTTP. Whether it may have had the request, too.
+async fn ask(
+    exchange: &mut Exchange<'_>,
+    hand: &Hand,
+    server: &Rc<LoopServer>,
+    upload: &mut Upload,
+) -> Result<(Outcome, bool), Gone> {
+    let upgraded = || hand.free();
+    let mut attempt = Attempt::new(server, upload).tell_of_upgrade(&upgraded);
+    let outcome = attempt.run(exchange).await?;
+    Ok((outcome, attempt.was_sent()))
+}
+
+/// The turn of a request, which may be over for the program earlier than for the client.
+struct Hand {
+    turn: Turn,
+    is_free: Cell<bool>,
+}
+
+impl Hand {
+    /// The program can do something else; the turn keeps it alive.
+    fn free(&self) {
+        self.is_free.set(true);
+        self.turn.become_tunnel();
+    }
+
+    /// The request is over. A program of FastCGI that was left in the middle of it goes on, and knows nothing of that before it
+    /// writes: its turn lasts until it is back.
+    fn end(self, outcome: Option<&Outcome>, server: &Rc<LoopServer>) {
+        let is_left = !self.is_free.get() && server.shared.seats.is_some();
+        if is_left && !matches!(outcome, Some(Outcome::Failed(ServerFailure::Connect(_)))) {
+            let (turn, server) = (self.turn, Rc::clone(server));
+            tokio::task::spawn_local(async move {
+                await_return(server).await;
+                drop(turn);
+            });
+        }
     }
 }
 
@@ -107,10 +177,7 @@ async fn wait(
 }
 
 /// What became of the request, in the terms of applications.
-fn explain(failure: ServerFailure, app: &App, program: &Program, turn: &Turn) -> Failure {
-    if let Some(verdict) = program.verdict(turn.request()) {
-        return verdict;
-    }
+fn explain(failure: ServerFailure, app: &App, program: &Program) -> Failure {
     match (failure, app.spec.limits.timeout) {
         (
             ServerFailure::ResponseTimedOut(_)

@@ -23,7 +23,7 @@ use corral_config::template::Exception;
 use corral_config::upstream::Balance;
 
 pub(crate) use self::attempt::{Attempt, Outcome};
-pub(crate) use self::gateway::Envelope;
+pub(crate) use self::gateway::{Envelope, Errand, await_return};
 pub(crate) use self::tunnel::join;
 pub(crate) use self::upload::{Destination, Upload};
 use crate::clock::Millis;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use corral_channel::Beside;
 use corral_config::address::ListenAddress;
+use corral_config::gateway::Protocol;
 use corral_config::plan::{AppSpec, HttpSpec, Limits, ProgramKind};
 use corral_config::upstream::{KeepAlive, ProxyOptions, Timeouts};
 use corral_ipc::message::{Door, WorkerId};
@@ -91,7 +92,14 @@ impl Host<'_> {
             // Its connections have no threads.
             options.keepalive = KeepAlive::default();
         }
-        let server = Server::of_program(address, options, self.n_loops);
+        options.gateway = self.http.gateway();
+        if options.gateway == Some(Protocol::FastCgi) {
+            // A connection keeps a process, or one of its threads, for itself. It ends with the process.
+            options.processes = self.http.concurrency.get();
+            options.keepalive = KeepAlive { idle_timeout: FOR_EVER, requests: 0, ..options.keepalive };
+        }
+        let title = format!("\"{}\": process {pid}", self.spec.name);
+        let server = Server::of_program(address, title, options, self.n_loops);
         let n_requests = self.spec.limits.draw_requests(RandomState::new().hash_one(worker));
         Program::new(worker, pid, server, socket, n_requests)
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use corral_channel::{Bell, Lane, LaneReceiver, RequestId};
+use corral_config::gateway::Protocol;
 use corral_config::plan::RuntimeSpec;
 use corral_ipc::message::{Exit, WorkerId};
 use slab::Slab;
@@ -132,6 +133,14 @@ impl LoopApp {
     /// Whether its workers are programs.
     pub(crate) fn runs_programs(&self) -> bool {
         matches!(self.app.spec.runtime, RuntimeSpec::Http(_))
+    }
+
+    /// What its programs speak, if that is not HTTP.
+    pub(crate) fn gateway(&self) -> Option<Protocol> {
+        match &self.app.spec.runtime {
+            RuntimeSpec::Http(http) => http.gateway(),
+            _ => None,
+        }
     }
 
     /// Listens to a new worker.

@@ -85,7 +85,12 @@ impl Program {
     /// Whether it is to be told to end now; once.
     pub(super) fn retires_now(&self) -> bool {
         let is_done = self.is_dismissed.load(Ordering::Acquire) && self.n_turns.load(Ordering::Acquire) == 0;
-        is_done && !self.is_retired.swap(true, Ordering::AcqRel)
+        let retires = is_done && !self.is_retired.swap(true, Ordering::AcqRel);
+        if let Some(seats) = self.server.seats.as_ref().filter(|_| retires) {
+            // A program of FastCGI that waits for a request there may not hear of its end before the connection's.
+            seats.close_idle();
+        }
+        retires
     }
 
     /// Why it was killed, if that was for this request.

@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use corral_sys::file::sendfile;
 use corral_sys::poll;
-use corral_sys::socket::{has_unread, receive, receive_local, send_more, send_pieces, send_some};
+use corral_sys::socket::{
+    finish_writing, has_unread, receive, receive_local, send_more, send_pieces, send_some,
+};
 use tokio::io::{AsyncWriteExt, Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -256,6 +258,15 @@ impl Socket {
     pub(crate) fn try_send_file(&self, file: &File, offset: u64, len: usize) -> io::Result<usize> {
         let mut offset = offset;
         self.try_io(Interest::WRITABLE, |socket| sendfile(socket, file, &mut offset, len))
+    }
+
+    /// As `shut_down`, without TLS and at once.
+    pub(crate) fn finish_writing(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => finish_writing(stream),
+            Self::Accepted(stream) => stream.shut_down(),
+            Self::Unix(stream) => finish_writing(stream.as_fd()),
+        }
     }
 
     /// Says that nothing more will be written.

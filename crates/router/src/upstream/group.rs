@@ -194,6 +194,11 @@ impl LoopServer {
         Some(taken)
     }
 
+    /// A seat at a program of FastCGI, whose turn the caller has, and a connection of the last who had it.
+    pub(crate) fn take_own_seat(&self, now: Instant) -> Option<(Seat, Option<Kept>)> {
+        self.shared.seats.as_ref().map(|seats| seats.take_own(self.lane, now))
+    }
+
     /// Leaves a connection to the next one. True when it is kept.
     pub(crate) fn leave_seat(&self, seat: Seat, kept: Kept, now: Instant) -> bool {
         seat.keep(kept, &self.shared.options.keepalive, now)

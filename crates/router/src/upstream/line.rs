@@ -130,6 +130,11 @@ impl Line {
         self.socket.has_hung_up()
     }
 
+    /// As `shut_down`, at once and for a socket that nothing is on top of.
+    pub(crate) fn finish_writing(&self) -> io::Result<()> {
+        self.socket.finish_writing()
+    }
+
     /// Says that nothing more will be written.
     pub(crate) async fn shut_down(&mut self) -> io::Result<()> {
         if let Some(session) = &mut self.tls {

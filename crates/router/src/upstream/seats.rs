@@ -145,6 +145,27 @@ impl Seats {
         !state.sides[lane].queue.is_empty()
     }
 
+    /// As `take` where whoever asks has a process of the server for itself: one that is not back yet from its last request comes
+    /// back to its connection, and to no other. So the oldest connection is as good as a new one, unless not all are open.
+    pub(crate) fn take_own(self: &Arc<Self>, lane: usize, now: Instant) -> (Seat, Option<Kept>) {
+        let mut state = self.state.lock();
+        state.sweep(now);
+        let mut idle = state.take_of_any(Idle::look_whether_back);
+        if idle.is_none() && state.n_open >= self.most {
+            idle = state.take_of_any(|_| true);
+        }
+        state.n_open += usize::from(idle.is_none());
+        (Seat { seats: Arc::clone(self), lane }, idle.map(|idle| idle.kept))
+    }
+
+    /// Closes the connections that nobody uses.
+    pub(crate) fn close_idle(&self) {
+        let mut state = self.state.lock();
+        while state.take_of_any(|_| true).is_some() {
+            state.n_open -= 1;
+        }
+    }
+
     /// Helps whoever gets no answer on a new connection, perhaps as no process has accepted that: the server has fewer than was
     /// said, or others use them, too. Never ends; nothing is lost when it is not waited for.
     pub(crate) async fn keep_relieving(&self) {
@@ -220,9 +241,14 @@ impl State {
 
     /// Closes a connection whose process is back. True when there was one.
     fn close_idle(&mut self) -> bool {
-        let closed = self.sides.iter_mut().find_map(|side| side.take(Idle::look_whether_back));
+        let closed = self.take_of_any(Idle::look_whether_back);
         self.n_open -= usize::from(closed.is_some());
         closed.is_some()
+    }
+
+    /// The first idle connection of use, of whatever event loop.
+    fn take_of_any(&mut self, mut is_of_use: impl FnMut(&mut Idle) -> bool) -> Option<Idle> {
+        self.sides.iter_mut().find_map(|side| side.take(&mut is_of_use))
     }
 
     /// Drops what is too old or closed.

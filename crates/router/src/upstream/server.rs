@@ -39,7 +39,7 @@ pub(crate) struct Group {
 /// One server: where it is, how it is spoken to, and how it does.
 pub(crate) struct Server {
     pub(crate) origin: Origin,
-    /// The origin as text.
+    /// The origin as text; of a program, what messages call it.
     pub(crate) text: String,
     pub(crate) options: ProxyOptions,
     /// It is a worker of an application.
@@ -182,12 +182,17 @@ fn index(groups: &Vec<Arc<Group>>) -> Index<'_> {
 }
 
 impl Server {
-    /// A program that is a worker of an application.
-    pub(crate) fn of_program(address: ListenAddress, options: ProxyOptions, n_loops: usize) -> Arc<Self> {
-        let origin = Origin { tls: false, host: Host::Address(address) };
+    /// A program that is a worker of an application. `title` is what messages call it.
+    pub(crate) fn of_program(
+        address: ListenAddress,
+        title: String,
+        options: ProxyOptions,
+        n_loops: usize,
+    ) -> Arc<Self> {
         Arc::new(Self {
-            text: origin.to_string(),
-            origin,
+            seats: (options.processes > 0).then(|| Seats::new(options.processes, n_loops)),
+            origin: Origin { tls: false, host: Host::Address(address) },
+            text: title,
             options,
             is_program: true,
             passive: PassiveHealth::default(),
@@ -195,7 +200,6 @@ impl Server {
             name: None,
             tls: None,
             health: Health::default(),
-            seats: None,
             complaints: Complaints::default(),
             figures: (0..n_loops).map(|_| Figures::default()).collect(),
         })

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use corral_config::plan::{AppSpec, ProgramSocket, Ready, RuntimeSpec};
+use corral_config::plan::{AppSpec, Ready, RuntimeSpec};
 
 /// A folder that nobody reaches by its path, and who has its descriptor can write to. Removed with this value.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl SocketFolder {
         // A socket whose path is told has to be inside, and so has one that is listed among the files.
         let is_outside = isolation.rootfs.is_some()
             && isolation.filesystem.is_none()
-            && matches!(http.socket, ProgramSocket::Inherited)
+            && http.has_listener()
             && http.ready != Ready::Notify;
         is_outside.then(|| Self::make(&std::env::temp_dir()))
     }

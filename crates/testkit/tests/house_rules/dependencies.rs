@@ -43,7 +43,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("corral-controller", &["corral-auth", "corral-config", "corral-ipc", "corral-script", "corral-sys"]),
     ("corral-supervisor", &["corral-config", "corral-ipc", "corral-sys"]),
-    ("corral-program", &["corral-config", "corral-ipc", "corral-sys", "corral-worker"]),
+    ("corral-program", &["corral-cgi", "corral-config", "corral-ipc", "corral-sys", "corral-worker"]),
     ("corral-worker", &["corral-cgi", "corral-channel", "corral-config", "corral-ipc", "corral-sys"]),
     ("corral-ipc", &["corral-config", "corral-sys"]),
     ("corral-cgi", &["corral-channel", "corral-http"]),

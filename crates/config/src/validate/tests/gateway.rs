@@ -41,10 +41,10 @@ fn defaults_are_filled_in() {
         root: "/srv".into(),
         script: None,
         index: "index.php".to_owned(),
-        split_path: vec![".php".to_owned()],
+        split_path: Some(vec![".php".to_owned()]),
     };
-    assert_eq!(gateway.scripts, Some(scripts));
-    assert_eq!(gateway.params, []);
+    assert_eq!(gateway.entry.scripts, Some(scripts));
+    assert_eq!(gateway.entry.params, []);
     assert_eq!(proxies[0].name, "fastcgi://unix:/run/php.sock");
     let options = &proxies[0].options;
     assert_eq!((options.gateway, options.processes), (Some(Protocol::FastCgi), 0));
@@ -57,9 +57,10 @@ fn options_are_taken() {
         r#""fastcgi": "127.0.0.1:9000", "root": "/srv", "script": "/a/b.php", "timeout": 7,
            "params": {"A": "$host", "B": null}, "keep_alive": {"processes": 8, "idle_timeout": 5, "requests": 9}"#,
     );
-    let scripts = gateway.scripts.expect("a root");
+    let scripts = gateway.entry.scripts.expect("a root");
     assert_eq!(scripts.script.as_deref().and_then(|path| path.to_str()), Some("a/b.php"));
-    let params: Vec<_> = gateway.params.iter().map(|(name, value)| (&**name, value.is_some())).collect();
+    let params: Vec<_> =
+        gateway.entry.params.iter().map(|(name, value)| (&**name, value.is_some())).collect();
     assert_eq!(params, [("A", true), ("B", false)]);
     let options = &proxies[0].options;
     assert_eq!((options.processes, options.keepalive.requests), (8, 9));
@@ -73,7 +74,7 @@ fn servers_are_an_address_or_an_upstream() {
     let (named, proxies) = gateway(r#""fastcgi": "upstreams/php""#);
     assert_eq!((named.servers, proxies.len()), (Servers::Upstream(1), 0));
     let (other, proxies) = gateway(r#""uwsgi": "app.example:3031""#);
-    assert_eq!((other.servers, other.scripts), (Servers::Proxy(0), None));
+    assert_eq!((other.servers, other.entry.scripts), (Servers::Proxy(0), None));
     assert_eq!(
         (&*proxies[0].name, proxies[0].options.gateway),
         ("uwsgi://app.example:3031", Some(Protocol::Uwsgi))

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use corral_cgi::variables::Variables;
 use corral_channel::message::RequestHead;
-use corral_config::gateway::{Gateway, Protocol};
+use corral_config::gateway::{Entry, Protocol};
 use corral_config::template::Exception;
 use smallvec::SmallVec;
 
@@ -27,7 +27,7 @@ pub(super) enum Unsayable {
 /// Describes a request whose body has so many bytes, if it has one.
 pub(super) fn describe(
     exchange: &Exchange<'_>,
-    action: Option<&Gateway>,
+    entry: Option<&Entry>,
     place: &Place,
     length: Option<u64>,
     protocol: Protocol,
@@ -39,10 +39,10 @@ pub(super) fn describe(
     // CGI programs take `Proxy` for a setting of theirs.
     let fields = surroundings.fields(exchange).filter(|(name, _)| !name.eq_ignore_ascii_case(b"proxy"));
     variables.describe(&head, fields);
-    let own = Own::render(exchange, action)?;
+    let own = Own::render(exchange, entry)?;
     let port = exchange.client.address.map(|address| itoa::Buffer::new().format(address.port()).to_owned());
     let uri = [&*place.name, &*place.path_info].concat();
-    let further = further(action, place, &uri, head.tls, port.as_deref());
+    let further = further(entry, place, &uri, head.tls, port.as_deref());
     let has_info = !place.path_info.is_empty();
     let all = variables.iter().filter(|(name, _)| has_info || *name != b"PATH_INFO").chain(further);
     let all = all.filter(|(name, _)| !own.has(name)).chain(own.pairs());
@@ -53,7 +53,7 @@ pub(super) fn describe(
 
 /// The variables of CGI and PHP beside those that all applications get.
 fn further<'v>(
-    action: Option<&'v Gateway>,
+    entry: Option<&'v Entry>,
     place: &'v Place,
     uri: &'v [u8],
     is_tls: bool,
@@ -65,7 +65,7 @@ fn further<'v>(
     pairs.push((b"REQUEST_SCHEME", scheme));
     pairs.push((b"SCRIPT_NAME", &place.name));
     pairs.extend(port.map(|port| (&b"REMOTE_PORT"[..], port.as_bytes())));
-    if let Some(scripts) = action.and_then(|action| action.scripts.as_ref())
+    if let Some(scripts) = entry.and_then(|entry| entry.scripts.as_ref())
         && let Some(file) = &place.file
     {
         pairs.push((b"SCRIPT_FILENAME", file));
@@ -87,9 +87,9 @@ struct Own<'g> {
 }
 
 impl<'g> Own<'g> {
-    fn render(exchange: &Exchange<'_>, action: Option<&'g Gateway>) -> Result<Self, Exception> {
+    fn render(exchange: &Exchange<'_>, entry: Option<&'g Entry>) -> Result<Self, Exception> {
         let mut own = Self { all: SmallVec::new(), text: Vec::new() };
-        for (name, value) in action.iter().flat_map(|action| &action.params) {
+        for (name, value) in entry.iter().flat_map(|entry| &entry.params) {
             let start = own.text.len();
             if let Some(template) = value {
                 template.render(&mut exchange.variables(), &mut own.text)?;

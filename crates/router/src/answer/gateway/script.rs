@@ -1,9 +1,10 @@
 //! Which script answers a path: as a target of PHP has it, and looked at before it is named.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use corral_cgi::script::{Meaning, meaning};
 use corral_config::gateway::Scripts;
@@ -27,8 +28,9 @@ pub(super) enum Found {
     Nothing(u16),
 }
 
-/// Finds the script for a decoded, normalised path.
-pub(super) fn find(path: &[u8], scripts: Option<&Scripts>) -> Found {
+/// Finds the script for a decoded, normalised path. `outside` is the root of the file system that the scripts are in, if that is
+/// another one than this process has.
+pub(super) fn find(path: &[u8], scripts: Option<&Scripts>, outside: Option<&Path>) -> Found {
     // No name of a file on a site, and more than one server has taken them for the end of something.
     if memchr::memchr3(b'\r', b'\n', 0, path).is_some() {
         return Found::Nothing(404);
@@ -40,28 +42,63 @@ pub(super) fn find(path: &[u8], scripts: Option<&Scripts>) -> Found {
         let name = [b"/", script.as_os_str().as_bytes()].concat();
         return Found::Place(Place { file: Some(below(scripts, &name)), name, path_info: Vec::new() });
     }
-    let (name, path_info) = match meaning(path, &scripts.split_path) {
+    let look = |name: &[u8]| look(outside, &below(scripts, name));
+    let Some(extensions) = &scripts.split_path else { return find_file(path, scripts, look) };
+    let (name, path_info) = match meaning(path, extensions) {
         Meaning::Script { name, path_info } => (name.to_vec(), path_info.to_vec()),
         Meaning::Index => ([path, scripts.index.as_bytes()].concat(), Vec::new()),
-        Meaning::Other => return look_for_folder(&below(scripts, path)),
+        // Other files are never named, and not even admitted.
+        Meaning::Other => return folder_or_nothing(look(path)),
     };
-    let file = below(scripts, &name);
-    match look(&file) {
-        Ok(found) if found.is_file() => Found::Place(Place { file: Some(file), name, path_info }),
-        found => Found::Nothing(found.map_or_else(|error| status_of(&error), |_| 404)),
+    match look(&name) {
+        Ok(found) if found.is_file() => place(scripts, &name, &path_info),
+        found => nothing(found),
     }
 }
 
-/// Other files are never named, and not even admitted.
-fn look_for_folder(path: &[u8]) -> Found {
-    match look(path) {
+/// Finds the first file on the way, as of old servers whose scripts have names of all kinds.
+fn find_file(path: &[u8], scripts: &Scripts, look: impl Fn(&[u8]) -> io::Result<Metadata>) -> Found {
+    for end in memchr::memchr_iter(b'/', path).skip(1).chain([path.len()]) {
+        let (name, path_info) = path.split_at(end);
+        if name.ends_with(b"/") {
+            break;
+        }
+        match look(name) {
+            Ok(found) if found.is_file() => return place(scripts, name, path_info),
+            Ok(found) if found.is_dir() && end < path.len() => {}
+            found => return folder_or_nothing(found),
+        }
+    }
+    let index = [path, scripts.index.as_bytes()].concat();
+    match look(&index) {
+        Ok(found) if found.is_file() => place(scripts, &index, b""),
+        found => nothing(found),
+    }
+}
+
+fn place(scripts: &Scripts, name: &[u8], path_info: &[u8]) -> Found {
+    let file = Some(below(scripts, name));
+    Found::Place(Place { file, name: name.to_vec(), path_info: path_info.to_vec() })
+}
+
+fn folder_or_nothing(found: io::Result<Metadata>) -> Found {
+    match found {
         Ok(found) if found.is_dir() => Found::Folder,
-        found => Found::Nothing(found.map_or_else(|error| status_of(&error), |_| 404)),
+        found => nothing(found),
     }
 }
 
-fn look(path: &[u8]) -> io::Result<fs::Metadata> {
-    fs::metadata(OsStr::from_bytes(path))
+fn nothing(found: io::Result<Metadata>) -> Found {
+    Found::Nothing(found.map_or_else(|error| status_of(&error), |_| 404))
+}
+
+/// Looks at what a path leads to in the file system of the scripts.
+fn look(outside: Option<&Path>, path: &[u8]) -> io::Result<Metadata> {
+    let path = Path::new(OsStr::from_bytes(path));
+    match outside {
+        None => fs::metadata(path),
+        Some(root) => fs::metadata(root.join(path.strip_prefix("/").unwrap_or(path))),
+    }
 }
 
 fn below(scripts: &Scripts, name: &[u8]) -> Vec<u8> {
@@ -82,7 +119,6 @@ const ELOOP: i32 = 40;
 #[cfg(test)]
 mod tests {
     use std::fs::{create_dir, write};
-    use std::path::Path;
 
     use super::*;
 
@@ -90,7 +126,7 @@ mod tests {
     fn check(scripts: Option<&Scripts>, path: &str, expect: &str) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let root = scripts.map_or(String::new(), |scripts| scripts.root.to_str().unwrap().to_owned());
-        let found = match find(path.as_bytes(), scripts) {
+        let found = match find(path.as_bytes(), scripts, None) {
             Found::Place(Place { file, name, path_info }) => {
                 let file = file.map_or(String::new(), |file| text(&file).replacen(&root, "R", 1));
                 format!("{file} {} {}", text(&name), text(&path_info))
@@ -111,7 +147,7 @@ mod tests {
             root: folder.to_owned(),
             script: None,
             index: "index.php".to_owned(),
-            split_path: vec![".php".to_owned()],
+            split_path: Some(vec![".php".to_owned()]),
         }
     }
 
@@ -139,6 +175,32 @@ mod tests {
     }
 
     #[test]
+    fn without_ends_of_names_the_first_file_is_the_script() {
+        let folder = tempfile::tempdir().unwrap();
+        let site = Scripts { split_path: None, index: "b.txt".to_owned(), ..site(folder.path()) };
+        let check = |path, expect| check(Some(&site), path, expect);
+        check("/b.txt", "R/b.txt /b.txt ");
+        check("/b.txt/", "R/b.txt /b.txt /");
+        check("/b.txt/x/y", "R/b.txt /b.txt /x/y");
+        check("/", "R/b.txt /b.txt ");
+        check("/sub", "folder");
+        for path in ["/none", "/none/x", "/sub/", "/sub/x", "/sub/x/y"] {
+            check(path, "404");
+        }
+    }
+
+    #[test]
+    fn scripts_in_another_file_system_are_looked_for_there() {
+        let folder = tempfile::tempdir().unwrap();
+        create_dir(folder.path().join("srv")).unwrap();
+        let site = Scripts { root: "/srv".into(), ..site(&folder.path().join("srv")) };
+        let found = find(b"/a.php", Some(&site), Some(folder.path()));
+        let Found::Place(place) = found else { panic!("it is there") };
+        assert_eq!(place.file.as_deref(), Some(&b"/srv/a.php"[..]));
+        assert!(matches!(find(b"/a.php", Some(&site), None), Found::Nothing(404)));
+    }
+
+    #[test]
     fn what_ends_a_line_or_a_string_is_no_path() {
         let folder = tempfile::tempdir().unwrap();
         let site = site(folder.path());
@@ -155,7 +217,7 @@ mod tests {
             root: "/srv/".into(),
             script: Some("public/index.php".into()),
             index: String::new(),
-            split_path: Vec::new(),
+            split_path: Some(Vec::new()),
         };
         check(
             Some(&scripts),

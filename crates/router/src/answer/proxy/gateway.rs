@@ -2,6 +2,7 @@
 //! for itself.
 
 mod conversation;
+mod errand;
 mod error_output;
 mod keeper;
 mod outgoing;
@@ -14,6 +15,7 @@ use corral_cgi::fastcgi;
 use corral_config::gateway::Protocol;
 
 use self::conversation::Conversation;
+pub(crate) use self::errand::{Errand, await_return};
 use self::keeper::Keeper;
 use self::outgoing::Outgoing;
 use self::source::Source;

@@ -15,7 +15,7 @@ use crate::upstream::Server;
 
 fn program(n_requests: Option<u32>) -> Arc<Program> {
     let address = ListenAddress::Inet(([127, 0, 0, 1], 1).into());
-    let server = Server::of_program(address, ProxyOptions::default(), 1);
+    let server = Server::of_program(address, String::new(), ProxyOptions::default(), 1);
     Program::new(WorkerId(1), 7, server, None, n_requests)
 }
 

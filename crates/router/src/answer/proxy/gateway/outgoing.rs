@@ -16,13 +16,27 @@ pub(super) struct Outgoing<'e> {
     stdin: Option<Stdin>,
     upload: &'e mut Upload,
     n_sent: u64,
+    /// The end of a body without framing is to be seen: the connection is closed in this direction.
+    closes: bool,
     is_abandoned: bool,
 }
 
 impl<'e> Outgoing<'e> {
     pub(super) fn new(opening: Vec<u8>, protocol: Protocol, upload: &'e mut Upload) -> Self {
         let stdin = (protocol == Protocol::FastCgi).then(Stdin::default);
-        Self { opening: OutgoingHead::new(opening), stdin, upload, n_sent: 0, is_abandoned: false }
+        Self {
+            opening: OutgoingHead::new(opening),
+            stdin,
+            upload,
+            n_sent: 0,
+            closes: false,
+            is_abandoned: false,
+        }
+    }
+
+    /// Has whoever reads a body without framing see its end, whether or not he counts.
+    pub(super) fn ending_visibly(self) -> Self {
+        Self { closes: self.stdin.is_none(), ..self }
     }
 
     /// Sends as much as there is room for.
@@ -41,6 +55,10 @@ impl<'e> Outgoing<'e> {
             let n = n - n.min(n_opening);
             let n = self.stdin.as_mut().map_or(n, |stdin| stdin.advance(n));
             self.upload.advance(n)?;
+        }
+        if self.closes && self.is_complete() {
+            self.closes = false;
+            line.finish_writing()?;
         }
         Ok(())
     }

@@ -20,6 +20,8 @@ pub(super) struct Source<'k> {
     /// The connection; none when nothing more is to be read and the server has its process back.
     line: Option<Line>,
     keeper: Option<Keeper<'k>>,
+    /// Called when the server has its process back.
+    on_end: Option<&'k dyn Fn()>,
     /// All of the request was sent, so that the connection is in step at its end.
     pub(super) is_asked: bool,
     /// Received, and not looked at yet.
@@ -39,6 +41,7 @@ impl<'k> Source<'k> {
         Self {
             line: Some(line),
             keeper,
+            on_end: None,
             is_asked: false,
             input: Vec::new(),
             decoder: (protocol == Protocol::FastCgi).then(Decoder::default),
@@ -47,6 +50,12 @@ impl<'k> Source<'k> {
             log: ErrorOutput::default(),
             failure: None,
         }
+    }
+
+    /// Calls `told` when the server has its process back.
+    pub(super) fn tell_of_end(mut self, told: &'k dyn Fn()) -> Self {
+        self.on_end = Some(told);
+        self
     }
 
     /// The connection and where to read to, while there is something to read.
@@ -129,6 +138,9 @@ impl<'k> Source<'k> {
     fn close(&mut self, failure: Option<ServerFailure>) {
         self.line = None;
         self.keeper = None;
+        if let Some(told) = self.on_end.take().filter(|_| failure.is_none()) {
+            told();
+        }
         self.failure = failure;
     }
 

@@ -1,0 +1,191 @@
+//! Entry points: which script answers a path, and which variables go with a request. Actions and applications have them alike.
+
+use std::marker::PhantomData;
+use std::path::PathBuf;
+
+use super::advice;
+use super::context::Context;
+use super::schema::{ARRAY, Field, Member, OBJECT, STRING, optional};
+use super::strings::{member_name, parse_template, path, string_array, text};
+use crate::gateway::{Entry, Param, Scripts};
+use crate::json::{Bytes, Object, Value};
+
+/// The defaults of a kind of scripts.
+pub(super) trait Kind: Default + 'static {
+    /// The script for a folder.
+    const INDEX: &'static str;
+    /// The same as the manual has it.
+    const SHOWN_INDEX: &'static str;
+    /// The default of `split_path` as the manual has it.
+    const SHOWN_SPLIT: &'static str;
+
+    /// The default of `split_path`.
+    fn split_path() -> Option<Vec<String>>;
+}
+
+/// Scripts of PHP.
+#[derive(Default)]
+pub(super) struct Php;
+
+impl Kind for Php {
+    const INDEX: &'static str = "index.php";
+    const SHOWN_INDEX: &'static str = "`index.php`";
+    const SHOWN_SPLIT: &'static str = "`[\".php\"]`";
+
+    fn split_path() -> Option<Vec<String>> {
+        Some(vec![".php".to_owned()])
+    }
+}
+
+/// Files that can be executed, whatever their names are.
+#[derive(Default)]
+pub(super) struct Executables;
+
+impl Kind for Executables {
+    const INDEX: &'static str = "index.cgi";
+    const SHOWN_INDEX: &'static str = "`index.cgi`";
+    const SHOWN_SPLIT: &'static str = "behind the first file";
+
+    fn split_path() -> Option<Vec<String>> {
+        None
+    }
+}
+
+/// What the members say so far.
+#[derive(Default)]
+pub(super) struct EntryDraft<K> {
+    root: Option<PathBuf>,
+    script: Option<PathBuf>,
+    index: Option<String>,
+    split_path: Option<Vec<String>>,
+    params: Vec<Param>,
+    kind: PhantomData<K>,
+}
+
+/// A draft of which an entry point is a part.
+pub(super) trait HasEntry: 'static {
+    /// The scripts that it has.
+    type Kind: Kind;
+
+    fn entry(&mut self) -> &mut EntryDraft<Self::Kind>;
+}
+
+impl<K: Kind> HasEntry for EntryDraft<K> {
+    type Kind = K;
+
+    fn entry(&mut self) -> &mut Self {
+        self
+    }
+}
+
+impl<K: Kind> EntryDraft<K> {
+    /// Checks what concerns several members, and makes the entry point.
+    pub(super) fn finish(mut self, cx: &mut Context<'_>, members: &Object) -> Entry {
+        Entry { scripts: scripts(cx, members, &mut self), params: self.params }
+    }
+}
+
+/// The rows for a draft.
+pub(super) struct Table<D>(PhantomData<D>);
+
+impl<D: HasEntry> Table<D> {
+    pub(super) const ENTRY: &'static [Member<D>] = &[
+        optional("root", STRING)
+            .means(
+                "the folder of the scripts, for servers that run scripts. Without it the server gets every path \
+                 as `PATH_INFO`",
+            )
+            .read(|cx, field, draft| draft.entry().root = path(cx, field)),
+        optional("script", STRING)
+            .means("every request runs this one, relative to `root`")
+            .read(|cx, field, draft| draft.entry().script = path(cx, field)),
+        optional("index", STRING)
+            .default(<D::Kind as Kind>::SHOWN_INDEX)
+            .means("the script for a folder")
+            .read(|cx, field, draft| draft.entry().index = text(cx, field)),
+        optional("split_path", ARRAY)
+            .default(<D::Kind as Kind>::SHOWN_SPLIT)
+            .means(
+                "how names of scripts end: a path is split behind the first segment that ends so, and its rest \
+                 becomes `PATH_INFO`. Compared byte for byte; nothing else is a script",
+            )
+            .read(|cx, field, draft| draft.entry().split_path = Some(string_array(cx, field, extension))),
+        optional("params", OBJECT)
+            .means(
+                "an object: variables for the server, as texts with variables, beside those of CGI or in their \
+                 place; `null` takes one away",
+            )
+            .read(|cx, field, draft| draft.entry().params = params(cx, field)),
+    ];
+}
+
+fn scripts<K: Kind>(cx: &mut Context<'_>, members: &Object, draft: &mut EntryDraft<K>) -> Option<Scripts> {
+    let Some(root) = draft.root.take() else {
+        for name in ["script", "index", "split_path"] {
+            if members.contains_key(name.as_bytes()) && !members.contains_key(b"root".as_slice()) {
+                cx.at(name.as_bytes(), |cx| {
+                    cx.problem(format!("The \"{name}\" option needs \"root\", the folder of the scripts."));
+                });
+            }
+        }
+        return None;
+    };
+    let script = draft.script.take();
+    if script.is_some() {
+        for name in ["index", "split_path"].into_iter().filter(|name| members.contains_key(name.as_bytes())) {
+            cx.at(name.as_bytes(), |cx| {
+                cx.problem(format!(
+                    "The \"{name}\" option is of no use beside \"script\", which answers everything."
+                ));
+            });
+        }
+    }
+    let script = script.map(|script| match script.strip_prefix("/") {
+        Ok(relative) => relative.to_owned(),
+        Err(_) => script,
+    });
+    Some(Scripts {
+        root,
+        script,
+        index: draft.index.take().unwrap_or_else(|| K::INDEX.to_owned()),
+        split_path: draft.split_path.take().or_else(K::split_path),
+    })
+}
+
+fn extension(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
+    let text = text(cx, field)?;
+    let is_end = text.len() > 1 && text.starts_with('.') && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if !is_end || text.contains('/') {
+        cx.problem("The \"split_path\" array must contain only ends of names like \".php\".");
+        return None;
+    }
+    Some(text)
+}
+
+fn params(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Param> {
+    let members = field.value.as_object().into_iter().flatten();
+    members.filter_map(|(name, value)| cx.at(name, |cx| param(cx, name, value))).collect()
+}
+
+fn param(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Param> {
+    let text = member_name(cx, name)?;
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'=') {
+        cx.problem("The name of a variable must consist of ASCII characters without \"=\" and blanks.");
+        return None;
+    }
+    match value {
+        Value::Null => Some((text, None)),
+        Value::String(template) if template.contains(&0) => {
+            cx.problem(format!("The \"{text}\" string must not contain null character."));
+            None
+        }
+        Value::String(template) => Some((text, Some(parse_template(cx, name.to_str()?, template)?))),
+        _ => {
+            cx.problem_with_advice(
+                "The \"params\" values must be either strings or null.",
+                advice::for_type(STRING, value),
+            );
+            None
+        }
+    }
+}

@@ -29,6 +29,7 @@ pub use self::restart::{Restart, RestartMode};
 pub use self::ruby::RubySpec;
 pub use self::wasm::WasmSpec;
 use crate::address::ListenAddress;
+use crate::gateway::Protocol;
 use crate::settings::LogSettings;
 
 /// Everything that `main` may bind, open and start for one configuration, and nothing else.
@@ -230,6 +231,15 @@ impl RuntimeSpec {
     #[must_use]
     pub fn ends_requests(&self) -> bool {
         matches!(self, Self::Wasm(_))
+    }
+
+    /// The protocol that its workers are spoken to in, if they are programs that speak another one than HTTP.
+    #[must_use]
+    pub fn gateway(&self) -> Option<Protocol> {
+        match self {
+            Self::Http(http) => http.gateway(),
+            _ => None,
+        }
     }
 
     /// Names of the targets in the order of the document; a request names one by its index.

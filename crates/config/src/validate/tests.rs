@@ -4,6 +4,7 @@ mod advice;
 mod applications;
 mod arbitrary;
 mod authentication;
+mod cgi;
 mod gateway;
 mod http;
 mod isolation;

@@ -19,9 +19,6 @@ use crate::upstream::{LoopServer, Retry, ServerFailure};
 /// Programs that a request is given to one after the other when they accept no connections.
 const MOST_ATTEMPTS: usize = 5;
 
-/// The same of FastCGI: such programs may end themselves after a few requests, and take what nobody has read along.
-const MOST_ATTEMPTS_IN_ENVELOPE: usize = 20;
-
 /// Answers a request by a program of an application that serves HTTP.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>) -> Result<(), Gone> {
     match Upload::begin(exchange, Destination::Http1).await {
@@ -37,7 +34,6 @@ pub(crate) async fn give(
     mut upload: Upload,
     envelope: Option<&Envelope>,
 ) -> Result<(), Gone> {
-    let most_attempts = if envelope.is_some() { MOST_ATTEMPTS_IN_ENVELOPE } else { MOST_ATTEMPTS };
     let (mut n_attempts, mut may_repeat) = (0, envelope.is_some() && exchange.request.is_idempotent());
     loop {
         let turn = app.begin_turn(describe(exchange), exchange.now());
@@ -46,14 +42,16 @@ pub(crate) async fn give(
             Err(failure) => return fail(exchange, &app.app, &failure).await,
         };
         let server = app.server(&program, &exchange.services.proxy_servers);
-        n_attempts += 1;
         let hand = Hand { turn, is_free: Cell::new(false) };
         let asked = match envelope {
             None => ask(exchange, &hand, &server, &mut upload).await,
             Some(envelope) => {
                 // One that cannot be repeated, and one that was.
                 let is_careful = !may_repeat;
-                let on_end = || hand.free();
+                let on_end = || {
+                    program.note_answer();
+                    hand.free();
+                };
                 let errand =
                     Errand { server: &server, upload: &mut upload, envelope, on_end: &on_end, is_careful };
                 // A program that closes a connection may have had the request that came there.
@@ -76,8 +74,10 @@ pub(crate) async fn give(
         };
         if matches!(failure, ServerFailure::Connect(_)) {
             app.app.forsake(&program, &failure);
+            // A program that ends after some requests says nothing of the next one.
+            n_attempts += usize::from(envelope.is_none() || !program.has_answered());
             // One that was under way may be what the program has died of: it is not tried on others.
-            if !was_sent && n_attempts < most_attempts && upload.rewind() {
+            if !was_sent && n_attempts < MOST_ATTEMPTS && upload.rewind() {
                 continue;
             }
         }

@@ -51,6 +51,14 @@ impl App {
             return; // somebody has done so
         }
         self.leaving(worker, Instant::now());
+        if program.has_answered() && self.spec.runtime.gateway().is_some() {
+            // Such programs end themselves after some requests, each in its own way. One that does not end is told to.
+            program.dismiss();
+            if program.retires_now() {
+                self.main.send(&FromRouter::RetireWorker { app: self.id, worker: program.id });
+            }
+            return;
+        }
         let reason = format!("process {} accepts no connections: {why}", program.pid);
         self.main.send(&FromRouter::KillWorker { app: self.id, worker: program.id, reason });
     }

@@ -137,10 +137,7 @@ impl LoopApp {
 
     /// What its programs speak, if that is not HTTP.
     pub(crate) fn gateway(&self) -> Option<Protocol> {
-        match &self.app.spec.runtime {
-            RuntimeSpec::Http(http) => http.gateway(),
-            _ => None,
-        }
+        self.app.spec.runtime.gateway()
     }
 
     /// Listens to a new worker.

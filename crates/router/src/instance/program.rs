@@ -31,6 +31,7 @@ pub(crate) struct Program {
     /// It gets nothing more, and is told to end as soon as it has nothing left.
     is_dismissed: AtomicBool,
     is_retired: AtomicBool,
+    has_answered: AtomicBool,
     /// Its place in the pool, once it has one.
     key: OnceLock<WorkerKey>,
     /// Why it is killed, if it is.
@@ -55,6 +56,7 @@ impl Program {
             n_left: n_requests.map(AtomicU32::new),
             is_dismissed: AtomicBool::new(false),
             is_retired: AtomicBool::new(false),
+            has_answered: AtomicBool::new(false),
             key: OnceLock::new(),
             condemned: OnceLock::new(),
         })
@@ -75,6 +77,16 @@ impl Program {
         let Some(n_left) = &self.n_left else { return false };
         // Turns that were given together may end behind the last one.
         n_left.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n_left| n_left.checked_sub(1)) == Ok(1)
+    }
+
+    /// It has answered a request.
+    pub(crate) fn note_answer(&self) {
+        self.has_answered.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has ever answered a request.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.has_answered.load(Ordering::Relaxed)
     }
 
     /// It gets nothing more.

@@ -195,7 +195,7 @@ fn a_script_that_cannot_be_run_says_why_in_the_log() {
     let server = start(&site);
     let reply = server.get("/plain").expect(403);
     assert!(!reply.text().contains("secret"), "{reply}");
-    server.expect_log("/plain: Permission denied");
+    server.expect_log("/plain: run the executable: Permission denied");
     server.expect_log("chmod +x");
     server.get("/lost").expect(500);
     server.expect_log("the interpreter in its first line does not exist");
@@ -231,7 +231,7 @@ fn a_script_that_ends_badly_is_named() {
 #[test]
 fn a_script_that_reads_no_body_answers_all_the_same() {
     let (server, _site) = shell(&format!("{HEAD} echo done"));
-    for n in [1, 100_000, 10_000_000] {
+    for n in [1, 100_000, 7_000_000] {
         for _ in 0..5 {
             server.send(&Request::post("/a").body(vec![b'x'; n])).expect(200).expect_body("done\n");
         }

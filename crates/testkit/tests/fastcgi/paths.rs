@@ -1,6 +1,8 @@
 //! Which script a path leads to: what is asked for in bad faith gets the application `php`'s own answer, or a refusal.
 
-use corral_testkit::{Client, PhpFpm, Response, daemon, php_app, site};
+use std::os::unix::fs::PermissionsExt;
+
+use corral_testkit::{Client, Daemon, PhpFpm, Response, Site, daemon, php_app, site};
 use serde_json::json;
 
 use crate::{STATIC, serve};
@@ -110,22 +112,28 @@ fn essence(reply: &Response) -> String {
     }
 }
 
-#[test]
-fn paths_in_bad_faith_get_the_answer_of_php_or_none() {
+/// A site with scripts and other files; scripts begin with this line, too.
+fn hostile_site(first_line: &str) -> Site {
+    let which = &format!("{first_line}{WHICH}");
     let site = site()
-        .file("a.php", WHICH)
-        .file("index.php", WHICH)
-        .file("sub/index.php", WHICH)
-        .file("sub/b.php", WHICH)
-        .file("dir.php/c.php", WHICH)
+        .file("a.php", which)
+        .file("index.php", which)
+        .file("sub/index.php", which)
+        .file("sub/b.php", which)
+        .file("dir.php/c.php", which)
         .file("x.txt", "<?php echo 'never';")
         .file("a.php7", "<?php echo 'never';")
         .file("a.phtml", "<?php echo 'never';")
-        .file("secret.txt.php", WHICH);
+        .file("secret.txt.php", which);
     std::os::unix::fs::symlink("x.txt", site.path("link.php")).expect("make a link");
-    let fpm = PhpFpm::at_socket(STATIC);
+    site
+}
+
+/// Asks for all paths, and compares with the application of PHP.
+#[track_caller]
+fn check(server: &Daemon) {
+    let site = hostile_site("");
     let reference = daemon().application(php_app(&site).processes(1)).start();
-    let server = serve(&fpm, &site, json!({}));
     let (mut theirs, mut ours) = (None, None);
     let (mut n_asked, mut n_answered) = (0, 0);
     for name in NAMES {
@@ -150,6 +158,32 @@ fn paths_in_bad_faith_get_the_answer_of_php_or_none() {
     }
     assert!(n_asked >= 500 && n_answered >= 100, "{n_answered} of {n_asked} are answered");
     assert!(!server.log().contains("never"));
+}
+
+#[test]
+fn paths_in_bad_faith_get_the_answer_of_php_or_none() {
+    let site = hostile_site("");
+    let fpm = PhpFpm::at_socket(STATIC);
+    check(&serve(&fpm, &site, json!({})));
+}
+
+/// The same, of an application.
+#[test]
+fn paths_in_bad_faith_harm_no_application_of_fastcgi() {
+    let site = hostile_site("");
+    let app = json!({ "type": "fastcgi", "executable": "php-cgi", "root": site.root() });
+    check(&daemon().config(json!({ "applications": { "app": app } })).start());
+}
+
+/// Each script is run by php-cgi, for which it is one of CGI.
+#[test]
+fn paths_in_bad_faith_harm_no_scripts_of_cgi() {
+    let site = hostile_site("#!/usr/bin/php-cgi\n");
+    for script in ["a.php", "index.php", "sub/index.php", "sub/b.php", "dir.php/c.php", "secret.txt.php"] {
+        std::fs::set_permissions(site.path(script), PermissionsExt::from_mode(0o755)).expect("it is ours");
+    }
+    let app = json!({ "type": "cgi", "root": site.root(), "index": "index.php", "split_path": [".php"] });
+    check(&daemon().config(json!({ "applications": { "app": app } })).start());
 }
 
 /// PHP's own answer is given only to what is there.

@@ -39,6 +39,7 @@ def _rules() -> list[Rule]:
         _rate(hello, ("unit",), 1.3),
     ]
     loop_points = [p for p in all_points() if p.work == "loop.php"]
+    rules += [_per_cpu_of("corral+php-cgi", point, "apache+fcgid", 1.3) for point in (hello, *loop_points)]
     rules += [_rate(point, FPM_AND_APACHE, 1.15) for point in loop_points]
     rules += [_none_failed(point) for point in loop_points]
     rules += [_rate(p, FPM_AND_APACHE, 1.0) for p in all_points() if p.work == "phpinfo.php"]
@@ -111,6 +112,18 @@ def _per_cpu(point: Point, peer: str, bar: float) -> Rule:
         if summary.cell(point, peer):
             yield _compare(summary, point, peer, f"requests/CPU s >= {bar}x", lambda own, other: other.cpu_us / own.cpu_us,
                            lambda ratio: ratio >= bar, "{:.2f}x")  # fmt: skip
+
+    return rule
+
+
+def _per_cpu_of(name: str, point: Point, peer: str, bar: float) -> Rule:
+    """The same of another server of ours, which does the work as the peer does it."""
+
+    def rule(summary: Summary) -> Iterator[Verdict]:
+        own, other = summary.cell(point, name), summary.cell(point, peer)
+        if own and other:
+            ratio = other.cpu_us / own.cpu_us
+            yield Verdict(point, f"{peer} ({name})", f"requests/CPU s >= {bar}x", f"{ratio:.2f}x", ratio >= bar)
 
     return rule
 

@@ -5,25 +5,29 @@ What all have in common is in `Setup`: the same site, the same php.ini, the same
 the same user, no access log.
 """
 
-from .apache import Apache, ApacheEventFpm, ApachePrefork
+from .apache import Apache, ApacheEventFcgid, ApacheEventFpm, ApachePrefork
 from .caddy import Caddy
-from .corral import Corral, Unit, put, put_configuration
+from .corral import Corral, CorralPhpCgi, Unit, put, put_configuration
 from .fpm import FpmPool
 from .frankenphp import FrankenPhp
 from .nginx import Nginx, NginxFpm
+from .php_cgi import PhpCgi
 from .server import REPOSITORY, Server, ServerFailed, Setup, first_line, free_port, prepare, unprivileged_user
 
 __all__ = [
     "REPOSITORY",
     "Apache",
+    "ApacheEventFcgid",
     "ApacheEventFpm",
     "ApachePrefork",
     "Caddy",
     "Corral",
+    "CorralPhpCgi",
     "FpmPool",
     "FrankenPhp",
     "Nginx",
     "NginxFpm",
+    "PhpCgi",
     "Server",
     "ServerFailed",
     "Setup",
@@ -36,5 +40,7 @@ __all__ = [
     "unprivileged_user",
 ]
 
-REQUIRED: list[type[Server]] = [Corral, ApachePrefork, ApacheEventFpm, NginxFpm, Nginx]
+REQUIRED: list[type[Server]] = [
+    Corral, CorralPhpCgi, ApachePrefork, ApacheEventFpm, ApacheEventFcgid, NginxFpm, Nginx,
+]  # fmt: skip
 OPTIONAL: list[type[Server]] = [Unit, FrankenPhp]

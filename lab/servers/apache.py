@@ -1,9 +1,10 @@
-"""Apache, with PHP in its processes and in front of php-fpm."""
+"""Apache, with PHP in its processes, in front of php-fpm, and with php-cgi by mod_fcgid."""
 
 import os
 from pathlib import Path
 
 from .fpm import FpmPool
+from .php_cgi import PhpCgi
 from .server import Server, first_line
 
 
@@ -115,4 +116,42 @@ ServerLimit 16
 MaxRequestWorkers 1024
 MinSpareThreads 64
 MaxSpareThreads 1024"""
+        )
+
+
+class ApacheEventFcgid(Apache):
+    """As many processes as everybody has, which never end. mod_fcgid starts them when they are needed."""
+
+    name = "apache+fcgid"
+    modules = ("mod_mpm_event", "mod_authz_core", "mod_mime", "mod_fcgid")
+
+    @classmethod
+    def missing(cls) -> str | None:
+        return super().missing() or PhpCgi.missing()
+
+    def launch(self) -> None:
+        wrapper = self.write("php-cgi", f"#!/bin/sh\nexec {PhpCgi.executable} -c {self.setup.php_ini}\n")
+        wrapper.chmod(0o755)
+        variables = "\n".join(f"FcgidInitialEnv {name} {value}" for name, value in PhpCgi.environment.items())
+        self.launch_apache(
+            f"""FcgidIPCDir {self.folder}
+FcgidProcessTableFile {self.folder}/fcgid_shm
+FcgidMaxProcesses {self.setup.php_workers}
+FcgidMaxProcessesPerClass {self.setup.php_workers}
+FcgidMinProcessesPerClass {self.setup.php_workers}
+FcgidMaxRequestsPerProcess 0
+FcgidSpawnScoreUpLimit 1000
+FcgidOutputBufferSize 65536
+{variables}
+<Directory {self.setup.site}>
+Options +ExecCGI
+AddHandler fcgid-script .php
+FcgidWrapper {wrapper} .php
+</Directory>
+StartServers 2
+ThreadsPerChild 64
+ServerLimit 8
+MaxRequestWorkers 512
+MinSpareThreads 64
+MaxSpareThreads 512"""
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from .. import processes
+from .php_cgi import PhpCgi
 from .server import REPOSITORY, Server, ServerFailed, first_line
 
 
@@ -67,6 +68,33 @@ class Corral(Server):
                     "options": {"file": str(self.setup.php_ini)},
                 }
             },
+            "settings": self.settings,
+        }
+
+
+class CorralPhpCgi(Corral):
+    """With php-cgi as an application of FastCGI."""
+
+    name = "corral+php-cgi"
+    serves_files = False
+
+    @classmethod
+    def missing(cls) -> str | None:
+        return super().missing() or PhpCgi.missing()
+
+    def configuration(self) -> dict:
+        app = {
+            "type": "fastcgi",
+            "executable": PhpCgi.executable,
+            "arguments": ["-c", str(self.setup.php_ini)],
+            "root": str(self.setup.site),
+            "processes": self.setup.php_workers,
+            "environment": PhpCgi.environment,
+        }
+        return {
+            "listeners": {f"127.0.0.1:{self.port}": {"pass": "routes"}},
+            "routes": [{"match": {"uri": "*.php"}, "action": {"pass": "applications/app"}}],
+            "applications": {"app": app},
             "settings": self.settings,
         }
 

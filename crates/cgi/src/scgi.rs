@@ -76,11 +76,14 @@ pub fn head_len(start: &[u8]) -> Result<Option<usize>, HeadError> {
     Ok(Some(n_digits + len + 2))
 }
 
+/// A name and its value.
+pub type Variable<'v> = (&'v [u8], &'v [u8]);
+
 /// The variables in a head, which is all there, in their order.
 ///
 /// # Errors
 /// When it is no head.
-pub fn variables(head: &[u8]) -> Result<Vec<(&[u8], &[u8])>, HeadError> {
+pub fn variables(head: &[u8]) -> Result<Vec<Variable<'_>>, HeadError> {
     if head_len(head)? != Some(head.len()) {
         return Err(HeadError::End);
     }

@@ -67,17 +67,19 @@ fn names_of_scripts_may_end_in_other_ways() {
     server.get("/b.php").expect(404);
 }
 
-/// Options: applications.{N}.targets
+/// Options: applications.{N}.targets, applications.{N}.targets.{N}.split_path, applications.{N}.targets.{N}.params,
+/// applications.{N}.targets.{N}.params.{name}
 #[test]
 fn targets_share_the_processes() {
     let site = site()
         .file("a/index.php", "<?php echo 'a ', getmypid(), ' ', $_SERVER['OWN'] ?? '';")
+        .file("a/x.phtml", "<?php echo 'phtml';")
         .file("b/main.php", "<?php echo 'b ', getmypid(), ' ', $_SERVER['OWN'] ?? '';");
     let mut app = json!({ "type": "fastcgi", "executable": "php-cgi" });
     merge(
         &mut app,
         json!({ "targets": {
-            "a": { "root": site.path("a") },
+            "a": { "root": site.path("a"), "split_path": [".php", ".phtml"] },
             "b": { "root": site.path("b"), "script": "main.php", "params": { "OWN": "$method" } },
         }}),
     );
@@ -87,11 +89,12 @@ fn targets_share_the_processes() {
     ]);
     let server = daemon().config(json!({ "applications": { "app": app }, "routes": routes })).start();
     let (a, b) = (server.get("/").expect(200).text(), server.get("/b/x").expect(200).text());
+    server.get("/x.phtml").expect(200).expect_body("phtml");
     let pid = a.trim_start_matches("a ").trim();
     assert_eq!((a.as_str(), b), (&*format!("a {pid} "), format!("b {pid} GET")));
 }
 
-/// Options: applications.{N}.params
+/// Options: applications.{N}.params, applications.{N}.params.{name}
 #[test]
 fn a_script_sees_what_the_application_php_shows_it() {
     let site = site().file("a/v.php", VARIABLES);

@@ -57,7 +57,10 @@ impl<'e> Conversation<'e> {
         let sent = self.outgoing.send(line);
         self.source.is_asked = self.outgoing.is_complete();
         let error = sent.err()?;
-        self.outgoing.abandon();
+        // Of what nobody has seen anything, all can be sent to somebody else.
+        if !self.outgoing.has_sent_nothing() {
+            self.outgoing.abandon();
+        }
         Some(error)
     }
 

@@ -121,7 +121,7 @@ fn hostile_site(first_line: &str) -> Site {
         .file("sub/index.php", which)
         .file("sub/b.php", which)
         .file("dir.php/c.php", which)
-        .file("x.txt", "<?php echo 'never';")
+        .file("x.txt", format!("{first_line}<?php echo 'never';"))
         .file("a.php7", "<?php echo 'never';")
         .file("a.phtml", "<?php echo 'never';")
         .file("secret.txt.php", which);
@@ -179,7 +179,9 @@ fn paths_in_bad_faith_harm_no_application_of_fastcgi() {
 #[test]
 fn paths_in_bad_faith_harm_no_scripts_of_cgi() {
     let site = hostile_site("#!/usr/bin/php-cgi\n");
-    for script in ["a.php", "index.php", "sub/index.php", "sub/b.php", "dir.php/c.php", "secret.txt.php"] {
+    for script in
+        ["a.php", "index.php", "sub/index.php", "sub/b.php", "dir.php/c.php", "secret.txt.php", "link.php"]
+    {
         std::fs::set_permissions(site.path(script), PermissionsExt::from_mode(0o755)).expect("it is ours");
     }
     let app = json!({ "type": "cgi", "root": site.root(), "index": "index.php", "split_path": [".php"] });

@@ -136,7 +136,7 @@ impl<'c> Exchange<'c> {
             script::report(&exception);
             Target::Nothing(500)
         })?;
-        if let Some(rewrite) = &options.rewrite {
+        if let Some(rewrite) = &action.options.rewrite {
             self.rewrite(rewrite).map_err(|error| {
                 error.report();
                 Target::Nothing(500)

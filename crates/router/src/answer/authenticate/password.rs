@@ -57,4 +57,4 @@ pub(super) async fn ask(
 }
 
 /// Seconds after which a client may try again whose password could not be checked.
-const RETRY_AFTER: &[u8] = b"1";
+const RETRY_AFTER: u32 = 1;

@@ -90,7 +90,8 @@ async fn ask_server(
             Some(line) => line,
             None => match Box::pin(open(exchange, server)).await {
                 Ok(line) => line,
-                Err(failure) => return Ok(Err(failure)),
+                Err(Broken::Server(failure)) => return Ok(Err(failure)),
+                Err(Broken::Body(_) | Broken::Gone) => return Err(Gone),
             },
         };
         line.begin_request();

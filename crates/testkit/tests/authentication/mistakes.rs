@@ -18,8 +18,11 @@ fn check(authenticate: &Value, pointer: &str, words: &[&str]) {
     assert!(reply.0.status >= 400, "{:?}", reply.0);
     let text = reply.json().to_string();
     let folder = site().file("config.json", config.to_string());
-    let checked =
-        Command::new(&executables().corral).arg("check").arg(folder.path("config.json")).output().unwrap();
+    let checked = Command::new(&executables().corral)
+        .arg("check")
+        .arg(folder.path("config.json"))
+        .output()
+        .expect("corral runs");
     assert!(!checked.status.success(), "{checked:?}");
     let told = String::from_utf8_lossy(&checked.stderr).into_owned();
     for words in words {

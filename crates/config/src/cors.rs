@@ -40,7 +40,7 @@ pub enum Permitted {
 }
 
 impl Cors {
-    /// What is permitted where nothing more is said than that other sites may read replies.
+    /// The permissions where nothing more is said than that other sites may read replies.
     #[must_use]
     pub fn of_any_origin() -> Self {
         Self {

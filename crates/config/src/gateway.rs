@@ -51,7 +51,7 @@ impl fmt::Display for Protocol {
 pub struct Gateway {
     /// The servers that get the requests.
     pub servers: Servers,
-    /// Who answers there.
+    /// The servers or programs that answer there.
     pub entry: Entry,
 }
 

@@ -128,7 +128,7 @@ pub struct ActionOptions {
     pub mirror: Option<usize>,
     /// What answers in the place of errors.
     pub errors: Option<Box<ErrorActions>>,
-    /// What answers in the place of an answer that names a path.
+    /// The action in the place of an answer that names a path.
     pub internal_redirect: Option<Box<Action>>,
 }
 

@@ -1,4 +1,4 @@
-//! What starts scripts of CGI (RFC 3875): one process for each request, which has the request's connection for its standard input
+//! The parent of scripts of CGI (RFC 3875): one process for each request, which has the request's connection for its standard input
 //! and output. Nothing is copied here: a request's body is behind its head on the connection, and the response is what the script writes.
 //!
 //! A process with one thread. It keeps each connection until its script has ended and the router has seen that, however long
@@ -59,7 +59,7 @@ fn environment() -> anyhow::Result<Vec<CString>> {
 }
 
 struct Host {
-    /// None once nothing more is to be started.
+    /// Empty once nothing more is to be started.
     listener: Option<OwnedFd>,
     signals: SignalFd,
     environment: Vec<CString>,

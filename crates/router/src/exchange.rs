@@ -55,7 +55,7 @@ pub(crate) struct Exchange<'c> {
     /// What `request_headers` has changed.
     pub(crate) field_changes: Vec<FieldChange<'c>>,
     pub(crate) reply: Reply,
-    /// What was read of the body for others than who answers.
+    /// The beginning of the body that was read for others than who answers.
     peeked: Option<Box<(Rest, Held)>>,
     /// There was no room for something that was sent to the client.
     pub(crate) has_waited: bool,

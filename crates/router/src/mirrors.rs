@@ -17,7 +17,7 @@ use crate::counters::Counter;
 #[derive(Default)]
 pub(crate) struct Mirrors(Vec<Arc<MirrorTally>>);
 
-/// What has become of the copies of one action's requests.
+/// The fate of the copies of one action's requests.
 pub(crate) struct MirrorTally {
     /// Where it is in the configuration.
     pub(crate) place: String,
@@ -66,7 +66,7 @@ impl MirrorTally {
         Self { place, figures, failures: Complaints::default(), drops: Complaints::default() }
     }
 
-    /// What one event loop counts.
+    /// The counters of one event loop.
     pub(crate) fn figures(&self, lane: usize) -> &Figures {
         &self.figures[lane]
     }
@@ -119,7 +119,7 @@ impl Drop for Berth {
 /// Copies of one event loop that are on their way at the same time.
 const MOST: usize = 64;
 
-/// What they take at most, in bytes.
+/// The room that they take at most, in bytes.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::pattern::address::AddressPatternSet;
 /// When an action is closed, and to whom.
 #[derive(Debug, Clone)]
 pub struct Maintenance {
-    /// It is closed while something is at this path; `None` means always.
+    /// The path at which something is while the site is closed; `None` means always.
     pub file: Option<PathBuf>,
     /// Clients that get through.
     pub allow: AddressPatternSet,

@@ -20,7 +20,7 @@ pub(super) const FASTCGI: AppType<http::Draft> =
 pub(super) const CGI: AppType<Draft> =
     AppType { tables: &[Table::<Draft>::ENTRY, PROCESS_EACH], finish: finish_cgi };
 
-/// What the members that concern scripts say so far.
+/// The members that concern scripts, as far as they were read.
 #[derive(Default)]
 pub(super) struct Draft {
     entry: EntryDraft<Executables>,

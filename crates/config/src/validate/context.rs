@@ -29,7 +29,7 @@ pub(super) struct Context<'a> {
     throttles: Vec<Throttle>,
     mirrors: Vec<Mirror>,
     authentications: Vec<Authentication>,
-    /// Of the application that is being read.
+    /// The entry points of the application that is being read.
     entries: Vec<Entry>,
     proxies: Vec<Upstream>,
     /// Where those of each name are.

@@ -51,7 +51,7 @@ impl Kind for Executables {
     }
 }
 
-/// What the members say so far.
+/// The members, as far as they were read.
 #[derive(Default)]
 pub(super) struct EntryDraft<K> {
     root: Option<PathBuf>,

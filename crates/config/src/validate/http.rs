@@ -55,7 +55,7 @@ impl Draft {
         self.ready.path.is_some()
     }
 
-    /// That of what starts scripts.
+    /// The kind of programs that start scripts.
     pub(super) fn of_scripts(targets: Vec<CgiTarget>, concurrency: NonZeroU32) -> Self {
         Self {
             kind: ProgramKind::Cgi(targets),

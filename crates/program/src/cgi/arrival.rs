@@ -16,7 +16,7 @@ pub(super) struct Arrival {
     len: Option<usize>,
 }
 
-/// What has become of it.
+/// The state of the connection.
 pub(super) enum Progress {
     Waiting,
     Complete,

@@ -30,7 +30,7 @@ pub(super) enum Refusal {
 }
 
 impl Request {
-    /// What a request says, over the application's own variables.
+    /// The words of a request, over the application's own variables.
     pub(super) fn parse(head: &[u8], own: &[CString]) -> Result<Self, Refusal> {
         let mut variables = scgi::variables(head)?;
         // A body that there is none of has no length (RFC 3875 section 4.1.2).
@@ -98,7 +98,7 @@ fn errno(error: &SpawnError) -> Option<Errno> {
     Errno::from_io_error(&error.source)
 }
 
-/// What may help.
+/// The remedy.
 struct Advice<'e>(&'e SpawnError);
 
 impl fmt::Display for Advice<'_> {

@@ -60,12 +60,12 @@ impl Exchange<'_> {
         Ok(is_all)
     }
 
-    /// What was read of it and has not been taken.
+    /// The part of the body that was read and has not been taken.
     pub(crate) fn peeked_body(&self) -> Option<&[u8]> {
         self.peeked.as_ref().map(|peeked| &*peeked.0)
     }
 
-    /// What there is of it before anything is waited for.
+    /// The part of it that is there before anything is waited for.
     fn begin_body(&mut self) -> Result<Rest, BodyError> {
         match self.peeked.take() {
             Some(peeked) => Ok(peeked.0),

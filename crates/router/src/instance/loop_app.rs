@@ -135,7 +135,7 @@ impl LoopApp {
         matches!(self.app.spec.runtime, RuntimeSpec::Http(_))
     }
 
-    /// What its programs speak, if that is not HTTP.
+    /// The protocol of its programs, if that is not HTTP.
     pub(crate) fn gateway(&self) -> Option<Protocol> {
         self.app.spec.runtime.gateway()
     }

@@ -79,7 +79,7 @@ impl Program {
         n_left.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n_left| n_left.checked_sub(1)) == Ok(1)
     }
 
-    /// It has answered a request.
+    /// The program has answered a request.
     pub(crate) fn note_answer(&self) {
         self.has_answered.store(true, Ordering::Relaxed);
     }

@@ -12,7 +12,7 @@ const METHODS: &[u8] = b"Access-Control-Allow-Methods";
 const HEADERS: &[u8] = b"Access-Control-Allow-Headers";
 const MAX_AGE: &[u8] = b"Access-Control-Max-Age";
 
-/// What a preflight request asks for.
+/// The question of a preflight request.
 pub(crate) struct Preflight<'r> {
     /// The values of `Access-Control-Request-Method` and `Access-Control-Request-Headers`.
     pub(crate) method: &'r [u8],

@@ -125,6 +125,11 @@ impl Line {
         matches!(self.socket, Socket::Unix(_))
     }
 
+    /// Acknowledges what was received at once, as a server that gathers its writes (Nagle's algorithm) sends no more before.
+    pub(crate) fn acknowledge(&self) {
+        self.socket.acknowledge();
+    }
+
     /// Whether the other side has closed the connection, and not only said that it sends nothing more.
     pub(crate) fn has_hung_up(&self) -> bool {
         self.socket.has_hung_up()

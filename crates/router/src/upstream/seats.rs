@@ -18,9 +18,9 @@ use crate::upstream::line::Line;
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// A connection stays with its event loop as long as nobody has waited at another one for twice as long, and this: a process
+/// A connection stays with its event loop as long as nobody has waited at another one for a quarter longer, and this: a process
 /// that is to serve another event loop needs a new connection.
-const PREFERENCE: Duration = Duration::from_millis(10);
+const PREFERENCE: Duration = Duration::from_millis(5);
 
 /// The connections to one server.
 pub(crate) struct Seats {
@@ -79,10 +79,18 @@ pub(crate) struct Kept {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
     Back,
-    /// It is back when it has read all that was sent.
+    /// Back when it has read all that was sent.
     Away,
-    /// It is back when it has read what is sent from now on: the beginning of the next request.
+    /// Back when it has read what is sent from now on: the beginning of the next request.
     Unknown,
+}
+
+/// A request that wants a place.
+struct Claim {
+    lane: usize,
+    freshness: Freshness,
+    /// It has waited for longer than others may.
+    is_urgent: bool,
 }
 
 /// A connection that is counted.
@@ -117,7 +125,7 @@ impl Seats {
         let mut state = self.state.lock();
         state.sweep(now);
         let place = if state.sides[lane].queue.is_empty() {
-            state.place(self.most, freshness, lane, now)
+            state.place(self.most, Claim { lane, freshness, is_urgent: false }, now)
         } else {
             None
         };
@@ -172,7 +180,7 @@ impl Seats {
         let mut pause = FIRST_PAUSE;
         loop {
             tokio::time::sleep(pause).await;
-            self.state.lock().close_idle();
+            self.state.lock().close_idle(|_, _| true);
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
@@ -188,7 +196,8 @@ impl Seats {
 impl State {
     /// A connection at which a process waits, or the right to make a new one. A process that has not come back to its connection
     /// is still busy with the last request, whose end it has said early: that one stays, and counts.
-    fn place(&mut self, most: usize, freshness: Freshness, lane: usize, now: Instant) -> Option<Place> {
+    fn place(&mut self, most: usize, claim: Claim, now: Instant) -> Option<Place> {
+        let Claim { lane, freshness, is_urgent } = claim;
         let is_of_use = |idle: &mut Idle| {
             (freshness == Freshness::Any || now < idle.since + FRESH) && idle.look_whether_back()
         };
@@ -199,8 +208,9 @@ impl State {
             self.n_open += 1;
             return Some(Place::New);
         }
-        // A process that waits at a connection of another event loop, or one that is too old, is free when that is closed.
-        self.close_idle().then(|| {
+        // A process that waits at a connection of another event loop, or one that is too old, is free when that is closed. Whoever
+        // waits there comes first.
+        self.close_idle(|side, other| side == lane || is_urgent || other.queue.is_empty()).then(|| {
             self.n_open += 1;
             Place::New
         })
@@ -208,8 +218,9 @@ impl State {
 
     /// Gives places to those who wait, as long as there are any.
     fn serve(&mut self, most: usize, home: usize, now: Instant) {
-        while let Some((lane, freshness)) = self.next(home, now) {
-            let Some(place) = self.place(most, freshness, lane, now) else { return };
+        while let Some(claim) = self.next(home, now) {
+            let lane = claim.lane;
+            let Some(place) = self.place(most, claim, now) else { return };
             let Some(waiter) = self.sides[lane].queue.pop_front() else { return };
             if let Err(place) = waiter.place.send(place) {
                 self.sides[lane].n_left -= 1;
@@ -218,17 +229,16 @@ impl State {
         }
     }
 
-    /// The event loop whose request is next, and what that needs: the one that has something to give, unless others have waited
-    /// for longer.
-    fn next(&self, home: usize, now: Instant) -> Option<(usize, Freshness)> {
+    /// The request that is next: of the event loop that has something to give, unless others have waited for longer.
+    fn next(&self, home: usize, now: Instant) -> Option<Claim> {
         let fronts =
             self.sides.iter().enumerate().filter_map(|(lane, side)| Some((lane, side.queue.front()?)));
         let (lane, oldest) = fronts.min_by_key(|(_, waiter)| waiter.since)?;
         let waits = |waiter: &Waiter| now.saturating_duration_since(waiter.since);
-        let most = |own: &Waiter| 2 * waits(own) + PREFERENCE;
+        let most = |own: &Waiter| waits(own) * 5 / 4 + PREFERENCE;
         let at_home = self.sides[home].queue.front().filter(|own| waits(oldest) <= most(own));
         let (lane, waiter) = at_home.map_or((lane, oldest), |own| (home, own));
-        Some((lane, waiter.freshness))
+        Some(Claim { lane, freshness: waiter.freshness, is_urgent: lane != home })
     }
 
     /// Whoever was given this has left.
@@ -239,9 +249,10 @@ impl State {
         }
     }
 
-    /// Closes a connection whose process is back. True when there was one.
-    fn close_idle(&mut self) -> bool {
-        let closed = self.take_of_any(Idle::look_whether_back);
+    /// Closes a connection whose process is back, of an event loop that may lose one. True when there was one.
+    fn close_idle(&mut self, may_lose: impl Fn(usize, &Side) -> bool) -> bool {
+        let mut sides = self.sides.iter_mut().enumerate().filter(|(lane, side)| may_lose(*lane, side));
+        let closed = sides.find_map(|(_, side)| side.take(Idle::look_whether_back));
         self.n_open -= usize::from(closed.is_some());
         closed.is_some()
     }

@@ -1,4 +1,4 @@
-//! What is said of programs of FastCGI that cannot be started.
+//! Messages about programs of FastCGI that cannot be started.
 
 use corral_testkit::{daemon, site};
 use serde_json::{Value, json};

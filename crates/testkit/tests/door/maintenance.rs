@@ -142,7 +142,7 @@ fn errors_may_have_the_page() {
     assert_eq!(reply.json()["status"], 503);
 }
 
-/// What an action passes to is closed with it; what is chosen before it is not. Nothing is asked of an application.
+/// An action closes what it passes to; what is chosen before it is open. Nothing is asked of an application.
 #[test]
 fn it_closes_what_is_behind_it() {
     let site = site().file("index.php", "<?php echo 'application';");

@@ -78,7 +78,7 @@ fn copies_have_method_target_fields_and_body() {
     expect_figures(&server, 4, 0, 0);
 }
 
-/// What an action changes of a request counts for copies, too.
+/// Changes that an action makes of a request count for copies, too.
 #[test]
 fn copies_are_those_of_the_request_as_it_goes_on() {
     let (origin, received) = listening(FINE);
@@ -324,7 +324,7 @@ fn copies_go_over_tls_and_to_unix_sockets() {
     assert!(received.lock().expect("nobody panics")[0].ends_with(body.as_bytes()));
 }
 
-/// What is refused at the door is not copied, nor what answers in the place of an error, nor connections that are upgraded.
+/// Nothing that is refused at the door is copied, nor what answers in the place of an error, nor connections that are upgraded.
 #[test]
 fn what_is_let_in_is_copied() {
     let (origin, received) = listening(FINE);

@@ -1,7 +1,7 @@
 //! Connections that are kept, each of which has a process of php-fpm for itself.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corral_testkit::{Daemon, PhpFpm, Request, Site, daemon, eventually, site};
 use serde_json::json;
@@ -128,4 +128,22 @@ fn servers_of_an_upstream_have_processes() {
     let other = serve(&fpm, &site, json!({ "timeout": 1 }));
     other.get("/").expect(504);
     server.get("/").expect(200).expect_body(first);
+}
+
+/// php-fpm gathers its writes (Nagle's algorithm), and waits for what it has sent to be acknowledged.
+#[test]
+fn an_answer_in_several_pieces_waits_for_no_acknowledgement() {
+    let site = site().file("index.php", "<?php echo str_repeat('x', 20000);");
+    let fpm = PhpFpm::at_port(STATIC);
+    let server = keeping(&fpm, &site, 2);
+    let mut client = server.connect();
+    let took = (0..30).map(|_| {
+        let began = Instant::now();
+        client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(client.read_response().expect(200).body.len(), 20_000);
+        began.elapsed()
+    });
+    // The first is on a new connection, on which the kernel acknowledges at once.
+    let least = took.skip(1).min().expect("there are some");
+    assert!(least < Duration::from_millis(35), "even the fastest took {least:?}");
 }

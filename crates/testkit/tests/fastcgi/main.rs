@@ -8,6 +8,7 @@ mod options;
 mod paths;
 mod pools;
 mod redirects;
+mod scgi;
 mod wire;
 mod wsgi;
 

@@ -27,7 +27,11 @@ fn serve(fpm: &PhpFpm, site: &Site, redirect: &Value) -> Daemon {
 }
 
 fn private() -> Site {
-    site().file("index.php", SCRIPT).file("private/a b.txt", "0123456789").file("private/again/index.php", "")
+    site()
+        .file("index.php", SCRIPT)
+        .file("private/a b.txt", "0123456789")
+        .file("private/long.txt", "x".repeat(10_000))
+        .file("private/again/index.php", "")
 }
 
 /// Options: …action.internal_redirect
@@ -58,7 +62,8 @@ fn ranges_and_conditions_hold_for_the_file() {
     let etag = reply.field("ETag").expect("the file has one").to_owned();
     let reply = server.send(&get().field("If-None-Match", &etag)).expect(304);
     reply.expect_no_field("Content-Type").expect_field("Set-Cookie", "a=b");
-    let reply = server.send(&get().field("Range", "bytes=0-1,4-5")).expect(206);
+    let get = Request::get("/?field=X-Accel-Redirect&to=/long.txt").field("Range", "bytes=0-1,9000-9001");
+    let reply = server.send(&get).expect(206);
     assert!(reply.field("Content-Type").is_some_and(|is| is.starts_with("multipart/byteranges")));
 }
 
@@ -87,7 +92,7 @@ fn what_the_path_leads_to_may_be_an_error() {
     });
 }
 
-/// What answers again with a redirect comes to an end.
+/// Answers that redirect again and again come to an end.
 #[test]
 fn redirects_in_a_circle_end() {
     let (site, fpm) = (private(), PhpFpm::at_socket(STATIC));

@@ -31,7 +31,7 @@ impl<'c> Exchange<'c> {
         is_caught || self.finds_redirect(fields)
     }
 
-    /// What is to answer now in the place of an error or of another answer.
+    /// Takes what is to answer now in the place of an error or of another answer.
     pub(crate) fn take_stand_in(&mut self) -> Option<StandIn<'c>> {
         self.way.stand_in.take()
     }

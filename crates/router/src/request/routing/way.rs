@@ -19,11 +19,11 @@ pub(crate) struct Way<'c> {
     pub(crate) cors: Option<&'c Cors>,
     /// The copies of it that other servers get, as a place in `Config::mirrors`; of the last action that has any.
     pub(crate) mirror: Option<usize>,
-    /// What the last action that says so has for answers that redirect.
+    /// The action that answers in the place of answers that redirect, as the last action says that has one.
     pub(crate) internal_redirect: Option<&'c Action>,
     /// An answer has done so.
     pub(crate) is_redirected: bool,
-    /// What answers in the place of an error or of another answer, before it is followed.
+    /// The answer in the place of an error or of another answer, before it is followed.
     pub(crate) stand_in: Option<StandIn<'c>>,
     /// The error that such an action has been found for. There is only one in a request.
     pub(crate) error: Option<u16>,
@@ -35,7 +35,7 @@ pub(crate) struct Way<'c> {
     pub(crate) held: Vec<Held>,
 }
 
-/// What takes the place of an answer.
+/// An answer in the place of another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum StandIn<'c> {
     Action(&'c Action),

@@ -29,7 +29,7 @@ impl Keeper<'_> {
     }
 }
 
-/// None if there is no room.
+/// Begins a request before it is known; nothing comes of it if there is no room.
 fn announce(line: &mut Line) -> Option<()> {
     let mut begin = Vec::new();
     fastcgi::append_begin(true, &mut begin);

@@ -87,6 +87,10 @@ impl<'k> Source<'k> {
             Ok(0) => self.close(Some(ServerFailure::Receive(io::ErrorKind::UnexpectedEof.into()))),
             Ok(_) => self.digest(),
         }
+        // On a connection that is kept the kernel would wait for something to send with it, which is 40 ms.
+        if let Some(line) = self.line.as_ref().filter(|_| self.keeper.is_some()) {
+            line.acknowledge();
+        }
     }
 
     fn digest(&mut self) {

@@ -23,7 +23,7 @@ pub(super) struct Copy {
     pub(super) server: Rc<LoopServer>,
     pub(super) head: Vec<u8>,
     pub(super) body: Option<Rc<[u8]>>,
-    /// It is one of a HEAD.
+    /// The copy is one of a HEAD.
     pub(super) is_head: bool,
     pub(super) timeout: Duration,
     pub(super) tally: Arc<MirrorTally>,

@@ -86,6 +86,7 @@ pub(crate) enum Presence {
 }
 
 /// A request that wants a place.
+#[derive(Debug, Clone, Copy)]
 struct Claim {
     lane: usize,
     freshness: Freshness,

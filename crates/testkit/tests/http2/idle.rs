@@ -51,11 +51,11 @@ fn ask_all(clients: &mut [Http2]) {
 #[test]
 fn connections_without_tls() {
     let server = serve(action(json!({ "return": 200 })));
-    check(&server, || Http2::connect(server.address().socket()), [18 << 10, 23 << 10]);
+    check(&server, || Http2::connect(server.address().socket()), [20 << 10, 25 << 10]);
 }
 
 #[test]
 fn connections_with_tls() {
     let (server, tls, _authority) = serve_tls(None, action(json!({ "return": 200 })));
-    check(&server, || Http2::connect_tls(server.address().socket(), &tls, "localhost"), [21 << 10, 26 << 10]);
+    check(&server, || Http2::connect_tls(server.address().socket(), &tls, "localhost"), [24 << 10, 29 << 10]);
 }

@@ -1,8 +1,9 @@
 //! The memory of the router for connections on which nothing happens.
 
 use std::cell::Cell;
+use std::time::Duration;
 
-use corral_testkit::{Daemon, Http2, eventually, proportional_memory};
+use corral_testkit::{Daemon, Http2, proportional_memory, within};
 use serde_json::json;
 
 use super::{action, serve};
@@ -14,33 +15,52 @@ const N_BEFORE: usize = 200;
 /// Connections whose memory is measured together.
 const N_CONNECTIONS: usize = 600;
 
-/// Opens connections, has each greeted and then asks once on each. Fails when one takes more than `greeted` bytes of memory
-/// after the first, or more than `asked` after the second.
+/// Routers of which one has to keep the bars: what a router allocates beside its connections differs from run to run.
+const N_TRIES: usize = 4;
+
+/// How long the allocator may take to give back what is free.
+const SETTLING: Duration = Duration::from_secs(5);
+
+/// Bytes for each connection: after it was greeted, and after one request on it.
+type Memory = [u64; 2];
+
+/// Fails when connections take more than `most`, whatever is measured.
 #[track_caller]
-fn check(server: &Daemon, connect: impl Fn() -> Http2, [greeted, asked]: [u64; 2]) {
+fn check(most: Memory, measure: impl Fn() -> Memory) {
+    let mut seen = Vec::new();
+    for _ in 0..N_TRIES {
+        let taken = measure();
+        seen.push(taken);
+        if taken.iter().zip(most).all(|(taken, most)| *taken <= most) {
+            eprintln!("bytes for each connection: {seen:?}");
+            return;
+        }
+    }
+    panic!("connections take {seen:?} bytes, not {most:?}");
+}
+
+/// Opens connections, has each greeted and then asks once on each.
+fn measure(server: &Daemon, connect: impl Fn() -> Http2, most: Memory) -> Memory {
     let router = server.expect_processes("router", 1)[0];
     let mut first: Vec<_> = (0..N_BEFORE).map(|_| connect()).collect();
     ask_all(&mut first);
     let before = proportional_memory(router).expect("it runs");
-    let expect_at_most = |most: u64, when: &str| {
-        // The allocator gives back later what is free.
+    let settled = |most: u64| {
         let last = Cell::new(0);
-        eventually(when, || {
+        let _ = within(SETTLING, || {
             let growth = proportional_memory(router).expect("it runs").saturating_sub(before);
-            let each = growth / N_CONNECTIONS as u64;
-            last.set(each);
-            (each <= most).then_some(())
+            last.set(growth / N_CONNECTIONS as u64);
+            (last.get() <= most).then_some(())
         });
-        eprintln!("{when}: {} bytes each", last.get());
+        last.get()
     };
     let mut clients: Vec<_> = (0..N_CONNECTIONS).map(|_| connect()).collect();
     clients.iter_mut().for_each(Http2::ping);
-    expect_at_most(greeted, "connections that were greeted are small");
+    let greeted = settled(most[0]);
     ask_all(&mut clients);
-    expect_at_most(asked, "connections that have asked once are small");
+    [greeted, settled(most[1])]
 }
 
-#[track_caller]
 fn ask_all(clients: &mut [Http2]) {
     for client in clients {
         client.get("/").expect(200);
@@ -50,12 +70,18 @@ fn ask_all(clients: &mut [Http2]) {
 
 #[test]
 fn connections_without_tls() {
-    let server = serve(action(json!({ "return": 200 })));
-    check(&server, || Http2::connect(server.address().socket()), [20 << 10, 25 << 10]);
+    let most = [18 << 10, 24 << 10];
+    check(most, || {
+        let server = serve(action(json!({ "return": 200 })));
+        measure(&server, || Http2::connect(server.address().socket()), most)
+    });
 }
 
 #[test]
 fn connections_with_tls() {
-    let (server, tls, _authority) = serve_tls(None, action(json!({ "return": 200 })));
-    check(&server, || Http2::connect_tls(server.address().socket(), &tls, "localhost"), [24 << 10, 29 << 10]);
+    let most = [22 << 10, 29 << 10];
+    check(most, || {
+        let (server, tls, _authority) = serve_tls(None, action(json!({ "return": 200 })));
+        measure(&server, || Http2::connect_tls(server.address().socket(), &tls, "localhost"), most)
+    });
 }

@@ -44,9 +44,9 @@ pub(super) struct Gathered {
     pub(super) assets: AssetNames,
     /// Its limits for clients.
     pub(super) throttles: Vec<Throttle>,
-    /// Its copies of requests for other servers.
+    /// The copies of its requests for other servers.
     pub(super) mirrors: Vec<Mirror>,
-    /// Its `authenticate` objects.
+    /// The `authenticate` objects of the document.
     pub(super) authentications: Vec<Authentication>,
     /// The servers of its `proxy` actions.
     pub(super) proxies: Vec<Upstream>,

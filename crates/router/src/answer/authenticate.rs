@@ -28,9 +28,9 @@ pub(crate) enum Verdict {
 /// The word of one method.
 enum Word {
     Passed(Identity),
-    /// There is nothing that this method could go by. The field asks for it, where there is one to ask by.
+    /// The request has nothing that this method could go by. The field asks for it, where there is one to ask by.
     Lacking(Option<String>),
-    /// There is, but it is not enough.
+    /// The request has something, but it is not enough.
     Refused(Refusal),
     /// Nobody knows: neither this request nor others can be let pass by any method.
     Unknown(u16),

@@ -66,7 +66,7 @@ pub(crate) struct LoopServers {
     pub(crate) idle: Rc<Notify>,
     /// Servers for whose processes requests of this event loop wait.
     crowded: RefCell<Vec<(Arc<Seats>, usize)>>,
-    /// There is one of them again.
+    /// Rings when such a server is added.
     crowd: Notify,
 }
 

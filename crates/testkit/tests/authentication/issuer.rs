@@ -43,7 +43,7 @@ impl Key {
         sign(&self.algorithm, path.to_str().expect("test paths are text"), claims, id)
     }
 
-    /// Its public half as an element of a set.
+    /// The public half of the key as an element of a set.
     pub(crate) fn jwk(&self, id: &str) -> Value {
         let path = self.site.path("private.pem");
         let text =

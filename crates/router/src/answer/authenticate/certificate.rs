@@ -44,7 +44,7 @@ fn is_meant(wanted: &Certificate, names: &CertificateNames) -> Result<bool, Give
         && wanted.alternative_name.as_ref().map_or(Ok(true), alternatives)?)
 }
 
-/// There is no field that asks for a certificate.
+/// No field asks for a certificate.
 fn refused(reason: String) -> Word {
     Word::Refused(Refusal { status: 403, challenge: None, reason })
 }

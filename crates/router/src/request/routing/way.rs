@@ -15,7 +15,7 @@ pub(crate) struct Way<'c> {
     pub(crate) n_actions: u16,
     /// Of the last action that has any.
     pub(crate) errors: Option<&'c ErrorActions>,
-    /// Whose scripts may read the reply, as the first action says that has an opinion.
+    /// The sites whose scripts may read the reply, as the first action says that has an opinion.
     pub(crate) cors: Option<&'c Cors>,
     /// The copies of it that other servers get, as a place in `Config::mirrors`; of the last action that has any.
     pub(crate) mirror: Option<usize>,

@@ -47,7 +47,7 @@ pub const MAX_PREFIX: usize = 8;
 /// Bytes that are not the head of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HeadError {
-    /// No digits, or a netstring that is longer than [`MAX_HEAD`].
+    /// No digits, a zero before others (which netstrings forbid), or a netstring that is longer than [`MAX_HEAD`].
     #[error("a request's head has no length, or one above {MAX_HEAD} bytes")]
     Length,
     /// The netstring does not end in a comma.
@@ -67,7 +67,7 @@ pub fn head_len(start: &[u8]) -> Result<Option<usize>, HeadError> {
     let n_digits = start.iter().take_while(|byte| byte.is_ascii_digit()).count();
     match start.get(n_digits) {
         None if n_digits < MAX_PREFIX => return Ok(None),
-        Some(b':') if n_digits > 0 => {}
+        Some(b':') if n_digits == 1 || (n_digits > 1 && start[0] != b'0') => {}
         _ => return Err(HeadError::Length),
     }
     let digits = std::str::from_utf8(&start[..n_digits]).ok();
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_is_no_head_is_refused() {
-        for start in ["x", ":", "-1:", "99999999", "2097153:", "12345678:", "1 :"] {
+        for start in ["x", ":", "-1:", "99999999", "2097153:", "12345678:", "1 :", "01:", "00000000:"] {
             assert_eq!(head_len(start.as_bytes()), Err(HeadError::Length), "{start}");
         }
         for (head, expect) in [

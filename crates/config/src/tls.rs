@@ -1,5 +1,6 @@
 //! `listeners.{addr}.tls` (contract 7): what the document says, in the form in which it is obeyed.
 
+mod acme;
 mod base64;
 mod cipher_string;
 mod commands;
@@ -8,6 +9,10 @@ mod ticket_key;
 
 use std::time::Duration;
 
+pub use self::acme::{
+    AcmeIssuer, AcmeSettings, AllowRule, Challenge, DnsAlgorithm, DnsChallenge, DnsKey, DnsServer, DnsUpdate,
+    ExternalAccount, OnDemand,
+};
 pub use self::commands::CommandError;
 pub use self::suite::{CipherSuite, Group};
 pub use self::ticket_key::{TicketKey, TicketKeyError};
@@ -15,8 +20,10 @@ pub use self::ticket_key::{TicketKey, TicketKeyError};
 /// TLS on one listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// Names of certificate bundles; at least one. The first answers clients that name no known host.
+    /// Names of certificate bundles; at least one, or `acme` is there. The first answers clients that name no known host.
     pub certificates: Vec<String>,
+    /// Certificates that the daemon orders by itself, for clients that ask for none of the others.
+    pub acme: Option<AcmeSettings>,
     /// Protocol versions, cipher suites and groups.
     pub policy: Policy,
     /// How sessions are resumed.

@@ -64,7 +64,9 @@ pub fn run(link: Link) -> anyhow::Result<()> {
 fn receive_start(link: &Link) -> anyhow::Result<(Start, Option<ControlToken>, OwnedFd)> {
     let received = link.recv().context("receive the first message of main")?;
     let Some((message, mut fds)) = received else { bail!("main left before it sent its first message") };
-    let ToController::Start { document, origin, generation, modules, assets, files, token } = message else {
+    let ToController::Start { document, origin, generation, modules, assets, records: _, files, token } =
+        message
+    else {
         bail!("the first message of main is not Start");
     };
     let socket = fds.pop().context("main sent no socket for the control API")?;

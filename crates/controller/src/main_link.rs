@@ -63,7 +63,9 @@ struct Waiting {
     generations: HashMap<GenerationId, oneshot::Sender<Result<Warnings, String>>>,
     statuses: HashMap<Ticket, oneshot::Sender<Option<Status>>>,
     restarts: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
+    /// Of certificate bundles, modules and records.
     assets: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
+    provisions: HashMap<Ticket, oneshot::Sender<()>>,
 }
 
 impl MainLink {
@@ -181,10 +183,13 @@ impl Waiting {
             ToController::Restarted { ticket, error } => {
                 deliver(self.restarts.remove(&ticket), error.map_or(Ok(()), Err));
             }
-            ToController::AssetStored { ticket, error } => {
+            ToController::AssetStored { ticket, error } | ToController::RecordStored { ticket, error } => {
                 deliver(self.assets.remove(&ticket), error.map_or(Ok(()), Err));
             }
-            ToController::Start { .. } | ToController::Replace { .. } => {
+            ToController::Provided { ticket } => deliver(self.provisions.remove(&ticket), ()),
+            ToController::Start { .. }
+            | ToController::Replace { .. }
+            | ToController::CertificateWanted { .. } => {
                 tracing::warn!("main sent a message that answers nothing");
             }
         }

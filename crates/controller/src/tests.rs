@@ -162,6 +162,7 @@ fn start_message(
         generation: GenerationId(7),
         modules: vec![php("8.2.9", "/m/a"), php("8.2.30", "/m/b")],
         assets,
+        records: Vec::new(),
         files: None,
         token,
     }

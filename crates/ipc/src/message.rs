@@ -2,6 +2,7 @@
 
 mod controller;
 mod prototype;
+mod provision;
 mod reader;
 mod router;
 mod status;
@@ -16,6 +17,7 @@ pub use self::controller::{
     ConfigFiles, ControlToken, Demand, FromController, Inserted, Origin, ToController,
 };
 pub use self::prototype::{Door, FromPrototype, ToPrototype};
+pub use self::provision::{Provision, ProvisionKind};
 pub use self::reader::{FromReader, ToReader};
 pub use self::router::{Desk, DeskQuestion, FromRouter, Instance, ToRouter};
 pub use self::status::{

@@ -183,6 +183,7 @@ impl Control {
     async fn on_message(&mut self, message: ToRouter, fds: Vec<OwnedFd>) -> anyhow::Result<()> {
         match message {
             ToRouter::Start { .. } => bail!("the main process sent its first message twice"),
+            ToRouter::Provide { ticket, provisions: _ } => self.main.send(&FromRouter::Provided { ticket }),
             ToRouter::Told { ticket, words } => desk::answer(ticket, words),
             ToRouter::Listener { generation, address } => {
                 self.pending(generation).sockets.push((address, fds));

@@ -1,5 +1,6 @@
 //! The folders `certs` and `scripts` of the state directory: one file for each uploaded content
-//! (contract 2.1). Names are any text, so those that no file can have are encoded.
+//! (contract 2.1); and `acme`, with one for each record about certificates that are ordered. Names are any text, so
+//! those that no file can have are encoded.
 
 use std::borrow::Cow;
 use std::fs::{self, DirBuilder, File};
@@ -7,7 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use corral_config::plan::{AssetKind, Assets};
+use corral_config::plan::{Asset, AssetKind, Assets};
 
 /// Why a content was not stored or removed.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,12 @@ pub(crate) fn read_all(directory: &Path) -> Assets {
         }
     }
     assets
+}
+
+/// All records about certificates that are ordered, as `read_all`.
+pub(crate) fn read_records(directory: &Path) -> Vec<Asset> {
+    let records = read_folder(&directory.join(RECORDS)).into_iter();
+    records.map(|(name, bytes)| Asset { name, bytes }).collect()
 }
 
 /// In the order of the names.
@@ -75,11 +82,19 @@ pub(crate) fn set(
     name: &str,
     bytes: Option<&[u8]>,
 ) -> Result<(), AssetError> {
-    let folder = directory.join(folder(kind));
+    set_in(&directory.join(folder(kind)), name, bytes)
+}
+
+/// As `set`, for a record.
+pub(crate) fn set_record(directory: &Path, name: &str, bytes: Option<&[u8]>) -> Result<(), AssetError> {
+    set_in(&directory.join(RECORDS), name, bytes)
+}
+
+fn set_in(folder: &Path, name: &str, bytes: Option<&[u8]>) -> Result<(), AssetError> {
     let path = folder.join(&*encode(name));
     let (action, result) = match bytes {
-        Some(bytes) => ("write", write(&folder, &path, bytes)),
-        None => ("remove", remove(&folder, &path)),
+        Some(bytes) => ("write", write(folder, &path, bytes)),
+        None => ("remove", remove(folder, &path)),
     };
     result.map_err(|source| AssetError { action, path, source })
 }
@@ -104,6 +119,8 @@ fn remove(folder: &Path, path: &Path) -> io::Result<()> {
     }
     File::open(folder)?.sync_all()
 }
+
+const RECORDS: &str = "acme";
 
 fn folder(kind: AssetKind) -> &'static str {
     match kind {

@@ -27,6 +27,7 @@ mod options;
 mod pid_file;
 mod predecessor;
 mod programs;
+mod provisions;
 mod questions;
 mod restarts;
 mod run;

@@ -8,6 +8,7 @@ use corral_ipc::message::{Desk, Module, ToRouter};
 use crate::children::output::Output;
 use crate::children::peer::Peer;
 use crate::launch::{LaunchError, Launcher, Started};
+use crate::provisions::Provisions;
 
 /// What a router is told whenever one is started.
 pub(crate) struct RouterOptions {
@@ -73,17 +74,19 @@ impl Programs {
         started.map_err(|error| NoStart::Now(format!("{:#}", anyhow::Error::new(error))))
     }
 
-    /// Starts a router with this many event loops.
+    /// Starts a router with this many event loops, and all that was provided before.
     pub(crate) fn start_router(
         &self,
         name: &str,
         n_threads: u16,
+        provisions: &Provisions,
     ) -> Result<(Peer, Vec<Output>), LaunchError> {
         let RouterOptions { temp_dir, is_on_terminal, desk } = &self.router;
         let (mut peer, outputs) = self.launcher.start_own(name, *is_on_terminal)?;
         let start =
             ToRouter::Start { n_threads, temp_dir: temp_dir.clone(), console: *is_on_terminal, desk: *desk };
         peer.send(&start, &[]);
+        provisions.message().into_iter().for_each(|message| peer.send(&message, &[]));
         Ok((peer, outputs))
     }
 

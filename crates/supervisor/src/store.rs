@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use corral_config::plan::{AssetKind, Assets};
+use corral_config::plan::{Asset, AssetKind, Assets};
 
 use crate::asset_files::{self, AssetError};
 
@@ -102,6 +102,16 @@ impl Store {
         bytes: Option<&[u8]>,
     ) -> Result<(), AssetError> {
         asset_files::set(&self.directory, kind, name, bytes)
+    }
+
+    /// All records about certificates that are ordered, as far as they can be read.
+    pub(crate) fn records(&self) -> Vec<Asset> {
+        asset_files::read_records(&self.directory)
+    }
+
+    /// Stores such a record, or removes it.
+    pub(crate) fn set_record(&self, name: &str, bytes: Option<&[u8]>) -> Result<(), AssetError> {
+        asset_files::set_record(&self.directory, name, bytes)
     }
 
     fn replace(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use corral_config::plan::{AssetKind, Assets};
+use corral_config::plan::{Asset, AssetKind, Assets};
 use corral_ipc::link::MAX_MESSAGE;
 
 use crate::decide::backoff::Backoff;
@@ -11,6 +11,9 @@ use crate::store::Store;
 
 /// Bytes of all that is uploaded: less than what a new controller can be told in its first message.
 const MOST_UPLOADED: usize = MAX_MESSAGE / 2;
+
+/// Bytes of all records about certificates that are ordered, for the same reason.
+const MOST_RECORDED: usize = MAX_MESSAGE / 4;
 
 /// The state directory, if there is one, and what is to be in it.
 pub(crate) struct Stored {
@@ -22,6 +25,8 @@ pub(crate) struct Stored {
     unstored: Option<Unstored>,
     /// Every certificate bundle and JavaScript module that there is.
     assets: Assets,
+    /// The records about certificates that are ordered.
+    records: Vec<Asset>,
 }
 
 /// The configuration in force is not the stored one.
@@ -34,7 +39,9 @@ impl Stored {
     /// Reads what an earlier daemon left. A document that a person has `asked` for takes the place of the stored one.
     pub(crate) fn read(store: Option<Store>, asked: Option<Vec<u8>>) -> Self {
         let assets = store.as_ref().map(Store::assets).unwrap_or_default();
-        let mut stored = Self { store, document: asked, is_kept_aside: false, unstored: None, assets };
+        let records = store.as_ref().map(Store::records).unwrap_or_default();
+        let mut stored =
+            Self { store, document: asked, is_kept_aside: false, unstored: None, assets, records };
         if stored.document.is_none() {
             stored.read_document();
         }
@@ -92,6 +99,26 @@ impl Stored {
             stored.map_err(|error| format!("{:#}", anyhow::Error::new(error)))?;
         }
         self.assets.set(kind, name, bytes);
+        Ok(())
+    }
+
+    /// The records about certificates that are ordered.
+    pub(crate) fn records(&self) -> &[Asset] {
+        &self.records
+    }
+
+    /// Stores or removes one; remembers it as `set_asset` does.
+    pub(crate) fn set_record(&mut self, name: &str, bytes: Option<Vec<u8>>) -> Result<(), String> {
+        let size: usize = self.records.iter().map(|record| record.name.len() + record.bytes.len()).sum();
+        if bytes.as_ref().is_some_and(|bytes| size + name.len() + bytes.len() > MOST_RECORDED) {
+            return Err(format!("all records of certificates may have {MOST_RECORDED} bytes together"));
+        }
+        if let Some(store) = &self.store {
+            let stored = store.set_record(name, bytes.as_deref());
+            stored.map_err(|error| format!("{:#}", anyhow::Error::new(error)))?;
+        }
+        self.records.retain(|record| record.name != name);
+        self.records.extend(bytes.map(|bytes| Asset { name: name.to_owned(), bytes }));
         Ok(())
     }
 

@@ -34,6 +34,7 @@ use crate::decide::timers::{Timer, Timers};
 use crate::files::Files;
 use crate::inheritance::Inheritance;
 use crate::programs::Programs;
+use crate::provisions::Provisions;
 use crate::questions::Questions;
 use crate::restarts::Restarts;
 use crate::stored::Stored;
@@ -60,6 +61,8 @@ pub(crate) struct Supervisor {
     children: Children,
     configuration: Configuration,
     stored: Stored,
+    /// What routers have been given between two configurations.
+    provisions: Provisions,
     files: Files,
     inheritance: Inheritance,
     audience: Audience,
@@ -105,6 +108,7 @@ impl Supervisor {
             children: Children::new(threads_for(None), now),
             configuration: Configuration::new(now),
             stored,
+            provisions: Provisions::default(),
             files,
             inheritance,
             audience,

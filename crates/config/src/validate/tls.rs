@@ -12,7 +12,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<TlsSettings
     let mut draft = Draft::default();
     schema::read_nested(cx, field, &[TLS], &mut draft);
     let Draft { certificates, policy, session, client } = draft;
-    Some(TlsSettings { certificates: certificates?, policy, session, client })
+    Some(TlsSettings { certificates: certificates?, acme: None, policy, session, client })
 }
 
 #[derive(Default)]

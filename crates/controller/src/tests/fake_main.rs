@@ -69,6 +69,10 @@ impl FakeMain {
                 self.tell(Event::Store { kind, name, bytes });
                 Some(ToController::AssetStored { ticket, error })
             }
+            FromController::StoreRecord { ticket, .. } => {
+                Some(ToController::RecordStored { ticket, error: None })
+            }
+            FromController::Provide { ticket, .. } => Some(ToController::Provided { ticket }),
             FromController::KeepStoredAside => {
                 self.tell(Event::KeepAside);
                 None

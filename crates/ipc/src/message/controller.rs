@@ -1,11 +1,12 @@
 //! What main and the controller tell each other.
 
 use std::fmt;
+use std::net::IpAddr;
 
-use corral_config::plan::{AssetKind, Assets, Plan};
+use corral_config::plan::{Asset, AssetKind, Assets, Plan};
 use serde::{Deserialize, Serialize};
 
-use super::{GenerationId, Module, Status, Ticket};
+use super::{GenerationId, Module, Provision, Status, Ticket};
 use crate::link::{Incoming, MAX_MESSAGE};
 
 /// From the controller to main.
@@ -52,6 +53,22 @@ pub enum FromController {
         /// The content; `None` removes it.
         bytes: Option<Vec<u8>>,
     },
+    /// Keep a record about certificates that are ordered in the state directory, or remove it. Answered by `RecordStored`.
+    StoreRecord {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// Any text without NUL.
+        name: String,
+        /// The content; `None` removes it.
+        bytes: Option<Vec<u8>>,
+    },
+    /// Have the router use these, and every later one. Answered by `Provided`.
+    Provide {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// In the order in which they count.
+        provisions: Vec<Provision>,
+    },
     /// The control API answers requests from now on.
     Listening,
 }
@@ -71,6 +88,8 @@ pub enum ToController {
         modules: Vec<Module>,
         /// Every certificate bundle and JavaScript module of the state directory.
         assets: Assets,
+        /// What was kept about certificates that are ordered.
+        records: Vec<Asset>,
         /// Where the configuration comes from when that is files.
         files: Option<ConfigFiles>,
         /// What requests to the control API must show, if anything.
@@ -119,6 +138,25 @@ pub enum ToController {
         ticket: Ticket,
         /// What went wrong, if anything.
         error: Option<String>,
+    },
+    /// The answer to `StoreRecord`.
+    RecordStored {
+        /// As asked.
+        ticket: Ticket,
+        /// What went wrong, if anything.
+        error: Option<String>,
+    },
+    /// The router answers with what was provided, or will when it has been started again.
+    Provided {
+        /// As asked.
+        ticket: Ticket,
+    },
+    /// A client has asked a listener for a name that has no certificate yet.
+    CertificateWanted {
+        /// In lower case.
+        name: String,
+        /// The client's address; none for a Unix socket.
+        client: Option<IpAddr>,
     },
 }
 

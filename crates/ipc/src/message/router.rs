@@ -1,5 +1,6 @@
 //! What main and the router tell each other.
 
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, Assets};
 use serde::{Deserialize, Serialize};
 
-use super::{AppId, Door, Exit, FailedListener, GenerationId, Status, Ticket, WorkerId};
+use super::{AppId, Door, Exit, FailedListener, GenerationId, Provision, Status, Ticket, WorkerId};
 use crate::bounded;
 use crate::link::Incoming;
 
@@ -134,6 +135,13 @@ pub enum ToRouter {
         /// Returned with the answer.
         ticket: Ticket,
     },
+    /// Use these from now on. Answered by `Provided`. The first one comes before any generation.
+    Provide {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// In the order in which they count.
+        provisions: Vec<Provision>,
+    },
     /// The answer to a question of the desk's.
     Told {
         /// As asked.
@@ -233,6 +241,19 @@ pub enum FromRouter {
         ticket: Ticket,
         /// The figures of the router.
         status: Status,
+    },
+    /// Every event loop answers with what was provided.
+    Provided {
+        /// As asked.
+        ticket: Ticket,
+    },
+    /// A client has asked for a name that has no certificate and may get one.
+    CertificateWanted {
+        /// In lower case.
+        #[serde(deserialize_with = "bounded::words")]
+        name: String,
+        /// The client's address; none for a Unix socket.
+        client: Option<IpAddr>,
     },
     /// A question of the desk's.
     Ask {

@@ -3,7 +3,9 @@
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-use corral_ipc::message::{Demand, FromController, GenerationId, Origin, ToController};
+use corral_ipc::message::{
+    Demand, FromController, GenerationId, Origin, Provision, Ticket, ToController, ToRouter,
+};
 
 use super::Supervisor;
 use crate::configuration::build::Content;
@@ -41,6 +43,7 @@ impl Supervisor {
             generation: self.configuration.highest(),
             modules: self.programs.modules.clone(),
             assets: self.stored.assets().clone(),
+            records: self.stored.records().to_vec(),
             files: self.files.describe(),
             token: self.token.clone(),
         };
@@ -86,6 +89,11 @@ impl Supervisor {
                 let error = self.stored.set_asset(kind, &name, bytes).err();
                 self.tell_controller(&ToController::AssetStored { ticket, error });
             }
+            FromController::StoreRecord { ticket, name, bytes } => {
+                let error = self.stored.set_record(&name, bytes).err();
+                self.tell_controller(&ToController::RecordStored { ticket, error });
+            }
+            FromController::Provide { ticket, provisions } => self.provide(ticket, provisions),
             FromController::Listening => self.on_listening(),
         }
         true
@@ -101,6 +109,15 @@ impl Supervisor {
         };
         let purpose = Purpose::Change { generation, store, demand };
         self.configuration.jobs.push(Job::Change { purpose, content });
+    }
+
+    /// A router that is not there yet gets all of them when it starts.
+    fn provide(&mut self, ticket: Ticket, provisions: Vec<Provision>) {
+        self.provisions.take(&provisions);
+        if self.children.routers.in_charge.role.peer.is_none() {
+            self.tell_controller(&ToController::Provided { ticket });
+        }
+        self.children.tell_routers(&ToRouter::Provide { ticket, provisions });
     }
 
     fn on_listening(&mut self) {

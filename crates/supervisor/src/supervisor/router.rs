@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use corral_config::plan::Plan;
-use corral_ipc::message::{FailedListener, FromRouter, GenerationId, ToRouter};
+use corral_ipc::message::{FailedListener, FromRouter, GenerationId, ToController, ToRouter};
 use corral_sys::signal::Signal;
 
 use super::Supervisor;
@@ -14,6 +14,7 @@ use crate::configuration::build::Content;
 use crate::configuration::jobs::{Job, Purpose};
 use crate::decide::steps::Event;
 use crate::ids::RouterId;
+use crate::provisions::NOBODY;
 
 /// Clients may use an open connection again for this long; they are asked to open another one then.
 pub(super) const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -22,7 +23,7 @@ impl Supervisor {
     /// Starts the router in charge.
     pub(super) fn start_router(&mut self) {
         let router = &mut self.children.routers.in_charge;
-        match self.programs.start_router(router.role.name, router.n_threads) {
+        match self.programs.start_router(router.role.name, router.n_threads, &self.provisions) {
             Ok((peer, outputs)) => {
                 router.role.started(peer, Instant::now());
                 self.children.outputs.add(outputs);
@@ -41,7 +42,7 @@ impl Supervisor {
             return Ok(());
         }
         let successor = routers.successor_with(n_threads);
-        match self.programs.start_router(successor.role.name, n_threads) {
+        match self.programs.start_router(successor.role.name, n_threads, &self.provisions) {
             Ok((peer, outputs)) => {
                 successor.role.started(peer, Instant::now());
                 self.children.outputs.add(outputs);
@@ -111,6 +112,13 @@ impl Supervisor {
                 if self.configuration.unused(app) == Unused::Stop {
                     children.stop_app(app);
                 }
+            }
+            FromRouter::Provided { ticket } if id == children.routers.in_charge.id && ticket != NOBODY => {
+                self.tell_controller(&ToController::Provided { ticket });
+            }
+            FromRouter::Provided { .. } => {}
+            FromRouter::CertificateWanted { name, client } => {
+                self.tell_controller(&ToController::CertificateWanted { name, client });
             }
             FromRouter::Status { ticket, status } => self.take_status(id, ticket, status),
             FromRouter::Ask { ticket, question } => self.on_desk_question(id, ticket, question),

@@ -20,6 +20,8 @@ pub struct Listener {
     pub pass: Destination,
     /// TLS, if it is spoken.
     pub tls: Option<TlsSettings>,
+    /// Whether clients have to use TLS, here or at another listener.
+    pub https_only: Option<HttpsOnly>,
     /// Where HTTP/2 is spoken beside HTTP/1.
     pub http2: Http2,
     /// Peers that begin each connection with a PROXY protocol header.
@@ -38,6 +40,19 @@ pub enum Http2 {
     WithTls,
     /// Connections without TLS as well, if they begin with HTTP/2 (RFC 9113 section 3.3).
     PriorKnowledge,
+}
+
+/// `https_only`: requests without TLS are sent to where they have it, and browsers remember that (RFC 6797; beyond Unit).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpsOnly {
+    /// Seconds for which browsers use nothing else; 0 makes them forget it.
+    pub max_age: u32,
+    /// All names below the host are meant as well.
+    pub include_subdomains: bool,
+    /// Makers of browsers may put the host on their list.
+    pub preload: bool,
+    /// The port that redirections name.
+    pub port: u16,
 }
 
 /// Request fields in which trusted peers name the client that they speak for (contract 8).

@@ -59,6 +59,14 @@ impl PatternSet {
         anchors.unwrap_or_default()
     }
 
+    /// The values that match because they are written there, in lower case where the case does not matter.
+    pub(crate) fn plain(&self) -> impl Iterator<Item = &[u8]> {
+        self.positive.iter().filter_map(|test| match test.anchor() {
+            Some(Anchor::Exact(text)) => Some(text),
+            _ => None,
+        })
+    }
+
     /// Whether no negated pattern excludes the value, and one of the others matches if there are
     /// any. A set without patterns matches everything.
     ///

@@ -4,6 +4,7 @@
 //! of one part of the document and fills a draft, which is taken only when nothing was wrong.
 
 mod access_log;
+mod acme;
 mod actions;
 mod advice;
 mod app_type;
@@ -21,6 +22,7 @@ mod forwarded;
 mod gateway;
 mod groups;
 mod http;
+mod https_only;
 mod isolation;
 mod java;
 mod json_schema;
@@ -89,9 +91,10 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
         cx.problem(schema::not_an_object("The configuration", doc));
     }
     let Gathered { assets, throttles, mirrors, authentications, proxies } = cx.finish()?;
-    let Draft { listeners, routes, applications, upstreams, settings, access_logs } = draft;
+    let Draft { mut listeners, routes, applications, upstreams, settings, access_logs } = draft;
     let applications::Draft { specs, limits, entries } = applications;
-    let problems = authentication::wrong_servers(&authentications, &upstreams);
+    let mut problems = authentication::wrong_servers(&authentications, &upstreams);
+    problems.extend(acme::add_names(&mut listeners, &routes));
     if !problems.is_empty() {
         return Err(problems);
     }

@@ -12,6 +12,17 @@ pub(super) const LISTENER: &str = "An address is \"*:PORT\", \"IP:PORT\", \"[IPv
 pub(super) const RATE: &str =
     "A rate is a number of requests in a second, a minute or an hour: \"10/s\", \"100/m\" or \"1000/h\".";
 
+/// Where a listener's certificates come from.
+pub(super) const CERTIFICATE: &str =
+    "Name an uploaded bundle, or set \"acme\" to true to have certificates ordered.";
+
+/// The form of a host name.
+pub(super) const HOST_NAME: &str = "A host name is written as in a browser, without \"https://\" and port; \"*.\" in front stands for \
+     one label, and an address is none.";
+
+/// The form of the URL of a directory.
+pub(super) const DIRECTORY: &str = "The form is \"https://HOST/PATH\", as the authority has published it.";
+
 /// The forms of an origin.
 pub(super) const ORIGIN: &str = "The form is \"https://HOST\" as browsers write it, with \":PORT\" where that is not the usual \
      one, and without a path; \"*.\" in front of the host stands for all names below it.";

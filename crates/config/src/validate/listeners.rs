@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use super::context::Context;
 use super::scalars::{INT_MAX, integer};
 use super::schema::{self, BOOL, Field, Member, NUMBER, OBJECT, STRING, optional};
-use super::{actions, advice, authentication, forwarded, throttle, tls};
+use super::{actions, advice, authentication, forwarded, https_only, throttle, tls};
 use crate::address::ListenAddress;
 use crate::json::{Bytes, Value};
-use crate::listener::{Forwarded, Http2, Listener};
+use crate::listener::{Forwarded, Http2, HttpsOnly, Listener};
 use crate::pattern::address::AddressPatternSet;
 use crate::route::Destination;
 use crate::tls::TlsSettings;
@@ -55,6 +55,7 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
         application,
         backlog,
         tls,
+        https_only,
         http2,
         proxy_protocol,
         forwarded,
@@ -64,7 +65,18 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
     } = draft;
     let forwarded = forwarded.into_iter().chain(client_ip).collect();
     let (address, pass) = (address?, pass.or(application)?);
-    Some(Listener { address, backlog, limits, authentication, pass, tls, http2, proxy_protocol, forwarded })
+    Some(Listener {
+        address,
+        backlog,
+        limits,
+        authentication,
+        pass,
+        tls,
+        https_only,
+        http2,
+        proxy_protocol,
+        forwarded,
+    })
 }
 
 #[derive(Default)]
@@ -73,6 +85,7 @@ struct ListenerDraft {
     application: Option<Destination>,
     backlog: Option<u32>,
     tls: Option<TlsSettings>,
+    https_only: Option<HttpsOnly>,
     http2: Http2,
     proxy_protocol: Option<AddressPatternSet>,
     forwarded: Option<Forwarded>,
@@ -92,6 +105,13 @@ const LISTENER: &[Member<ListenerDraft>] = &[
         .means("an application by its name alone, as old configurations have it")
         .read(|cx, field, draft| draft.application = application(cx, field)),
     optional("tls", OBJECT).means("encryption by [TLS](tls.md)").read(|cx, field, draft| draft.tls = tls::read(cx, field)),
+    optional("https_only", BOOL.or(OBJECT))
+        .default("`false`")
+        .means(
+            "[requests without TLS are redirected](tls.md#https-only) to where they have it, and replies with TLS tell \
+             browsers to use nothing else (beyond Unit)",
+        )
+        .read(|cx, field, draft| draft.https_only = https_only::read(cx, field)),
     optional("http2", BOOL.or(STRING))
         .default("`true`")
         .means(

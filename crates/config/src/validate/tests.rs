@@ -1,5 +1,6 @@
 //! Whole documents: what they mean, or what is wrong with them and where.
 
+mod acme;
 mod advice;
 mod applications;
 mod arbitrary;

@@ -4,29 +4,45 @@ use super::context::Context;
 use super::scalars;
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional, required};
 use super::strings;
+use super::{acme, advice};
 use crate::json::Value;
-use crate::tls::{ClientAuth, Policy, SessionSettings, TicketKey, Tickets, TlsSettings, Verify};
+use crate::tls::{
+    AcmeSettings, ClientAuth, Policy, SessionSettings, TicketKey, Tickets, TlsSettings, Verify,
+};
 
 /// Reads `tls`; `None` when something is wrong with it.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<TlsSettings> {
     let mut draft = Draft::default();
     schema::read_nested(cx, field, &[TLS], &mut draft);
-    let Draft { certificates, policy, session, client } = draft;
-    Some(TlsSettings { certificates: certificates?, acme: None, policy, session, client })
+    let Draft { certificates, acme, policy, session, client } = draft;
+    let members = field.value.as_object();
+    let has_source = members.is_some_and(|members| members.contains_key(b"certificate".as_slice()));
+    if acme.is_none() && !has_source {
+        cx.problem_with_advice("Required parameter \"certificate\" is missing.", advice::CERTIFICATE);
+        return None;
+    }
+    let certificates = if has_source { certificates? } else { Vec::new() };
+    Some(TlsSettings { certificates, acme, policy, session, client })
 }
 
 #[derive(Default)]
 struct Draft {
     certificates: Option<Vec<String>>,
+    acme: Option<AcmeSettings>,
     policy: Policy,
     session: SessionSettings,
     client: Option<ClientAuth>,
 }
 
 const TLS: &[Member<Draft>] = &[
-    required("certificate", STRING.or(ARRAY))
-        .means("the name of an uploaded bundle, or several of them")
+    optional("certificate", STRING.or(ARRAY))
+        .default("those of `acme`")
+        .means("the name of an uploaded bundle, or several of them; required without `acme`")
         .read(|cx, field, draft| draft.certificates = bundles(cx, field)),
+    optional("acme", BOOL.or(OBJECT))
+        .default("`false`")
+        .means("[certificates that are ordered and renewed by themselves](certificates.md) (beyond Unit)")
+        .read(|cx, field, draft| draft.acme = acme::read(cx, field)),
     optional("conf_commands", OBJECT)
         .means("[protocol versions, cipher suites and groups](#conf_commands) in OpenSSL's terms")
         .read(|cx, field, draft| commands(cx, field, &mut draft.policy)),

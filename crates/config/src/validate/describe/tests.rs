@@ -138,8 +138,8 @@ fn the_schema_has_the_keywords_of_json_schema() {
 #[test]
 fn required_members_are_told_and_others_refused() {
     let schema = configuration_schema();
-    let tls = at(&schema, "listeners.*.tls").unwrap();
-    assert_eq!(tls.member("required"), Some(&Value::Array(vec![Value::from("certificate")])));
+    let client = at(&schema, "listeners.*.tls.client").unwrap();
+    assert_eq!(client.member("required"), Some(&Value::Array(vec![Value::from("ca")])));
     // A target of PHP needs a root, one of Python a module.
     assert_eq!(at(&schema, "applications.*.targets.*").unwrap().member("required"), None);
     assert_eq!(schema.member("additionalProperties"), Some(&Value::Bool(false)));

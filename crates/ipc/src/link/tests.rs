@@ -29,6 +29,7 @@ fn start(document: Vec<u8>) -> ToController {
         generation: GenerationId(7),
         modules: vec![module],
         assets: Assets::default(),
+        records: Vec::new(),
         files: None,
         token: None,
     }

@@ -22,7 +22,7 @@ pub enum Method {
     Basic(Basic),
     /// A signed token (RFC 6750, RFC 7519).
     Jwt(Box<Jwt>),
-    /// Another server is asked.
+    /// Another server, or an application, is asked.
     Forward(Box<Forward>),
     /// The certificate that the client has shown in the TLS handshake.
     Certificate(Certificate),
@@ -85,8 +85,8 @@ pub enum KeySource {
 /// `forward`.
 #[derive(Debug, Clone)]
 pub struct Forward {
-    /// The servers that are asked.
-    pub servers: Asked,
+    /// Who is asked.
+    pub asked: Asked,
     /// The target of the request to them.
     pub uri: String,
     /// For the whole answer.
@@ -101,13 +101,15 @@ pub struct Forward {
     pub cache_key: Vec<String>,
 }
 
-/// The servers that `forward` asks.
+/// Who `forward` asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// The server with this index in `Config::proxies`.
     Proxy(usize),
     /// The servers with this index in `Config::upstreams`.
     Upstream(usize),
+    /// The application behind this index in `Config::inner_listeners`.
+    Application(usize),
 }
 
 /// `client_certificate`: every set that is there must match.

@@ -56,6 +56,8 @@ pub use self::validate::{
 pub struct Config {
     /// In the order of the document.
     pub listeners: Vec<Listener>,
+    /// Where the router is its own client: they are connected to within the process, and bound nowhere.
+    pub inner_listeners: Vec<Listener>,
     /// In the order of the document; a single one without name when `routes` is an array.
     pub routes: Vec<Route>,
     /// In the order of the document.

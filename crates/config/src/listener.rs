@@ -30,6 +30,31 @@ pub struct Listener {
     pub forwarded: Vec<Forwarded>,
 }
 
+impl Listener {
+    /// One that is reached within the router alone, and that believes what the router says about the protocol. `name` is what
+    /// messages call it.
+    pub(crate) fn inner(name: &[u8], pass: Destination) -> Self {
+        let forwarded = Forwarded {
+            source: AddressPatternSet::all(),
+            client_ip: None,
+            protocol: Some("X-Forwarded-Proto".to_owned()),
+            recursive: false,
+        };
+        Self {
+            address: ListenAddress::Abstract(name.into()),
+            backlog: None,
+            limits: Vec::new(),
+            authentication: None,
+            pass,
+            tls: None,
+            https_only: None,
+            http2: Http2::Off,
+            proxy_protocol: None,
+            forwarded: vec![forwarded],
+        }
+    }
+}
+
 /// The connections of a listener that may speak HTTP/2 (beyond Unit).
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Http2 {

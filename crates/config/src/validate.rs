@@ -90,7 +90,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     } else {
         cx.problem(schema::not_an_object("The configuration", doc));
     }
-    let Gathered { assets, throttles, mirrors, authentications, proxies } = cx.finish()?;
+    let Gathered { assets, throttles, mirrors, authentications, proxies, inner_listeners } = cx.finish()?;
     let Draft { mut listeners, routes, applications, upstreams, settings, access_logs } = draft;
     let applications::Draft { specs, limits, entries } = applications;
     let mut problems = authentication::wrong_servers(&authentications, &upstreams);
@@ -100,6 +100,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     }
     Ok(Config {
         listeners,
+        inner_listeners,
         routes,
         applications: specs,
         application_limits: limits,

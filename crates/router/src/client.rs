@@ -5,6 +5,7 @@ mod address;
 pub(crate) mod connection;
 mod http1;
 mod http2;
+pub(crate) mod inner;
 mod linger;
 pub(crate) mod prelude;
 mod serve;

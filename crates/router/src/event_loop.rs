@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use self::apps::LoopApps;
 use self::listeners::Listeners;
 use self::sleep::Sleep;
+use crate::client::inner;
 use crate::counters::Counters;
 use crate::event_loop::command::Command;
 use crate::files;
@@ -115,6 +116,7 @@ fn keep_up(services: &Rc<Services>, sleep: Rc<Sleep>) {
     tokio::task::spawn_local(async move { rescuing.keep_rescuing().await });
     tokio::task::spawn_local(async move { sleep.keep_going().await });
     tokio::task::spawn_local(make_room(Rc::clone(services)));
+    tokio::task::spawn_local(inner::run(Rc::clone(services)));
     tokio::task::spawn_local(files::keep_sweeping());
     let proxying = Rc::clone(services);
     tokio::task::spawn_local(async move { proxying.proxy_servers.keep_sweeping().await });

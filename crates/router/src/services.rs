@@ -2,6 +2,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod countdown;
+pub(crate) mod inner;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::clock::deadline::Deadlines;
 use crate::counters::Counters;
 use crate::mirrors::OnTheirWay;
 use crate::services::admission::Admission;
+use crate::services::inner::InnerDoor;
 use crate::upstream::LoopServers;
 
 /// One event loop as its connections see it.
@@ -25,6 +27,8 @@ pub(crate) struct Services {
     pub(crate) refusing: Rc<()>,
     /// Copies of requests that are on their way to other servers.
     pub(crate) copies: Rc<OnTheirWay>,
+    /// Where the router asks its own applications.
+    pub(crate) inner: InnerDoor,
     /// Servers that requests are proxied to.
     pub(crate) proxy_servers: LoopServers,
 }
@@ -38,6 +42,7 @@ impl Services {
             admission,
             refusing: Rc::new(()),
             copies: Rc::default(),
+            inner: InnerDoor::new(),
             proxy_servers: LoopServers::default(),
         })
     }

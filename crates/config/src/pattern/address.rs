@@ -52,6 +52,12 @@ pub enum AddressPatternError {
 }
 
 impl AddressPatternSet {
+    /// Every address there is.
+    pub(crate) fn all() -> Self {
+        let any = Test::Inet { addresses: Addresses::Any, ports: 0..=u16::MAX };
+        Self { positive: vec![Test::Unix, any], negative: Vec::new() }
+    }
+
     /// Adds a pattern as it is written in the document.
     ///
     /// # Errors

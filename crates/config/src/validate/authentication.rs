@@ -254,7 +254,7 @@ fn claims(cx: &mut Context<'_>, field: Field<'_>) -> Vec<(String, PatternSet)> {
 #[derive(Default)]
 struct ForwardDraft {
     origin: Option<(Origin, String)>,
-    pass: Option<usize>,
+    pass: Option<Asked>,
     uri: Option<String>,
     tls: UpstreamTls,
     timeout: Option<Duration>,
@@ -269,14 +269,14 @@ fn forward(cx: &mut Context<'_>, field: Field<'_>) -> Option<Forward> {
     let mut draft = ForwardDraft::default();
     schema::read_nested(cx, field, &[SERVERS, ANSWER], &mut draft);
     let timeout = draft.timeout.unwrap_or(TIMEOUT);
-    let (servers, uri) = match (draft.origin, draft.pass) {
+    let (asked, uri) = match (draft.origin, draft.pass) {
         (Some((origin, uri)), None) => {
             let mut options = ProxyOptions { tls: draft.tls, ..ProxyOptions::default() };
             options.timeouts.connect = timeout;
             let group = Upstream::single(origin.to_string(), origin, options);
             (Asked::Proxy(cx.proxy(group)), uri)
         }
-        (None, Some(upstream)) => (Asked::Upstream(upstream), draft.uri.unwrap_or_else(|| "/".to_owned())),
+        (None, Some(asked)) => (asked, draft.uri.unwrap_or_else(|| "/".to_owned())),
         _ => {
             if cx.n_problems() == n_problems {
                 let detail = "The \"forward\" object must have just one of \"url\" and \"pass\".";
@@ -286,7 +286,7 @@ fn forward(cx: &mut Context<'_>, field: Field<'_>) -> Option<Forward> {
         }
     };
     Some(Forward {
-        servers,
+        asked,
         uri,
         timeout,
         copy_fields: draft.copy_fields,
@@ -310,15 +310,8 @@ const SERVERS: &[Member<ForwardDraft>] = &[
         },
     ),
     optional("pass", STRING)
-        .means("or one of the [upstreams](proxy.md#groups) of the configuration: `upstreams/NAME`")
-        .read(|cx, field, draft| match actions::destination(cx, field) {
-            Some(Destination::Upstream(upstream)) => draft.pass = Some(upstream),
-            Some(_) => cx.problem_with_advice(
-                "The \"pass\" of \"forward\" must be \"upstreams/NAME\".",
-                "To ask an application, set \"url\" to a listener that leads to it.",
-            ),
-            None => {}
-        }),
+        .means("or an application, `applications/NAME` or `applications/NAME/TARGET`, or [servers](proxy.md#groups), `upstreams/NAME`")
+        .read(|cx, field, draft| draft.pass = asked(cx, field)),
     optional("uri", STRING).default("`\"/\"`").means("beside `pass`: the path that is asked for").read(
         |cx, field, draft| {
             draft.uri = name(cx, field);
@@ -335,6 +328,20 @@ const SERVERS: &[Member<ForwardDraft>] = &[
         .means("seconds for its answer; then the client gets 504")
         .read(|cx, field, draft| draft.timeout = seconds(cx, field, 1..=MAX_SECONDS)),
 ];
+
+fn asked(cx: &mut Context<'_>, field: Field<'_>) -> Option<Asked> {
+    let pass = actions::destination(cx, field)?;
+    match pass {
+        Destination::Upstream(upstream) => Some(Asked::Upstream(upstream)),
+        Destination::Application { .. } => {
+            Some(Asked::Application(cx.inner_listener(field.value.as_bytes()?, pass)))
+        }
+        Destination::Route(_) | Destination::Template(_) => {
+            cx.problem("The \"pass\" of \"forward\" must be \"applications/NAME\" or \"upstreams/NAME\".");
+            None
+        }
+    }
+}
 
 const ANSWER: &[Member<ForwardDraft>] = &[
     optional("copy_fields", ARRAY)
@@ -388,12 +395,12 @@ pub(super) fn wrong_servers(authentications: &[Authentication], upstreams: &[Ups
         }
     };
     let wrong = |authentication: &Authentication, method: &Method| match method {
-        Method::Forward(forward) => match forward.servers {
+        Method::Forward(forward) => match forward.asked {
             Asked::Upstream(idx) => {
                 let upstream = upstreams.get(idx).filter(|upstream| !speaks_http1(upstream));
                 upstream.map(|upstream| problem(&authentication.place, upstream))
             }
-            Asked::Proxy(_) => None,
+            Asked::Proxy(_) | Asked::Application(_) => None,
         },
         _ => None,
     };

@@ -10,9 +10,11 @@ use crate::destination::Destinations;
 use crate::gateway::Entry;
 use crate::json::{Bytes, pointer};
 use crate::known::Known;
+use crate::listener::Listener;
 use crate::mirror::Mirror;
 use crate::plan::AssetNames;
 use crate::problem::{Problem, Stage};
+use crate::route::Destination;
 use crate::throttle::Throttle;
 use crate::upstream::Upstream;
 
@@ -31,6 +33,7 @@ pub(super) struct Context<'a> {
     authentications: Vec<Authentication>,
     /// The entry points of the application that is being read.
     entries: Vec<Entry>,
+    inner_listeners: Vec<Listener>,
     proxies: Vec<Upstream>,
     /// Where those of each name are.
     proxy_places: HashMap<String, Vec<usize>>,
@@ -50,6 +53,8 @@ pub(super) struct Gathered {
     pub(super) authentications: Vec<Authentication>,
     /// The servers of its `proxy` actions.
     pub(super) proxies: Vec<Upstream>,
+    /// The listeners by which it asks its own applications.
+    pub(super) inner_listeners: Vec<Listener>,
 }
 
 impl<'a> Context<'a> {
@@ -65,6 +70,7 @@ impl<'a> Context<'a> {
             mirrors: Vec::new(),
             authentications: Vec::new(),
             entries: Vec::new(),
+            inner_listeners: Vec::new(),
             proxies: Vec::new(),
             proxy_places: HashMap::new(),
             recorder: None,
@@ -76,8 +82,8 @@ impl<'a> Context<'a> {
         if !self.problems.is_empty() {
             return Err(self.problems);
         }
-        let Self { assets, throttles, mirrors, authentications, proxies, .. } = self;
-        Ok(Gathered { assets, throttles, mirrors, authentications, proxies })
+        let Self { assets, throttles, mirrors, authentications, proxies, inner_listeners, .. } = self;
+        Ok(Gathered { assets, throttles, mirrors, authentications, proxies, inner_listeners })
     }
 
     /// The index of a limit for clients.
@@ -117,6 +123,15 @@ impl<'a> Context<'a> {
             places.push(place);
             self.proxies.push(group);
             place
+        })
+    }
+
+    /// The index of a listener within the router that leads to an application; one for each.
+    pub(super) fn inner_listener(&mut self, name: &[u8], pass: Destination) -> usize {
+        let known = self.inner_listeners.iter().position(|listener| listener.pass == pass);
+        known.unwrap_or_else(|| {
+            self.inner_listeners.push(Listener::inner(name, pass));
+            self.inner_listeners.len() - 1
         })
     }
 

@@ -27,7 +27,16 @@ pub(crate) struct Slot {
 impl Slot {
     /// `listener` is its index in the generation.
     pub(crate) fn new(address: ListenAddress, generation: Rc<LoopGeneration>, listener: usize) -> Rc<Self> {
-        let settings = RefCell::new(SlotSettings::new(generation, listener));
+        Self::new_with(address, SlotSettings::new(generation, listener))
+    }
+
+    /// A listener that is never changed and never closed.
+    pub(super) fn of(settings: SlotSettings) -> Rc<Self> {
+        Self::new_with(settings.listener().address.clone(), settings)
+    }
+
+    fn new_with(address: ListenAddress, settings: SlotSettings) -> Rc<Self> {
+        let settings = RefCell::new(settings);
         let (closed, released) = (Cell::new(None), Cell::new(None));
         let (closing, closed_for_streams) = (Notify::new(), Notify::new());
         Rc::new(Self { address, settings, closed, closing, closed_for_streams, released })

@@ -13,6 +13,7 @@ use super::LoopGeneration;
 #[derive(Clone)]
 pub(crate) struct SlotSettings {
     pub(crate) generation: Rc<LoopGeneration>,
+    /// Among the listeners, or behind them among the inner ones.
     listener: usize,
 }
 
@@ -22,8 +23,18 @@ impl SlotSettings {
         Self { generation, listener }
     }
 
+    /// `listener` is its index among the generation's inner listeners.
+    pub(crate) fn inner(generation: Rc<LoopGeneration>, listener: usize) -> Self {
+        let listener = generation.config.listeners.len() + listener;
+        Self { generation, listener }
+    }
+
     pub(crate) fn listener(&self) -> &Listener {
-        &self.generation.config.listeners[self.listener]
+        let config = &self.generation.config;
+        match config.listeners.get(self.listener) {
+            Some(listener) => listener,
+            None => &config.inner_listeners[self.listener - config.listeners.len()],
+        }
     }
 
     /// Whether connections begin with something else than a request.
@@ -38,6 +49,6 @@ impl SlotSettings {
 
     /// What is needed to speak TLS, if it is to be spoken.
     pub(crate) fn tls(&self) -> Option<&Arc<ServerConfig>> {
-        self.generation.shared.tls[self.listener].as_ref().map(|context| &context.config)
+        self.generation.shared.tls.get(self.listener)?.as_ref().map(|context| &context.config)
     }
 }

@@ -4,9 +4,10 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
-use corral_testkit::{Origin, Request, daemon, eventually, python_app, site};
+use corral_testkit::{Daemon, Origin, Request, Site, daemon, eventually, python_app, site};
 use serde_json::{Value, json};
 
 use crate::guarded;
@@ -134,7 +135,7 @@ fn its_refusals_are_answers() {
 fn without_an_answer_nobody_goes_on() {
     let hanging = Origin::start(|peer| {
         peer.read_head();
-        std::thread::sleep(Duration::from_secs(20));
+        thread::sleep(Duration::from_secs(20));
     });
     let nonsense = Origin::answering("nonsense");
     let closing = Origin::start(|peer| {
@@ -177,7 +178,7 @@ fn permissions_are_remembered_for_who_has_them() {
         "url": origin.url(), "user_field": "X-User", "cache": cache, "cache_key": ["Authorization", "X-Session"]
     } })
     };
-    let n_asked = |server: &corral_testkit::Daemon, request: &Request| {
+    let n_asked = |server: &Daemon, request: &Request| {
         let before = asked.load(Ordering::SeqCst);
         for _ in 0..3 {
             server.send(request).expect(200).expect_body("hello someone");
@@ -213,26 +214,85 @@ fn upstreams_are_asked_and_another_server_when_one_is_down() {
     assert_eq!(asked.load(Ordering::SeqCst), 6);
 }
 
-/// An application of Corral's own, by a listener that leads to it.
+/// An application of Python, and a route that asks it.
+fn asking_an_application(app: &str, forward: &Value) -> (Site, Daemon) {
+    let site = site().file("app.py", app);
+    let mut config = crate::guarded_config(&json!({ "forward": forward }));
+    config["applications"] = json!({ "gate": python_app(&site).value() });
+    config["applications"]["gate"]["processes"] = json!(2);
+    let server = daemon().config(config).start();
+    (site, server)
+}
+
+/// Options: …action.authenticate.forward.pass
 #[test]
 fn an_application_is_asked() {
-    let app = "def application(environ, start_response):\n    ok = environ.get('HTTP_X_KEY') == 'right'\n    start_response('200 OK' if ok else '403 Forbidden', [('X-User', 'by app')])\n    return [b'no']\n";
-    let site = site().file("app.py", app);
-    let (inner, outer) = (corral_testkit::Address::fresh(), corral_testkit::Address::fresh());
-    let forward = json!({ "url": format!("http://{inner}/"), "user_field": "X-User" });
-    let server = daemon()
-        .config(json!({
-            "listeners": { inner.to_string(): { "pass": "applications/gate" }, outer.to_string(): { "pass": "routes" } },
-            "applications": { "gate": python_app(&site).value() },
-            "routes": [{ "action": { "authenticate": { "forward": forward }, "return": 200, "body": "$remote_user" } }]
-        }))
-        .start();
+    let app = r#"
+def application(environ, start_response):
+    asked = environ["REQUEST_METHOD"] + " " + environ["PATH_INFO"] + "?" + environ["QUERY_STRING"]
+    asked += " " + environ["HTTP_X_FORWARDED_METHOD"] + " " + environ["HTTP_X_FORWARDED_URI"]
+    asked += " " + environ["REMOTE_ADDR"] + " " + environ["HTTP_HOST"] + " " + environ["wsgi.url_scheme"]
+    asked += " " + environ.get("CONTENT_LENGTH", "") + str(len(environ["wsgi.input"].read()))
+    ok = environ.get("HTTP_X_KEY") == "right"
+    start_response("200 OK" if ok else "403 Forbidden", [("X-User", asked), ("X-Why", "key")])
+    return [b"no"]
+"#;
+    let forward = json!({ "pass": "applications/gate", "uri": "/check?a=b", "user_field": "X-User" });
+    let (_site, server) = asking_an_application(app, &forward);
     let send = |key: &str| {
-        corral_testkit::Client::connect(outer.socket()).send(&Request::get("/").field("X-Key", key))
+        let request =
+            Request::post("/page?x=1").body("body").field("X-Key", key).field("Host", "site.example");
+        server.send(&request)
     };
-    send("right").expect(200).expect_body("by app");
-    send("wrong").expect(403).expect_body("no");
-    drop(server);
+    let asked = "hello GET /check?a=b POST /page?x=1 127.0.0.1 site.example http 0";
+    send("right").expect(200).expect_body(asked);
+    send("wrong").expect(403).expect_field("X-Why", "key").expect_body("no");
+    server.get("/open").expect(204);
+}
+
+#[test]
+fn an_application_that_fails_lets_nobody_in() {
+    let app = r#"
+import os, time
+
+def application(environ, start_response):
+    what = environ.get("HTTP_X_WHAT")
+    if what == "die":
+        os._exit(3)
+    if what == "sleep":
+        time.sleep(30)
+    if what == "throw":
+        raise ValueError(what)
+    start_response(what, [])
+    return [b"text" * 100000]
+"#;
+    let (_site, server) = asking_an_application(app, &json!({ "pass": "applications/gate", "timeout": 1 }));
+    let send = |what: &str| server.send(&Request::get("/").field("X-What", what));
+    send("204 No Content").expect(200);
+    for (what, status) in
+        [("die", 503), ("sleep", 504), ("throw", 502), ("404 Not Found", 502), ("500 Oh", 502)]
+    {
+        send(what).expect(status);
+    }
+    server.expect_log("applications/gate: no answer within 1s");
+    send("200 OK").expect(200);
+}
+
+/// Many clients wait for the same application at once, each of which has a place that its question must not wait for.
+#[test]
+fn questions_wait_for_no_place() {
+    let app =
+        "def application(environ, start_response):\n    start_response('200 OK', [])\n    return [b'']\n";
+    let site = site().file("app.py", app);
+    let mut config = crate::guarded_config(&json!({ "forward": { "pass": "applications/gate" } }));
+    config["applications"] = json!({ "gate": python_app(&site).value() });
+    config["settings"] = json!({ "limits": { "connections": 4 } });
+    let server = daemon().config(config).start();
+    thread::scope(|scope| {
+        for mut client in (0..4).map(|_| server.connect()) {
+            scope.spawn(move || (0..20).for_each(|_| drop(client.get("/").expect(200))));
+        }
+    });
 }
 
 /// Options: …action.authenticate.forward.tls, …action.authenticate.forward.tls.verify, …action.authenticate.forward.tls.ca, …action.authenticate.forward.tls.server_name

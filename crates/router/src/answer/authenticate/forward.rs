@@ -1,18 +1,18 @@
-//! `forward`: another server is asked about each request. What it permits goes on, with fields of its answer; what it does not
+//! `forward`: another server, or an application, is asked about each request. What it permits goes on, with fields of its answer; what it does not
 //! gets its answer.
 
 use std::time::Instant;
 
+use corral_config::address::ListenAddress;
 use corral_config::authentication::{Asked, Forward};
 
 use super::{Place, Word};
-use crate::answer::proxy::question::{self, Reply};
+use crate::answer::proxy::question::{self, Reply, Unanswered};
 use crate::authentication::permissions::{Permission, Permissions};
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::request::identity::Identity;
 use crate::request::routing::way::FieldChange;
-use crate::upstream::LoopGroup;
 
 pub(super) async fn ask<'c>(
     place: Place<'c>,
@@ -28,27 +28,19 @@ pub(super) async fn ask<'c>(
     if let Some(permission) = known {
         return Ok(go_on(exchange, forward, permission));
     }
-    let generation = &exchange.settings.generation;
-    let group: &LoopGroup = match forward.servers {
-        Asked::Proxy(idx) => &generation.servers.proxies[idx],
-        Asked::Upstream(idx) => &generation.servers.upstreams[idx],
-    };
-    let question = question::ask(exchange, group, &forward.uri);
-    let reply = match tokio::time::timeout(forward.timeout, question).await {
+    let reply = match tokio::time::timeout(forward.timeout, answer(exchange, forward)).await {
         Ok(reply) => reply?,
         Err(_) => {
-            place.fail(
-                exchange,
-                &format!("{}: no answer within {:?}", group.shared.title(None), forward.timeout),
-            );
+            let who = title(exchange, forward);
+            place.fail(exchange, &format!("{who}: no answer within {:?}", forward.timeout));
             return Ok(Word::Unknown(504));
         }
     };
     let reply = match reply {
         Ok(reply) => reply,
         Err(failure) => {
-            let server = group.shared.title(None);
-            place.fail(exchange, &format!("{server}: {failure}"));
+            let who = title(exchange, forward);
+            place.fail(exchange, &format!("{who}: {failure}"));
             return Ok(Word::Unknown(failure.status()));
         }
     };
@@ -68,17 +60,41 @@ pub(super) async fn ask<'c>(
             let status = reply.status();
             // A redirection to a page of its own is nothing to complain about.
             if status >= 400 {
-                let what = format!("{} has answered with status {status}", group.shared.title(None));
+                let what = format!("{} has answered with status {status}", title(exchange, forward));
                 place.complain(exchange, &what);
             }
             reply.relay(exchange).await?;
             Ok(Word::Answered)
         }
         status => {
-            let what = format!("{} has answered with status {status}", group.shared.title(None));
+            let what = format!("{} has answered with status {status}", title(exchange, forward));
             place.fail(exchange, &what);
             Ok(Word::Unknown(if status == 503 { 503 } else { 502 }))
         }
+    }
+}
+
+async fn answer(exchange: &mut Exchange<'_>, forward: &Forward) -> Result<Result<Reply, Unanswered>, Gone> {
+    let generation = &exchange.settings.generation;
+    match forward.asked {
+        Asked::Proxy(idx) => question::ask(exchange, &generation.servers.proxies[idx], &forward.uri).await,
+        Asked::Upstream(idx) => {
+            question::ask(exchange, &generation.servers.upstreams[idx], &forward.uri).await
+        }
+        Asked::Application(listener) => question::ask_application(exchange, listener, &forward.uri).await,
+    }
+}
+
+/// Who is asked, for the log.
+fn title(exchange: &Exchange<'_>, forward: &Forward) -> String {
+    let generation = &exchange.settings.generation;
+    match forward.asked {
+        Asked::Proxy(idx) => generation.servers.proxies[idx].shared.title(None),
+        Asked::Upstream(idx) => generation.servers.upstreams[idx].shared.title(None),
+        Asked::Application(listener) => match &generation.config.inner_listeners[listener].address {
+            ListenAddress::Abstract(name) => String::from_utf8_lossy(name).into_owned(),
+            address => address.to_string(),
+        },
     }
 }
 

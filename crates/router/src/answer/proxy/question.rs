@@ -1,7 +1,8 @@
-//! A question about a request, which a server answers without its body: a GET with the request's fields.
+//! A question about a request, which a server or an application answers without its body: a GET with the request's fields.
 
 use std::rc::Rc;
 
+use corral_config::upstream::Timeouts;
 use corral_http::request::Name;
 use corral_http::response;
 use corral_http::upstream::{NamedFields, is_hop_by_hop};
@@ -17,11 +18,12 @@ use crate::clock::Millis;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{Freshness, Line, LoopGroup, LoopServer, Retry, Server, ServerFailure, Tried};
+use crate::upstream::{Freshness, Line, LoopGroup, LoopServer, Retry, ServerFailure, Tried};
 
 /// An answer whose head is there.
 pub(crate) struct Reply {
-    server: Rc<LoopServer>,
+    /// Whose connection can be kept; none of an application.
+    server: Option<Rc<LoopServer>>,
     line: Line,
     start: ResponseStart,
 }
@@ -77,6 +79,35 @@ pub(crate) async fn ask(
     Ok(Err(last))
 }
 
+/// Asks an application, which the router reaches as a client of its own.
+pub(crate) async fn ask_application(
+    exchange: &mut Exchange<'_>,
+    listener: usize,
+    target: &str,
+) -> Result<Result<Reply, Unanswered>, Gone> {
+    let generation = &exchange.settings.generation;
+    let connected = exchange.services.inner.connect(generation, listener, exchange.client.address);
+    let mut line = match connected.map_err(ServerFailure::of_connecting) {
+        Ok(socket) => Line::new(socket, None),
+        Err(failure) => return Ok(Err(failure.into())),
+    };
+    let mut head = begin_head(target);
+    if let Some(host) = exchange.request.head.value(exchange.request.bytes, Name::Host) {
+        response::append_checked_field(&mut head, b"Host", host);
+    }
+    response::append_field(&mut head, b"Connection", b"close");
+    append_fields(exchange, &mut head);
+    let (mut upload, timeouts) = (Upload::none(), Timeouts::default());
+    let request = OutgoingHead::new(head);
+    let inquiry = Inquiry { line: &mut line, upload: &mut upload, timeouts: &timeouts, request };
+    match inquiry.run(exchange).await {
+        Ok(start) => Ok(Ok(Reply { server: None, line, start })),
+        Err(Broken::Server(failure)) => Ok(Err(failure.into())),
+        // There is no body that could not be read.
+        Err(Broken::Body(_) | Broken::Gone) => Err(Gone),
+    }
+}
+
 /// Asks a server; a kept connection that turns out to be closed is replaced by a new one.
 async fn ask_server(
     exchange: &mut Exchange<'_>,
@@ -95,8 +126,9 @@ async fn ask_server(
             },
         };
         line.begin_request();
-        let mut head = buffers::take();
-        append_head(exchange, &server.shared, target, &mut head);
+        let mut head = begin_head(target);
+        append_host(&server.shared, &mut head);
+        append_fields(exchange, &mut head);
         let mut upload = Upload::none();
         let timeouts = &server.shared.options.timeouts;
         let inquiry =
@@ -104,7 +136,7 @@ async fn ask_server(
         match inquiry.run(exchange).await {
             Ok(start) => {
                 server.shared.health.succeeded();
-                return Ok(Ok(Reply { server: Rc::clone(server), line, start }));
+                return Ok(Ok(Reply { server: Some(Rc::clone(server)), line, start }));
             }
             Err(Broken::Server(failure)) if is_kept && failure.retry() == Retry::Idempotent => {}
             Err(Broken::Server(failure)) => return Ok(Err(failure)),
@@ -127,6 +159,7 @@ impl Reply {
     /// Nothing more of it is wanted. The connection is kept if all of the answer is there.
     pub(crate) fn finish(self, exchange: &Exchange<'_>) {
         let Self { server, line, start: ResponseStart { head, input } } = self;
+        let Some(server) = server else { return buffers::give(input) };
         let mut download = Download::new(head.body(false), false);
         let is_complete = download.take(&input[head.len()..]).is_ok_and(|(_, end)| end.is_some());
         if is_complete && !download.has_excess() && head.keep_alive(false) {
@@ -138,16 +171,16 @@ impl Reply {
     /// Answers the client with it.
     pub(crate) async fn relay(self, exchange: &mut Exchange<'_>) -> Result<(), Gone> {
         let Self { server, mut line, mut start } = self;
-        let mut upload = Upload::none();
-        let timeouts = &server.shared.options.timeouts;
+        let (mut upload, usual) = (Upload::none(), Timeouts::default());
+        let timeouts = server.as_ref().map_or(&usual, |server| &server.shared.options.timeouts);
         let mut relay = Relay { line: &mut line, upload: &mut upload, timeouts };
         let relayed = relay.run(exchange, &mut start).await;
         // The answer to a GET has a body, which is not read for a client that has sent HEAD.
         let may_keep = !exchange.is_head();
         let relayed = match relayed? {
             Relayed::Complete { reusable } => {
-                if reusable && may_keep {
-                    keep(exchange, &server, line, start.head.keep_alive_seconds());
+                if let Some(server) = server.as_ref().filter(|_| reusable && may_keep) {
+                    keep(exchange, server, line, start.head.keep_alive_seconds());
                 }
                 Ok(())
             }
@@ -159,12 +192,17 @@ impl Reply {
     }
 }
 
-/// The head of the question.
-fn append_head(exchange: &Exchange<'_>, server: &Server, target: &str, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"GET ");
-    out.extend_from_slice(target.as_bytes());
-    out.extend_from_slice(b" HTTP/1.1\r\n");
-    append_host(server, out);
+/// The first line of the question.
+fn begin_head(target: &str) -> Vec<u8> {
+    let mut head = buffers::take();
+    head.extend_from_slice(b"GET ");
+    head.extend_from_slice(target.as_bytes());
+    head.extend_from_slice(b" HTTP/1.1\r\n");
+    head
+}
+
+/// All fields of the request that are no server's matter but the question's, and the end of the head.
+fn append_fields(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
     let (head, bytes) = (exchange.request.head, exchange.request.bytes);
     let named = NamedFields::of(head.values(bytes, Name::Connection));
     for (name, value) in exchange.request_fields() {

@@ -87,7 +87,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "limits",
         ],
     ),
-    ("services", &["upstream", "mirrors", "counters", "complaints", "clock"]),
+    ("services", &["generation", "upstream", "mirrors", "io", "counters", "complaints", "clock"]),
     (
         "generation",
         &["authentication", "instance", "upstream", "observe", "reply", "tls", "limits", "mirrors"],

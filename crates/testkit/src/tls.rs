@@ -135,8 +135,19 @@ impl TlsClient {
     /// A client that believes this authority.
     #[must_use]
     pub fn new(authority: &Authority) -> Self {
+        Self::trusting(&authority.bundle().certificate)
+    }
+
+    /// A client that believes the authorities of these certificates, in PEM.
+    ///
+    /// # Panics
+    /// When they are none.
+    #[must_use]
+    pub fn trusting(pem: &str) -> Self {
         let mut authorities = RootCertStore::empty();
-        authorities.add(authority.0.der().clone()).expect("a valid authority");
+        for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+            authorities.add(certificate.expect("PEM")).expect("a valid authority");
+        }
         Self {
             authorities,
             identity: None,

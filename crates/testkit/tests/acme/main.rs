@@ -1,0 +1,3 @@
+//! Certificates that the daemon orders by itself, from pebble.
+
+mod pebble;

@@ -36,10 +36,13 @@ use crate::instance::App;
 use crate::main_link::MainLink;
 use crate::observe::access_log::AccessLog;
 use crate::observe::console;
+use crate::services::Shared;
 use crate::services::admission::Admission;
 use crate::services::countdown::Countdown;
+use crate::services::unserved::Unserved;
 use crate::storage::buffered::Budget;
 use crate::storage::temp;
+use crate::tls::Provisions;
 use crate::upkeep::{self, Upkeep};
 use crate::upstream::{Checks, Resolver};
 
@@ -105,11 +108,16 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
         console::enable();
     }
     let n_loops = n_threads.max(1);
-    let commons =
-        Commons { admission: Admission::new(usize::from(n_loops)), budget: Arc::<Budget>::default() };
+    let main = MainLink::new(Arc::clone(&link));
+    let shared = Shared {
+        admission: Admission::new(usize::from(n_loops)),
+        provisions: Provisions::new()?,
+        unserved: Unserved::new(main.clone()),
+    };
+    let commons = Commons { shared, budget: Arc::<Budget>::default() };
     let loops = (0..n_loops).map(|lane| event_loop::spawn(Lane(lane), commons.clone()));
     let control = Control {
-        main: MainLink::new(Arc::clone(&link)),
+        main,
         loops: loops.collect::<Result<_, _>>().context("start the event loops")?,
         commons,
         apps: HashMap::new(),
@@ -183,7 +191,11 @@ impl Control {
     async fn on_message(&mut self, message: ToRouter, fds: Vec<OwnedFd>) -> anyhow::Result<()> {
         match message {
             ToRouter::Start { .. } => bail!("the main process sent its first message twice"),
-            ToRouter::Provide { ticket, provisions: _ } => self.main.send(&FromRouter::Provided { ticket }),
+            ToRouter::Provide { ticket, provisions } => {
+                self.commons.shared.provisions.take(provisions);
+                self.settle().await;
+                self.main.send(&FromRouter::Provided { ticket });
+            }
             ToRouter::Told { ticket, words } => desk::answer(ticket, words),
             ToRouter::Listener { generation, address } => {
                 self.pending(generation).sockets.push((address, fds));

@@ -18,6 +18,9 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
     if exchange.rules().log_route {
         log::request(exchange.request.head.request_line(exchange.request.bytes));
     }
+    if let Some(answer) = exchange.key_authorization() {
+        return Box::pin(exchange.send_key_authorization(&answer)).await;
+    }
     let target = exchange.enter();
     answer_target(exchange, target).await?;
     answer_in_place(exchange).await

@@ -26,9 +26,8 @@ use crate::event_loop::command::Command;
 use crate::files;
 use crate::generation::{Generation, LoopGeneration};
 use crate::instance::BusyApps;
-use crate::services::Services;
-use crate::services::admission::Admission;
 use crate::services::countdown::Countdown;
+use crate::services::{Services, Shared};
 use crate::storage::buffered::{self, Budget};
 
 thread_local! {
@@ -44,7 +43,7 @@ pub(crate) struct Handle {
 /// What all loops share.
 #[derive(Clone)]
 pub(crate) struct Commons {
-    pub(crate) admission: Arc<Admission>,
+    pub(crate) shared: Shared,
     pub(crate) budget: Arc<Budget>,
 }
 
@@ -81,7 +80,7 @@ fn run(
     inbox: mpsc::UnboundedReceiver<Command>,
 ) -> io::Result<()> {
     buffered::join(commons.budget);
-    let services = Services::new(lane, counters, commons.admission);
+    let services = Services::new(lane, counters, commons.shared);
     let busy = Rc::<BusyApps>::default();
     let sleep = Sleep::new(Rc::clone(&services.deadlines), Rc::clone(&busy));
     SLEEP.with(|ours| ours.set(Rc::clone(&sleep)).ok()).ok_or(io::ErrorKind::AlreadyExists)?;

@@ -9,6 +9,7 @@ mod opening;
 mod pages;
 mod reading;
 mod routing;
+mod validation;
 pub(crate) mod writer;
 
 use std::borrow::Cow;

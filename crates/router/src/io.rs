@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 
 use rustls::ServerConfig;
 
-use self::session::{Handshake, ServerSession};
+use self::session::{Fault, ServerSession};
 pub(crate) use self::socket::{Socket, Wanted};
 
 /// Bytes given to the kernel in one call of `sendfile`, so that one client does not hold up the others.
@@ -42,9 +42,9 @@ impl Stream {
         &mut self,
         config: Arc<ServerConfig>,
         received: &mut Vec<u8>,
-    ) -> Result<Handshake, rustls::Error> {
+    ) -> Result<(), Fault> {
         let session = self.tls.insert(Box::new(ServerSession::new(config, std::mem::take(received))?));
-        Ok(session.handshake(&mut self.socket, received).await)
+        session.handshake(&mut self.socket, received).await
     }
 
     /// The client has said that it sends nothing more, in a way that the socket does not show.

@@ -2,7 +2,8 @@
 
 pub(crate) mod admission;
 pub(crate) mod countdown;
-pub(crate) mod inner;
+pub(crate) mod unserved;
+mod wanted;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use crate::clock::deadline::Deadlines;
 use crate::counters::Counters;
 use crate::mirrors::OnTheirWay;
 use crate::services::admission::Admission;
-use crate::services::inner::InnerDoor;
+use crate::services::unserved::Unserved;
+use crate::tls::Provisions;
 use crate::upstream::LoopServers;
 
 /// One event loop as its connections see it.
@@ -31,10 +33,23 @@ pub(crate) struct Services {
     pub(crate) inner: InnerDoor,
     /// Servers that requests are proxied to.
     pub(crate) proxy_servers: LoopServers,
+    /// Certificates that were ordered, and answers for those who issue them.
+    pub(crate) provisions: Arc<Provisions>,
+    /// Clients that there is no certificate for.
+    pub(crate) unserved: Arc<Unserved>,
+}
+
+/// What all event loops share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) provisions: Arc<Provisions>,
+    pub(crate) unserved: Arc<Unserved>,
 }
 
 impl Services {
-    pub(crate) fn new(lane: Lane, counters: Arc<Counters>, admission: Arc<Admission>) -> Rc<Self> {
+    pub(crate) fn new(lane: Lane, counters: Arc<Counters>, shared: Shared) -> Rc<Self> {
+        let Shared { admission, provisions, unserved } = shared;
         Rc::new(Self {
             lane,
             counters,
@@ -44,6 +59,8 @@ impl Services {
             copies: Rc::default(),
             inner: InnerDoor::new(),
             proxy_servers: LoopServers::default(),
+            provisions,
+            unserved,
         })
     }
 }

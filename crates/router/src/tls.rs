@@ -3,9 +3,15 @@
 pub(crate) mod authorities;
 mod bundle;
 mod cache;
-pub(crate) mod names;
+mod challenge;
+pub(crate) mod choice;
+mod names;
+mod ordered;
 mod peer;
 mod policy;
+mod provisions;
+mod uncertified;
+mod shelf;
 mod tickets;
 
 use std::collections::HashMap;
@@ -23,8 +29,14 @@ use rustls::{RootCertStore, ServerConfig};
 
 use self::bundle::Bundle;
 use self::cache::SessionCache;
+pub(crate) use self::challenge::ACME_TLS_1;
+use self::challenge::Challenges;
+use self::choice::Choice;
 use self::names::ServerNames;
+use self::ordered::Ordered;
 pub(crate) use self::peer::{CertificateNames, Peer};
+pub(crate) use self::provisions::Provisions;
+pub(crate) use self::uncertified::Uncertified;
 use self::tickets::Ticketer;
 use crate::tls::authorities::Authorities;
 use crate::tls::authorities::clients::Clients;
@@ -36,7 +48,9 @@ pub(crate) const HTTP_2: &[u8] = b"h2";
 pub(crate) struct TlsContext {
     /// What it was made from.
     source: Source,
-    pub(crate) config: Arc<ServerConfig>,
+    config: Arc<ServerConfig>,
+    /// Where names are validated by handshakes.
+    challenges: Option<Arc<Challenges>>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -57,10 +71,11 @@ pub(crate) struct Contexts {
 }
 
 /// The TLS of all listeners. Those that are as before keep what `before` has for them, and with it the sessions
-/// that they remember.
+/// that they remember. Certificates that were ordered are looked up in `provisions` for each handshake.
 pub(crate) fn contexts(
     listeners: &[Listener],
     assets: &Assets,
+    provisions: &Arc<Provisions>,
     before: &[(&Listener, Option<&Arc<TlsContext>>)],
 ) -> Contexts {
     let mut known: HashMap<_, Vec<_>> = HashMap::new();
@@ -70,11 +85,12 @@ pub(crate) fn contexts(
     let context = |listener: &Listener| {
         let Some(settings) = &listener.tls else { return Ok(None) };
         let source = Source::new(settings, listener.http2 != Http2::Off, assets)?;
-        let mut known = known.get(&listener.address).into_iter().flatten();
-        match known.find(|context| context.source == source) {
-            Some(context) => Ok(Some(Arc::clone(*context))),
-            None => TlsContext::new(source).map(|context| Some(Arc::new(context))),
+        let known = known.get(&listener.address).map_or(&[][..], Vec::as_slice);
+        if let Some(context) = known.iter().find(|context| context.source == source) {
+            return Ok(Some(Arc::clone(*context)));
         }
+        let akin = known.iter().find(|context| context.source.is_akin(&source));
+        TlsContext::new(source, provisions, akin.copied()).map(|context| Some(Arc::new(context)))
     };
     let mut failed = Vec::new();
     let each = listeners.iter().map(|listener| {
@@ -97,14 +113,25 @@ impl Source {
         let bundles = names.map(bundle).collect::<Result<_, _>>()?;
         Ok(Self { settings: settings.clone(), offers_http2, bundles })
     }
+
+    /// Whether the two differ in nothing but certificates that are ordered: a session of one counts for the other.
+    fn is_akin(&self, other: &Self) -> bool {
+        let without = |settings: &TlsSettings| TlsSettings { acme: None, ..settings.clone() };
+        self.offers_http2 == other.offers_http2
+            && self.bundles == other.bundles
+            && without(&self.settings) == without(&other.settings)
+    }
 }
 
 impl TlsContext {
-    fn new(source: Source) -> anyhow::Result<Self> {
+    /// The sessions of one that is `akin` can be resumed.
+    fn new(source: Source, provisions: &Arc<Provisions>, akin: Option<&Arc<Self>>) -> anyhow::Result<Self> {
         let Source { settings, offers_http2, bundles } = &source;
         let provider = Arc::new(policy::provider(&settings.policy));
         let (own, authorities) = bundles.split_at(settings.certificates.len());
-        let names = names(own, &provider)?;
+        let uploaded = names(own, &provider)?;
+        let acme = settings.acme.as_ref();
+        let ordered = acme.map(|acme| Ordered::new(acme, Arc::clone(provisions)));
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
         let builder = builder
             .with_protocol_versions(&policy::versions(&settings.policy))
@@ -113,13 +140,23 @@ impl TlsContext {
             Some(client) => builder.with_client_cert_verifier(verifier(client, authorities, provider)?),
             None => builder.with_no_client_auth(),
         };
-        let mut config = builder.with_cert_resolver(Arc::new(names));
+        let mut config = builder.with_cert_resolver(Arc::new(Choice { uploaded, ordered }));
         config.ignore_client_order = settings.policy.server_preference;
         if *offers_http2 {
             config.alpn_protocols = [HTTP_2, b"http/1.1"].map(<[u8]>::to_vec).into();
         }
         remember_sessions(&mut config, settings, authorities)?;
-        Ok(Self { config: Arc::new(config), source })
+        if let Some(akin) = akin {
+            config.session_storage = Arc::clone(&akin.config.session_storage);
+        }
+        let challenges = acme.map(|_| Arc::clone(&provisions.challenges));
+        Ok(Self { config: Arc::new(config), challenges, source })
+    }
+
+    /// What a handshake needs that begins with these bytes, a whole record.
+    pub(crate) fn config_for(&self, received: &[u8]) -> Arc<ServerConfig> {
+        let challenges = self.challenges.as_ref().filter(|challenges| challenges.are_wanted(received));
+        Arc::clone(challenges.map_or(&self.config, |challenges| &challenges.config))
     }
 }
 

@@ -8,7 +8,8 @@ use corral_http::proxy_protocol::{self, HeaderError, Source};
 
 use crate::generation::slot_settings::SlotSettings;
 use crate::io::Stream;
-use crate::io::session::Handshake;
+use crate::io::session::{Fault, ServerSession};
+use crate::tls::Uncertified;
 
 /// The type of the record that every client that speaks TLS begins with.
 const HANDSHAKE_RECORD: u8 = 0x16;
@@ -27,6 +28,10 @@ pub(crate) enum Prepared {
     PlainOnTls,
     /// The client has too many connections; without TLS it can be told.
     Refused,
+    /// There is no certificate for the client, which knows that; it may still send.
+    Uncertified(Uncertified),
+    /// The handshake was all that the client wanted.
+    Validated,
     /// Nothing can be said any more; the client may still send.
     Broken,
     /// The client is gone.
@@ -62,7 +67,7 @@ pub(crate) async fn run(
             }
         }
     }
-    let Some(config) = settings.tls() else { return ready(input) };
+    let Some(tls) = settings.tls() else { return ready(input) };
     // A session takes far more memory than a greeting, which many clients may be slow to send.
     while !holds_record(input) {
         if !matches!(stream.read(input).await, Ok(n) if n > 0) {
@@ -73,13 +78,15 @@ pub(crate) async fn run(
         return Prepared::PlainOnTls;
     }
     begun();
-    match stream.start_tls(config.clone(), input).await {
-        Ok(Handshake::Done) => ready(input),
-        Ok(Handshake::Failed(error)) => {
+    match stream.start_tls(tls.config_for(input), input).await {
+        Ok(()) if stream.tls().is_some_and(ServerSession::was_challenge) => Prepared::Validated,
+        Ok(()) => ready(input),
+        Err(Fault::Uncertified(reason)) => Prepared::Uncertified(reason),
+        Err(Fault::Failed(error)) => {
             tracing::info!("{}: the TLS handshake failed: {error}", Shown(*peer));
             if error.kind() == io::ErrorKind::InvalidData { Prepared::Broken } else { Prepared::Gone }
         }
-        Err(error) => {
+        Err(Fault::Start(error)) => {
             tracing::error!("start TLS: {error}");
             Prepared::Gone
         }

@@ -19,6 +19,7 @@ use crate::client::{http1, http2};
 use crate::clock::deadline::Elapsed;
 use crate::desk;
 use crate::io::session::ServerSession;
+use crate::tls::Uncertified;
 
 /// How long a connection that was accepted after the end of its listener, or only to be refused, may take to send
 /// something.
@@ -96,7 +97,11 @@ impl Connection {
             Prepared::Waiting => Next::Keep,
             Prepared::PlainOnTls => self.refuse_request(&mut work, Refusal::PlainOnTls).await,
             Prepared::Refused => self.refuse_request(&mut work, Refusal::Crowded).await,
-            Prepared::Broken => Next::Linger,
+            Prepared::Uncertified(reason) => {
+                self.note_uncertified(reason);
+                Next::Linger
+            }
+            Prepared::Validated | Prepared::Broken => Next::Linger,
             Prepared::Gone => Next::Close,
         };
         if next == Next::Linger {
@@ -168,6 +173,11 @@ impl Connection {
                 Prepared::Gone
             }
         }
+    }
+
+    fn note_uncertified(&self, reason: Uncertified) {
+        let name = self.stream.tls().map(ServerSession::server_name).unwrap_or_default();
+        self.services.unserved.note(name, reason, self.peer, self.now());
     }
 
     /// Answers the first request with why it is not served, once it has shown what it is.

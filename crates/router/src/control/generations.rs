@@ -78,7 +78,8 @@ impl Control {
         check_applications(&config, &leases)?;
         share::folders::warn(&config, self.current.as_ref().map(|(_, generation)| &generation.config));
         let before: Vec<_> = self.current.iter().flat_map(|(_, generation)| generation.listeners()).collect();
-        let Contexts { each: tls, failed } = tls::contexts(&config.listeners, assets, &before);
+        let provisions = &self.commons.shared.provisions;
+        let Contexts { each: tls, failed } = tls::contexts(&config.listeners, assets, provisions, &before);
         let mut trust = Trust::new(assets);
         let telemetry = self.telemetry(config.settings.telemetry.as_ref(), &mut trust)?;
         let known = self.current.as_ref().map(|(_, generation)| &generation.authenticators);
@@ -198,7 +199,7 @@ impl Control {
         let are_new = before != Some(limits);
         let n_fixed = n_fixed(generation, n_sockets, self.loops.len());
         if are_new || n_fixed != self.n_fixed {
-            let shortage = self.commons.admission.configure(limits, n_fixed);
+            let shortage = self.commons.shared.admission.configure(limits, n_fixed);
             shortage.filter(|_| are_new).inspect(|shortage| tracing::warn!("{shortage}"));
         }
         if are_new {

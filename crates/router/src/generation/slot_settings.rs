@@ -5,9 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use corral_config::listener::Listener;
-use rustls::ServerConfig;
-
 use super::LoopGeneration;
+use crate::tls::TlsContext;
 
 /// Which listener it is, in which configuration. Cheap to clone.
 #[derive(Clone)]
@@ -48,7 +47,7 @@ impl SlotSettings {
     }
 
     /// What is needed to speak TLS, if it is to be spoken.
-    pub(crate) fn tls(&self) -> Option<&Arc<ServerConfig>> {
-        self.generation.shared.tls.get(self.listener)?.as_ref().map(|context| &context.config)
+    pub(crate) fn tls(&self) -> Option<&Arc<TlsContext>> {
+        self.generation.shared.tls[self.listener].as_ref()
     }
 }

@@ -12,7 +12,7 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedS
 
 use super::socket::Socket;
 use crate::storage::buffers;
-use crate::tls::{HTTP_2, Peer, names};
+use crate::tls::{ACME_TLS_1, HTTP_2, Peer, Uncertified, choice};
 
 /// Bytes that are encrypted before they are sent: three records.
 const MAX_SEALED: usize = 48 * 1024;
@@ -54,17 +54,38 @@ struct Outgoing {
     held: Vec<u8>,
 }
 
-/// How a handshake ended.
-pub(crate) enum Handshake {
-    Done,
+/// Why there is no session.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// It cannot even be begun.
+    Start(rustls::Error),
+    /// There is no certificate for the client.
+    Uncertified(Uncertified),
     /// The client went away, or does not speak TLS as it should.
     Failed(io::Error),
 }
 
+impl Fault {
+    /// As what reads and writes tells.
+    fn into_io(self) -> io::Error {
+        match self {
+            Self::Failed(error) => error,
+            // There are neither before the handshake is done.
+            Self::Start(_) | Self::Uncertified(_) => io::ErrorKind::InvalidData.into(),
+        }
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
 impl ServerSession {
     /// A session that begins with what was `received` already.
-    pub(crate) fn new(config: Arc<ServerConfig>, received: Vec<u8>) -> Result<Self, rustls::Error> {
-        let connection = UnbufferedServerConnection::new(config)?;
+    pub(crate) fn new(config: Arc<ServerConfig>, received: Vec<u8>) -> Result<Self, Fault> {
+        let connection = UnbufferedServerConnection::new(config).map_err(Fault::Start)?;
         Ok(Self {
             connection,
             server_name: Box::default(),
@@ -90,35 +111,41 @@ impl ServerSession {
         self.connection.alpn_protocol() == Some(HTTP_2)
     }
 
+    /// Whether the client is an authority that wanted the handshake alone.
+    pub(crate) fn was_challenge(&self) -> bool {
+        self.connection.alpn_protocol() == Some(ACME_TLS_1)
+    }
+
+    /// The host name that the client has asked for; empty if it has named none.
+    pub(crate) fn server_name(&self) -> &str {
+        &self.server_name
+    }
+
     /// The client at the other end.
     pub(crate) fn peer(&self) -> Peer<'_> {
         Peer::new(&self.connection, &self.server_name)
     }
 
     /// Agrees with the client on everything. What it sends at once behind that is appended to `out`.
-    pub(crate) async fn handshake(&mut self, socket: &mut Socket, out: &mut Vec<u8>) -> Handshake {
+    pub(crate) async fn handshake(&mut self, socket: &mut Socket, out: &mut Vec<u8>) -> Result<(), Fault> {
         loop {
             let processed = self.process(socket, out);
-            if let Some(name) = names::take_wanted() {
+            if let Some(name) = choice::take_wanted() {
                 self.server_name = name;
             }
-            if let Err(error) = processed {
-                return Handshake::Failed(error);
-            }
+            processed?;
             if !self.connection.is_handshaking() {
                 // What is left to be said goes with the first reply, unless the client waits for it.
                 if !out.is_empty() {
-                    return Handshake::Done;
+                    return Ok(());
                 }
                 if self.outgoing.bytes.is_empty() {
                     socket.acknowledge();
                 }
-                return self.flush_all(socket).await.map_or_else(Handshake::Failed, |()| Handshake::Done);
+                return Ok(self.flush_all(socket).await?);
             }
-            match self.fill(socket, 0).await {
-                Ok(0) => return Handshake::Failed(io::ErrorKind::UnexpectedEof.into()),
-                Ok(_) => {}
-                Err(error) => return Handshake::Failed(error),
+            if self.fill(socket, 0).await? == 0 {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
             }
         }
     }
@@ -127,7 +154,7 @@ impl ServerSession {
     pub(crate) async fn read(&mut self, socket: &mut Socket, out: &mut Vec<u8>) -> io::Result<usize> {
         let before = out.len();
         loop {
-            self.process(socket, out)?;
+            self.process(socket, out).map_err(Fault::into_io)?;
             if out.len() > before || self.is_read {
                 return Ok(out.len() - before);
             }
@@ -158,9 +185,9 @@ impl ServerSession {
 
     /// Decrypts all that has arrived. What there is to answer is left in `outgoing`, so that it can be sent
     /// together with a reply.
-    fn process(&mut self, socket: &Socket, out: &mut Vec<u8>) -> io::Result<()> {
+    fn process(&mut self, socket: &Socket, out: &mut Vec<u8>) -> Result<(), Fault> {
         if self.is_broken {
-            return Err(io::ErrorKind::NotConnected.into());
+            return Err(io::Error::from(io::ErrorKind::NotConnected).into());
         }
         let mut n_used = 0;
         let result: Result<(), rustls::Error> = loop {
@@ -194,21 +221,31 @@ impl ServerSession {
             }
         };
         if let Err(error) = result {
-            self.fail(socket, n_used);
-            return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+            let reason = choice::take_uncertified();
+            self.fail(socket, n_used, reason);
+            let failed = || Fault::Failed(io::Error::new(io::ErrorKind::InvalidData, error));
+            return Err(reason.map_or_else(failed, Fault::Uncertified));
         }
         self.incoming.drain(..n_used);
         self.rest();
         Ok(())
     }
 
-    /// Tells the client that it broke the protocol, if there is room for it. `n_used` bytes of the input were good.
-    fn fail(&mut self, socket: &Socket, n_used: usize) {
+    /// Tells the client that it broke the protocol, or has no certificate to expect, if there is room for it. `n_used`
+    /// bytes of the input were good.
+    fn fail(&mut self, socket: &Socket, n_used: usize, reason: Option<Uncertified>) {
         self.is_broken = true;
-        let status = self.connection.process_tls_records(&mut self.incoming[n_used..]);
-        if let Ok(ConnectionState::EncodeTlsData(mut data)) = status.state {
-            self.outgoing
-                .append(RECORD_OVERHEAD, |room| data.encode(room).map_err(|error| need_of_encode(&error)));
+        match reason {
+            // The library knows one alert for all of them, which says that the client lacks permission.
+            Some(reason) => self.outgoing.bytes.extend_from_slice(&reason.record()),
+            None => {
+                let status = self.connection.process_tls_records(&mut self.incoming[n_used..]);
+                if let Ok(ConnectionState::EncodeTlsData(mut data)) = status.state {
+                    self.outgoing.append(RECORD_OVERHEAD, |room| {
+                        data.encode(room).map_err(|error| need_of_encode(&error))
+                    });
+                }
+            }
         }
         buffers::give(std::mem::take(&mut self.incoming));
         // The connection ends in any case.

@@ -49,7 +49,7 @@ pub(crate) struct AdmissionComplaints {
 /// Whose connections are counted together: an address, or 64 bits of one, which is what a single client of version 6
 /// has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Network(IpAddr);
+pub(super) struct Network(IpAddr);
 
 /// What a connection has as long as it is open.
 pub(crate) struct Place {
@@ -181,7 +181,7 @@ impl Drop for Place {
 }
 
 impl Network {
-    fn of(address: IpAddr) -> Self {
+    pub(super) fn of(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
             address => address,

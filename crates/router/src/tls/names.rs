@@ -1,11 +1,9 @@
-//! Which certificate a client gets: by the host name that it asks for.
+//! Uploaded certificates by the host names that they are for.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 /// Certificates by host name.
@@ -29,36 +27,23 @@ impl<T: Clone> ServerNames<T> {
         self.first.get_or_insert(certificate);
     }
 
-    /// The certificate for a host: by its name, by a wildcard in the place of its first label, or the first.
-    fn find(&self, host: Option<&str>) -> Option<T> {
-        let named = host.and_then(|host| {
-            let host = host.to_ascii_lowercase();
-            let wildcard = || {
-                let (_, domain) = host.split_once('.')?;
-                self.by_name.get(&format!("*.{domain}"))
-            };
-            self.by_name.get(&host).or_else(wildcard)
-        });
-        named.or(self.first.as_ref()).cloned()
+    /// The certificate for a host: by its name, or by a wildcard in the place of its first label.
+    pub(super) fn find(&self, host: Option<&str>) -> Option<T> {
+        let host = host?.to_ascii_lowercase();
+        let wildcard = || self.by_name.get(&wildcard(&host)?);
+        self.by_name.get(&host).or_else(wildcard).cloned()
+    }
+
+    /// The certificate for everybody else.
+    pub(super) fn first(&self) -> Option<T> {
+        self.first.clone()
     }
 }
 
-impl ResolvesServerCert for ServerNames {
-    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        WANTED.set(hello.server_name().map(Box::from));
-        // With a single bundle the name makes no difference, as it has no other to choose.
-        self.find(hello.server_name())
-    }
-}
-
-thread_local! {
-    /// What the last client has asked for: sessions without buffers of their own do not tell it otherwise.
-    static WANTED: Cell<Option<Box<str>>> = const { Cell::new(None) };
-}
-
-/// The host name that the client has asked for whose message was processed just now, if it was one that names one.
-pub(crate) fn take_wanted() -> Option<Box<str>> {
-    WANTED.take()
+/// The name with `*` in the place of its first label; none if it has but one.
+pub(super) fn wildcard(host: &str) -> Option<String> {
+    let (_, domain) = host.split_once('.')?;
+    Some(format!("*.{domain}"))
 }
 
 impl<T> fmt::Debug for ServerNames<T> {
@@ -78,7 +63,7 @@ mod tests {
         for (idx, bundle) in bundles.iter().enumerate() {
             names.add(idx, bundle.split(',').map(str::to_owned).collect());
         }
-        assert_eq!(names.find(host), Some(expect), "{bundles:?} {host:?}");
+        assert_eq!(names.find(host).or(names.first()), Some(expect), "{bundles:?} {host:?}");
     }
 
     const BUNDLES: &[&str] =

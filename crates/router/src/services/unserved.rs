@@ -1,0 +1,109 @@
+//! Clients that get no certificate: what is said about them, and whom main is told of.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use corral_ipc::message::FromRouter;
+use parking_lot::Mutex;
+
+use crate::clock::Millis;
+use crate::complaints::Complaints;
+use crate::main_link::MainLink;
+use crate::services::wanted::Wanted;
+use crate::tls::Uncertified;
+
+/// Notes them for all event loops.
+pub(crate) struct Unserved {
+    main: MainLink,
+    wanted: Mutex<Wanted>,
+    /// Names of the configuration that have none yet.
+    missing: Complaints,
+    /// All others: anybody can ask for anything.
+    unknown: Complaints,
+}
+
+impl Unserved {
+    pub(crate) fn new(main: MainLink) -> Arc<Self> {
+        let (missing, unknown) = (Complaints::default(), Complaints::default());
+        Arc::new(Self { main, wanted: Mutex::default(), missing, unknown })
+    }
+
+    /// A client has got none for this name in lower case, which is empty where it has sent none.
+    pub(crate) fn note(&self, name: &str, reason: Uncertified, client: Option<SocketAddr>, now: Instant) {
+        let now = Millis::of(now);
+        match reason {
+            Uncertified::NotYet | Uncertified::NothingYet => self.complain(name, now),
+            Uncertified::OnDemand if is_host_name(name) => self.want(name, client, now),
+            Uncertified::OnDemand | Uncertified::Unknown | Uncertified::Nameless | Uncertified::NoChallenge => {
+                self.mention(name, reason, now);
+            }
+        }
+    }
+
+    fn complain(&self, name: &str, now: Millis) {
+        let Some(unsaid) = self.missing.admit(now) else { return };
+        if name.is_empty() {
+            tracing::warn!(
+                "a client that names no host got no certificate, as none is there yet: see /status/certificates{unsaid}"
+            );
+        } else {
+            tracing::warn!("there is no certificate for \"{name}\" yet: see /status/certificates{unsaid}");
+        }
+    }
+
+    fn mention(&self, name: &str, reason: Uncertified, now: Millis) {
+        let Some(unsaid) = self.unknown.admit(now) else { return };
+        match reason {
+            Uncertified::Nameless => {
+                tracing::info!("a client got no certificate, as it names no host and there are several{unsaid}");
+            }
+            Uncertified::NoChallenge => {
+                tracing::info!("somebody wants to validate \"{name}\", for which nothing was ordered{unsaid}");
+            }
+            _ => tracing::info!("a client got no certificate, as \"{name}\" is not a name that is served{unsaid}"),
+        }
+    }
+
+    fn want(&self, name: &str, client: Option<SocketAddr>, now: Millis) {
+        let client = client.map(|client| client.ip());
+        if !self.wanted.lock().admit(name, client, now) {
+            return;
+        }
+        tracing::info!("there is no certificate for \"{name}\" yet, which a client wants: see /status/certificates");
+        self.main.send(&FromRouter::CertificateWanted { name: name.to_owned(), client });
+    }
+}
+
+/// Whether an authority could know the name: labels of letters, digits and hyphens, at least two. The TLS library takes
+/// more for names.
+fn is_host_name(name: &str) -> bool {
+    let is_label = |label: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        (1..=63).contains(&label.len())
+            && label.bytes().all(is_plain)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    name.len() <= 253 && name.contains('.') && name.split('.').all(is_label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn authorities_know_host_names() {
+        for name in ["a.b", "xn--bcher-kva.example", "0.1.example", &"a.".repeat(120).trim_end_matches('.')] {
+            assert!(is_host_name(name), "{name}");
+        }
+        let long = format!("{}.example", "a".repeat(64));
+        let longer = "a.".repeat(127) + "aa";
+        for name in ["", ".", "a", "a.", ".a", "a..b", "a_b.example", "-a.example", "a-.b", "A.b", "a b.c", "é.b"]
+            .into_iter()
+            .chain([&*long, &longer])
+        {
+            assert!(!is_host_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Which of the certificates that the daemon has ordered a listener's clients get.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use corral_config::tls::AcmeSettings;
+use rustls::sign::CertifiedKey;
+
+use super::names::wildcard;
+use super::provisions::Provisions;
+use super::uncertified::Uncertified;
+
+/// A listener's part of what was ordered.
+pub(super) struct Ordered {
+    provisions: Arc<Provisions>,
+    /// In lower case; `*.example.com` as it is.
+    names: HashSet<String>,
+    /// The name for clients that name none, if there is just one.
+    only: Option<String>,
+    /// Clients may get certificates for other names.
+    on_demand: bool,
+}
+
+impl Ordered {
+    pub(super) fn new(settings: &AcmeSettings, provisions: Arc<Provisions>) -> Self {
+        let on_demand = settings.on_demand.is_some();
+        let only = match &settings.names[..] {
+            [only] if !on_demand => Some(only.clone()),
+            _ => None,
+        };
+        Self { provisions, names: settings.names.iter().cloned().collect(), only, on_demand }
+    }
+
+    /// The certificate for a host in lower case: by its name, or by a wildcard in the place of its first label.
+    pub(super) fn find(&self, host: Option<&str>) -> Option<Arc<CertifiedKey>> {
+        let certificates = &self.provisions.certificates;
+        let Some(host) = host else { return certificates.get(self.only.as_deref()?) };
+        let exact = if self.on_demand || self.names.contains(host) { certificates.get(host) } else { None };
+        let wildcard = || {
+            let wildcard = wildcard(host).filter(|wildcard| self.names.contains(wildcard))?;
+            certificates.get(&wildcard)
+        };
+        exact.or_else(wildcard)
+    }
+
+    /// Why there is none.
+    pub(super) fn reason(&self, host: Option<&str>) -> Uncertified {
+        match host {
+            Some(host) if self.has(host) => Uncertified::NotYet,
+            Some(_) if self.on_demand => Uncertified::OnDemand,
+            Some(_) => Uncertified::Unknown,
+            None if self.only.is_some() => Uncertified::NothingYet,
+            None => Uncertified::Nameless,
+        }
+    }
+
+    fn has(&self, host: &str) -> bool {
+        self.names.contains(host) || wildcard(host).is_some_and(|wildcard| self.names.contains(&wildcard))
+    }
+}
+
+impl fmt::Debug for Ordered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(&self.names).finish()
+    }
+}

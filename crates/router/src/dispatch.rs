@@ -21,6 +21,9 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
     if let Some(answer) = exchange.key_authorization() {
         return Box::pin(exchange.send_key_authorization(&answer)).await;
     }
+    if let Some(rule) = exchange.breaks_https_only() {
+        return Box::pin(exchange.redirect_to_https(rule)).await;
+    }
     let target = exchange.enter();
     answer_target(exchange, target).await?;
     answer_in_place(exchange).await
@@ -28,6 +31,11 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
 
 /// As `answer` for a request whose body is refused: only the actions for errors on its way matter.
 pub(crate) async fn answer_refused(exchange: &mut Exchange<'_>, error: &BodyError) -> Result<(), Gone> {
+    if let Some(rule) = exchange.breaks_https_only() {
+        // Nobody reads the body.
+        (exchange.reply.close, exchange.reply.linger) = (true, true);
+        return Box::pin(exchange.redirect_to_https(rule)).await;
+    }
     exchange.enter();
     exchange.refuse_body(error).await?;
     answer_in_place(exchange).await

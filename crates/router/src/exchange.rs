@@ -3,6 +3,7 @@
 pub(crate) mod carrier;
 mod cors;
 mod encoded;
+mod https_only;
 mod limits;
 mod maintenance;
 mod opening;

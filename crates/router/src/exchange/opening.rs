@@ -34,7 +34,9 @@ impl Exchange<'_> {
         self.restore_fields(status);
         let Some(action) = self.way.action else { return Ok(()) };
         if action.options.secure {
-            secure::add(&mut self.reply.fields, self.client.tls);
+            // A listener that insists on TLS says so itself, in its own words.
+            let is_for_all = self.settings.listener().https_only.is_some();
+            secure::add(&mut self.reply.fields, self.client.tls && !is_for_all);
         }
         let changes = &action.options.response_headers;
         if changes.is_empty() {
@@ -98,6 +100,7 @@ impl Exchange<'_> {
 
     /// With what the server adds, unless the reply has its own.
     fn hold_head(&mut self, status: u16, framing: Framing, has_body: bool, then: Then) {
+        self.secure_transport();
         let server = self.rules().server.as_bytes();
         let Self { carrier, reply, .. } = self;
         let fields = &reply.fields;

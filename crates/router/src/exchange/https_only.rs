@@ -1,0 +1,108 @@
+//! `https_only`: clients without TLS are sent to where it is spoken, and those with it are told to come back that way.
+
+use std::net::Ipv6Addr;
+
+use corral_config::listener::HttpsOnly;
+use smallvec::SmallVec;
+
+use crate::exchange::Exchange;
+use crate::request::client::Gone;
+use crate::request::head::Request;
+use crate::storage::buffers;
+
+/// The port that URLs with `https` need not name.
+const HTTPS_PORT: u16 = 443;
+
+/// The field that makes browsers come by TLS (RFC 6797 section 6.1).
+const TRANSPORT_SECURITY: &[u8] = b"Strict-Transport-Security";
+
+impl<'c> Exchange<'c> {
+    /// The listener's rule, if the client breaks it: it does not speak TLS, neither to this server nor to a trusted one in
+    /// front of it.
+    #[inline]
+    pub(crate) fn breaks_https_only(&self) -> Option<&'c HttpsOnly> {
+        self.settings.listener().https_only.as_ref().filter(|_| !self.client.tls)
+    }
+
+    /// Sends the client to the same target with `https`. The method stays what it is, and the body is sent again (308).
+    pub(crate) async fn redirect_to_https(&mut self, rule: &HttpsOnly) -> Result<(), Gone> {
+        let mut location = buffers::take();
+        let is_whole = self.append_secure_url(rule.port, &mut location);
+        self.reply.fields.push(b"Location", &location);
+        buffers::give(location);
+        // An error page drops the field.
+        if is_whole { self.send_empty(308).await } else { self.send_error(400).await }
+    }
+
+    /// False where the request does not say what is asked for.
+    fn append_secure_url(&self, port: u16, out: &mut Vec<u8>) -> bool {
+        let Request { head, bytes, .. } = self.request;
+        let (host, target) = (head.host(bytes), head.target(bytes));
+        if !is_host(host) || !target.starts_with(b"/") {
+            return false;
+        }
+        out.extend_from_slice(b"https://");
+        out.extend_from_slice(host);
+        if port != HTTPS_PORT {
+            out.push(b':');
+            out.extend_from_slice(itoa::Buffer::new().format(port).as_bytes());
+        }
+        out.extend_from_slice(target);
+        true
+    }
+
+    /// Tells a client that speaks TLS to do so from now on, unless the reply has its own word on that. Nothing is said
+    /// without TLS (RFC 6797 section 7.2).
+    pub(super) fn secure_transport(&mut self) {
+        if let Some(rule) = &self.settings.listener().https_only
+            && self.client.tls
+            && self.reply.fields.get(TRANSPORT_SECURITY).is_none()
+        {
+            self.reply.fields.push(TRANSPORT_SECURITY, &directives(rule));
+        }
+    }
+}
+
+fn directives(rule: &HttpsOnly) -> SmallVec<[u8; 64]> {
+    let mut text = SmallVec::from_slice(b"max-age=");
+    text.extend_from_slice(itoa::Buffer::new().format(rule.max_age).as_bytes());
+    if rule.include_subdomains {
+        text.extend_from_slice(b"; includeSubDomains");
+    }
+    if rule.preload {
+        text.extend_from_slice(b"; preload");
+    }
+    text
+}
+
+/// Whether this is a host as URLs have it (RFC 3986 section 3.2.2), without escapes. Requests may have others.
+fn is_host(host: &[u8]) -> bool {
+    if let Some(address) = host.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")) {
+        return str::from_utf8(address).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok());
+    }
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+    !host.is_empty() && host.iter().all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_those_of_urls() {
+        for host in ["a.example", "localhost", "192.0.2.1", "[::1]", "[2001:db8::1]", "a_b.example"] {
+            assert!(is_host(host.as_bytes()), "{host}");
+        }
+        for host in ["", "[]", "[::1", "[192.0.2.1]", "[::1%25a]", "a@b", "a/b", "a?b", "a#b", "a\\b", "a b", "a%2eb", "é"] {
+            assert!(!is_host(host.as_bytes()), "{host}");
+        }
+    }
+
+    #[test]
+    fn directives_are_in_their_order() {
+        let mut rule = HttpsOnly { max_age: 0, include_subdomains: false, preload: false, port: 443 };
+        assert_eq!(directives(&rule).as_slice(), b"max-age=0");
+        rule = HttpsOnly { max_age: u32::MAX, include_subdomains: true, preload: true, port: 443 };
+        assert_eq!(directives(&rule).as_slice(), b"max-age=4294967295; includeSubDomains; preload");
+    }
+}

@@ -24,6 +24,9 @@ pub(crate) enum Command {
     /// Serve a folder without any configuration, or what configuration files say
     Run(RunOptions),
 
+    /// Make browsers and programs trust the local authority that `corral run --https` has
+    Trust(TrustOptions),
+
     /// Run the server; `corral daemon -h` lists its options, which are those of NGINX Unit's unitd
     #[command(disable_help_flag = true)]
     Daemon {
@@ -160,9 +163,29 @@ pub(crate) struct RunOptions {
     /// Serve the folder's files as they are, whatever they are
     #[arg(long = "static", conflicts_with_all = ["workers", "php_ini", "worker"])]
     pub(crate) files: bool,
-    /// Where to listen: a port of this machine, ADDRESS:PORT, *:PORT or unix:PATH [default: 127.0.0.1:8080]
+    /// Where to listen: a port of this machine, ADDRESS:PORT, *:PORT or unix:PATH [default: 127.0.0.1:8080, with
+    /// --https 127.0.0.1:8443, with --domain *:443]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
+    /// Serve https://localhost:8443, with a certificate of a local authority; see `corral trust`
+    #[arg(long, conflicts_with = "config")]
+    pub(crate) https: bool,
+    /// Serve this host name by HTTPS, with a certificate that is ordered; can be given several times. With --https, one
+    /// more name for the local certificate, such as shop.localhost
+    #[arg(long, value_name = "NAME", conflicts_with = "config")]
+    pub(crate) domain: Vec<String>,
+    /// With --domain: where to listen for plain HTTP, which is redirected [default: *:80]
+    #[arg(long, value_name = "ADDRESS", requires = "domain", conflicts_with = "https")]
+    pub(crate) listen_http: Option<String>,
+    /// With --domain: where the certificate authority sends warnings to
+    #[arg(long, value_name = "ADDRESS", requires = "domain", conflicts_with = "https")]
+    pub(crate) email: Option<String>,
+    /// With --domain: the directory of the certificate authority [default: that of Let's Encrypt]
+    #[arg(long, value_name = "URL", requires = "domain", conflicts_with = "https")]
+    pub(crate) acme_directory: Option<String>,
+    /// With --acme-directory: certificates that the directory's own is verified by [default: the system's]
+    #[arg(long, value_name = "FILE", requires = "acme_directory", conflicts_with = "https")]
+    pub(crate) acme_ca: Option<PathBuf>,
     /// Processes of the application; as many as the work needs when not given
     #[arg(long, visible_alias = "processes", value_name = "NUMBER")]
     pub(crate) workers: Option<std::num::NonZeroU32>,
@@ -189,6 +212,26 @@ fn php_setting(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err("a setting has the form KEY=VALUE".to_owned()),
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustOptions {
+    /// Take back what was done
+    #[arg(long)]
+    pub(crate) remove: bool,
+    /// Print the authority's certificate, for other machines and containers
+    #[arg(long, conflicts_with_all = ["remove", "path", "nss_store", "no_system"])]
+    pub(crate) print: bool,
+    /// Print the path of the file that has the authority's certificate
+    #[arg(long, conflicts_with_all = ["remove", "nss_store", "no_system"])]
+    pub(crate) path: bool,
+    /// A folder with a store of NSS (cert9.db), which is made if there is none, and no other store; can be given several
+    /// times
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) nss_store: Vec<PathBuf>,
+    /// Leave the system's store alone, which only root can change
+    #[arg(long)]
+    pub(crate) no_system: bool,
 }
 
 #[derive(Debug, Args)]

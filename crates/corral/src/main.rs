@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod asset;
+mod authority;
 mod check;
 mod cli;
 mod client;
@@ -13,12 +14,14 @@ mod files;
 mod frankenphp;
 mod generate;
 mod internal;
+mod kept;
 mod log;
 mod output;
 mod reader;
 mod serve;
 mod site;
 mod status;
+mod trust;
 mod unit;
 mod upgrade;
 
@@ -79,6 +82,7 @@ fn daemon(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Run(options) => serve::command(&options),
+        Command::Trust(options) => trust::command(&options),
         Command::Daemon { arguments } => daemon(&arguments),
         Command::Config { command, control } => config::command(&command, &control.daemon()?),
         Command::Check(options) => check::command(&options),

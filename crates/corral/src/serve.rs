@@ -2,6 +2,8 @@
 
 mod files;
 mod folder;
+mod front;
+mod local;
 mod owner;
 
 use std::fmt::Write;
@@ -10,7 +12,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use corral_config::address::ListenAddress;
 use corral_config::{Known, KnownModule, json, validate};
 use corral_ipc::message::Module;
@@ -18,6 +20,7 @@ use corral_manifest::Format;
 use corral_supervisor::{Console, ControlOptions, DaemonOptions, ModuleSource, modules};
 
 pub(crate) use self::folder::Folder;
+use self::front::{Front, url};
 pub(crate) use self::owner::Owner;
 use crate::cli::RunOptions;
 use crate::daemon;
@@ -30,7 +33,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     if let Some(paths) = configuration_files(options)? {
         return files::command(&paths, options);
     }
-    let listen = listen_address(options.listen.as_deref().unwrap_or(DEFAULT_LISTEN))?;
+    let mut front = Front::of(options)?;
     let mut site = find_site(options)?;
     let owner = Owner::of(&site.root)?;
     let modules = site.language().map_or(Ok(Vec::new()), |language| find_module(language, &owner))?;
@@ -39,21 +42,26 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let at_terminal = std::io::stdout().is_terminal();
     let watches = options.watches(at_terminal);
     let php_ini = php_settings(options, watches);
-    let choices = Choices { listen: &listen.to_string(), n_workers, php_ini: &php_ini, owner: owner.names() };
+    let listeners = front.listeners();
+    let choices = Choices { listeners, n_workers, php_ini: &php_ini, owner: owner.names() };
     let document = document(&site, &choices);
-    let parsed = check(&document.to_string(), &modules, Vec::new())?;
+    let parsed = check(&document.to_string(), &modules, front.certificates())?;
     if options.print_config {
         return print(&parsed);
     }
+    front.check_privileges()?;
 
     let users = owner.users(&site.root);
     let folder = Folder::make(&users)?;
     let control = folder.control();
-    introduce(&site, &modules, n_workers, &owner, &control)?;
+    let state_dir = front.prepare(&folder)?;
+    introduce(&site, &modules, n_workers, &owner, &front, &control)?;
     log::init(Style::Console);
+    let announcement = front.url();
+    let once_served = front.once_served(&control);
     corral_supervisor::run(DaemonOptions {
         control: own_control(control),
-        state_dir: None,
+        state_dir,
         modules: ModuleSource::Known(modules),
         own_files: corral_program::own_files,
         pid_file: None,
@@ -64,7 +72,8 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
         files: None,
         console: Some(Console {
             document: document.to_string().into_bytes(),
-            announcement: url(&listen),
+            announcement,
+            once_served,
             watch: if watches { site.code() } else { Vec::new() },
             shows_requests: true,
             explains: at_terminal,
@@ -110,8 +119,6 @@ fn php_settings(options: &RunOptions, watches: bool) -> Vec<(String, String)> {
     own.chain(options.php_ini.iter().cloned()).collect()
 }
 
-const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
-
 /// Those of `--config`, or the one that is named in place of a folder.
 fn configuration_files(options: &RunOptions) -> anyhow::Result<Option<Vec<PathBuf>>> {
     if !options.config.is_empty() {
@@ -122,11 +129,15 @@ fn configuration_files(options: &RunOptions) -> anyhow::Result<Option<Vec<PathBu
         return Ok(None);
     }
     let has_worker = options.worker.is_some() || options.no_worker;
-    let is_said = options.listen.is_some() || options.workers.is_some() || !options.php_ini.is_empty();
+    let is_said = options.https
+        || !options.domain.is_empty()
+        || options.listen.is_some()
+        || options.workers.is_some()
+        || !options.php_ini.is_empty();
     if is_said || has_worker || options.files {
         bail!(
-            "\"{}\" is a configuration, which says itself what --listen, --workers, --worker, --php-ini and --static \
-             would: change the file",
+            "\"{}\" is a configuration, which says itself what --listen, --https, --domain, --workers, \
+             --worker, --php-ini and --static would: change the file",
             options.path.display()
         );
     }
@@ -144,29 +155,6 @@ fn print(document: &json::Value) -> anyhow::Result<ExitCode> {
 /// The control API on a socket for the user alone who has started it.
 pub(crate) fn own_control(socket: PathBuf) -> ControlOptions {
     ControlOptions { address: ListenAddress::Unix(socket), mode: 0o600, user: None, group: None, token: None }
-}
-
-/// A port alone means this machine only.
-fn listen_address(text: &str) -> anyhow::Result<ListenAddress> {
-    let is_port = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let port = text.strip_prefix("localhost:").or(text.strip_prefix(':')).unwrap_or(text);
-    let full = if is_port(port) { format!("127.0.0.1:{port}") } else { text.to_owned() };
-    ListenAddress::parse(full.as_bytes()).with_context(|| {
-        format!(
-            "\"{text}\" is no address to listen on; examples: 8080, 127.0.0.1:8080, *:80, unix:/run/site.sock"
-        )
-    })
-}
-
-/// What to type into a browser.
-fn url(listen: &ListenAddress) -> String {
-    match listen {
-        ListenAddress::Inet(address) if address.ip().is_unspecified() => {
-            format!("http://localhost:{}", address.port())
-        }
-        ListenAddress::Inet(address) => format!("http://{address}"),
-        other => other.to_string(),
-    }
 }
 
 pub(crate) fn find_module(language: &str, owner: &Owner) -> anyhow::Result<Vec<Module>> {
@@ -223,6 +211,7 @@ fn introduce(
     modules: &[Module],
     n_workers: Option<NonZeroU32>,
     owner: &Owner,
+    front: &Front,
     control: &Path,
 ) -> std::io::Result<()> {
     let mut text = format!("{site}");
@@ -244,6 +233,7 @@ fn introduce(
     if owner.is_root {
         text.push_str("note: everything runs as root, because only root can read this folder\n");
     }
+    text.push_str(&front.notice());
     let _ = writeln!(text, "control socket: unix:{}", control.display());
     std::io::stdout().write_all(text.as_bytes())
 }
@@ -272,30 +262,3 @@ fn private_files(site: &Site) -> Option<String> {
 }
 
 const MOST_NAMES: usize = 5;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check_listen(text: &str, expected: Option<(&str, &str)>) {
-        let address = listen_address(text).ok();
-        let found = address.as_ref().map(|address| (address.to_string(), url(address)));
-        assert_eq!(found, expected.map(|(address, url)| (address.to_owned(), url.to_owned())), "{text}");
-    }
-
-    #[test]
-    fn short_addresses_mean_this_machine() {
-        check_listen("127.0.0.1:8080", Some(("127.0.0.1:8080", "http://127.0.0.1:8080")));
-        check_listen("8080", Some(("127.0.0.1:8080", "http://127.0.0.1:8080")));
-        check_listen(":8080", Some(("127.0.0.1:8080", "http://127.0.0.1:8080")));
-        check_listen("localhost:80", Some(("127.0.0.1:80", "http://127.0.0.1:80")));
-        check_listen("*:80", Some(("*:80", "http://localhost:80")));
-        check_listen("[::1]:80", Some(("[::1]:80", "http://[::1]:80")));
-        check_listen("unix:/a", Some(("unix:/a", "unix:/a")));
-        check_listen("", None);
-        check_listen("0", None);
-        check_listen("70000", None);
-        check_listen("example.com:80", None);
-    }
-}

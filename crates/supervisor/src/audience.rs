@@ -74,6 +74,9 @@ impl Audience {
             && !console.announcement.is_empty()
         {
             say(&std::mem::take(&mut console.announcement));
+            if let Some(act) = console.once_served.take() {
+                act();
+            }
         }
     }
 

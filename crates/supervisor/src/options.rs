@@ -1,5 +1,6 @@
 //! What the main process is told before it starts anything.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use corral_config::address::ListenAddress;
@@ -74,17 +75,24 @@ pub enum ModuleSource {
 }
 
 /// A daemon that serves one given document for a person at a terminal.
-#[derive(Debug)]
 pub struct Console {
     /// The document to serve, in place of a stored one.
     pub document: Vec<u8>,
     /// Printed on standard output once the document is in force. When it cannot be put in force,
     /// the reason is printed and the daemon ends.
     pub announcement: String,
+    /// Called at the same moment, when this process has its title and its signals: it may start a thread.
+    pub once_served: Option<Box<dyn FnOnce() + Send>>,
     /// Files, and folders with all that is below them, whose changes are served from the next request on.
     pub watch: Vec<PathBuf>,
     /// Whether each request is shown on standard output.
     pub shows_requests: bool,
     /// Whether errors are explained to browsers.
     pub explains: bool,
+}
+
+impl fmt::Debug for Console {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Console").field("announcement", &self.announcement).finish_non_exhaustive()
+    }
 }

@@ -1,14 +1,13 @@
 //! The certificate for `https://`: signed by itself, and kept, so that browsers ask for an exception only once.
 
-use std::fs::{self, DirBuilder};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use corral_sys::user;
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose, date_time_ymd};
+
+use crate::kept::{self, Base};
 
 /// How long one is valid; browsers take none that is valid for longer than 398 days.
 const VALIDITY: Duration = Duration::from_secs(397 * 24 * 3600);
@@ -27,7 +26,7 @@ pub(super) struct Certificate {
 impl Certificate {
     /// The kept one for these names, or a new one. There is one name at least.
     pub(super) fn of(names: &[String]) -> anyhow::Result<Self> {
-        Self::kept_in(folder(), names, SystemTime::now())
+        Self::kept_in(kept::folder(Base::State, "certificates"), names, SystemTime::now())
     }
 
     fn kept_in(folder: Result<PathBuf, String>, names: &[String], now: SystemTime) -> anyhow::Result<Self> {
@@ -39,7 +38,7 @@ impl Certificate {
         let until = now + VALIDITY;
         let bundle = make(names, now, until).context("make a certificate for HTTPS")?;
         let keep = |path: PathBuf| {
-            let written = keep(&path, &format!("{}\n{bundle}", heading(names, until)));
+            let written = kept::write(&path, &format!("{}\n{bundle}", heading(names, until)), 0o600);
             written.map_err(|error| format!("\"{}\" cannot be written: {error}", path.display()))?;
             Ok(path)
         };
@@ -47,9 +46,9 @@ impl Certificate {
         Ok(Self { bundle, kept })
     }
 
-    /// Writes it for the owner alone.
-    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
-        corral_sys::file::create(path, 0o600)?.write_all(self.bundle.as_bytes())
+    /// The certificate and its key in PEM.
+    pub(super) fn bundle(&self) -> &str {
+        &self.bundle
     }
 
     /// A notice of what browsers will say, and why.
@@ -63,21 +62,6 @@ impl Certificate {
              no authority that they know. {place}",
             names.join(", ")
         )
-    }
-}
-
-/// The folder for what this user keeps; or why there is none.
-fn folder() -> Result<PathBuf, String> {
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
-    let state = state.ok_or("neither XDG_STATE_HOME nor HOME names a folder")?;
-    let existing = state.ancestors().find_map(|folder| Some((folder, fs::metadata(folder).ok()?)));
-    match existing {
-        // Where somebody else may rename things, no key is safe.
-        Some((folder, found)) if found.uid() != user::effective_uid() => {
-            Err(format!("\"{}\" belongs to somebody else", folder.display()))
-        }
-        _ => Ok(state.join("corral/certificates")),
     }
 }
 
@@ -99,18 +83,6 @@ fn read(path: &Path, names: &[String], now: SystemTime) -> Option<String> {
     let until = UNIX_EPOCH.checked_add(Duration::from_secs(until.parse().ok()?))?;
     let is_meant = head == heading(names, until) && until > now + LEAST_VALIDITY && until <= now + VALIDITY;
     is_meant.then(|| bundle.to_owned())
-}
-
-/// At any moment the whole old or the whole new one is there.
-fn keep(path: &Path, text: &str) -> io::Result<()> {
-    path.parent().map_or(Ok(()), |folder| DirBuilder::new().recursive(true).mode(0o700).create(folder))?;
-    let temporary = path.with_extension(std::process::id().to_string());
-    let written =
-        corral_sys::file::create(&temporary, 0o600).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
-        // It would only lie about.
-        let _ = fs::remove_file(&temporary);
-    })
 }
 
 fn make(names: &[String], now: SystemTime, until: SystemTime) -> Result<String, rcgen::Error> {

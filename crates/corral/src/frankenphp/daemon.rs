@@ -69,6 +69,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         console: Some(Console {
             document: document.into_bytes(),
             announcement: format!("serving {}", root.display()),
+            once_served: None,
             watch: watch.filter_map(Value::as_str).map(PathBuf::from).collect(),
             shows_requests: false,
             explains: false,

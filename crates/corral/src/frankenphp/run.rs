@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -50,7 +50,8 @@ fn order(plan: &Plan, owner: &Owner, folder: &Folder) -> anyhow::Result<String> 
     let worker = plan.site.php.worker.as_ref();
     let names = plan.site.addresses.certified_names();
     let certificate = if names.is_empty() { None } else { Some(Certificate::of(&names)?) };
-    let state = certificate.as_ref().map(|certificate| state(folder, certificate)).transpose()?;
+    let hand_over = |certificate: &Certificate| folder.add_certificate(CERTIFICATE, certificate.bundle());
+    let state = certificate.as_ref().map(hand_over).transpose()?;
     let notice = certificate.as_ref().map(|certificate| certificate.notice(&names));
     let order = Order {
         document: &document(plan, &surroundings),
@@ -62,14 +63,6 @@ fn order(plan: &Plan, owner: &Owner, folder: &Folder) -> anyhow::Result<String> 
         watch: worker.map_or(&[], |worker| &worker.watch),
     };
     Ok(order.to_text())
-}
-
-/// The state folder of a daemon that has this certificate and nothing else.
-fn state(folder: &Folder, certificate: &Certificate) -> anyhow::Result<PathBuf> {
-    let state = folder.add_private("state")?;
-    let certificates = folder.add_private("state/certs")?;
-    certificate.write(&certificates.join(CERTIFICATE)).context("hand the certificate over")?;
-    Ok(state)
 }
 
 fn bind(address: &str) -> anyhow::Result<TcpListener> {

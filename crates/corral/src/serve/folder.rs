@@ -1,6 +1,7 @@
 //! The folder of `corral run`: its control socket, and below it what does not fit into memory.
 
 use std::fs::{self, DirBuilder, Permissions};
+use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
@@ -43,11 +44,21 @@ impl Folder {
     }
 
     /// One more, for whoever has started this process.
-    pub(crate) fn add_private(&self, name: &str) -> anyhow::Result<PathBuf> {
+    fn add_private(&self, name: &str) -> anyhow::Result<PathBuf> {
         let path = self.0.path().join(name);
         let added = DirBuilder::new().mode(0o700).create(&path);
         added.with_context(|| format!("create {}", path.display()))?;
         Ok(path)
+    }
+
+    /// A state directory for a daemon that has this certificate, with its key in PEM, and nothing else.
+    pub(crate) fn add_certificate(&self, name: &str, bundle: &str) -> anyhow::Result<PathBuf> {
+        let state = self.add_private("state")?;
+        let path = self.add_private("state/certs")?.join(name);
+        let written =
+            corral_sys::file::create(&path, 0o600).and_then(|mut file| file.write_all(bundle.as_bytes()));
+        written.with_context(|| format!("write {}", path.display()))?;
+        Ok(state)
     }
 
     fn add(&self, temp: &Path, users: &UserOptions) -> anyhow::Result<()> {

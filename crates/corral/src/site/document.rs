@@ -5,7 +5,7 @@ mod routes;
 
 use std::num::NonZeroU32;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use self::application::application;
 pub(super) use self::routes::is_private;
@@ -16,8 +16,8 @@ use super::Site;
 /// What the user or the machine decides.
 #[derive(Debug)]
 pub(crate) struct Choices<'a> {
-    /// Address of the listener, as in a configuration.
-    pub(crate) listen: &'a str,
+    /// By their addresses, as in a configuration.
+    pub(crate) listeners: Map<String, Value>,
     /// As many as the work needs unless given.
     pub(crate) n_workers: Option<NonZeroU32>,
     /// php.ini settings.
@@ -29,7 +29,7 @@ pub(crate) struct Choices<'a> {
 /// The whole document.
 pub(crate) fn document(site: &Site, choices: &Choices<'_>) -> Value {
     let mut document = json!({
-        "listeners": { choices.listen: { "pass": "routes" } },
+        "listeners": choices.listeners,
         "routes": routes(site),
     });
     if let Some(application) = application(site, choices) {

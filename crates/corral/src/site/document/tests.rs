@@ -5,7 +5,7 @@ use std::path::Path;
 use corral_config::plan::{ProgramKind, ProgramSocket, RuntimeSpec};
 use corral_config::route::{Action, ActionKind, Destination, Facts};
 use corral_config::template::{Variable, Variables};
-use corral_config::{Config, Known, json, validate};
+use corral_config::{Config, Known, validate};
 
 use super::super::{Go, InMemory, Kind, Program, Resident, Script, Scripts};
 use super::routes::PACKAGES;
@@ -14,13 +14,13 @@ use super::*;
 fn config(site: &Site) -> Config {
     let settings = [("memory_limit".to_owned(), "256M".to_owned())];
     let choices = Choices {
-        listen: "127.0.0.1:8080",
+        listeners: Map::from_iter([("127.0.0.1:8080".to_owned(), json!({ "pass": "routes" }))]),
         n_workers: NonZeroU32::new(4),
         php_ini: &settings,
         owner: Some(("alice", "users")),
     };
     let text = document(site, &choices).to_string();
-    validate(&json::parse(text.as_bytes()).unwrap(), &Known::validated_elsewhere()).unwrap()
+    validate(&corral_config::json::parse(text.as_bytes()).unwrap(), &Known::validated_elsewhere()).unwrap()
 }
 
 struct Uri<'a>(&'a str);

@@ -1,0 +1,249 @@
+//! How clients reach the site of `corral run`: by plain HTTP, by HTTPS with the local authority, or by HTTPS with
+//! certificates that are ordered.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use corral_config::address::ListenAddress;
+use serde_json::{Map, Value, json};
+
+use super::folder::Folder;
+use super::local::Local;
+use crate::cli::RunOptions;
+use crate::kept::{self, Base};
+
+/// The name of the authority's bundle of `--acme-ca`.
+const ACME_CA: &str = "acme-ca";
+
+/// What is listened on.
+#[derive(Debug)]
+pub(super) struct Front {
+    /// The address that the site is announced at.
+    listen: ListenAddress,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Plain,
+    Local(Local),
+    Public(Public),
+}
+
+/// `--domain`.
+#[derive(Debug)]
+struct Public {
+    /// Where plain HTTP is redirected, and the authority's questions are answered.
+    plain: ListenAddress,
+    names: Vec<String>,
+    /// Members of `acme` beside the names.
+    acme: Map<String, Value>,
+    /// The certificates that the directory's own is verified by.
+    ca: Option<PathBuf>,
+}
+
+impl Front {
+    pub(super) fn of(options: &RunOptions) -> anyhow::Result<Self> {
+        let default = match (options.https, options.domain.is_empty()) {
+            (true, _) => "127.0.0.1:8443",
+            (false, true) => "127.0.0.1:8080",
+            (false, false) => "*:443",
+        };
+        let listen = listen_address(options.listen.as_deref().unwrap_or(default))?;
+        let kind = if options.https {
+            Kind::Local(Local::of(&listen, &options.domain)?)
+        } else if options.domain.is_empty() {
+            Kind::Plain
+        } else {
+            Kind::Public(Public::of(options)?)
+        };
+        Ok(Self { listen, kind })
+    }
+
+    /// `listeners` of the configuration.
+    pub(super) fn listeners(&self) -> Map<String, Value> {
+        let listen = self.listen.to_string();
+        let listeners = match &self.kind {
+            Kind::Plain => json!({ listen: { "pass": "routes" } }),
+            Kind::Local(_) => {
+                json!({ listen: { "pass": "routes", "tls": { "certificate": Local::CERTIFICATE } } })
+            }
+            Kind::Public(public) => {
+                let redirect = match &self.listen {
+                    ListenAddress::Inet(address) if address.port() != 443 => {
+                        json!({ "port": address.port() })
+                    }
+                    _ => json!(true),
+                };
+                json!({
+                    public.plain.to_string(): { "pass": "routes", "https_only": redirect },
+                    listen: { "pass": "routes", "tls": { "acme": public.acme } },
+                })
+            }
+        };
+        match listeners {
+            Value::Object(listeners) => listeners,
+            _ => Map::new(),
+        }
+    }
+
+    /// The names of bundles that the configuration uses.
+    pub(super) fn certificates(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Local(_) => vec![Local::CERTIFICATE.to_owned()],
+            Kind::Public(Public { ca: Some(_), .. }) => vec![ACME_CA.to_owned()],
+            Kind::Plain | Kind::Public(_) => Vec::new(),
+        }
+    }
+
+    /// Puts certificates into a state directory, where one is needed. That of ordered certificates stays.
+    pub(super) fn prepare(&mut self, folder: &Folder) -> anyhow::Result<Option<PathBuf>> {
+        match &mut self.kind {
+            Kind::Plain => Ok(None),
+            Kind::Local(local) => local.prepare(folder).map(Some),
+            Kind::Public(public) => public.prepare().map(Some),
+        }
+    }
+
+    /// Lines about certificates that are not the usual.
+    pub(super) fn notice(&self) -> String {
+        match &self.kind {
+            Kind::Local(local) => local.notice(),
+            Kind::Plain | Kind::Public(_) => String::new(),
+        }
+    }
+
+    /// What is done with a control API that has begun to serve.
+    pub(super) fn once_served(self, control: &Path) -> Option<Box<dyn FnOnce() + Send>> {
+        match self.kind {
+            Kind::Local(local) => Some(local.keep_renewed(control.to_owned())),
+            Kind::Plain | Kind::Public(_) => None,
+        }
+    }
+
+    /// What to type into a browser.
+    pub(super) fn url(&self) -> String {
+        match &self.kind {
+            Kind::Plain => url(&self.listen),
+            Kind::Local(local) => local.url(&self.listen),
+            Kind::Public(public) => {
+                let port = port(&self.listen).filter(|port| *port != 443);
+                let port = port.map_or_else(String::new, |port| format!(":{port}"));
+                let urls = public.names.iter().map(|name| format!("https://{name}{port}"));
+                urls.collect::<Vec<_>>().join(" ")
+            }
+        }
+    }
+
+    /// Fails where only privileges are missing to listen; other reasons are told when it is tried in earnest.
+    pub(super) fn check_privileges(&self) -> anyhow::Result<()> {
+        let plain = match &self.kind {
+            Kind::Public(public) => Some(&public.plain),
+            Kind::Plain | Kind::Local(_) => None,
+        };
+        plain.into_iter().chain([&self.listen]).try_for_each(check_privileges)
+    }
+}
+
+impl Public {
+    fn of(options: &RunOptions) -> anyhow::Result<Self> {
+        let plain = listen_address(options.listen_http.as_deref().unwrap_or("*:80"))?;
+        let mut acme = Map::new();
+        acme.insert("names".to_owned(), json!(options.domain));
+        let texts = [("email", &options.email), ("directory", &options.acme_directory)];
+        for (name, text) in texts {
+            acme.extend(text.as_ref().map(|text| (name.to_owned(), json!(text))));
+        }
+        let ca = options.acme_ca.clone();
+        acme.extend(ca.as_ref().map(|_| ("ca".to_owned(), json!(ACME_CA))));
+        Ok(Self { plain, names: options.domain.clone(), acme, ca })
+    }
+
+    fn prepare(&self) -> anyhow::Result<PathBuf> {
+        let state = kept::folder(Base::State, "run");
+        let state = state.map_err(|reason| {
+            anyhow::anyhow!(
+                "certificates of --domain have to be kept, and there is no place for them: {reason}"
+            )
+        })?;
+        if let Some(ca) = &self.ca {
+            let text = std::fs::read_to_string(ca).with_context(|| format!("read \"{}\"", ca.display()))?;
+            let path = state.join("certs").join(ACME_CA);
+            kept::write(&path, &text, 0o600).with_context(|| format!("write \"{}\"", path.display()))?;
+        }
+        kept::make_folder(&state).with_context(|| format!("create \"{}\"", state.display()))?;
+        Ok(state)
+    }
+}
+
+/// A port alone means this machine only.
+fn listen_address(text: &str) -> anyhow::Result<ListenAddress> {
+    let is_port = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let port = text.strip_prefix("localhost:").or(text.strip_prefix(':')).unwrap_or(text);
+    let full = if is_port(port) { format!("127.0.0.1:{port}") } else { text.to_owned() };
+    ListenAddress::parse(full.as_bytes()).with_context(|| {
+        format!(
+            "\"{text}\" is no address to listen on; examples: 8080, 127.0.0.1:8080, *:80, unix:/run/site.sock"
+        )
+    })
+}
+
+/// What to type into a browser for a listener without TLS.
+pub(super) fn url(listen: &ListenAddress) -> String {
+    match listen {
+        ListenAddress::Inet(address) if address.ip().is_unspecified() => {
+            format!("http://localhost:{}", address.port())
+        }
+        ListenAddress::Inet(address) => format!("http://{address}"),
+        other => other.to_string(),
+    }
+}
+
+fn port(listen: &ListenAddress) -> Option<u16> {
+    match listen {
+        ListenAddress::Inet(address) => Some(address.port()),
+        _ => None,
+    }
+}
+
+fn check_privileges(listen: &ListenAddress) -> anyhow::Result<()> {
+    let ListenAddress::Inet(address) = listen else { return Ok(()) };
+    let Err(error) = TcpListener::bind(address) else { return Ok(()) };
+    if error.kind() != std::io::ErrorKind::PermissionDenied {
+        return Ok(());
+    }
+    let port = address.port();
+    bail!(
+        "this user may not listen on port {port}. Start it by sudo; or let this executable do so: sudo setcap \
+         cap_net_bind_service=+ep {}; or let every user do so: sudo sysctl net.ipv4.ip_unprivileged_port_start={port}",
+        std::env::current_exe().unwrap_or_default().display()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_listen(text: &str, expected: Option<(&str, &str)>) {
+        let address = listen_address(text).ok();
+        let found = address.as_ref().map(|address| (address.to_string(), url(address)));
+        assert_eq!(found, expected.map(|(address, url)| (address.to_owned(), url.to_owned())), "{text}");
+    }
+
+    #[test]
+    fn short_addresses_mean_this_machine() {
+        check_listen("127.0.0.1:8080", Some(("127.0.0.1:8080", "http://127.0.0.1:8080")));
+        check_listen("8080", Some(("127.0.0.1:8080", "http://127.0.0.1:8080")));
+        check_listen(":8080", Some(("127.0.0.1:8080", "http://127.0.0.1:8080")));
+        check_listen("localhost:80", Some(("127.0.0.1:80", "http://127.0.0.1:80")));
+        check_listen("*:80", Some(("*:80", "http://localhost:80")));
+        check_listen("[::1]:80", Some(("[::1]:80", "http://[::1]:80")));
+        check_listen("unix:/a", Some(("unix:/a", "unix:/a")));
+        check_listen("", None);
+        check_listen("0", None);
+        check_listen("70000", None);
+        check_listen("example.com:80", None);
+    }
+}

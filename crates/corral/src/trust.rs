@@ -1,0 +1,113 @@
+//! `corral trust`: puts the certificate of the local authority where browsers and programs look for authorities.
+
+mod nss;
+mod places;
+mod system;
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+
+use self::nss::Nss;
+use self::places::Place;
+use self::system::System;
+use crate::authority::Authority;
+use crate::cli::TrustOptions;
+use crate::{kept, output};
+
+/// What is done with each store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Trust,
+    Remove,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    /// It was so before.
+    Already,
+}
+
+impl Outcome {
+    fn words(self, wish: Wish) -> &'static str {
+        match (wish, self) {
+            (Wish::Trust, Self::Done) => "trusted from now on",
+            (Wish::Trust, Self::Already) => "trusted already",
+            (Wish::Remove, Self::Done) => "removed",
+            (Wish::Remove, Self::Already) => "not in there",
+        }
+    }
+}
+
+pub(crate) fn command(options: &TrustOptions) -> anyhow::Result<ExitCode> {
+    if options.print || options.path {
+        let authority = Authority::open()?;
+        let path = format!("{}\n", authority.path().display());
+        output::write(if options.print { authority.certificate() } else { &path })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let authority = if options.remove { Authority::existing()? } else { Some(Authority::open()?) };
+    let Some(authority) = authority else {
+        output::write("there is no local authority, so nobody trusts it\n")?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let wish = if options.remove { Wish::Remove } else { Wish::Trust };
+    let mut report = Report { wish, text: String::new(), n_worked: 0 };
+    if options.nss_store.is_empty() {
+        if !options.no_system {
+            report.system(&authority);
+        }
+        let home = kept::home().context("HOME names no folder, so no browser's store can be found")?;
+        report.browsers(&places::found_in(&home), &authority);
+    } else {
+        report.browsers(&places::named(&options.nss_store), &authority);
+    }
+    output::write(&report.text)?;
+    if report.n_worked == 0 {
+        bail!("no store could be changed");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A line for each store.
+struct Report {
+    wish: Wish,
+    text: String,
+    n_worked: usize,
+}
+
+impl Report {
+    fn system(&mut self, authority: &Authority) {
+        let outcome = System::of_this_machine().and_then(|system| system.set(self.wish, authority));
+        self.line("system", outcome);
+    }
+
+    fn browsers(&mut self, places: &[Place], authority: &Authority) {
+        if places.is_empty() {
+            self.text.push_str("browsers: this user has none that keeps a store\n");
+            return;
+        }
+        let nss = match Nss::find() {
+            Ok(nss) => nss,
+            Err(error) => return self.line("browsers", Err(error)),
+        };
+        for place in places {
+            let outcome = nss.set(self.wish, place, authority);
+            self.line(&format!("{}, {}", place.of, place.folder.display()), outcome);
+        }
+    }
+
+    fn line(&mut self, store: &str, outcome: anyhow::Result<Outcome>) {
+        // Writing to a string cannot fail.
+        let _ = match outcome {
+            Ok(outcome) => {
+                self.n_worked += 1;
+                writeln!(self.text, "{store}: {}", outcome.words(self.wish))
+            }
+            Err(error) => writeln!(self.text, "{store}: not changed: {error:#}"),
+        };
+    }
+}

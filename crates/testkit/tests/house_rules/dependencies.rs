@@ -41,7 +41,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "corral-sys",
         ],
     ),
-    ("corral-controller", &["corral-auth", "corral-config", "corral-ipc", "corral-script", "corral-sys"]),
+    (
+        "corral-controller",
+        &["corral-acme", "corral-auth", "corral-config", "corral-ipc", "corral-script", "corral-sys"],
+    ),
+    ("corral-acme", &["corral-config", "corral-ipc"]),
     ("corral-supervisor", &["corral-config", "corral-ipc", "corral-sys"]),
     ("corral-program", &["corral-cgi", "corral-config", "corral-ipc", "corral-sys", "corral-worker"]),
     ("corral-worker", &["corral-cgi", "corral-channel", "corral-config", "corral-ipc", "corral-sys"]),

@@ -1,0 +1,147 @@
+//! What a certificate says: for whom, by whom, from when until when.
+
+use std::time::SystemTime;
+
+use instant_acme::CertificateIdentifier;
+use rcgen::{KeyPair, PublicKeyData as _};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, Der};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::{GeneralName, ParsedExtension};
+use x509_parser::prelude::FromDer as _;
+use x509_parser::time::ASN1Time;
+
+use crate::record::CertificateRecord;
+use crate::time;
+
+/// A certificate that is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) not_before: SystemTime,
+    pub(crate) not_after: SystemTime,
+    /// Who has signed it, in words.
+    pub(crate) issuer: String,
+    /// What the authority calls it (RFC 9773 section 4.1), unless it lacks what that is made of.
+    pub(crate) id: Option<CertificateIdentifier<'static>>,
+    /// The directory that it comes from.
+    pub(crate) directory: String,
+    /// It was ordered because a client asked for it.
+    pub(crate) on_demand: bool,
+}
+
+/// Why a certificate is of no use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CertificateError {
+    /// No PEM, or nothing that a certificate is made of.
+    #[error("the authority sent a certificate that cannot be read")]
+    Unreadable,
+    /// It is about something else.
+    #[error("the authority sent a certificate for another name")]
+    OtherName,
+    /// It is for another key.
+    #[error("the authority sent a certificate for another key")]
+    OtherKey,
+}
+
+impl Held {
+    /// Reads the certificate of `record`, which is to be one for `name`.
+    pub(crate) fn read(name: &str, record: &CertificateRecord) -> Result<Self, CertificateError> {
+        let leaf = CertificateDer::from_pem_slice(record.chain.as_bytes());
+        let leaf = leaf.map_err(|_| CertificateError::Unreadable)?;
+        let (_, leaf) = X509Certificate::from_der(&leaf).map_err(|_| CertificateError::Unreadable)?;
+        if !is_for(name, &leaf) {
+            return Err(CertificateError::OtherName);
+        }
+        let key = KeyPair::from_pem(&record.key).map_err(|_| CertificateError::OtherKey)?;
+        if key.subject_public_key_info() != leaf.public_key().raw {
+            return Err(CertificateError::OtherKey);
+        }
+        let validity = leaf.validity();
+        Ok(Self {
+            not_before: of_asn1(validity.not_before),
+            not_after: of_asn1(validity.not_after),
+            issuer: issuer(&leaf),
+            id: identifier(&leaf),
+            directory: record.directory.clone(),
+            on_demand: record.on_demand,
+        })
+    }
+}
+
+fn is_for(name: &str, leaf: &X509Certificate<'_>) -> bool {
+    let Ok(Some(names)) = leaf.subject_alternative_name() else { return false };
+    names.value.general_names.iter().any(|other| match other {
+        GeneralName::DNSName(other) => other.eq_ignore_ascii_case(name),
+        _ => false,
+    })
+}
+
+/// The common name of who has signed it, or all that is known of them.
+fn issuer(leaf: &X509Certificate<'_>) -> String {
+    let common = leaf.issuer().iter_common_name().find_map(|name| name.as_str().ok());
+    common.map_or_else(|| leaf.issuer().to_string(), str::to_owned)
+}
+
+fn identifier(leaf: &X509Certificate<'_>) -> Option<CertificateIdentifier<'static>> {
+    let key = leaf.extensions().iter().find_map(|extension| match extension.parsed_extension() {
+        ParsedExtension::AuthorityKeyIdentifier(authority) => authority.key_identifier.as_ref(),
+        _ => None,
+    })?;
+    let serial = Der::from_slice(leaf.tbs_certificate.raw_serial());
+    Some(CertificateIdentifier::new(Der::from_slice(key.0), serial).into_owned())
+}
+
+fn of_asn1(time: ASN1Time) -> SystemTime {
+    time::of_seconds(u64::try_from(time.timestamp()).unwrap_or(0))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::time::Duration;
+
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, SerialNumber, date_time_ymd};
+
+    use super::*;
+
+    /// A certificate for `name` by an authority of its own, valid in all of 2026.
+    pub(crate) fn record(name: &str) -> CertificateRecord {
+        let authority_key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(rcgen::DnType::CommonName, "Test CA");
+        let authority = Issuer::new(params, authority_key);
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        params.not_before = date_time_ymd(2026, 1, 1);
+        params.not_after = date_time_ymd(2027, 1, 1);
+        params.serial_number = Some(SerialNumber::from_slice(&[0xca, 0xfe]));
+        params.use_authority_key_identifier_extension = true;
+        let chain = params.signed_by(&key, &authority).unwrap().pem();
+        CertificateRecord {
+            directory: "https://ca.example/directory".to_owned(),
+            on_demand: false,
+            order: "https://ca.example/order/1".to_owned(),
+            chain,
+            key: key.serialize_pem(),
+        }
+    }
+
+    #[test]
+    fn a_certificate_says_who_made_it_and_until_when() {
+        let held = Held::read("a.example", &record("a.example")).unwrap();
+        assert_eq!(held.issuer, "Test CA");
+        assert_eq!(held.not_after.duration_since(held.not_before).ok(), Some(Duration::from_secs(365 * 86_400)));
+        assert!(held.id.unwrap().to_string().ends_with(".AMr-"));
+    }
+
+    #[test]
+    fn certificates_for_something_else_are_refused() {
+        let [one, other] = ["*.a.example", "b.example"].map(record);
+        assert!(Held::read("*.a.example", &one).is_ok());
+        assert_eq!(Held::read("a.example", &one), Err(CertificateError::OtherName));
+        let mixed = CertificateRecord { key: other.key, ..one.clone() };
+        assert_eq!(Held::read("*.a.example", &mixed), Err(CertificateError::OtherKey));
+        let broken = CertificateRecord { chain: "-----BEGIN".to_owned(), ..one };
+        assert_eq!(Held::read("*.a.example", &broken), Err(CertificateError::Unreadable));
+    }
+}

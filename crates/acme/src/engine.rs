@@ -1,0 +1,420 @@
+//! Runs what the schedule decides: orders, questions about renewals, and the rules for names that clients ask for.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use corral_config::tls::OnDemand;
+use corral_ipc::message::Provision;
+use http::{Request, StatusCode};
+use instant_acme::BodyWrapper;
+use serde::de::DeserializeOwned;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::{Id, JoinError, JoinSet};
+
+use crate::account::Accounts;
+use crate::certificate::Held;
+use crate::chance::Chance;
+use crate::client::{self, Requests};
+use crate::failure::Failure;
+use crate::gate::{self, Gate, Verdict};
+use crate::order::{Context, Job, Orders, provision};
+use crate::record::{CertificateRecord, Kind, OrderRecord};
+use crate::schedule::{Demand, Issue, Schedule, Step, Suggestion};
+use crate::status::NameStatus;
+use crate::time;
+
+/// Where records are kept and answers are given.
+pub trait Host: Send + Sync + 'static {
+    /// Keeps a record, or removes it when `bytes` is `None`. Returns when that would survive a crash.
+    fn store(&self, name: String, bytes: Option<Vec<u8>>) -> impl Future<Output = Result<(), String>> + Send;
+
+    /// Has every router answer with these. Returns when they do.
+    fn provide(&self, provisions: Vec<Provision>) -> impl Future<Output = Result<(), String>> + Send;
+}
+
+/// Where the rest of the process says what it wants, and asks how things are. Clones share one engine. Nothing waits.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+    wanted: mpsc::Sender<Wanted>,
+}
+
+/// The engine's work, which is done while `run` is polled.
+pub struct Running<H> {
+    shared: Arc<Shared>,
+    context: Arc<Context<H>>,
+    wanted: mpsc::Receiver<Wanted>,
+    gate: Gate,
+    tasks: JoinSet<Done>,
+    /// What each task is about, for one that ends by a panic.
+    begun: HashMap<Id, (String, String)>,
+    /// For URLs that decide about names; made when there is one.
+    requests: Option<Requests>,
+}
+
+struct Shared {
+    schedule: Mutex<Schedule>,
+    demand: Mutex<Arc<Demand>>,
+    changed: Notify,
+}
+
+/// A name that a client has asked for.
+struct Wanted {
+    name: String,
+    client: Option<IpAddr>,
+}
+
+/// What a task has come to.
+enum Done {
+    Ordered { name: String, issue: Arc<Issue>, is_renewal: bool, result: Result<Held, Failure> },
+    Forbidden { name: String, issue: Arc<Issue> },
+    Asked { name: String, issue: Arc<Issue>, suggestion: Option<Suggestion> },
+    Answered { url: String, name: String, answer: Option<bool> },
+    Noted,
+}
+
+impl Engine {
+    /// An engine that knows `records`, by their names, what it runs by, and the certificates among the records, which
+    /// routers can use at once.
+    pub fn new<H: Host>(
+        host: H,
+        records: impl IntoIterator<Item = (String, Vec<u8>)>,
+    ) -> (Self, Running<H>, Vec<Provision>) {
+        let mut schedule = Schedule::new(Chance::random());
+        let Known { accounts, orders, provisions } = read(records, &mut schedule);
+        let shared = Arc::new(Shared {
+            schedule: Mutex::new(schedule),
+            demand: Mutex::default(),
+            changed: Notify::new(),
+        });
+        let (sender, wanted) = mpsc::channel(MOST_WANTED);
+        let context = Context {
+            host,
+            accounts: Accounts::new(accounts.into_iter()),
+            orders: Orders::new(orders.into_iter()),
+        };
+        let running = Running {
+            shared: Arc::clone(&shared),
+            context: Arc::new(context),
+            wanted,
+            gate: Gate::default(),
+            tasks: JoinSet::new(),
+            begun: HashMap::new(),
+            requests: None,
+        };
+        (Self { shared, wanted: sender }, running, provisions)
+    }
+
+    /// A configuration has come into force.
+    pub fn demand(&self, demand: Demand) {
+        self.shared.schedule().demand(&demand);
+        *self.shared.demand.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(demand);
+        self.shared.changed.notify_one();
+    }
+
+    /// A client has asked for a name without certificate.
+    pub fn want(&self, name: String, client: Option<IpAddr>) {
+        // Where so many wait, clients ask again.
+        let _ = self.wanted.try_send(Wanted { name, client });
+    }
+
+    /// How all names are that are wanted, in their order.
+    #[must_use]
+    pub fn status(&self) -> Vec<NameStatus> {
+        self.shared.schedule().status(SystemTime::now())
+    }
+}
+
+impl<H: Host> Running<H> {
+    /// Orders and renews for as long as it is polled. Dropped at any time, it leaves orders that are taken up again.
+    pub async fn run(mut self) {
+        let shared = Arc::clone(&self.shared);
+        loop {
+            self.begin_steps();
+            let wait = self.shared.wait(SystemTime::now());
+            tokio::select! {
+                () = shared.changed.notified() => self.forget_old(),
+                Some(Wanted { name, client }) = self.wanted.recv() => self.consider(&name, client),
+                Some(ended) = self.tasks.join_next_with_id() => self.end(ended),
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    fn begin_steps(&mut self) {
+        loop {
+            let step = self.shared.schedule().step(SystemTime::now());
+            match step {
+                None => return,
+                Some(Step::Order { name, issue, way, replaces, on_demand }) => {
+                    let rule = on_demand.then(|| self.rule_for(&name));
+                    self.order(Job { name, issue, way, replaces, on_demand }, rule);
+                }
+                Some(Step::Ask { name, issue, id }) => {
+                    let context = Arc::clone(&self.context);
+                    self.spawn(name.clone(), &Arc::clone(&issue), async move {
+                        let suggestion = context.suggestion(&issue, &id).await;
+                        Done::Asked { name, issue, suggestion }
+                    });
+                }
+            }
+        }
+    }
+
+    /// A renewal of a name that a client has asked for is for its rule to allow once more.
+    fn order(&mut self, job: Job, rule: Option<Rule>) {
+        let context = Arc::clone(&self.context);
+        let is_renewal = job.replaces.is_some();
+        tracing::debug!("order a certificate for {} ({})", job.name, job.way.name());
+        self.spawn(job.name.clone(), &Arc::clone(&job.issue), async move {
+            let is_allowed = match rule {
+                Some(Rule::Url { requests, url }) if is_renewal => {
+                    allows(requests.as_ref(), &url, &job.name).await != Some(false)
+                }
+                Some(Rule::Refused) => false,
+                None | Some(Rule::Url { .. } | Rule::Listed) => true,
+            };
+            if !is_allowed {
+                return Done::Forbidden { name: job.name, issue: job.issue };
+            }
+            let result = client::noting_retry_after(context.obtain(&job)).await;
+            Done::Ordered { name: job.name, issue: job.issue, is_renewal, result }
+        });
+    }
+
+    fn spawn(&mut self, name: String, issue: &Issue, task: impl Future<Output = Done> + Send + 'static) {
+        let id = self.tasks.spawn(task).id();
+        self.begun.insert(id, (name, issue.issuer.directory.clone()));
+    }
+
+    fn end(&mut self, ended: Result<(Id, Done), JoinError>) {
+        let (id, done) = match ended {
+            Ok((id, done)) => (id, Some(done)),
+            Err(error) => (error.id(), None),
+        };
+        let begun = self.begun.remove(&id);
+        let now = SystemTime::now();
+        match done {
+            Some(Done::Ordered { name, issue, is_renewal, result: Ok(held) }) => {
+                self.issued(&name, &issue, is_renewal, held, now);
+            }
+            Some(Done::Ordered { name, issue, result: Err(failure), .. }) => {
+                self.failed(&name, &issue.issuer.directory, &failure, now);
+            }
+            Some(Done::Forbidden { name, issue }) => {
+                tracing::info!(target: "notice", "certificate for {name}: no rule of \"on_demand\" allows it any more; not renewed");
+                self.shared.schedule().forbidden(&name, &issue.issuer.directory);
+            }
+            Some(Done::Asked { name, issue, suggestion }) => {
+                self.shared.schedule().asked(&name, &issue.issuer.directory, suggestion, now);
+            }
+            Some(Done::Answered { url, name, answer }) => {
+                let rules = self.rules();
+                let verdict = self.gate.answered(&url, &name, answer, &rules.on_demand, Instant::now());
+                self.obey(&name, verdict);
+            }
+            Some(Done::Noted) => {}
+            None => {
+                let Some((name, directory)) = begun else { return };
+                self.failed(
+                    &name,
+                    &directory,
+                    &Failure::of_name("the order ended by an error of this program"),
+                    now,
+                );
+            }
+        }
+    }
+
+    fn issued(&self, name: &str, issue: &Issue, is_renewal: bool, held: Held, now: SystemTime) {
+        let (issuer, expires) = (held.issuer.clone(), time::text(held.not_after));
+        let mut schedule = self.shared.schedule();
+        schedule.issued(name, &issue.issuer.directory, held, now);
+        let renews_at = schedule.renews_at(name).map_or_else(String::new, time::text);
+        let verb = if is_renewal { "renewed" } else { "issued" };
+        tracing::info!(
+            target: "notice",
+            "certificate for {name} {verb} by {issuer}; it expires {expires} and is renewed {renews_at}"
+        );
+    }
+
+    fn failed(&mut self, name: &str, directory: &str, failure: &Failure, now: SystemTime) {
+        let (trouble, next_try) = self.shared.schedule().failed(name, directory, failure, now);
+        let (words, next_try) = (&failure.words, time::text(next_try));
+        tracing::warn!("certificate for {name}: {words}; next try {next_try}");
+        let Some(trouble) = trouble else { return };
+        let (context, name, blame) = (Arc::clone(&self.context), name.to_owned(), failure.blame);
+        self.tasks.spawn(async move {
+            context.note_trouble(&name, blame, trouble).await;
+            Done::Noted
+        });
+    }
+
+    fn consider(&mut self, name: &str, client: Option<IpAddr>) {
+        if self.shared.schedule().is_wanted(name) {
+            return;
+        }
+        let rules = self.rules();
+        let verdict = self.gate.consider(name, client, &rules.on_demand, Instant::now());
+        self.obey(name, verdict);
+    }
+
+    fn obey(&mut self, name: &str, verdict: Verdict) {
+        match verdict {
+            Verdict::Allowed(issue) => {
+                tracing::info!(target: "notice", "certificate for {name}: a client has asked for it; it is ordered");
+                self.shared.schedule().want(name, &issue);
+            }
+            Verdict::Ask(url) => {
+                let (requests, name) = (self.requests(), name.to_owned());
+                self.tasks.spawn(async move {
+                    let answer = allows(requests.as_ref(), &url, &name).await;
+                    Done::Answered { url, name, answer }
+                });
+            }
+            Verdict::Refused(reason) => {
+                tracing::info!(target: "notice", "certificate for {name}: not ordered: {reason}")
+            }
+            Verdict::Passed => {}
+        }
+    }
+
+    fn rules(&self) -> Arc<Demand> {
+        Arc::clone(&self.shared.demand.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn rule_for(&mut self, name: &str) -> Rule {
+        let rules = self.rules();
+        let listed = rules.on_demand.iter().any(|(rule, _)| gate::is_listed(rule, name) == Some(true));
+        let url = rules.on_demand.iter().find_map(|(rule, _)| url(rule));
+        match (listed, url) {
+            (true, _) => Rule::Listed,
+            (false, Some(url)) => Rule::Url { requests: self.requests(), url },
+            (false, None) => Rule::Refused,
+        }
+    }
+
+    /// Reads the system's authorities once.
+    fn requests(&mut self) -> Option<Requests> {
+        if self.requests.is_none() {
+            let requests = client::system_roots().or_else(|_| Ok(Arc::new(rustls::RootCertStore::empty())));
+            match requests.and_then(Requests::any) {
+                Ok(requests) => self.requests = Some(requests),
+                Err(error) => tracing::warn!("ask URLs of \"allow\": {error}"),
+            }
+        }
+        self.requests.clone()
+    }
+
+    fn forget_old(&mut self) {
+        let old = self.shared.schedule().forget_old(SystemTime::now());
+        for name in old {
+            let context = Arc::clone(&self.context);
+            self.tasks.spawn(async move {
+                for kind in [Kind::Certificate, Kind::Order] {
+                    let _ = context.host.store(kind.record(&name), None).await;
+                }
+                Done::Noted
+            });
+        }
+    }
+}
+
+/// What decides about a name that a client has asked for.
+enum Rule {
+    Listed,
+    Url { requests: Option<Requests>, url: String },
+    Refused,
+}
+
+fn url(rule: &OnDemand) -> Option<String> {
+    match &rule.allow {
+        corral_config::tls::AllowRule::Url { url, .. } => Some(url.clone()),
+        corral_config::tls::AllowRule::Names(_) => None,
+    }
+}
+
+/// Asks a URL about a name, which has no characters that a query would have to escape. Nothing when it does not answer.
+async fn allows(requests: Option<&Requests>, url: &str, name: &str) -> Option<bool> {
+    let mark = if url.contains('?') { '&' } else { '?' };
+    let request = Request::get(format!("{url}{mark}domain={name}")).body(BodyWrapper::<Bytes>::default());
+    let request = request.inspect_err(|error| tracing::warn!("ask {url} about {name}: {error}")).ok()?;
+    match requests?.send(request).await {
+        Ok(response) => Some(response.status() == StatusCode::OK),
+        Err(error) => {
+            tracing::warn!("ask {url} about {name}: {error}");
+            None
+        }
+    }
+}
+
+impl Shared {
+    /// Nothing can panic half-way through a change, so a poisoned lock is as good as any.
+    fn schedule(&self) -> MutexGuard<'_, Schedule> {
+        self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bounded, because the system's clock may be set.
+    fn wait(&self, now: SystemTime) -> Duration {
+        let wake = self.schedule().wake(now);
+        let wait = wake.and_then(|wake| wake.duration_since(now).ok());
+        wait.map_or(LONGEST_WAIT, |wait| wait.min(LONGEST_WAIT))
+    }
+}
+
+/// The content of records.
+struct Known {
+    accounts: Vec<(String, Vec<u8>)>,
+    orders: Vec<(String, OrderRecord)>,
+    provisions: Vec<Provision>,
+}
+
+/// Certificates of no use any more are not given to routers, and their names begin anew.
+fn read(records: impl IntoIterator<Item = (String, Vec<u8>)>, schedule: &mut Schedule) -> Known {
+    let now = SystemTime::now();
+    let mut known = Known { accounts: Vec::new(), orders: Vec::new(), provisions: Vec::new() };
+    // The URLs of orders that have come to a certificate.
+    let mut over = Vec::new();
+    for (record, bytes) in records {
+        let Some((kind, subject)) = Kind::parse(&record) else { continue };
+        let subject = subject.to_owned();
+        match kind {
+            Kind::Account => known.accounts.push((subject, bytes)),
+            Kind::Order => known.orders.extend(parse(&record, &bytes).map(|order| (subject, order))),
+            Kind::Certificate => {
+                let Some(content) = parse::<CertificateRecord>(&record, &bytes) else { continue };
+                match Held::read(&subject, &content) {
+                    Ok(held) => {
+                        if held.not_after > now {
+                            known.provisions.push(provision(&subject, &content));
+                        }
+                        schedule.remember(&subject, held, now);
+                        over.push(content.order);
+                    }
+                    Err(_) => tracing::warn!("the record \"{record}\" holds no usable certificate"),
+                }
+            }
+        }
+    }
+    known.orders.retain(|(_, order)| order.open.as_ref().is_none_or(|open| !over.contains(&open.url)));
+    for (name, order) in &known.orders {
+        if let Some(trouble) = order.trouble.clone() {
+            schedule.remember_trouble(name, trouble);
+        }
+    }
+    known
+}
+
+fn parse<T: DeserializeOwned>(record: &str, bytes: &[u8]) -> Option<T> {
+    let parsed = serde_json::from_slice(bytes);
+    parsed.inspect_err(|error| tracing::warn!("the record \"{record}\" is broken: {error}")).ok()
+}
+
+/// Names that clients have asked for and that are not looked at yet.
+const MOST_WANTED: usize = 256;
+
+const LONGEST_WAIT: Duration = Duration::from_secs(60);

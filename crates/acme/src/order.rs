@@ -1,0 +1,326 @@
+//! One order, from the account to the certificate. Each record is written before the step that depends on it, so that an
+//! order that was interrupted anywhere is taken up again where it was.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use corral_ipc::message::{Provision, ProvisionKind};
+use instant_acme::{
+    Account, AuthorizationStatus, CertificateIdentifier, ChallengeStatus, Error, Identifier, NewOrder, Order,
+    OrderStatus, Problem, RetryPolicy,
+};
+use rcgen::{CertificateParams, DistinguishedName, KeyPair};
+
+use crate::account::{Accounts, not_stored};
+use crate::answer::{self, Answer};
+use crate::certificate::Held;
+use crate::engine::Host;
+use crate::failure::{Blame, Failure, Step, is_bad_nonce, is_lost_order};
+use crate::record::{CertificateRecord, Kind, OpenOrder, OrderRecord, Trouble, write};
+use crate::schedule::{Issue, Suggestion, Way};
+
+/// Sends a request again for as long as the authority does not take its nonce. instant-acme tries thrice, which is too few
+/// where nonces get lost. A macro, because a future that borrows from its caller cannot be made twice by a closure.
+macro_rules! patiently {
+    ($request:expr) => {{
+        let mut n_tries = 0;
+        loop {
+            match $request.await {
+                Err(error) if is_bad_nonce(&error) && n_tries < $crate::order::MOST_NONCES => n_tries += 1,
+                result => break result,
+            }
+        }
+    }};
+}
+pub(crate) use patiently;
+
+/// What all orders share.
+pub(crate) struct Context<H> {
+    pub(crate) host: H,
+    pub(crate) accounts: Accounts,
+    pub(crate) orders: Orders,
+}
+
+/// The records of orders, as they are stored.
+#[derive(Default)]
+pub(crate) struct Orders {
+    by_name: Mutex<HashMap<String, OrderRecord>>,
+}
+
+/// What is to be ordered.
+pub(crate) struct Job {
+    pub(crate) name: String,
+    pub(crate) issue: Arc<Issue>,
+    pub(crate) way: Way,
+    pub(crate) replaces: Option<CertificateIdentifier<'static>>,
+    pub(crate) on_demand: bool,
+}
+
+impl Orders {
+    pub(crate) fn new(records: impl Iterator<Item = (String, OrderRecord)>) -> Self {
+        Self { by_name: Mutex::new(records.collect()) }
+    }
+
+    fn open(&self, name: &str) -> Option<OpenOrder> {
+        self.by_name().get(name).and_then(|record| record.open.clone())
+    }
+
+    fn by_name(&self) -> std::sync::MutexGuard<'_, HashMap<String, OrderRecord>> {
+        self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes a record, and gives it as it is to be stored.
+    fn change(&self, name: &str, change: impl FnOnce(&mut OrderRecord)) -> Vec<u8> {
+        let mut by_name = self.by_name();
+        let record = by_name.entry(name.to_owned()).or_default();
+        change(record);
+        write(record)
+    }
+}
+
+impl<H: Host> Context<H> {
+    /// Comes to a certificate that is stored and that routers show to clients.
+    pub(crate) async fn obtain(&self, job: &Job) -> Result<Held, Failure> {
+        let account = self.accounts.of(&job.issue, &self.host).await?;
+        match self.order(job, &account).await {
+            Err(failure) if failure.blame == Blame::LostAccount => {
+                self.accounts.forget(&job.issue.issuer, account.id(), &self.host).await;
+                let account = self.accounts.of(&job.issue, &self.host).await?;
+                self.order(job, &account).await
+            }
+            result => result,
+        }
+    }
+
+    /// Remembers why an order failed. An order that has come to nothing is forgotten.
+    pub(crate) async fn note_trouble(&self, name: &str, blame: Blame, trouble: Trouble) {
+        let record = self.orders.change(name, |record| {
+            record.trouble = Some(trouble);
+            if blame == Blame::Name {
+                record.open = None;
+            }
+        });
+        if let Err(error) = self.host.store(Kind::Order.record(name), Some(record)).await {
+            tracing::warn!("keep why the order for {name} failed: {error}");
+        }
+    }
+
+    /// When the authority wants a certificate to be renewed; nothing when it does not say.
+    pub(crate) async fn suggestion(
+        &self,
+        issue: &Issue,
+        id: &CertificateIdentifier<'_>,
+    ) -> Option<Suggestion> {
+        let account = self.accounts.of(issue, &self.host).await.ok()?;
+        match account.renewal_info(id).await {
+            Ok((info, ask_after)) => Some(Suggestion {
+                start: SystemTime::from(info.suggested_window.start),
+                end: SystemTime::from(info.suggested_window.end),
+                ask_after,
+            }),
+            Err(error) => {
+                tracing::debug!("ask when to renew {id}: {error}");
+                None
+            }
+        }
+    }
+
+    async fn order(&self, job: &Job, account: &Account) -> Result<Held, Failure> {
+        let (mut order, open) = match self.taken_up(job, account).await? {
+            Some(found) => found,
+            None => self.begin(job, account).await?,
+        };
+        if order.state().status == OrderStatus::Pending {
+            self.prove(&mut order, job).await?;
+        }
+        let key =
+            KeyPair::from_pem(&open.key).map_err(|_| Failure::of_name("the key of the order is broken"))?;
+        if order.state().status == OrderStatus::Ready {
+            let request = request(&job.name, &key).map_err(|error| Failure::of_name(error.to_string()))?;
+            patiently!(order.finalize_csr(&request))
+                .map_err(|error| Failure::of_error(Step::Order, &error))?;
+        }
+        let chain = patiently!(order.poll_certificate(&POLLING));
+        let chain = chain.map_err(|error| Failure::of_error(Step::Order, &error))?;
+        let record = CertificateRecord {
+            directory: job.issue.issuer.directory.clone(),
+            on_demand: job.on_demand,
+            order: open.url,
+            chain,
+            key: open.key,
+        };
+        self.keep(&job.name, &record).await
+    }
+
+    /// The order of an earlier try, if it may still come to something.
+    async fn taken_up(&self, job: &Job, account: &Account) -> Result<Option<(Order, OpenOrder)>, Failure> {
+        let open = self.orders.open(&job.name).filter(|open| open.account == account.id());
+        let Some(open) = open else { return Ok(None) };
+        match patiently!(account.order(open.url.clone())) {
+            Ok(mut order) => Ok((order.state().status != OrderStatus::Invalid).then_some((order, open))),
+            Err(error) if is_lost_order(&error) => Ok(None),
+            Err(error) => Err(Failure::of_error(Step::Order, &error)),
+        }
+    }
+
+    async fn begin(&self, job: &Job, account: &Account) -> Result<(Order, OpenOrder), Failure> {
+        check_profile(&job.issue, account)?;
+        let order = match new_order(job, account, job.replaces.clone()).await {
+            // Another order has replaced it, or the authority knows nothing of such things.
+            Err(failure) if failure.blame == Blame::Replacement && job.replaces.is_some() => {
+                new_order(job, account, None).await?
+            }
+            result => result?,
+        };
+        let key = KeyPair::generate().map_err(|error| Failure::of_name(format!("make a key: {error}")))?;
+        let (account, url) = (account.id().to_owned(), order.url().to_owned());
+        let open = OpenOrder { account, url, key: key.serialize_pem() };
+        let record = self.orders.change(&job.name, |record| record.open = Some(open.clone()));
+        self.host.store(Kind::Order.record(&job.name), Some(record)).await.map_err(not_stored)?;
+        Ok((order, open))
+    }
+
+    /// Has the authority look at the answer.
+    async fn prove(&self, order: &mut Order, job: &Job) -> Result<(), Failure> {
+        let Some(answer) = wanted_answer(order, job).await? else { return ready(order).await };
+        let checked = match answer.present(&self.host).await {
+            Ok(()) => checked(order, job).await,
+            Err(failure) => Err(failure),
+        };
+        answer.withdraw(&self.host).await;
+        checked
+    }
+
+    /// Stored first, so that a certificate that clients have seen is not lost; the order is over then.
+    async fn keep(&self, name: &str, record: &CertificateRecord) -> Result<Held, Failure> {
+        let held = Held::read(name, record)?;
+        self.host.store(Kind::Certificate.record(name), Some(write(record))).await.map_err(not_stored)?;
+        if let Err(error) = self.host.provide(vec![provision(name, record)]).await {
+            tracing::warn!("the router has not taken the certificate for {name} yet: {error}");
+        }
+        self.orders.by_name().remove(name);
+        if let Err(error) = self.host.store(Kind::Order.record(name), None).await {
+            tracing::warn!("remove the record of the order for {name}: {error}");
+        }
+        Ok(held)
+    }
+}
+
+/// What routers are given of a certificate.
+pub(crate) fn provision(name: &str, record: &CertificateRecord) -> Provision {
+    let bytes = format!("{}\n{}", record.chain.trim_end(), record.key).into_bytes();
+    Provision { kind: ProvisionKind::Certificate, name: name.to_owned(), bytes: Some(bytes) }
+}
+
+fn check_profile(issue: &Issue, account: &Account) -> Result<(), Failure> {
+    let Some(profile) = issue.issuer.profile.as_deref() else { return Ok(()) };
+    if account.profiles().any(|known| known.name == profile) {
+        return Ok(());
+    }
+    let mut known: Vec<_> = account.profiles().map(|known| known.name).collect();
+    known.sort_unstable();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(Failure::of_name(format!("the authority does not have the profile \"{profile}\"; it has: {known}")))
+}
+
+async fn new_order(
+    job: &Job,
+    account: &Account,
+    replaces: Option<CertificateIdentifier<'static>>,
+) -> Result<Order, Failure> {
+    let names = [Identifier::Dns(job.name.clone())];
+    let mut new = NewOrder::new(&names);
+    if let Some(replaces) = replaces {
+        new = new.replaces(replaces);
+    }
+    if let Some(profile) = &job.issue.issuer.profile {
+        new = new.profile(profile);
+    }
+    patiently!(account.new_order(&new)).map_err(|error| Failure::of_error(Step::NewOrder, &error))
+}
+
+/// Reads the authorization of the order's only name, which the order then keeps.
+async fn load(order: &mut Order) -> Result<(), Error> {
+    match order.authorizations().next().await {
+        Some(authorization) => authorization.map(drop),
+        None => Err(Error::Str("an authorization of the order")),
+    }
+}
+
+/// The answer to the challenge of the job's way; none when the authority does not want to look.
+async fn wanted_answer(order: &mut Order, job: &Job) -> Result<Option<Answer>, Failure> {
+    patiently!(load(order)).map_err(|error| Failure::of_error(Step::Order, &error))?;
+    let mut authorizations = order.authorizations();
+    let Some(Ok(mut authorization)) = authorizations.next().await else { return Ok(None) };
+    if authorization.status != AuthorizationStatus::Pending {
+        return Ok(None);
+    }
+    let Some(challenge) = authorization.challenge(answer::challenge(&job.way)) else {
+        let way = job.way.name();
+        return Err(Failure::of_name(format!(
+            "the authority does not offer {way} for this name; set \"challenge\" to another one"
+        )));
+    };
+    Answer::new(&job.name, &job.way, &challenge.token, &challenge.key_authorization()).map(Some)
+}
+
+/// Tells the authority that the answer is there, and waits until it has looked.
+async fn checked(order: &mut Order, job: &Job) -> Result<(), Failure> {
+    if let Some(Ok(mut authorization)) = order.authorizations().next().await {
+        if let Some(mut challenge) = authorization.challenge(answer::challenge(&job.way))
+            && challenge.status == ChallengeStatus::Pending
+            && let Err(error) = patiently!(challenge.set_ready())
+        {
+            match &error {
+                // It may be looking already; waiting for it tells.
+                Error::Api(problem) if problem.status.is_some_and(|status| status < 500) => {
+                    tracing::debug!("have the authority look at {}: {error}", job.name);
+                }
+                error => return Err(Failure::of_error(Step::Order, error)),
+            }
+        }
+    }
+    ready(order).await
+}
+
+async fn ready(order: &mut Order) -> Result<(), Failure> {
+    match patiently!(order.poll_ready(&POLLING)) {
+        Ok(OrderStatus::Ready) => Ok(()),
+        Ok(_) => Err(refused(order, None).await),
+        Err(error) if order.state().status == OrderStatus::Invalid => Err(refused(order, Some(&error)).await),
+        Err(error) => Err(Failure::of_error(Step::Order, &error)),
+    }
+}
+
+/// Why the authority was not convinced: the challenge says it, seldom the order.
+async fn refused(order: &mut Order, error: Option<&Error>) -> Failure {
+    match (problem(order).await, error) {
+        (Some(problem), _) => Failure { blame: Blame::Name, ..Failure::of_problem(Step::Order, &problem) },
+        (None, Some(error)) => Failure { blame: Blame::Name, ..Failure::of_error(Step::Order, error) },
+        (None, None) => Failure::of_name("the authority gave the order up and does not say why"),
+    }
+}
+
+async fn problem(order: &mut Order) -> Option<Problem> {
+    let mut authorizations = order.authorizations();
+    let mut authorization = authorizations.next().await?.ok()?;
+    let state = patiently!(authorization.refresh()).ok()?;
+    state.challenges.iter().find_map(|challenge| challenge.error.clone())
+}
+
+/// A certificate signing request for one name; DER.
+fn request(name: &str, key: &KeyPair) -> Result<Vec<u8>, rcgen::Error> {
+    let mut params = CertificateParams::new([name.to_owned()])?;
+    params.distinguished_name = DistinguishedName::new();
+    Ok(params.serialize_request(key)?.der().to_vec())
+}
+
+/// Authorities mostly look at once.
+const POLLING: RetryPolicy = RetryPolicy::new()
+    .initial_delay(Duration::from_millis(100))
+    .backoff(1.5)
+    .timeout(Duration::from_secs(90));
+
+/// Nonces in a row that an authority may refuse.
+pub(crate) const MOST_NONCES: u32 = 10;

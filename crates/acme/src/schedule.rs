@@ -1,0 +1,400 @@
+//! What is next for each name: an order, a question about its renewal, or a pause. Time comes in, steps go out; nothing
+//! here waits, sends or stores.
+
+mod authority;
+mod renewal;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use corral_config::tls::{AcmeIssuer, DnsChallenge, OnDemand};
+use instant_acme::CertificateIdentifier;
+
+use self::authority::Authorities;
+use self::renewal::Renewal;
+pub(crate) use self::renewal::Suggestion;
+use crate::certificate::Held;
+use crate::chance::Chance;
+use crate::failure::{Blame, Failure};
+use crate::pause;
+use crate::record::Trouble;
+use crate::status::{NameStatus, State};
+use crate::time;
+
+/// Everything that a configuration wants certificates for.
+#[derive(Debug, Default)]
+pub struct Demand {
+    /// By host name; `*.example.com` stands for one label.
+    pub names: BTreeMap<String, Arc<Issue>>,
+    /// Rules for names that are not there, and how such certificates are ordered.
+    pub on_demand: Vec<(OnDemand, Arc<Issue>)>,
+}
+
+/// How a certificate is ordered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issue {
+    /// Whom to ask.
+    pub issuer: AcmeIssuer,
+    /// The bundle that `issuer.ca` names, in PEM.
+    pub ca: Option<Vec<u8>>,
+    /// The ways to prove a name, the best first; after a failure it is the next one's turn. At least one.
+    pub ways: Vec<Way>,
+}
+
+/// One way to prove that a name leads here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Way {
+    /// `http-01` (RFC 8555 section 8.3).
+    Http,
+    /// `tls-alpn-01` (RFC 8737).
+    TlsAlpn,
+    /// `dns-01` (RFC 8555 section 8.4).
+    Dns(DnsChallenge),
+}
+
+impl Way {
+    /// Its name in ACME.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Http => "http-01",
+            Self::TlsAlpn => "tls-alpn-01",
+            Self::Dns(_) => "dns-01",
+        }
+    }
+}
+
+/// Something to do now.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Order a certificate, or go on with an order.
+    Order {
+        name: String,
+        issue: Arc<Issue>,
+        way: Way,
+        /// The certificate that is to be replaced.
+        replaces: Option<CertificateIdentifier<'static>>,
+        /// The rule for such names has to allow it.
+        on_demand: bool,
+    },
+    /// Ask when a certificate is to be renewed (RFC 9773).
+    Ask { name: String, issue: Arc<Issue>, id: CertificateIdentifier<'static> },
+}
+
+/// All names, wanted or only remembered.
+pub(crate) struct Schedule {
+    names: BTreeMap<String, Name>,
+    authorities: Authorities,
+    chance: Chance,
+}
+
+/// One name.
+#[derive(Default)]
+struct Name {
+    /// Nothing when no configuration wants it.
+    issue: Option<Arc<Issue>>,
+    on_demand: bool,
+    held: Option<(Held, Renewal)>,
+    work: Work,
+    /// Failures since the last success.
+    trouble: Option<Trouble>,
+}
+
+/// What goes on for a name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Work {
+    #[default]
+    None,
+    Ordering,
+    Asking,
+}
+
+/// The next step of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Order,
+    Ask,
+}
+
+impl Schedule {
+    pub(crate) fn new(chance: Chance) -> Self {
+        Self { names: BTreeMap::new(), authorities: Authorities::default(), chance }
+    }
+
+    /// A certificate of an earlier process.
+    pub(crate) fn remember(&mut self, name: &str, held: Held, now: SystemTime) {
+        let renewal = Renewal::new(&held, now, &mut self.chance);
+        let entry = self.names.entry(name.to_owned()).or_default();
+        entry.on_demand = held.on_demand;
+        entry.held = Some((held, renewal));
+    }
+
+    /// Failures of an earlier process. Somebody may have started this one because the reason is gone, so that the rest of
+    /// a pause is short.
+    pub(crate) fn remember_trouble(&mut self, name: &str, trouble: Trouble) {
+        let next_try =
+            trouble.next_try.min(trouble.last_try.saturating_add(LONGEST_PAUSE_AT_START.as_secs()));
+        self.names.entry(name.to_owned()).or_default().trouble = Some(Trouble { next_try, ..trouble });
+    }
+
+    /// A configuration has come into force. Names that it does not have are remembered and not renewed, except those that
+    /// clients have asked for.
+    pub(crate) fn demand(&mut self, demand: &Demand) {
+        let on_demand = demand.on_demand.first().map(|(_, issue)| issue);
+        for (name, entry) in &mut self.names {
+            match demand.names.get(name) {
+                Some(issue) => entry.want(issue, false),
+                None if entry.on_demand
+                    && let Some(issue) = on_demand =>
+                {
+                    entry.want(issue, true)
+                }
+                None => entry.issue = None,
+            }
+        }
+        for (name, issue) in &demand.names {
+            self.names.entry(name.clone()).or_default().want(issue, false);
+        }
+    }
+
+    /// A client has asked for a name, and a rule allows it.
+    pub(crate) fn want(&mut self, name: &str, issue: &Arc<Issue>) {
+        let entry = self.names.entry(name.to_owned()).or_default();
+        if entry.issue.is_none() {
+            entry.want(issue, true);
+        }
+    }
+
+    /// Whether the configuration wants a certificate for the name, or a client has been allowed to.
+    pub(crate) fn is_wanted(&self, name: &str) -> bool {
+        self.names.get(name).is_some_and(|entry| entry.issue.is_some())
+    }
+
+    /// Something to do now, which counts as begun; none when all wait, or enough goes on.
+    pub(crate) fn step(&mut self, now: SystemTime) -> Option<Step> {
+        if self.authorities.n_running() >= MOST_AT_ONCE {
+            return None;
+        }
+        let is_due = |entry: &Name| {
+            let (at, next) = entry.next(&self.authorities)?;
+            (at <= now && self.authorities.may_begin(entry.directory()?)).then_some(next)
+        };
+        // A name without a certificate has clients that wait.
+        let due = self.names.iter().filter_map(|(name, entry)| Some((name, entry, is_due(entry)?)));
+        let (name, next) = due
+            .min_by_key(|(_, entry, next)| (*next == Next::Ask, entry.is_served(now)))
+            .map(|(name, _, next)| (name.clone(), next))?;
+        let entry = self.names.get_mut(&name)?;
+        let issue = Arc::clone(entry.issue.as_ref()?);
+        self.authorities.begin(&issue.issuer.directory);
+        let id = entry.held_from(&issue).and_then(|(held, _)| held.id.clone());
+        match next {
+            Next::Order => {
+                entry.work = Work::Ordering;
+                let way = entry.way()?.clone();
+                Some(Step::Order { name, issue, way, replaces: id, on_demand: entry.on_demand })
+            }
+            Next::Ask => {
+                entry.work = Work::Asking;
+                Some(Step::Ask { name, issue, id: id? })
+            }
+        }
+    }
+
+    /// When there is something to do again, unless something that goes on ends before.
+    pub(crate) fn wake(&self, now: SystemTime) -> Option<SystemTime> {
+        let times = self.names.values().filter_map(|entry| entry.next(&self.authorities));
+        times.map(|(at, _)| at).filter(|at| *at > now).min()
+    }
+
+    /// The order has come to a certificate.
+    pub(crate) fn issued(&mut self, name: &str, directory: &str, held: Held, now: SystemTime) {
+        self.authorities.answered(directory);
+        let renewal = Renewal::fresh(&held, now, &mut self.chance);
+        let entry = self.names.entry(name.to_owned()).or_default();
+        entry.work = Work::None;
+        entry.trouble = None;
+        entry.held = Some((held, renewal));
+    }
+
+    /// The order has not. Gives the name's trouble if that is to be remembered, and when the next try is.
+    pub(crate) fn failed(
+        &mut self,
+        name: &str,
+        directory: &str,
+        failure: &Failure,
+        now: SystemTime,
+    ) -> (Option<Trouble>, SystemTime) {
+        let Some(entry) = self.names.get_mut(name) else { return (None, now) };
+        entry.work = Work::None;
+        let until = match failure.blame {
+            Blame::Name | Blame::Slowness | Blame::Replacement => {
+                self.authorities.answered(directory);
+                None
+            }
+            Blame::Authority | Blame::LostAccount => {
+                return (None, self.authorities.failed(directory, failure, now, &mut self.chance));
+            }
+            Blame::RateLimit => {
+                let until = failure.retry_at.map(|at| at.min(now + LONGEST_PUT_OFF));
+                self.authorities.limited(directory, failure, until, now, &mut self.chance);
+                until
+            }
+        };
+        let n_failures = entry.trouble.as_ref().map_or(0, |trouble| trouble.n_failures).saturating_add(1);
+        let next_try = now + pause::OF_NAME.after(n_failures, &mut self.chance);
+        let next_try = until.map_or(next_try, |until| until.max(next_try));
+        let trouble = Trouble::new(n_failures, now, next_try, failure.words.clone());
+        entry.trouble = Some(trouble.clone());
+        (Some(trouble), next_try)
+    }
+
+    /// The rule for names that clients ask for does not allow this one any more.
+    pub(crate) fn forbidden(&mut self, name: &str, directory: &str) {
+        self.authorities.ended(directory);
+        if let Some(entry) = self.names.get_mut(name) {
+            entry.work = Work::None;
+            entry.issue = None;
+        }
+    }
+
+    /// What the authority says about a renewal, or nothing when it does not answer that.
+    pub(crate) fn asked(
+        &mut self,
+        name: &str,
+        directory: &str,
+        suggestion: Option<Suggestion>,
+        now: SystemTime,
+    ) {
+        self.authorities.ended(directory);
+        let Some(entry) = self.names.get_mut(name) else { return };
+        entry.work = Work::None;
+        if let Some((held, renewal)) = &mut entry.held {
+            renewal.suggested(held, suggestion, now, &mut self.chance);
+        }
+    }
+
+    /// Certificates that nobody wants and nobody could use, which are forgotten.
+    pub(crate) fn forget_old(&mut self, now: SystemTime) -> Vec<String> {
+        let is_old = |entry: &Name| {
+            entry.issue.is_none()
+                && entry.work == Work::None
+                && entry.held.as_ref().is_none_or(|(held, _)| held.not_after + KEPT_AFTER_END < now)
+        };
+        let old: Vec<_> =
+            self.names.iter().filter(|(_, entry)| is_old(entry)).map(|(name, _)| name.clone()).collect();
+        for name in &old {
+            self.names.remove(name);
+        }
+        old
+    }
+
+    /// Of all names that are wanted.
+    pub(crate) fn status(&self, now: SystemTime) -> Vec<NameStatus> {
+        let wanted = self.names.iter().filter(|(_, entry)| entry.issue.is_some());
+        wanted.map(|(name, entry)| entry.status(name, &self.authorities, now)).collect()
+    }
+
+    /// When the certificate of a name is to be renewed.
+    pub(crate) fn renews_at(&self, name: &str) -> Option<SystemTime> {
+        let (_, renewal) = self.names.get(name)?.held.as_ref()?;
+        Some(renewal.at())
+    }
+}
+
+impl Name {
+    /// Other settings are another try.
+    fn want(&mut self, issue: &Arc<Issue>, on_demand: bool) {
+        if self.issue.as_ref().is_some_and(|old| old != issue) {
+            self.trouble = None;
+        }
+        self.issue = Some(Arc::clone(issue));
+        self.on_demand = on_demand;
+    }
+
+    fn directory(&self) -> Option<&str> {
+        self.issue.as_ref().map(|issue| issue.issuer.directory.as_str())
+    }
+
+    /// Its certificate, if it comes from where it is to come from.
+    fn held_from(&self, issue: &Issue) -> Option<&(Held, Renewal)> {
+        self.held.as_ref().filter(|(held, _)| held.directory == issue.issuer.directory)
+    }
+
+    /// Whether clients get a certificate that is valid.
+    fn is_served(&self, now: SystemTime) -> bool {
+        self.held.as_ref().is_some_and(|(held, _)| held.not_after > now)
+    }
+
+    /// The way whose turn it is; none for a wildcard that cannot be proved.
+    fn way(&self) -> Option<&Way> {
+        let ways = &self.issue.as_ref()?.ways;
+        let turn = self.trouble.as_ref().map_or(0, |trouble| trouble.n_failures as usize);
+        ways.get(turn % ways.len().max(1))
+    }
+
+    fn next(&self, authorities: &Authorities) -> Option<(SystemTime, Next)> {
+        let issue = self.issue.as_ref().filter(|_| self.work == Work::None)?;
+        self.way()?;
+        let held = self.held_from(issue);
+        let renewal = held.map_or(SystemTime::UNIX_EPOCH, |(_, renewal)| renewal.at());
+        let paused = self
+            .trouble
+            .as_ref()
+            .map_or(SystemTime::UNIX_EPOCH, |trouble| time::of_seconds(trouble.next_try));
+        let order = (renewal.max(paused), Next::Order);
+        let question =
+            held.filter(|(held, _)| held.id.is_some()).map(|(_, renewal)| (renewal.ask_at(), Next::Ask));
+        let (at, next) = question.filter(|(at, _)| *at < order.0).unwrap_or(order);
+        Some((at.max(authorities.paused_until(&issue.issuer.directory)), next))
+    }
+
+    fn status(&self, name: &str, authorities: &Authorities, now: SystemTime) -> NameStatus {
+        let directory = self.directory().unwrap_or_default();
+        let way = self.way();
+        let held = self.held.as_ref();
+        let last_error = match (&self.trouble, way) {
+            (_, None) => Some(NEEDS_DNS.to_owned()),
+            (Some(trouble), _) => Some(trouble.error.clone()),
+            (None, _) => authorities.last_error(directory).map(str::to_owned),
+        };
+        let order_at = self.next(authorities).filter(|(_, next)| *next == Next::Order).map(|(at, _)| at);
+        let state = match (held, self.work) {
+            (Some((held, _)), _) if held.not_after > now => State::Valid,
+            (_, Work::Ordering) => State::Ordering,
+            (Some(_), _) => State::Expired,
+            (None, _) if self.trouble.is_some() || way.is_none() => State::Failed,
+            (None, _) => State::Waiting,
+        };
+        NameStatus {
+            name: name.to_owned(),
+            state,
+            expires: held.map(|(held, _)| held.not_after),
+            issuer: held.map(|(held, _)| held.issuer.clone()),
+            renews_at: held.map(|(_, renewal)| renewal.at()),
+            next_try: last_error.as_ref().and(order_at).map(|at| at.max(now)),
+            last_error,
+            challenge: way.map(Way::name),
+        }
+    }
+}
+
+/// Orders and questions at the same time.
+const MOST_AT_ONCE: usize = 8;
+
+/// What is left of a pause when the daemon is started again, counted from the last try.
+const LONGEST_PAUSE_AT_START: Duration = Duration::from_secs(15 * 60);
+
+/// The longest `Retry-After` that is heeded; the limits of authorities are for a week at most.
+const LONGEST_PUT_OFF: Duration = Duration::from_secs(8 * 86_400);
+
+/// How long a certificate is kept that has expired and that nobody wants.
+const KEPT_AFTER_END: Duration = Duration::from_secs(30 * 86_400);
+
+/// Of a wildcard without that.
+pub(crate) const NEEDS_DNS: &str =
+    "a wildcard is proved by the DNS alone; set \"challenge\" to {\"dns\": …}, or list the names one by one";
+
+#[cfg(test)]
+mod tests;

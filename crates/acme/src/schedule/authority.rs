@@ -1,0 +1,115 @@
+//! Authorities, by the URLs of their directories: how much goes on with each, and which have to be left alone for a while.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+use crate::chance::Chance;
+use crate::failure::Failure;
+use crate::pause;
+
+/// All that were ever asked.
+#[derive(Default)]
+pub(super) struct Authorities {
+    by_directory: HashMap<String, Authority>,
+    n_running: usize,
+}
+
+#[derive(Default)]
+struct Authority {
+    n_running: usize,
+    pause: Option<Pause>,
+}
+
+struct Pause {
+    n_failures: u32,
+    until: SystemTime,
+    error: String,
+}
+
+impl Authorities {
+    /// Orders and questions that go on.
+    pub(super) fn n_running(&self) -> usize {
+        self.n_running
+    }
+
+    /// Whether another one may begin: after a failure a single one finds out whether the authority is back.
+    pub(super) fn may_begin(&self, directory: &str) -> bool {
+        let authority = self.by_directory.get(directory);
+        authority.is_none_or(|authority| authority.pause.is_none() || authority.n_running == 0)
+    }
+
+    pub(super) fn begin(&mut self, directory: &str) {
+        self.n_running += 1;
+        self.by_directory.entry(directory.to_owned()).or_default().n_running += 1;
+    }
+
+    /// One that says nothing about the authority.
+    pub(super) fn ended(&mut self, directory: &str) {
+        self.end(directory);
+    }
+
+    fn end(&mut self, directory: &str) -> &mut Authority {
+        self.n_running = self.n_running.saturating_sub(1);
+        let authority = self.by_directory.entry(directory.to_owned()).or_default();
+        authority.n_running = authority.n_running.saturating_sub(1);
+        authority
+    }
+
+    /// One that the authority has answered, whatever its answer was.
+    pub(super) fn answered(&mut self, directory: &str) {
+        self.end(directory).pause = None;
+    }
+
+    /// One that shows that nobody gets anything. Gives the end of the pause. Several that began together are one failure.
+    pub(super) fn failed(
+        &mut self,
+        directory: &str,
+        failure: &Failure,
+        now: SystemTime,
+        chance: &mut Chance,
+    ) -> SystemTime {
+        let authority = self.end(directory);
+        let before = authority.pause.as_ref();
+        if let Some(pause) = before.filter(|pause| pause.until > now) {
+            return pause.until;
+        }
+        let n_failures = before.map_or(0, |pause| pause.n_failures).saturating_add(1);
+        let until = now + pause::OF_AUTHORITY.after(n_failures, chance);
+        let until = failure.retry_at.map_or(until, |at| at.clamp(until, now + LONGEST_PUT_OFF));
+        authority.pause = Some(Pause { n_failures, until, error: failure.words.clone() });
+        until
+    }
+
+    /// The authority has given out enough, to one name or to all: another one finds out soon.
+    pub(super) fn limited(
+        &mut self,
+        directory: &str,
+        failure: &Failure,
+        until: Option<SystemTime>,
+        now: SystemTime,
+        chance: &mut Chance,
+    ) {
+        let retry_at = until.map(|until| until.min(now + LONGEST_FOR_OTHERS));
+        self.failed(directory, &Failure { retry_at, ..failure.clone() }, now, chance);
+    }
+
+    /// 1970 when nothing keeps anybody from asking.
+    pub(super) fn paused_until(&self, directory: &str) -> SystemTime {
+        self.pause(directory).map_or(SystemTime::UNIX_EPOCH, |pause| pause.until)
+    }
+
+    /// Why the authority is left alone.
+    pub(super) fn last_error(&self, directory: &str) -> Option<&str> {
+        self.pause(directory).map(|pause| pause.error.as_str())
+    }
+
+    fn pause(&self, directory: &str) -> Option<&Pause> {
+        self.by_directory.get(directory)?.pause.as_ref()
+    }
+}
+
+/// The longest `Retry-After` of an authority that is heeded for all names.
+const LONGEST_PUT_OFF: Duration = Duration::from_secs(86_400);
+
+/// How long one name's rate limit keeps all others from trying.
+const LONGEST_FOR_OTHERS: Duration = Duration::from_secs(10 * 60);

@@ -1,0 +1,84 @@
+//! When a certificate is to be renewed: as its authority suggests (RFC 9773), or by a share of its lifetime.
+
+use std::time::{Duration, SystemTime};
+
+use crate::certificate::Held;
+use crate::chance::Chance;
+use crate::pause;
+
+/// What an authority suggests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Suggestion {
+    pub(crate) start: SystemTime,
+    pub(crate) end: SystemTime,
+    /// When to ask again.
+    pub(crate) ask_after: Duration,
+}
+
+/// When one certificate is renewed, and when its authority is asked about that.
+pub(super) struct Renewal {
+    at: SystemTime,
+    ask_at: SystemTime,
+    n_failures: u32,
+}
+
+impl Renewal {
+    /// Of a certificate of an earlier process: its authority may have changed its mind meanwhile.
+    pub(super) fn new(held: &Held, now: SystemTime, chance: &mut Chance) -> Self {
+        Self { at: usual(held, chance), ask_at: now, n_failures: 0 }
+    }
+
+    /// Of a certificate that was issued just now, about which there is nothing to ask for a while.
+    pub(super) fn fresh(held: &Held, now: SystemTime, chance: &mut Chance) -> Self {
+        let first = pause::OF_QUESTION.longest.min(lifetime(held) / 4);
+        Self { ask_at: now + first.mul_f64(0.5 + 0.5 * chance.draw()), ..Self::new(held, now, chance) }
+    }
+
+    pub(super) fn at(&self) -> SystemTime {
+        self.at
+    }
+
+    pub(super) fn ask_at(&self) -> SystemTime {
+        self.ask_at
+    }
+
+    /// An answer, or none. A time within the window is kept for as long as the window holds it.
+    pub(super) fn suggested(
+        &mut self,
+        held: &Held,
+        suggestion: Option<Suggestion>,
+        now: SystemTime,
+        chance: &mut Chance,
+    ) {
+        let Some(Suggestion { start, end, ask_after }) = suggestion else {
+            self.n_failures = self.n_failures.saturating_add(1);
+            self.ask_at = now + pause::OF_QUESTION.after(self.n_failures, chance);
+            return;
+        };
+        self.n_failures = 0;
+        self.ask_at = now + ask_after.clamp(SOONEST_QUESTION, LATEST_QUESTION);
+        if !(start..=end).contains(&self.at) {
+            let window = end.duration_since(start).unwrap_or_default();
+            // Never so late that a failure could not be made good.
+            self.at = (start + window.mul_f64(chance.draw())).min(held.not_after - lifetime(held) / 20);
+        }
+    }
+}
+
+fn lifetime(held: &Held) -> Duration {
+    held.not_after.duration_since(held.not_before).unwrap_or_default()
+}
+
+/// A third of the lifetime before the end, half of it for those that live for some days; a little earlier for some, so that
+/// those that were ordered together are not renewed together.
+fn usual(held: &Held, chance: &mut Chance) -> SystemTime {
+    let lifetime = lifetime(held);
+    let left = if lifetime < SHORT_LIFE { lifetime / 2 } else { lifetime / 3 };
+    held.not_after - left - lifetime.mul_f64(0.02 * chance.draw())
+}
+
+const SHORT_LIFE: Duration = Duration::from_secs(10 * 86_400);
+
+/// Bounds for `Retry-After` of an answer (RFC 9773 section 4.3.2).
+const SOONEST_QUESTION: Duration = Duration::from_secs(60);
+const LATEST_QUESTION: Duration = Duration::from_secs(86_400);

@@ -1,0 +1,334 @@
+//! Names, authorities and a clock that the test turns.
+
+use super::*;
+use crate::record::CertificateRecord;
+
+const CA: &str = "https://ca.example/directory";
+
+fn issue_of(directory: &str, ways: &[Way]) -> Arc<Issue> {
+    let issuer =
+        AcmeIssuer { directory: directory.to_owned(), ca: None, email: None, profile: None, eab: None };
+    Arc::new(Issue { issuer, ca: None, ways: ways.to_vec() })
+}
+
+fn issue() -> Arc<Issue> {
+    issue_of(CA, &[Way::Http, Way::TlsAlpn])
+}
+
+fn demand(names: &[&str], issue: &Arc<Issue>) -> Demand {
+    let names = names.iter().map(|name| ((*name).to_owned(), Arc::clone(issue))).collect();
+    Demand { names, on_demand: Vec::new() }
+}
+
+fn schedule(names: &[&str]) -> Schedule {
+    let mut schedule = Schedule::new(Chance::Fixed(0.0));
+    schedule.demand(&demand(names, &issue()));
+    schedule
+}
+
+/// Seconds of the test's own time.
+fn at(seconds: u64) -> SystemTime {
+    time::of_seconds(1_700_000_000 + seconds)
+}
+
+const DAY: u64 = 86_400;
+
+fn held(from: u64, days: u64) -> Held {
+    Held {
+        not_before: at(from),
+        not_after: at(from + days * DAY),
+        issuer: "Test CA".to_owned(),
+        id: Some(CertificateIdentifier { authority_key_identifier: "aki".into(), serial: "serial".into() }),
+        directory: CA.to_owned(),
+        on_demand: false,
+    }
+}
+
+fn failure(blame: Blame) -> Failure {
+    Failure { words: "it failed".to_owned(), blame, retry_at: None }
+}
+
+/// The name and way of the order that begins, if one does.
+fn order(schedule: &mut Schedule, now: SystemTime) -> Option<(String, &'static str)> {
+    match schedule.step(now)? {
+        Step::Order { name, way, .. } => Some((name, way.name())),
+        Step::Ask { .. } => None,
+    }
+}
+
+fn only(schedule: &Schedule, now: SystemTime) -> NameStatus {
+    let mut all = schedule.status(now);
+    assert_eq!(all.len(), 1);
+    all.remove(0)
+}
+
+#[test]
+fn a_new_name_is_ordered_at_once_and_only_once() {
+    let mut schedule = schedule(&["a.example"]);
+    assert_eq!(only(&schedule, at(0)).state, State::Waiting);
+    assert_eq!(order(&mut schedule, at(0)), Some(("a.example".to_owned(), "http-01")));
+    assert_eq!(order(&mut schedule, at(0)), None);
+    assert_eq!(only(&schedule, at(0)).state, State::Ordering);
+    assert_eq!(schedule.wake(at(0)), None);
+}
+
+#[test]
+fn a_certificate_is_renewed_with_a_third_of_its_life_left() {
+    let mut schedule = schedule(&["a.example"]);
+    order(&mut schedule, at(0)).unwrap();
+    schedule.issued("a.example", CA, Held { id: None, ..held(0, 90) }, at(0));
+    let status = only(&schedule, at(0));
+    assert_eq!((status.state, status.renews_at), (State::Valid, Some(at(60 * DAY))));
+    assert_eq!(schedule.wake(at(0)), Some(at(60 * DAY)));
+    assert_eq!(order(&mut schedule, at(60 * DAY - 1)), None);
+    assert!(order(&mut schedule, at(60 * DAY)).is_some());
+}
+
+#[test]
+fn a_certificate_of_six_days_is_renewed_after_three() {
+    let mut schedule = schedule(&["a.example"]);
+    schedule.remember("a.example", held(0, 6), at(0));
+    assert_eq!(schedule.renews_at("a.example"), Some(at(3 * DAY)));
+}
+
+#[test]
+fn a_certificate_that_is_held_is_used_without_an_order() {
+    let mut schedule = Schedule::new(Chance::Fixed(0.0));
+    schedule.remember("a.example", held(0, 90), at(DAY));
+    schedule.demand(&demand(&["a.example"], &issue()));
+    assert_eq!(order(&mut schedule, at(DAY)), None, "the authority is asked about the renewal");
+    assert_eq!(only(&schedule, at(DAY)).state, State::Valid);
+}
+
+#[test]
+fn a_certificate_of_another_authority_is_replaced_at_once() {
+    let mut schedule = Schedule::new(Chance::Fixed(0.0));
+    schedule.remember("a.example", held(0, 90), at(0));
+    schedule.demand(&demand(&["a.example"], &issue_of("https://other.example/", &[Way::TlsAlpn])));
+    match schedule.step(at(0)) {
+        Some(Step::Order { replaces, way, .. }) => assert_eq!((replaces, way), (None, Way::TlsAlpn)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_authority_says_when_to_renew() {
+    let mut schedule = schedule(&["a.example"]);
+    schedule.remember("a.example", held(0, 90), at(0));
+    assert!(matches!(schedule.step(at(0)), Some(Step::Ask { .. })));
+    let ask_after = Duration::from_secs(6 * 3600);
+    let window = |start, end| Some(Suggestion { start: at(start), end: at(end), ask_after });
+    schedule.asked("a.example", CA, window(10 * DAY, 12 * DAY), at(0));
+    assert_eq!(schedule.renews_at("a.example"), Some(at(10 * DAY)));
+    assert_eq!(schedule.wake(at(0)), Some(at(6 * 3600)), "it is asked again");
+    // It has to be revoked: the window is in the past.
+    assert!(matches!(schedule.step(at(6 * 3600)), Some(Step::Ask { .. })));
+    schedule.asked("a.example", CA, window(0, 60), at(6 * 3600));
+    match schedule.step(at(6 * 3600)) {
+        Some(Step::Order { replaces, .. }) => assert_eq!(replaces.unwrap().to_string(), "aki.serial"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_window_behind_the_end_is_not_believed() {
+    let mut schedule = schedule(&["a.example"]);
+    schedule.remember("a.example", held(0, 100), at(0));
+    schedule.step(at(0));
+    let ask_after = Duration::ZERO;
+    let late = Suggestion { start: at(200 * DAY), end: at(201 * DAY), ask_after };
+    schedule.asked("a.example", CA, Some(late), at(0));
+    assert_eq!(schedule.renews_at("a.example"), Some(at(95 * DAY)));
+}
+
+#[test]
+fn an_authority_that_says_nothing_about_renewals_is_asked_less_often() {
+    let mut schedule = schedule(&["a.example"]);
+    schedule.remember("a.example", held(0, 90), at(0));
+    schedule.step(at(0));
+    schedule.asked("a.example", CA, None, at(0));
+    assert_eq!(schedule.wake(at(0)), Some(at(450)));
+    assert_eq!(schedule.renews_at("a.example"), Some(at(60 * DAY)));
+}
+
+#[test]
+fn pauses_grow_and_ways_take_turns() {
+    let mut schedule = schedule(&["a.example"]);
+    let mut now = 0;
+    for (pause, way) in [(45, "http-01"), (90, "tls-alpn-01"), (180, "http-01")] {
+        assert_eq!(order(&mut schedule, at(now)).unwrap().1, way);
+        let (trouble, next_try) = schedule.failed("a.example", CA, &failure(Blame::Name), at(now));
+        assert_eq!(next_try, at(now + pause));
+        assert_eq!(trouble.unwrap().error, "it failed");
+        assert_eq!(order(&mut schedule, at(now + pause - 1)), None);
+        now += pause;
+    }
+    let status = only(&schedule, at(now - 1));
+    assert_eq!((status.state, status.next_try), (State::Failed, Some(at(now))));
+    assert_eq!(status.last_error.as_deref(), Some("it failed"));
+}
+
+#[test]
+fn one_names_failure_does_not_keep_others_waiting() {
+    let mut schedule = schedule(&["a.example", "b.example"]);
+    order(&mut schedule, at(0)).unwrap();
+    schedule.failed("a.example", CA, &failure(Blame::Name), at(0));
+    assert_eq!(order(&mut schedule, at(0)).unwrap().0, "b.example");
+}
+
+#[test]
+fn nobody_asks_an_authority_that_is_away_until_one_finds_it_back() {
+    let names = ["a.example", "b.example", "c.example"];
+    let mut schedule = schedule(&names);
+    for _ in names {
+        order(&mut schedule, at(0)).unwrap();
+    }
+    for name in names {
+        let (trouble, until) = schedule.failed(name, CA, &failure(Blame::Authority), at(1));
+        assert_eq!(
+            (trouble, time::seconds(until)),
+            (None, time::seconds(at(4))),
+            "one failure, though of three"
+        );
+    }
+    assert_eq!(order(&mut schedule, at(3)), None);
+    assert_eq!(schedule.status(at(3))[2].last_error.as_deref(), Some("it failed"));
+    assert!(order(&mut schedule, at(5)).is_some());
+    assert_eq!(order(&mut schedule, at(5)), None, "the first one finds out");
+    schedule.issued("a.example", CA, held(0, 90), at(5));
+    assert!(order(&mut schedule, at(5)).is_some());
+    assert!(order(&mut schedule, at(5)).is_some());
+    assert_eq!(schedule.status(at(5))[1].last_error, None);
+}
+
+#[test]
+fn an_authority_that_is_away_for_ten_minutes_is_found_back_within_ten_more() {
+    let mut schedule = schedule(&["a.example"]);
+    let mut now = at(0);
+    while now < at(600) {
+        order(&mut schedule, now).unwrap();
+        let (_, until) = schedule.failed("a.example", CA, &failure(Blame::Authority), now);
+        assert_eq!(schedule.wake(now), Some(until));
+        now = until;
+    }
+    assert!(now < at(1200));
+}
+
+#[test]
+fn a_rate_limit_holds_its_name_for_as_long_as_it_says_and_others_for_minutes() {
+    let mut schedule = schedule(&["a.example", "b.example"]);
+    order(&mut schedule, at(0)).unwrap();
+    let limit = Failure { retry_at: Some(at(3 * DAY)), ..failure(Blame::RateLimit) };
+    let (_, until) = schedule.failed("a.example", CA, &limit, at(0));
+    assert_eq!(until, at(3 * DAY));
+    assert_eq!(order(&mut schedule, at(599)), None);
+    assert_eq!(order(&mut schedule, at(600)).unwrap().0, "b.example");
+}
+
+#[test]
+fn retry_after_of_an_authority_is_heeded() {
+    let mut schedule = schedule(&["a.example"]);
+    order(&mut schedule, at(0)).unwrap();
+    let busy = Failure { retry_at: Some(at(120)), ..failure(Blame::Authority) };
+    assert_eq!(schedule.failed("a.example", CA, &busy, at(0)).1, at(120));
+}
+
+#[test]
+fn a_thousand_names_are_ordered_a_few_at_a_time() {
+    let names: Vec<_> = (0..1000).map(|idx| format!("n{idx}.example")).collect();
+    let mut schedule = schedule(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut n_issued = 0;
+    while n_issued < 1000 {
+        let mut begun = Vec::new();
+        while let Some((name, _)) = order(&mut schedule, at(n_issued)) {
+            begun.push(name);
+        }
+        assert!((1..=MOST_AT_ONCE).contains(&begun.len()));
+        for name in begun {
+            schedule.issued(&name, CA, Held { id: None, ..held(0, 90) }, at(n_issued));
+            n_issued += 1;
+        }
+    }
+    assert!(schedule.status(at(2000)).iter().all(|status| status.state == State::Valid));
+}
+
+#[test]
+fn names_without_a_certificate_come_before_renewals() {
+    let mut schedule = schedule(&["a.example", "b.example"]);
+    schedule.remember("a.example", Held { id: None, ..held(0, 90) }, at(0));
+    assert_eq!(order(&mut schedule, at(70 * DAY)).unwrap().0, "b.example");
+    assert_eq!(order(&mut schedule, at(70 * DAY)).unwrap().0, "a.example");
+}
+
+#[test]
+fn a_wildcard_without_dns_is_not_ordered_and_says_why() {
+    let mut schedule = Schedule::new(Chance::Fixed(0.0));
+    schedule.demand(&demand(&["*.a.example"], &issue_of(CA, &[])));
+    assert_eq!(schedule.step(at(0)), None);
+    let status = only(&schedule, at(0));
+    assert_eq!(status.state, State::Failed);
+    assert_eq!(status.last_error.as_deref(), Some(NEEDS_DNS));
+}
+
+#[test]
+fn names_that_are_gone_are_remembered_and_not_renewed() {
+    let mut schedule = schedule(&["a.example"]);
+    schedule.remember("a.example", Held { id: None, ..held(0, 90) }, at(0));
+    schedule.demand(&demand(&[], &issue()));
+    assert_eq!(schedule.step(at(80 * DAY)), None);
+    assert!(schedule.status(at(0)).is_empty());
+    schedule.demand(&demand(&["a.example"], &issue()));
+    assert_eq!(only(&schedule, at(0)).state, State::Valid);
+    schedule.demand(&demand(&[], &issue()));
+    assert!(schedule.forget_old(at(119 * DAY)).is_empty());
+    assert_eq!(schedule.forget_old(at(121 * DAY)), ["a.example"]);
+}
+
+#[test]
+fn other_settings_are_another_try() {
+    let mut schedule = schedule(&["a.example"]);
+    order(&mut schedule, at(0)).unwrap();
+    schedule.failed("a.example", CA, &failure(Blame::Name), at(0));
+    schedule.demand(&demand(&["a.example"], &issue()));
+    assert_eq!(order(&mut schedule, at(1)), None);
+    schedule.demand(&demand(&["a.example"], &issue_of(CA, &[Way::TlsAlpn])));
+    assert!(order(&mut schedule, at(1)).is_some());
+}
+
+#[test]
+fn a_start_shortens_pauses() {
+    let mut schedule = schedule(&["a.example"]);
+    let trouble = Trouble::new(9, at(0), at(DAY), "it failed".to_owned());
+    schedule.remember_trouble("a.example", trouble);
+    assert_eq!(schedule.wake(at(1)), Some(at(900)));
+}
+
+#[test]
+fn a_certificate_that_a_client_asked_for_is_renewed_while_there_is_a_rule() {
+    let rule = OnDemand {
+        allow: corral_config::tls::AllowRule::Names(vec!["*.example".to_owned()]),
+        per_address: 1,
+        per_domain: 1,
+    };
+    let mut schedule = Schedule::new(Chance::Fixed(0.0));
+    schedule.remember("a.example", Held { id: None, on_demand: true, ..held(0, 90) }, at(0));
+    schedule.demand(&demand(&[], &issue()));
+    assert_eq!(schedule.wake(at(0)), None);
+    schedule.demand(&Demand { names: BTreeMap::new(), on_demand: vec![(rule, issue())] });
+    match schedule.step(at(60 * DAY)) {
+        Some(Step::Order { on_demand, .. }) => assert!(on_demand),
+        other => panic!("{other:?}"),
+    }
+    schedule.forbidden("a.example", CA);
+    assert_eq!(schedule.step(at(60 * DAY)), None);
+}
+
+#[test]
+fn a_record_of_a_test_certificate_can_be_held() {
+    let record: CertificateRecord = crate::certificate::tests::record("a.example");
+    let mut schedule = schedule(&["a.example"]);
+    let held = Held::read("a.example", &record).unwrap();
+    let now = held.not_before;
+    schedule.remember("a.example", held, now);
+    assert_eq!(only(&schedule, now).state, State::Valid);
+}

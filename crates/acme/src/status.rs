@@ -1,0 +1,63 @@
+//! What is told about each name.
+
+use std::time::SystemTime;
+
+use crate::time;
+
+/// One name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NameStatus {
+    /// In lower case.
+    pub name: String,
+    /// What clients get, or what they wait for.
+    pub state: State,
+    /// When the certificate expires, if there is one.
+    pub expires: Option<SystemTime>,
+    /// Who has signed it.
+    pub issuer: Option<String>,
+    /// When it is renewed if nothing fails.
+    pub renews_at: Option<SystemTime>,
+    /// When the next order begins, after a failure.
+    pub next_try: Option<SystemTime>,
+    /// In words, with what to do.
+    pub last_error: Option<String>,
+    /// How the name is proved the next time.
+    pub challenge: Option<&'static str>,
+}
+
+impl NameStatus {
+    /// A time in the form of RFC 3339.
+    #[must_use]
+    pub fn time(time: SystemTime) -> String {
+        time::text(time)
+    }
+}
+
+/// Where a name stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// There is a certificate.
+    Valid,
+    /// There is none, and it is being ordered.
+    Ordering,
+    /// There is none, and its order has not begun.
+    Waiting,
+    /// There is none, and the last order failed.
+    Failed,
+    /// There is one that has expired.
+    Expired,
+}
+
+impl State {
+    /// One word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Ordering => "ordering",
+            Self::Waiting => "waiting",
+            Self::Failed => "failed",
+            Self::Expired => "expired",
+        }
+    }
+}

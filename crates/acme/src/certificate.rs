@@ -130,7 +130,10 @@ pub(crate) mod tests {
     fn a_certificate_says_who_made_it_and_until_when() {
         let held = Held::read("a.example", &record("a.example")).unwrap();
         assert_eq!(held.issuer, "Test CA");
-        assert_eq!(held.not_after.duration_since(held.not_before).ok(), Some(Duration::from_secs(365 * 86_400)));
+        assert_eq!(
+            held.not_after.duration_since(held.not_before).ok(),
+            Some(Duration::from_secs(365 * 86_400))
+        );
         assert!(held.id.unwrap().to_string().ends_with(".AMr-"));
     }
 

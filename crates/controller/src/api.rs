@@ -168,7 +168,7 @@ pub(crate) fn part(value: &Value, path: &[Bytes]) -> Reply {
 
 async fn status_value(controller: &Controller) -> Result<Value, Reply> {
     match controller.main().status().await {
-        Ok(Some(figures)) => Ok(status::value(&figures, controller.modules())),
+        Ok(Some(figures)) => Ok(status::value(&figures, controller.modules(), &controller.engine().status())),
         Ok(None) | Err(_) => Err(Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Failed to get status.")),
     }
 }

@@ -14,6 +14,7 @@ mod conditions;
 mod endpoints;
 mod files;
 mod insertions;
+mod issuing;
 mod main_link;
 mod mend;
 mod openapi;
@@ -32,8 +33,10 @@ use std::future::Future;
 use std::os::fd::OwnedFd;
 
 use anyhow::{Context as _, bail};
+use corral_acme::{Engine, Running};
+use corral_config::plan::Asset;
 use corral_ipc::link::Link;
-use corral_ipc::message::{ControlToken, FromController, ToController};
+use corral_ipc::message::{ControlToken, FromController, Provision, ToController};
 
 pub use self::browsers::reason_to_refuse;
 pub use self::bundle::check_key;
@@ -50,38 +53,61 @@ use crate::state::Controller;
 ///
 /// When main's first message is not `Start` with a listening socket, or when the link breaks.
 pub fn run(link: Link) -> anyhow::Result<()> {
-    let (start, token, socket) = receive_start(&link)?;
+    let First { start, records, token, socket } = receive_start(&link)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the event loop")?;
     runtime.block_on(async {
         let (main, answers, replacements) = MainLink::new(link).context("watch the link to main")?;
         let socket = ControlSocket::new(socket).context("use the control API's socket")?;
         let access = Access::new(token, socket.is_port());
-        until_main_is_gone(answers.receive(), serve(main, start, access, socket, replacements)).await
+        let records = records.into_iter().map(|record| (record.name, record.bytes));
+        let (engine, orders, known) = Engine::new(main.clone(), records);
+        let answers = answers.receive(engine.clone());
+        let certificates = Certificates { engine, orders, known };
+        until_main_is_gone(answers, serve(main, start, certificates, access, socket, replacements)).await
     })
 }
 
-fn receive_start(link: &Link) -> anyhow::Result<(Start, Option<ControlToken>, OwnedFd)> {
+/// Main's first message, taken apart.
+struct First {
+    start: Start,
+    records: Vec<Asset>,
+    token: Option<ControlToken>,
+    socket: OwnedFd,
+}
+
+/// Certificates that the daemon orders by itself.
+struct Certificates {
+    engine: Engine,
+    orders: Running<MainLink>,
+    /// What routers can use before there is a configuration.
+    known: Vec<Provision>,
+}
+
+fn receive_start(link: &Link) -> anyhow::Result<First> {
     let received = link.recv().context("receive the first message of main")?;
     let Some((message, mut fds)) = received else { bail!("main left before it sent its first message") };
-    let ToController::Start { document, origin, generation, modules, assets, records: _, files, token } =
+    let ToController::Start { document, origin, generation, modules, assets, records, files, token } =
         message
     else {
         bail!("the first message of main is not Start");
     };
     let socket = fds.pop().context("main sent no socket for the control API")?;
     let start = Start { document, origin, generation, modules, assets, files };
-    Ok((start, token, socket))
+    Ok(First { start, records, token, socket })
 }
 
 async fn serve(
     main: MainLink,
     start: Start,
+    certificates: Certificates,
     access: Access,
     socket: ControlSocket,
     replacements: Replacements,
 ) -> anyhow::Result<()> {
-    let controller = Controller::start(main, start).await;
+    let Certificates { engine, orders, known } = certificates;
+    issuing::provide_known(&main, known).await;
+    let controller = Controller::start(main, start, engine).await;
     if let Err(error) = controller.main().send(&FromController::Listening).await {
         // Only when main is gone; the reader of the link then ends the process.
         tracing::debug!("tell main that the control API listens: {error}");
@@ -89,6 +115,7 @@ async fn serve(
     tokio::select! {
         ended = socket.serve(controller.clone(), access) => ended,
         () = files::follow(&controller, replacements) => Ok(()),
+        () = orders.run() => Ok(()),
     }
 }
 

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
+use corral_acme::Engine;
 use corral_config::plan::{AssetKind, Assets};
 use corral_ipc::link::{Link, Packet};
-use corral_ipc::message::{FromController, GenerationId, Inserted, Status, Ticket, ToController};
+use corral_ipc::message::{FromController, GenerationId, Inserted, Provision, Status, Ticket, ToController};
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
 use tokio::sync::{mpsc, oneshot};
@@ -131,6 +132,23 @@ impl MainLink {
         self.ask(&message, answered).await?.map_err(MainError::Refused)
     }
 
+    /// Has a record about certificates that are ordered stored, or removed when `bytes` is `None`.
+    pub(crate) async fn store_record(&self, name: String, bytes: Option<Vec<u8>>) -> Result<(), MainError> {
+        let (answer, answered) = oneshot::channel();
+        let ticket = self.shared.ticket();
+        self.shared.waiting().assets.insert(ticket, answer);
+        let message = FromController::StoreRecord { ticket, name, bytes };
+        self.ask(&message, answered).await?.map_err(MainError::Refused)
+    }
+
+    /// Has the router answer with these, and waits until it does.
+    pub(crate) async fn provide(&self, provisions: Vec<Provision>) -> Result<(), MainError> {
+        let (answer, answered) = oneshot::channel();
+        let ticket = self.shared.ticket();
+        self.shared.waiting().provisions.insert(ticket, answer);
+        self.ask(&FromController::Provide { ticket, provisions }, answered).await
+    }
+
     async fn ask<T>(&self, message: &FromController, answered: oneshot::Receiver<T>) -> Result<T, MainError> {
         self.send(message).await.map_err(MainError::Link)?;
         answered.await.map_err(|_| MainError::Link(io::ErrorKind::BrokenPipe.into()))
@@ -138,12 +156,12 @@ impl MainLink {
 }
 
 impl Answers {
-    /// Hands out answers until main closes the link.
+    /// Hands out answers until main closes the link, and names that clients want certificates for to `engine`.
     ///
     /// # Errors
     ///
     /// When the link breaks or carries something that is no message.
-    pub(crate) async fn receive(self) -> anyhow::Result<()> {
+    pub(crate) async fn receive(self, engine: Engine) -> anyhow::Result<()> {
         loop {
             let mut ready = self.shared.readiness.readable().await.context("wait for main")?;
             let Ok(received) = ready.try_io(|_| self.shared.link.try_recv()) else { continue };
@@ -152,6 +170,7 @@ impl Answers {
                     // Nobody follows any more only when this process ends.
                     let _ = self.replacements.send(Replacement { document, inserted, assets });
                 }
+                Some((ToController::CertificateWanted { name, client }, _)) => engine.want(name, client),
                 Some((message, _)) => self.shared.waiting().answer(message),
                 None => return Ok(()),
             }

@@ -1,11 +1,13 @@
 //! From main's first message to a controller with a document in force (contract 2.1). Whatever
 //! of a stored document can run, runs; the stored document itself stays as it is.
 
+use corral_acme::Engine;
 use corral_config::json::{self, Value};
 use corral_config::plan::Assets;
 use corral_config::{Known, KnownModule, Problem};
 use corral_ipc::message::{ConfigFiles, Demand, FromController, GenerationId, Module, Origin};
 
+use crate::issuing;
 use crate::main_link::MainLink;
 use crate::mend;
 use crate::state::{Change, ChangeError, Controller, InForce, Storing, default_document};
@@ -23,10 +25,10 @@ pub(crate) struct Start {
 
 impl Controller {
     /// Takes over the document in force, or puts the stored one in force.
-    pub(crate) async fn start(main: MainLink, start: Start) -> Self {
+    pub(crate) async fn start(main: MainLink, start: Start, engine: Engine) -> Self {
         let Start { document, origin, generation, modules, assets, files } = start;
         let known = known(&modules);
-        let controller = Self::new(main, modules, known, Uploads::new(&assets), files, generation);
+        let controller = Self::new(main, engine, modules, known, Uploads::new(&assets), files, generation);
         match (origin, document) {
             (Origin::InForce, Some(text)) => controller.take_over(&text),
             (Origin::Stored, Some(text)) => {
@@ -47,7 +49,10 @@ impl Controller {
             Err(error) => return tracing::error!("failed to read the configuration in force: {error}"),
         };
         let names = match self.validate(&document, &self.uploads().assets, Demand::WhatStarts) {
-            Ok(config) => config.assets,
+            Ok(config) => {
+                self.engine().demand(issuing::demand(&config, &self.uploads().assets));
+                config.assets
+            }
             Err(problems) => {
                 log_problems("the configuration in force is invalid", &problems);
                 Default::default()

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use corral_acme::Engine;
 use corral_config::json::edit::{self, EditError};
 use corral_config::json::{self, Bytes, Value, pointer};
 use corral_config::plan::{Asset, AssetNames, Assets};
@@ -11,6 +12,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use crate::conditions::{self, Conditions};
 use crate::insertions::Insertions;
+use crate::issuing;
 use crate::main_link::{MainError, MainLink, Warnings};
 use crate::scripts;
 use crate::uploads::Uploads;
@@ -23,6 +25,7 @@ pub(crate) struct Controller {
 
 struct Shared {
     main: MainLink,
+    engine: Engine,
     modules: Vec<Module>,
     /// The modules; what was uploaded is added when a document is validated.
     known: Known,
@@ -109,6 +112,7 @@ pub(crate) enum Changed {
 impl Controller {
     pub(crate) fn new(
         main: MainLink,
+        engine: Engine,
         modules: Vec<Module>,
         known: Known,
         uploads: Uploads,
@@ -122,12 +126,27 @@ impl Controller {
         let in_force = RwLock::new(Arc::new(in_force));
         let changing = Mutex::new(generation);
         Self {
-            shared: Arc::new(Shared { main, modules, known, files, uploads, insertions, in_force, changing }),
+            shared: Arc::new(Shared {
+                main,
+                engine,
+                modules,
+                known,
+                files,
+                uploads,
+                insertions,
+                in_force,
+                changing,
+            }),
         }
     }
 
     pub(crate) fn main(&self) -> &MainLink {
         &self.shared.main
+    }
+
+    /// The orders for certificates.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.shared.engine
     }
 
     pub(crate) fn modules(&self) -> &[Module] {
@@ -299,6 +318,7 @@ impl Changing<'_> {
         };
         let warnings = applied.map_err(|error| ChangeError::NotApplied(conceal(error)))?;
         corral_ipc::log::obey(config.settings.log);
+        self.controller.engine().demand(issuing::demand(config, assets));
         Ok(warnings)
     }
 }

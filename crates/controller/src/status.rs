@@ -1,5 +1,6 @@
 //! `/status` (contract 19): the figures of main and the router as JSON.
 
+use corral_acme::NameStatus;
 use corral_config::json::{Bytes, Object, Value};
 use corral_ipc::message::{
     AppStatus, DaemonStatus, LeftState, LimitStatus, MirrorStatus, Module, STATE_KINDS, ServerState, Status,
@@ -9,7 +10,7 @@ use corral_ipc::message::{
 use crate::reply::object;
 
 /// The whole object.
-pub(crate) fn value(status: &Status, modules: &[Module]) -> Value {
+pub(crate) fn value(status: &Status, modules: &[Module], certificates: &[NameStatus]) -> Value {
     let mut connections = object([
         ("accepted", Value::from(status.accepted)),
         ("active", Value::from(status.active)),
@@ -47,6 +48,10 @@ pub(crate) fn value(status: &Status, modules: &[Module]) -> Value {
         let mirrors = status.mirrors.iter().map(|one| (Bytes::from(one.place.as_str()), mirror(one)));
         members.push(("mirrors", Value::Object(mirrors.collect())));
     }
+    if !certificates.is_empty() {
+        let names = certificates.iter().map(|one| (Bytes::from(one.name.as_str()), certificate(one)));
+        members.push(("certificates", Value::Object(names.collect())));
+    }
     members.push(("daemon", daemon(&status.daemon)));
     object(members)
 }
@@ -79,6 +84,22 @@ fn upstream(group: &UpstreamStatus) -> Value {
         (Bytes::from(server.address.as_str()), value)
     });
     object([("servers", Value::Object(servers.collect()))])
+}
+
+fn certificate(name: &NameStatus) -> Value {
+    let text = |text: &str| Value::from(text);
+    let time = |time| Value::from(NameStatus::time(time).as_str());
+    let state = ("state", text(name.state.word()));
+    let others = [
+        ("expires", name.expires.map(time)),
+        ("issuer", name.issuer.as_deref().map(text)),
+        ("renews_at", name.renews_at.map(time)),
+        ("next_try", name.next_try.map(time)),
+        ("last_error", name.last_error.as_deref().map(text)),
+        ("challenge", name.challenge.map(text)),
+    ];
+    let others = others.into_iter().filter_map(|(member, value)| Some((member, value?)));
+    object([state].into_iter().chain(others).collect::<Vec<_>>())
 }
 
 /// In a dry run, what would have been refused or delayed stands apart.

@@ -110,6 +110,9 @@ pub(crate) fn render(status: &Value, rates: Option<Rates>) -> String {
         let versions: Vec<_> = versions.iter().filter_map(|module| module["version"].as_str()).collect();
         let _ = writeln!(text, "module        {language} {}", versions.join(", "));
     }
+    for (name, certificate) in members(&status["certificates"]) {
+        let _ = render_certificate(&mut text, name, certificate);
+    }
     for (name, app) in members(&status["applications"]) {
         let processes = &app["processes"];
         let _ = writeln!(
@@ -135,6 +138,24 @@ pub(crate) fn render(status: &Value, rates: Option<Rates>) -> String {
         }
     }
     text
+}
+
+/// One line for what clients get, and one for what is wrong.
+fn render_certificate(text: &mut String, name: &str, certificate: &Value) -> fmt::Result {
+    let word = |member: &str| certificate[member].as_str();
+    write!(text, "certificate   {name}: {}", word("state").unwrap_or("unknown"))?;
+    if let Some(expires) = word("expires") {
+        write!(text, ", expires {expires}")?;
+    }
+    if let Some(issuer) = word("issuer") {
+        write!(text, ", by {issuer}")?;
+    }
+    match (word("next_try"), word("renews_at")) {
+        (Some(next_try), _) => writeln!(text, ", next try {next_try}")?,
+        (None, Some(renews_at)) => writeln!(text, ", renewed {renews_at}")?,
+        (None, None) => writeln!(text)?,
+    }
+    word("last_error").map_or(Ok(()), |error| writeln!(text, "              last error: {error}"))
 }
 
 /// How many requests have left what behind, if any have.
@@ -221,6 +242,16 @@ mod tests {
             "modules": {"php": [{"version": "8.4.1"}, {"version": "8.2.29"}]},
             "connections": {"accepted": 10, "active": 1, "idle": 2, "closed": 7, "refused": 3},
             "requests": {"total": 33},
+            "certificates": {
+                "a.example.org": {
+                    "state": "valid", "expires": "2026-12-01T00:00:00Z", "issuer": "R11",
+                    "renews_at": "2026-11-01T00:00:00Z", "challenge": "http-01"
+                },
+                "b.example.org": {
+                    "state": "failed", "next_try": "2026-09-01T00:02:00Z", "last_error": "it cannot connect"
+                },
+                "c.example.org": {"state": "ordering"}
+            },
             "applications": {
                 "blog": {
                     "processes": {"running": 0, "starting": 1, "idle": 0},
@@ -243,6 +274,10 @@ listener      *:81 does not listen: it is in use
 connections   1 active, 2 idle, 10 accepted, 7 closed, 3 refused
 requests      33; 0.5 per second on average
 module        php 8.4.1, 8.2.29
+certificate   a.example.org: valid, expires 2026-12-01T00:00:00Z, by R11, renewed 2026-11-01T00:00:00Z
+certificate   b.example.org: failed, next try 2026-09-01T00:02:00Z
+              last error: it cannot connect
+certificate   c.example.org: ordering
 application   blog: 0 processes running, 1 starting, 0 idle; 4 requests active
               9 requests have left state behind: umask 7, streams 3
               last error: it does not load

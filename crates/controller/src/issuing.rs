@@ -1,0 +1,152 @@
+//! Certificates that the daemon orders by itself: what a configuration wants of `corral-acme`, and how that reaches
+//! routers and the state directory through main.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use corral_acme::{Demand, Host, Issue, Way};
+use corral_config::Config;
+use corral_config::address::ListenAddress;
+use corral_config::plan::Assets;
+use corral_config::tls::{AcmeSettings, Challenge};
+use corral_ipc::message::Provision;
+use tokio::time::timeout;
+
+use crate::main_link::MainLink;
+
+/// Everything that a configuration wants certificates for. The first listener that has a name says how it is ordered.
+pub(crate) fn demand(config: &Config, assets: &Assets) -> Demand {
+    let ports = Ports::of(config);
+    let mut demand = Demand::default();
+    for listener in &config.listeners {
+        let Some(acme) = listener.tls.as_ref().and_then(|tls| tls.acme.as_ref()) else { continue };
+        let issue = issue(acme, ports, assets);
+        add_names(&mut demand.names, acme, &issue);
+        if let Some(rule) = &acme.on_demand {
+            demand.on_demand.push((rule.clone(), issue));
+        }
+    }
+    demand
+}
+
+/// Gives routers what earlier processes have ordered, before there is a configuration that they serve.
+pub(crate) async fn provide_known(main: &MainLink, known: Vec<Provision>) {
+    if known.is_empty() {
+        return;
+    }
+    if let Err(error) = Host::provide(main, known).await {
+        tracing::warn!("give the router the certificates of the state directory: {error}");
+    }
+}
+
+impl Host for MainLink {
+    async fn store(&self, name: String, bytes: Option<Vec<u8>>) -> Result<(), String> {
+        self.store_record(name, bytes).await.map_err(|error| error.to_string())
+    }
+
+    async fn provide(&self, provisions: Vec<Provision>) -> Result<(), String> {
+        match timeout(LONGEST_PROVISION, MainLink::provide(self, provisions)).await {
+            Ok(result) => result.map_err(|error| error.to_string()),
+            Err(_) => Err(format!("no answer in {} seconds", LONGEST_PROVISION.as_secs())),
+        }
+    }
+}
+
+/// Routers answer at once, unless one of them ends.
+const LONGEST_PROVISION: Duration = Duration::from_secs(10);
+
+/// Where clients without TLS are listened to.
+#[derive(Debug, Clone, Copy)]
+struct Ports {
+    /// Port 80 is one of them.
+    has_http: bool,
+    /// There is any, to which somebody may lead port 80.
+    has_plain: bool,
+}
+
+impl Ports {
+    fn of(config: &Config) -> Self {
+        let plain = config.listeners.iter().filter(|listener| listener.tls.is_none());
+        let ports = plain.filter_map(|listener| match &listener.address {
+            ListenAddress::Inet(address) => Some(address.port()),
+            ListenAddress::Unix(_) | ListenAddress::Abstract(_) => None,
+        });
+        let ports: Vec<_> = ports.collect();
+        Self { has_http: ports.contains(&80), has_plain: !ports.is_empty() }
+    }
+}
+
+fn issue(acme: &AcmeSettings, ports: Ports, assets: &Assets) -> Arc<Issue> {
+    let ca = acme.issuer.ca.as_deref().and_then(|name| assets.certificate(name));
+    let ca = ca.map(|bundle| bundle.bytes.clone());
+    Arc::new(Issue { issuer: acme.issuer.clone(), ca, ways: ways(&acme.challenge, ports) })
+}
+
+fn ways(challenge: &Challenge, ports: Ports) -> Vec<Way> {
+    match challenge {
+        Challenge::Automatic if ports.has_http => vec![Way::Http, Way::TlsAlpn],
+        Challenge::Automatic if ports.has_plain => vec![Way::TlsAlpn, Way::Http],
+        Challenge::Automatic | Challenge::TlsAlpn => vec![Way::TlsAlpn],
+        Challenge::Http => vec![Way::Http],
+        Challenge::Dns(dns) => vec![Way::Dns(dns.clone())],
+    }
+}
+
+/// A wildcard that nothing proves is there all the same, for its status.
+fn add_names(names: &mut BTreeMap<String, Arc<Issue>>, acme: &AcmeSettings, issue: &Arc<Issue>) {
+    let is_dns = matches!(acme.challenge, Challenge::Dns(_));
+    for name in &acme.names {
+        let issue = if name.starts_with("*.") && !is_dns {
+            Arc::new(Issue { ways: Vec::new(), ..Issue::clone(issue) })
+        } else {
+            Arc::clone(issue)
+        };
+        names.entry(name.clone()).or_insert(issue);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use corral_config::{Known, json, validate};
+
+    use super::*;
+
+    fn demand_of(document: &str) -> Demand {
+        let document = json::parse(document.as_bytes()).unwrap();
+        let config = validate(&document, &Known::modules(Vec::new())).unwrap();
+        demand(&config, &Assets::default())
+    }
+
+    #[track_caller]
+    fn check_ways(listeners: &str, challenge: &str, expect: &[&str]) {
+        let demand = demand_of(&format!(
+            r#"{{"listeners": {{{listeners} "*:443": {{"pass": "routes", "tls": {{"acme": {{"names": "a.example.org"{challenge}}}}}}}}},
+                "routes": []}}"#
+        ));
+        let ways: Vec<_> = demand.names["a.example.org"].ways.iter().map(Way::name).collect();
+        assert_eq!(ways, expect);
+    }
+
+    #[test]
+    fn ways_follow_from_the_ports_and_the_option() {
+        check_ways("", "", &["tls-alpn-01"]);
+        check_ways(r#""*:80": {"pass": "routes"},"#, "", &["http-01", "tls-alpn-01"]);
+        check_ways(r#""*:8080": {"pass": "routes"},"#, "", &["tls-alpn-01", "http-01"]);
+        check_ways(r#""unix:/tmp/s": {"pass": "routes"},"#, "", &["tls-alpn-01"]);
+        check_ways("", r#", "challenge": "http""#, &["http-01"]);
+        check_ways(r#""*:80": {"pass": "routes"},"#, r#", "challenge": "tls-alpn""#, &["tls-alpn-01"]);
+    }
+
+    #[test]
+    fn a_name_of_two_listeners_is_ordered_as_the_first_one_says() {
+        let demand = demand_of(
+            r#"{"listeners": {
+                "*:443": {"pass": "routes", "tls": {"acme": {"names": "a.example.org", "email": "a@example.org"}}},
+                "*:8443": {"pass": "routes", "tls": {"acme": {"names": ["a.example.org", "b.example.org"]}}}},
+                "routes": []}"#,
+        );
+        let emails = demand.names.values().map(|issue| issue.issuer.email.as_deref());
+        assert_eq!(emails.collect::<Vec<_>>(), [Some("a@example.org"), None]);
+    }
+}

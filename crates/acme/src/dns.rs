@@ -1,40 +1,145 @@
-//! Records of the DNS that prove a name (`dns-01`, RFC 8555 section 8.4).
+//! `dns-01` (RFC 8555 section 8.4): a text below the name proves that it is ours. A program puts it into the DNS, or
+//! an update that the zone's server takes (RFC 2136).
+//!
+//! An authority asks whichever server of the zone it likes, and remembers a "no" for as long as the zone says. So it
+//! is told to look only when all of them have the text.
 
-use corral_config::tls::DnsChallenge;
+mod ask;
+mod error;
+mod place;
+mod program;
+mod update;
+mod watch;
 
-/// A record of type TXT.
+use std::net::SocketAddr;
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use corral_config::tls::{DnsChallenge, DnsServer, DnsUpdate};
+use hickory_proto::rr::Name;
+
+pub use self::error::DnsError;
+use self::place::Resolver;
+pub use self::program::Action;
+use self::update::Change;
+
+/// How long a program may run where the configuration has no time.
+const PROGRAM_LIMIT: Duration = Duration::from_secs(120);
+
+/// What an authority looks for: a text of a name. A name may have several at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Its name, as `_acme-challenge.example.org`, without the last dot.
+    /// The name that has it, without the last dot: `_acme-challenge.example.org`.
     pub name: String,
-    /// Its text.
+    /// The text: a SHA-256 in base64url (RFC 8555 section 8.4).
     pub value: String,
 }
 
-/// Why a record is not there.
-#[derive(Debug, thiserror::Error)]
-pub enum DnsError {
-    /// No program and no server has been asked.
-    #[error("records of the DNS cannot be changed yet")]
-    Unsupported,
-}
-
-/// Puts a record into the DNS, and waits until the zone's servers have it.
+/// Adds the record, beside those that are there. Returns when the servers of the zone have it and the configured
+/// delay is over.
 ///
 /// # Errors
-/// When the record cannot be made, or the zone's servers do not have it in time.
-#[expect(clippy::unused_async, reason = "asking a server takes time")]
+/// When it could not be added, or is not seen in time. It may be there then: remove it all the same.
+///
+/// # Cancel safety
+/// A program that still runs is killed when the future is dropped. An update that was sent may take effect.
 pub async fn present(how: &DnsChallenge, record: &Record) -> Result<(), DnsError> {
-    let _ = (how, record);
-    Err(DnsError::Unsupported)
+    let name = parse(&record.name)?;
+    let resolver = Resolver::new(how.resolver.as_deref()).await?;
+    let looks = !how.timeout.is_zero();
+    match &how.by {
+        DnsUpdate::Program(words) => {
+            program::run(words, Action::Present, record, limit(how)).await?;
+            if looks {
+                let name = resolver.alias(&name).await;
+                let servers = place::servers_by_resolver(&resolver, &name).await?;
+                watch::until_all_have(&servers, &name, &record.value, how.timeout).await?;
+            }
+        }
+        DnsUpdate::Server(server) => {
+            let target = Target::find(&resolver, server, &name).await?;
+            target.send(server, record, Change::Add).await?;
+            if looks {
+                let servers = place::servers_by_server(&resolver, target.server, &target.zone).await;
+                watch::until_all_have(&servers, &target.name, &record.value, how.timeout).await?;
+            }
+        }
+    }
+    tokio::time::sleep(how.delay).await;
+    Ok(())
 }
 
-/// Takes a record back.
+/// Removes the record; others of the name stay. Succeeds when there is none.
 ///
 /// # Errors
-/// When the record cannot be removed.
-#[expect(clippy::unused_async, reason = "asking a server takes time")]
+/// When it could not be removed.
+///
+/// # Cancel safety
+/// As [`present`].
 pub async fn remove(how: &DnsChallenge, record: &Record) -> Result<(), DnsError> {
-    let _ = (how, record);
-    Err(DnsError::Unsupported)
+    let name = parse(&record.name)?;
+    match &how.by {
+        DnsUpdate::Program(words) => program::run(words, Action::Remove, record, limit(how)).await,
+        DnsUpdate::Server(server) => {
+            let resolver = Resolver::new(how.resolver.as_deref()).await?;
+            let target = Target::find(&resolver, server, &name).await?;
+            target.send(server, record, Change::Remove).await
+        }
+    }
+}
+
+/// Bytes of a DNS server, as fuzzing makes them up.
+pub fn fuzz_answer(bytes: &[u8]) {
+    ask::fuzz(bytes);
+    update::fuzz(bytes);
+    if let Ok(message) = hickory_proto::op::Message::from_vec(bytes) {
+        let _ = place::zone_in(&message, &Name::root());
+        let _ = watch::has(&message, "value");
+    }
+}
+
+/// Where an update really goes.
+struct Target {
+    server: SocketAddr,
+    zone: Name,
+    /// Another one than the record's where that is an alias.
+    name: Name,
+}
+
+impl Target {
+    async fn find(resolver: &Resolver, how: &DnsServer, name: &Name) -> Result<Self, DnsError> {
+        let server = place::address(&how.address).await?;
+        let name = resolver.alias(name).await;
+        let zone = match &how.zone {
+            Some(zone) => parse(zone)?,
+            None => place::zone_by_server(server, &name).await?,
+        };
+        if !zone.zone_of(&name) {
+            return Err(DnsError::OutsideZone { name: text(&name), zone: text(&zone) });
+        }
+        Ok(Self { server, zone, name })
+    }
+
+    async fn send(&self, how: &DnsServer, record: &Record, change: Change) -> Result<(), DnsError> {
+        let Self { server, zone, name } = self;
+        update::send(*server, how.key.as_ref(), zone, name, &record.value, change).await
+    }
+}
+
+fn limit(how: &DnsChallenge) -> Duration {
+    if how.timeout.is_zero() { PROGRAM_LIMIT } else { how.timeout }
+}
+
+fn parse(name: &str) -> Result<Name, DnsError> {
+    let parsed = Name::from_str(name);
+    let mut parsed =
+        parsed.map_err(|error| DnsError::Name { name: name.to_owned(), reason: error.to_string() })?;
+    parsed.set_fqdn(true);
+    Ok(parsed)
+}
+
+/// A name as people write it.
+fn text(name: &Name) -> String {
+    let text = name.to_ascii();
+    text.strip_suffix('.').unwrap_or(&text).to_owned()
 }

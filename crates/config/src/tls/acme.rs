@@ -61,7 +61,10 @@ pub enum Challenge {
 pub struct DnsChallenge {
     /// Who does it.
     pub by: DnsUpdate,
-    /// The longest time to wait until the zone's servers have the record.
+    /// A DNS server that knows the zone and its servers, as name or address with a port; the system's if there is none.
+    pub resolver: Option<String>,
+    /// The longest time to wait until the zone's servers have the record, and for a program. If zero, nobody looks
+    /// whether they have it.
     pub timeout: Duration,
     /// Time to wait beyond that, before the authority looks.
     pub delay: Duration,

@@ -212,6 +212,7 @@ struct DnsDraft {
     server: Option<String>,
     zone: Option<String>,
     key: Option<DnsKey>,
+    resolver: Option<String>,
     timeout: Duration,
     delay: Duration,
 }
@@ -223,11 +224,12 @@ fn dns_challenge(cx: &mut Context<'_>, field: Field<'_>) -> Option<DnsChallenge>
         server: None,
         zone: None,
         key: None,
+        resolver: None,
         timeout: DNS_TIMEOUT,
         delay: Duration::ZERO,
     };
     schema::read_nested(cx, field, &[DNS], &mut draft);
-    let DnsDraft { program, server, zone, key, timeout, delay } = draft;
+    let DnsDraft { program, server, zone, key, resolver, timeout, delay } = draft;
     let by = match (program, server) {
         (Some(program), None) if !program.is_empty() => DnsUpdate::Program(program),
         (None, Some(address)) => DnsUpdate::Server(DnsServer { address, zone, key }),
@@ -240,7 +242,7 @@ fn dns_challenge(cx: &mut Context<'_>, field: Field<'_>) -> Option<DnsChallenge>
             return None;
         }
     };
-    Some(DnsChallenge { by, timeout, delay })
+    Some(DnsChallenge { by, resolver, timeout, delay })
 }
 
 const DNS_TIMEOUT: Duration = Duration::from_secs(120);
@@ -257,24 +259,28 @@ const DNS: &[Member<DnsDraft>] = &[
         }),
     optional("server", STRING)
         .means("or a server that takes dynamic updates (RFC 2136): `HOST:PORT`")
-        .read(|cx, field, draft| draft.server = dns_server(cx, field)),
+        .read(|cx, field, draft| draft.server = dns_server(cx, field, "server")),
     optional("zone", STRING)
         .default("the server is asked")
         .means("beside `server`: the zone that is changed")
         .read(|cx, field, draft| draft.zone = host_name(cx, field)),
     optional("key", OBJECT)
         .read(|cx, field, draft| draft.key = dns_key(cx, field)),
+    optional("resolver", STRING)
+        .default("that of the system")
+        .means("the DNS server that is asked for the zone's servers: `HOST:PORT`")
+        .read(|cx, field, draft| draft.resolver = dns_server(cx, field, "resolver")),
     optional("timeout", INTEGER)
         .default("120")
-        .means("seconds until the zone's servers have to have the record")
-        .read(|cx, field, draft| draft.timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(draft.timeout)),
+        .means("seconds until the program has to end, and the zone's servers have to have the record; with 0, they are not asked")
+        .read(|cx, field, draft| draft.timeout = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or(draft.timeout)),
     optional("delay", INTEGER)
         .default("0")
         .means("seconds to wait after that")
         .read(|cx, field, draft| draft.delay = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or_default()),
 ];
 
-fn dns_server(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
+fn dns_server(cx: &mut Context<'_>, field: Field<'_>, option: &str) -> Option<String> {
     let text = name(cx, field)?;
     let is_place = text.rsplit_once(':').is_some_and(|(host, port)| {
         let is_address = host.starts_with('[') && host.ends_with(']') || !host.contains(':');
@@ -284,7 +290,7 @@ fn dns_server(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
         return Some(text);
     }
     cx.problem_with_advice(
-        format!("The \"server\" value is invalid: \"{text}\"."),
+        format!("The \"{option}\" value is invalid: \"{text}\"."),
         "The form is \"HOST:PORT\"; the port is mostly 53.",
     );
     None

@@ -101,9 +101,13 @@ fn a_url_may_allow_names() {
 
 #[test]
 fn a_program_may_change_the_dns() {
-    let acme = acme(r#"{"challenge": {"dns": {"program": ["/bin/hook", "-v"]}}}"#, HOSTS);
+    let acme = acme(
+        r#"{"challenge": {"dns": {"program": ["/bin/hook", "-v"], "resolver": "192.0.2.1:53", "timeout": 0}}}"#,
+        HOSTS,
+    );
     let Challenge::Dns(dns) = acme.challenge else { panic!("{:?}", acme.challenge) };
     assert_eq!(dns.by, DnsUpdate::Program(vec!["/bin/hook".to_owned(), "-v".to_owned()]));
+    assert_eq!((dns.resolver.as_deref(), dns.timeout), (Some("192.0.2.1:53"), Duration::ZERO));
 }
 
 #[test]

@@ -122,10 +122,9 @@ fn the_system_s_store_is_root_s() {
     fs::create_dir(home.path("certs")).expect("make the folder");
     let corral = corral_testkit::executables().corral.display().to_string();
     let script = format!(
-        "set -e
-        cp -a /etc/ssl/certs/. '{certs}'
-        mount --bind '{certs}' /etc/ssl/certs
-        mount -t tmpfs tmpfs /usr/local/share/ca-certificates
+        "cp -a /etc/ssl/certs/. '{certs}' || exit
+        mount --bind '{certs}' /etc/ssl/certs || exit
+        mount -t tmpfs tmpfs /usr/local/share/ca-certificates || exit
         ask() {{ curl --silent --noproxy '*' --max-time 60 --output /dev/null https://{address}; echo \"curl: $?\"; }}
         trust() {{ '{corral}' trust $1 | grep ^system; ask; }}
         ask; trust; trust; trust --remove; trust --remove",

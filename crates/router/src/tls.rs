@@ -10,9 +10,9 @@ mod ordered;
 mod peer;
 mod policy;
 mod provisions;
-mod uncertified;
 mod shelf;
 mod tickets;
+mod uncertified;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ use self::names::ServerNames;
 use self::ordered::Ordered;
 pub(crate) use self::peer::{CertificateNames, Peer};
 pub(crate) use self::provisions::Provisions;
-pub(crate) use self::uncertified::Uncertified;
 use self::tickets::Ticketer;
+pub(crate) use self::uncertified::Uncertified;
 use crate::tls::authorities::Authorities;
 use crate::tls::authorities::clients::Clients;
 

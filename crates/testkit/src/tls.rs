@@ -127,6 +127,7 @@ pub struct TlsClient {
     versions: Vec<&'static SupportedProtocolVersion>,
     provider: CryptoProvider,
     sends_name: bool,
+    protocols: Vec<Vec<u8>>,
     /// Made for the first connection; the others resume its sessions.
     config: OnceLock<Arc<ClientConfig>>,
 }
@@ -154,6 +155,7 @@ impl TlsClient {
             versions: rustls::ALL_VERSIONS.to_vec(),
             provider: aws_lc_rs::default_provider(),
             sends_name: true,
+            protocols: Vec::new(),
             config: OnceLock::new(),
         }
     }
@@ -186,6 +188,13 @@ impl TlsClient {
         self.changed()
     }
 
+    /// Says that it speaks these protocols (ALPN, RFC 7301).
+    #[must_use]
+    pub fn protocols(mut self, names: &[&str]) -> Self {
+        self.protocols = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+        self.changed()
+    }
+
     fn changed(mut self) -> Self {
         self.config = OnceLock::new();
         self
@@ -212,6 +221,7 @@ impl TlsClient {
             None => builder.with_no_client_auth(),
         };
         config.enable_sni = self.sends_name;
+        config.alpn_protocols.clone_from(&self.protocols);
         Arc::new(config)
     }
 }

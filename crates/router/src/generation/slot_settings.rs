@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use corral_config::listener::Listener;
 use super::LoopGeneration;
 use crate::tls::TlsContext;
+use corral_config::listener::Listener;
 
 /// Which listener it is, in which configuration. Cheap to clone.
 #[derive(Clone)]

@@ -238,18 +238,23 @@ impl ServerSession {
         match reason {
             // The library knows one alert for all of them, which says that the client lacks permission.
             Some(reason) => self.outgoing.bytes.extend_from_slice(&reason.record()),
-            None => {
-                let status = self.connection.process_tls_records(&mut self.incoming[n_used..]);
-                if let Ok(ConnectionState::EncodeTlsData(mut data)) = status.state {
-                    self.outgoing.append(RECORD_OVERHEAD, |room| {
-                        data.encode(room).map_err(|error| need_of_encode(&error))
-                    });
-                }
-            }
+            None => self.encode_last_words(n_used),
         }
         buffers::give(std::mem::take(&mut self.incoming));
         // The connection ends in any case.
         let _ = self.flush(socket);
+    }
+
+    /// Encodes all that there is to say: an alert may come behind what has begun the handshake.
+    fn encode_last_words(&mut self, n_used: usize) {
+        let mut n_used = n_used;
+        loop {
+            let status = self.connection.process_tls_records(&mut self.incoming[n_used..]);
+            n_used += status.discard;
+            let Ok(ConnectionState::EncodeTlsData(mut data)) = status.state else { return };
+            self.outgoing
+                .append(RECORD_OVERHEAD, |room| data.encode(room).map_err(|error| need_of_encode(&error)));
+        }
     }
 
     /// Encrypts and sends as much of the pieces as there is room for.

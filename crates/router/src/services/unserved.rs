@@ -35,7 +35,10 @@ impl Unserved {
         match reason {
             Uncertified::NotYet | Uncertified::NothingYet => self.complain(name, now),
             Uncertified::OnDemand if is_host_name(name) => self.want(name, client, now),
-            Uncertified::OnDemand | Uncertified::Unknown | Uncertified::Nameless | Uncertified::NoChallenge => {
+            Uncertified::OnDemand
+            | Uncertified::Unknown
+            | Uncertified::Nameless
+            | Uncertified::NoChallenge => {
                 self.mention(name, reason, now);
             }
         }
@@ -56,12 +59,18 @@ impl Unserved {
         let Some(unsaid) = self.unknown.admit(now) else { return };
         match reason {
             Uncertified::Nameless => {
-                tracing::info!("a client got no certificate, as it names no host and there are several{unsaid}");
+                tracing::info!(
+                    "a client got no certificate, as it names no host and there are several{unsaid}"
+                );
             }
             Uncertified::NoChallenge => {
-                tracing::info!("somebody wants to validate \"{name}\", for which nothing was ordered{unsaid}");
+                tracing::info!(
+                    "somebody wants to validate \"{name}\", for which nothing was ordered{unsaid}"
+                );
             }
-            _ => tracing::info!("a client got no certificate, as \"{name}\" is not a name that is served{unsaid}"),
+            _ => tracing::info!(
+                "a client got no certificate, as \"{name}\" is not a name that is served{unsaid}"
+            ),
         }
     }
 
@@ -70,7 +79,9 @@ impl Unserved {
         if !self.wanted.lock().admit(name, client, now) {
             return;
         }
-        tracing::info!("there is no certificate for \"{name}\" yet, which a client wants: see /status/certificates");
+        tracing::info!(
+            "there is no certificate for \"{name}\" yet, which a client wants: see /status/certificates"
+        );
         self.main.send(&FromRouter::CertificateWanted { name: name.to_owned(), client });
     }
 }
@@ -99,9 +110,10 @@ mod tests {
         }
         let long = format!("{}.example", "a".repeat(64));
         let longer = "a.".repeat(127) + "aa";
-        for name in ["", ".", "a", "a.", ".a", "a..b", "a_b.example", "-a.example", "a-.b", "A.b", "a b.c", "é.b"]
-            .into_iter()
-            .chain([&*long, &longer])
+        for name in
+            ["", ".", "a", "a.", ".a", "a..b", "a_b.example", "-a.example", "a-.b", "A.b", "a b.c", "é.b"]
+                .into_iter()
+                .chain([&*long, &longer])
         {
             assert!(!is_host_name(name), "{name}");
         }

@@ -10,8 +10,8 @@ use rustls::server::{Acceptor, ClientHello, NoServerSessionStorage, ResolvesServ
 use rustls::sign::CertifiedKey;
 
 use super::choice;
-use super::uncertified::Uncertified;
 use super::shelf::Shelf;
+use super::uncertified::Uncertified;
 
 /// The protocol's name in handshakes (RFC 8737 section 6.2).
 pub(crate) const ACME_TLS_1: &[u8] = b"acme-tls/1";

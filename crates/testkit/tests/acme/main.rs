@@ -1,3 +1,3 @@
-//! Certificates that the daemon orders by itself, from pebble.
+//! Certificates that the daemon orders by itself.
 
-mod pebble;
+mod router;

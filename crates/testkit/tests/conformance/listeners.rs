@@ -3,6 +3,7 @@
 mod addresses;
 mod forwarded;
 mod given_sockets;
+mod https_only;
 mod removal;
 mod tls;
 

@@ -125,6 +125,18 @@ fn large_bodies_arrive() {
     client.get("/").expect(200);
 }
 
+/// The alert comes behind the server's first message, which is complete by then.
+#[test]
+fn clients_that_speak_no_protocol_of_the_listener_are_told() {
+    let setup = Setup::start(&["a=localhost"], json!({ "certificate": "a" }));
+    for version in [&TLS12, &TLS13] {
+        let client = setup.client().versions(&[version]).protocols(&["dot"]);
+        let connection = Client::try_connect_http1(setup.daemon.address().socket()).expect("it listens");
+        let error = connection.into_tls(&client, "localhost").expect_err("nobody speaks it").to_string();
+        assert!(error.contains("NoApplicationProtocol"), "{version:?}: {error}");
+    }
+}
+
 #[test]
 fn the_end_is_announced_and_half_closed_clients_are_answered() {
     let setup = Setup::start(&["a=localhost"], json!({ "certificate": "a" }));

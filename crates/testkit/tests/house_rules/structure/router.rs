@@ -87,10 +87,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "limits",
         ],
     ),
-    (
-        "services",
-        &["upstream", "tls", "mirrors", "counters", "complaints", "clock", "main_link"],
-    ),
+    ("services", &["upstream", "tls", "mirrors", "counters", "complaints", "clock", "main_link"]),
     (
         "generation",
         &["authentication", "instance", "upstream", "observe", "reply", "tls", "limits", "mirrors"],

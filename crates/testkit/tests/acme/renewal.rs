@@ -1,0 +1,65 @@
+//! Certificates that are replaced while clients are served.
+
+use std::time::Duration;
+
+use corral_testkit::pebble::Options;
+use corral_testkit::{Load, eventually};
+use serde_json::json;
+
+use crate::ordering::Ordering;
+
+#[test]
+fn no_handshake_fails_while_certificates_are_renewed() {
+    let validity = Duration::from_secs(16);
+    let ordering = Ordering::start(Options { validity, ..Options::default() });
+    ordering.order(&json!({ "names": "localhost" }));
+    ordering.expect_valid("localhost");
+    let client = ordering.pebble.client();
+    let mut kept = ordering.connect("localhost");
+    let first = ordering.leaf(&client, "localhost");
+    let load = Load::start_tls(ordering.https.socket(), &client, "/", 4);
+    for renewals in 1..=2 {
+        eventually("it is renewed", || {
+            let count = ordering.server.log().matches("certificate for localhost renewed by").count();
+            (count >= renewals).then_some(())
+        });
+        load.await_more(50);
+    }
+    kept.get("/").expect(200).expect_text("hello");
+    let tally = load.stop();
+    assert!(tally.failures.is_empty(), "{} good, but {:?}", tally.n_good, tally.failures);
+    assert_ne!(ordering.leaf(&client, "localhost"), first);
+}
+
+#[test]
+fn the_authority_says_when_to_renew() {
+    let mut ordering = Ordering::start(Options::default());
+    ordering.order(&json!({ "names": "a.example.org" }));
+    ordering.expect_valid("a.example.org");
+    let client = ordering.pebble.client();
+    let first = ordering.leaf(&client, "a.example.org");
+    let window =
+        json!({ "suggestedWindow": { "start": "2021-01-03T00:00:00Z", "end": "2021-01-07T00:00:00Z" } });
+    ordering.pebble.set_renewal_info(&ordering.stored_chain("a.example.org"), &window.to_string());
+    // A daemon that is started asks at once.
+    ordering.server.stop();
+    ordering.server.restart();
+    ordering.server.expect_log("certificate for a.example.org renewed by");
+    assert_ne!(ordering.leaf(&client, "a.example.org"), first);
+    assert_eq!(ordering.n_issued(), 2);
+}
+
+#[test]
+fn what_is_said_about_renewals_may_be_nonsense() {
+    let mut ordering = Ordering::start(Options::default());
+    ordering.order(&json!({ "names": "a.example.org" }));
+    ordering.expect_valid("a.example.org");
+    let before = ordering.status("a.example.org")["renews_at"].clone();
+    ordering.pebble.set_renewal_info(&ordering.stored_chain("a.example.org"), "nonsense");
+    ordering.server.stop();
+    ordering.server.restart();
+    let status = ordering.await_status("a.example.org", "it is valid", |status| status["state"] == "valid");
+    let day = |time: &serde_json::Value| time.as_str().unwrap()[..7].to_owned();
+    assert_eq!(day(&status["renews_at"]), day(&before));
+    ordering.expect_served("a.example.org");
+}

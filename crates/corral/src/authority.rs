@@ -76,7 +76,7 @@ impl Authority {
     }
 
     fn place() -> anyhow::Result<PathBuf> {
-        let folder = kept::folder(Base::Data, "authority");
+        let folder = kept::folder_or_state(Base::Data, "authority");
         folder.map_err(|reason| anyhow!("there is no place for the key of a local authority: {reason}"))
     }
 

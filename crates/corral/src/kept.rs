@@ -26,6 +26,10 @@ impl Base {
         }
     }
 
+    fn folder(self) -> Option<PathBuf> {
+        variable(self.variable()).or_else(|| Some(home()?.join(self.below_home())))
+    }
+
     fn below_home(self) -> &'static str {
         match self {
             Self::Data => ".local/share",
@@ -34,17 +38,10 @@ impl Base {
     }
 }
 
-/// The folder `name` of this user, which may be missing still; or why there is none. Root without a home, as in a
-/// service, has it in the daemon's state directory.
+/// The folder `name` of this user, which may be missing still; or why there is none.
 pub(crate) fn folder(base: Base, name: &str) -> Result<PathBuf, String> {
-    let found = variable(base.variable()).or_else(|| Some(home()?.join(base.below_home())));
-    let Some(found) = found else {
-        return if user::effective_uid() == 0 {
-            Ok(Path::new(Flavour::corral().state_dir).join(name))
-        } else {
-            Err(format!("neither {} nor HOME names a folder", base.variable()))
-        };
-    };
+    let found = base.folder();
+    let found = found.ok_or_else(|| format!("neither {} nor HOME names a folder", base.variable()))?;
     let existing = found.ancestors().find_map(|folder| Some((folder, fs::metadata(folder).ok()?)));
     match existing {
         // Where somebody else may rename things, no key is safe.
@@ -53,6 +50,14 @@ pub(crate) fn folder(base: Base, name: &str) -> Result<PathBuf, String> {
         }
         _ => Ok(found.join("corral").join(name)),
     }
+}
+
+/// The same; root without a home, as in a service, has it in the daemon's state directory.
+pub(crate) fn folder_or_state(base: Base, name: &str) -> Result<PathBuf, String> {
+    if base.folder().is_none() && user::effective_uid() == 0 {
+        return Ok(Path::new(Flavour::corral().state_dir).join(name));
+    }
+    folder(base, name)
 }
 
 /// The home of whoever has started this process.

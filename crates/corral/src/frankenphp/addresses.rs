@@ -115,8 +115,8 @@ fn address(directive: &Directive, word: &str) -> Read<(Listener, Option<String>)
         _ if !has_scheme => refuse(
             directive,
             format!(
-                "\"{word}\" would be served with a certificate of an authority, which is not done here: write \
-                 http://{word}, or https://{word} for a certificate that is signed by itself"
+                "\"{word}\" would be served with a certificate of an authority, which is not ordered here: write \
+                 http://{word}, or https://{word} for a certificate that is signed on this machine"
             ),
         ),
         _ => Ok((listener("*"), Some(host.to_owned()))),

@@ -1,4 +1,5 @@
-//! The certificate for `https://`: signed by itself, and kept, so that browsers ask for an exception only once.
+//! The certificate for `https://`: of the local authority where that may sign for the names. Otherwise it is signed by
+//! itself, and kept, so that browsers ask for an exception only once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose, date_time_ymd};
 
+use crate::authority::{Authority, is_private};
 use crate::kept::{self, Base};
 
 /// How long one is valid; browsers take none that is valid for longer than 398 days.
@@ -19,13 +21,28 @@ const LEAST_VALIDITY: Duration = Duration::from_secs(30 * 24 * 3600);
 pub(super) struct Certificate {
     /// Both in PEM.
     bundle: String,
-    /// Where it is kept, unless that is impossible.
-    kept: Result<PathBuf, String>,
+    signer: Signer,
+}
+
+/// Who has signed it.
+enum Signer {
+    /// The local authority, whose certificate is in this file.
+    Authority(PathBuf),
+    /// Its own key. It is kept in this file, unless that is impossible.
+    Itself(Result<PathBuf, String>),
 }
 
 impl Certificate {
-    /// The kept one for these names, or a new one. There is one name at least.
+    /// One for these names, of which there is one at least.
     pub(super) fn of(names: &[String]) -> anyhow::Result<Self> {
+        // Whatever an authority lacks, a certificate that is signed by itself is better than none.
+        if names.iter().all(|name| is_private(name))
+            && kept::folder(Base::Data, "authority").is_ok()
+            && let Ok(authority) = Authority::open()
+        {
+            let leaf = authority.issue(names, SystemTime::now())?;
+            return Ok(Self { bundle: leaf.bundle, signer: Signer::Authority(authority.path()) });
+        }
         Self::kept_in(kept::folder(Base::State, "certificates"), names, SystemTime::now())
     }
 
@@ -33,7 +50,7 @@ impl Certificate {
         let path = folder.map(|folder| folder.join(file_name(names)));
         let kept = path.as_ref().ok().and_then(|path| read(path, names, now));
         if let Some(bundle) = kept {
-            return Ok(Self { bundle, kept: path });
+            return Ok(Self { bundle, signer: Signer::Itself(path) });
         }
         let until = now + VALIDITY;
         let bundle = make(names, now, until).context("make a certificate for HTTPS")?;
@@ -43,7 +60,7 @@ impl Certificate {
             Ok(path)
         };
         let kept = path.and_then(keep);
-        Ok(Self { bundle, kept })
+        Ok(Self { bundle, signer: Signer::Itself(kept) })
     }
 
     /// The certificate and its key in PEM.
@@ -53,14 +70,24 @@ impl Certificate {
 
     /// A notice of what browsers will say, and why.
     pub(super) fn notice(&self, names: &[String]) -> String {
-        let place = match &self.kept {
+        let names = names.join(", ");
+        let kept = match &self.signer {
+            Signer::Authority(path) => {
+                return format!(
+                    "browsers will warn that the connection is not private until `corral trust` was called once: the \
+                     certificate for {names} is signed by the local authority in \"{}\"",
+                    path.display()
+                );
+            }
+            Signer::Itself(kept) => kept,
+        };
+        let place = match kept {
             Ok(path) => format!("It is kept in \"{}\", so that an exception lasts", path.display()),
             Err(reason) => format!("The next start makes another one: {reason}"),
         };
         format!(
-            "browsers will warn that the connection is not private: the certificate for {} is signed by itself, and by \
-             no authority that they know. {place}",
-            names.join(", ")
+            "browsers will warn that the connection is not private: the certificate for {names} is signed by itself, and \
+             by no authority that they know. {place}"
         )
     }
 }

@@ -161,7 +161,7 @@ impl Public {
     }
 
     fn prepare(&self) -> anyhow::Result<PathBuf> {
-        let state = kept::folder(Base::State, "run");
+        let state = kept::folder_or_state(Base::State, "run");
         let state = state.map_err(|reason| {
             anyhow::anyhow!(
                 "certificates of --domain have to be kept, and there is no place for them: {reason}"

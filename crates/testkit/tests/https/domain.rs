@@ -1,8 +1,80 @@
 //! `corral run --domain`: certificates that are ordered for a site without a configuration.
 
-use corral_testkit::Run;
+use std::fs;
 
-use crate::home::Home;
+use corral_testkit::pebble::{Options, Pebble};
+use corral_testkit::{Address, Run, eventually};
+
+use crate::home::{Home, PAGE};
+
+/// A user with a site for two names, and an authority that validates at the ports where it is served.
+struct Ordering {
+    home: Home,
+    pebble: Pebble,
+    http: Address,
+    https: Address,
+}
+
+const NAMES: [&str; 2] = ["example.org", "www.example.org"];
+
+impl Ordering {
+    fn new() -> Self {
+        let (http, https) = (Address::fresh(), Address::fresh());
+        let places = Options { http_port: http.port(), tls_port: https.port(), ..Options::default() };
+        let (home, pebble) = (Home::new(), Pebble::start(places));
+        fs::write(home.path("ca.pem"), pebble.root_ca_pem()).expect("write a file");
+        fs::write(home.path("issuer.pem"), pebble.issuer_roots_pem()).expect("write a file");
+        Self { home, pebble, http, https }
+    }
+
+    fn start(&self) -> Run {
+        let (http, https) = (self.http.to_string(), self.https.to_string());
+        let (directory, ca) = (self.pebble.directory_url(), self.home.path("ca.pem").display().to_string());
+        let mut command = self.home.corral(&["run", &self.home.site()]);
+        command.args(NAMES.iter().flat_map(|name| ["--domain", name]));
+        command.args(["--listen", &https, "--listen-http", &http, "--email", "admin@example.org"]);
+        command.args(["--acme-directory", &directory, "--acme-ca", &ca]);
+        let mut run = Run::spawn(&mut command);
+        run.expect_output(&format!(
+            "https://example.org:{0} https://www.example.org:{0}\n",
+            self.https.port()
+        ));
+        run
+    }
+
+    /// What curl shows, if there is a certificate of this authority for the name.
+    fn page(&self, name: &str) -> Option<String> {
+        let port = self.https.port();
+        let to = format!("{name}:{port}:{}", self.https.socket().ip());
+        let issuer = self.home.path("issuer.pem").display().to_string();
+        let more = ["--resolve", &to, "--cacert", &issuer];
+        let output = self.home.curl(&format!("https://{name}:{port}/"), &more);
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+#[test]
+fn certificates_are_ordered_and_kept_for_the_next_start() {
+    let mut ordering = Ordering::new();
+    let page = format!("{PAGE}\n200 2");
+    let run = ordering.start();
+    for name in NAMES {
+        let found = eventually("there is a certificate", || ordering.page(name));
+        assert_eq!(found, page, "{}", run.stderr());
+    }
+    let plain =
+        ordering.home.curl(&format!("http://{}/a?b=c", ordering.http), &["--header", "Host: example.org"]);
+    assert!(String::from_utf8_lossy(&plain.stdout).ends_with("308 1.1"), "{plain:?}");
+    assert!(run.interrupt().status.success());
+    assert!(ordering.home.path(".local/state/corral/run/acme").is_dir());
+    ordering.pebble.stop();
+    let run = ordering.start();
+    for name in NAMES {
+        let found = eventually("the certificate is there", || ordering.page(name));
+        assert_eq!(found, page, "{}", run.stderr());
+    }
+    assert!(run.interrupt().status.success());
+}
 
 #[test]
 fn the_configuration_that_is_served_can_be_printed() {

@@ -1,6 +1,7 @@
 //! `corral run --https`: the authority that is made, and the certificates that it signs.
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -131,6 +132,8 @@ fn what_cannot_be_served_is_refused_with_a_reason() {
     check(&["--domain", "example.org"], &["does not sign for \"example.org\"", "without --https"]);
     check(&["--listen", "192.0.2.1:8443"], &["does not sign for \"192.0.2.1\""]);
     check(&["--listen", "unix:/tmp/site.sock"], &["name a port with --listen"]);
+    let taken = Address::fresh();
+    let _listener = TcpListener::bind(taken.socket()).expect("it is free");
     let mut printed = home.corral(&["run", &site, "--https", "--print-config"]);
     let printed = Run::spawn(&mut printed).ended().expect_success().stdout;
     assert!(
@@ -138,6 +141,8 @@ fn what_cannot_be_served_is_refused_with_a_reason() {
         "{printed}"
     );
     assert!(!home.authority().exists(), "nothing was made");
+    let outcome = home.to_end(&["run", &site, "--https", "--listen", &taken.to_string()]);
+    assert!(!outcome.status.success() && outcome.stderr.contains("(--listen ADDRESS)"), "{outcome:?}");
 }
 
 #[test]

@@ -34,6 +34,7 @@ mod load;
 mod logged;
 mod mariadb;
 mod memory_file;
+mod named;
 mod origin;
 pub mod pebble;
 mod processes;
@@ -66,6 +67,7 @@ pub use http2::{
 pub use load::{Load, Tally};
 pub use mariadb::MariaDb;
 pub use memory_file::MemoryFile;
+pub use named::{Named, texts_at};
 pub use origin::{Origin, Peer};
 pub use processes::{
     Process, Resource, Signal, Thread, descendants, is_alive, limit, open_descriptors, private_memory,

@@ -55,6 +55,19 @@ impl Logged {
         }
     }
 
+    /// Waits until its log has this text.
+    ///
+    /// # Panics
+    /// When it has ended, or does not within [`PATIENCE`].
+    #[track_caller]
+    pub(crate) fn await_line(&mut self, text: &str) {
+        let ready = within(PATIENCE, || {
+            let has_ended = !matches!(self.child.try_wait(), Ok(None));
+            if self.log().contains(text) { Some(true) } else { has_ended.then_some(false) }
+        });
+        assert!(ready == Some(true), "it does not say {text:?}\n{}", self.log());
+    }
+
     /// All that it has said, and those before it whose log is the same file.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()

@@ -111,7 +111,7 @@ pub(super) async fn servers_by_resolver(resolver: &Resolver, name: &Name) -> Res
     let mut servers = Vec::new();
     for server in names_of_servers(&found) {
         let addresses = resolver.addresses(&server).await;
-        servers.extend(at_ports(&server, &addresses, resolver.at));
+        servers.extend(at_ports(&server, &addresses, &[resolver.at]));
     }
     if servers.is_empty() {
         return Err(unknown(format!("the servers of {} have no addresses", text(&zone))));
@@ -131,7 +131,7 @@ pub(super) async fn servers_by_server(resolver: &Resolver, primary: SocketAddr, 
         if addresses.is_empty() {
             addresses = resolver.addresses(&server).await;
         }
-        servers.extend(at_ports(&server, &addresses, Some(primary)));
+        servers.extend(at_ports(&server, &addresses, &[Some(primary), resolver.at]));
     }
     if servers.is_empty() {
         servers.push(Server { name: primary.to_string(), addresses: vec![primary] });
@@ -171,11 +171,11 @@ fn names_of_servers(records: &[Record]) -> Vec<Name> {
     names.collect()
 }
 
-/// A server with its addresses. An address of `known` is that very server, and listens at the same port.
-fn at_ports(name: &Name, addresses: &[IpAddr], known: Option<SocketAddr>) -> Option<Server> {
+/// A server with its addresses. One that a `known` server has is that very server, and listens at the same port.
+fn at_ports(name: &Name, addresses: &[IpAddr], known: &[Option<SocketAddr>]) -> Option<Server> {
     let place = |ip: &IpAddr| {
-        let known = known.filter(|known| known.ip() == *ip);
-        known.unwrap_or_else(|| SocketAddr::new(*ip, PORT))
+        let known = known.iter().flatten().find(|known| known.ip() == *ip);
+        known.copied().unwrap_or_else(|| SocketAddr::new(*ip, PORT))
     };
     let addresses: Vec<_> = addresses.iter().map(place).collect();
     (!addresses.is_empty()).then(|| Server { name: text(name), addresses })

@@ -1,11 +1,5 @@
 //! Certificates that the daemon orders by itself.
 
-mod failures;
-mod front;
-mod interrupted;
-mod issuing;
-mod many;
-mod on_demand;
-mod ordering;
+mod dns;
 mod pebble;
 mod renewal;

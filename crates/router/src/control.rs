@@ -192,8 +192,8 @@ impl Control {
         match message {
             ToRouter::Start { .. } => bail!("the main process sent its first message twice"),
             ToRouter::Provide { ticket, provisions } => {
+                // The event loops look into the same store, so all of them answer with it by now.
                 self.commons.shared.provisions.take(provisions);
-                self.settle().await;
                 self.main.send(&FromRouter::Provided { ticket });
             }
             ToRouter::Told { ticket, words } => desk::answer(ticket, words),

@@ -1,8 +1,18 @@
 //! What fuzzing calls: each function takes any bytes and panics when an invariant does not hold.
 
-use crate::client;
+use crate::{client, tls};
 
 /// Heads of HTTP/2 in the form of HTTP/1: the same method, target and fields, and nothing more.
 pub fn fuzz_http2_head(data: &[u8]) {
     client::fuzz_http2_head(data);
+}
+
+/// The first bytes of a client that speaks TLS, where names are validated by handshakes.
+pub fn fuzz_hello(data: &[u8]) {
+    tls::fuzz_hello(data);
+}
+
+/// Certificates that were ordered, and answers to authorities.
+pub fn fuzz_provision(data: &[u8]) {
+    tls::fuzz_provision(data);
 }

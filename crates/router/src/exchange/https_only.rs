@@ -86,6 +86,8 @@ fn is_host(host: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -109,6 +111,19 @@ mod tests {
             "é",
         ] {
             assert!(!is_host(host.as_bytes()), "{host}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn hosts_end_where_urls_end_them(host: Vec<u8>, from in "[-a-z0-9.:@/?#%_~\\[\\]]{0,9}") {
+            for host in [&*host, from.as_bytes()] {
+                if is_host(host) {
+                    let host = str::from_utf8(host).unwrap();
+                    let url = format!("https://{host}:8443/a").parse::<http::Uri>().unwrap();
+                    prop_assert_eq!((url.host(), url.port_u16()), (Some(host), Some(8443)));
+                }
+            }
         }
     }
 

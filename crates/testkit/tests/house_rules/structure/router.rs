@@ -28,7 +28,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "storage",
         ],
     ),
-    ("fuzz", &["client"]),
+    ("fuzz", &["client", "tls"]),
     (
         "event_loop",
         &["client", "services", "generation", "instance", "counters", "clock", "files", "storage"],

@@ -55,7 +55,7 @@ impl Answer {
     pub(crate) async fn withdraw(self, host: &impl Host) {
         let result = match self {
             Self::Router(provision) => host.provide(vec![Provision { bytes: None, ..provision }]).await,
-            Self::Dns(how, record) => dns::remove(&how, &record).await.map_err(|error| error.to_string()),
+            Self::Dns(how, record) => dns::remove(&how, &record).await.map_err(|error| error.words()),
         };
         if let Err(error) = result {
             tracing::warn!("take the answer for an authority back: {error}");

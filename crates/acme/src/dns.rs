@@ -26,7 +26,7 @@ use self::update::Change;
 /// How long a program may run where the configuration has no time.
 const PROGRAM_LIMIT: Duration = Duration::from_secs(120);
 
-/// What an authority looks for: a text of a name. A name may have several at once.
+/// A text of a name, which an authority looks for. A name may have several at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// The name that has it, without the last dot: `_acme-challenge.example.org`.

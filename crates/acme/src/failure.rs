@@ -119,7 +119,7 @@ impl Failure {
 
 impl From<DnsError> for Failure {
     fn from(error: DnsError) -> Self {
-        Self::of_name(error.to_string())
+        Self::of_name(error.words())
     }
 }
 

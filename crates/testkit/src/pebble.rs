@@ -4,6 +4,7 @@
 
 mod built;
 mod challenges;
+mod front;
 mod options;
 
 use std::fs;
@@ -14,6 +15,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 pub use challenges::ChallengeServer;
+pub use front::{Front, Refusal, When};
 pub use options::Options;
 
 use crate::address::Address;
@@ -27,9 +29,9 @@ use crate::tls::{Authority, TlsClient};
 /// A running pebble; ended when dropped.
 #[derive(Debug)]
 pub struct Pebble {
-    /// None while it is stopped.
+    /// Missing while it is stopped.
     process: Option<Logged>,
-    /// None if it asks another DNS server.
+    /// Missing if it asks another DNS server.
     challenges: Option<ChallengeServer>,
     options: Options,
     places: Places,

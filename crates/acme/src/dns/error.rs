@@ -228,3 +228,12 @@ pub enum DnsError {
         servers: String,
     },
 }
+
+impl DnsError {
+    /// The whole reason, with its cause.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let cause = std::error::Error::source(self);
+        cause.map_or_else(|| self.to_string(), |cause| format!("{self}: {cause}"))
+    }
+}

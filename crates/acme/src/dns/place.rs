@@ -30,7 +30,7 @@ pub(super) struct Server {
 
 /// A DNS server that answers questions about any name.
 pub(super) struct Resolver {
-    /// None where the system is not set up with one.
+    /// Missing where the system is not set up with one.
     inner: Option<TokioResolver>,
     /// Where it is, unless it is the system's.
     at: Option<SocketAddr>,

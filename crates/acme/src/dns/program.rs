@@ -71,7 +71,7 @@ pub(super) async fn run(
 /// A process group, killed when dropped before its first process has ended.
 struct Running {
     child: Child,
-    /// None once the process was reaped: its number may be another's then.
+    /// Forgotten once the process was reaped: its number may be another's then.
     group: Option<Pid>,
 }
 

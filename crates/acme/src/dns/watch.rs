@@ -101,3 +101,66 @@ fn reason(answer: &Message) -> String {
         code => format!("it answers \"{code}\""),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use hickory_proto::rr::Record;
+    use hickory_proto::rr::rdata::TXT;
+    use tokio::net::UdpSocket;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    fn name() -> Name {
+        crate::dns::parse("_acme-challenge.example.org").unwrap()
+    }
+
+    /// A server that has the value "one" from the question of this number on.
+    async fn server(called: &str, from: usize) -> Server {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let addresses = vec![socket.local_addr().unwrap()];
+        tokio::spawn(async move {
+            let mut buffer = [0; 512];
+            for n in 1.. {
+                let (length, client) = socket.recv_from(&mut buffer).await.unwrap();
+                let mut answer = Message::from_vec(&buffer[..length]).unwrap().into_response();
+                for value in ["other", "one"].iter().take(if n < from { 1 } else { 2 }) {
+                    let text = RData::TXT(TXT::new(vec![(*value).to_owned()]));
+                    answer.add_answer(Record::from_rdata(name(), 1, text));
+                }
+                socket.send_to(&answer.to_vec().unwrap(), client).await.unwrap();
+            }
+        });
+        Server { name: called.to_owned(), addresses }
+    }
+
+    #[tokio::test]
+    async fn all_servers_must_have_the_value() {
+        let servers = [server("a", 1).await, server("b", 3).await];
+        let begin = Instant::now();
+        until_all_have(&servers, &name(), "one", LIMIT).await.unwrap();
+        assert!(begin.elapsed() >= FIRST_PAUSE * 3, "two pauses");
+    }
+
+    #[tokio::test]
+    async fn the_servers_that_lack_it_are_named() {
+        let servers = [server("b", usize::MAX).await, server("a", 1).await];
+        let limit = Duration::from_secs(1);
+        let error = until_all_have(&servers, &name(), "one", limit).await.unwrap_err().to_string();
+        let expected = "after 1 s not all servers of the zone have the record of _acme-challenge.example.org: \
+                        b: not there yet; if they need longer, raise \"timeout\" of the challenge \"dns\"";
+        assert_eq!(error, expected);
+    }
+
+    /// A server has an address more than this machine can reach, as those of IPv6 often are.
+    #[tokio::test]
+    async fn one_of_the_addresses_is_enough() {
+        let mut server = server("a", 1).await;
+        let nobody = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap();
+        server.addresses.insert(0, nobody);
+        until_all_have(&[server], &name(), "one", LIMIT).await.unwrap();
+    }
+}

@@ -96,7 +96,7 @@ impl Options {
         }})
     }
 
-    /// What pebble takes from its environment.
+    /// Sets the variables that pebble reads.
     pub(super) fn apply(&self, command: &mut Command) {
         command
             .env("PEBBLE_VA_NOSLEEP", "1")

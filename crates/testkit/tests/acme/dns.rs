@@ -59,15 +59,8 @@ fn decoded(text: &str) -> Vec<u8> {
     bits.chunks_exact(8).map(byte).collect()
 }
 
-/// The words of an error with its causes.
+/// The words of an error.
 #[track_caller]
 fn words(outcome: Result<(), DnsError>) -> String {
-    let error = outcome.expect_err("that cannot succeed");
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
+    outcome.expect_err("that cannot succeed").words()
 }

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use corral_testkit::pebble::Options;
+use corral_testkit::pebble::{Front, Options, When};
 use corral_testkit::{Signal, eventually, is_alive, signal};
 use serde_json::json;
 
-use crate::front::{Front, When};
 use crate::ordering::Ordering;
 
 /// What pebble is asked in an order, by the beginnings of the paths.
@@ -90,8 +89,8 @@ impl Held {
     #[track_caller]
     fn start() -> Self {
         let ordering = Ordering::start(Options::default());
-        let front = Front::start(ordering.pebble.address(), &ordering.pebble.root_ca_pem());
-        ordering.upload("front", &front.authority_pem());
+        let front = Front::start(&ordering.pebble);
+        ordering.upload("front", &front.root_ca_pem());
         Self { ordering, front }
     }
 

@@ -1,3 +1,5 @@
+//! Authorities that are made, kept, replaced and broken, and what they sign.
+
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;

@@ -69,18 +69,11 @@ impl Front {
             Kind::Local(_) => {
                 json!({ listen: { "pass": "routes", "tls": { "certificate": Local::CERTIFICATE } } })
             }
-            Kind::Public(public) => {
-                let redirect = match &self.listen {
-                    ListenAddress::Inet(address) if address.port() != 443 => {
-                        json!({ "port": address.port() })
-                    }
-                    _ => json!(true),
-                };
-                json!({
-                    public.plain.to_string(): { "pass": "routes", "https_only": redirect },
-                    listen: { "pass": "routes", "tls": { "acme": public.acme } },
-                })
-            }
+            // Authorities look at the usual ports, wherever these lead to: a redirection names the usual one.
+            Kind::Public(public) => json!({
+                public.plain.to_string(): { "pass": "routes", "https_only": true },
+                listen: { "pass": "routes", "tls": { "acme": public.acme } },
+            }),
         };
         match listeners {
             Value::Object(listeners) => listeners,
@@ -128,9 +121,7 @@ impl Front {
             Kind::Plain => url(&self.listen),
             Kind::Local(local) => local.url(&self.listen),
             Kind::Public(public) => {
-                let port = port(&self.listen).filter(|port| *port != 443);
-                let port = port.map_or_else(String::new, |port| format!(":{port}"));
-                let urls = public.names.iter().map(|name| format!("https://{name}{port}"));
+                let urls = public.names.iter().map(|name| format!("https://{name}"));
                 urls.collect::<Vec<_>>().join(" ")
             }
         }
@@ -197,13 +188,6 @@ pub(super) fn url(listen: &ListenAddress) -> String {
         }
         ListenAddress::Inet(address) => format!("http://{address}"),
         other => other.to_string(),
-    }
-}
-
-fn port(listen: &ListenAddress) -> Option<u16> {
-    match listen {
-        ListenAddress::Inet(address) => Some(address.port()),
-        _ => None,
     }
 }
 

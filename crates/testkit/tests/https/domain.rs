@@ -35,10 +35,7 @@ impl Ordering {
         command.args(["--listen", &https, "--listen-http", &http, "--email", "admin@example.org"]);
         command.args(["--acme-directory", &directory, "--acme-ca", &ca]);
         let mut run = Run::spawn(&mut command);
-        run.expect_output(&format!(
-            "https://example.org:{0} https://www.example.org:{0}\n",
-            self.https.port()
-        ));
+        run.expect_output("https://example.org https://www.example.org\n");
         run
     }
 
@@ -62,6 +59,7 @@ fn certificates_are_ordered_and_kept_for_the_next_start() {
         let found = eventually("there is a certificate", || ordering.page(name));
         assert_eq!(found, page, "{}", run.stderr());
     }
+    // The ports of this test stand for the usual ones, which are those of URLs.
     let plain =
         ordering.home.curl(&format!("http://{}/a?b=c", ordering.http), &["--header", "Host: example.org"]);
     assert!(String::from_utf8_lossy(&plain.stdout).ends_with("308 1.1"), "{plain:?}");

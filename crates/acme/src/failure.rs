@@ -107,7 +107,15 @@ impl Failure {
             _ if is_fault_of_server => Blame::Authority,
             _ => Blame::Name,
         };
-        Self { words: words(kind, problem), blame, retry_at: client::retry_at() }
+        let words = match step {
+            Step::Account if !SAID_OF_ACCOUNTS.contains(&kind) => {
+                let detail = detail(problem);
+                let detail = detail.trim_end_matches('.');
+                format!("the authority refuses the account: {detail}; look at \"eab\" and \"email\"")
+            }
+            _ => words(kind, problem),
+        };
+        Self { words, blame, retry_at: client::retry_at() }
     }
 
     /// An answer that is none of RFC 8555.
@@ -168,6 +176,18 @@ fn detail(problem: &Problem) -> String {
     let text: String = all.chars().map(printable).take(LONGEST_DETAIL).collect();
     if text.is_empty() { "no reason is given".to_owned() } else { text }
 }
+
+/// Problems whose words fit where an account is made, too.
+const SAID_OF_ACCOUNTS: &[&str] = &[
+    "externalAccountRequired",
+    "userActionRequired",
+    "invalidContact",
+    "unsupportedContact",
+    "accountDoesNotExist",
+    "rateLimited",
+    "serverInternal",
+    "badNonce",
+];
 
 const LONGEST_DETAIL: usize = 500;
 
@@ -265,6 +285,13 @@ mod tests {
         check("unauthorized", 403, Step::NewOrder, Blame::LostAccount, "");
         check("unauthorized", 403, Step::Order, Blame::Name, "must lead to this server");
         check("externalAccountRequired", 403, Step::Account, Blame::Authority, "\"eab\"");
+        check(
+            "malformed",
+            400,
+            Step::Account,
+            Blame::Authority,
+            "refuses the account: Something is so; look",
+        );
         check("serverInternal", 500, Step::Order, Blame::Authority, "status page");
         check("teapot", 503, Step::Order, Blame::Authority, "the authority refuses (teapot): Something");
         check("teapot", 418, Step::Order, Blame::Name, "");

@@ -143,18 +143,14 @@ impl Schedule {
     pub(crate) fn demand(&mut self, demand: &Demand) {
         let on_demand = demand.on_demand.first().map(|(_, issue)| issue);
         for (name, entry) in &mut self.names {
-            match demand.names.get(name) {
-                Some(issue) => entry.want(issue, false),
-                None if entry.on_demand
-                    && let Some(issue) = on_demand =>
-                {
-                    entry.want(issue, true)
-                }
+            match on_demand.filter(|_| entry.on_demand) {
+                _ if demand.names.contains_key(name) => {}
+                Some(issue) => entry.want(issue, true, &mut self.authorities),
                 None => entry.issue = None,
             }
         }
         for (name, issue) in &demand.names {
-            self.names.entry(name.clone()).or_default().want(issue, false);
+            self.names.entry(name.clone()).or_default().want(issue, false, &mut self.authorities);
         }
     }
 
@@ -162,7 +158,7 @@ impl Schedule {
     pub(crate) fn want(&mut self, name: &str, issue: &Arc<Issue>) {
         let entry = self.names.entry(name.to_owned()).or_default();
         if entry.issue.is_none() {
-            entry.want(issue, true);
+            entry.want(issue, true, &mut self.authorities);
         }
     }
 
@@ -305,9 +301,10 @@ impl Schedule {
 
 impl Name {
     /// Other settings are another try.
-    fn want(&mut self, issue: &Arc<Issue>, on_demand: bool) {
+    fn want(&mut self, issue: &Arc<Issue>, on_demand: bool, authorities: &mut Authorities) {
         if self.issue.as_ref().is_some_and(|old| old != issue) {
             self.trouble = None;
+            authorities.forgive(&issue.issuer.directory);
         }
         self.issue = Some(Arc::clone(issue));
         self.on_demand = on_demand;

@@ -93,6 +93,13 @@ impl Authorities {
         self.failed(directory, &Failure { retry_at, ..failure.clone() }, now, chance);
     }
 
+    /// Other settings are another try.
+    pub(super) fn forgive(&mut self, directory: &str) {
+        if let Some(authority) = self.by_directory.get_mut(directory) {
+            authority.pause = None;
+        }
+    }
+
     /// 1970 when nothing keeps anybody from asking.
     pub(super) fn paused_until(&self, directory: &str) -> SystemTime {
         self.pause(directory).map_or(SystemTime::UNIX_EPOCH, |pause| pause.until)

@@ -90,7 +90,7 @@ fn a_profile_decides_how_long_a_certificate_lives() {
 /// Options: `acme.eab`, `acme.email`.
 #[test]
 fn an_external_account_is_bound() {
-    let key = "c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0";
+    let key = "c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0IHNlY3JldCBzZWNyZXQ";
     let external_accounts = vec![("key-1".to_owned(), key.to_owned())];
     let ordering = Ordering::start(Options { external_accounts, ..Options::default() });
     ordering.order(&json!({ "names": "a.example.org" }));

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use corral_testkit::pebble::{Options, Pebble};
-use corral_testkit::{Address, Client, Daemon, TlsClient, daemon, within};
+use corral_testkit::{Address, Client, Daemon, Request, TlsClient, daemon, within};
 use serde_json::{Value, json};
 
 /// Both, and where they meet.
@@ -93,7 +93,7 @@ impl Ordering {
 
     /// The control API may be on its way back.
     fn try_status(&self, name: &str) -> Option<Value> {
-        let reply = self.server.control().try_send(&corral_testkit::Request::get("/status")).ok()?;
+        let reply = self.server.control().try_send(&Request::get("/status")).ok()?;
         Some(reply.json()["certificates"][name].clone())
     }
 
@@ -106,7 +106,7 @@ impl Ordering {
     /// Fails unless a client is served with a certificate of pebble's.
     #[track_caller]
     pub(crate) fn expect_served(&self, name: &str) {
-        self.connect(name).get("/").expect(200).expect_text("hello");
+        self.connect(name).send(&Request::get("/").field("Host", name)).expect(200).expect_text("hello");
     }
 
     /// The leaf certificate that a client gets, in DER.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use corral_testkit::pebble::Options;
-use corral_testkit::{Load, eventually};
+use corral_testkit::Load;
 use serde_json::json;
 
 use crate::ordering::Ordering;
@@ -19,9 +19,8 @@ fn no_handshake_fails_while_certificates_are_renewed() {
     let first = ordering.leaf(&client, "localhost");
     let load = Load::start_tls(ordering.https.socket(), &client, "/", 4);
     for renewals in 1..=2 {
-        eventually("it is renewed", || {
-            let count = ordering.server.log().matches("certificate for localhost renewed by").count();
-            (count >= renewals).then_some(())
+        ordering.await_status("localhost", "it is renewed", |_| {
+            ordering.server.log().matches("certificate for localhost renewed by").count() >= renewals
         });
         load.await_more(50);
     }

@@ -141,7 +141,10 @@ impl<H: Host> Context<H> {
             patiently!(order.finalize_csr(&request))
                 .map_err(|error| Failure::of_error(Step::Order, &error))?;
         }
-        let chain = patiently!(order.poll_certificate(&POLLING));
+        let chain = match order.state().status {
+            OrderStatus::Valid => patiently!(order.certificate()).map(Option::unwrap_or_default),
+            _ => patiently!(order.poll_certificate(&POLLING)),
+        };
         let chain = chain.map_err(|error| Failure::of_error(Step::Order, &error))?;
         let record = CertificateRecord {
             directory: job.issue.issuer.directory.clone(),
@@ -317,10 +320,8 @@ fn request(name: &str, key: &KeyPair) -> Result<Vec<u8>, rcgen::Error> {
 }
 
 /// Authorities mostly look at once.
-const POLLING: RetryPolicy = RetryPolicy::new()
-    .initial_delay(Duration::from_millis(100))
-    .backoff(1.5)
-    .timeout(Duration::from_secs(90));
+const POLLING: RetryPolicy =
+    RetryPolicy::new().initial_delay(Duration::from_millis(50)).backoff(2.0).timeout(Duration::from_secs(90));
 
 /// Nonces in a row that an authority may refuse.
 pub(crate) const MOST_NONCES: u32 = 10;

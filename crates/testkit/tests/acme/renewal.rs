@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use corral_testkit::pebble::Options;
 use corral_testkit::Load;
+use corral_testkit::pebble::Options;
 use serde_json::json;
 
 use crate::ordering::Ordering;

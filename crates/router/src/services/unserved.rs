@@ -19,14 +19,16 @@ pub(crate) struct Unserved {
     wanted: Mutex<Wanted>,
     /// Names of the configuration that have none yet.
     missing: Complaints,
+    /// Names that main was told of.
+    told: Complaints,
     /// All others: anybody can ask for anything.
     unknown: Complaints,
 }
 
 impl Unserved {
     pub(crate) fn new(main: MainLink) -> Arc<Self> {
-        let (missing, unknown) = (Complaints::default(), Complaints::default());
-        Arc::new(Self { main, wanted: Mutex::default(), missing, unknown })
+        let [missing, told, unknown] = Default::default();
+        Arc::new(Self { main, wanted: Mutex::default(), missing, told, unknown })
     }
 
     /// A client has got none for this name in lower case, which is empty where it has sent none.
@@ -79,9 +81,11 @@ impl Unserved {
         if !self.wanted.lock().admit(name, client, now) {
             return;
         }
-        tracing::info!(
-            "there is no certificate for \"{name}\" yet, which a client wants: see /status/certificates"
-        );
+        if let Some(unsaid) = self.told.admit(now) {
+            tracing::info!(
+                "there is no certificate for \"{name}\" yet, which a client wants: see /status/certificates{unsaid}"
+            );
+        }
         self.main.send(&FromRouter::CertificateWanted { name: name.to_owned(), client });
     }
 }

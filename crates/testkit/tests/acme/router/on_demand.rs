@@ -9,8 +9,12 @@ fn start() -> Option<Issuer> {
     Issuer::start(json!({ "names": ["a.example"], "on_demand": { "allow": ["*.demand.example"] } }))
 }
 
+/// Names that main was told of by the last line about them.
 fn n_wanted(issuer: &Issuer) -> usize {
-    issuer.daemon.log().matches("which a client wants").count()
+    let log = issuer.daemon.log();
+    let lines = log.lines().filter(|line| line.contains("which a client wants"));
+    let unsaid = |line: &str| line.split_once("(and ")?.1.split_once(' ')?.0.parse::<usize>().ok();
+    lines.map(|line| 1 + unsaid(line).unwrap_or(0)).sum()
 }
 
 #[test]
@@ -21,7 +25,7 @@ fn main_is_told_of_a_name_once_in_a_while() {
         issuer.expect_alert("X.Demand.Example", UNRECOGNISED);
     }
     issuer.daemon.expect_log("there is no certificate for \"x.demand.example\" yet, which a client wants");
-    assert!(n_wanted(&issuer) <= 2, "{}", issuer.daemon.log());
+    assert!(n_wanted(&issuer) < 10, "{}", issuer.daemon.log());
     let bundle = issuer.issue("x.demand.example");
     issuer.expect_shown("x.demand.example", &bundle);
     issuer.expect_alert("y.x.demand.example", UNRECOGNISED);
@@ -37,13 +41,13 @@ fn a_flood_of_names_does_not_reach_main() {
     for n in 0..500 {
         issuer.expect_alert(&format!("n{n}.demand.example"), UNRECOGNISED);
     }
-    let n_first = n_wanted(&issuer);
-    // 20 for one client in 5 seconds; on a busy machine the flood lasts longer.
-    assert!((1..=200).contains(&n_first), "{n_first}");
     eventually("the client is heard again", || {
         issuer.expect_alert("later.demand.example", UNRECOGNISED);
         issuer.daemon.log().contains("\"later.demand.example\" yet, which a client wants").then_some(())
     });
+    // 20 for one client in 5 seconds; on a busy machine the flood lasts longer.
+    let n_wanted = n_wanted(&issuer);
+    assert!((20..=250).contains(&n_wanted), "{n_wanted}");
 }
 
 #[test]

@@ -200,7 +200,10 @@ fn plain_requests_are_told_so() {
 fn bad_options_are_named() {
     let setup = Setup::start(&["a=localhost"], json!({ "certificate": "a" }));
     let detail = |tls: Value| setup.put(tls).expect_refused(400, "Invalid configuration.");
-    assert_eq!(detail(json!({})), "Required parameter \"certificate\" is missing.");
+    assert_eq!(
+        detail(json!({})),
+        "Required parameter \"certificate\" is missing. Name an uploaded bundle, or set \"acme\" to true to have certificates ordered."
+    );
     assert_eq!(detail(json!({ "certificate": "none" })), "Certificate \"none\" is not found.");
     let empty = "The \"certificate\" array must contain at least one element.";
     assert_eq!(detail(json!({ "certificate": [] })), empty);

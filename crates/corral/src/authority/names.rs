@@ -44,9 +44,9 @@ pub(crate) fn is_private(name: &str) -> bool {
         Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
         Err(_) => {
             let is_below = |domain: &&str| {
-                name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+                name.strip_suffix(*domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
             };
-            DOMAINS.iter().any(|domain| is_below(&domain))
+            DOMAINS.iter().any(is_below)
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Local {
     names: Vec<String>,
     /// The name that is announced.
     first: String,
-    issued: Option<Issued>,
+    issued: Option<Box<Issued>>,
 }
 
 /// What there is once it is clear that the site is served.
@@ -72,20 +72,19 @@ impl Local {
         let authority = Authority::open()?;
         let leaf = authority.issue(&self.names, SystemTime::now())?;
         let state = folder.add_certificate(Self::CERTIFICATE, &leaf.bundle)?;
-        self.issued = Some(Issued { authority, leaf });
+        self.issued = Some(Box::new(Issued { authority, leaf }));
         Ok(state)
     }
 
     /// Explains an authority that nobody trusts yet.
     pub(super) fn notice(&self) -> String {
-        let Some(Issued { authority, .. }) = self.issued.as_ref().filter(|issued| issued.authority.is_new)
-        else {
+        let Some(issued) = self.issued.as_ref().filter(|issued| issued.authority.is_new) else {
             return String::new();
         };
         format!(
             "local authority: made for this user, in \"{}\"; browsers warn of what they do not trust\n\
              note: `corral trust` makes browsers and programs trust it, `corral trust --remove` takes that back\n",
-            authority.path().parent().unwrap_or(Path::new("/")).display()
+            issued.authority.path().parent().unwrap_or(Path::new("/")).display()
         )
     }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod countdown;
+pub(crate) mod inner;
 pub(crate) mod unserved;
 mod wanted;
 
@@ -14,6 +15,7 @@ use crate::clock::deadline::Deadlines;
 use crate::counters::Counters;
 use crate::mirrors::OnTheirWay;
 use crate::services::admission::Admission;
+use crate::services::inner::InnerDoor;
 use crate::services::unserved::Unserved;
 use crate::tls::Provisions;
 use crate::upstream::LoopServers;

@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use corral_config::listener::Listener;
+
 use super::LoopGeneration;
 use crate::tls::TlsContext;
-use corral_config::listener::Listener;
 
 /// Which listener it is, in which configuration. Cheap to clone.
 #[derive(Clone)]
@@ -48,6 +49,6 @@ impl SlotSettings {
 
     /// What is needed to speak TLS, if it is to be spoken.
     pub(crate) fn tls(&self) -> Option<&Arc<TlsContext>> {
-        self.generation.shared.tls[self.listener].as_ref()
+        self.generation.shared.tls.get(self.listener)?.as_ref()
     }
 }

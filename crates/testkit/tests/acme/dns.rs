@@ -1,6 +1,7 @@
 //! `dns-01`: records in the DNS of BIND and of pebble's challenge server.
 
 mod aliases;
+mod orders;
 mod programs;
 mod updates;
 

@@ -1,4 +1,4 @@
-//! Certificates that the daemon orders by itself.
+//! Certificates that the daemon orders by itself, from pebble.
 
 mod dns;
 mod failures;
@@ -10,3 +10,4 @@ mod on_demand;
 mod ordering;
 mod pebble;
 mod renewal;
+mod router;

@@ -87,7 +87,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "limits",
         ],
     ),
-    ("services", &["upstream", "tls", "mirrors", "counters", "complaints", "clock", "main_link"]),
+    (
+        "services",
+        &["generation", "upstream", "tls", "mirrors", "io", "counters", "complaints", "clock", "main_link"],
+    ),
     (
         "generation",
         &["authentication", "instance", "upstream", "observe", "reply", "tls", "limits", "mirrors"],

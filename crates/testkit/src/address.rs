@@ -1,6 +1,7 @@
 //! Addresses that no other test uses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fmt, io};
 
 /// An address of this test process alone.
@@ -46,8 +47,10 @@ impl Address {
 #[must_use]
 pub fn port_of_all_addresses() -> u16 {
     const LOWEST: u16 = 10_000;
+    /// Tests that are threads of one process begin at different ones.
+    static N_CALLS: AtomicUsize = AtomicUsize::new(0);
     let span = usize::from(lowest_outgoing_port().saturating_sub(LOWEST));
-    let start = std::process::id() as usize * 7;
+    let start = std::process::id() as usize * 7 + N_CALLS.fetch_add(1, Ordering::Relaxed);
     let candidates = (0..span).map(|n| LOWEST + ((start + n) % span) as u16);
     let is_free = |port: &u16| {
         let any = [(Ipv4Addr::UNSPECIFIED.into(), *port), (IpAddr::from(Ipv6Addr::UNSPECIFIED), *port)];

@@ -1,6 +1,7 @@
 //! A server of somebody else as a child process, with its output in a file.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -27,14 +28,16 @@ impl Logged {
     #[track_caller]
     pub(crate) fn start(command: &mut Command, log: &Path) -> Self {
         let output = File::options().create(true).append(true).open(log).expect("make the log");
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(output.try_clone().expect("duplicate the log"))
-            .stderr(output)
-            .spawn()
-            .unwrap_or_else(|error| {
-                panic!("{}: {error}: scripts/setup test", command.get_program().display())
-            });
+        command.stdin(Stdio::null()).stdout(output.try_clone().expect("duplicate the log")).stderr(output);
+        // A file that this process has just written may be open in a child of another thread, up to its exec.
+        let started = within(PATIENCE, || match command.spawn() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => None,
+            started => Some(started),
+        });
+        let started = started.unwrap_or_else(|| Err(ErrorKind::ExecutableFileBusy.into()));
+        let child = started.unwrap_or_else(|error| {
+            panic!("{}: {error}: scripts/setup test", command.get_program().display())
+        });
         Self { child, log: log.to_owned() }
     }
 

@@ -41,7 +41,7 @@ pub(crate) struct Services {
     pub(crate) unserved: Arc<Unserved>,
 }
 
-/// What all event loops share.
+/// The services that all event loops share.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) admission: Arc<Admission>,

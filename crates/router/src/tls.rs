@@ -155,7 +155,7 @@ impl TlsContext {
         Ok(Self { config: Arc::new(config), challenges, source })
     }
 
-    /// What a handshake needs that begins with these bytes, a whole record.
+    /// The settings for a handshake that begins with these bytes, a whole record.
     pub(crate) fn config_for(&self, received: &[u8]) -> Arc<ServerConfig> {
         let challenges = self.challenges.as_ref().filter(|challenges| challenges.are_wanted(received));
         Arc::clone(challenges.map_or(&self.config, |challenges| &challenges.config))

@@ -57,7 +57,7 @@ struct Outgoing {
 /// Why there is no session.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// It cannot even be begun.
+    /// The session cannot even be begun.
     Start(rustls::Error),
     /// There is no certificate for the client.
     Uncertified(Uncertified),
@@ -66,7 +66,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// As what reads and writes tells.
+    /// The error as readers and writers know it.
     fn into_io(self) -> io::Error {
         match self {
             Self::Failed(error) => error,

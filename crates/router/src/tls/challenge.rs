@@ -16,7 +16,7 @@ use super::uncertified::Uncertified;
 /// The protocol's name in handshakes (RFC 8737 section 6.2).
 pub(crate) const ACME_TLS_1: &[u8] = b"acme-tls/1";
 
-/// What these handshakes need, whichever listener they come to.
+/// The settings of these handshakes, whichever listener they come to.
 pub(crate) struct Challenges {
     /// By host name in lower case.
     pub(super) certificates: Arc<Shelf<Arc<CertifiedKey>>>,

@@ -42,7 +42,7 @@ impl ResolvesServerCert for Choice {
 }
 
 thread_local! {
-    /// What the last client has asked for: sessions without buffers of their own do not tell it otherwise.
+    /// The host name that the last client has asked for: sessions without buffers of their own do not tell it otherwise.
     static WANTED: Cell<Option<Box<str>>> = const { Cell::new(None) };
 
     /// Why it got no certificate.

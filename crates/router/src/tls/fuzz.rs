@@ -1,4 +1,4 @@
-//! What fuzzing asks of a client's first bytes, and of what authorities have issued.
+//! Invariants that fuzzing checks: of a client's first bytes, and of certificates that were ordered.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ const GOOD: &[u8] = include_bytes!("testdata/version1.pem");
 
 const NAME: &str = "a.example";
 
-/// Whoever wants a challenge's certificate has begun a handshake, and nobody gets one where there is none.
+/// A client that wants a challenge's certificate has begun a handshake, and nobody gets one where there is none.
 pub(crate) fn hello(data: &[u8]) {
     let provisions = provisions();
     assert!(!provisions.challenges.are_wanted(data));
@@ -19,7 +19,7 @@ pub(crate) fn hello(data: &[u8]) {
     assert!(!provisions.challenges.are_wanted(data) || data.first() == Some(&0x16));
 }
 
-/// What can be used is there, what cannot changes nothing, and what is taken back is gone.
+/// A certificate that can be used is there, one that cannot changes nothing, and one that is taken back is gone.
 pub(crate) fn provision(data: &[u8]) {
     let provisions = provisions();
     let (certificates, challenges) = (&provisions.certificates, &provisions.challenges.certificates);

@@ -12,7 +12,7 @@ use super::bundle::Bundle;
 use super::challenge::Challenges;
 use super::shelf::Shelf;
 
-/// What is in force.
+/// Everything that is in force.
 pub(crate) struct Provisions {
     /// By host name in lower case; `*.example.com` as it is.
     pub(super) certificates: Shelf<Arc<CertifiedKey>>,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::RwLock;
 
-/// Things by name. Whoever looks at an empty one pays for a load.
+/// Things by name. A look at an empty shelf costs a load.
 #[derive(Debug)]
 pub(crate) struct Shelf<T> {
     n_things: AtomicUsize,
@@ -31,7 +31,7 @@ impl<T: Clone> Shelf<T> {
         let before = things.insert(name, thing);
         self.n_things.store(things.len(), Ordering::Relaxed);
         drop(things);
-        // Nobody waits while it goes.
+        // Nobody waits for the lock while it is freed.
         drop(before);
     }
 

@@ -12,7 +12,7 @@ use crate::schedule::Way;
 
 /// One answer.
 pub(crate) enum Answer {
-    /// What every router answers with.
+    /// An answer that every router gives.
     Router(Provision),
     /// A record of the DNS.
     Dns(DnsChallenge, Record),

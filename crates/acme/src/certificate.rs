@@ -1,4 +1,4 @@
-//! What a certificate says: for whom, by whom, from when until when.
+//! Reads certificates: the name, the issuer, and the validity.
 
 use std::time::SystemTime;
 
@@ -19,13 +19,13 @@ use crate::time;
 pub(crate) struct Held {
     pub(crate) not_before: SystemTime,
     pub(crate) not_after: SystemTime,
-    /// Who has signed it, in words.
+    /// Common name of its issuer.
     pub(crate) issuer: String,
-    /// What the authority calls it (RFC 9773 section 4.1), unless it lacks what that is made of.
+    /// The authority's name for it (RFC 9773 section 4.1), if it has the fields that make one.
     pub(crate) id: Option<CertificateIdentifier<'static>>,
     /// The directory that it comes from.
     pub(crate) directory: String,
-    /// It was ordered because a client asked for it.
+    /// True if it was ordered because a client asked for it.
     pub(crate) on_demand: bool,
 }
 
@@ -35,10 +35,10 @@ pub(crate) enum CertificateError {
     /// No PEM, or nothing that a certificate is made of.
     #[error("the authority sent a certificate that cannot be read")]
     Unreadable,
-    /// It is about something else.
+    /// A certificate for another name.
     #[error("the authority sent a certificate for another name")]
     OtherName,
-    /// It is for another key.
+    /// A certificate for another key.
     #[error("the authority sent a certificate for another key")]
     OtherKey,
 }

@@ -18,7 +18,7 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
-/// Whom the certificates of authorities' servers are verified by.
+/// Certificates of authorities that servers are verified by.
 pub(crate) type Roots = Arc<RootCertStore>;
 
 /// Why there is no answer of an authority, or none by its rules.
@@ -27,7 +27,7 @@ pub(crate) enum AwayError {
     /// No connection.
     #[error("{host} cannot be reached: {cause}")]
     Unreachable {
-        /// Whose.
+        /// Name of the server, with its port.
         host: String,
         /// In words.
         cause: String,
@@ -35,7 +35,7 @@ pub(crate) enum AwayError {
     /// A connection to somebody else, as it seems.
     #[error("the certificate of {host} is not trusted: {cause}")]
     NotTrusted {
-        /// Whose.
+        /// Name of the server, with its port.
         host: String,
         /// In words.
         cause: String,
@@ -43,21 +43,21 @@ pub(crate) enum AwayError {
     /// Nothing in time.
     #[error("{host} does not answer in {} seconds", LONGEST.as_secs())]
     Slow {
-        /// Whose.
+        /// Name of the server, with its port.
         host: String,
     },
     /// An error page, as servers in front of authorities make them.
     #[error("{host} answers with status {status}")]
     Status {
-        /// Whose.
+        /// Name of the server, with its port.
         host: String,
-        /// Of the answer.
+        /// Status of the answer.
         status: StatusCode,
     },
     /// More than any answer needs, or a connection that broke.
     #[error("the answer of {host} cannot be read: {cause}")]
     Body {
-        /// Whose.
+        /// Name of the server, with its port.
         host: String,
         /// In words.
         cause: String,
@@ -167,7 +167,7 @@ impl HttpClient for Requests {
 }
 
 tokio::task_local! {
-    /// What the last answer with an error has said about when to come again. instant-acme keeps that to itself.
+    /// `Retry-After` of the last answer with an error. instant-acme keeps that to itself.
     static PUT_OFF: Cell<Option<SystemTime>>;
 }
 

@@ -50,7 +50,7 @@ pub struct Running<H> {
     wanted: mpsc::Receiver<Wanted>,
     gate: Gate,
     tasks: JoinSet<Done>,
-    /// What each task is about, for one that ends by a panic.
+    /// The name and directory of each task, for one that ends by a panic.
     begun: HashMap<Id, (String, String)>,
     /// For URLs that decide about names; made when there is one.
     requests: Option<Requests>,
@@ -68,7 +68,7 @@ struct Wanted {
     client: Option<IpAddr>,
 }
 
-/// What a task has come to.
+/// The result of a task.
 enum Done {
     Ordered { name: String, issue: Arc<Issue>, is_renewal: bool, result: Result<Held, Failure> },
     Forbidden { name: String, issue: Arc<Issue> },
@@ -324,7 +324,7 @@ impl<H: Host> Running<H> {
     }
 }
 
-/// What decides about a name that a client has asked for.
+/// The rule for a name that a client has asked for.
 enum Rule {
     Listed,
     Url { requests: Option<Requests>, url: String },

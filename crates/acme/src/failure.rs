@@ -11,14 +11,14 @@ use crate::dns::DnsError;
 /// An order that failed, or was interrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// What happened, and what to do.
+    /// The reason, and what to do.
     pub(crate) words: String,
     pub(crate) blame: Blame,
     /// When the authority wants to be asked again.
     pub(crate) retry_at: Option<SystemTime>,
 }
 
-/// Whose affair a failure is.
+/// The side that a failure belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Blame {
     /// The name's: others may do better. The order has come to nothing.
@@ -57,7 +57,7 @@ impl Failure {
         Self { words: words.into(), blame: Blame::Slowness, retry_at: None }
     }
 
-    /// What an authority has said. Must be called in the task that has asked it.
+    /// An error of instant-acme, which is mostly an answer of the authority. Must be called in the task that has asked it.
     pub(crate) fn of_error(step: Step, error: &Error) -> Self {
         match error {
             Error::Api(problem) => Self::of_problem(step, problem),
@@ -155,7 +155,7 @@ fn kind(problem: &Problem) -> &str {
     kind.rsplit(':').next().unwrap_or_default()
 }
 
-/// What the problem is, what the authority says about it, and what to do.
+/// The kind of the problem, the authority's own words, and what to do.
 fn words(kind: &str, problem: &Problem) -> String {
     let detail = detail(problem);
     let detail = detail.trim_end_matches('.');

@@ -10,7 +10,7 @@ use corral_config::tls::{AllowRule, OnDemand};
 
 use crate::schedule::Issue;
 
-/// What is known about such names.
+/// The memory of names, addresses and domains.
 #[derive(Default)]
 pub(crate) struct Gate {
     /// Answers of URLs, with their ends.
@@ -21,7 +21,7 @@ pub(crate) struct Gate {
     of_domains: Counts<String>,
 }
 
-/// What becomes of a name.
+/// The decision about a name.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// Order it.
@@ -75,7 +75,7 @@ impl Gate {
         verdict
     }
 
-    /// What a URL has said about a name; nothing when it did not answer. Gives what becomes of the name.
+    /// Notes the answer of a URL about a name, `None` if there was none, and decides about the name.
     pub(crate) fn answered(
         &mut self,
         url: &str,
@@ -182,7 +182,7 @@ fn network(client: IpAddr) -> IpAddr {
     }
 }
 
-/// What happened within the last hour, for each key.
+/// Events of the last hour, for each key.
 struct Counts<K> {
     by_key: HashMap<K, Recent>,
 }

@@ -35,7 +35,7 @@ macro_rules! patiently {
 }
 pub(crate) use patiently;
 
-/// What all orders share.
+/// The parts that all orders share.
 pub(crate) struct Context<H> {
     pub(crate) host: H,
     pub(crate) accounts: Accounts,
@@ -48,7 +48,7 @@ pub(crate) struct Orders {
     by_name: Mutex<HashMap<String, OrderRecord>>,
 }
 
-/// What is to be ordered.
+/// A certificate to order.
 pub(crate) struct Job {
     pub(crate) name: String,
     pub(crate) issue: Arc<Issue>,
@@ -210,7 +210,7 @@ impl<H: Host> Context<H> {
     }
 }
 
-/// What routers are given of a certificate.
+/// A certificate as routers are given it.
 pub(crate) fn provision(name: &str, record: &CertificateRecord) -> Provision {
     let bytes = format!("{}\n{}", record.chain.trim_end(), record.key).into_bytes();
     Provision { kind: ProvisionKind::Certificate, name: name.to_owned(), bytes: Some(bytes) }

@@ -1,4 +1,4 @@
-//! What outlives the process: one record for each account, order and certificate, as JSON.
+//! Records outlive the process: one for each account, order and certificate, as JSON.
 
 use std::time::SystemTime;
 
@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::time;
 
-/// What a record is about.
+/// The subject of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The key of an account, and its URL.
@@ -58,7 +58,7 @@ pub(crate) fn account_subject(issuer: &AcmeIssuer) -> String {
 pub(crate) struct CertificateRecord {
     /// Where it comes from.
     pub(crate) directory: String,
-    /// It was ordered because a client asked for it.
+    /// True if it was ordered because a client asked for it.
     pub(crate) on_demand: bool,
     /// The URL of its order.
     pub(crate) order: String,
@@ -68,7 +68,7 @@ pub(crate) struct CertificateRecord {
     pub(crate) key: String,
 }
 
-/// What is known about the certificate that is not there yet.
+/// The state of a certificate that is not there yet.
 #[derive(Default, Clone, Serialize, Deserialize)]
 pub(crate) struct OrderRecord {
     /// The order, unless it has come to nothing.

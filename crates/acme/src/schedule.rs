@@ -1,5 +1,5 @@
-//! What is next for each name: an order, a question about its renewal, or a pause. Time comes in, steps go out; nothing
-//! here waits, sends or stores.
+//! Decides what is next for each name: an order, a question about its renewal, or a pause. Time comes in, steps go out;
+//! nothing here waits, sends or stores.
 
 mod authority;
 mod renewal;
@@ -34,7 +34,7 @@ pub struct Demand {
 /// How a certificate is ordered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
-    /// Whom to ask.
+    /// The authority and the account.
     pub issuer: AcmeIssuer,
     /// The bundle that `issuer.ca` names, in PEM.
     pub ca: Option<Vec<u8>>,
@@ -101,7 +101,7 @@ struct Name {
     trouble: Option<Trouble>,
 }
 
-/// What goes on for a name.
+/// The task that runs for a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Work {
     #[default]
@@ -255,7 +255,7 @@ impl Schedule {
         }
     }
 
-    /// What the authority says about a renewal, or nothing when it does not answer that.
+    /// The authority's suggestion about a renewal, `None` if it does not answer that.
     pub(crate) fn asked(
         &mut self,
         name: &str,
@@ -286,7 +286,7 @@ impl Schedule {
         old
     }
 
-    /// Of all names that are wanted.
+    /// The state of all names that are wanted.
     pub(crate) fn status(&self, now: SystemTime) -> Vec<NameStatus> {
         let wanted = self.names.iter().filter(|(_, entry)| entry.issue.is_some());
         wanted.map(|(name, entry)| entry.status(name, &self.authorities, now)).collect()
@@ -380,7 +380,7 @@ impl Name {
 /// Orders and questions at the same time.
 const MOST_AT_ONCE: usize = 8;
 
-/// What is left of a pause when the daemon is started again, counted from the last try.
+/// The rest of a pause when the daemon is started again, counted from the last try.
 const LONGEST_PAUSE_AT_START: Duration = Duration::from_secs(15 * 60);
 
 /// The longest `Retry-After` that is heeded; the limits of authorities are for a week at most.
@@ -389,7 +389,7 @@ const LONGEST_PUT_OFF: Duration = Duration::from_secs(8 * 86_400);
 /// How long a certificate is kept that has expired and that nobody wants.
 const KEPT_AFTER_END: Duration = Duration::from_secs(30 * 86_400);
 
-/// Of a wildcard without that.
+/// The error of a wildcard without `dns-01`.
 pub(crate) const NEEDS_DNS: &str =
     "a wildcard is proved by the DNS alone; set \"challenge\" to {\"dns\": …}, or list the names one by one";
 

@@ -1,4 +1,4 @@
-//! What is told about each name.
+//! The state of each name as it is told.
 
 use std::time::SystemTime;
 
@@ -9,11 +9,11 @@ use crate::time;
 pub struct NameStatus {
     /// In lower case.
     pub name: String,
-    /// What clients get, or what they wait for.
+    /// Whether clients get a certificate, or why not.
     pub state: State,
     /// When the certificate expires, if there is one.
     pub expires: Option<SystemTime>,
-    /// Who has signed it.
+    /// Common name of the certificate's issuer.
     pub issuer: Option<String>,
     /// When it is renewed if nothing fails.
     pub renews_at: Option<SystemTime>,

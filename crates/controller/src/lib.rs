@@ -80,7 +80,7 @@ struct First {
 struct Certificates {
     engine: Engine,
     orders: Running<MainLink>,
-    /// What routers can use before there is a configuration.
+    /// Certificates that routers can use before there is a configuration.
     known: Vec<Provision>,
 }
 

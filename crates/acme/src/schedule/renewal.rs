@@ -6,7 +6,7 @@ use crate::certificate::Held;
 use crate::chance::Chance;
 use crate::pause;
 
-/// What an authority suggests.
+/// The window that an authority suggests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Suggestion {
     pub(crate) start: SystemTime,
@@ -23,12 +23,12 @@ pub(super) struct Renewal {
 }
 
 impl Renewal {
-    /// Of a certificate of an earlier process: its authority may have changed its mind meanwhile.
+    /// For a certificate of an earlier process: its authority may have changed its mind meanwhile.
     pub(super) fn new(held: &Held, now: SystemTime, chance: &mut Chance) -> Self {
         Self { at: usual(held, chance), ask_at: now, n_failures: 0 }
     }
 
-    /// Of a certificate that was issued just now, about which there is nothing to ask for a while.
+    /// For a certificate that was issued just now, about which there is nothing to ask for a while.
     pub(super) fn fresh(held: &Held, now: SystemTime, chance: &mut Chance) -> Self {
         let first = pause::OF_QUESTION.longest.min(lifetime(held) / 4);
         Self { ask_at: now + first.mul_f64(0.5 + 0.5 * chance.draw()), ..Self::new(held, now, chance) }

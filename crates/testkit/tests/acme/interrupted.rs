@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::ordering::Ordering;
 
-/// What pebble is asked in an order, by the beginnings of the paths.
+/// Requests of an order, by the beginnings of their paths at pebble.
 const STEPS: &[&str] =
     &["/dir", "/sign-me-up", "/order-plz", "/authZ/", "/chalZ/", "/my-order/", "/finalize-order/", "/certZ/"];
 

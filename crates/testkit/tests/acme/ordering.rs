@@ -61,7 +61,7 @@ impl Ordering {
         self.server.control().put("/config", &config).expect_done();
     }
 
-    /// What is told about a name; null if nothing is.
+    /// The status of a name; null if there is none.
     #[track_caller]
     pub(crate) fn status(&self, name: &str) -> Value {
         let status = self.server.control().get("/status").json();

@@ -80,6 +80,11 @@ impl Accounts {
         }
     }
 
+    /// Has the directory of an authority read again before its next order: URLs may have moved while it was away.
+    pub(crate) async fn read_directory_again(&self, issuer: &AcmeIssuer) {
+        self.slot(&account_subject(issuer)).lock().await.account = None;
+    }
+
     fn slot(&self, subject: &str) -> Arc<Mutex<Slot>> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(slots.entry(subject.to_owned()).or_default())

@@ -89,6 +89,10 @@ impl<H: Host> Context<H> {
                 let account = self.accounts.of(&job.issue, &self.host).await?;
                 self.order(job, &account).await
             }
+            Err(failure) if failure.blame == Blame::Authority => {
+                self.accounts.read_directory_again(&job.issue.issuer).await;
+                Err(failure)
+            }
             result => result,
         }
     }

@@ -55,7 +55,9 @@ impl Accounts {
                 }
                 let (account, credentials) = create(issue).await?;
                 let stored = crate::record::write(&credentials);
-                host.store(Kind::Account.record(&subject), Some(stored.clone())).await.map_err(not_stored)?;
+                host.store(Kind::Account.record(&subject), Some(stored.clone()))
+                    .await
+                    .map_err(|error| not_stored(&error))?;
                 tracing::info!(target: "notice", "made an account at {}", issue.issuer.directory);
                 slot.stored = Some(stored);
                 account
@@ -92,7 +94,7 @@ impl Accounts {
 }
 
 /// The failure of a record that could not be kept.
-pub(crate) fn not_stored(error: String) -> Failure {
+pub(crate) fn not_stored(error: &str) -> Failure {
     Failure::slow(format!("the state directory cannot be written: {error}"))
 }
 

@@ -173,7 +173,7 @@ impl<H: Host> Running<H> {
         self.spawn(job.name.clone(), &Arc::clone(&job.issue), async move {
             let is_allowed = match rule {
                 Some(Rule::Url { requests, url }) if is_renewal => {
-                    allows(requests.as_ref(), &url, &job.name).await != Some(false)
+                    allows(requests.as_deref(), &url, &job.name).await != Some(false)
                 }
                 Some(Rule::Refused) => false,
                 None | Some(Rule::Url { .. } | Rule::Listed) => true,
@@ -277,7 +277,7 @@ impl<H: Host> Running<H> {
                 });
             }
             Verdict::Refused(reason) => {
-                tracing::info!(target: "notice", "certificate for {name}: not ordered: {reason}")
+                tracing::info!(target: "notice", "certificate for {name}: not ordered: {reason}");
             }
             Verdict::Passed => {}
         }
@@ -293,7 +293,7 @@ impl<H: Host> Running<H> {
         let url = rules.on_demand.iter().find_map(|(rule, _)| url(rule));
         match (listed, url) {
             (true, _) => Rule::Listed,
-            (false, Some(url)) => Rule::Url { requests: self.requests(), url },
+            (false, Some(url)) => Rule::Url { requests: self.requests().map(Box::new), url },
             (false, None) => Rule::Refused,
         }
     }
@@ -327,7 +327,7 @@ impl<H: Host> Running<H> {
 /// The rule for a name that a client has asked for.
 enum Rule {
     Listed,
-    Url { requests: Option<Requests>, url: String },
+    Url { requests: Option<Box<Requests>>, url: String },
     Refused,
 }
 

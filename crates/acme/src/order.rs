@@ -184,7 +184,10 @@ impl<H: Host> Context<H> {
         let (account, url) = (account.id().to_owned(), order.url().to_owned());
         let open = OpenOrder { account, url, key: key.serialize_pem() };
         let record = self.orders.change(&job.name, |record| record.open = Some(open.clone()));
-        self.host.store(Kind::Order.record(&job.name), Some(record)).await.map_err(not_stored)?;
+        self.host
+            .store(Kind::Order.record(&job.name), Some(record))
+            .await
+            .map_err(|error| not_stored(&error))?;
         Ok((order, open))
     }
 
@@ -202,7 +205,10 @@ impl<H: Host> Context<H> {
     /// Stored first, so that a certificate that clients have seen is not lost; the order is over then.
     async fn keep(&self, name: &str, record: &CertificateRecord) -> Result<Held, Failure> {
         let held = Held::read(name, record)?;
-        self.host.store(Kind::Certificate.record(name), Some(write(record))).await.map_err(not_stored)?;
+        self.host
+            .store(Kind::Certificate.record(name), Some(write(record)))
+            .await
+            .map_err(|error| not_stored(&error))?;
         if let Err(error) = self.host.provide(vec![provision(name, record)]).await {
             tracing::warn!("the router has not taken the certificate for {name} yet: {error}");
         }
@@ -274,18 +280,17 @@ async fn wanted_answer(order: &mut Order, job: &Job) -> Result<Option<Answer>, F
 
 /// Tells the authority that the answer is there, and waits until it has looked.
 async fn checked(order: &mut Order, job: &Job) -> Result<(), Failure> {
-    if let Some(Ok(mut authorization)) = order.authorizations().next().await {
-        if let Some(mut challenge) = authorization.challenge(answer::challenge(&job.way))
-            && challenge.status == ChallengeStatus::Pending
-            && let Err(error) = patiently!(challenge.set_ready())
-        {
-            match &error {
-                // It may be looking already; waiting for it tells.
-                Error::Api(problem) if problem.status.is_some_and(|status| status < 500) => {
-                    tracing::debug!("have the authority look at {}: {error}", job.name);
-                }
-                error => return Err(Failure::of_error(Step::Order, error)),
+    if let Some(Ok(mut authorization)) = order.authorizations().next().await
+        && let Some(mut challenge) = authorization.challenge(answer::challenge(&job.way))
+        && challenge.status == ChallengeStatus::Pending
+        && let Err(error) = patiently!(challenge.set_ready())
+    {
+        match &error {
+            // It may be looking already; waiting for it tells.
+            Error::Api(problem) if problem.status.is_some_and(|status| status < 500) => {
+                tracing::debug!("have the authority look at {}: {error}", job.name);
             }
+            error => return Err(Failure::of_error(Step::Order, error)),
         }
     }
     ready(order).await

@@ -67,7 +67,7 @@ fn records_that_are_broken_are_made_anew() {
 /// Passes on what authorities ask, but for each third connection.
 fn lossy_front(to: SocketAddr) -> (Address, Arc<AtomicUsize>) {
     let place = Address::fresh();
-    let listener = TcpListener::bind(place.socket()).unwrap();
+    let listener = TcpListener::bind(place.socket()).expect("it is free");
     let n_dropped = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&n_dropped);
     thread::spawn(move || {

@@ -166,7 +166,7 @@ fn https_only(value: &str) -> Option<HttpsOnly> {
 fn https_may_be_demanded() {
     assert_eq!(https_only("false"), None);
     let usual = HttpsOnly { max_age: 31_536_000, include_subdomains: false, preload: false, port: 443 };
-    assert_eq!(https_only("true"), Some(usual.clone()));
+    assert_eq!(https_only("true"), Some(usual));
     let value = r#"{"max_age": 0, "port": 8443, "include_subdomains": true}"#;
     let expect = HttpsOnly { max_age: 0, include_subdomains: true, preload: false, port: 8443 };
     assert_eq!(https_only(value), Some(expect));

@@ -9,11 +9,11 @@ use instant_acme::{Account, AccountCredentials, ExternalAccountKey, NewAccount};
 use tokio::sync::Mutex;
 
 use crate::client::{self, AwayError, Requests};
-use crate::engine::Host;
-use crate::failure::{Failure, Step, is_bad_nonce};
-use crate::order::patiently;
+use crate::failure::{Failure, Step};
+use crate::host::Host;
+use crate::issue::Issue;
+use crate::nonce::patiently;
 use crate::record::{Kind, account_subject};
-use crate::schedule::Issue;
 
 /// All accounts that there are records of, or that were made.
 pub(crate) struct Accounts {
@@ -57,7 +57,7 @@ impl Accounts {
                 let stored = crate::record::write(&credentials);
                 host.store(Kind::Account.record(&subject), Some(stored.clone()))
                     .await
-                    .map_err(|error| not_stored(&error))?;
+                    .map_err(|error| Failure::not_stored(&error))?;
                 tracing::info!(target: "notice", "made an account at {}", issue.issuer.directory);
                 slot.stored = Some(stored);
                 account
@@ -91,11 +91,6 @@ impl Accounts {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(slots.entry(subject.to_owned()).or_default())
     }
-}
-
-/// The failure of a record that could not be kept.
-pub(crate) fn not_stored(error: &str) -> Failure {
-    Failure::slow(format!("the state directory cannot be written: {error}"))
 }
 
 async fn restore(issue: &Issue, credentials: AccountCredentials) -> Result<Account, Failure> {

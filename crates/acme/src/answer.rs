@@ -6,9 +6,9 @@ use instant_acme::{ChallengeType, KeyAuthorization};
 use rcgen::{CertificateParams, CustomExtension, DistinguishedName, KeyPair};
 
 use crate::dns::{self, Record};
-use crate::engine::Host;
 use crate::failure::Failure;
-use crate::schedule::Way;
+use crate::host::Host;
+use crate::issue::Way;
 
 /// One answer.
 pub(crate) enum Answer {

@@ -21,20 +21,13 @@ use crate::chance::Chance;
 use crate::client::{self, Requests};
 use crate::failure::Failure;
 use crate::gate::{self, Gate, Verdict};
+use crate::host::Host;
+use crate::issue::{Demand, Issue};
 use crate::order::{Context, Job, Orders, provision};
 use crate::record::{CertificateRecord, Kind, OrderRecord};
-use crate::schedule::{Demand, Issue, Schedule, Step, Suggestion};
+use crate::schedule::{Schedule, Step, Suggestion};
 use crate::status::NameStatus;
 use crate::time;
-
-/// Where records are kept and answers are given.
-pub trait Host: Send + Sync + 'static {
-    /// Keeps a record, or removes it when `bytes` is `None`. Returns when that would survive a crash.
-    fn store(&self, name: String, bytes: Option<Vec<u8>>) -> impl Future<Output = Result<(), String>> + Send;
-
-    /// Has every router answer with these. Returns when they do.
-    fn provide(&self, provisions: Vec<Provision>) -> impl Future<Output = Result<(), String>> + Send;
-}
 
 /// Where the rest of the process says what it wants, and asks how things are. Clones share one engine. Nothing waits.
 #[derive(Clone)]

@@ -57,6 +57,11 @@ impl Failure {
         Self { words: words.into(), blame: Blame::Slowness, retry_at: None }
     }
 
+    /// A record that could not be kept.
+    pub(crate) fn not_stored(error: &str) -> Self {
+        Self::slow(format!("the state directory cannot be written: {error}"))
+    }
+
     /// An error of instant-acme, which is mostly an answer of the authority. Must be called in the task that has asked it.
     pub(crate) fn of_error(step: Step, error: &Error) -> Self {
         match error {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use corral_config::tls::{AllowRule, OnDemand};
 
-use crate::schedule::Issue;
+use crate::issue::Issue;
 
 /// The memory of names, addresses and domains.
 #[derive(Default)]

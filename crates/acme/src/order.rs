@@ -12,28 +12,15 @@ use instant_acme::{
 };
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 
-use crate::account::{Accounts, not_stored};
+use crate::account::Accounts;
 use crate::answer::{self, Answer};
 use crate::certificate::Held;
-use crate::engine::Host;
-use crate::failure::{Blame, Failure, Step, is_bad_nonce, is_lost_order};
+use crate::failure::{Blame, Failure, Step, is_lost_order};
+use crate::host::Host;
+use crate::issue::{Issue, Way};
+use crate::nonce::patiently;
 use crate::record::{CertificateRecord, Kind, OpenOrder, OrderRecord, Trouble, write};
-use crate::schedule::{Issue, Suggestion, Way};
-
-/// Sends a request again for as long as the authority does not take its nonce. instant-acme tries thrice, which is too few
-/// where nonces get lost. A macro, because a future that borrows from its caller cannot be made twice by a closure.
-macro_rules! patiently {
-    ($request:expr) => {{
-        let mut n_tries = 0;
-        loop {
-            match $request.await {
-                Err(error) if is_bad_nonce(&error) && n_tries < $crate::order::MOST_NONCES => n_tries += 1,
-                result => break result,
-            }
-        }
-    }};
-}
-pub(crate) use patiently;
+use crate::schedule::Suggestion;
 
 /// The parts that all orders share.
 pub(crate) struct Context<H> {
@@ -187,7 +174,7 @@ impl<H: Host> Context<H> {
         self.host
             .store(Kind::Order.record(&job.name), Some(record))
             .await
-            .map_err(|error| not_stored(&error))?;
+            .map_err(|error| Failure::not_stored(&error))?;
         Ok((order, open))
     }
 
@@ -208,7 +195,7 @@ impl<H: Host> Context<H> {
         self.host
             .store(Kind::Certificate.record(name), Some(write(record)))
             .await
-            .map_err(|error| not_stored(&error))?;
+            .map_err(|error| Failure::not_stored(&error))?;
         if let Err(error) = self.host.provide(vec![provision(name, record)]).await {
             tracing::warn!("the router has not taken the certificate for {name} yet: {error}");
         }
@@ -331,6 +318,3 @@ fn request(name: &str, key: &KeyPair) -> Result<Vec<u8>, rcgen::Error> {
 /// Authorities mostly look at once.
 const POLLING: RetryPolicy =
     RetryPolicy::new().initial_delay(Duration::from_millis(50)).backoff(2.0).timeout(Duration::from_secs(90));
-
-/// Nonces in a row that an authority may refuse.
-pub(crate) const MOST_NONCES: u32 = 10;

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use corral_config::tls::{AcmeIssuer, DnsChallenge, OnDemand};
 use instant_acme::CertificateIdentifier;
 
 use self::authority::Authorities;
@@ -17,53 +16,11 @@ pub(crate) use self::renewal::Suggestion;
 use crate::certificate::Held;
 use crate::chance::Chance;
 use crate::failure::{Blame, Failure};
+use crate::issue::{Demand, Issue, Way};
 use crate::pause;
 use crate::record::Trouble;
 use crate::status::{NameStatus, State};
 use crate::time;
-
-/// Everything that a configuration wants certificates for.
-#[derive(Debug, Default)]
-pub struct Demand {
-    /// By host name; `*.example.com` stands for one label.
-    pub names: BTreeMap<String, Arc<Issue>>,
-    /// Rules for names that are not there, and how such certificates are ordered.
-    pub on_demand: Vec<(OnDemand, Arc<Issue>)>,
-}
-
-/// How a certificate is ordered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Issue {
-    /// The authority and the account.
-    pub issuer: AcmeIssuer,
-    /// The bundle that `issuer.ca` names, in PEM.
-    pub ca: Option<Vec<u8>>,
-    /// The ways to prove a name, the best first; after a failure it is the next one's turn. At least one.
-    pub ways: Vec<Way>,
-}
-
-/// One way to prove that a name leads here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
-    /// `http-01` (RFC 8555 section 8.3).
-    Http,
-    /// `tls-alpn-01` (RFC 8737).
-    TlsAlpn,
-    /// `dns-01` (RFC 8555 section 8.4).
-    Dns(DnsChallenge),
-}
-
-impl Way {
-    /// Its name in ACME.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Http => "http-01",
-            Self::TlsAlpn => "tls-alpn-01",
-            Self::Dns(_) => "dns-01",
-        }
-    }
-}
 
 /// Something to do now.
 #[derive(Debug, PartialEq, Eq)]

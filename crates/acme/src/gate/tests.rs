@@ -3,7 +3,7 @@
 use corral_config::tls::AcmeIssuer;
 
 use super::*;
-use crate::schedule::Way;
+use crate::issue::Way;
 
 fn rules(allow: AllowRule, per_address: u32, per_domain: u32) -> Vec<(OnDemand, Arc<Issue>)> {
     let directory = "https://ca.example/directory".to_owned();

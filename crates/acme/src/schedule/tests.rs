@@ -1,5 +1,7 @@
 //! Names, authorities and a clock that the test turns.
 
+use corral_config::tls::{AcmeIssuer, OnDemand};
+
 use super::*;
 use crate::record::CertificateRecord;
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::ordering::Ordering;
 
-/// Options: `acme.directory`, `acme.ca`, `acme.names`.
+/// Options: listeners.{addr}.tls.acme.directory, listeners.{addr}.tls.acme.ca, listeners.{addr}.tls.acme.names
 #[test]
 fn a_name_has_a_certificate_within_two_seconds() {
     let ordering = Ordering::start(Options::default());
@@ -26,7 +26,7 @@ fn a_name_has_a_certificate_within_two_seconds() {
     ordering.server.expect_log("certificate for a.example.org issued by");
 }
 
-/// Options: `acme` (of the routes).
+/// Options: listeners.{addr}.tls.acme
 #[test]
 fn names_of_routes_get_certificates() {
     let ordering = Ordering::start(Options::default());
@@ -41,7 +41,7 @@ fn names_of_routes_get_certificates() {
     }
 }
 
-/// Options: `acme.challenge`.
+/// Options: listeners.{addr}.tls.acme.challenge
 #[test]
 fn a_name_is_proved_in_the_way_that_is_asked_for() {
     let ordering = Ordering::start(Options::default());
@@ -72,7 +72,7 @@ fn the_authority_says_when_to_look_again() {
     ordering.expect_valid("a.example.org");
 }
 
-/// Options: `acme.profile`.
+/// Options: listeners.{addr}.tls.acme.profile
 #[test]
 fn a_profile_decides_how_long_a_certificate_lives() {
     let six_days = Duration::from_secs(6 * 86_400);
@@ -87,7 +87,7 @@ fn a_profile_decides_how_long_a_certificate_lives() {
     assert_eq!(status["last_error"], words);
 }
 
-/// Options: `acme.eab`, `acme.email`.
+/// Options: listeners.{addr}.tls.acme.eab, listeners.{addr}.tls.acme.eab.kid, listeners.{addr}.tls.acme.eab.key, listeners.{addr}.tls.acme.email
 #[test]
 fn an_external_account_is_bound() {
     let key = "c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0IHNlY3JldCBzZWNyZXQ";

@@ -17,7 +17,7 @@ fn ask(ordering: &Ordering, name: &str) {
     }
 }
 
-/// Options: `acme.on_demand.allow`.
+/// Options: listeners.{addr}.tls.acme.on_demand.allow
 #[test]
 fn a_name_of_the_list_is_ordered_when_a_client_asks_for_it() {
     let mut ordering = Ordering::start(Options::default());
@@ -37,7 +37,7 @@ fn a_name_of_the_list_is_ordered_when_a_client_asks_for_it() {
     assert_eq!(ordering.n_issued(), 2);
 }
 
-/// Options: `acme.on_demand.allow`, `acme.on_demand.remember_refused`.
+/// Options: listeners.{addr}.tls.acme.on_demand.allow, listeners.{addr}.tls.acme.on_demand.remember_allowed, listeners.{addr}.tls.acme.on_demand.remember_refused
 #[test]
 fn a_url_decides_about_a_name() {
     let rule = json!([
@@ -47,7 +47,8 @@ fn a_url_decides_about_a_name() {
     let judge = daemon().routes(rule).start();
     let ordering = Ordering::start(Options::default());
     let url = format!("http://{}/allowed", judge.address());
-    ordering.order(&json!({ "on_demand": { "allow": url } }));
+    let rule = json!({ "allow": url, "remember_allowed": 10, "remember_refused": 0 });
+    ordering.order(&json!({ "on_demand": rule }));
     ask(&ordering, "b.example.org");
     ordering.server.expect_log(
         "certificate for b.example.org: not ordered: the URL of \"allow\" does not answer with status 200",
@@ -56,9 +57,15 @@ fn a_url_decides_about_a_name() {
     ordering.expect_valid("a.example.org");
     ordering.expect_served("a.example.org");
     assert!(ordering.status("b.example.org").is_null());
+    // A no that is not remembered is asked for again.
+    eventually("the URL is asked about the name once more", || {
+        ask(&ordering, "b.example.org");
+        let n_asked = judge.control().get("/status/requests/total").json();
+        (n_asked.as_u64()? >= 3).then_some(())
+    });
 }
 
-/// Options: `acme.on_demand.per_address`, `acme.on_demand.per_domain`.
+/// Options: listeners.{addr}.tls.acme.on_demand.per_address, listeners.{addr}.tls.acme.on_demand.per_domain
 #[test]
 fn nobody_gets_too_many() {
     let ordering = Ordering::start(Options::default());

@@ -107,7 +107,11 @@ fn servers_that_are_asked() {
         at,
         &["The \"url\" value is invalid", "http://HOST:PORT/PATH"],
     );
-    check(&forward(json!({ "pass": "routes" })), at, &["must be \"applications/NAME\" or \"upstreams/NAME\""]);
+    check(
+        &forward(json!({ "pass": "routes" })),
+        at,
+        &["must be \"applications/NAME\" or \"upstreams/NAME\""],
+    );
     check(
         &forward(json!({ "url": "http://a/", "copy_fields": ["Content-Length"] })),
         at,

@@ -13,8 +13,9 @@ fn update(server: &Named, (name, secret): (&str, &str)) -> Value {
         "key": { "name": name, "secret": secret } } })
 }
 
-/// Options: `listeners/*/tls/acme/challenge/dns`, and `server`, `zone`, `key`, `key/name`, `key/secret`, `resolver`,
-/// `timeout` and `delay` below it.
+/// Options: listeners.{addr}.tls.acme.challenge.dns.server, listeners.{addr}.tls.acme.challenge.dns.zone, listeners.{addr}.tls.acme.challenge.dns.key.name, listeners.{addr}.tls.acme.challenge.dns.key.secret, listeners.{addr}.tls.acme.challenge.dns.key.algorithm
+///
+/// Options: listeners.{addr}.tls.acme.challenge.dns.resolver, listeners.{addr}.tls.acme.challenge.dns.timeout, listeners.{addr}.tls.acme.challenge.dns.delay
 #[test]
 fn a_wildcard_and_its_domain_are_proved_by_updates() {
     let dns = Named::start(&["example.org"], "");
@@ -49,7 +50,7 @@ fn a_refused_update_is_told_in_the_status_and_made_again() {
 
 /// The program runs as the daemon's user.
 ///
-/// Options: `listeners/*/tls/acme/challenge/dns/program`.
+/// Options: listeners.{addr}.tls.acme.challenge.dns.program
 #[test]
 fn a_wildcard_is_proved_by_a_program() {
     let site = site().file("hook.py", include_str!("../../fixtures/acme/hook.py"));

@@ -37,7 +37,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// Its name in ACME.
+    /// The name of the challenge in ACME.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -22,6 +22,8 @@ mod nonce;
 mod order;
 mod pause;
 mod record;
+#[cfg(test)]
+mod sample;
 mod schedule;
 mod status;
 mod time;

@@ -271,7 +271,7 @@ impl Name {
         self.issue.as_ref().map(|issue| issue.issuer.directory.as_str())
     }
 
-    /// Its certificate, if it comes from where it is to come from.
+    /// The name's certificate, if it comes from where it is to come from.
     fn held_from(&self, issue: &Issue) -> Option<&(Held, Renewal)> {
         self.held.as_ref().filter(|(held, _)| held.directory == issue.issuer.directory)
     }

@@ -36,15 +36,15 @@ impl NameStatus {
 /// Where a name stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// There is a certificate.
+    /// Clients get a certificate.
     Valid,
-    /// There is none, and it is being ordered.
+    /// No certificate: one is being ordered.
     Ordering,
-    /// There is none, and its order has not begun.
+    /// No certificate: the order has not begun.
     Waiting,
-    /// There is none, and the last order failed.
+    /// No certificate: the last order failed.
     Failed,
-    /// There is one that has expired.
+    /// The certificate has expired.
     Expired,
 }
 

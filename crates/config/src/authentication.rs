@@ -85,7 +85,7 @@ pub enum KeySource {
 /// `forward`.
 #[derive(Debug, Clone)]
 pub struct Forward {
-    /// Who is asked.
+    /// The one that is asked.
     pub asked: Asked,
     /// The target of the request to them.
     pub uri: String,
@@ -101,7 +101,7 @@ pub struct Forward {
     pub cache_key: Vec<String>,
 }
 
-/// Who `forward` asks.
+/// The one that `forward` asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// The server with this index in `Config::proxies`.

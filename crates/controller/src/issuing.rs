@@ -61,7 +61,7 @@ const LONGEST_PROVISION: Duration = Duration::from_secs(10);
 struct Ports {
     /// Port 80 is one of them.
     has_http: bool,
-    /// There is any, to which somebody may lead port 80.
+    /// Some port is there to which somebody may lead port 80.
     has_plain: bool,
 }
 

@@ -64,7 +64,7 @@ struct Waiting {
     generations: HashMap<GenerationId, oneshot::Sender<Result<Warnings, String>>>,
     statuses: HashMap<Ticket, oneshot::Sender<Option<Status>>>,
     restarts: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
-    /// Of certificate bundles, modules and records.
+    /// Stores of certificate bundles, modules and records.
     assets: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
     provisions: HashMap<Ticket, oneshot::Sender<()>>,
 }

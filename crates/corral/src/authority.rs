@@ -48,7 +48,7 @@ pub(crate) struct Authority {
     folder: PathBuf,
     /// In PEM.
     certificate: String,
-    /// Its common name, which no other one has.
+    /// The common name, which no other authority has.
     name: String,
     issuer: Issuer<'static, KeyPair>,
     /// Whether it was made just now, and is not trusted by anybody.

@@ -12,9 +12,9 @@ use crate::daemon::Flavour;
 /// A folder of the XDG Base Directory Specification, below which each program has one of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// What should be backed up: `$XDG_DATA_HOME`, or `~/.local/share`.
+    /// The folder for things that should be backed up: `$XDG_DATA_HOME`, or `~/.local/share`.
     Data,
-    /// What can be made again: `$XDG_STATE_HOME`, or `~/.local/state`.
+    /// The folder for things that can be made again: `$XDG_STATE_HOME`, or `~/.local/state`.
     State,
 }
 

@@ -16,18 +16,18 @@ use crate::authority::Authority;
 use crate::cli::TrustOptions;
 use crate::{kept, output};
 
-/// What is done with each store.
+/// The thing that is done with each store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
     Trust,
     Remove,
 }
 
-/// What became of it.
+/// The result for one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Done,
-    /// It was so before.
+    /// Nothing had to be done.
     Already,
 }
 

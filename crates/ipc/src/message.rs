@@ -50,7 +50,7 @@ pub struct Module {
     pub language: String,
     /// As the interpreter reports it.
     pub version: String,
-    /// Its path.
+    /// The path of the program.
     pub path: PathBuf,
     /// Files and folders that it consists of besides: libraries, extensions, settings.
     pub dependencies: Vec<PathBuf>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use corral_ipc::message::{Provision, ProvisionKind, Ticket, ToRouter};
 
-/// What is in force, by kind and name.
+/// All that is in force, by kind and name.
 #[derive(Default)]
 pub(crate) struct Provisions {
     contents: BTreeMap<(ProvisionKind, String), Vec<u8>>,
@@ -35,7 +35,7 @@ impl Provisions {
     }
 }
 
-/// Its answer is of no use to anybody.
+/// The ticket of a message whose answer is of no use to anybody.
 pub(crate) const NOBODY: Ticket = Ticket(u64::MAX);
 
 #[cfg(test)]

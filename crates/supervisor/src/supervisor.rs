@@ -61,7 +61,7 @@ pub(crate) struct Supervisor {
     children: Children,
     configuration: Configuration,
     stored: Stored,
-    /// What routers have been given between two configurations.
+    /// All that routers have been given between two configurations.
     provisions: Provisions,
     files: Files,
     inheritance: Inheritance,

@@ -27,6 +27,7 @@ mod control;
 mod daemon;
 mod dial;
 mod executables;
+mod fake_clock;
 mod fpm;
 mod go;
 mod http2;
@@ -59,6 +60,7 @@ pub use control::{ControlClient, ControlReply, assert_says, says};
 pub use daemon::{Builder, Daemon, daemon};
 pub use dial::{Width, dial};
 pub use executables::{Executables, executables};
+pub use fake_clock::FakeClock;
 pub use fpm::PhpFpm;
 pub use go::build_go;
 pub use http2::{

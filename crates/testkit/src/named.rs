@@ -93,7 +93,7 @@ impl Named {
         texts_at(self.address, name)
     }
 
-    /// Its log.
+    /// The program's log.
     #[must_use]
     pub fn log(&self) -> String {
         self.process.log()

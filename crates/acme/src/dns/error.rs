@@ -18,13 +18,13 @@ pub enum DnsError {
         /// How it is wrong.
         reason: String,
     },
-    /// There is no such file.
+    /// The file does not exist.
     #[error(
         "the program {program} does not exist, or the interpreter in its first line does not; correct \"program\" of \
          the challenge \"dns\""
     )]
     ProgramMissing {
-        /// Its path.
+        /// The path of the program.
         program: String,
     },
     /// Permissions are against it.
@@ -32,7 +32,7 @@ pub enum DnsError {
         "the program {program} may not be executed by the daemon's user (uid {user}); correct its permissions"
     )]
     ProgramForbidden {
-        /// Its path.
+        /// The path of the program.
         program: String,
         /// The number of the user.
         user: u32,
@@ -40,7 +40,7 @@ pub enum DnsError {
     /// Other reasons not to start.
     #[error("start the program {program}")]
     ProgramStart {
-        /// Its path.
+        /// The path of the program.
         program: String,
         /// As the system says.
         #[source]
@@ -49,7 +49,7 @@ pub enum DnsError {
     /// The program has ended with an error.
     #[error("\"{program} {action}\" has failed ({status}): {said}")]
     ProgramFailed {
-        /// Its path.
+        /// The path of the program.
         program: String,
         /// The word that it got.
         action: Action,
@@ -65,7 +65,7 @@ pub enum DnsError {
         limit.as_secs()
     )]
     ProgramTimeout {
-        /// Its path.
+        /// The path of the program.
         program: String,
         /// The word that it got.
         action: Action,
@@ -86,7 +86,7 @@ pub enum DnsError {
     /// A server does not answer.
     #[error("the DNS server {server} does not answer; check its address, and that UDP and TCP reach it")]
     Silent {
-        /// Its address.
+        /// The address of the server.
         server: SocketAddr,
         /// As the system says of the last attempt.
         #[source]
@@ -95,7 +95,7 @@ pub enum DnsError {
     /// An answer that cannot be read.
     #[error("the DNS server {server} sent an invalid answer: {reason}")]
     Invalid {
-        /// Its address.
+        /// The address of the server.
         server: SocketAddr,
         /// How it is wrong.
         reason: String,
@@ -106,7 +106,7 @@ pub enum DnsError {
          primary server of the zone; if it does not tell the zone, set \"zone\""
     )]
     NoZone {
-        /// Its address.
+        /// The address of the server.
         server: SocketAddr,
         /// The record's name.
         name: String,
@@ -129,7 +129,7 @@ pub enum DnsError {
          or \"allow-update\")"
     )]
     Refused {
-        /// Its address.
+        /// The address of the server.
         server: SocketAddr,
         /// The zone.
         zone: String,
@@ -142,7 +142,7 @@ pub enum DnsError {
          of the challenge \"dns\""
     )]
     NotAuthoritative {
-        /// Its address.
+        /// The address of the server.
         server: SocketAddr,
         /// The zone.
         zone: String,
@@ -153,7 +153,7 @@ pub enum DnsError {
          \"algorithm\" of \"key\", or give the key to the server"
     )]
     UnknownKey {
-        /// Its address.
+        /// The address of the server.
         server: SocketAddr,
         /// The key's name.
         key: String,
@@ -164,7 +164,7 @@ pub enum DnsError {
          server"
     )]
     WrongSecret {
-        /// Its address.
+        /// The address of the server.
         server: SocketAddr,
         /// The key's name.
         key: String,
@@ -174,7 +174,7 @@ pub enum DnsError {
         "the clocks of this machine and of the DNS server {server} differ too much{difference} (BADTIME); set them right"
     )]
     Clocks {
-        /// Its address.
+        /// The address of the server.
         server: SocketAddr,
         /// By how much, if it tells.
         difference: String,
@@ -185,7 +185,7 @@ pub enum DnsError {
          keys, or somebody answers in its place"
     )]
     Unsigned {
-        /// Its address.
+        /// The address of the server.
         server: SocketAddr,
         /// The key's name.
         key: String,
@@ -195,7 +195,7 @@ pub enum DnsError {
     /// Any other refusal.
     #[error("the DNS server {server} answers \"{code}\" to a change of the zone {zone}; its log says why")]
     Code {
-        /// Its address.
+        /// The address of the server.
         server: SocketAddr,
         /// The zone.
         zone: String,

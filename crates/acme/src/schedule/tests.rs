@@ -327,7 +327,7 @@ fn a_certificate_that_a_client_asked_for_is_renewed_while_there_is_a_rule() {
 
 #[test]
 fn a_record_of_a_test_certificate_can_be_held() {
-    let record: CertificateRecord = crate::certificate::tests::record("a.example");
+    let record: CertificateRecord = crate::sample::record("a.example");
     let mut schedule = schedule(&["a.example"]);
     let held = Held::read("a.example", &record).unwrap();
     let now = held.not_before;

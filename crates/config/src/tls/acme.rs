@@ -9,7 +9,7 @@ pub struct AcmeSettings {
     /// Host names in lower case, each once and in the order in which they are found: those of `names`, then those of the
     /// routes. `*.example.com` stands for one label. Each gets a certificate of its own.
     pub names: Vec<String>,
-    /// Who issues them.
+    /// The authority that issues them.
     pub issuer: AcmeIssuer,
     /// How the issuer finds out that a name leads here.
     pub challenge: Challenge,
@@ -36,9 +36,9 @@ pub struct AcmeIssuer {
 /// An account that was made in another way.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ExternalAccount {
-    /// Its identifier.
+    /// The account's identifier.
     pub kid: String,
-    /// Its key, decoded.
+    /// The account's key, decoded.
     pub key: Vec<u8>,
 }
 
@@ -56,10 +56,10 @@ pub enum Challenge {
     Dns(DnsChallenge),
 }
 
-/// Who puts a record into the DNS, and how long that takes.
+/// The one who puts a record into the DNS, and how long that takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DnsChallenge {
-    /// Who does it.
+    /// The one who does it.
     pub by: DnsUpdate,
     /// A DNS server that knows the zone and its servers, as name or address with a port; the system's if there is none.
     pub resolver: Option<String>,
@@ -70,7 +70,7 @@ pub struct DnsChallenge {
     pub delay: Duration,
 }
 
-/// Who changes the DNS.
+/// The one who changes the DNS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DnsUpdate {
     /// A program with its arguments; it gets `present` or `remove`, the record's name and its value as three more.
@@ -82,7 +82,7 @@ pub enum DnsUpdate {
 /// A server that takes dynamic updates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DnsServer {
-    /// Its name or address, with a port.
+    /// The server's name or address, with a port.
     pub address: String,
     /// The zone, without the last dot; found by asking the server if it is not said.
     pub zone: Option<String>,
@@ -93,7 +93,7 @@ pub struct DnsServer {
 /// A key that a server of the DNS knows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DnsKey {
-    /// Its name.
+    /// The key's name.
     pub name: String,
     /// How it signs.
     pub algorithm: DnsAlgorithm,
@@ -116,7 +116,7 @@ pub enum DnsAlgorithm {
 /// For which names a certificate is ordered when the first client asks for them. Others get none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnDemand {
-    /// Who decides.
+    /// The rule that decides.
     pub allow: AllowRule,
     /// New names for one client's address in an hour.
     pub per_address: u32,

@@ -21,7 +21,7 @@ const NETWORKS: [(&str, u8); 8] = [
     ("fe80::", 10),
 ];
 
-/// What an authority of this machine may sign for.
+/// The names and addresses that an authority of this machine may sign for.
 pub(super) fn constraints() -> NameConstraints {
     let domains = DOMAINS.iter().map(|domain| (*domain).to_owned()).chain(host());
     let network = |(address, prefix): &(&str, u8)| {

@@ -24,11 +24,11 @@ pub(super) struct Certificate {
     signer: Signer,
 }
 
-/// Who has signed it.
+/// The certificate's issuer.
 enum Signer {
     /// The local authority, whose certificate is in this file.
     Authority(PathBuf),
-    /// Its own key. It is kept in this file, unless that is impossible.
+    /// The authority's own key. It is kept in this file, unless that is impossible.
     Itself(Result<PathBuf, String>),
 }
 

@@ -16,7 +16,7 @@ use crate::kept::{self, Base};
 /// The name of the authority's bundle of `--acme-ca`.
 const ACME_CA: &str = "acme-ca";
 
-/// What is listened on.
+/// The addresses that are listened on.
 #[derive(Debug)]
 pub(super) struct Front {
     /// The address that the site is announced at.
@@ -107,7 +107,7 @@ impl Front {
         }
     }
 
-    /// What is done with a control API that has begun to serve.
+    /// A call for a control API that has begun to serve.
     pub(super) fn once_served(self, control: &Path) -> Option<Box<dyn FnOnce() + Send>> {
         match self.kind {
             Kind::Local(local) => Some(local.keep_renewed(control.to_owned())),
@@ -115,7 +115,7 @@ impl Front {
         }
     }
 
-    /// What to type into a browser.
+    /// The URL to type into a browser.
     pub(super) fn url(&self) -> String {
         match &self.kind {
             Kind::Plain => url(&self.listen),
@@ -180,7 +180,7 @@ fn listen_address(text: &str) -> anyhow::Result<ListenAddress> {
     })
 }
 
-/// What to type into a browser for a listener without TLS.
+/// The URL of a listener without TLS, to be typed into a browser.
 pub(super) fn url(listen: &ListenAddress) -> String {
     match listen {
         ListenAddress::Inet(address) if address.ip().is_unspecified() => {

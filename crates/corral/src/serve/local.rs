@@ -21,14 +21,14 @@ const INTERVAL: Duration = Duration::from_secs(20);
 /// HTTPS for this machine.
 #[derive(Debug)]
 pub(super) struct Local {
-    /// What the certificate is for.
+    /// The names and addresses that the certificate is for.
     names: Vec<String>,
     /// The name that is announced.
     first: String,
     issued: Option<Box<Issued>>,
 }
 
-/// What there is once it is clear that the site is served.
+/// The next steps, once it is clear that the site is served.
 struct Issued {
     authority: Authority,
     leaf: Leaf,

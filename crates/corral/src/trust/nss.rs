@@ -91,7 +91,7 @@ impl Store<'_> {
         Ok(())
     }
 
-    /// It is told nothing: for a store with a password, it fails.
+    /// The program gets no input: for a store with a password, it fails.
     fn run(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         Command::new(TOOL)
             .args(["-d", &self.database])

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// A folder for a store of NSS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Who reads it.
+    /// The programs that read it.
     pub(super) of: &'static str,
     pub(super) folder: PathBuf,
 }
@@ -15,7 +15,7 @@ pub(super) struct Place {
 /// The file that makes a folder a store.
 const STORE: &str = "cert9.db";
 
-/// What Chromium and its kin share.
+/// The store that Chromium and its kin share.
 const CHROMIUM: &str = "Chromium and its like";
 
 /// Their programs: where one is installed, its store may be made before it is started for the first time.
@@ -53,12 +53,12 @@ impl Place {
     }
 }
 
-/// Those that a user has named.
+/// The stores that a user has named.
 pub(super) fn named(folders: &[PathBuf]) -> Vec<Place> {
     folders.iter().map(|folder| Place { of: "store", folder: folder.clone() }).collect()
 }
 
-/// Those of all browsers of a user.
+/// The stores of all browsers of a user.
 pub(super) fn found_in(home: &Path) -> Vec<Place> {
     found(home, is_chromium_installed())
 }

@@ -55,7 +55,7 @@ impl System {
         Ok(Outcome::Done)
     }
 
-    /// Its name ends as Debian wants it.
+    /// The name ends as Debian wants it.
     fn file(&self, authority: &Authority) -> PathBuf {
         self.folder.join(authority.name().replace(' ', "-").to_lowercase() + ".crt")
     }

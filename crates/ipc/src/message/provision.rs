@@ -1,4 +1,4 @@
-//! What a router gets between two configurations: certificates that were ordered, and answers for the authorities that
+//! Provisions, which a router gets between two configurations: certificates that were ordered, and answers for the authorities that
 //! issue them.
 
 use std::fmt;
@@ -18,7 +18,7 @@ pub struct Provision {
     pub bytes: Option<Vec<u8>>,
 }
 
-/// What a provision is for.
+/// The use of a provision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ProvisionKind {
     /// A certificate chain with its private key, in PEM, for clients that ask for the name.

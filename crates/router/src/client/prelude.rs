@@ -28,7 +28,7 @@ pub(crate) enum Prepared {
     PlainOnTls,
     /// The client has too many connections; without TLS it can be told.
     Refused,
-    /// There is no certificate for the client, which knows that; it may still send.
+    /// No certificate is there for the client, which knows that; it may still send.
     Uncertified(Uncertified),
     /// The handshake was all that the client wanted.
     Validated,

@@ -59,7 +59,7 @@ struct Outgoing {
 pub(crate) enum Fault {
     /// The session cannot even be begun.
     Start(rustls::Error),
-    /// There is no certificate for the client.
+    /// No certificate is there for the client.
     Uncertified(Uncertified),
     /// The client went away, or does not speak TLS as it should.
     Failed(io::Error),

@@ -11,7 +11,7 @@ pub(super) fn pebble() -> &'static Path {
     BUILT.get_or_init(|| build("pebble"))
 }
 
-/// Its DNS server, which tests tell what to answer.
+/// The challenge server's DNS, which tests tell what to answer.
 pub(super) fn challenge_server() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| build("pebble-challtestsrv"))

@@ -82,7 +82,7 @@ impl ChallengeServer {
         self.post("/clear-servfail", &json!({ "host": with_dot(name) }));
     }
 
-    /// Its log.
+    /// The program's log.
     #[must_use]
     pub fn log(&self) -> String {
         self.process.log()

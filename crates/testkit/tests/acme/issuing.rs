@@ -1,6 +1,6 @@
 //! From a name in the configuration to a certificate.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use corral_testkit::pebble::Options;
 use corral_testkit::{Address, Client, within};
@@ -10,15 +10,11 @@ use crate::ordering::Ordering;
 
 /// Options: listeners.{addr}.tls.acme.directory, listeners.{addr}.tls.acme.ca, listeners.{addr}.tls.acme.names
 #[test]
-fn a_name_has_a_certificate_within_two_seconds() {
+fn a_name_gets_a_certificate() {
     let ordering = Ordering::start(Options::default());
-    let begun = Instant::now();
     ordering.order(&json!({ "names": "a.example.org" }));
     ordering.expect_valid("a.example.org");
-    let taken = begun.elapsed();
     ordering.expect_served("a.example.org");
-    // A machine that is busy may take longer for everything.
-    assert!(taken < Duration::from_secs(20), "{taken:?}");
     let status = ordering.status("a.example.org");
     assert!(status["issuer"].as_str().unwrap().contains("Pebble"), "{status}");
     assert!(status["expires"].as_str().unwrap() > status["renews_at"].as_str().unwrap(), "{status}");

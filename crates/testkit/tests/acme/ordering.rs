@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use corral_testkit::pebble::{Options, Pebble};
-use corral_testkit::{Address, Client, Daemon, Request, TlsClient, daemon, within};
+use corral_testkit::{Address, Builder, Client, Daemon, Request, TlsClient, daemon, within};
 use serde_json::{Value, json};
 
 /// Both, and where they meet.
@@ -19,10 +19,16 @@ impl Ordering {
     /// A daemon that knows pebble's authority, without a configuration.
     #[track_caller]
     pub(crate) fn start(options: Options) -> Self {
+        Self::start_as(options, &daemon())
+    }
+
+    /// The same with a daemon that is started as the test likes.
+    #[track_caller]
+    pub(crate) fn start_as(options: Options, builder: &Builder) -> Self {
         let (http, https) = (Address::fresh(), Address::fresh());
         let places = Options { http_port: http.port(), tls_port: https.port(), ..options };
         let pebble = Pebble::start(places);
-        let server = daemon().start_unconfigured();
+        let server = builder.start_unconfigured();
         let ordering = Self { pebble, server, http, https };
         ordering.upload("pebble", &ordering.pebble.root_ca_pem());
         ordering

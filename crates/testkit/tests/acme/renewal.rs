@@ -1,9 +1,11 @@
 //! Certificates that are replaced while clients are served.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use corral_testkit::Load;
 use corral_testkit::pebble::Options;
+use corral_testkit::{FakeClock, Load, PATIENCE, daemon, within};
 use serde_json::json;
 
 use crate::ordering::Ordering;
@@ -45,6 +47,29 @@ fn the_authority_says_when_to_renew() {
     ordering.server.restart();
     ordering.server.expect_log("certificate for a.example.org renewed by");
     assert_ne!(ordering.leaf(&client, "a.example.org"), first);
+    assert_eq!(ordering.n_issued(), 2);
+}
+
+/// A certificate that a clock of another time finds old again at once is not ordered again and again.
+#[test]
+fn a_clock_that_is_moved_on_brings_a_renewal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let clock = FakeClock::new(folder.path());
+    let seen = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(folder.path(), seen).expect("the daemon's own user reads the clock");
+    let builder =
+        clock.environment().iter().fold(daemon(), |builder, (name, value)| builder.environment(name, value));
+    let validity = Duration::from_secs(20 * 86_400);
+    let ordering = Ordering::start_as(Options { validity, ..Options::default() }, &builder);
+    ordering.order(&json!({ "names": "a.example.org" }));
+    ordering.expect_valid("a.example.org");
+    clock.set("+16d");
+    // The engine looks at the clock once in a minute.
+    let found = within(PATIENCE * 3, || {
+        ordering.server.log().contains("certificate for a.example.org renewed by").then_some(())
+    });
+    assert!(found.is_some(), "{}", ordering.server.log());
+    ordering.expect_served("a.example.org");
     assert_eq!(ordering.n_issued(), 2);
 }
 

@@ -39,7 +39,7 @@ impl Ordering {
         run
     }
 
-    /// What curl shows, if there is a certificate of this authority for the name.
+    /// The output of curl, if there is a certificate of this authority for the name.
     fn page(&self, name: &str) -> Option<String> {
         let port = self.https.port();
         let to = format!("{name}:{port}:{}", self.https.socket().ip());

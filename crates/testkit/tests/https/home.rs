@@ -79,7 +79,7 @@ impl Home {
             .expect("curl is installed: scripts/setup test")
     }
 
-    /// What curl shows of a page that it gets over HTTP/2, from a server that it trusts.
+    /// The output of curl for a page that it gets over HTTP/2, from a server that it trusts.
     #[track_caller]
     pub(crate) fn expect_page(&self, url: &str, more: &[&str]) {
         let output = self.curl(url, more);

@@ -85,7 +85,7 @@ async fn answer(exchange: &mut Exchange<'_>, forward: &Forward) -> Result<Result
     }
 }
 
-/// Who is asked, for the log.
+/// The name of the one that is asked, for the log.
 fn title(exchange: &Exchange<'_>, forward: &Forward) -> String {
     let generation = &exchange.settings.generation;
     match forward.asked {

@@ -22,7 +22,7 @@ use crate::upstream::{Freshness, Line, LoopGroup, LoopServer, Retry, ServerFailu
 
 /// An answer whose head is there.
 pub(crate) struct Reply {
-    /// Whose connection can be kept; none of an application.
+    /// The server whose connection can be kept; none of an application.
     server: Option<Rc<LoopServer>>,
     line: Line,
     start: ResponseStart,

@@ -113,7 +113,9 @@ impl Supervisor {
 
     /// A router that is not there yet gets all of them when it starts.
     fn provide(&mut self, ticket: Ticket, provisions: Vec<Provision>) {
-        self.provisions.take(&provisions);
+        if self.provisions.take(&provisions).is_err() {
+            return self.children.controller.give_up("provides more than a router can be told");
+        }
         if self.children.routers.in_charge.role.peer.is_none() {
             self.tell_controller(&ToController::Provided { ticket });
         }

@@ -135,7 +135,8 @@ fn the_time_of_a_request_begins_with_its_first_byte() {
     let started = Instant::now();
     waiting.get("/").expect(200);
     let most = started.elapsed().as_secs_f64();
-    assert!(seconds(2) <= most, "{} {most}", seconds(2));
+    // A request within a millisecond may have begun in the one before that.
+    assert!(seconds(2) <= most + 0.001, "{} {most}", seconds(2));
 }
 
 /// Options: access_log.format

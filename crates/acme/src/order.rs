@@ -161,8 +161,11 @@ impl<H: Host> Context<H> {
     async fn begin(&self, job: &Job, account: &Account) -> Result<(Order, OpenOrder), Failure> {
         check_profile(&job.issue, account)?;
         let order = match new_order(job, account, job.replaces.clone()).await {
-            // Another order has replaced it, or the authority knows nothing of such things.
-            Err(failure) if failure.blame == Blame::Replacement && job.replaces.is_some() => {
+            // Another order has replaced it, or the authority does not find its own certificate.
+            Err(failure)
+                if job.replaces.is_some()
+                    && matches!(failure.blame, Blame::Replacement | Blame::Authority) =>
+            {
                 new_order(job, account, None).await?
             }
             result => result?,

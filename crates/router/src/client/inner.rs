@@ -15,7 +15,7 @@ pub(crate) async fn run(services: Rc<Services>) {
     let mut connections = services.inner.connections();
     while let Some(InnerConnection { socket, settings, client }) = connections.recv().await {
         services.counters.accepted.add(1);
-        let (place, slot) = (services.admission.enter(), Slot::of(settings));
+        let (place, slot) = (services.admission.beside(), Slot::of(settings));
         let stream = Stream::new(socket);
         let connection = Connection::new(Rc::clone(&services), slot, stream, client, place);
         tokio::task::spawn_local(serve::run(Box::new(connection)));

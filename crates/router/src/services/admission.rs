@@ -55,6 +55,8 @@ pub(super) struct Network(IpAddr);
 pub(crate) struct Place {
     admission: Arc<Admission>,
     network: Option<Network>,
+    /// Whether it is one of those that there are only so many of.
+    is_counted: bool,
 }
 
 impl Admission {
@@ -94,13 +96,18 @@ impl Admission {
         let most = self.most();
         let enter = |n_open| (n_open < most).then_some(n_open + 1);
         self.n_open.fetch_update(Ordering::SeqCst, Ordering::SeqCst, enter).ok()?;
-        Some(Place { admission: Arc::clone(self), network: None })
+        Some(Place { admission: Arc::clone(self), network: None, is_counted: true })
     }
 
     /// A place in any case: for those who were accepted and cannot be asked to wait.
     pub(crate) fn enter(self: &Arc<Self>) -> Place {
         self.n_open.fetch_add(1, Ordering::SeqCst);
-        Place { admission: Arc::clone(self), network: None }
+        Place { admission: Arc::clone(self), network: None, is_counted: true }
+    }
+
+    /// A place that takes none from anybody: for connections of the router to itself.
+    pub(crate) fn beside(self: &Arc<Self>) -> Place {
+        Place { admission: Arc::clone(self), network: None, is_counted: false }
     }
 
     /// Waits for a place. `make_room` asks connections of this event loop to leave and says whether there were any.
@@ -172,6 +179,9 @@ impl Drop for Place {
     fn drop(&mut self) {
         if let Some(network) = self.network {
             self.admission.uncount(network);
+        }
+        if !self.is_counted {
+            return;
         }
         self.admission.n_open.fetch_sub(1, Ordering::SeqCst);
         if self.admission.n_waiting.load(Ordering::SeqCst) > 0 {

@@ -35,7 +35,7 @@ impl FakeClock {
         fs::write(&self.file, format!("{ahead}\n")).expect("write the time");
     }
 
-    /// What a program has to have in its environment to see it.
+    /// The variables that a program has to have in its environment to see the clock.
     ///
     /// # Panics
     /// When faketime is not installed.

@@ -88,7 +88,7 @@ pub enum ToController {
         modules: Vec<Module>,
         /// Every certificate bundle and JavaScript module of the state directory.
         assets: Assets,
-        /// What was kept about certificates that are ordered.
+        /// The records that were kept about certificates that are ordered.
         records: Vec<Asset>,
         /// Where the configuration comes from when that is files.
         files: Option<ConfigFiles>,
@@ -143,7 +143,7 @@ pub enum ToController {
     RecordStored {
         /// As asked.
         ticket: Ticket,
-        /// What went wrong, if anything.
+        /// The reason why it was not stored, if it was not.
         error: Option<String>,
     },
     /// The router answers with what was provided, or will when it has been started again.

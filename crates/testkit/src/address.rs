@@ -1,8 +1,15 @@
 //! Addresses that no other test uses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{fmt, io};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::{fmt, io, iter};
+
+/// Ports of a test's own addresses. The system gives none of them to outgoing connections, nor to servers that let it
+/// choose and listen on all addresses, this test's among them.
+const OWN: Range<u16> = 10_000..20_000;
+/// The lowest port for listeners on all addresses.
+const LOWEST_OF_ALL_ADDRESSES: u16 = OWN.end;
 
 /// An address of this test process alone.
 ///
@@ -12,15 +19,19 @@ use std::{fmt, io};
 pub struct Address(SocketAddr);
 
 impl Address {
-    /// A port that is free, chosen by the system.
+    /// A port that is free, and that this process has not been given before.
     #[must_use]
     pub fn fresh() -> Self {
+        static NEXT: AtomicU16 = AtomicU16::new(OWN.start);
         let pid = std::process::id();
         let [_, _, high, low] = pid.to_be_bytes();
         // 127.0.x.y is left to people and to other programs.
         let ip = Ipv4Addr::new(127, 1 + (pid >> 16) as u8 % 250, high, low);
-        let probe = TcpListener::bind((ip, 0)).expect("a loopback port is free");
-        Self(probe.local_addr().expect("a bound socket has an address"))
+        let is_free = |address: &SocketAddr| TcpListener::bind(address).is_ok();
+        let ports =
+            iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed)).take_while(|port| OWN.contains(port));
+        let addresses = ports.map(|port| SocketAddr::from((ip, port)));
+        Self({ addresses }.find(is_free).expect("a loopback port is free"))
     }
 
     /// For connecting.
@@ -46,12 +57,11 @@ impl Address {
 /// When there is none.
 #[must_use]
 pub fn port_of_all_addresses() -> u16 {
-    const LOWEST: u16 = 10_000;
     /// Tests that are threads of one process begin at different ones.
     static N_CALLS: AtomicUsize = AtomicUsize::new(0);
-    let span = usize::from(lowest_outgoing_port().saturating_sub(LOWEST));
+    let span = usize::from(lowest_outgoing_port().saturating_sub(LOWEST_OF_ALL_ADDRESSES));
     let start = std::process::id() as usize * 7 + N_CALLS.fetch_add(1, Ordering::Relaxed);
-    let candidates = (0..span).map(|n| LOWEST + ((start + n) % span) as u16);
+    let candidates = (0..span).map(|n| LOWEST_OF_ALL_ADDRESSES + ((start + n) % span) as u16);
     let is_free = |port: &u16| {
         let any = [(Ipv4Addr::UNSPECIFIED.into(), *port), (IpAddr::from(Ipv6Addr::UNSPECIFIED), *port)];
         any.iter().all(|address| match TcpListener::bind(address) {

@@ -1,13 +1,12 @@
 //! `forward`: another server is asked, as nginx's `auth_request` and Traefik's forwardAuth do.
 
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use corral_testkit::{Daemon, Origin, Request, Site, daemon, eventually, python_app, site};
+use corral_testkit::{Address, Daemon, Origin, Request, Site, daemon, eventually, python_app, site};
 use serde_json::{Value, json};
 
 use crate::guarded;
@@ -47,30 +46,27 @@ class Gate(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
     def log_message(self, *arguments):
         pass
-http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), Gate).serve_forever()
+http.server.ThreadingHTTPServer((sys.argv[1], int(sys.argv[2])), Gate).serve_forever()
 ";
 
 struct Gate {
-    port: u16,
+    address: Address,
     server: Child,
 }
 
 impl Gate {
     fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|socket| socket.local_addr())
-            .expect("a free port")
-            .port();
+        let address = Address::fresh();
+        let (ip, port) = (address.socket().ip().to_string(), address.port().to_string());
         let mut command = Command::new("python3");
-        command.args(["-c", GATE, &port.to_string()]).stdout(Stdio::null());
+        command.args(["-c", GATE, &ip, &port]).stdout(Stdio::null());
         let server = command.spawn().expect("Python starts");
-        let address: std::net::SocketAddr = ([127, 0, 0, 1], port).into();
-        eventually("the gate listens", || std::net::TcpStream::connect(address).ok());
-        Self { port, server }
+        eventually("the gate listens", || std::net::TcpStream::connect(address.socket()).ok());
+        Self { address, server }
     }
 
     fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/check?x=1", self.port)
+        format!("http://{}/check?x=1", self.address)
     }
 }
 

@@ -1,9 +1,8 @@
 //! An issuer of tokens: keys by OpenSSL, tokens and sets of keys by PyJWT, which Python's own server tells anybody.
 
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
-use corral_testkit::{Site, eventually};
+use corral_testkit::{Address, Site, eventually};
 use serde_json::Value;
 
 use crate::output;
@@ -78,24 +77,20 @@ print(json.dumps({**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key)), 'kid': 
 /// A server of a set of keys, which can be ended and started again at the same port.
 pub(crate) struct Issuer {
     site: Site,
-    port: u16,
+    address: Address,
     server: Option<Child>,
 }
 
 impl Issuer {
     /// Not started yet.
     pub(crate) fn new(keys: &[Value]) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|socket| socket.local_addr())
-            .expect("a free port")
-            .port();
-        let issuer = Self { site: corral_testkit::site(), port, server: None };
+        let issuer = Self { site: corral_testkit::site(), address: Address::fresh(), server: None };
         issuer.rotate(keys);
         issuer
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/jwks.json", self.port)
+        format!("http://{}/jwks.json", self.address)
     }
 
     pub(crate) fn rotate(&self, keys: &[Value]) {
@@ -104,10 +99,10 @@ impl Issuer {
 
     pub(crate) fn start(&mut self) {
         let mut command = Command::new("python3");
-        command.args(["-m", "http.server", "--bind", "127.0.0.1", &self.port.to_string()]);
+        let address = self.address.socket();
+        command.args(["-m", "http.server", "--bind", &address.ip().to_string(), &address.port().to_string()]);
         command.current_dir(self.site.root()).stdout(Stdio::null()).stderr(Stdio::null());
         self.server = Some(command.spawn().expect("Python starts"));
-        let address = ([127, 0, 0, 1], self.port).into();
         eventually("the issuer listens", || {
             std::net::TcpStream::connect::<std::net::SocketAddr>(address).ok()
         });

@@ -1,10 +1,10 @@
 //! Servers as they are used: nginx, nghttpd, and net/http of Go.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-use corral_testkit::{Http2, Request, Site, eventually, site};
+use corral_testkit::{Address, Http2, Request, Site, eventually, site};
 use serde_json::json;
 
 use super::grpc::GoServer;
@@ -23,9 +23,7 @@ struct Server {
 impl Server {
     fn start(command: impl FnOnce(&Site, SocketAddr) -> Command) -> Self {
         let site = site().file("hello.txt", "hello").file("large.txt", "x".repeat(LARGE));
-        let probe = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = probe.local_addr().expect("the address of a listener");
-        drop(probe);
+        let address = Address::fresh().socket();
         let mut command = command(&site, address);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let child = child.unwrap_or_else(|error| panic!("{command:?}: {error}: scripts/setup test"));

@@ -73,7 +73,7 @@ pub use named::{Named, texts_at};
 pub use origin::{Origin, Peer};
 pub use processes::{
     Process, Resource, Signal, Thread, descendants, is_alive, limit, open_descriptors, private_memory,
-    processor_time, proportional_memory, raise_descriptor_limit, resident_memory, signal,
+    processor_time, proportional_memory, raise_descriptor_limit, resident_memory, signal, stop,
 };
 pub use request::Request;
 pub use response::Response;

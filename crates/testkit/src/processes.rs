@@ -9,6 +9,8 @@ use std::time::Duration;
 pub use rustix::process::Signal;
 use rustix::process::{Pid, Resource as Limited, Rlimit, getrlimit, setrlimit};
 
+use crate::wait::eventually;
+
 /// A process that existed when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
@@ -201,4 +203,22 @@ pub fn limit(pid: u32, resource: Resource, most: Option<u64>) {
 pub fn signal(pid: u32, signal: Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process id is positive");
     let _ = rustix::process::kill_process(pid, signal);
+}
+
+/// Stops a process, and waits until each of its threads stands still: the kernel has one of them stop the others, which go
+/// on until that one gets a processor.
+///
+/// # Panics
+/// When it does not stop in time.
+#[track_caller]
+pub fn stop(pid: u32) {
+    signal(pid, Signal::STOP);
+    eventually("it stands still", || {
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
+        let is_stopped = |thread: &Path| {
+            let status = fs::read_to_string(thread.join("status")).unwrap_or_default();
+            status.lines().any(|line| line.starts_with("State:\tT"))
+        };
+        { threads }.all(|thread| is_stopped(&thread.path())).then_some(())
+    });
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use corral_ipc::message::{ToPrototype, WorkerId};
 use corral_testkit::attacker::Prototype;
-use corral_testkit::{Attacker, Client, Daemon, OnEnd, Signal, eventually, signal};
+use corral_testkit::{Attacker, Client, Daemon, OnEnd, Signal, eventually, signal, stop};
 
 /// A daemon with hostile applications, of which the first was asked for and has been started.
 pub(crate) struct Attack {
@@ -67,8 +67,7 @@ impl Attack {
     /// Says things while main cannot listen, so that they are all there when it does.
     pub(crate) fn say_at_once(&self, say: impl FnOnce(&Prototype)) {
         let main = self.server.pid();
-        signal(main, Signal::STOP);
-        eventually("main stands still", || is_stopped(main).then_some(()));
+        stop(main);
         say(&self.prototype);
         signal(main, Signal::CONT);
     }
@@ -100,9 +99,4 @@ impl Attack {
             }
         })
     }
-}
-
-fn is_stopped(pid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
-    status.lines().any(|line| line.starts_with("State:\tT"))
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use corral_testkit::{Client, Daemon, Load, Request, Signal, daemon, eventually, is_alive, signal};
+use corral_testkit::{Client, Daemon, Load, Request, Signal, daemon, eventually, is_alive, signal, stop};
 use serde_json::{Value, json};
 
 use crate::{node, number_after, pid_of, program, with_app};
@@ -236,7 +236,7 @@ fn connections_that_the_program_has_closed_are_replaced() {
         client.get("/").expect(200);
         client.send(&Request::post("/length").body("12345")).expect(200).expect_body("5");
     }
-    signal(pid, Signal::STOP);
+    stop(pid);
     signal(pid, Signal::CONT);
     client.get("/").expect(200);
     assert_eq!(pid_of(&server), pid, "a stop for a moment is forgiven");

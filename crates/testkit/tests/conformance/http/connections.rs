@@ -1,6 +1,6 @@
 //! Connections: many requests on one, and many at the same time.
 
-use corral_testkit::{Client, Daemon, Signal, daemon, eventually, signal, site};
+use corral_testkit::{Client, Daemon, Signal, daemon, eventually, signal, site, stop};
 use serde_json::json;
 
 /// Answers everything with 200 and an empty body.
@@ -46,7 +46,7 @@ fn a_client_that_sends_hundreds_of_requests_at_once_does_not_keep_others_waiting
     greedy.get("/").expect(200);
     other.get("/").expect(200);
     let router = server.expect_processes("router", 1)[0];
-    signal(router, Signal::STOP);
+    stop(router);
     greedy.write("GET /many HTTP/1.1\r\nHost: a\r\n\r\n".repeat(400));
     other.write("GET /one HTTP/1.1\r\nHost: a\r\n\r\n");
     signal(router, Signal::CONT);

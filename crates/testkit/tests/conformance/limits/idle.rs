@@ -122,7 +122,7 @@ fn workers_end_with_their_prototype() {
     });
     let prototype = server.expect_processes("\"php\" prototype", 1)[0];
     // Main cannot help: it is stopped, and a child of a prototype that is gone is its own.
-    corral_testkit::signal(server.pid(), corral_testkit::Signal::STOP);
+    corral_testkit::stop(server.pid());
     corral_testkit::signal(prototype, corral_testkit::Signal::KILL);
     let begun = Instant::now();
     eventually("they end", || workers.iter().all(|pid| !is_alive(*pid)).then_some(()));

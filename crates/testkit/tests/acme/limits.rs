@@ -17,7 +17,7 @@ fn a_limit_is_waited_for() {
     front.refuse("/order-plz", refusal);
     let names = ["a.example.org", "b.example.org", "c.example.org"];
     ordering.order(&json!({ "names": names, "directory": front.directory_url(), "ca": "front" }));
-    let status = ordering.await_status(names[0], "it failed", |status| status["last_error"].is_string());
+    let status = ordering.await_status(names[0], "it failed", |status| status["next_try"].is_string());
     let error = status["last_error"].as_str().expect("a text");
     assert!(error.contains("a limit that is reached") && error.contains(detail), "{error}");
     let next_try = status["next_try"].as_str().expect("a time");

@@ -69,11 +69,11 @@ const ACME: &[Member<Draft>] = &[
     optional("email", STRING)
         .default("none")
         .means("where the authority sends warnings to")
-        .read(|cx, field, draft| draft.email = email(cx, field)),
+        .read(|cx, field, draft| draft.email = formed(cx, field, "The form is \"USER@HOST\".", is_email)),
     optional("directory", STRING)
         .default("Let's Encrypt's")
         .means("the authority, as the URL of its ACME directory")
-        .read(|cx, field, draft| draft.directory = directory(cx, field)),
+        .read(|cx, field, draft| draft.directory = formed(cx, field, advice::DIRECTORY, |text| is_url(text, &["https"]))),
     optional("ca", STRING)
         .default("the system's authorities")
         .means("the bundle of `/certificates` that the directory's own certificate is verified by")
@@ -122,27 +122,39 @@ fn is_host_name(text: &str) -> bool {
     text.len() <= 253 && !is_number && text.split('.').all(is_label)
 }
 
-fn email(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
+/// Text of a form that the advice tells.
+fn formed(
+    cx: &mut Context<'_>,
+    field: Field<'_>,
+    advice: &'static str,
+    has_form: impl FnOnce(&str) -> bool,
+) -> Option<String> {
     let text = name(cx, field)?;
-    let is_address = text.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains('.'));
-    if is_address && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if has_form(&text) {
         return Some(text);
     }
-    cx.problem_with_advice(
-        format!("The \"email\" value is invalid: \"{text}\"."),
-        "The form is \"USER@HOST\".",
-    );
+    cx.problem_with_advice(format!("The \"{}\" value is invalid: \"{text}\".", field.name), advice);
     None
 }
 
-fn directory(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
-    let text = name(cx, field)?;
-    let host = text.strip_prefix("https://").filter(|rest| !rest.starts_with('/') && !rest.is_empty());
-    if host.is_some() && text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Some(text);
-    }
-    cx.problem_with_advice(format!("The \"directory\" value is invalid: \"{text}\"."), advice::DIRECTORY);
-    None
+fn is_email(text: &str) -> bool {
+    let is_address = text.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains('.'));
+    is_address && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Whether it is a URL of one of these schemes, without a fragment.
+fn is_url(text: &str, schemes: &[&str]) -> bool {
+    let place = schemes.iter().find_map(|scheme| text.strip_prefix(scheme)?.strip_prefix("://"));
+    let has_host = place.is_some_and(|place| !place.is_empty() && !place.starts_with('/'));
+    has_host && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#')
+}
+
+/// Whether it is `HOST:PORT`, with the brackets of an IPv6 address.
+fn is_dns_server(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| {
+        let is_address = host.starts_with('[') && host.ends_with(']') || !host.contains(':');
+        !host.is_empty() && is_address && port.parse().is_ok_and(|port: u16| port > 0)
+    })
 }
 
 #[derive(Default)]
@@ -246,6 +258,7 @@ fn dns_challenge(cx: &mut Context<'_>, field: Field<'_>) -> Option<DnsChallenge>
 }
 
 const DNS_TIMEOUT: Duration = Duration::from_secs(120);
+const DNS_SERVER: &str = "The form is \"HOST:PORT\"; the port is mostly 53.";
 
 const DNS: &[Member<DnsDraft>] = &[
     optional("program", ARRAY)
@@ -259,7 +272,7 @@ const DNS: &[Member<DnsDraft>] = &[
         }),
     optional("server", STRING)
         .means("or a server that takes dynamic updates (RFC 2136): `HOST:PORT`")
-        .read(|cx, field, draft| draft.server = dns_server(cx, field, "server")),
+        .read(|cx, field, draft| draft.server = formed(cx, field, DNS_SERVER, is_dns_server)),
     optional("zone", STRING)
         .default("the server is asked")
         .means("beside `server`: the zone that is changed")
@@ -269,7 +282,7 @@ const DNS: &[Member<DnsDraft>] = &[
     optional("resolver", STRING)
         .default("that of the system")
         .means("the DNS server that is asked for the zone's servers: `HOST:PORT`")
-        .read(|cx, field, draft| draft.resolver = dns_server(cx, field, "resolver")),
+        .read(|cx, field, draft| draft.resolver = formed(cx, field, DNS_SERVER, is_dns_server)),
     optional("timeout", INTEGER)
         .default("120")
         .means("seconds until the program has to end, and the zone's servers have to have the record; with 0, they are not asked")
@@ -279,22 +292,6 @@ const DNS: &[Member<DnsDraft>] = &[
         .means("seconds to wait after that")
         .read(|cx, field, draft| draft.delay = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or_default()),
 ];
-
-fn dns_server(cx: &mut Context<'_>, field: Field<'_>, option: &str) -> Option<String> {
-    let text = name(cx, field)?;
-    let is_place = text.rsplit_once(':').is_some_and(|(host, port)| {
-        let is_address = host.starts_with('[') && host.ends_with(']') || !host.contains(':');
-        !host.is_empty() && is_address && port.parse().is_ok_and(|port: u16| port > 0)
-    });
-    if is_place {
-        return Some(text);
-    }
-    cx.problem_with_advice(
-        format!("The \"{option}\" value is invalid: \"{text}\"."),
-        "The form is \"HOST:PORT\"; the port is mostly 53.",
-    );
-    None
-}
 
 #[derive(Default)]
 struct KeyDraft {
@@ -394,14 +391,7 @@ fn allow(cx: &mut Context<'_>, field: Field<'_>) -> Option<Allow> {
     if let Value::Array(_) = field.value {
         return Some(Allow::Names(string_array(cx, field, host_name)));
     }
-    let text = name(cx, field)?;
-    let place = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let is_url = place.is_some_and(|place| !place.is_empty() && !place.starts_with('/'));
-    if is_url && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
-        return Some(Allow::Url(text));
-    }
-    cx.problem_with_advice(format!("The \"allow\" value is invalid: \"{text}\"."), advice::KEY_URL);
-    None
+    formed(cx, field, advice::KEY_URL, |text| is_url(text, &["https", "http"])).map(Allow::Url)
 }
 
 /// Adds the host names that the routes of each listener have; problems of listeners that have none.

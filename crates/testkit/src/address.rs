@@ -2,14 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fmt, io, iter};
 
 /// Ports of a test's own addresses. The system gives none of them to outgoing connections, nor to servers that let it
 /// choose and listen on all addresses, this test's among them.
 const OWN: Range<u16> = 10_000..20_000;
-/// The lowest port for listeners on all addresses.
-const LOWEST_OF_ALL_ADDRESSES: u16 = OWN.end;
 
 /// An address of this test process alone.
 ///
@@ -22,16 +20,20 @@ impl Address {
     /// A port that is free, and that this process has not been given before.
     #[must_use]
     pub fn fresh() -> Self {
-        static NEXT: AtomicU16 = AtomicU16::new(OWN.start);
-        let pid = std::process::id();
-        let [_, _, high, low] = pid.to_be_bytes();
-        // 127.0.x.y is left to people and to other programs.
-        let ip = Ipv4Addr::new(127, 1 + (pid >> 16) as u8 % 250, high, low);
-        let is_free = |address: &SocketAddr| TcpListener::bind(address).is_ok();
-        let ports =
-            iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed)).take_while(|port| OWN.contains(port));
-        let addresses = ports.map(|port| SocketAddr::from((ip, port)));
-        Self({ addresses }.find(is_free).expect("a loopback port is free"))
+        static N_CALLS: AtomicUsize = AtomicUsize::new(0);
+        let ip = own_ip();
+        let is_free = |port: &u16| TcpListener::bind((ip, *port)).is_ok();
+        Self::new(ports(OWN, &N_CALLS).find(is_free).expect("a loopback port is free"))
+    }
+
+    /// The same for a server that listens on all addresses, whoever connects to this one.
+    #[must_use]
+    pub fn on_all() -> Self {
+        Self::new(port_of_all_addresses())
+    }
+
+    fn new(port: u16) -> Self {
+        Self(SocketAddr::from((own_ip(), port)))
     }
 
     /// For connecting.
@@ -57,11 +59,7 @@ impl Address {
 /// When there is none.
 #[must_use]
 pub fn port_of_all_addresses() -> u16 {
-    /// Tests that are threads of one process begin at different ones.
     static N_CALLS: AtomicUsize = AtomicUsize::new(0);
-    let span = usize::from(lowest_outgoing_port().saturating_sub(LOWEST_OF_ALL_ADDRESSES));
-    let start = std::process::id() as usize * 7 + N_CALLS.fetch_add(1, Ordering::Relaxed);
-    let candidates = (0..span).map(|n| LOWEST_OF_ALL_ADDRESSES + ((start + n) % span) as u16);
     let is_free = |port: &u16| {
         let any = [(Ipv4Addr::UNSPECIFIED.into(), *port), (IpAddr::from(Ipv6Addr::UNSPECIFIED), *port)];
         any.iter().all(|address| match TcpListener::bind(address) {
@@ -69,7 +67,22 @@ pub fn port_of_all_addresses() -> u16 {
             Err(error) => error.kind() != io::ErrorKind::AddrInUse,
         })
     };
-    candidates.into_iter().find(is_free).expect("a port is free")
+    ports(OWN.end..lowest_outgoing_port(), &N_CALLS).find(is_free).expect("a port is free")
+}
+
+/// Each port once. Tests that run at the same time begin at different ones.
+fn ports(range: Range<u16>, n_calls: &AtomicUsize) -> impl Iterator<Item = u16> {
+    let (first, length) = (std::process::id() as usize * 7, range.len());
+    let next = move || range.start + ((first + n_calls.fetch_add(1, Ordering::Relaxed)) % length) as u16;
+    iter::repeat_with(next).take(length)
+}
+
+/// The IP address of this process.
+fn own_ip() -> Ipv4Addr {
+    let pid = std::process::id();
+    let [_, _, high, low] = pid.to_be_bytes();
+    // 127.0.x.y is left to people and to other programs.
+    Ipv4Addr::new(127, 1 + (pid >> 16) as u8 % 250, high, low)
 }
 
 fn lowest_outgoing_port() -> u16 {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use corral_testkit::{Address, Run, Site, eventually, is_alive, site};
+use corral_testkit::{Address, Run, Site, eventually, is_alive, port_of_all_addresses, site};
 
 use crate::serve;
 use crate::terminal::Terminal;
@@ -18,15 +18,10 @@ fn program(before: &str, listen: &str) -> Site {
     site().file("server.js", code).file("package.json", r#"{"scripts": {"start": "node server.js"}}"#)
 }
 
-/// A port that the program can have.
-fn port() -> u16 {
-    Address::fresh().socket().port()
-}
-
 #[test]
 fn a_program_that_listens_elsewhere_is_served_there() {
     for host in ["'127.0.0.1'", "'::'", "'::1'", "'localhost'"] {
-        let port = port();
+        let port = port_of_all_addresses();
         let site = program("", &format!("{port}, {host}"));
         let begin = Instant::now();
         let (mut run, mut client) = serve(&site, &[]);
@@ -41,7 +36,10 @@ fn a_program_that_listens_elsewhere_is_served_there() {
 /// A port for other purposes is not taken for the one that was asked for.
 #[test]
 fn a_program_that_listens_where_it_is_told_may_listen_elsewhere_too() {
-    let metrics = format!("require('http').createServer((q, r) => r.end('metrics')).listen({});", port());
+    let metrics = format!(
+        "require('http').createServer((q, r) => r.end('metrics')).listen({});",
+        port_of_all_addresses()
+    );
     let site = program(&metrics, "process.env.PORT, later");
     let code = std::fs::read_to_string(site.path("server.js")).expect("it is there");
     site.write(

@@ -258,7 +258,7 @@ fn php_is_compiled_anew() {
 /// Two of it cannot run beside each other: it ends before it is started anew.
 #[test]
 fn a_program_with_a_port_of_its_own_choice_is_started_anew() {
-    let port = corral_testkit::Address::fresh().socket().port();
+    let port = corral_testkit::port_of_all_addresses();
     let code =
         |word: &str| format!("require('http').createServer((q, r) => r.end('{word}')).listen({port})\n");
     let site = site().file("server.js", code("first")).file("package.json", NODE.others[0].1);

@@ -39,7 +39,7 @@ fn texts_are_compressed() {
 
 #[test]
 fn a_name_is_for_its_host_only() {
-    let project = Project::new();
+    let project = Project::on_all_addresses();
     let port = project.address.socket().port();
     let project = project.with("CADDY_SERVER_SERVER_NAME", format!("http://shop.example:{port}"));
     let _run = project.start();

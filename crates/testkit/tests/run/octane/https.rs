@@ -11,7 +11,7 @@ use super::project::Project;
 
 /// A project that is served by HTTPS, and the home of its user.
 fn secure(host: Option<&str>) -> (Project, PathBuf) {
-    let project = Project::new();
+    let project = if host.is_some() { Project::on_all_addresses() } else { Project::new() };
     let host = host.map_or_else(|| project.address.socket().ip().to_string(), str::to_owned);
     let home = project.site.path("home");
     fs::create_dir(&home).expect("make the folder");

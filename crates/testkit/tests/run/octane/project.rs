@@ -81,6 +81,11 @@ impl Project {
         Self { site, address, admin, variables }
     }
 
+    /// One whose `address` has a port for listeners on all addresses, as names of hosts want it.
+    pub(super) fn on_all_addresses() -> Self {
+        Self { address: Address::on_all(), ..Self::new() }
+    }
+
     /// Another value for a variable.
     pub(super) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.variables.retain(|(known, _)| *known != name);

@@ -83,7 +83,8 @@ fn nginx_over_http2() {
 fn nghttpd() {
     let server = Server::start(|site, address| {
         let mut nghttpd = Command::new("nghttpd");
-        nghttpd.args(["--no-tls", "-d"]).arg(site.root()).arg(address.port().to_string());
+        let (ip, port) = (address.ip().to_string(), address.port().to_string());
+        nghttpd.args(["--no-tls", "--address", &ip, "-d"]).arg(site.root()).arg(port);
         nghttpd
     });
     check_files(&server.url());

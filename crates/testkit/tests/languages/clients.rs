@@ -75,13 +75,12 @@ pub(crate) fn gone_from_nothing(runtime: &Runtime) {
     let pid = server.get("/pid").expect(200).text();
     let request = Request::get("/nothing");
     for (n, closing) in [request.clone(), request.field("Connection", "close")].iter().enumerate() {
+        let is_logged = |line| (server.log().matches(line).count() > n).then_some(());
         let mut client = server.begin(closing);
-        expect_active(&server, 1);
+        eventually("the application runs", || is_logged("it has begun"));
         client.finish_writing();
         expect_active(&server, 0);
-        eventually("the application knows", || {
-            (server.log().matches("the client is gone").count() > n).then_some(())
-        });
+        eventually("the application knows", || is_logged("the client is gone"));
         let answer = String::from_utf8_lossy(&client.read_to_end()).into_owned();
         assert!(!answer.ends_with("0\r\n\r\n"), "it has not ended in order: {answer}");
     }

@@ -141,6 +141,7 @@ async def endless(scope, receive, send, argument):
 
 async def nothing(scope, receive, send, argument):
     await begin(send)
+    print("it has begun", file=sys.stderr)
     try:
         while True:
             await write(send, b"")

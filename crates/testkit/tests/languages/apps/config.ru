@@ -43,6 +43,7 @@ end
 # Has nothing to say, for as long as somebody listens.
 class Nothing
   def each
+    warn 'it has begun'
     loop { yield '' }
   end
 

@@ -93,6 +93,7 @@ switch ($path) {
         break;
     case '/nothing':
         register_shutdown_function(fn() => connection_aborted() && error_log('the client is gone'));
+        error_log('it has begun');
         while (true) {
             flush();
         }

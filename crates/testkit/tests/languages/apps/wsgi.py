@@ -89,6 +89,7 @@ def framed(environ, start_response, argument):
 
 def nothing(environ, start_response, argument):
     start_response("200 OK", [])
+    print("it has begun", file=sys.stderr)
     try:
         while True:
             yield b""

@@ -37,9 +37,9 @@ fn build(command: &str) -> PathBuf {
 
 const PEBBLE: &str = "github.com/letsencrypt/pebble/v2";
 
-/// What is wrong in pebble 2.10.1, and what is right: the handler of orders locks one for reading twice, so the whole
-/// authority stands still when somebody wants to write between (<https://github.com/letsencrypt/pebble/issues/554>).
-/// A version that has it right needs nothing of this.
+/// Wrong lines of pebble 2.10.1, and right ones for their place. The handler of orders locks one for reading twice, so the
+/// whole authority stands still when somebody wants to write between (<https://github.com/letsencrypt/pebble/issues/554>).
+/// A version that has it right needs none of them.
 const CORRECTIONS: &[(&str, &str)] = &[
     (
         "orderAccountID := order.AccountID\n\tdefer order.RUnlock()",

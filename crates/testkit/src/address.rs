@@ -28,7 +28,7 @@ impl Address {
 
     /// The same for a server that listens on all addresses, whoever connects to this one.
     #[must_use]
-    pub fn on_all() -> Self {
+    pub fn on_all_addresses() -> Self {
         Self::new(port_of_all_addresses())
     }
 

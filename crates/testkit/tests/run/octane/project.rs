@@ -83,7 +83,7 @@ impl Project {
 
     /// One whose `address` has a port for listeners on all addresses, as names of hosts want it.
     pub(super) fn on_all_addresses() -> Self {
-        Self { address: Address::on_all(), ..Self::new() }
+        Self { address: Address::on_all_addresses(), ..Self::new() }
     }
 
     /// Another value for a variable.

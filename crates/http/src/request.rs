@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 pub use self::error::HeadError;
 pub use self::framing::Framing;
+pub use self::host::is_loopback;
 pub use self::line::HTTP_2;
 pub use self::name::Name;
 pub use self::parse::parse_head;

@@ -1,5 +1,7 @@
 //! The `Host` field: checked, and normalised for matching (lower case, no port, no trailing dot).
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use super::Span;
 use super::error::HeadError;
 use crate::chars;
@@ -48,5 +50,48 @@ fn without_port(value: &[u8]) -> Result<&[u8], HeadError> {
     match value.get(close + 1) {
         None | Some(b':') => Ok(&value[..=close]),
         Some(_) => Err(HeadError::BadHost),
+    }
+}
+
+/// Whether a normalised host is a loopback address, `localhost` or a name below it (RFC 6761 section 6.3).
+///
+/// No such name can be made to lead here by a foreign DNS server, so pages of other sites never have it.
+#[must_use]
+pub fn is_loopback(host: &[u8]) -> bool {
+    let Ok(host) = str::from_utf8(host) else { return false };
+    match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(address) => address.parse().is_ok_and(|address: Ipv6Addr| address.is_loopback()),
+        None => {
+            host == "localhost"
+                || host.ends_with(".localhost")
+                || host.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_loopback;
+
+    #[test]
+    fn only_hosts_of_this_machine_are_loopback() {
+        for host in ["localhost", "shop.localhost", "127.0.0.1", "127.9.8.7", "[::1]"] {
+            assert!(is_loopback(host.as_bytes()), "{host}");
+        }
+        for host in [
+            "",
+            "example.org",
+            "localhost.example.org",
+            "notlocalhost",
+            "127.0.0.1.nip.io",
+            "10.0.0.1",
+            "0.0.0.0",
+        ] {
+            assert!(!is_loopback(host.as_bytes()), "{host}");
+        }
+        for host in ["[::]", "[::1", "::1", "[localhost]", "2130706433"] {
+            assert!(!is_loopback(host.as_bytes()), "{host}");
+        }
+        assert!(!is_loopback(b"\xff.localhost"));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use corral_http::request::is_loopback;
 use corral_http::response::{self, Framing};
 use smallvec::SmallVec;
 
@@ -33,7 +34,9 @@ impl Exchange<'_> {
             return Ok(());
         }
         let status = self.first_error(status);
-        if let Some(desk) = desk::explaining() {
+        if let Some(desk) = desk::explaining()
+            && self.is_for_this_machine()
+        {
             return Box::pin(self.explain(desk, status)).await;
         }
         self.open_page(status).finish(self, b"").await
@@ -64,6 +67,12 @@ impl Exchange<'_> {
         self.reply.close = true;
         self.reply.linger = true;
         self.send_error(status).await
+    }
+
+    /// Whether the request's host is a name that only this machine has: a page of another site, whose name was made
+    /// to lead here (DNS rebinding), must not read a trace.
+    fn is_for_this_machine(&self) -> bool {
+        is_loopback(self.request.head.host(self.request.bytes))
     }
 
     /// An error page for whoever works on the site.

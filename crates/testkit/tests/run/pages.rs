@@ -29,6 +29,24 @@ fn at_a_terminal_a_page_shows_the_trace() {
     }
 }
 
+/// A page of another site whose name was made to lead here would read what it is told.
+#[test]
+fn only_hosts_of_this_machine_are_told() {
+    let site = site().file("app.py", PYTHON);
+    let mut terminal = Terminal::start(&site, &["--workers", "1"]);
+    let mut client = terminal.client();
+    let mut page = |host: &str| client.send(&Request::get("/").field("Host", host)).expect(500).text();
+    for host in ["localhost", "LOCALHOST:80", "shop.localhost.", "127.0.0.1:8080", "[::1]:8080"] {
+        assert!(page(host).contains("ValueError"), "{host}");
+    }
+    for host in
+        ["example.org", "localhost.example.org", "127.0.0.1.example.org", "10.0.0.1", "[::2]", "0.0.0.0"]
+    {
+        let page = page(host);
+        assert!(!page.contains("ValueError") && !page.contains("printed"), "{host}: {page}");
+    }
+}
+
 #[test]
 fn without_a_terminal_nothing_is_told() {
     for (words, site) in broken() {

@@ -33,6 +33,8 @@ static struct {
 static struct {
     zend_string *bounds[N_BOUNDS];
     HashTable *shutdown_functions;
+    /* While a request is read; IS_UNDEF at any other time. */
+    zval error_handler;
 } between;
 
 /* PHP's handler of the timer's signal is in place. */
@@ -219,6 +221,28 @@ static void start_timer(zend_long seconds)
     has_timer = true;
 }
 
+/*
+ * A client decides what PHP complains of while it reads a request. No handler of the script hears it: one that throws
+ * would end the script, as there is no frame that catches. In other scripts there is no handler yet.
+ */
+static void take_error_handler(void)
+{
+    ZVAL_COPY_VALUE(&between.error_handler, &EG(user_error_handler));
+    ZVAL_UNDEF(&EG(user_error_handler));
+    PG(during_request_startup) = 1;
+}
+
+static void give_error_handler_back(void)
+{
+    if (!PG(during_request_startup)) {
+        return;
+    }
+    PG(during_request_startup) = 0;
+    zval_ptr_dtor(&EG(user_error_handler));
+    ZVAL_COPY_VALUE(&EG(user_error_handler), &between.error_handler);
+    ZVAL_UNDEF(&between.error_handler);
+}
+
 static void begin(corral_call_t *call)
 {
     const corral_request_t *request = call->request;
@@ -246,6 +270,7 @@ static void begin(corral_call_t *call)
     if (PG(max_input_time) != -1) {
         start_timer(EG(timeout_seconds));
     }
+    give_error_handler_back();
     corral_guard_begin(request);
 }
 
@@ -256,10 +281,12 @@ bool corral_turn_begin(corral_call_t *call)
     between.shutdown_functions = BG(user_shutdown_function_names);
     BG(user_shutdown_function_names) = NULL;
     note_bounds();
+    take_error_handler();
     zend_try {
         begin(call);
         begun = true;
     } zend_end_try();
+    give_error_handler_back();
     return begun;
 }
 

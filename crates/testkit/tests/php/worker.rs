@@ -2,6 +2,7 @@
 
 mod errors;
 mod extensions;
+mod input;
 mod life;
 mod output;
 mod state;

@@ -6,17 +6,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 20] = [
     "corral_filter.c",
     "corral_functions.c",
     "corral_guard.c",
     "corral_guard_growth.c",
     "corral_guard_handlers.c",
     "corral_guard_process.c",
+    "corral_guard_seed.c",
     "corral_guard_settings.c",
     "corral_guard_streams.c",
     "corral_guard_transactions.c",
+    "corral_guard_values.c",
+    "corral_guard_wrappers.c",
     "corral_module.c",
+    "corral_process.c",
     "corral_request.c",
     "corral_sapi.c",
     "corral_trace.c",

@@ -23,7 +23,11 @@
 
 /* Kinds that can be put back. */
 #define RESTORED (1u << LEFT_SETTING | 1u << LEFT_LOCALE | 1u << LEFT_ZONE | 1u << LEFT_UMASK | 1u << LEFT_DIRECTORY \
-                  | 1u << LEFT_ENVIRONMENT | 1u << LEFT_ERROR_HANDLER | 1u << LEFT_EXCEPTION_HANDLER)
+                  | 1u << LEFT_ENVIRONMENT | 1u << LEFT_ERROR_HANDLER | 1u << LEFT_EXCEPTION_HANDLER | 1u << LEFT_SEED \
+                  | 1u << LEFT_ENCODING | 1u << LEFT_LIBXML | 1u << LEFT_WRAPPER | 1u << LEFT_CONTEXT | 1u << LEFT_SIGNAL)
+
+/* Kinds that only another process is free of. */
+#define LASTING (1u << LEFT_PROCESS)
 
 typedef struct {
     zend_ulong route;
@@ -128,12 +132,18 @@ static void append_blame(smart_str *line, const char *key)
     }
 }
 
+static bool ends_the_worker(uint32_t kinds)
+{
+    return (corral_guard == CORRAL_GUARD_RECYCLE && (kinds & ~HARMLESS) != 0)
+        || (corral_guard == CORRAL_GUARD_RESTORE && (kinds & LASTING) != 0);
+}
+
 static const char *consequence(guard_kind_t kind)
 {
     if (corral_guard == CORRAL_GUARD_RESTORE && (RESTORED & 1u << kind) != 0) {
         return "; it was restored";
     }
-    if (corral_guard == CORRAL_GUARD_RECYCLE && (HARMLESS & 1u << kind) == 0) {
+    if (ends_the_worker(1u << kind)) {
         return "; the worker is replaced";
     }
     return "";
@@ -229,18 +239,28 @@ static void forget_blame(void)
 
 /* {{{ a request */
 
-void corral_guard_call(const char *name, uint32_t n, zval *arguments)
+void corral_guard_ask(const char *name, uint32_t n, zval *arguments, zval *result)
 {
-    zval function, result;
+    zval function;
 
     ZVAL_STRING(&function, name);
-    ZVAL_UNDEF(&result);
-    (void) call_user_function(NULL, NULL, &function, &result, n, arguments);
+    ZVAL_UNDEF(result);
+    (void) call_user_function(NULL, NULL, &function, result, n, arguments);
     zval_ptr_dtor(&function);
-    zval_ptr_dtor(&result);
     if (EG(exception) != NULL) {
         zend_clear_exception();
     }
+    if (Z_TYPE_P(result) == IS_UNDEF) {
+        ZVAL_NULL(result);
+    }
+}
+
+void corral_guard_call(const char *name, uint32_t n, zval *arguments)
+{
+    zval result;
+
+    corral_guard_ask(name, n, arguments, &result);
+    zval_ptr_dtor(&result);
 }
 
 void corral_guard_prepare(void)
@@ -248,6 +268,9 @@ void corral_guard_prepare(void)
     if (corral_guard != CORRAL_GUARD_OFF) {
         corral_guard_process_prepare();
         corral_guard_transactions_prepare();
+        corral_guard_values_prepare();
+        corral_guard_seed_prepare();
+        corral_guard_wrappers_prepare();
         corral_guard_growth_prepare();
     }
 }
@@ -290,6 +313,10 @@ void corral_guard_end(void)
     corral_guard_transactions_end();
     corral_guard_handlers_end();
     corral_guard_process_end();
+    corral_guard_values_end();
+    corral_guard_seed_end();
+    corral_guard_wrappers_end();
+    corral_guard_signals_end();
     corral_guard_settings_end();
     corral_guard_streams_end();
     corral_guard_growth_end();
@@ -304,13 +331,17 @@ uint32_t corral_worker_left_state(void)
 
 bool corral_guard_gives_up(void)
 {
-    return corral_guard == CORRAL_GUARD_RECYCLE && (left & ~HARMLESS) != 0;
+    return ends_the_worker(left);
 }
 
 void corral_guard_forget(void)
 {
     corral_guard_watches = false;
     corral_guard_process_forget();
+    corral_guard_values_forget();
+    corral_guard_seed_forget();
+    corral_guard_wrappers_forget();
+    corral_guard_signals_forget();
     corral_guard_settings_forget();
     corral_guard_handlers_forget();
     corral_guard_transactions_forget();

@@ -23,6 +23,13 @@ typedef enum {
     LEFT_GLOBAL,
     LEFT_STATIC,
     LEFT_MEMORY,
+    LEFT_SEED,
+    LEFT_ENCODING,
+    LEFT_LIBXML,
+    LEFT_WRAPPER,
+    LEFT_CONTEXT,
+    LEFT_SIGNAL,
+    LEFT_PROCESS,
 } guard_kind_t;
 
 /* An application opens connections and fills caches with its first requests: what grows is told the third time. */
@@ -43,6 +50,9 @@ void corral_guard_found(guard_kind_t kind, const char *key, const char *format, 
 
 /* Remembers until the request is over that the function which runs was called, and where from. */
 void corral_guard_blame(const char *key);
+
+/* Calls a function of PHP's for its result, which is null where it throws. */
+void corral_guard_ask(const char *name, uint32_t n, zval *arguments, zval *result);
 
 /* Calls a function of PHP's; its result and its exceptions interest nobody. */
 void corral_guard_call(const char *name, uint32_t n, zval *arguments);
@@ -67,6 +77,22 @@ void corral_guard_transactions_forget(void);
 
 void corral_guard_streams_begin(void);
 void corral_guard_streams_end(void);
+
+void corral_guard_values_prepare(void);
+void corral_guard_values_end(void);
+void corral_guard_values_forget(void);
+
+void corral_guard_seed_prepare(void);
+void corral_guard_seed_end(void);
+void corral_guard_seed_forget(void);
+
+void corral_guard_wrappers_prepare(void);
+void corral_guard_wrappers_end(void);
+void corral_guard_wrappers_forget(void);
+
+/* These are wrapped by corral_process_prepare(). */
+void corral_guard_signals_end(void);
+void corral_guard_signals_forget(void);
 
 void corral_guard_growth_prepare(void);
 void corral_guard_growth_begin(void);

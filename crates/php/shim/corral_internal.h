@@ -48,9 +48,6 @@ void corral_guard_forget(void);
 /* SERVER_SOFTWARE; set once by corral_module_start(). */
 extern zend_string *corral_software;
 
-/* A script called chdir(), so the directory of the process is unknown. */
-extern bool corral_directory_moved;
-
 /* Registers the functions that have FrankenPHP's names. */
 void corral_functions_prepare(void);
 
@@ -113,8 +110,14 @@ extern zend_long corral_max_input_time;
 /* Puts `wrapper` in front of one of PHP's own functions, if it has that one. */
 void corral_wrap_function(const char *name, size_t len, zif_handler wrapper, zif_handler *wrapped);
 
-/* Wraps chdir() so that corral_directory_moved is kept; after all modules are registered. */
-void corral_watch_chdir(void);
+/* Wraps the functions whose effect on the process outlives a request; after all modules are registered. */
+void corral_process_prepare(void);
+
+/* When a request begins that has the script to itself: takes back what only a request can take back. */
+void corral_process_begin(void);
+
+/* When it has ended: takes back what can be taken back. False when the process is fit for no other request. */
+bool corral_process_renew(void);
 
 /* Joins repeated fields as CGI does: cookies with "; ", all others with ", ". */
 static inline bool corral_is_cookie(corral_slice_t name)

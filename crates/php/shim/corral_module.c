@@ -62,7 +62,7 @@ static hook_result_t after_extensions(void)
     if (strcmp(reported_name, sapi_module.name) != 0) {
         report_name(reported_name);
     }
-    corral_watch_chdir();
+    corral_process_prepare();
     corral_filter_prepare();
     corral_guard_prepare();
     corral_max_input_time = PG(max_input_time);

@@ -8,41 +8,15 @@
 # include "zend_signal.h"
 #endif
 
-bool corral_directory_moved = true;
 zend_long corral_max_input_time;
 
-static zif_handler chdir_handler;
-
-static ZEND_NAMED_FUNCTION(watched_chdir)
-{
-    corral_directory_moved = true;
-    chdir_handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
-}
-
-void corral_watch_chdir(void)
-{
-    corral_wrap_function(ZEND_STRL("chdir"), watched_chdir, &chdir_handler);
-}
-
-/* Most requests are for scripts of one directory; the system is asked only when it changes. */
+/*
+ * With each request: the script before may have gone elsewhere, or the folder may be another one by now that has the same
+ * path. A script that cannot be reached this way fails to open, and PHP says so.
+ */
 void corral_enter_directory(const char *directory)
 {
-#ifdef ZTS
-    /* The directory belongs to the thread and PHP resets it with each request. */
     (void) VCWD_CHDIR(directory);
-#else
-    static char current[MAXPATHLEN];
-    size_t size = strlen(directory) + 1;
-
-    if (!corral_directory_moved && strcmp(current, directory) == 0) {
-        return;
-    }
-    /* A script that cannot be reached this way fails to open, and PHP says so. */
-    corral_directory_moved = VCWD_CHDIR(directory) != 0 || size > sizeof(current);
-    if (!corral_directory_moved) {
-        memcpy(current, directory, size);
-    }
-#endif
 }
 
 /* The strings stay the host's: PHP neither changes nor frees them. */
@@ -105,14 +79,22 @@ static corral_outcome_t begin_and_execute(const corral_request_t *request)
     if (request->authorization != NULL) {
         php_handle_auth_data(request->authorization);
     }
+#ifndef ZTS
+    /* What starts with the request may have relative paths: of sessions, of open_basedir. */
+    corral_enter_directory(request->directory);
+#endif
     if (php_request_startup() != SUCCESS) {
         return without_response(CORRAL_NOT_STARTED);
     }
+#ifdef ZTS
+    /* The directory belongs to the thread, and PHP resets it when a request starts. */
+    corral_enter_directory(request->directory);
+#endif
+    corral_process_begin();
     if (!is_allowed(ZSTR_VAL((zend_string *) request->script))) {
         return without_response(CORRAL_FORBIDDEN);
     }
     SG(options) |= SAPI_OPTION_NO_CHDIR;
-    corral_enter_directory(request->directory);
     corral_execute((zend_string *) request->script);
     return CORRAL_SERVED;
 }
@@ -143,5 +125,8 @@ corral_outcome_t corral_request_run(const corral_request_t *request)
     } zend_end_try();
     corral_forget_request();
     keep_signal_handlers();
+    if (!corral_process_renew()) {
+        outcome = CORRAL_SERVED_LAST;
+    }
     return outcome;
 }

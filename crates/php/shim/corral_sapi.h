@@ -25,7 +25,7 @@ typedef enum {
     CORRAL_NOT_STARTED = 1,
     /* The script lies outside open_basedir; nothing was sent. */
     CORRAL_FORBIDDEN = 2,
-    /* Served by a worker's script, which ends now. */
+    /* Served, by a worker's script that ends now, or in a process that is fit for no other request. */
     CORRAL_SERVED_LAST = 3,
 } corral_outcome_t;
 

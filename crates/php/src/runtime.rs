@@ -80,12 +80,15 @@ impl Runtime for PhpRuntime {
             Resolved::Run(chosen) => {
                 exchange.note(&chosen.script.label);
                 self.slow_log.as_ref().inspect(|log| log.begin());
-                run(request, &chosen, &mut self.scratch, exchange, |request| {
+                let outcome = run(request, &chosen, &mut self.scratch, exchange, |request| {
                     // SAFETY: PHP is started in this thread and runs no other request. What `request` leads to stays as
                     // it is until the call returns.
                     unsafe { ffi::corral_request_run(request) }
                 });
                 self.slow_log.as_ref().inspect(|log| log.end());
+                if outcome == Outcome::ServedLast {
+                    return Served::Leave;
+                }
             }
             Resolved::Folder => {
                 let location = request::folder_location(request);

@@ -152,7 +152,7 @@ pub struct FailedListener {
 }
 
 /// The kinds of state that a request can leave behind in its worker, by the numbers that workers have for them.
-pub const STATE_KINDS: [&str; 14] = [
+pub const STATE_KINDS: [&str; 21] = [
     "settings",
     "locale",
     "time_zone",
@@ -167,6 +167,13 @@ pub const STATE_KINDS: [&str; 14] = [
     "globals",
     "static_properties",
     "memory",
+    "random_seed",
+    "encodings",
+    "libxml",
+    "stream_wrappers",
+    "stream_context",
+    "signals",
+    "process",
 ];
 
 /// Requests that have left state behind in their workers.

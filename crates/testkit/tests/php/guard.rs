@@ -66,6 +66,48 @@ const LEAKS: &[Leak] = &[
         "left a transaction of PDO open",
         "transactions",
     ),
+    leak(
+        "seed",
+        "srand(42);",
+        "left random numbers that begin with a seed of its own; by srand() at ",
+        "random_seed",
+    ),
+    leak(
+        "encoding",
+        "mb_internal_encoding('EUC-JP'); mb_internal_encoding('SJIS');",
+        "left another internal encoding: \"SJIS\" (it was \"UTF-8\"); by mb_internal_encoding() at ",
+        "encodings",
+    ),
+    leak(
+        "libxml",
+        "libxml_use_internal_errors(true);",
+        "left another libxml_use_internal_errors(): on (it was off); by libxml_use_internal_errors() at ",
+        "libxml",
+    ),
+    leak(
+        "wrapper",
+        "stream_wrapper_register('own', stdClass::class); stream_wrapper_unregister('glob');",
+        "left other stream wrappers of glob own; by stream_wrapper_unregister() at ",
+        "stream_wrappers",
+    ),
+    leak(
+        "context",
+        "stream_context_set_default(['http' => ['header' => 'Authorization: a secret']]);",
+        "left other options of the default stream context; by stream_context_set_default() at ",
+        "stream_context",
+    ),
+    leak(
+        "alarm",
+        "pcntl_alarm(60);",
+        "left an alarm that comes in 60 seconds; by pcntl_alarm() at ",
+        "signals",
+    ),
+    leak(
+        "process",
+        "proc_nice(1);",
+        "left its process changed by proc_nice(); by proc_nice() at ",
+        "process",
+    ),
 ];
 
 /// Prints what the leaks change.
@@ -73,7 +115,9 @@ const PROBE: &str = "<?php
 $error = set_error_handler(null); restore_error_handler();
 $exception = set_exception_handler(null); restore_exception_handler();
 echo json_encode([ini_get('precision'), setlocale(LC_NUMERIC, '0'), date_default_timezone_get(), umask(),
-    getcwd(), getenv('LEAK'), $error, $exception, $GLOBALS['pdo']->inTransaction()]);";
+    getcwd(), getenv('LEAK'), $error, $exception, $GLOBALS['pdo']->inTransaction(), mt_rand() === 804318771,
+    mb_internal_encoding(), libxml_use_internal_errors(), array_diff(['glob', 'own'], stream_get_wrappers()),
+    stream_context_get_options(stream_context_get_default()), $alarm = pcntl_alarm(0), pcntl_alarm($alarm), pcntl_getpriority()]);";
 
 /// Runs `before` once, and the file of the path for each request; the pid is a field of each response.
 fn index(before: &str) -> String {

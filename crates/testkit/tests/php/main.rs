@@ -10,4 +10,5 @@ mod manual;
 mod output;
 mod scaling;
 mod scripts;
+mod state;
 mod worker;

@@ -21,7 +21,15 @@ fn an_application_that_cleans_up_is_not_mentioned() {
         ob_start(); ob_end_clean(); session_id('guarded'); session_start();
         $pdo = new PDO('sqlite::memory:'); $pdo->beginTransaction(); $pdo->commit(); $pdo->beginTransaction();
         $file = tmpfile(); $f = fopen('php://temp', 'w+'); readfile(__FILE__); file_get_contents('php://input');
-        setcookie('a', 'b'); error_reporting(E_ALL & ~E_NOTICE); error_reporting(E_ALL);";
+        setcookie('a', 'b'); error_reporting(E_ALL & ~E_NOTICE); error_reporting(E_ALL);
+        mt_rand(); mt_srand(42); mt_srand(); srand(1); srand(); new Random\\Randomizer(new Random\\Engine\\Mt19937(42));
+        mb_internal_encoding(mb_internal_encoding()); mb_internal_encoding('SJIS'); mb_internal_encoding('UTF-8');
+        $internal = libxml_use_internal_errors(true); libxml_use_internal_errors($internal);
+        libxml_set_external_entity_loader(fn() => null); libxml_set_external_entity_loader(null);
+        stream_wrapper_register('own', stdClass::class); stream_wrapper_unregister('own');
+        stream_wrapper_unregister('glob'); stream_wrapper_restore('glob'); stream_context_get_default();
+        pcntl_alarm(60); pcntl_alarm(0); pcntl_signal(SIGUSR1, 'strlen'); pcntl_signal(SIGUSR1, SIG_DFL);
+        pcntl_sigprocmask(SIG_BLOCK, [SIGUSR2], $old); pcntl_sigprocmask(SIG_SETMASK, $old);";
     let before = "setlocale(LC_ALL, 'C'); error_reporting(E_ALL);";
     let (_site, server) = guarded(&json!("report"), before, &[("clean", clean), MARK]);
     for _ in 0..5 {
@@ -50,12 +58,75 @@ fn what_the_script_does_by_itself_stays() {
 fn what_a_request_takes_from_the_script_is_given_back() {
     let before = "ini_set('precision', '5'); putenv('OWN=1'); set_error_handler('strcmp');";
     let takes = "ini_restore('precision'); putenv('OWN'); restore_error_handler();";
-    let shows = "echo ini_get('precision'), getenv('OWN'), set_error_handler(null); restore_error_handler();";
+    let shows = "$wrappers = stream_get_wrappers(); sort($wrappers); echo ini_get('precision'), getenv('OWN'), set_error_handler(null); restore_error_handler();";
     let (_site, server) = guarded(&json!("restore"), before, &[("takes", takes), ("shows", shows)]);
     server.get("/shows").expect(200).expect_body("51strcmp");
     server.get("/takes").expect(200);
     server.get("/shows").expect(200).expect_body("51strcmp");
     server.expect_log("left another error handler: none (it was strcmp())");
+}
+
+/// What has no line of its own above: each changes the second answer unless it is put back.
+#[test]
+fn signals_encodings_wrappers_and_seeds_are_given_back() {
+    let before = "class W1 { public $context; function url_stat($p, $f) { return []; } } class W2 extends W1 {}
+        pcntl_signal(SIGUSR2, 'strlen'); stream_wrapper_register('own', W1::class); mt_srand(7); mt_rand();
+        stream_context_set_default(['http' => ['method' => 'PUT']]); libxml_set_external_entity_loader(fn() => 'x');";
+    let shows = "$wrappers = stream_get_wrappers(); sort($wrappers); echo json_encode([pcntl_signal_get_handler(SIGUSR1), pcntl_signal_get_handler(SIGUSR2),
+        preg_grep('/^Sig(Blk|Ign|Cgt)/', file('/proc/self/status')), pcntl_async_signals(), mb_substitute_character(),
+        mb_detect_order(), mb_regex_encoding(), mb_regex_set_options(), textdomain(null), $wrappers,
+        stream_context_get_options(stream_context_get_default()), (libxml_get_external_entity_loader())()]);";
+    let cases = [
+        (
+            "handlers",
+            "foreach ([SIGUSR1, SIGUSR2, SIGTERM, SIGPIPE, SIGPROF] as $n) pcntl_signal($n, 'strrev');",
+        ),
+        ("ignored", "foreach ([SIGUSR1, SIGUSR2, SIGTERM] as $n) pcntl_signal($n, SIG_IGN);"),
+        (
+            "taken",
+            "foreach ([SIGTERM, SIGPROF] as $n) { pcntl_signal($n, 'strlen'); pcntl_signal($n, SIG_DFL); }",
+        ),
+        ("mask", "pcntl_sigprocmask(SIG_BLOCK, [SIGTERM, SIGUSR1]); pcntl_async_signals(true);"),
+        (
+            "encodings",
+            "mb_substitute_character(64); mb_detect_order('SJIS'); mb_regex_encoding('SJIS');
+            mb_regex_set_options('x'); textdomain('other');",
+        ),
+        (
+            "wrappers",
+            "foreach (['file', 'http', 'php'] as $w) stream_wrapper_unregister($w);
+            stream_wrapper_register('http', W2::class); stream_wrapper_register('other', W2::class);",
+        ),
+        (
+            "context",
+            "stream_context_set_default(['http' => ['method' => 'GET'], 'ssl' => ['verify_peer' => false]]);",
+        ),
+        ("loader", "libxml_set_external_entity_loader(fn() => 'y');"),
+        ("show", shows),
+    ];
+    let (_site, server) = guarded(&json!("restore"), before, &cases);
+    server.get("/show").expect(200);
+    let first = server.get("/show").expect(200).text();
+    for (name, _) in &cases[..8] {
+        server.get(&format!("/{name}")).expect(200);
+        assert_eq!(server.get("/show").expect(200).text(), first, "after {name}");
+    }
+    let said = lines(&server);
+    assert!(!said.iter().any(|line| line.contains("/taken") || line.contains("/show")), "{said:#?}");
+}
+
+/// The numbers go on as if the request had not been.
+#[test]
+fn random_numbers_are_those_of_the_script() {
+    let numbers = "echo mt_rand(), ' ', mt_rand();";
+    let seeds = [("seed", "mt_srand(42); srand(42); mt_rand();"), ("numbers", numbers)];
+    let (_site, server) = guarded(&json!("restore"), "mt_srand(7);", &seeds);
+    let (_other, unseeded) = guarded(&json!("restore"), "mt_srand(7);", &seeds);
+    unseeded.get("/numbers").expect(200);
+    let second = unseeded.get("/numbers").expect(200).text();
+    server.get("/numbers").expect(200);
+    server.get("/seed").expect(200);
+    server.get("/numbers").expect(200).expect_body(&second);
 }
 
 #[test]

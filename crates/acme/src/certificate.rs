@@ -4,8 +4,8 @@ use std::time::SystemTime;
 
 use instant_acme::CertificateIdentifier;
 use rcgen::{KeyPair, PublicKeyData as _};
-use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, Der};
+use rustls_pki_types::Der;
+use rustls_pki_types::pem::{PemObject as _, SectionKind};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer as _;
@@ -35,6 +35,9 @@ pub(crate) enum CertificateError {
     /// No PEM, or nothing that a certificate is made of.
     #[error("the authority sent a certificate that cannot be read")]
     Unreadable,
+    /// More than a chain of certificates, or more than a handshake holds.
+    #[error("the authority sent a chain that cannot be served: {0}")]
+    Unservable(&'static str),
     /// A certificate for another name.
     #[error("the authority sent a certificate for another name")]
     OtherName,
@@ -46,9 +49,9 @@ pub(crate) enum CertificateError {
 impl Held {
     /// Reads the certificate of `record`, which is to be one for `name`.
     pub(crate) fn read(name: &str, record: &CertificateRecord) -> Result<Self, CertificateError> {
-        let leaf = CertificateDer::from_pem_slice(record.chain.as_bytes());
-        let leaf = leaf.map_err(|_| CertificateError::Unreadable)?;
-        let (_, leaf) = X509Certificate::from_der(&leaf).map_err(|_| CertificateError::Unreadable)?;
+        let chain = chain(&record.chain)?;
+        let leaf = chain.first().ok_or(CertificateError::Unreadable)?;
+        let (_, leaf) = X509Certificate::from_der(leaf).map_err(|_| CertificateError::Unreadable)?;
         if !is_for(name, &leaf) {
             return Err(CertificateError::OtherName);
         }
@@ -67,6 +70,29 @@ impl Held {
         })
     }
 }
+
+/// The certificates of a chain in DER, each of which can be read: clients of the router get all of them.
+fn chain(pem: &str) -> Result<Vec<Vec<u8>>, CertificateError> {
+    let mut chain = Vec::new();
+    for block in <(SectionKind, Vec<u8>)>::pem_slice_iter(pem.as_bytes()) {
+        let (kind, der) = block.map_err(|_| CertificateError::Unreadable)?;
+        if kind != SectionKind::Certificate {
+            return Err(CertificateError::Unservable("it holds something other than certificates"));
+        }
+        X509Certificate::from_der(&der).map_err(|_| CertificateError::Unreadable)?;
+        chain.push(der);
+    }
+    if chain.iter().map(Vec::len).sum::<usize>() > LONGEST_CHAIN {
+        return Err(CertificateError::Unservable(
+            "it is longer than 60 KiB, more than clients take in a handshake",
+        ));
+    }
+    Ok(chain)
+}
+
+/// Bytes of all certificates: a message of a handshake that is longer than 64 KiB is refused by clients, this daemon's
+/// own TLS among them.
+const LONGEST_CHAIN: usize = 60 * 1024;
 
 fn is_for(name: &str, leaf: &X509Certificate<'_>) -> bool {
     let Ok(Some(names)) = leaf.subject_alternative_name() else { return false };
@@ -122,5 +148,27 @@ mod tests {
         assert_eq!(Held::read("*.a.example", &mixed), Err(CertificateError::OtherKey));
         let broken = CertificateRecord { chain: "-----BEGIN".to_owned(), ..one };
         assert_eq!(Held::read("*.a.example", &broken), Err(CertificateError::Unreadable));
+    }
+
+    /// What the router would find in the chain `more` behind a good certificate.
+    #[track_caller]
+    fn check_chain(more: &str, is_good: bool) {
+        let good = record("a.example");
+        let chain = format!("{}{more}", good.chain);
+        let read = Held::read("a.example", &CertificateRecord { chain, ..good });
+        assert_eq!(read.is_ok(), is_good, "{read:?}");
+    }
+
+    #[test]
+    fn a_chain_that_cannot_be_served_is_refused_when_it_comes() {
+        let other = record("b.example");
+        check_chain(&other.chain, true);
+        check_chain("Some words between the blocks.\n", true);
+        check_chain(&other.key, false);
+        check_chain(&other.chain.repeat(600), false);
+        check_chain("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", false);
+        check_chain("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n", false);
+        let key_first = CertificateRecord { chain: format!("{}{}", other.key, other.chain), ..other };
+        assert!(matches!(Held::read("b.example", &key_first), Err(CertificateError::Unservable(_))));
     }
 }

@@ -25,7 +25,7 @@ use crate::host::Host;
 use crate::issue::{Demand, Issue};
 use crate::order::{Context, Job, Orders, provision};
 use crate::record::{CertificateRecord, Kind, OrderRecord};
-use crate::schedule::{Schedule, Step, Suggestion};
+use crate::schedule::{DUE_ALREADY, Schedule, Step, Suggestion};
 use crate::status::NameStatus;
 use crate::time;
 
@@ -226,13 +226,16 @@ impl<H: Host> Running<H> {
     fn issued(&self, name: &str, issue: &Issue, is_renewal: bool, held: Held, now: SystemTime) {
         let (issuer, expires) = (held.issuer.clone(), time::text(held.not_after));
         let mut schedule = self.shared.schedule();
-        schedule.issued(name, &issue.issuer.directory, held, now);
+        let is_due_at = schedule.issued(name, &issue.issuer.directory, held, now);
         let renews_at = schedule.renews_at(name).map_or_else(String::new, time::text);
         let verb = if is_renewal { "renewed" } else { "issued" };
         tracing::info!(
             target: "notice",
             "certificate for {name} {verb} by {issuer}; it expires {expires} and is renewed {renews_at}"
         );
+        if let Some(next_try) = is_due_at.map(time::text) {
+            tracing::warn!("certificate for {name}: {DUE_ALREADY}; next try {next_try}");
+        }
     }
 
     fn failed(&mut self, name: &str, directory: &str, failure: &Failure, now: SystemTime) {

@@ -161,11 +161,13 @@ impl<H: Host> Context<H> {
     async fn begin(&self, job: &Job, account: &Account) -> Result<(Order, OpenOrder), Failure> {
         check_profile(&job.issue, account)?;
         let order = match new_order(job, account, job.replaces.clone()).await {
-            // Another order has replaced it, or the authority does not find its own certificate.
+            // Another order has replaced it, or the authority does not know its own certificate: each says so in its own
+            // way. What holds for orders without it as well is said once more.
             Err(failure)
                 if job.replaces.is_some()
-                    && matches!(failure.blame, Blame::Replacement | Blame::Authority) =>
+                    && !matches!(failure.blame, Blame::RateLimit | Blame::LostAccount) =>
             {
+                tracing::debug!("order {} without what it replaces: {}", job.name, failure.words);
                 new_order(job, account, None).await?
             }
             result => result?,

@@ -21,6 +21,10 @@ pub(crate) const OF_NAME: Growth =
 pub(crate) const OF_AUTHORITY: Growth =
     Growth { first: Duration::from_secs(5), longest: Duration::from_secs(15 * 60) };
 
+/// Between orders of one name. Certificates that live for five minutes are renewed in time.
+pub(crate) const OF_ORDERS: Growth =
+    Growth { first: Duration::from_secs(1), longest: Duration::from_secs(120) };
+
 /// For what an authority says about renewals.
 pub(crate) const OF_QUESTION: Growth =
     Growth { first: Duration::from_secs(10 * 60), longest: Duration::from_secs(6 * 3600) };

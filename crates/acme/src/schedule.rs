@@ -2,6 +2,7 @@
 //! nothing here waits, sends or stores.
 
 mod authority;
+mod pace;
 mod renewal;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use instant_acme::CertificateIdentifier;
 
 use self::authority::Authorities;
+use self::pace::Pace;
 use self::renewal::Renewal;
 pub(crate) use self::renewal::Suggestion;
 use crate::certificate::Held;
@@ -54,6 +56,7 @@ struct Name {
     on_demand: bool,
     held: Option<(Held, Renewal)>,
     work: Work,
+    pace: Pace,
     /// Failures since the last success.
     trouble: Option<Trouble>,
 }
@@ -130,7 +133,7 @@ impl Schedule {
             return None;
         }
         let is_due = |entry: &Name| {
-            let (at, next) = entry.next(&self.authorities)?;
+            let (at, next) = entry.next(&self.authorities, now)?;
             (at <= now && self.authorities.may_begin(entry.directory()?)).then_some(next)
         };
         // A name without a certificate has clients that wait.
@@ -145,6 +148,7 @@ impl Schedule {
         match next {
             Next::Order => {
                 entry.work = Work::Ordering;
+                entry.pace.begin(now, &mut self.chance);
                 let way = entry.way()?.clone();
                 Some(Step::Order { name, issue, way, replaces: id, on_demand: entry.on_demand })
             }
@@ -157,18 +161,31 @@ impl Schedule {
 
     /// When there is something to do again, unless something that goes on ends before.
     pub(crate) fn wake(&self, now: SystemTime) -> Option<SystemTime> {
-        let times = self.names.values().filter_map(|entry| entry.next(&self.authorities));
+        let times = self.names.values().filter_map(|entry| entry.next(&self.authorities, now));
         times.map(|(at, _)| at).filter(|at| *at > now).min()
     }
 
-    /// The order has come to a certificate.
-    pub(crate) fn issued(&mut self, name: &str, directory: &str, held: Held, now: SystemTime) {
+    /// The order has come to a certificate. Gives the time of the next order if this certificate is to be renewed already:
+    /// that is a trouble like a failure, as the next certificate may be no better.
+    pub(crate) fn issued(
+        &mut self,
+        name: &str,
+        directory: &str,
+        held: Held,
+        now: SystemTime,
+    ) -> Option<SystemTime> {
         self.authorities.answered(directory);
         let renewal = Renewal::fresh(&held, now, &mut self.chance);
         let entry = self.names.entry(name.to_owned()).or_default();
         entry.work = Work::None;
-        entry.trouble = None;
+        let trouble = entry.trouble.take();
+        if renewal.at() <= now {
+            let n_failures = trouble.map_or(0, |trouble| trouble.n_failures).saturating_add(1);
+            let next_try = now + pause::OF_NAME.after(n_failures, &mut self.chance);
+            entry.trouble = Some(Trouble::new(n_failures, now, next_try, DUE_ALREADY.to_owned()));
+        }
         entry.held = Some((held, renewal));
+        entry.trouble.as_ref().map(|trouble| time::of_seconds(trouble.next_try))
     }
 
     /// The order has not. Gives the name's trouble if that is to be remembered, and when the next try is.
@@ -288,20 +305,23 @@ impl Name {
         ways.get(turn % ways.len().max(1))
     }
 
-    fn next(&self, authorities: &Authorities) -> Option<(SystemTime, Next)> {
+    fn next(&self, authorities: &Authorities, now: SystemTime) -> Option<(SystemTime, Next)> {
         let issue = self.issue.as_ref().filter(|_| self.work == Work::None)?;
         self.way()?;
         let held = self.held_from(issue);
         let renewal = held.map_or(SystemTime::UNIX_EPOCH, |(_, renewal)| renewal.at());
-        let paused = self
-            .trouble
-            .as_ref()
-            .map_or(SystemTime::UNIX_EPOCH, |trouble| time::of_seconds(trouble.next_try));
-        let order = (renewal.max(paused), Next::Order);
+        let order = (renewal.max(self.paused_until(now)), Next::Order);
         let question =
-            held.filter(|(held, _)| held.id.is_some()).map(|(_, renewal)| (renewal.ask_at(), Next::Ask));
+            held.filter(|(held, _)| held.id.is_some()).map(|(_, renewal)| (renewal.ask_at(now), Next::Ask));
         let (at, next) = question.filter(|(at, _)| *at < order.0).unwrap_or(order);
-        Some((at.max(authorities.paused_until(&issue.issuer.directory)), next))
+        Some((at.max(authorities.paused_until(&issue.issuer.directory, now)), next))
+    }
+
+    /// When the name may be ordered again; 1970 when nothing keeps it.
+    fn paused_until(&self, now: SystemTime) -> SystemTime {
+        let next_try = self.trouble.as_ref().map_or(0, |trouble| trouble.next_try);
+        let after_trouble = time::unless_beyond(time::of_seconds(next_try), now, LONGEST_PUT_OFF);
+        after_trouble.max(self.pace.until(now))
     }
 
     fn status(&self, name: &str, authorities: &Authorities, now: SystemTime) -> NameStatus {
@@ -313,7 +333,7 @@ impl Name {
             (Some(trouble), _) => Some(trouble.error.clone()),
             (None, _) => authorities.last_error(directory).map(str::to_owned),
         };
-        let order_at = self.next(authorities).filter(|(_, next)| *next == Next::Order).map(|(at, _)| at);
+        let order_at = self.next(authorities, now).filter(|(_, next)| *next == Next::Order).map(|(at, _)| at);
         let state = match (held, self.work) {
             (Some((held, _)), _) if held.not_after > now => State::Valid,
             (_, Work::Ordering) => State::Ordering,
@@ -345,6 +365,10 @@ const LONGEST_PUT_OFF: Duration = Duration::from_secs(8 * 86_400);
 
 /// How long a certificate is kept that has expired and that nobody wants.
 const KEPT_AFTER_END: Duration = Duration::from_secs(30 * 86_400);
+
+/// The error of a certificate that came and is to be renewed at once.
+pub(crate) const DUE_ALREADY: &str = "the certificate that the authority sent is to be renewed already; this machine's clock must be \
+                           right, and certificates must live for five minutes or longer";
 
 /// The error of a wildcard without `dns-01`.
 pub(crate) const NEEDS_DNS: &str =

@@ -21,6 +21,11 @@ pub(crate) fn of_seconds(seconds: u64) -> SystemTime {
         .unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
+/// The end of a pause; 1970 if it is further ahead than such a pause may last, as the clock was set back since.
+pub(crate) fn unless_beyond(until: SystemTime, now: SystemTime, longest: Duration) -> SystemTime {
+    if until > now + longest { SystemTime::UNIX_EPOCH } else { until }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

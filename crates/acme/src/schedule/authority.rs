@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use crate::chance::Chance;
 use crate::failure::Failure;
 use crate::pause;
+use crate::time;
 
 /// All that were ever asked.
 #[derive(Default)]
@@ -70,7 +71,9 @@ impl Authorities {
     ) -> SystemTime {
         let authority = self.end(directory);
         let before = authority.pause.as_ref();
-        if let Some(pause) = before.filter(|pause| pause.until > now) {
+        if let Some(pause) =
+            before.filter(|pause| time::unless_beyond(pause.until, now, LONGEST_PUT_OFF) > now)
+        {
             return pause.until;
         }
         let n_failures = before.map_or(0, |pause| pause.n_failures).saturating_add(1);
@@ -101,8 +104,9 @@ impl Authorities {
     }
 
     /// 1970 when nothing keeps anybody from asking.
-    pub(super) fn paused_until(&self, directory: &str) -> SystemTime {
-        self.pause(directory).map_or(SystemTime::UNIX_EPOCH, |pause| pause.until)
+    pub(super) fn paused_until(&self, directory: &str, now: SystemTime) -> SystemTime {
+        let until = self.pause(directory).map_or(SystemTime::UNIX_EPOCH, |pause| pause.until);
+        time::unless_beyond(until, now, LONGEST_PUT_OFF)
     }
 
     /// Why the authority is left alone.

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use crate::certificate::Held;
 use crate::chance::Chance;
 use crate::pause;
+use crate::time;
 
 /// The window that an authority suggests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +39,8 @@ impl Renewal {
         self.at
     }
 
-    pub(super) fn ask_at(&self) -> SystemTime {
-        self.ask_at
+    pub(super) fn ask_at(&self, now: SystemTime) -> SystemTime {
+        time::unless_beyond(self.ask_at, now, LATEST_QUESTION)
     }
 
     /// An answer, or none. A time within the window is kept for as long as the window holds it.

@@ -254,6 +254,76 @@ fn a_thousand_names_are_ordered_a_few_at_a_time() {
     assert!(schedule.status(at(2000)).iter().all(|status| status.state == State::Valid));
 }
 
+/// Orders whose certificates all are due at once, within so many seconds.
+fn n_due_at_once(held: &Held, seconds: u64) -> usize {
+    let mut schedule = schedule(&["a.example"]);
+    let (mut now, mut n_orders) = (at(400 * DAY), 0);
+    let end = now + Duration::from_secs(seconds);
+    while now < end {
+        if order(&mut schedule, now).is_some() {
+            n_orders += 1;
+            assert!(schedule.issued("a.example", CA, held.clone(), now).is_some());
+        }
+        now = schedule.wake(now).unwrap_or(end);
+    }
+    n_orders
+}
+
+/// The clock is far ahead, or the authority's far behind.
+#[test]
+fn a_certificate_that_is_due_at_once_is_not_ordered_again_and_again() {
+    let old = Held { id: None, ..held(0, 90) };
+    assert_eq!(n_due_at_once(&old, 45), 1);
+    assert!((5..8).contains(&n_due_at_once(&old, 3600)), "{}", n_due_at_once(&old, 3600));
+    assert!(n_due_at_once(&old, 30 * DAY) < 60);
+}
+
+#[test]
+fn a_certificate_that_is_due_at_once_says_so() {
+    let mut schedule = schedule(&["a.example"]);
+    let now = at(80 * DAY);
+    order(&mut schedule, now).unwrap();
+    let next_try = schedule.issued("a.example", CA, Held { id: None, ..held(0, 90) }, now);
+    assert_eq!(next_try, Some(now + Duration::from_secs(45)));
+    let status = only(&schedule, now);
+    assert_eq!((status.state, status.next_try), (State::Valid, next_try));
+    assert!(status.last_error.unwrap().contains("clock"));
+    // The clock is put right.
+    order(&mut schedule, now + Duration::from_secs(45)).unwrap();
+    assert_eq!(schedule.issued("a.example", CA, Held { id: None, ..held(80 * DAY, 90) }, now), None);
+    assert_eq!(only(&schedule, now).last_error, None);
+}
+
+/// Pauses that began far ahead do not hold a name when the clock is set back.
+#[test]
+fn a_clock_that_is_set_back_ends_pauses() {
+    for blame in [Blame::Name, Blame::Authority, Blame::RateLimit] {
+        let mut schedule = schedule(&["a.example"]);
+        order(&mut schedule, at(400 * DAY)).unwrap();
+        schedule.failed("a.example", CA, &failure(blame), at(400 * DAY));
+        assert_eq!(order(&mut schedule, at(400 * DAY)), None);
+        assert!(order(&mut schedule, at(0)).is_some(), "{blame:?}");
+    }
+}
+
+#[test]
+fn orders_of_one_name_have_pauses_whatever_the_reason() {
+    let mut schedule = schedule(&["a.example"]);
+    let mut n_orders = 0;
+    for second in 0..3600 {
+        // Certificates that live for seconds, and settings that change all the time.
+        let ways = [[Way::Http], [Way::TlsAlpn]];
+        let issue = issue_of(CA, &ways[usize::from(second % 2 == 0)]);
+        schedule.demand(&demand(&["a.example"], &issue));
+        if order(&mut schedule, at(second)).is_some() {
+            n_orders += 1;
+            let short = Held { id: None, not_after: at(second + 4), ..held(second, 0) };
+            schedule.issued("a.example", CA, short, at(second));
+        }
+    }
+    assert!((20..50).contains(&n_orders), "{n_orders}");
+}
+
 #[test]
 fn names_without_a_certificate_come_before_renewals() {
     let mut schedule = schedule(&["a.example", "b.example"]);

@@ -10,6 +10,7 @@ mod engine;
 mod machine;
 mod modules;
 mod scope;
+mod text;
 
 pub use check::{check_module, check_template};
 pub use engine::{Engine, Limits, Module, Program};

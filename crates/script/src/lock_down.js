@@ -2,7 +2,21 @@
 // One request must find nothing that another one left behind: everything shared is frozen.
 (function (lookup) {
     "use strict";
-    const wellFormed = Function.prototype.call.bind(String.prototype.toWellFormed);
+    // Bytes that are not UTF-8 are lone surrogates from U+DC80 to U+DCFF. For Rust they are a NUL with a character behind it.
+    const replace = Function.prototype.call.bind(String.prototype.replace);
+    const split = Function.prototype.call.bind(String.prototype.split);
+    const fold = (text) => replace(text, /\0|[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]/g, (found) => {
+        const code = found.charCodeAt(0);
+        if (code === 0) return "\0\0";
+        if (found.length === 2) return found;
+        return code >= 0xdc80 && code <= 0xdcff ? "\0" + String.fromCharCode(code - 0xdc00) : "\ufffd";
+    });
+    for (const name of ["encodeURI", "encodeURIComponent"]) {
+        const encode = globalThis[name];
+        const escape = (byte) => "%" + (byte.charCodeAt(0) - 0xdc00).toString(16).toUpperCase();
+        const pieces = (text) => split(`${text}`, /(?<![\ud800-\udbff])([\udc80-\udcff])/);
+        globalThis[name] = (text) => pieces(text).map((piece, at) => at % 2 ? escape(piece) : encode(piece)).join("");
+    }
     const vars = new Proxy(Object.freeze(Object.create(null)), {
         get: (_, name) => typeof name === "string" ? lookup(name) : undefined,
         has: (_, name) => typeof name === "string" && lookup(name) !== undefined,
@@ -55,5 +69,5 @@
         ""[Symbol.iterator](), "".matchAll(/x/g),
     ]);
     freeze(globalThis);
-    return { vars, wellFormed };
+    return { vars, fold };
 });

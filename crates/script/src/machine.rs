@@ -13,6 +13,7 @@ use rquickjs::{
 use crate::engine::{Limits, Program};
 use crate::modules;
 use crate::scope::{self, CurrentLookup, Needs, PARAMETERS, Request};
+use crate::text;
 
 /// Run once the modules are loaded: from then on nothing that requests share can be changed.
 const LOCK_DOWN: &str = include_str!("lock_down.js");
@@ -51,7 +52,7 @@ pub enum ModuleError {
 pub(crate) struct Machine {
     templates: RefCell<HashMap<Box<[u8]>, Template>>,
     vars: Persistent<Value<'static>>,
-    well_formed: Persistent<Function<'static>>,
+    fold: Persistent<Function<'static>>,
     current: CurrentLookup,
     context: Context,
     clock: Rc<Clock>,
@@ -101,7 +102,7 @@ impl Machine {
         let context = Context::full(&runtime).map_err(start)?;
         let current = CurrentLookup::default();
         clock.start(LOAD_TIME);
-        let (vars, well_formed) = context.with(|ctx| {
+        let (vars, fold) = context.with(|ctx| {
             let ready = modules::install_globals(&ctx).catch(&ctx);
             ready.map_err(|error| ModuleError::Start(describe(&error)))?;
             load_modules(&ctx, program)?;
@@ -111,7 +112,7 @@ impl Machine {
         Ok(Self {
             templates: RefCell::default(),
             vars,
-            well_formed,
+            fold,
             current,
             context,
             clock,
@@ -147,7 +148,7 @@ impl Machine {
         self.clock.deadline.set(None);
         match result {
             Ok(text) => {
-                out.extend_from_slice(text.as_bytes());
+                out.extend_from_slice(&text);
                 Ok(())
             }
             Err(text) => {
@@ -157,7 +158,7 @@ impl Machine {
         }
     }
 
-    fn call(&self, ctx: &Ctx<'_>, source: &[u8], request: &mut dyn Request) -> rquickjs::Result<String> {
+    fn call(&self, ctx: &Ctx<'_>, source: &[u8], request: &mut dyn Request) -> rquickjs::Result<Vec<u8>> {
         let template = self.template(ctx, source)?;
         let vars = self.vars.clone().restore(ctx)?;
         let values = scope::arguments(ctx, template.needs, request, &vars, &self.current)?;
@@ -167,11 +168,10 @@ impl Machine {
         let result: Coerced<rquickjs::String<'_>> = function.call_arg(arguments)?;
         match result.0.to_string() {
             Err(rquickjs::Error::Utf8(_)) => {
-                let repaired: rquickjs::String<'_> =
-                    self.well_formed.clone().restore(ctx)?.call((result.0,))?;
-                repaired.to_string()
+                let folded: String = self.fold.clone().restore(ctx)?.call((result.0,))?;
+                Ok(text::unfold(&folded))
             }
-            result => result,
+            result => result.map(String::into_bytes),
         }
     }
 
@@ -213,7 +213,7 @@ fn load_module(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<()> {
     ctx.globals().set(name, exported)
 }
 
-/// Freezes everything that is shared; gives `vars` and a function that repairs strings.
+/// Freezes everything that is shared; gives `vars` and a function that folds strings.
 fn lock_down<'js>(
     ctx: &Ctx<'js>,
     current: &CurrentLookup,
@@ -222,8 +222,8 @@ fn lock_down<'js>(
     let lock: Function<'js> = ctx.eval(LOCK_DOWN)?;
     let made: Object<'js> = lock.call((lookup,))?;
     let vars: Value<'js> = made.get("vars")?;
-    let well_formed: Function<'js> = made.get("wellFormed")?;
-    Ok((Persistent::save(ctx, vars), Persistent::save(ctx, well_formed)))
+    let fold: Function<'js> = made.get("fold")?;
+    Ok((Persistent::save(ctx, vars), Persistent::save(ctx, fold)))
 }
 
 /// The source of the function whose result is the template's.

@@ -6,6 +6,8 @@ use std::rc::Rc;
 use rquickjs::function::Function;
 use rquickjs::{Array, Ctx, Object, Result, String as JsString, Value};
 
+use crate::text;
+
 /// A name and its value.
 pub type Pair<'a> = (&'a [u8], &'a [u8]);
 
@@ -144,9 +146,12 @@ fn collect<'js>(
     Ok(object.into_value())
 }
 
-/// Bytes that are not UTF-8 become U+FFFD: a script knows characters, not bytes.
+/// Bytes that are not UTF-8 become lone surrogates, and what a script makes of those becomes the same bytes again.
 fn string<'js>(ctx: &Ctx<'js>, bytes: &[u8]) -> Result<JsString<'js>> {
-    JsString::from_str(ctx.clone(), &String::from_utf8_lossy(bytes))
+    match str::from_utf8(bytes) {
+        Ok(text) => JsString::from_str(ctx.clone(), text),
+        Err(_) => ctx.eval::<Function<'_>, _>(text::UNFOLD)?.call((text::fold(bytes),)),
+    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ pub mod percent;
 pub mod plan;
 mod problem;
 pub mod query;
+pub mod root;
 pub mod route;
 pub mod settings;
 pub mod template;

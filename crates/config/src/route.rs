@@ -12,7 +12,7 @@ use self::index::StepIndex;
 use crate::cors::Cors;
 use crate::gateway::Gateway;
 use crate::pattern::{GivenUp, PatternSet};
-use crate::template::Template;
+use crate::template::{Rewrite, Template};
 
 pub use self::conditions::{Facts, Match, NameSet, NameSets, Scheme, Undecided};
 pub use self::maintenance::{Maintenance, Pages};
@@ -116,8 +116,8 @@ pub struct ActionOptions {
     pub limits: Vec<usize>,
     /// The methods by which clients are asked who they are, as a place in `Config::authentications`; asked right after the limits.
     pub authentication: Option<usize>,
-    /// The new path, worked out before anything else but the limits and the authentication.
-    pub rewrite: Option<Template>,
+    /// The new path and query, worked out before anything else but the limits and the authentication.
+    pub rewrite: Option<Rewrite>,
     /// Changes of the request's fields before an application or another server sees them.
     pub request_headers: Vec<HeaderChange>,
     /// Changes of the reply's fields, in the order of the document.

@@ -3,8 +3,10 @@
 //! What a variable's value is, and what a script gives, belongs to the one who renders.
 
 mod path;
+mod rewrite;
 
 pub use self::path::PathFault;
+pub use self::rewrite::{Rewrite, RewriteFault};
 
 /// A string that may contain variables, or a JavaScript template literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +52,8 @@ pub enum Variable {
     Protocol,
     /// The target as received, with its query; a rewrite does not change it.
     RequestUri,
+    /// What `RequestUri` is where a path is meant: that of the target as received, decoded and normalised. It has no name.
+    ReceivedPath,
     /// The normalised, decoded path; a rewrite changes it.
     Uri,
     /// The normalised Host.
@@ -155,6 +159,12 @@ pub enum TemplateError {
     NotUtf8,
 }
 
+impl Default for Template {
+    fn default() -> Self {
+        Self { content: Content::Parts(Vec::new()) }
+    }
+}
+
 impl Template {
     /// Reads a template as it is written in the document.
     ///
@@ -184,6 +194,19 @@ impl Template {
             Some([]) => Some(b""),
             Some([Part::Literal(text)]) => Some(text),
             _ => None,
+        }
+    }
+
+    /// Whether the text begins so whatever the request is, as far as can be seen.
+    #[must_use]
+    pub fn begins_with(&self, beginning: &[u8]) -> bool {
+        match &self.content {
+            Content::Parts(parts) => {
+                matches!(parts.first(), Some(Part::Literal(text)) if text.starts_with(beginning))
+            }
+            Content::Script(script) => {
+                script.source.as_bytes().get(1..).is_some_and(|text| text.starts_with(beginning))
+            }
         }
     }
 

@@ -42,6 +42,7 @@ mod python;
 mod recorder;
 mod reference;
 mod restart;
+mod rewrite;
 mod routes;
 mod ruby;
 mod scalars;

@@ -1,5 +1,7 @@
 //! Paths of request targets: decoding and dot segments one way, percent-encoding the other.
 
+use std::iter;
+
 use crate::chars::hex_digit;
 
 /// Why a path of a request target is refused (400).
@@ -29,26 +31,34 @@ pub fn needs_normalising(raw: &[u8]) -> bool {
 /// Puts the path into `out` with escapes decoded, `.` and `..` resolved and `//` merged.
 ///
 /// Escapes are decoded first, so that `%2e%2e` and `%2F` are what they stand for. `raw` ends before
-/// `?` and `#`; it usually begins with `/`, which is not enforced (rewritten paths need not).
+/// `?` and `#`; it usually begins with `/`, which is not enforced.
 /// `out` is emptied first, and holds no `.` or `..` segment afterwards, also not after an error.
 pub fn normalise(raw: &[u8], out: &mut Vec<u8>) -> Result<(), PathError> {
+    resolve(Escapes(raw), out)
+}
+
+/// The same for what holds no escapes, as it was decoded already: every byte stands for itself.
+///
+/// `out` begins with a slash afterwards, whatever `path` begins with.
+pub fn normalise_decoded(path: &[u8], out: &mut Vec<u8>) -> Result<(), PathError> {
+    resolve(iter::once(b'/').chain(path.iter().copied()).map(Ok), out)
+}
+
+fn resolve(bytes: impl Iterator<Item = Result<u8, PathError>>, out: &mut Vec<u8>) -> Result<(), PathError> {
     out.clear();
-    let result = resolve(raw, out);
+    let result = append_resolved(bytes, out);
     if result.is_err() {
         out.clear();
     }
     result
 }
 
-fn resolve(raw: &[u8], out: &mut Vec<u8>) -> Result<(), PathError> {
-    let mut rest = raw;
-    while let Some((&first, tail)) = rest.split_first() {
-        rest = tail;
-        let mut byte = first;
-        if first == b'%' {
-            (byte, rest) = escape(tail)?;
-        }
-        match byte {
+fn append_resolved(
+    bytes: impl Iterator<Item = Result<u8, PathError>>,
+    out: &mut Vec<u8>,
+) -> Result<(), PathError> {
+    for byte in bytes {
+        match byte? {
             0 => return Err(PathError::Nul),
             b'/' => {
                 close_segment(out)?;
@@ -56,10 +66,28 @@ fn resolve(raw: &[u8], out: &mut Vec<u8>) -> Result<(), PathError> {
                     out.push(b'/');
                 }
             }
-            _ => out.push(byte),
+            byte => out.push(byte),
         }
     }
     close_segment(out)
+}
+
+/// The bytes of a text whose escapes are decoded on the way.
+struct Escapes<'t>(&'t [u8]);
+
+impl Iterator for Escapes<'_> {
+    type Item = Result<u8, PathError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (&first, tail) = self.0.split_first()?;
+        self.0 = tail;
+        if first != b'%' {
+            return Some(Ok(first));
+        }
+        let decoded = escape(tail);
+        self.0 = decoded.map_or(&b""[..], |(_, rest)| rest);
+        Some(decoded.map(|(byte, _)| byte))
+    }
 }
 
 /// The byte that the two digits at the start of `digits` stand for, and what follows them.
@@ -101,68 +129,45 @@ pub fn append_encoded_host(host: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a `Location` value: as it is when it is already a well-formed URI reference, otherwise with
-/// all of it escaped, `%` included (a text with a space in it was not encoded by anybody).
-///
-/// The first `?` and the first `#` keep their meaning; later ones are data.
-pub fn append_location(text: &[u8], out: &mut Vec<u8>) {
-    if is_encoded(text) {
-        out.extend_from_slice(text);
-        return;
+/// Appends a value as a part of a query: everything is escaped that could end it, or be read as an escape.
+pub fn append_encoded_value(value: &[u8], out: &mut Vec<u8>) {
+    for &b in value {
+        append_escaped(b, b == b'/', out);
     }
-    let mut part = Part::Path;
-    for &b in text {
-        let plain = part.allows(b);
-        part = part.after(b);
+}
+
+/// Appends a text as a reference to a URI: escapes stay what they are, and what cannot stand in a URI where it stands is
+/// escaped, a `%` that begins no escape too.
+///
+/// The first `#` begins the fragment; later ones are data.
+pub fn append_location(text: &[u8], out: &mut Vec<u8>) {
+    append_repaired(text, Part::BeforeFragment, out);
+}
+
+/// Appends a text as a query, without its `?`: as `append_location` does, but a `#` is data.
+pub fn append_query(text: &[u8], out: &mut Vec<u8>) {
+    append_repaired(text, Part::Fragment, out);
+}
+
+fn append_repaired(text: &[u8], mut part: Part, out: &mut Vec<u8>) {
+    for (idx, &b) in text.iter().enumerate() {
+        let plain = match b {
+            b'%' => escape(&text[idx + 1..]).is_ok(),
+            b'#' => part == Part::BeforeFragment,
+            _ => is_reserved(b),
+        };
+        if b == b'#' {
+            part = Part::Fragment;
+        }
         append_escaped(b, plain, out);
     }
 }
 
-/// Whether every byte may stand in a URI where it stands, `%` only before two hexadecimal digits.
-fn is_encoded(text: &[u8]) -> bool {
-    let mut part = Part::Path;
-    let mut rest = text;
-    while let Some((&b, tail)) = rest.split_first() {
-        rest = tail;
-        if b == b'%' {
-            let Some((pair, after)) = tail.split_first_chunk::<2>() else { return false };
-            if pair.iter().any(|&digit| hex_digit(digit).is_none()) {
-                return false;
-            }
-            rest = after;
-        } else if !is_unreserved(b) && !part.allows(b) {
-            return false;
-        }
-        part = part.after(b);
-    }
-    true
-}
-
-/// The part of a URI that is being written.
+/// The part of a reference that is being written.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
-    Path,
-    Query,
+    BeforeFragment,
     Fragment,
-}
-
-impl Part {
-    /// Whether the reserved byte `b` may stand here unescaped.
-    fn allows(self, b: u8) -> bool {
-        match b {
-            b'?' => self == Part::Path,
-            b'#' => self != Part::Fragment,
-            _ => is_reserved(b),
-        }
-    }
-
-    fn after(self, b: u8) -> Part {
-        match (self, b) {
-            (Part::Path, b'?') => Part::Query,
-            (Part::Path | Part::Query, b'#') => Part::Fragment,
-            _ => self,
-        }
-    }
 }
 
 fn append_escaped(b: u8, plain: bool, out: &mut Vec<u8>) {

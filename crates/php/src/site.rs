@@ -1,16 +1,17 @@
 //! One target of an application: finds the script that answers a path.
 
 use std::collections::HashMap;
-use std::ffi::{CString, OsStr};
+use std::ffi::{CString, OsString};
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{self, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use corral_cgi::script::{Meaning, meaning};
 use corral_config::plan::PhpTarget;
+use corral_config::root;
 use corral_worker::complain;
 use rustix::io::Errno;
 
@@ -255,10 +256,7 @@ impl Found {
 }
 
 fn below(root: &[u8], name: &[u8]) -> PathBuf {
-    let mut path = Vec::with_capacity(root.len() + name.len());
-    path.extend_from_slice(root);
-    path.extend_from_slice(name);
-    PathBuf::from(OsStr::from_bytes(&path))
+    PathBuf::from(OsString::from_vec(root::join(root, name)))
 }
 
 /// Other files are never served and not even admitted: they may be the program's own.

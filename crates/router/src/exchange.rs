@@ -52,6 +52,8 @@ pub(crate) struct Exchange<'c> {
     pub(crate) client: Client,
     /// The path that a rewrite has put in the place of the request's.
     pub(crate) rewritten: Option<Vec<u8>>,
+    /// The query that a rewrite has put in the place of the request's; empty where there is none any more.
+    rewritten_query: Option<Vec<u8>>,
     memo: Memo,
     pub(crate) way: Way<'c>,
     /// What `request_headers` has changed.
@@ -85,6 +87,7 @@ impl<'c> Exchange<'c> {
             request,
             client,
             rewritten: None,
+            rewritten_query: None,
             memo: Memo::default(),
             way: Way::default(),
             field_changes: Vec::new(),
@@ -98,8 +101,8 @@ impl<'c> Exchange<'c> {
 
     /// Gives back what others can use, when nothing more is done with it.
     pub(crate) fn end(&mut self) {
-        if let Some(path) = self.rewritten.take() {
-            buffers::give(path);
+        for text in self.rewritten.take().into_iter().chain(self.rewritten_query.take()) {
+            buffers::give(text);
         }
     }
 
@@ -117,9 +120,17 @@ impl<'c> Exchange<'c> {
         self.rewritten.as_deref().unwrap_or_else(|| self.request.head.path(self.request.bytes))
     }
 
-    /// The path that a rewrite has put in the place of the request's, if any has.
-    pub(crate) fn rewritten_path(&self) -> Option<&[u8]> {
-        self.rewritten.as_deref()
+    /// The query, as it came or as it is after rewrites; encoded, without its `?`.
+    pub(crate) fn query(&self) -> Option<&[u8]> {
+        match &self.rewritten_query {
+            Some(query) => Some(&**query).filter(|query| !query.is_empty()),
+            None => self.request.head.query(self.request.bytes),
+        }
+    }
+
+    /// Whether a rewrite has put something in the place of the request's path or query.
+    pub(crate) fn is_rewritten(&self) -> bool {
+        self.rewritten.is_some() || self.rewritten_query.is_some()
     }
 
     /// Whether what the peer says about who sent the request is believed.
@@ -165,6 +176,7 @@ impl<'c> Exchange<'c> {
             request: self.request,
             client: self.client,
             path: self.path(),
+            query: self.query().unwrap_or_default(),
             identity: self.identity.as_deref(),
             reply: &self.reply,
             server: self.rules().server,

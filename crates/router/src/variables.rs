@@ -1,5 +1,6 @@
 //! The values of template variables for one request (contract 14.1).
 
+pub(crate) mod encoded;
 pub(crate) mod script;
 
 use std::borrow::Cow;
@@ -44,6 +45,12 @@ impl Memo {
         self.id(started);
         self.second();
         self.elapsed(started);
+    }
+
+    /// Forgets what was read of a query that another one takes the place of.
+    pub(crate) fn forget_query(&mut self) {
+        self.query = OnceCell::new();
+        self.arguments = OnceCell::new();
     }
 
     fn id(&self, started: Instant) -> &[u8; 32] {
@@ -112,6 +119,8 @@ pub(crate) struct RequestVariables<'t> {
     pub(crate) client: Client,
     /// The path as it is after rewrites.
     pub(crate) path: &'t [u8],
+    /// The query as it is after rewrites.
+    pub(crate) query: &'t [u8],
     /// The user that `authenticate` has let pass.
     pub(crate) identity: Option<&'t Identity>,
     pub(crate) reply: &'t Reply,
@@ -143,12 +152,8 @@ impl RequestVariables<'_> {
         out.extend_from_slice(value.map_or(&b""[..], |(_, value)| value));
     }
 
-    fn raw_query(&self) -> &[u8] {
-        self.request.head.query(self.request.bytes).unwrap_or_default()
-    }
-
     pub(crate) fn arguments(&self) -> &Arguments {
-        self.memo.arguments.get_or_init(|| Arguments::parse(self.raw_query()))
+        self.memo.arguments.get_or_init(|| Arguments::parse(self.query))
     }
 
     /// A field of the reply, or what the server itself says about the connection, the body and itself.
@@ -212,6 +217,7 @@ impl Variables for RequestVariables<'_> {
             Variable::RequestLine => out.extend_from_slice(head.request_line(bytes)),
             Variable::Protocol => out.extend_from_slice(self.protocol()),
             Variable::RequestUri => out.extend_from_slice(head.sent_target(bytes)),
+            Variable::ReceivedPath => out.extend_from_slice(head.path(bytes)),
             Variable::Uri => out.extend_from_slice(self.path),
             Variable::Host => out.extend_from_slice(head.host(bytes)),
             Variable::RemoteAddr => ip_text::append(self.client.address.map(|peer| peer.ip()), out),
@@ -271,7 +277,7 @@ impl Facts for RequestVariables<'_> {
     }
 
     fn query(&self) -> &[u8] {
-        self.memo.query.get_or_init(|| query::decode(self.raw_query()).into_owned())
+        self.memo.query.get_or_init(|| query::decode(self.query).into_owned())
     }
 
     fn arguments(&self) -> impl Iterator<Item = (&[u8], &[u8])> {

@@ -1,7 +1,12 @@
-//! Templates that name files: what a client puts into a variable leads nowhere but further down.
+//! Templates that name paths: what a client puts into a variable leads nowhere but further down.
 //!
-//! `$uri` is normalised before any template sees it; all that clients write into other variables is not. So no
-//! segment `.` or `..` of a rendered path may hold a byte of them.
+//! `$uri` is decoded and normalised before any template sees it, and `$request_uri` is so where a path is meant; all that
+//! clients write into other variables is not. So their values make no segment `.` or `..`, they are no segment by being
+//! empty, and they begin below what is written in front of them.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
 
 use super::{Content, Exception, Part, Template, Variable, Variables};
 
@@ -11,10 +16,15 @@ pub enum PathFault {
     /// A script of it has failed.
     #[error(transparent)]
     Script(#[from] Exception),
-    /// A client's value would lead to another folder, or no file name can hold it.
-    #[error("the path \"{0}\" has \".\", \"..\" or NUL from the request")]
+    /// A value would lead to another folder, or no file name can hold it.
+    #[error(
+        "the path \"{0}\" has an empty segment, \".\", \"..\", a slash within a name, or NUL from the request"
+    )]
     Stray(String),
 }
+
+/// Where the values of a rendered text are that nobody has normalised.
+type Foreign = SmallVec<[Range<usize>; 4]>;
 
 impl Template {
     /// Appends the text as `render` does, for a path of a file.
@@ -24,9 +34,22 @@ impl Template {
     /// When a script throws, or when a client's value would lead elsewhere; what was appended by then stays.
     pub fn render_path(&self, variables: &mut dyn Variables, out: &mut Vec<u8>) -> Result<(), PathFault> {
         let start = out.len();
-        self.render(variables, out)?;
+        let mut foreign = Foreign::new();
+        let is_whole = match &self.content {
+            Content::Parts(parts) => append_parts(parts, variables, start, out, &mut foreign),
+            Content::Script(script) => {
+                variables.evaluate(script, out)?;
+                // Nobody knows which bytes a script has made of what.
+                foreign.push(start..out.len());
+                true
+            }
+        };
+        let is_script = matches!(self.content, Content::Script(_));
         let text = out.get(start..).unwrap_or_default();
-        let is_stray = text.contains(&0) || (has_dot_segment(text) && self.has_stray(variables, text));
+        let is_stray = !is_whole
+            || text.contains(&0)
+            || (!is_script && foreign.iter().any(|range| is_empty_segment(out, start, range)))
+            || has_foreign_dots(text, start, &foreign);
         if is_stray { Err(PathFault::Stray(text.escape_ascii().to_string())) } else { Ok(()) }
     }
 
@@ -34,49 +57,98 @@ impl Template {
     #[must_use]
     pub(crate) fn begins_with_client_value(&self) -> bool {
         let first = self.parts().and_then(<[Part]>::first);
-        matches!(first, Some(Part::Variable(variable)) if !is_normalised(variable))
+        matches!(first, Some(Part::Variable(variable)) if !is_relative(variable))
     }
+}
 
-    /// Whether a client has written a byte of a dot segment. Rare paths have any, so that the values are worked out
-    /// again to see whose they are.
-    fn has_stray(&self, variables: &mut dyn Variables, text: &[u8]) -> bool {
-        // Nobody knows which bytes a script has made of what.
-        let Content::Parts(parts) = &self.content else { return true };
-        let mut whole = Vec::with_capacity(text.len());
-        let mut foreign = Vec::new();
-        for part in parts {
-            let start = whole.len();
-            match part {
-                Part::Literal(literal) => whole.extend_from_slice(literal),
-                Part::Variable(variable) => {
-                    variables.append(variable, &mut whole);
-                    if !is_normalised(variable) {
-                        foreign.push(start..whole.len());
+/// Appends the parts; false when a value has a slash where it is a part of a name.
+fn append_parts(
+    parts: &[Part],
+    variables: &mut dyn Variables,
+    start: usize,
+    out: &mut Vec<u8>,
+    foreign: &mut Foreign,
+) -> bool {
+    for (idx, part) in parts.iter().enumerate() {
+        let at = out.len();
+        match part {
+            Part::Literal(text) => out.extend_from_slice(text),
+            Part::Variable(Variable::Uri) => {
+                variables.append(&Variable::Uri, out);
+                separate(start, at, out);
+            }
+            Part::Variable(Variable::RequestUri) => {
+                variables.append(&Variable::ReceivedPath, out);
+                separate(start, at, out);
+            }
+            Part::Variable(variable) => {
+                variables.append(variable, out);
+                let value_start = match last_of_literal(parts, idx) {
+                    Some(last) if ends_segment(&parts[idx + 1..]) && !is_joint(last) => {
+                        separate(start, at, out);
+                        at + 1
                     }
-                }
+                    Some(last) if last != b'/' && out[at..].contains(&b'/') => return false,
+                    _ => at,
+                };
+                foreign.push(value_start..out.len());
             }
         }
-        let mut end = 0;
-        whole.split(|&byte| byte == b'/').any(|segment| {
-            let start = end;
-            end = start + segment.len() + 1;
-            let is_foreign =
-                foreign.iter().any(|range| range.start < start + segment.len() && start < range.end);
-            is_dots(segment) && is_foreign
-        })
+    }
+    true
+}
+
+/// Has the value that begins at `at` begin with a segment of its own.
+fn separate(start: usize, at: usize, out: &mut Vec<u8>) {
+    if at > start && out[at - 1] != b'/' && out.get(at) != Some(&b'/') {
+        out.insert(at, b'/');
     }
 }
 
-fn has_dot_segment(text: &[u8]) -> bool {
-    text.split(|&byte| byte == b'/').any(is_dots)
+/// The last byte of the literal text right in front of a part.
+fn last_of_literal(parts: &[Part], idx: usize) -> Option<u8> {
+    match parts.get(idx.checked_sub(1)?)? {
+        Part::Literal(text) => text.last().copied(),
+        Part::Variable(_) => None,
+    }
 }
 
-fn is_dots(segment: &[u8]) -> bool {
-    matches!(segment, b"." | b"..")
+/// Whether a name that ends in this byte is meant to go on (`user-$arg_name`); it may also be a slash.
+fn is_joint(last: u8) -> bool {
+    last.is_ascii_punctuation()
 }
 
-/// Whether no value of this variable has a dot segment, and each begins with a slash or with no slash at all.
-fn is_normalised(variable: &Variable) -> bool {
+/// Whether nothing of the same name follows, but for other values.
+fn ends_segment(rest: &[Part]) -> bool {
+    rest.iter()
+        .find_map(|part| match part {
+            Part::Literal(text) => Some(text.starts_with(b"/")),
+            Part::Variable(Variable::Uri | Variable::RequestUri) => Some(true),
+            Part::Variable(_) => None,
+        })
+        .unwrap_or(true)
+}
+
+/// Whether a value stands where a segment belongs and is nothing.
+fn is_empty_segment(out: &[u8], start: usize, range: &Range<usize>) -> bool {
+    let is_bounded = range.start == start || out[range.start - 1] == b'/';
+    let is_ended = out.get(range.end).is_none_or(|&next| next == b'/');
+    is_bounded && is_ended && out[range.clone()].iter().all(|&byte| byte == b'/')
+}
+
+/// Whether a client has written a byte of a dot segment.
+fn has_foreign_dots(text: &[u8], start: usize, foreign: &Foreign) -> bool {
+    let mut end = start;
+    text.split(|&byte| byte == b'/').any(|segment| {
+        let at = end;
+        end = at + segment.len() + 1;
+        matches!(segment, b"." | b"..")
+            && foreign.iter().any(|range| range.start < at + segment.len() && at < range.end)
+    })
+}
+
+/// Whether no value of this variable leads up, and each begins with a slash or with no slash at all.
+fn is_relative(variable: &Variable) -> bool {
     matches!(variable, Variable::Uri | Variable::Host | Variable::RemoteAddr)
 }
 
@@ -110,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_leads_down_is_a_path() {
-        for value in ["a", "a/b", "/a", "a//b", "...", ".a", "a.", "a..", "..a", "%2e%2e", "a\\..\\b", ""] {
+        for value in ["a", "a/b", "/a", "a//b", "...", ".a", "a.", "a..", "..a", "%2e%2e", "a\\..\\b"] {
             check("/w/$arg_a", value, Some(&format!("/w/{value}")));
         }
         check("`x`", "/w/.well-known/a", Some("/w/.well-known/a"));
@@ -122,13 +194,51 @@ mod tests {
         {
             check("/w/$arg_a", value, None);
             check("/w$arg_a/x", format!("/{value}").leak(), None);
+            check("/w$arg_a/x", value, None);
             check("`x`", format!("/w/{value}").leak(), None);
         }
         // Neighbours make a segment together.
         check("/w/$arg_a$cookie_b", ".", None);
         check("/w/.$header_c", ".", None);
-        check("/w/${request_uri}.", ".", None);
-        check("/w/.$arg_a", "/x", Some("/w/./x"));
+        check("/w/.$arg_a", "/x", None);
+    }
+
+    #[test]
+    fn what_is_nothing_is_no_segment() {
+        for value in ["", "/", "//"] {
+            for template in ["/w/$host", "/w/$host$uri", "/w/$arg_a/x", "/w$arg_a", "/w$arg_a$uri", "$arg_a"]
+            {
+                check(template, value, None);
+            }
+        }
+        check("/w/$arg_a$arg_b$uri", "", None);
+        check("/w/a-$arg_a.html", "", Some("/w/a-.html"));
+        check("/w/$arg_a.html", "", Some("/w/.html"));
+    }
+
+    #[test]
+    fn values_begin_below_what_is_written_in_front_of_them() {
+        check("/w$arg_a", "-other/x", Some("/w/-other/x"));
+        check("/w$arg_a", ".bak", Some("/w/.bak"));
+        check("/w$arg_a$uri", "x", Some("/w/x/u"));
+        check("/w$arg_a$arg_b/y", "x", Some("/w/xx/y"));
+        check("/w$arg_a", "/x", Some("/w/x"));
+        // As a part of a name.
+        check("/w/a-$arg_a", "x", Some("/w/a-x"));
+        check("/w/a$arg_a.html", "x", Some("/w/ax.html"));
+        for value in ["x/y", "/x", "/"] {
+            check("/w/a-$arg_a", value, None);
+            check("/w/a$arg_a.html", value, None);
+        }
+        check("/w/$arg_a.html", "x/y", Some("/w/x/y.html"));
+    }
+
+    #[test]
+    fn the_target_as_received_is_a_path() {
+        let template = Template::parse(b"/w$request_uri").unwrap();
+        assert!(template.render_path(&mut Client("*"), &mut Vec::new()).is_ok());
+        check("/w$request_uri", "/a", Some("/w/a"));
+        check("/w$request_uri", "*", Some("/w/*"));
     }
 
     #[test]

@@ -173,6 +173,7 @@ const TABLES: &[(&str, &[Source])] = &[
         ],
     ),
     ("actions", &[Source::new(RETURN, "/routes/0/action").part(1)]),
+    ("rewrite", &[Source::new(RETURN, "/routes/0/action/rewrite")]),
     ("maintenance", &[Source::new(RETURN, "/routes/0/action/maintenance")]),
     ("mirror", &[Source::new(RETURN, "/routes/0/action/mirror")]),
     ("cors", &[Source::new(RETURN, "/routes/0/action/cors")]),

@@ -40,7 +40,7 @@ impl Surroundings {
             method: head.method(bytes),
             target: head.target(bytes),
             path: exchange.path(),
-            query: head.query(bytes).unwrap_or_default(),
+            query: exchange.query().unwrap_or_default(),
             version: exchange.request.version(),
             host: head.host(bytes),
             remote_addr: &self.remote,

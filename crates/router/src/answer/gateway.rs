@@ -92,7 +92,8 @@ impl Way<'_> {
                     }
                 }
             }
-            Found::Folder => share::redirect_to_folder(exchange).await,
+            Found::Folder if share::leads_on(exchange) => share::redirect_to_folder(exchange).await,
+            Found::Folder => exchange.send_error(404).await,
             Found::Nothing(status) => exchange.send_error(status).await,
         };
         answered.map(|()| None)

@@ -1,12 +1,13 @@
 //! The `return` action: a status, as an error page, with a Location, or with a body.
 
-use corral_config::route::{Facts, Return};
-use corral_config::template::{Exception, Script, Template, Variable, Variables};
+use corral_config::route::Return;
+use corral_config::template::Template;
+use corral_http::path::append_location;
 
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::variables::RequestVariables;
+use crate::variables::encoded::{HtmlValues, LocationValues};
 
 /// Answers with an error page, or a reply of which the configuration says all.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>, answer: &Return) -> Result<(), Gone> {
@@ -16,13 +17,16 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, answer: &Return) -> Resu
     exchange.forget_kept_status();
     if let Some(template) = &answer.location {
         let mut text = buffers::take();
-        let rendered = template.render(&mut Encoded(exchange.variables()), &mut text);
+        let rendered = template.render(&mut LocationValues(exchange.variables()), &mut text);
         if let Err(exception) = rendered {
             return exchange.fail_script(&exception).await;
         }
         let mut location = buffers::take();
-        corral_http::path::append_location(&text, &mut location);
-        exchange.reply.fields.push(b"Location", &location);
+        append_location(keep_host(template, &text), &mut location);
+        // What is nothing leads nowhere, unless the configuration says just that.
+        if !location.is_empty() || template.is_constant().is_some() {
+            exchange.reply.fields.push(b"Location", &location);
+        }
         buffers::give(location);
         buffers::give(text);
     }
@@ -34,10 +38,14 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, answer: &Return) -> Resu
 
 async fn send_text(exchange: &mut Exchange<'_>, answer: &Return, body: &Template) -> Result<(), Gone> {
     let mut text = buffers::take();
-    if let Err(exception) = body.render(&mut exchange.variables(), &mut text) {
+    let content_type = answer.content_type.as_deref().unwrap_or(PLAIN_TEXT);
+    let rendered = match is_markup(content_type) {
+        true => body.render(&mut HtmlValues(exchange.variables()), &mut text),
+        false => body.render(&mut exchange.variables(), &mut text),
+    };
+    if let Err(exception) = rendered {
         return exchange.fail_script(&exception).await;
     }
-    let content_type = answer.content_type.as_deref().unwrap_or(PLAIN_TEXT);
     exchange.reply.fields.push(b"Content-Type", content_type.as_bytes());
     let sent = exchange.open(answer.status, Some(text.len() as u64)).finish(exchange, &text).await;
     buffers::give(text);
@@ -54,18 +62,14 @@ async fn send_error(exchange: &mut Exchange<'_>, status: u16) -> Result<(), Gone
     exchange.send_error(status).await
 }
 
-/// Values for a Location: a host of a client's is a part of it, whatever is in it.
-struct Encoded<'t>(RequestVariables<'t>);
+/// Whether browsers read elements and scripts in a body of this type.
+fn is_markup(content_type: &str) -> bool {
+    let is_html = content_type.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("text/html"));
+    is_html || content_type.to_ascii_lowercase().contains("xml")
+}
 
-impl Variables for Encoded<'_> {
-    fn append(&mut self, variable: &Variable, out: &mut Vec<u8>) {
-        match variable {
-            Variable::Host => corral_http::path::append_encoded_host(Facts::host(&self.0), out),
-            _ => self.0.append(variable, out),
-        }
-    }
-
-    fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
-        self.0.evaluate(script, out)
-    }
+/// The location without slashes in front that only a value has made two: they would begin a host.
+fn keep_host<'l>(template: &Template, location: &'l [u8]) -> &'l [u8] {
+    let n_slashes = location.iter().take_while(|&&byte| byte == b'/').count();
+    if n_slashes < 2 || template.begins_with(b"//") { location } else { &location[n_slashes - 1..] }
 }

@@ -97,7 +97,11 @@ async fn try_path(
             buffers::give(std::mem::take(path));
             sent(send::file(exchange, reply).await)
         }
-        Found::Directory(_) if !is_index => sent(redirect_to_folder(exchange).await),
+        Found::Directory(_) if !is_index && leads_on(exchange) => sent(redirect_to_folder(exchange).await),
+        Found::Directory(_) if !is_index => {
+            log_circle(path);
+            Ok(Outcome::Missed(404))
+        }
         Found::Directory(folder) if folder_len == path.len() => list(exchange, share, folder).await,
         Found::Directory(_) => Ok(Outcome::Missed(404)),
         Found::Nothing if is_index => list_folder_of(exchange, share, &place.at(&path[..folder_len])).await,
@@ -183,14 +187,28 @@ fn cache_control(
     Ok(None)
 }
 
+/// Whether a slash behind the path asks for something else than the client has asked for.
+pub(super) fn leads_on(exchange: &Exchange<'_>) -> bool {
+    let received = exchange.request.head.path(exchange.request.bytes);
+    !exchange.path().ends_with(b"/") && received.strip_suffix(b"/") != Some(exchange.path())
+}
+
+fn log_circle(path: &[u8]) {
+    let path = String::from_utf8_lossy(path);
+    let (path, folder) = (path.escape_debug(), path.trim_end_matches('/').escape_debug());
+    tracing::error!(
+        "\"share\" is the folder \"{path}\" for a path that ends in a slash: \"{folder}$uri\" serves its files"
+    );
+}
+
 /// Redirects to the path with the slash that it lacks.
 pub(super) async fn redirect_to_folder(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
     let mut location = Vec::new();
     path::append_encoded_path(exchange.path(), &mut location);
     location.push(b'/');
-    if let Some(query) = exchange.request.head.query(exchange.request.bytes) {
+    if let Some(query) = exchange.query() {
         location.push(b'?');
-        location.extend_from_slice(query);
+        path::append_query(query, &mut location);
     }
     exchange.reply.fields.push(b"Location", &location);
     exchange.send_empty(301).await

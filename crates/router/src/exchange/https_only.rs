@@ -3,6 +3,7 @@
 use std::net::Ipv6Addr;
 
 use corral_config::listener::HttpsOnly;
+use corral_http::path::append_location;
 use smallvec::SmallVec;
 
 use crate::exchange::Exchange;
@@ -47,7 +48,7 @@ impl<'c> Exchange<'c> {
             out.push(b':');
             out.extend_from_slice(itoa::Buffer::new().format(port).as_bytes());
         }
-        out.extend_from_slice(target);
+        append_location(target, out);
         true
     }
 

@@ -11,6 +11,7 @@ use corral_config::route::{Action, ActionKind, Destination, Route};
 use crate::exchange::Exchange;
 use crate::request::routing::{Guarded, Target, log};
 use crate::storage::buffers;
+use crate::variables::encoded::PassValues;
 use crate::variables::script;
 
 /// Actions that one request may go through (contract 9).
@@ -70,7 +71,7 @@ impl<'c> Exchange<'c> {
     fn resolve(&mut self, pass: &'c Destination) -> Result<usize, Target<'c>> {
         let Destination::Template(template) = pass else { return enter(pass) };
         let mut text = buffers::take();
-        let rendered = template.render(&mut self.variables(), &mut text);
+        let rendered = template.render(&mut PassValues(self.variables()), &mut text);
         let found = rendered.map(|()| self.settings.generation.config.resolve(&text));
         buffers::give(text);
         match found {
@@ -137,10 +138,7 @@ impl<'c> Exchange<'c> {
             Target::Nothing(500)
         })?;
         if let Some(rewrite) = &action.options.rewrite {
-            self.rewrite(rewrite).map_err(|error| {
-                error.report();
-                Target::Nothing(500)
-            })?;
+            self.rewrite(rewrite).map_err(|error| Target::Nothing(error.report()))?;
         }
         match &action.kind {
             ActionKind::Pass(pass) => Ok(pass),

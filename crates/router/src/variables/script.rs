@@ -86,6 +86,7 @@ struct Detached {
     started: Instant,
     client: Client,
     path: Vec<u8>,
+    query: Vec<u8>,
     identity: Option<Identity>,
     reply: Reply,
     server: &'static str,
@@ -103,6 +104,7 @@ impl Detached {
             started,
             client: variables.client,
             path: variables.path.to_vec(),
+            query: variables.query.to_vec(),
             identity: variables.identity.cloned(),
             reply: variables.reply.clone(),
             server: variables.server,
@@ -112,7 +114,7 @@ impl Detached {
     }
 
     fn variables(&self) -> RequestVariables<'_> {
-        let Self { head, bytes, started, client, path, identity, reply, server, memo, peer } = self;
+        let Self { head, bytes, started, client, path, query, identity, reply, server, memo, peer } = self;
         let request = Request { head, bytes, started: *started };
         let link = Link::Noted(peer.as_ref());
         let identity = identity.as_ref();
@@ -121,6 +123,7 @@ impl Detached {
             request,
             client: *client,
             path,
+            query,
             identity,
             reply,
             server,

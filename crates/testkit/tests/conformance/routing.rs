@@ -5,6 +5,7 @@ mod choice;
 mod client_values;
 mod patterns;
 mod routes;
+mod targets;
 mod templates;
 
 mod steps;

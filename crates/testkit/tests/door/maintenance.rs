@@ -187,3 +187,13 @@ fn what_is_no_maintenance_is_refused() {
         refuse_action(&server, closed(maintenance), detail);
     }
 }
+
+/// What a client sends is text of the page.
+#[test]
+fn values_in_the_page_are_escaped() {
+    let page = "<h1>$host</h1><p title=\"$arg_a\">$uri $header_x_a</p>";
+    let server = daemon().routes(json!([{ "action": closed(json!({ "page": page })) }])).start();
+    let request = Request::get("/%3Cb%3E?a=%22%20onload=%27x%27").field("X-A", "<script>&");
+    let page = "<h1>localhost</h1><p title=\"&quot; onload=&#39;x&#39;\">/&lt;b&gt; &lt;script&gt;&amp;</p>";
+    server.send(&request).expect(503).expect_body(page);
+}

@@ -6,18 +6,13 @@ use super::super::authentication;
 use super::super::context::Context;
 use super::super::schema::{self, BOOL, Field, Member, OBJECT, STRING, optional};
 use super::super::strings::{is_token, member_name, template};
-use super::super::{cors, maintenance, mirror, throttle};
+use super::super::{cors, maintenance, mirror, rewrite, throttle};
 use crate::json::{Bytes, Value};
 use crate::route::{ActionOptions, ErrorActions, Errors, HeaderChange};
 use crate::template::Template;
 
 pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
-    optional("rewrite", STRING)
-        .means(
-            "a text with variables that becomes the path; the query and `$request_uri` stay. What climbs \
-             above the root is answered with 500",
-        )
-        .read(|cx, field, options| options.rewrite = template(cx, field)),
+    rewrite::REWRITE.read(|cx, field, options| options.rewrite = rewrite::read(cx, field)),
     optional("response_headers", OBJECT)
         .means(
             "an object: fields that are set, or with `null` removed, in replies of every status, error pages \

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use corral_cgi::script::{Meaning, meaning};
 use corral_config::gateway::Scripts;
+use corral_config::root;
 
 /// The script that a path leads to, as a server is told of it.
 pub(super) struct Place {
@@ -94,16 +95,14 @@ fn nothing(found: io::Result<Metadata>) -> Found {
 
 /// Looks at what a path leads to in the file system of the scripts.
 fn look(outside: Option<&Path>, path: &[u8]) -> io::Result<Metadata> {
-    let path = Path::new(OsStr::from_bytes(path));
     match outside {
-        None => fs::metadata(path),
-        Some(root) => fs::metadata(root.join(path.strip_prefix("/").unwrap_or(path))),
+        None => fs::metadata(OsStr::from_bytes(path)),
+        Some(outside) => fs::metadata(OsStr::from_bytes(&root::join(outside.as_os_str().as_bytes(), path))),
     }
 }
 
 fn below(scripts: &Scripts, name: &[u8]) -> Vec<u8> {
-    let root = scripts.root.as_os_str().as_bytes();
-    [root.strip_suffix(b"/").unwrap_or(root), name].concat()
+    root::join(scripts.root.as_os_str().as_bytes(), name)
 }
 
 fn status_of(error: &io::Error) -> u16 {

@@ -71,16 +71,15 @@ fn append_connection(exchange: &Exchange<'_>, server: &Server, out: &mut Vec<u8>
     response::append_field(out, b"Connection", options);
 }
 
-/// The target as received, or the rewritten path with the query as received. What could end the request
-/// line, or another field of it, is escaped.
+/// The target as received, or the path and the query after a rewrite, encoded anew. What could end the request line, or
+/// another field of it, is escaped.
 pub(super) fn append_target(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
     let (head, bytes) = (exchange.request.head, exchange.request.bytes);
-    let Some(path) = exchange.rewritten_path() else { return append_escaped(head.target(bytes), out) };
-    if !path.starts_with(b"/") {
-        out.push(b'/');
+    if !exchange.is_rewritten() {
+        return append_escaped(head.target(bytes), out);
     }
-    append_encoded_path(path, out);
-    if let Some(query) = head.query(bytes) {
+    append_encoded_path(exchange.path(), out);
+    if let Some(query) = exchange.query() {
         out.push(b'?');
         append_escaped(query, out);
     }

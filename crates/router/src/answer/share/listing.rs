@@ -48,7 +48,7 @@ pub(super) async fn send(
         follow_links: confinement.follow_symlinks && confinement.chroot.is_none(),
         show_links: confinement.follow_symlinks,
         page_size: listing.page_size,
-        after: after(exchange.request.head.query(exchange.request.bytes).unwrap_or_default()),
+        after: after(exchange.query().unwrap_or_default()),
     };
     let reading = tokio::task::spawn_blocking(move || read(&folder, &selection)).await;
     let page = match reading.map_err(io::Error::other).and_then(|page| page) {

@@ -1,6 +1,6 @@
 //! `internal_redirect`: an answer that names a file or a path in its place, as `X-Sendfile` and `X-Accel-Redirect` do.
 
-use corral_http::path;
+use corral_http::path::{self, PathError};
 
 use crate::exchange::Exchange;
 use crate::reply::Fields;
@@ -24,11 +24,7 @@ impl<'c> Exchange<'c> {
             }
         }
         let Some(target) = target else { return false };
-        let end = memchr::memchr2(b'?', b'#', target).unwrap_or(target.len());
-        let mut path = self.rewritten.take().unwrap_or_else(buffers::take);
-        let normalised = path::normalise(&target[..end], &mut path);
-        self.rewritten = Some(path);
-        self.way.stand_in = Some(match normalised {
+        self.way.stand_in = Some(match self.go_to(target) {
             Ok(()) => StandIn::Action(action),
             Err(cause) => {
                 tracing::error!("the answer redirects to \"{}\": {cause}", target.escape_ascii());
@@ -39,6 +35,34 @@ impl<'c> Exchange<'c> {
         self.reply.fields.clear();
         self.reply.kept_fields = Some(Box::new(kept));
         true
+    }
+
+    /// Puts the target that an answer names in the place of the request's; a query only if it has one.
+    fn go_to(&mut self, target: &[u8]) -> Result<(), RedirectError> {
+        let target = &target[..memchr::memchr(b'#', target).unwrap_or(target.len())];
+        let (path, query) = match memchr::memchr(b'?', target) {
+            Some(at) => (&target[..at], Some(&target[at + 1..])),
+            None => (target, None),
+        };
+        if path.is_empty() {
+            return Err(RedirectError::Empty);
+        }
+        if names_other_server(path) {
+            return Err(RedirectError::Url);
+        }
+        let mut decoded = buffers::take();
+        let mut normalised = self.rewritten.take().unwrap_or_else(buffers::take);
+        // Escapes once, and then what a path is that begins anywhere.
+        let result = path::normalise(path, &mut decoded)
+            .and_then(|()| path::normalise_decoded(&decoded, &mut normalised));
+        buffers::give(decoded);
+        self.rewritten = Some(normalised);
+        if let Some(query) = query {
+            let mut text = buffers::take();
+            path::append_query(query, &mut text);
+            self.set_query(text);
+        }
+        Ok(result?)
     }
 
     /// Says of a reply what the answer has said in whose place it is. Errors are not what that was about.
@@ -57,6 +81,23 @@ impl<'c> Exchange<'c> {
             }
         }
     }
+}
+
+/// Why an answer leads nowhere.
+#[derive(Debug, thiserror::Error)]
+enum RedirectError {
+    #[error("it names no path")]
+    Empty,
+    #[error("a URL is no path")]
+    Url,
+    #[error(transparent)]
+    Path(#[from] PathError),
+}
+
+/// Whether this is a URL with a scheme.
+fn names_other_server(path: &[u8]) -> bool {
+    let scheme = memchr::memmem::find(path, b"://").map(|end| &path[..end]);
+    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.iter().all(u8::is_ascii_alphanumeric))
 }
 
 fn is_target(name: &[u8]) -> bool {

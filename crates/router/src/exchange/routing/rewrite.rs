@@ -1,53 +1,116 @@
-//! `rewrite` (contract 11.3): another path for the handlers, while the target stays as received.
+//! `rewrite` (contract 11.3): another path and query for the handlers, while the target stays as received.
 
-use corral_config::template::{Exception, Template};
+use corral_config::template::{Exception, PathFault, Rewrite, RewriteFault};
 use corral_http::path::{self, PathError};
 
 use crate::exchange::Exchange;
 use crate::request::routing::log;
 use crate::storage::buffers;
+use crate::variables::encoded::QueryValues;
 use crate::variables::script;
 
-/// Why there is no new path.
+/// Why there is no new target.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RewriteError {
     #[error(transparent)]
     Exception(#[from] Exception),
+    /// The client's fault: its values name no path.
+    #[error("nothing is rewritten: {0}")]
+    Stray(PathFault),
+    #[error("rewrite: {0}")]
+    Text(RewriteFault),
     #[error("rewrite to \"{text}\": {cause}")]
     Path { text: String, cause: PathError },
 }
 
 impl RewriteError {
-    pub(super) fn report(&self) {
+    /// Says why, where it is not the client's own doing; the status to answer with.
+    pub(super) fn report(&self) -> u16 {
         match self {
             Self::Exception(exception) => script::report(exception),
-            Self::Path { .. } => tracing::error!("{self}"),
+            Self::Stray(_) => {
+                tracing::info!("{self}");
+                return 404;
+            }
+            Self::Text(_) | Self::Path { .. } => tracing::error!("{self}"),
+        }
+        500
+    }
+}
+
+impl From<RewriteFault> for RewriteError {
+    fn from(fault: RewriteFault) -> Self {
+        match fault {
+            RewriteFault::Path(PathFault::Script(exception)) => Self::Exception(exception),
+            RewriteFault::Path(stray) => Self::Stray(stray),
+            RewriteFault::BadEscape => Self::Text(fault),
         }
     }
 }
 
 impl Exchange<'_> {
-    /// Puts the text of `rewrite` in the place of the path.
-    pub(super) fn rewrite(&mut self, rewrite: &Template) -> Result<(), RewriteError> {
+    /// Puts what `rewrite` gives in the place of the path, and of the query. Both see the request as it was before.
+    pub(super) fn rewrite(&mut self, rewrite: &Rewrite) -> Result<(), RewriteError> {
         let mut text = buffers::take();
-        let rewritten = rewrite.render(&mut self.variables(), &mut text).map_err(RewriteError::from);
-        let rewritten = rewritten.and_then(|()| {
-            let mut path = self.rewritten.take().unwrap_or_else(buffers::take);
-            let result = normalise(&text, &mut path);
-            self.rewritten = Some(path);
-            result
-        });
-        if rewritten.is_ok() && self.rules().log_route {
-            log::rewritten(&text);
-        }
+        let query = self.new_query(rewrite, &mut text);
+        text.clear();
+        let path = query.and_then(|query| Ok((self.new_path(rewrite, &mut text)?, query)));
         buffers::give(text);
-        rewritten
+        let (path, query) = path?;
+        if let Some(path) = path
+            && let Some(before) = self.rewritten.replace(path)
+        {
+            buffers::give(before);
+        }
+        if let Some(query) = query {
+            self.set_query(query);
+        }
+        if self.rules().log_route {
+            log::rewritten(self.path(), self.rewritten_query.as_deref());
+        }
+        Ok(())
     }
-}
 
-/// Reads `text` as a request target whose query is of no interest.
-fn normalise(text: &[u8], out: &mut Vec<u8>) -> Result<(), RewriteError> {
-    let end = memchr::memchr2(b'?', b'#', text).unwrap_or(text.len());
-    path::normalise(&text[..end], out)
-        .map_err(|cause| RewriteError::Path { text: text.escape_ascii().to_string(), cause })
+    fn new_path(&self, rewrite: &Rewrite, text: &mut Vec<u8>) -> Result<Option<Vec<u8>>, RewriteError> {
+        if !rewrite.render_path(&mut self.variables(), text)? {
+            return Ok(None);
+        }
+        let mut path = buffers::take();
+        match path::normalise_decoded(text, &mut path) {
+            Ok(()) => Ok(Some(path)),
+            Err(cause) => {
+                buffers::give(path);
+                Err(RewriteError::Path { text: text.escape_ascii().to_string(), cause })
+            }
+        }
+    }
+
+    /// The query that takes the place of the one that there is, if one does.
+    fn new_query(&self, rewrite: &Rewrite, text: &mut Vec<u8>) -> Result<Option<Vec<u8>>, RewriteError> {
+        let is_new = rewrite.render_query(&mut QueryValues(self.variables()), text)?;
+        if !is_new && !rewrite.restores_query() {
+            return Ok(None);
+        }
+        let mut query = buffers::take();
+        path::append_query(text, &mut query);
+        let kept = match rewrite.restores_query() {
+            true => self.request.head.query(self.request.bytes),
+            false => self.query(),
+        };
+        if let Some(kept) = kept.filter(|kept| !kept.is_empty() && rewrite.keeps_query()) {
+            if !query.is_empty() {
+                query.push(b'&');
+            }
+            query.extend_from_slice(kept);
+        }
+        Ok(Some(query))
+    }
+
+    /// Puts a query in the place of the one that there is.
+    pub(super) fn set_query(&mut self, query: Vec<u8>) {
+        self.memo.forget_query();
+        if let Some(before) = self.rewritten_query.replace(query) {
+            buffers::give(before);
+        }
+    }
 }

@@ -16,8 +16,10 @@ pub(crate) fn choose<'r, F: Facts>(route: &'r Route, facts: &mut F) -> Result<Op
     Ok(None)
 }
 
-pub(crate) fn rewritten(text: &[u8]) {
-    tracing::info!(target: "notice", "URI rewritten to \"{}\"", text.escape_ascii());
+pub(crate) fn rewritten(path: &[u8], query: Option<&[u8]>) {
+    let mark = if query.is_some() { "?" } else { "" };
+    let (path, query) = (path.escape_ascii(), query.unwrap_or_default().escape_ascii());
+    tracing::info!(target: "notice", "URI rewritten to \"{path}{mark}{query}\"");
 }
 
 /// The line that begins the story of a request.

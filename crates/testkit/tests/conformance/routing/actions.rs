@@ -20,12 +20,29 @@ fn a_host_in_a_location_is_encoded() {
         ("https://$host/", "a%20b", "https://a%20b/"),
         ("https://$host/", "[::1]:81", "https://[::1]/"),
         ("https://$host/", "\u{e9}", "https://%C3%A9/"),
-        ("$host", "", ""),
     ] {
         let config = json!({ "routes": [{ "action": { "return": 301, "location": location } }] });
         server.control().put("/config", &server.with_listener(config)).expect_done();
         let reply = server.send(&Request::get("/").field("Host", host)).expect(301);
         assert_eq!(reply.field("Location"), Some(expected), "{host}");
+    }
+}
+
+/// Values are text of a page, whatever is in them.
+#[test]
+fn values_in_a_page_of_html_are_escaped() {
+    let server = daemon().start_unconfigured();
+    let target = "/?a=%3Cscript%3E%22%27%26";
+    for (content_type, expected) in [
+        ("text/html", "<p>&lt;script&gt;&quot;&#39;&amp;</p>"),
+        ("Text/HTML; charset=utf-8", "<p>&lt;script&gt;&quot;&#39;&amp;</p>"),
+        ("image/svg+xml", "<p>&lt;script&gt;&quot;&#39;&amp;</p>"),
+        ("text/plain", "<p><script>\"'&</p>"),
+    ] {
+        let action = json!({ "return": 200, "body": "<p>$arg_a</p>", "content_type": content_type });
+        let config = json!({ "routes": [{ "action": action }] });
+        server.control().put("/config", &server.with_listener(config)).expect_done();
+        server.get(target).expect(200).expect_body(expected);
     }
 }
 
@@ -223,7 +240,7 @@ fn rewrites() {
                       "action": { "rewrite": "/a%20b$uri#c", "return": 200, "location": "$uri|$request_uri" } }
                 ],
                 "second": [
-                    { "match": { "uri": "/second", "query": "q=1" },
+                    { "match": { "uri": "/second", "query": "x=1&q=1" },
                       "action": { "rewrite": "$uri/third", "return": 200, "location": "$uri?$arg_q" } }
                 ]
             }

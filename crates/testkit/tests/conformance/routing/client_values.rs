@@ -125,10 +125,11 @@ fn neighbours_make_no_dot_segment_together() {
     server.get("/?a=.&b=.").expect(404);
     put_step(&server, &share(&format!("{}/w/.$arg_a/secret", site.root())));
     server.get("/?a=.").expect(404);
+    // Where a path is meant, this is one: decoded, normalised, without the query.
     put_step(&server, &share(&format!("{}/w$request_uri", site.root())));
     server.get("/d/../../secret").expect(400);
-    server.get("/d/../a.txt").expect(404);
-    server.get("/a.txt").expect(200);
+    server.get("/%252e%252e/secret").expect(404);
+    server.get("/d/../a%2etxt?x").expect(200);
     // What the configuration itself says is meant.
     put_step(&server, &share(&format!("{}/wide/../w/$arg_a", site.root())));
     server.get("/?a=a.txt").expect(200);
@@ -184,6 +185,61 @@ fn a_stray_value_goes_on_to_the_next_path_and_the_fallback() {
         &json!({ "action": { "share": format!("{root}/w/$arg_f"), "fallback": { "return": 204 } } }),
     );
     server.get("/?f=../secret").expect(204);
+}
+
+/// A value begins below what is written in front of it, and is no folder by being empty.
+#[test]
+fn a_value_names_neither_a_neighbour_nor_the_folder_itself() {
+    let site = files().file("w-other/s.txt", SECRET).file("w.bak", SECRET).file("w/index.html", SECRET);
+    let site = site.file("w/a/index.html", "a").file("w/img-a.txt", "a");
+    let server = daemon().routes(json!([])).start();
+    let root = site.root();
+    for (variable, request) in ways() {
+        put_step(&server, &share(&format!("{root}/w{variable}")));
+        server.send(&request("/a.txt")).expect(200).expect_body("a");
+        for value in ["-other/s.txt", ".bak", "", "/", "-other"] {
+            server.send(&request(value)).expect(404);
+        }
+        put_step(&server, &share(&format!("{root}/{variable}/s.txt")));
+        server.send(&request("w-other")).expect(200);
+        server.send(&request("")).expect(404);
+        put_step(&server, &share(&format!("{root}/w/{variable}/")));
+        server.send(&request("a")).expect(200).expect_body("a");
+        for value in ["", "/", ".", "..", "a/.."] {
+            server.send(&request(value)).expect(404);
+        }
+        put_step(&server, &share(&format!("{root}/w/img-{variable}.txt")));
+        server.send(&request("a")).expect(200);
+        server.send(&request("/../a")).expect(404);
+    }
+}
+
+/// Options: …action.chroot
+#[test]
+fn no_host_is_not_all_hosts() {
+    let site = site().file("vh/a.example/x.txt", "a").file("vh/x.txt", SECRET);
+    let server = daemon().routes(json!([])).start();
+    let root = site.root();
+    let request = |host: &str| format!("GET /x.txt HTTP/1.0\r\n{host}\r\n");
+    for step in [
+        share(&format!("{root}/vh/$host$uri")),
+        json!({ "action": { "share": format!("{root}/vh/$host$uri"), "chroot": format!("{root}/vh/$host") } }),
+        json!({ "action": { "rewrite": "/vh/$host$uri", "share": format!("{root}$uri") } }),
+        json!({ "action": { "rewrite": "$host$uri", "share": format!("{root}/vh$uri") } }),
+    ] {
+        put_step(&server, &step);
+        for (host, found) in
+            [("Host: a.example\r\n", "200"), ("", "40"), ("Host: .\r\n", "40"), ("Host: :80\r\n", "40")]
+        {
+            let mut client = server.connect();
+            client.write(request(host));
+            let reply = String::from_utf8(client.read_to_end()).expect("text");
+            assert!(
+                reply.starts_with(&format!("HTTP/1.1 {found}")) && !reply.contains(SECRET),
+                "{step} {host:?}: {reply}"
+            );
+        }
+    }
 }
 
 /// A value with line ends adds no field, whichever option it is put into.
@@ -256,7 +312,8 @@ fn a_value_in_pass_is_one_name() {
     config["listeners"][server.address().to_string()]["pass"] = json!("routes/main");
     server.control().put("/config", &config).expect_done();
     server.get("/?r=a").expect(201);
-    server.get("/?r=b%252Fc").expect(202);
+    server.get("/?r=b%2Fc").expect(202);
+    server.get("/?r=b%252Fc").expect(404);
     for value in
         ["", "..%2Fapplications", "a%2F..%2Fb", "a%00", "none", "a%2Fa", "%252e%252e", "%24arg_r", "a%0a"]
     {

@@ -1,0 +1,172 @@
+//! Values of variables as they stand in other texts than paths: in a query, in a `Location`, in a page.
+//!
+//! `$uri` and the values of parameters were decoded, so that they are encoded again; `$request_uri` never was.
+
+use corral_config::route::Facts;
+use corral_config::template::{Exception, Script, Variable, Variables};
+use corral_http::path::{append_encoded_host, append_encoded_path, append_encoded_value};
+
+use super::RequestVariables;
+
+/// Values within a query: no more than the value that they stand for.
+pub(crate) struct QueryValues<'t>(pub(crate) RequestVariables<'t>);
+
+impl Variables for QueryValues<'_> {
+    fn append(&mut self, variable: &Variable, out: &mut Vec<u8>) {
+        if *variable == Variable::RequestUri {
+            return self.0.append(variable, out);
+        }
+        let start = out.len();
+        self.0.append(variable, out);
+        encode_since(start, out, append_encoded_value);
+    }
+
+    fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
+        self.0.evaluate(script, out)
+    }
+}
+
+/// Values within a `Location` that begins where `out` does.
+pub(crate) struct LocationValues<'t>(pub(crate) RequestVariables<'t>);
+
+impl Variables for LocationValues<'_> {
+    fn append(&mut self, variable: &Variable, out: &mut Vec<u8>) {
+        match variable {
+            Variable::Host => append_encoded_host(Facts::host(&self.0), out),
+            _ if memchr::memchr2(b'?', b'#', out).is_some() => {
+                QueryValues(self.0).append(variable, out);
+            }
+            _ => self.append_to_path(variable, out),
+        }
+    }
+
+    fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
+        self.0.evaluate(script, out)
+    }
+}
+
+impl LocationValues<'_> {
+    /// A host that is complete goes no further by what a client says; a part of one stays a part of it.
+    fn append_to_path(&mut self, variable: &Variable, out: &mut Vec<u8>) {
+        let start = out.len();
+        let last = last_of_host(out);
+        self.0.append(variable, out);
+        match variable {
+            _ if last.is_some_and(|last| !last.is_ascii_alphanumeric() && last != b']') => {
+                encode_since(start, out, append_encoded_host);
+            }
+            Variable::Uri => encode_since(start, out, append_encoded_path),
+            _ => {}
+        }
+        let is_apart = out.get(start).is_none_or(|first| matches!(first, b'/' | b'?' | b'#'));
+        if last.is_some_and(|last| last.is_ascii_alphanumeric() || last == b']') && !is_apart {
+            out.insert(start, b'/');
+        }
+    }
+}
+
+/// The last byte of a URL that ends within its host; that of `//` where the host is yet to come.
+fn last_of_host(url: &[u8]) -> Option<u8> {
+    let slashes = memchr::memmem::find(url, b"//")?;
+    let is_scheme = |scheme: &[u8]| scheme.is_empty() || scheme.ends_with(b":");
+    let host = &url[slashes + 2..];
+    let is_last = is_scheme(&url[..slashes]) && !url[..slashes].contains(&b'/') && !host.contains(&b'/');
+    url.last().copied().filter(|_| is_last)
+}
+
+/// Values within a page of HTML: text, also in quotes.
+pub(crate) struct HtmlValues<'t>(pub(crate) RequestVariables<'t>);
+
+impl Variables for HtmlValues<'_> {
+    fn append(&mut self, variable: &Variable, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.0.append(variable, out);
+        encode_since(start, out, append_escaped_html);
+    }
+
+    fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
+        self.0.evaluate(script, out)
+    }
+}
+
+fn append_escaped_html(text: &[u8], out: &mut Vec<u8>) {
+    for &byte in text {
+        match byte {
+            b'&' => out.extend_from_slice(b"&amp;"),
+            b'<' => out.extend_from_slice(b"&lt;"),
+            b'>' => out.extend_from_slice(b"&gt;"),
+            b'"' => out.extend_from_slice(b"&quot;"),
+            b'\'' => out.extend_from_slice(b"&#39;"),
+            b'`' => out.extend_from_slice(b"&#96;"),
+            _ => out.push(byte),
+        }
+    }
+}
+
+/// Values as names within a `pass`, where segments are decoded: those that are no path are no more than one segment.
+pub(crate) struct PassValues<'t>(pub(crate) RequestVariables<'t>);
+
+impl Variables for PassValues<'_> {
+    fn append(&mut self, variable: &Variable, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.0.append(variable, out);
+        match variable {
+            Variable::RequestUri => {}
+            Variable::Uri => encode_since(start, out, append_encoded_path),
+            _ => encode_since(start, out, append_segment),
+        }
+    }
+
+    fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
+        self.0.evaluate(script, out)
+    }
+}
+
+fn append_segment(text: &[u8], out: &mut Vec<u8>) {
+    for &byte in text {
+        match byte {
+            b'%' => out.extend_from_slice(b"%25"),
+            b'/' => out.extend_from_slice(b"%2F"),
+            _ => out.push(byte),
+        }
+    }
+}
+
+/// Encodes what was appended since `start`.
+fn encode_since(start: usize, out: &mut Vec<u8>, encode: fn(&[u8], &mut Vec<u8>)) {
+    if out.len() > start {
+        let value = out.split_off(start);
+        encode(&value, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_ends_at_its_path() {
+        for (url, expect) in [
+            ("https://a.example", Some(b'e')),
+            ("https://", Some(b'/')),
+            ("https://www.", Some(b'.')),
+            ("https://[::1]", Some(b']')),
+            ("//a", Some(b'a')),
+            ("https://a/", None),
+            ("https://a/b", None),
+            ("/a//b", None),
+            ("/", None),
+            ("", None),
+            ("a", None),
+        ] {
+            assert_eq!(last_of_host(url.as_bytes()), expect, "{url}");
+        }
+    }
+
+    #[test]
+    fn text_stays_text_in_html() {
+        let mut out = b"<p>".to_vec();
+        append_escaped_html(b"<b a=\"'`&", &mut out);
+        assert_eq!(out, b"<p>&lt;b a=&quot;&#39;&#96;&amp;");
+    }
+}

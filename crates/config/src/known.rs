@@ -14,12 +14,17 @@ pub struct Known {
     pub(crate) is_lenient: bool,
     /// `None` means that all scripts are right.
     pub(crate) check_script: Option<ScriptCheck>,
+    /// `None` means that nobody looks at folders.
+    pub(crate) is_folder: Option<FolderCheck>,
     /// The kernel can open files in restricted ways (openat2).
     pub(crate) confinement: bool,
 }
 
 /// Says what is wrong with a JavaScript template literal, if anything.
 pub type ScriptCheck = fn(&str) -> Result<(), String>;
+
+/// Whether there is a folder at a path.
+pub type FolderCheck = fn(&[u8]) -> bool;
 
 /// A host executable that can run applications.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,9 +47,16 @@ impl Known {
             certificates,
             scripts,
             check_script: None,
+            is_folder: None,
             confinement: true,
             is_lenient: false,
         }
+    }
+
+    /// With a look at the folders that it names.
+    #[must_use]
+    pub fn with_folders(self, is_folder: FolderCheck) -> Self {
+        Self { is_folder: Some(is_folder), ..self }
     }
 
     /// With these certificate bundles.
@@ -99,6 +111,7 @@ impl Known {
             certificates: None,
             scripts: None,
             check_script: None,
+            is_folder: None,
             confinement: true,
             is_lenient: false,
         }

@@ -36,7 +36,7 @@ use self::access_log::AccessLog;
 use self::authentication::Authentication;
 use self::destination::Destinations;
 use self::gateway::Entry;
-pub use self::known::{Known, KnownModule, ScriptCheck};
+pub use self::known::{FolderCheck, Known, KnownModule, ScriptCheck};
 use self::listener::Listener;
 use self::mirror::Mirror;
 use self::plan::{AppSpec, AssetNames, ListenerPlan, Plan};

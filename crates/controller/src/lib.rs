@@ -13,6 +13,7 @@ mod bundle;
 mod conditions;
 mod endpoints;
 mod files;
+mod folders;
 mod insertions;
 mod issuing;
 mod main_link;
@@ -40,6 +41,7 @@ use corral_ipc::message::{ControlToken, FromController, Provision, ToController}
 
 pub use self::browsers::reason_to_refuse;
 pub use self::bundle::check_key;
+pub use self::folders::is_folder;
 pub use self::scripts::check_expression;
 use crate::access::Access;
 use crate::main_link::{MainLink, Replacements};

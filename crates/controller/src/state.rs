@@ -11,6 +11,7 @@ use corral_ipc::message::{ConfigFiles, Demand, FromController, GenerationId, Ins
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::conditions::{self, Conditions};
+use crate::folders;
 use crate::insertions::Insertions;
 use crate::issuing;
 use crate::main_link::{MainError, MainLink, Warnings};
@@ -193,6 +194,7 @@ impl Controller {
         let names = |assets: &[Asset]| assets.iter().map(|asset| asset.name.clone()).collect();
         let known = self.shared.known.clone().with_certificates(names(&assets.certificates));
         let known = known.with_scripts(names(&assets.scripts), scripts::check_expression);
+        let known = known.with_folders(folders::is_folder);
         let result = match demand {
             Demand::Everything => validate(document, &known),
             Demand::WhatStarts => validate(document, &known.lenient()),

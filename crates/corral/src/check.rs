@@ -60,7 +60,8 @@ pub(crate) fn modules_in(folder: &Path) -> Known {
 pub(crate) fn validate(configuration: &mut Configuration, known: Known) -> Result<Config, Problems> {
     let Configuration { assets, has_folder, .. } = &*configuration;
     let scripts = files::names(assets, AssetKind::Script);
-    let mut known = known.with_scripts(scripts, corral_controller::check_expression);
+    let known = known.with_scripts(scripts, corral_controller::check_expression);
+    let mut known = known.with_folders(corral_controller::is_folder);
     if !has_folder.scripts {
         known = known.with_any_scripts();
     }

@@ -93,6 +93,7 @@ impl Reader<'_> {
         let known = self.known.clone().with_certificates(all(&self.certificates, AssetKind::Certificate));
         let known =
             known.with_scripts(all(&self.scripts, AssetKind::Script), corral_controller::check_expression);
+        let known = known.with_folders(corral_controller::is_folder);
         let config = found.manifest.validate(&known).map_err(|faults| files::lines(&faults))?;
         files::check_authentication(&config, &found.manifest)?;
         let document = found.manifest.document().compact();

@@ -38,6 +38,20 @@ fn check_beginnings(cx: &mut Context<'_>, paths: &[Template], confinement: &Conf
     }
 }
 
+/// A folder that is shared itself has each request redirected to the same path with another slash, without end.
+fn check_folders(cx: &mut Context<'_>, paths: &[Template]) {
+    let Some(is_folder) = cx.known.is_folder.filter(|_| !cx.known.is_lenient) else { return };
+    for path in paths.iter().filter_map(Template::is_constant) {
+        if !path.is_empty() && !path.ends_with(b"/") && is_folder(path) {
+            let path = String::from_utf8_lossy(path);
+            cx.problem_with_advice(
+                format!("The \"share\" is the folder \"{path}\" itself: each request would be redirected, without end."),
+                format!("\"{path}$uri\" serves its files."),
+            );
+        }
+    }
+}
+
 struct Draft {
     paths: Vec<Template>,
     index: Option<String>,
@@ -66,6 +80,7 @@ impl Draft {
     fn into_share(self, cx: &mut Context<'_>) -> Share {
         let Self { paths, index, types, fallback, confinement, listing, cache_control } = self;
         check_beginnings(cx, &paths, &confinement);
+        check_folders(cx, &paths);
         Share {
             paths,
             index: index.unwrap_or_else(|| "index.html".to_owned()),
@@ -83,7 +98,7 @@ const SHARE: &[Member<Draft>] = &[
         .default("required")
         .means(
             "the path of the file, or several that are tried in order; write `$uri` where the request's path \
-             belongs. A folder without it serves none of its files, and the log says so",
+             belongs. A folder without it is refused",
         )
         .read(|cx, field, draft| draft.paths = share_paths(cx, field)),
     optional("index", STRING)

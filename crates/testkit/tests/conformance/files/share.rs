@@ -293,29 +293,65 @@ fn a_file_that_is_replaced_is_never_mixed() {
     });
 }
 
-/// Unit takes it, too, so that it is no error; but nobody wants it.
+/// Each request would be redirected, and the next one again.
 #[test]
-fn a_folder_that_is_shared_whatever_is_asked_for_is_named_with_the_remedy() {
+fn a_folder_that_is_shared_whatever_is_asked_for_is_refused_with_the_remedy() {
     let files = site().file("index.html", "index").file("file.txt", "found");
     let root = files.root();
     let server = daemon().start_unconfigured();
-    let put = |share: Value| {
-        let config =
-            json!({ "routes": [{ "action": { "return": 404, "errors": { "404": { "share": share } } } }] });
-        server.control().put("/config", &server.with_listener(config)).expect_done();
+    let config = |share: Value| {
+        let action = json!({ "return": 404, "errors": { "404": { "share": share } } });
+        server.with_listener(json!({ "routes": [{ "action": action }] }))
     };
     for fine in
         [json!(format!("{root}$uri")), json!(format!("{root}/file.txt")), json!([format!("{root}/none")])]
     {
-        put(fine);
+        server.control().put("/config", &config(fine)).expect_done();
     }
     assert!(!server.log().contains("itself"), "{}", server.log());
-    put(json!(["/nowhere", &root]));
-    server.expect_log(&format!("\"share\" is the folder \"{root}\" itself: every request is redirected"));
-    server.expect_log(&format!("\"{root}$uri\" serves its files"));
-    put(json!([&root, "/nowhere"]));
-    put(json!(format!("{root}/")));
+    for share in [json!(root), json!(["/nowhere", &root]), json!([&root, "/nowhere"])] {
+        let reply = server.control().put("/config", &config(share));
+        let detail = reply.expect_refused(400, "Invalid configuration.");
+        assert!(detail.contains(&format!("the folder \"{root}\" itself")), "{detail}");
+        assert!(reply.text().contains(&format!("\\\"{root}$uri\\\" serves its files")), "{}", reply.text());
+    }
+    let page = json!({ "page": &root });
+    let maintenance = json!({ "routes": [{ "action": { "return": 200, "maintenance": page } }] });
+    server
+        .control()
+        .put("/config", &server.with_listener(maintenance))
+        .expect_refused(400, "Invalid configuration.");
+    server.control().put("/config", &config(json!(format!("{root}/")))).expect_done();
     server.expect_log("itself: its index answers every request");
-    assert_eq!(server.log().matches("itself: every request is redirected").count(), 1, "it is said once");
     server.get("/file.txt").expect_body("index");
+}
+
+/// A folder that comes later, or by a variable: a redirect never leads to where the client has been.
+#[test]
+fn no_redirect_to_a_folder_goes_in_a_circle() {
+    let files = site().file("d/e/x.txt", "found");
+    let root = files.root();
+    let server = daemon().routes(json!([{ "action": { "share": format!("{root}/later") } }])).start();
+    server.get("/").expect(404);
+    std::fs::create_dir(files.path("later")).expect("the folder is there");
+    let by_variable = json!({ "share": format!("{root}/$arg_f") });
+    let stripped = json!({ "rewrite": "/d", "share": format!("{root}$uri") });
+    for (action, target, location) in [
+        (json!({ "share": format!("{root}/later") }), "/a?f=d", Some("/a/?f=d")),
+        (by_variable.clone(), "/?f=d", None),
+        (by_variable.clone(), "/a/?f=d", None),
+        (by_variable, "/a?f=d", Some("/a/?f=d")),
+        (stripped.clone(), "/d/", None),
+        (stripped, "/d?q=\"a\"%20b", Some("/d/?q=%22a%22%20b")),
+        (json!({ "rewrite": "d/e", "share": format!("{root}$uri") }), "/", Some("/d/e/")),
+        (json!({ "rewrite": "?", "share": format!("{root}$uri") }), "/d?a", Some("/d/")),
+    ] {
+        // What stands is not refused because of what has come since.
+        if action["share"] != json!(format!("{root}/later")) {
+            server.control().put("/config/routes", &json!([{ "action": action }])).expect_done();
+        }
+        let reply = server.get(target).expect(if location.is_some() { 301 } else { 404 });
+        assert_eq!(reply.field("Location"), location, "{action} {target}");
+    }
+    server.expect_log("for a path that ends in a slash");
 }

@@ -18,6 +18,7 @@ mod listeners;
 mod manual;
 mod observe;
 mod proxy;
+mod recipes;
 mod routing;
 
 mod tool;

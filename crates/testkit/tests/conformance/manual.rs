@@ -52,14 +52,14 @@ fn every_configuration_of_the_manual_is_one() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn pages(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn pages(folder: &Path) -> Vec<PathBuf> {
     let entries =
         fs::read_dir(folder).expect("the manual is there").map(|entry| entry.expect("it is there").path());
     let pages = entries.flat_map(|path| if path.is_dir() { pages(&path) } else { vec![path] });
     pages.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
 }
 
-fn blocks(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn blocks(text: &str) -> impl Iterator<Item = &str> {
     text.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next()).map(str::trim)
 }
 

@@ -3,6 +3,7 @@
 mod actions;
 mod choice;
 mod client_values;
+pub(crate) mod hostile_paths;
 mod patterns;
 mod routes;
 mod targets;

@@ -96,6 +96,23 @@ fn copies_are_those_of_the_request_as_it_goes_on() {
     );
 }
 
+/// A copy names the path that was rewritten, encoded anew.
+#[test]
+fn the_path_of_a_copy_is_not_decoded_again() {
+    let (origin, received) = listening(FINE);
+    let action = json!({ "return": 200, "mirror": origin.url(), "rewrite": "/p$uri?x=$arg_q" });
+    let server = daemon().routes(json!([{ "action": action }])).start();
+    for (target, expect) in [
+        ("/%252e%252e/a?q=%26", "/p/%252e%252e/a?x=%26&q=%26"),
+        ("/a%3Fb%23c%25", "/p/a%3Fb%23c%25?x="),
+        ("/a/%2e%2e/b", "/p/b?x="),
+    ] {
+        server.get(target).expect(200);
+        let copy = next(&received);
+        assert!(copy.starts_with(&format!("GET {expect} HTTP/1.1\r\n")), "{target}: {copy}");
+    }
+}
+
 /// Options: …action.mirror.to
 #[test]
 fn several_servers_each_get_a_copy() {

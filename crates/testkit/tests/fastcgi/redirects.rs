@@ -1,6 +1,6 @@
 //! Answers that name what is to be sent in their place.
 
-use corral_testkit::{Daemon, PhpFpm, Request, Site, daemon, eventually, site};
+use corral_testkit::{Daemon, Origin, PhpFpm, Request, Site, daemon, eventually, site};
 use serde_json::{Value, json};
 
 use crate::STATIC;
@@ -108,4 +108,87 @@ fn without_the_option_the_answer_is_passed_on() {
     let server = crate::serve(&fpm, &site, json!({}));
     let reply = server.get("/?field=X-Accel-Redirect&to=/a").expect(200).expect_body("not for you");
     reply.expect_field("X-Accel-Redirect", "/a");
+}
+
+/// What an answer names lies below the folder, whatever it begins with.
+#[test]
+fn a_redirect_leads_below_the_folder() {
+    let secret = "beside the folder";
+    let (site, fpm) = (private(), PhpFpm::at_socket(STATIC));
+    let site = site.file("private-other/secret.txt", secret).file("private.bak", secret);
+    let site = site.file("private/%61.txt", "a").file("private/q?.txt", "q").file("secret.txt", secret);
+    let server = serve(&fpm, &site, &json!({ "pass": "routes/files" }));
+    let get = |field: &str, to: &str| server.get(&format!("/?field={field}&to={to}"));
+    for field in ["X-Accel-Redirect", "X-Sendfile"] {
+        for to in [
+            "-other/secret.txt",
+            ".bak",
+            "/%25252e%25252e/secret.txt",
+            "a%2520b.txt%252f..%252f..%252f-other/secret.txt",
+        ] {
+            let reply = get(field, to);
+            assert!(
+                matches!(reply.status, 410 | 502) && !reply.text().contains(secret),
+                "{field} {to}: {reply}"
+            );
+        }
+        get(field, "a%2520b.txt").expect(200).expect_body("0123456789");
+        // Escapes are read once.
+        get(field, "/%252561.txt").expect(200).expect_body("a");
+        get(field, "/q%253F.txt").expect(200).expect_body("q");
+        for to in [
+            "",
+            "?x",
+            "%23",
+            "http://x/f",
+            "https://localhost/a%2520b.txt",
+            "/../secret.txt",
+            "../secret.txt",
+            "/%2500",
+        ] {
+            get(field, to).expect(502);
+        }
+    }
+    for line in ["it names no path", "a URL is no path", "the path climbs above the root"] {
+        eventually("it is logged", || server.log().contains(line).then_some(()));
+    }
+}
+
+/// A query of the redirect takes the place of the client's.
+#[test]
+fn a_redirect_may_have_a_query() {
+    let (site, fpm) = (private(), PhpFpm::at_socket(STATIC));
+    let origin = Origin::echo();
+    let server = serve(&fpm, &site, &json!({ "proxy": origin.url() }));
+    let get = |to: &str| server.get(&format!("/?field=X-Accel-Redirect&to={to}")).expect(200).text();
+    let text = get("/a%2520b%253F?c=%2520%22");
+    assert!(text.starts_with("GET /a%20b%3F?c=%20%22 HTTP/1.1\r\n"), "{text}");
+    let text = get("/a%25252e");
+    assert!(text.starts_with("GET /a%252e?field="), "{text}");
+}
+
+/// Scripts are found by what was decoded once, and told of it as it is.
+#[test]
+fn a_rewritten_path_is_not_decoded_again() {
+    let code = "<?php echo 'ran ', $_SERVER['SCRIPT_NAME'], ' ', $_SERVER['PATH_INFO'] ?? '', ' ', $_SERVER['QUERY_STRING'];";
+    let (fpm, site) = (PhpFpm::at_socket(STATIC), site().file("private/s.php", code).file("p/s.php", code));
+    let site = site.file("p/100%.php", code).file("p/a?b.php", code).file("p-old/s.php", code);
+    let action =
+        |rewrite: &str, root: String| json!({ "rewrite": rewrite, "fastcgi": fpm.address(), "root": root });
+    let server = daemon()
+        .routes(json!([
+            { "match": { "uri": "/value" }, "action": action("$arg_p?x=1?", format!("{}/p", site.root())) },
+            { "action": action("/p$uri?x=$uri", site.root()) },
+        ]))
+        .start();
+    server.get("/s.php/%2541?c").expect(200).expect_body("ran /p/s.php /%41 x=/s.php/%2541&c");
+    server.get("/100%25.php").expect(200).expect_text("ran /p/100%.php ");
+    server.get("/a%3Fb.php").expect(200).expect_text("ran /p/a?b.php ");
+    server.get("/value?p=s.php").expect(200).expect_body("ran /s.php  x=1");
+    for target in
+        ["/%252e%252e/private/s.php", "/%2573.php", "/value?p=-old/s.php", "/value?p=../private/s.php"]
+    {
+        let reply = server.get(target).expect(404);
+        assert!(!reply.text().contains("ran"), "{target}: {reply}");
+    }
 }

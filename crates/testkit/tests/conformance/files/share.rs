@@ -311,9 +311,10 @@ fn a_folder_that_is_shared_whatever_is_asked_for_is_refused_with_the_remedy() {
     assert!(!server.log().contains("itself"), "{}", server.log());
     for share in [json!(root), json!(["/nowhere", &root]), json!([&root, "/nowhere"])] {
         let reply = server.control().put("/config", &config(share));
+        let text = reply.json().to_string();
+        assert!(text.contains(&format!("{root}$uri\\\" serves its files")), "{text}");
         let detail = reply.expect_refused(400, "Invalid configuration.");
         assert!(detail.contains(&format!("the folder \"{root}\" itself")), "{detail}");
-        assert!(reply.text().contains(&format!("\\\"{root}$uri\\\" serves its files")), "{}", reply.text());
     }
     let page = json!({ "page": &root });
     let maintenance = json!({ "routes": [{ "action": { "return": 200, "maintenance": page } }] });

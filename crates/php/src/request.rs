@@ -146,10 +146,15 @@ impl SpecialFields {
 
 /// Where a folder is that was asked for without its slash. The Host field is what the client can
 /// reach, also behind a port mapping; without it there is the socket's own address.
-pub(crate) fn folder_location(view: &RequestView<'_>) -> Vec<u8> {
+///
+/// None when the client's own path has that slash already, as where a rewrite has taken it away.
+pub(crate) fn folder_location(view: &RequestView<'_>) -> Option<Vec<u8>> {
     let host = { view.fields }.find(|(name, value)| name.eq_ignore_ascii_case(b"host") && !value.is_empty());
     let path_len = view.head.target.iter().position(|b| *b == b'?').unwrap_or(view.head.target.len());
     let (path, query) = view.head.target.split_at(path_len);
+    if path.ends_with(b"/") {
+        return None;
+    }
     let mut location = if view.head.tls { b"https://".to_vec() } else { b"http://".to_vec() };
     match host {
         Some((_, value)) => location.extend_from_slice(value),
@@ -158,7 +163,7 @@ pub(crate) fn folder_location(view: &RequestView<'_>) -> Vec<u8> {
     location.extend_from_slice(path);
     location.push(b'/');
     location.extend_from_slice(query);
-    location
+    Some(location)
 }
 
 fn append_own_address(view: &RequestView<'_>, location: &mut Vec<u8>) {

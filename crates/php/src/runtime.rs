@@ -90,10 +90,10 @@ impl Runtime for PhpRuntime {
                     return Served::Leave;
                 }
             }
-            Resolved::Folder => {
-                let location = request::folder_location(request);
-                exchange.respond(301, &[(b"Location", &location)]);
-            }
+            Resolved::Folder => match request::folder_location(request) {
+                Some(location) => exchange.respond(301, &[(b"Location", &location)]),
+                None => exchange.respond(404, &[]),
+            },
             Resolved::Refuse(status) => exchange.respond(status, &[]),
         }
         Served::Done

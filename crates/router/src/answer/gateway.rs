@@ -86,6 +86,10 @@ impl Way<'_> {
                 match params::describe(exchange, self.entry, &place, upload.length(), self.protocol) {
                     Ok(envelope) => return Ok(Some((upload, envelope))),
                     Err(Unsayable::Script(exception)) => exchange.fail_script(&exception).await,
+                    Err(Unsayable::Stray(stray)) => {
+                        tracing::info!("{}: {stray}", title());
+                        exchange.send_error(404).await
+                    }
                     Err(error) => {
                         tracing::warn!("{}: {error}", title());
                         exchange.send_error(431).await

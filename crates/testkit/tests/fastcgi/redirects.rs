@@ -192,3 +192,19 @@ fn a_rewritten_path_is_not_decoded_again() {
         assert!(!reply.text().contains("ran"), "{target}: {reply}");
     }
 }
+
+/// A script that the configuration names by a value lies where it says.
+#[test]
+fn a_variable_that_names_a_file_is_a_path() {
+    let code = "<?php echo 'ran ', $_SERVER['SCRIPT_FILENAME'];";
+    let (fpm, site) = (PhpFpm::at_socket(STATIC), site().file("p/s.php", code).file("p-old/s.php", code));
+    let params = json!({ "SCRIPT_FILENAME": format!("{}/p$arg_p", site.root()), "X": "$arg_p" });
+    let action = json!({ "fastcgi": fpm.address(), "params": params });
+    let server = daemon().routes(json!([{ "action": action }])).start();
+    server.get("/?p=/s.php").expect(200).expect_body(format!("ran {}/p/s.php", site.root()));
+    server.get("/?p=s.php").expect(200);
+    for value in ["-old/s.php", "/../p-old/s.php", "", "/s.php%00", "/./s.php"] {
+        let reply = server.get(&format!("/?p={value}")).expect(404);
+        assert!(!reply.text().contains("ran"), "{value}: {reply}");
+    }
+}

@@ -5,7 +5,7 @@ use std::ops::Range;
 use corral_cgi::variables::Variables;
 use corral_channel::message::RequestHead;
 use corral_config::gateway::{Entry, Protocol};
-use corral_config::template::Exception;
+use corral_config::template::{Exception, PathFault, Template};
 use smallvec::SmallVec;
 
 use super::script::Place;
@@ -20,6 +20,9 @@ use crate::upstream::gateway::{self, Pair};
 pub(super) enum Unsayable {
     #[error(transparent)]
     Script(#[from] Exception),
+    /// A value of the client's leads elsewhere.
+    #[error("a variable names no file: {0}")]
+    Stray(PathFault),
     #[error(transparent)]
     Protocol(#[from] gateway::Unsayable),
 }
@@ -77,6 +80,25 @@ fn further<'v>(
     pairs
 }
 
+/// Variables that name files, of which some are run.
+const PATHS: [&str; 4] = ["SCRIPT_FILENAME", "DOCUMENT_ROOT", "PATH_TRANSLATED", "CONTEXT_DOCUMENT_ROOT"];
+
+/// Appends the value of a variable of the configuration.
+fn append(
+    name: &str,
+    template: &Template,
+    exchange: &Exchange<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Unsayable> {
+    if !PATHS.contains(&name) {
+        return Ok(template.render(&mut exchange.variables(), out)?);
+    }
+    template.render_path(&mut exchange.variables(), out).map_err(|fault| match fault {
+        PathFault::Script(exception) => Unsayable::Script(exception),
+        stray @ PathFault::Stray(_) => Unsayable::Stray(stray),
+    })
+}
+
 /// A name, and where its value is in the text of all; none for one that is taken away.
 type OwnVariable<'g> = (&'g str, Option<Range<usize>>);
 
@@ -87,12 +109,12 @@ struct Own<'g> {
 }
 
 impl<'g> Own<'g> {
-    fn render(exchange: &Exchange<'_>, entry: Option<&'g Entry>) -> Result<Self, Exception> {
+    fn render(exchange: &Exchange<'_>, entry: Option<&'g Entry>) -> Result<Self, Unsayable> {
         let mut own = Self { all: SmallVec::new(), text: Vec::new() };
         for (name, value) in entry.iter().flat_map(|entry| &entry.params) {
             let start = own.text.len();
             if let Some(template) = value {
-                template.render(&mut exchange.variables(), &mut own.text)?;
+                append(name, template, exchange, &mut own.text)?;
             }
             let value = value.as_ref().map(|_| start..own.text.len());
             own.all.push((name, value));

@@ -138,6 +138,9 @@ fn is_empty_segment(out: &[u8], start: usize, range: &Range<usize>) -> bool {
 
 /// Whether a client has written a byte of a dot segment.
 fn has_foreign_dots(text: &[u8], start: usize, foreign: &Foreign) -> bool {
+    if foreign.is_empty() {
+        return false;
+    }
     let mut end = start;
     text.split(|&byte| byte == b'/').any(|segment| {
         let at = end;

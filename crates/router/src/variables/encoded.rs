@@ -7,6 +7,7 @@ use corral_config::template::{Exception, Script, Variable, Variables};
 use corral_http::path::{append_encoded_host, append_encoded_path, append_encoded_value};
 
 use super::RequestVariables;
+use crate::storage::buffers;
 
 /// Values within a query: no more than the value that they stand for.
 pub(crate) struct QueryValues<'t>(pub(crate) RequestVariables<'t>);
@@ -134,10 +135,11 @@ fn append_segment(text: &[u8], out: &mut Vec<u8>) {
 
 /// Encodes what was appended since `start`.
 fn encode_since(start: usize, out: &mut Vec<u8>, encode: fn(&[u8], &mut Vec<u8>)) {
-    if out.len() > start {
-        let value = out.split_off(start);
-        encode(&value, out);
-    }
+    let mut encoded = buffers::take();
+    encode(&out[start..], &mut encoded);
+    out.truncate(start);
+    out.extend_from_slice(&encoded);
+    buffers::give(encoded);
 }
 
 #[cfg(test)]

@@ -19,6 +19,9 @@ pub(super) enum RewriteError {
     Stray(PathFault),
     #[error("rewrite: {0}")]
     Text(RewriteFault),
+    /// Rewrites of rewrites may double what there is each time.
+    #[error("rewrite: the result has more than {LONGEST} bytes")]
+    Length,
     #[error("rewrite to \"{text}\": {cause}")]
     Path { text: String, cause: PathError },
 }
@@ -32,7 +35,7 @@ impl RewriteError {
                 tracing::info!("{self}");
                 return 404;
             }
-            Self::Text(_) | Self::Path { .. } => tracing::error!("{self}"),
+            Self::Text(_) | Self::Length | Self::Path { .. } => tracing::error!("{self}"),
         }
         500
     }
@@ -46,6 +49,13 @@ impl From<RewriteFault> for RewriteError {
             RewriteFault::BadEscape => Self::Text(fault),
         }
     }
+}
+
+/// Bytes of a path or a query; no client sends as many.
+const LONGEST: usize = 1024 * 1024;
+
+fn check_length(text: &[u8]) -> Result<(), RewriteError> {
+    if text.len() > LONGEST { Err(RewriteError::Length) } else { Ok(()) }
 }
 
 impl Exchange<'_> {
@@ -75,6 +85,7 @@ impl Exchange<'_> {
         if !rewrite.render_path(&mut self.variables(), text)? {
             return Ok(None);
         }
+        check_length(text)?;
         let mut path = buffers::take();
         match path::normalise_decoded(text, &mut path) {
             Ok(()) => Ok(Some(path)),
@@ -91,6 +102,7 @@ impl Exchange<'_> {
         if !is_new && !rewrite.restores_query() {
             return Ok(None);
         }
+        check_length(text)?;
         let mut query = buffers::take();
         path::append_query(text, &mut query);
         let kept = match rewrite.restores_query() {

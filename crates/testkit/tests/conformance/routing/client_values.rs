@@ -228,9 +228,13 @@ fn no_host_is_not_all_hosts() {
         json!({ "action": { "rewrite": "$host$uri", "share": format!("{root}/vh$uri") } }),
     ] {
         put_step(&server, &step);
-        for (host, found) in
-            [("Host: a.example\r\n", "200"), ("", "40"), ("Host: .\r\n", "40"), ("Host: :80\r\n", "40")]
-        {
+        for (host, found) in [
+            ("Host: a.example\r\n", "200"),
+            ("", "40"),
+            ("Host: .\r\n", "40"),
+            ("Host: ..\r\n", "40"),
+            ("Host: :80\r\n", "40"),
+        ] {
             let mut client = server.connect();
             client.write(request(host));
             let reply = String::from_utf8(client.read_to_end()).expect("text");

@@ -188,6 +188,17 @@ fn a_rewrite_says_what_the_query_is() {
     check(json!("/i?q=$header_user_agent"), "/", "/i?q=");
 }
 
+/// What doubles each time comes to an end before the memory does.
+#[test]
+fn rewrites_of_rewrites_are_bounded() {
+    let step = |rewrite: &str| json!([{ "action": { "rewrite": rewrite, "pass": "routes" } }]);
+    for rewrite in ["/a$uri/a$uri", "?a=$arg_a$arg_a?"] {
+        let server = daemon().routes(step(rewrite)).start();
+        server.get("/abcdefgh?a=abcdefgh").expect(500);
+        server.expect_log("rewrite: the result has more than 1048576 bytes");
+    }
+}
+
 /// Options: …action.rewrite.path, …action.rewrite.query, …action.rewrite.append_query
 #[test]
 fn path_and_query_are_rewritten_one_by_one() {

@@ -2,12 +2,11 @@
 
 use corral_config::route::Return;
 use corral_config::template::Template;
-use corral_http::path::append_location;
 
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::variables::encoded::{HtmlValues, LocationValues};
+use crate::variables::encoded::{HtmlValues, append_location};
 
 /// Answers with an error page, or a reply of which the configuration says all.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>, answer: &Return) -> Result<(), Gone> {
@@ -16,19 +15,17 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, answer: &Return) -> Resu
     }
     exchange.forget_kept_status();
     if let Some(template) = &answer.location {
-        let mut text = buffers::take();
-        let rendered = template.render(&mut LocationValues(exchange.variables()), &mut text);
+        let (mut scratch, mut location) = (buffers::take(), buffers::take());
+        let rendered = append_location(template, exchange.variables(), &mut scratch, &mut location);
+        buffers::give(scratch);
         if let Err(exception) = rendered {
             return exchange.fail_script(&exception).await;
         }
-        let mut location = buffers::take();
-        append_location(keep_host(template, &text), &mut location);
         // What is nothing leads nowhere, unless the configuration says just that.
         if !location.is_empty() || template.is_constant().is_some() {
             exchange.reply.fields.push(b"Location", &location);
         }
         buffers::give(location);
-        buffers::give(text);
     }
     match &answer.body {
         Some(body) => send_text(exchange, answer, body).await,
@@ -66,10 +63,4 @@ async fn send_error(exchange: &mut Exchange<'_>, status: u16) -> Result<(), Gone
 fn is_markup(content_type: &str) -> bool {
     let is_html = content_type.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("text/html"));
     is_html || content_type.to_ascii_lowercase().contains("xml")
-}
-
-/// The location without slashes in front that only a value has made two: they would begin a host.
-fn keep_host<'l>(template: &Template, location: &'l [u8]) -> &'l [u8] {
-    let n_slashes = location.iter().take_while(|&&byte| byte == b'/').count();
-    if n_slashes < 2 || template.begins_with(b"//") { location } else { &location[n_slashes - 1..] }
 }

@@ -12,6 +12,7 @@ use crate::exchange::writer::Writer;
 use crate::observe::telemetry::TRACEPARENT;
 use crate::reply::{disarm, secure};
 use crate::storage::buffers;
+use crate::variables::encoded::append_location;
 use crate::variables::script;
 
 impl Exchange<'_> {
@@ -46,8 +47,15 @@ impl Exchange<'_> {
         self.reply.status = Some(status);
         let mut text = buffers::take();
         let mut ends = SmallVec::<[usize; 8]>::new();
-        for value in changes().filter_map(|change| change.value.as_ref()) {
-            value.render(&mut self.variables(), &mut text)?;
+        for HeaderChange { name, value } in changes() {
+            let Some(value) = value else { continue };
+            if name.eq_ignore_ascii_case("Location") {
+                let mut scratch = buffers::take();
+                append_location(value, self.variables(), &mut scratch, &mut text)?;
+                buffers::give(scratch);
+            } else {
+                value.render(&mut self.variables(), &mut text)?;
+            }
             ends.push(text.len());
         }
         disarm(&mut text);

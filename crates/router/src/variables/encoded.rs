@@ -3,11 +3,11 @@
 //! `$uri` and the values of parameters were decoded, so that they are encoded again; `$request_uri` never was.
 
 use corral_config::route::Facts;
-use corral_config::template::{Exception, Script, Variable, Variables};
-use corral_http::path::{append_encoded_host, append_encoded_path, append_encoded_value};
+use corral_config::template::{Exception, Script, Template, Variable, Variables};
+use corral_http::path::{self, append_encoded_host, append_encoded_path, append_encoded_value};
+use smallvec::SmallVec;
 
 use super::RequestVariables;
-use crate::storage::buffers;
 
 /// Values within a query: no more than the value that they stand for.
 pub(crate) struct QueryValues<'t>(pub(crate) RequestVariables<'t>);
@@ -27,8 +27,26 @@ impl Variables for QueryValues<'_> {
     }
 }
 
+/// Appends the value of a `Location`; `scratch` is an empty buffer.
+pub(crate) fn append_location(
+    template: &Template,
+    variables: RequestVariables<'_>,
+    scratch: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<(), Exception> {
+    template.render(&mut LocationValues(variables), scratch)?;
+    path::append_location(keep_host(template, scratch), out);
+    Ok(())
+}
+
+/// The location without slashes in front that only a value has made two: they would begin a host.
+fn keep_host<'l>(template: &Template, location: &'l [u8]) -> &'l [u8] {
+    let n_slashes = location.iter().take_while(|&&byte| byte == b'/').count();
+    if n_slashes < 2 || template.begins_with(b"//") { location } else { &location[n_slashes - 1..] }
+}
+
 /// Values within a `Location` that begins where `out` does.
-pub(crate) struct LocationValues<'t>(pub(crate) RequestVariables<'t>);
+struct LocationValues<'t>(RequestVariables<'t>);
 
 impl Variables for LocationValues<'_> {
     fn append(&mut self, variable: &Variable, out: &mut Vec<u8>) {
@@ -135,11 +153,9 @@ fn append_segment(text: &[u8], out: &mut Vec<u8>) {
 
 /// Encodes what was appended since `start`.
 fn encode_since(start: usize, out: &mut Vec<u8>, encode: fn(&[u8], &mut Vec<u8>)) {
-    let mut encoded = buffers::take();
-    encode(&out[start..], &mut encoded);
+    let value = SmallVec::<[u8; 256]>::from_slice(&out[start..]);
     out.truncate(start);
-    out.extend_from_slice(&encoded);
-    buffers::give(encoded);
+    encode(&value, out);
 }
 
 #[cfg(test)]

@@ -293,6 +293,25 @@ fn a_location_is_encoded_once() {
     check("`/${uri.slice(1)}?x=${encodeURIComponent(args.a)}`", "/b%20c?a=%26", "/b%20c?x=%26");
 }
 
+/// The field is the same, whoever sets it.
+#[test]
+fn a_location_of_response_headers_is_one_too() {
+    let server = daemon().routes(json!([])).start();
+    for (location, target, expect) in [
+        ("https://$host$uri", "/%3F%20%25?q", "https://localhost/%3F%20%25"),
+        ("https://$host$request_uri", "/a%20b?c=%26", "https://localhost/a%20b?c=%26"),
+        ("/$arg_a", "/?a=/evil.example", "/evil.example"),
+        ("https://a.example$response_header_location", "/", "https://a.example/own?x=%20"),
+    ] {
+        let headers = json!({ "X-Before": "1", "location": location, "X-Behind": "$uri" });
+        let action = json!({ "return": 302, "location": "/own?x=%20", "response_headers": headers });
+        put_step(&server, &json!({ "action": action }));
+        let reply = server.get(target).expect(302).expect_field("X-Before", "1");
+        assert_eq!(reply.field("Location"), Some(expect), "{location} {target}");
+        assert_eq!(reply.all("Location").count(), 1, "{reply}");
+    }
+}
+
 /// A client's value makes no host of its own.
 #[test]
 fn a_location_leads_to_the_host_that_the_configuration_names() {

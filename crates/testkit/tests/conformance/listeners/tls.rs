@@ -400,7 +400,8 @@ fn clients_show_certificates() {
     assert!(told(&setup.client()).contains("/localhost/NONE//"));
     assert!(told(&setup.client().without_name()).contains("384//NONE//"));
     let plain = daemon().routes(json!([{ "action": { "return": 301, "location": SCRIPT } }])).start();
-    plain.get("/").expect_field("Location", "//////");
+    // Without values; two slashes in front would begin a host.
+    plain.get("/").expect_field("Location", "/");
 }
 
 /// `openssl x509 -req` makes certificates of version 1 unless it is told otherwise, and `openssl req -x509`

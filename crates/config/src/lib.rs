@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod abandoned;
 pub mod access_log;
 pub mod address;
 pub mod authentication;
@@ -32,6 +33,7 @@ pub mod tls;
 pub mod upstream;
 mod validate;
 
+use self::abandoned::Abandoned;
 use self::access_log::AccessLog;
 use self::authentication::Authentication;
 use self::destination::Destinations;
@@ -65,6 +67,8 @@ pub struct Config {
     pub applications: Vec<AppSpec>,
     /// For each application, the places of its limits in `throttles`.
     pub application_limits: Vec<Vec<usize>>,
+    /// For each application, which requests are run without their clients.
+    pub application_abandoned: Vec<Abandoned>,
     /// For each application of type `fastcgi` or `cgi`, one entry for each of its targets; empty for others.
     pub application_entries: Vec<Vec<Entry>>,
     /// In the order of the document.

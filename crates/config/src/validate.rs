@@ -93,7 +93,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     }
     let Gathered { assets, throttles, mirrors, authentications, proxies, inner_listeners } = cx.finish()?;
     let Draft { mut listeners, routes, applications, upstreams, settings, access_logs } = draft;
-    let applications::Draft { specs, limits, entries } = applications;
+    let applications::Draft { specs, limits, abandoned, entries } = applications;
     let mut problems = authentication::wrong_servers(&authentications, &upstreams);
     problems.extend(acme::add_names(&mut listeners, &routes));
     if !problems.is_empty() {
@@ -105,6 +105,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
         routes,
         applications: specs,
         application_limits: limits,
+        application_abandoned: abandoned,
         application_entries: entries,
         upstreams,
         proxies,

@@ -59,6 +59,10 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
     let generation = &exchange.settings.generation;
     let mut target = target;
     loop {
+        if let Target::Application { app, .. } = target {
+            let abandoned = generation.config.application_abandoned.get(app);
+            exchange.way.abandoned = abandoned.copied().unwrap_or_default();
+        }
         if exchange.is_delayed() {
             Box::pin(exchange.wait_for_turn()).await?;
         }

@@ -2,6 +2,7 @@
 
 pub(crate) mod carrier;
 mod cors;
+pub(crate) mod departure;
 mod encoded;
 mod https_only;
 mod limits;

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use rustls::ServerConfig;
 
@@ -75,14 +76,16 @@ impl Stream {
         self.socket.read(scratch).await
     }
 
-    /// Waits until the client is gone, or has at least said that it sends nothing more; where that is
-    /// `usual`, because the client has announced it, until the connection is broken. Cancel safe.
-    pub(crate) async fn gone(&self, usual: bool) {
-        if usual {
-            self.socket.broken().await;
-        } else {
-            self.finished().await;
-        }
+    /// Waits until the connection is broken. Cancel safe.
+    pub(crate) async fn broken(&self) {
+        self.socket.broken().await;
+    }
+
+    /// Waits until the connection is broken, or the client has sent nothing more for so long. Cancel safe, and begins anew.
+    pub(crate) async fn finished_for(&self, limit: Duration) {
+        self.finished().await;
+        // Whichever it is: the client is gone.
+        let _ = tokio::time::timeout(limit, self.broken()).await;
     }
 
     /// Whether the kernel has something to read, or the end.

@@ -29,6 +29,8 @@ pub(crate) struct Services {
     pub(crate) admission: Arc<Admission>,
     /// Connections that are told why they are refused hold a copy.
     pub(crate) refusing: Rc<()>,
+    /// Requests that wait without their clients hold a copy.
+    pub(crate) abandoned: Rc<()>,
     /// Copies of requests that are on their way to other servers.
     pub(crate) copies: Rc<OnTheirWay>,
     /// Where the router asks its own applications.
@@ -58,6 +60,7 @@ impl Services {
             deadlines: Deadlines::new(),
             admission,
             refusing: Rc::new(()),
+            abandoned: Rc::default(),
             copies: Rc::default(),
             inner: InnerDoor::new(),
             proxy_servers: LoopServers::default(),

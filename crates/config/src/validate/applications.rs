@@ -13,6 +13,7 @@ use super::{
     advice, cgi, environment, groups, http, isolation, java, modules, perl, php, php_worker, python, restart,
     ruby, throttle, wasm,
 };
+use crate::abandoned::Abandoned;
 use crate::gateway::Entry;
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{AppSpec, Isolation, Limits, Processes, Restart, RuntimeSpec};
@@ -22,6 +23,7 @@ struct Read {
     spec: AppSpec,
     /// Limits for clients.
     limits: Vec<usize>,
+    abandoned: Abandoned,
     entries: Vec<Entry>,
 }
 
@@ -30,6 +32,7 @@ struct Read {
 pub(super) struct Draft {
     pub(super) specs: Vec<AppSpec>,
     pub(super) limits: Vec<Vec<usize>>,
+    pub(super) abandoned: Vec<Abandoned>,
     pub(super) entries: Vec<Vec<Entry>>,
 }
 
@@ -37,6 +40,7 @@ impl Draft {
     fn push(&mut self, read: Read) {
         self.specs.push(read.spec);
         self.limits.push(read.limits);
+        self.abandoned.push(read.abandoned);
         self.entries.push(read.entries);
     }
 }
@@ -47,12 +51,19 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Draft {
     let (mut draft, mut further) = (Draft::default(), Vec::new());
     let Some(members) = field.value.as_object() else { return draft };
     for (name, value) in members {
-        let Some(Read { spec, limits, entries }) = cx.at(name, |cx| read(cx, name, value)) else { continue };
+        let Some(Read { spec, limits, abandoned, entries }) = cx.at(name, |cx| read(cx, name, value)) else {
+            continue;
+        };
         let mut groups = groups::split(spec, value).into_iter().map(php_worker::applied);
         if let Some(spec) = groups.next() {
-            draft.push(Read { spec, limits: limits.clone(), entries });
+            draft.push(Read { spec, limits: limits.clone(), abandoned, entries });
         }
-        further.extend(groups.map(|spec| Read { spec, limits: limits.clone(), entries: Vec::new() }));
+        further.extend(groups.map(|spec| Read {
+            spec,
+            limits: limits.clone(),
+            abandoned,
+            entries: Vec::new(),
+        }));
     }
     if let Some(name) = groups::taken_name(members) {
         let detail = format!("The processes of a target with a worker are called \"{name}\" already.");
@@ -71,7 +82,7 @@ fn read_or_excuse(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<R
         (Some(name), Some(problem)) => {
             let runtime = RuntimeSpec::Unusable(problem.to_string());
             let spec = specification(name.to_owned(), PathBuf::new(), Common::default(), runtime);
-            Some(Read { spec, limits: Vec::new(), entries: Vec::new() })
+            Some(Read { spec, limits: Vec::new(), abandoned: Abandoned::default(), entries: Vec::new() })
         }
         (None, Some(problem)) => {
             cx.problem(problem.detail);
@@ -117,8 +128,9 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
         _ => read_members(cx, members, &php::PHP),
     }?;
     let limits = mem::take(&mut common.client_limits);
+    let abandoned = common.abandoned;
     let entries = cx.take_entries();
-    Some(Read { spec: specification(text, module, common, runtime), limits, entries })
+    Some(Read { spec: specification(text, module, common, runtime), limits, abandoned, entries })
 }
 
 /// Reads the members of all applications and those of one type.
@@ -169,6 +181,8 @@ struct Common {
     limits: Limits,
     /// Not a part of the specification: a change of them needs no new processes.
     client_limits: Vec<usize>,
+    /// The same.
+    abandoned: Abandoned,
     restart: Restart,
 }
 
@@ -195,6 +209,13 @@ const COMMON: &[Member<Common>] = &[
         .read(|cx, field, draft| schema::read_nested(cx, field, &[LIMITS], &mut draft.limits)),
     throttle::REQUESTS.read(|cx, field, draft| throttle::requests(cx, field, &mut draft.client_limits)),
     throttle::CONNECTIONS.read(|cx, field, draft| throttle::connections(cx, field, &mut draft.client_limits)),
+    optional("abandoned", STRING)
+        .default("by the method")
+        .means(
+            "`\"run\"` or `\"drop\"`: what becomes of [requests whose clients leave](#clients-that-leave-while-they-wait) \
+             while they wait for a worker. Without it, `GET`, `HEAD`, `OPTIONS` and `TRACE` are dropped and others run",
+        )
+        .read(|cx, field, draft| draft.abandoned = abandoned(cx, field).unwrap_or_default()),
     optional("restart", OBJECT).read(|cx, field, draft| draft.restart = restart::read(cx, field)),
     optional("user", STRING)
         .default("`nobody`, or that of `--user`")
@@ -249,4 +270,17 @@ fn read_processes(cx: &mut Context<'_>, field: Field<'_>) -> Option<Processes> {
         cx.at(b"spare", |cx| cx.problem("The \"spare\" number must be less than or equal to \"max\"."));
     }
     Some(processes)
+}
+
+fn abandoned(cx: &mut Context<'_>, field: Field<'_>) -> Option<Abandoned> {
+    match &**field.value.as_bytes()? {
+        b"run" => Some(Abandoned::Run),
+        b"drop" => Some(Abandoned::Drop),
+        other => {
+            let written = String::from_utf8_lossy(other);
+            let detail = "The \"abandoned\" value must be \"run\" or \"drop\".";
+            cx.problem_with_suggestion(detail, &written, ["run", "drop"].into_iter());
+            None
+        }
+    }
 }

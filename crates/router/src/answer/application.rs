@@ -4,6 +4,7 @@ mod content;
 mod delivery;
 mod live_body;
 
+use std::future::pending;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 
@@ -17,7 +18,8 @@ use crate::answer::description::Surroundings;
 use crate::answer::websocket;
 use crate::clock::deadline::{Deadline, Elapsed};
 use crate::exchange::Exchange;
-use crate::exchange::carrier::Carrier;
+use crate::exchange::carrier::Sign;
+use crate::exchange::departure::Audience;
 use crate::instance::{App, Call, Failure, LoopApp, Patience, Piece};
 use crate::request::body::rest::RequestBody;
 use crate::request::body::{BodyError, Stored};
@@ -132,13 +134,12 @@ impl Dialogue<'_> {
         if let Some(piece) = call.try_next_piece() {
             return Ok(piece);
         }
-        let closes = exchange.reply.close;
-        let (carrier, deadline) = (&*exchange.carrier, exchange.deadline);
+        let (audience, deadline) = (exchange.audience(), exchange.deadline);
         let waiting = async {
             tokio::select! {
                 biased;
                 piece = call.next_piece() => Ok(piece),
-                () = left(carrier, call, closes) => Err(Gone),
+                () = left(audience, call) => Err(Gone),
             }
         };
         patiently(deadline, call.patience(), || call.is_queued(), pin!(waiting)).await
@@ -148,12 +149,15 @@ impl Dialogue<'_> {
 /// Waits until nobody wants the answer any more. A client that only says that it sends nothing more wants it if it has
 /// announced that, or if the application is not to be disturbed; but one whose request waits behind others has most
 /// likely left, and is not waited for.
-pub(super) async fn left(carrier: &dyn Carrier, call: &Call, closes: bool) {
-    let may_be_usual = closes || !call.streams();
-    carrier.finished().await;
+pub(super) async fn left(audience: Audience<'_>, call: &Call) {
+    audience.gone(Sign::Finished).await;
+    if call.is_queued() && audience.is_run_without() {
+        return pending().await;
+    }
+    let may_be_usual = audience.closes || !call.streams();
     if may_be_usual && call.is_in_hand() {
         call.client_left();
-        carrier.gone(true).await;
+        audience.gone(if call.streams() { Sign::Lasting } else { Sign::Broken }).await;
     }
 }
 

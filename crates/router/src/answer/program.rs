@@ -164,13 +164,12 @@ async fn wait(
     if let Some(begun) = turn.try_begin() {
         return Ok(begun);
     }
-    let (carrier, deadline) = (&*exchange.carrier, exchange.deadline);
+    let deadline = exchange.deadline;
     let waiting = async {
         tokio::select! {
             biased;
             begun = turn.begin() => Ok(begun),
-            // Also one that would still read: it has most likely left.
-            () = carrier.finished() => Err(Gone),
+            () = exchange.audience().left_waiting() => Err(Gone),
         }
     };
     patiently(deadline, turn.patience(), || true, pin!(waiting)).await

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -52,9 +52,11 @@ pub(crate) trait Carrier {
     /// Waits for what may be the client's end: cheaper than the end alone, and nearly always neither comes.
     fn poll_stir(&self, context: &mut Context<'_>) -> Poll<()>;
 
-    /// Waits until the client is gone, or has at least said that it sends nothing more; where that is `usual`, because the
-    /// client has announced it, until the connection is broken. In a box: it is asked for when something has stirred.
-    fn departure(&self, usual: bool) -> Pin<Box<dyn Future<Output = ()> + '_>>;
+    /// Whether all that is left of the request's body has come, read or not.
+    fn body_has_come(&self) -> bool;
+
+    /// Waits until there is this sign that the client is gone. In a box: it is asked for when something has stirred.
+    fn departure(&self, sign: Sign) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 
     /// Holds heads of interim responses, in the form of HTTP/1. Not all clients know what that is.
     fn hold_interim(&mut self, heads: &[u8]);
@@ -138,15 +140,25 @@ pub(crate) enum Then {
 }
 
 impl dyn Carrier + '_ {
-    /// Waits until the client has said that it sends nothing more, or is gone. What it has sent on before is for later.
-    /// Cancel safe.
-    pub(crate) async fn finished(&self) {
-        self.gone(false).await;
-    }
-
     /// Waits for [the departure](Carrier::departure). Cancel safe.
-    pub(crate) async fn gone(&self, usual: bool) {
+    pub(crate) async fn gone(&self, sign: Sign) {
+        if sign == Sign::None {
+            return pending().await;
+        }
         poll_fn(|context| self.poll_stir(context)).await;
-        self.departure(usual).await;
+        self.departure(sign).await;
     }
+}
+
+/// A sign that a client is gone. A stream of HTTP/2 has but one, its reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sign {
+    /// The client has said that it sends nothing more.
+    Finished,
+    /// The same of a client that has announced it, and that has got nothing for some seconds since.
+    Lasting,
+    /// The connection is broken.
+    Broken,
+    /// None is waited for: the client is known to be gone, or does not matter.
+    None,
 }

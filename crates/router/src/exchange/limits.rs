@@ -85,10 +85,9 @@ impl<'c> Exchange<'c> {
     /// Waits until a request that came ahead of its pace is due, or its client has left.
     pub(crate) async fn wait_for_turn(&mut self) -> Result<(), Gone> {
         let delay = mem::replace(&mut self.way.delay, Duration::ZERO);
-        let closes = self.reply.close;
         tokio::select! {
             biased;
-            () = self.carrier.gone(closes) => Err(Gone),
+            () = self.audience().left_waiting() => Err(Gone),
             () = tokio::time::sleep(delay) => Ok(()),
         }
     }

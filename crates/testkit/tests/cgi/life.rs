@@ -270,3 +270,28 @@ fn they_end_with_the_daemon() {
     assert!(server.stop().success());
     assert!(all.iter().all(|pid| !is_alive(*pid)));
 }
+
+/// Options: applications.{N}.abandoned
+#[test]
+fn requests_whose_clients_left_while_they_waited_are_run_by_their_method() {
+    let ran = "<?php touch(__DIR__ . '/w/' . $_SERVER['REQUEST_METHOD'] . file_get_contents('php://input'));";
+    for (members, expected) in
+        [(json!({}), ["POSTx"].as_slice()), (json!({ "abandoned": "run" }), &["GET", "POSTx"])]
+    {
+        let site = scripts().file("ran.php", ran);
+        let server = start(&site, members);
+        let mut first = server.begin_running("/wait.php");
+        let clients = [Request::post("/ran.php").body("x"), Request::get("/ran.php")];
+        let clients = clients.map(|request| server.begin(&request));
+        let active = || server.control().get("/status/applications/app/requests/active").json();
+        eventually("they wait", || (active() == 3).then_some(()));
+        drop(clients);
+        eventually("some have gone", || (active() == 1 + expected.len()).then_some(()));
+        site.write("w/go", "");
+        first.read_response().expect(200).expect_body("done");
+        eventually("the others are over", || (active() == 0).then_some(()));
+        let ran: Vec<_> =
+            ["GET", "POSTx"].into_iter().filter(|name| site.path("w").join(name).exists()).collect();
+        assert_eq!(ran, expected);
+    }
+}

@@ -147,3 +147,31 @@ fn an_answer_in_several_pieces_waits_for_no_acknowledgement() {
     let least = took.skip(1).min().expect("there are some");
     assert!(least < Duration::from_millis(35), "even the fastest took {least:?}");
 }
+
+/// A request that changes something is sent when a process is free, though its client has left; one that reads is not.
+#[test]
+fn requests_whose_clients_left_while_they_waited_are_sent() {
+    let held = "<?php touch(__DIR__ . '/w/began'); while (!file_exists(__DIR__ . '/w/go')) usleep(2000);";
+    let ran = "<?php touch(__DIR__ . '/w/' . $_SERVER['REQUEST_METHOD'] . file_get_contents('php://input'));";
+    let site = site().file("held.php", held).file("ran.php", ran).writable_folder("w");
+    let fpm = PhpFpm::at_socket("pm = static\npm.max_children = 1");
+    let server = keeping(&fpm, &site, 1);
+    let mut first = server.begin(&Request::get("/held.php"));
+    eventually("the script runs", || site.path("w/began").exists().then_some(()));
+    let post = Request::post("/ran.php");
+    let clients = [
+        server.begin(&post.clone().body("1")),
+        server.begin(&post.field("Connection", "close").body("2")),
+        server.begin(&Request::get("/ran.php")),
+    ];
+    let status = || server.control().get("/status").json();
+    eventually("all have come", || (status()["connections"]["active"] == 4).then_some(()));
+    drop(clients);
+    eventually("the reader has gone", || (status()["connections"]["active"] == 3).then_some(()));
+    site.write("w/go", "");
+    first.read_response().expect(200);
+    for name in ["w/POST1", "w/POST2"] {
+        eventually("it is run", || site.path(name).exists().then_some(()));
+    }
+    assert!(!site.path("w/GET").exists());
+}

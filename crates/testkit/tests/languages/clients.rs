@@ -59,6 +59,27 @@ pub(crate) fn left_while_waiting(runtime: &Runtime) {
     assert_eq!(met, 0, "{}", server.log());
 }
 
+/// Requests that change something are run although their clients have left.
+pub(crate) fn run_without_clients(runtime: &Runtime) {
+    let server = runtime.serve_with(json!({ "limits": { "concurrency": 1 } }));
+    let mut first = server.begin(&Request::get("/stream"));
+    first.read_until_text("first");
+    let post = Request::post("/meet?1").body("a body");
+    let clients = [post.clone(), post.clone().field("Connection", "close"), Request::get("/meet?1")];
+    let mut clients: Vec<_> = clients.iter().map(|request| server.begin(request)).collect();
+    clients.push(server.connect());
+    clients[3].write("POST /meet?1 HTTP/1.0\r\nHost: a\r\nContent-Length: 6\r\n\r\na body");
+    expect_active(&server, 5);
+    drop(clients);
+    expect_active(&server, 4);
+    server.site.write("go", "");
+    first.read_until_text("second");
+    let met = || fs::read_dir(server.site.path("meet")).expect("read the folder").count();
+    eventually("all of them are run", || (met() == 3).then_some(()));
+    expect_active(&server, 0);
+    assert_eq!(met(), 3, "{}", server.log());
+}
+
 /// A client that sends nothing more is answered, if it has said so and its request has begun.
 pub(crate) fn half_closed(runtime: &Runtime) {
     let server = runtime.serve();

@@ -62,7 +62,7 @@ suite! {
         failures:
             before_the_head after_the_head killed log_level;
         clients:
-            gone slow left_while_waiting half_closed gone_from_nothing;
+            gone slow left_while_waiting run_without_clients half_closed gone_from_nothing;
         files:
             of_all_sizes for_slow_clients removed_meanwhile truncated_meanwhile process_killed_meanwhile
             restarted_meanwhile again_and_again;

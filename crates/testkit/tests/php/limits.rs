@@ -248,7 +248,7 @@ fn a_request_waits_for_a_worker_only_so_long() {
 /// A script that runs is not told, and its client may still read; what waits behind it is not run for nobody.
 #[test]
 fn clients_that_send_nothing_more_are_answered_if_their_request_runs() {
-    let ran = "file_put_contents(__DIR__ . '/ran', 'x', FILE_APPEND);";
+    let ran = "error_log('it has run');";
     let (site, server) = with_limits(1, json!({}), &[("held.php", HELD), ("ran.php", ran)]);
     let mut first = ask(&server, "/held.php");
     expect_active(&server, 1);
@@ -266,7 +266,9 @@ fn clients_that_send_nothing_more_are_answered_if_their_request_runs() {
     site.write("release", "");
     first.read_response().expect(200).expect_body("held");
     server.get("/ok.php").expect(200);
-    assert!(!site.path("ran").exists());
+    assert!(!server.log().contains("it has run"));
+    server.get("/ran.php").expect(200);
+    server.expect_log("it has run");
 }
 
 /// Options: applications.{N}.limits.concurrency

@@ -1,5 +1,6 @@
 //! PHP as a script and its visitors see it.
 
+mod abandoned;
 mod body;
 mod deploys;
 mod environment;

@@ -76,10 +76,9 @@ impl LiveBody {
         let window = call.window();
         let wants_bytes = self.pending.is_empty() && !exchange.carrier.body_is_done() && window > 0;
         let limit = exchange.rules().body_read_timeout;
-        let closes = exchange.reply.close;
-        let Exchange { carrier, deadline, .. } = exchange;
+        let deadline = exchange.deadline;
         if wants_bytes {
-            carrier.invite_body().map_err(Stop::Refused)?;
+            exchange.carrier.invite_body().map_err(Stop::Refused)?;
         }
         let changed = async {
             tokio::select! {
@@ -93,12 +92,13 @@ impl LiveBody {
                 tokio::select! {
                     biased;
                     () = changed => Ok(Ok(())),
-                    () = left(&**carrier, call, closes) => Err(Gone),
+                    () = left(exchange.audience(), call) => Err(Gone),
                 }
             };
             let waited = patiently(deadline, call.patience(), || call.is_queued(), pin!(waiting)).await;
             return waited.map_err(|Gone| Stop::Gone)?.map_err(Stop::Failed);
         }
+        let carrier = &mut *exchange.carrier;
         let read = poll_fn(|context| carrier.poll_body(context, &mut self.pending));
         let read = async {
             tokio::select! {

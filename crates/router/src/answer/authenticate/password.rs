@@ -26,10 +26,9 @@ pub(super) async fn ask(
         Ok(true)
     } else {
         let client = exchange.client.address.map(|client| client.ip().to_canonical());
-        let closes = exchange.reply.close;
         tokio::select! {
             biased;
-            () = exchange.carrier.gone(closes) => return Err(Gone),
+            () = exchange.audience().left_waiting() => return Err(Gone),
             checked = file.check(client, sent) => checked,
         }
     };

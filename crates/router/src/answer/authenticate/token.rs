@@ -23,10 +23,9 @@ pub(super) async fn ask(
     let Some(token) = find(exchange, jwt) else {
         return Ok(Word::Lacking(Some(challenge(jwt, ""))));
     };
-    let closes = exchange.reply.close;
     let verified = tokio::select! {
         biased;
-        () = exchange.carrier.gone(closes) => return Err(Gone),
+        () = exchange.audience().left_waiting() => return Err(Gone),
         verified = verify(&token, keys, rules) => verified,
     };
     let claims = match verified {

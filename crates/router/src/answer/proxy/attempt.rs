@@ -9,6 +9,7 @@ use super::upload::Upload;
 use super::{http2, request, tunnel};
 use crate::clock::deadline::Elapsed;
 use crate::exchange::Exchange;
+use crate::exchange::carrier::Sign;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::storage::buffers;
@@ -151,7 +152,7 @@ pub(super) async fn connected<T>(
             biased;
             connected = connecting => connected.map_err(Broken::from),
             // A client may say that it sends nothing more before its body has been read.
-            () = exchange.carrier.gone(true) => Err(Broken::Gone),
+            () = exchange.audience().gone(Sign::Lasting) => Err(Broken::Gone),
         }
     };
     let connected = exchange.deadline.limit(limit, pin!(connected)).await;

@@ -145,7 +145,7 @@ async fn wait(
         tokio::select! {
             biased;
             taken = waiting.seat() => Ok(taken),
-            () = exchange.carrier.gone(exchange.reply.close) => Err(Broken::Gone),
+            () = exchange.audience().left_waiting() => Err(Broken::Gone),
         }
     });
     match exchange.deadline.limit(limit, seat).await {

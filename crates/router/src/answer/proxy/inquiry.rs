@@ -11,7 +11,7 @@ use corral_http::upstream::{ResponseHead, parse_response};
 
 use super::upload::Upload;
 use crate::exchange::Exchange;
-use crate::exchange::carrier::Carrier;
+use crate::exchange::carrier::{Carrier, Sign};
 use crate::io::Wanted;
 use crate::reply::interim;
 use crate::request::body::BodyError;
@@ -233,12 +233,12 @@ pub(crate) async fn next_event(
     limit: Duration,
 ) -> Event {
     let is_starving = upload.is_starving();
-    let closes = exchange.reply.close;
+    let sign = exchange.sign_of_departure();
     let Exchange { carrier, deadline, .. } = exchange;
     let event = async {
         if !wants_room
             && !is_starving
-            && !closes
+            && sign == Sign::Finished
             && let Some(event) = response_first(line, &**carrier, input).await
         {
             return event;
@@ -247,7 +247,7 @@ pub(crate) async fn next_event(
             if is_starving {
                 return Event::Client(poll_fn(|context| upload.poll_take(&mut **carrier, context)).await);
             }
-            carrier.gone(closes).await;
+            carrier.gone(sign).await;
             Event::Gone
         };
         let server = async {

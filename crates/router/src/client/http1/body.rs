@@ -82,6 +82,15 @@ impl Incoming {
         matches!(self.framing, Decoding::Done)
     }
 
+    /// Whether nothing of it has to be read that is not in the input. Of chunks nobody knows before they are taken apart.
+    pub(super) fn has_come(&self, input: &[u8]) -> bool {
+        match self.framing {
+            Decoding::Length(left) => left <= input.len() as u64,
+            Decoding::Chunked(_) => false,
+            Decoding::Done => true,
+        }
+    }
+
     /// What came along with the head.
     pub(super) fn begin(&mut self, input: &mut Vec<u8>) -> Result<Rest, BodyError> {
         if let Some(whole) = self.whole.take() {

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::fs::File;
+use std::future::pending;
 use std::io::{self, IoSlice};
 use std::mem;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use corral_http::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
 use corral_http::request::{Head, Version};
@@ -16,7 +18,7 @@ use super::body::Incoming;
 use crate::client::connection::Next;
 use crate::client::slot::Slot;
 use crate::clock::deadline::Deadline;
-use crate::exchange::carrier::{Carrier, ReplyHead, Then, Wire};
+use crate::exchange::carrier::{Carrier, ReplyHead, Sign, Then, Wire};
 use crate::generation::rules::Rules;
 use crate::io::{Stream, Wanted};
 use crate::reply::Reply;
@@ -24,6 +26,10 @@ use crate::request::body::BodyError;
 use crate::request::head::Request;
 use crate::storage::buffers::{self, Rest};
 use crate::tls::Peer;
+
+/// How long a client that has closed its sending half, as it has announced, may wait without getting anything. Whether it
+/// still listens shows when something is sent to it.
+const HALF_CLOSED: Duration = Duration::from_secs(5);
 
 /// A connection while it carries an exchange.
 pub(super) struct Http1<'c> {
@@ -173,8 +179,17 @@ impl Carrier for Http1<'_> {
         self.stream.poll_readable(context).map(drop)
     }
 
-    fn departure(&self, usual: bool) -> Pin<Box<dyn Future<Output = ()> + '_>> {
-        Box::pin(self.stream.gone(usual))
+    fn body_has_come(&self) -> bool {
+        self.incoming.has_come(&self.rest)
+    }
+
+    fn departure(&self, sign: Sign) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        match sign {
+            Sign::Finished => Box::pin(self.stream.finished()),
+            Sign::Lasting => Box::pin(self.stream.finished_for(HALF_CLOSED)),
+            Sign::Broken => Box::pin(self.stream.broken()),
+            Sign::None => Box::pin(pending()),
+        }
     }
 
     fn hold_interim(&mut self, heads: &[u8]) {

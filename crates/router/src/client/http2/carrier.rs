@@ -24,7 +24,7 @@ use super::piece::Piece;
 use super::reply;
 use super::switched::RawHead;
 use super::unsent::Unsent;
-use crate::exchange::carrier::{Carrier, ReplyHead, Then, Wire};
+use crate::exchange::carrier::{Carrier, ReplyHead, Sign, Then, Wire};
 use crate::request::body::BodyError;
 use crate::storage::buffers::{self, Rest};
 use crate::tls::Peer;
@@ -282,8 +282,12 @@ impl Carrier for Http2<'_> {
         self.output.borrow_mut().poll_reset(context)
     }
 
+    fn body_has_come(&self) -> bool {
+        self.body.is_done()
+    }
+
     /// A client that has sent all of its request has only said that; what stirs is its end.
-    fn departure(&self, _: bool) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+    fn departure(&self, _: Sign) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(future::ready(()))
     }
 

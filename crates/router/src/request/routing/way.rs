@@ -1,7 +1,10 @@
 //! How far a request has come on its way through the configuration.
 
+use std::cell::OnceCell;
+use std::rc::Rc;
 use std::time::Duration;
 
+use corral_config::abandoned::Abandoned;
 use corral_config::cors::Cors;
 use corral_config::route::{Action, ErrorActions};
 
@@ -33,6 +36,10 @@ pub(crate) struct Way<'c> {
     pub(crate) delay: Duration,
     /// Its places in limits, until it is over.
     pub(crate) held: Vec<Held>,
+    /// What becomes of it if its client leaves while it waits.
+    pub(crate) abandoned: Abandoned,
+    /// Its client has left, and it is run all the same: its place among such requests.
+    pub(crate) without_client: OnceCell<Rc<()>>,
 }
 
 /// An answer in the place of another.

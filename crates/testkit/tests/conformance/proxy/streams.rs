@@ -69,6 +69,28 @@ fn the_server_learns_that_the_client_is_gone() {
     assert_eq!(end.recv_timeout(corral_testkit::PATIENCE), Ok(true), "the connection ends");
 }
 
+/// Of clients that have announced that they send nothing more as well, if a little later: they may only listen.
+#[test]
+fn the_server_learns_that_a_client_with_one_request_is_gone() {
+    let (told, tell) = mpsc::channel();
+    let origin = Origin::start(move |peer| {
+        peer.read_request();
+        let _ = told.send(false);
+        let _ = told.send(peer.read().is_empty());
+    });
+    let server = proxy(&origin);
+    let heads = ["GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"];
+    let next = || tell.recv_timeout(corral_testkit::PATIENCE);
+    let clients = heads.map(|head| {
+        let mut client = server.connect();
+        client.write(head);
+        assert_eq!(next(), Ok(false), "the request arrives");
+        client
+    });
+    drop(clients);
+    assert_eq!([next(), next()], [Ok(true), Ok(true)], "the connections end");
+}
+
 #[test]
 fn a_client_that_only_says_no_more_gets_its_answer() {
     let origin = Origin::saying("ok");

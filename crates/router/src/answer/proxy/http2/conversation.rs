@@ -242,14 +242,14 @@ impl<'c> Conversation<'c> {
     /// goes away, or nothing does for too long.
     async fn next_event(&mut self, exchange: &mut Exchange<'_>, limit: Duration) -> StreamEvent {
         let (is_blocked, is_starving) = (self.is_blocked(), self.is_starving());
-        let closes = exchange.reply.close;
+        let sign = exchange.sign_of_departure();
         let Exchange { carrier, deadline, .. } = exchange;
         let Self { stream, upload, is_deaf, .. } = self;
         let client = async {
             if is_starving {
                 return Event::Client(poll_fn(|context| upload.poll_take(&mut **carrier, context)).await);
             }
-            carrier.gone(closes).await;
+            carrier.gone(sign).await;
             Event::Gone
         };
         let server = poll_fn(|context| {

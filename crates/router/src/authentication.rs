@@ -3,6 +3,7 @@
 //!
 //! Which requests are asked, and how a refusal is answered, belongs to `answer::authenticate`.
 
+mod checks;
 pub(crate) mod keys;
 mod known;
 mod no_keys;

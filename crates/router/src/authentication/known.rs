@@ -7,7 +7,7 @@ use aws_lc_rs::rand::SystemRandom;
 
 /// A bounded table; the oldest entries make room for new ones.
 pub(crate) struct Known<T> {
-    key: hmac::Key,
+    key: Key,
     entries: HashMap<Digest, T>,
     /// Oldest first. An entry that is replaced keeps its place.
     order: VecDeque<Digest>,
@@ -17,21 +17,34 @@ pub(crate) struct Known<T> {
 /// The hash of a secret.
 pub(crate) type Digest = [u8; 32];
 
-impl<T> Known<T> {
-    pub(crate) fn new(most: usize) -> Self {
+/// A key that hashes are made with.
+pub(crate) struct Key(hmac::Key);
+
+impl Key {
+    pub(crate) fn generate() -> Self {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new());
-        let key = key.expect("the system has random numbers");
-        Self { key, entries: HashMap::new(), order: VecDeque::new(), most }
+        Self(key.expect("the system has random numbers"))
     }
 
     /// The hash of several parts, which is another one if they are split elsewhere.
     pub(crate) fn digest<'p>(&self, parts: impl IntoIterator<Item = &'p [u8]>) -> Digest {
-        let mut context = hmac::Context::with_key(&self.key);
+        let mut context = hmac::Context::with_key(&self.0);
         for part in parts {
             context.update(&(part.len() as u64).to_le_bytes());
             context.update(part);
         }
         context.sign().as_ref().try_into().expect("SHA-256 has 32 bytes")
+    }
+}
+
+impl<T> Known<T> {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { key: Key::generate(), entries: HashMap::new(), order: VecDeque::new(), most }
+    }
+
+    /// The [hash](Key::digest) of several parts.
+    pub(crate) fn digest<'p>(&self, parts: impl IntoIterator<Item = &'p [u8]>) -> Digest {
+        self.key.digest(parts)
     }
 
     pub(crate) fn get(&self, digest: &Digest) -> Option<&T> {

@@ -10,6 +10,7 @@ use corral_auth::files::{self, FileFault};
 use corral_auth::passwords::Passwords;
 use parking_lot::Mutex;
 
+use super::checks::Checks;
 use super::known::Known;
 pub(crate) use super::queue::Full;
 use super::queue::QUEUE;
@@ -19,6 +20,7 @@ use crate::files::Identity;
 pub(crate) struct PasswordFile {
     path: PathBuf,
     loaded: Mutex<Option<Arc<Loaded>>>,
+    checks: Checks,
 }
 
 /// The file in one state.
@@ -43,7 +45,7 @@ pub(crate) enum Unchecked {
 
 impl PasswordFile {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, loaded: Mutex::new(None) }
+        Self { path, loaded: Mutex::new(None), checks: Checks::new() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -57,7 +59,8 @@ impl PasswordFile {
         loaded.identity == Identity::of(&metadata) && loaded.knows(sent)
     }
 
-    /// Whether the password is right. Waits for a thread that hashes it. Cancel safe: a check that runs goes on alone.
+    /// Whether the password is right. Waits for a thread that hashes it, or for another request with the same password. Cancel
+    /// safe: a check that runs goes on alone.
     ///
     /// # Errors
     ///
@@ -67,6 +70,11 @@ impl PasswordFile {
         client: Option<IpAddr>,
         sent: UserPass,
     ) -> Result<bool, Unchecked> {
+        let sent = Arc::new(sent);
+        self.checks.run([&*sent.user, &sent.password], || self.hash(client, Arc::clone(&sent))).await
+    }
+
+    async fn hash(self: &Arc<Self>, client: Option<IpAddr>, sent: Arc<UserPass>) -> Result<bool, Unchecked> {
         let place = QUEUE.enter(client).map_err(Unchecked::Full)?;
         let permit = QUEUE.threads.acquire().await.map_err(|_| Unchecked::Thread)?;
         let file = Arc::clone(self);

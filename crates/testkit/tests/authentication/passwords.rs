@@ -182,10 +182,9 @@ fn a_flood_of_wrong_passwords_stays_aside() {
         times[n / 2]
     };
     let before = quickest(200);
-    let wrong = as_user("/", "alice", "wrong");
     let attackers: Vec<_> = (0..40)
-        .map(|_| {
-            let wrong = wrong.clone();
+        .map(|n| {
+            let wrong = as_user("/", "alice", &format!("wrong {n}"));
             thread::spawn(move || {
                 Vec::from_iter((0..3).map(|_| Client::connect(address).send(&wrong).status))
             })
@@ -198,6 +197,22 @@ fn a_flood_of_wrong_passwords_stays_aside() {
     eventually("the queue is empty", || {
         (server.send(&as_user("/", "alice", "secret")).status == 200).then_some(())
     });
+}
+
+/// A browser has a page's images sent at once, each with the password that no request has been found to be right with yet.
+#[test]
+fn a_right_password_is_right_for_all_who_send_it_at_once() {
+    let site = users(&output("htpasswd", &["-nbBC", "11", "alice", "secret"], ""));
+    let server = serve(&site);
+    let address = server.address().socket();
+    for (password, expected) in [("wrong", 401), ("secret", 200)] {
+        let request = as_user("/", "alice", password);
+        let mut clients: Vec<_> = (0..60).map(|_| Client::connect(address)).collect();
+        clients.iter_mut().for_each(|client| client.write(request.encode()));
+        for client in &mut clients {
+            client.read_response().expect(expected);
+        }
+    }
 }
 
 /// The limit is asked first, so that guesses cost nobody anything.

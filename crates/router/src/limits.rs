@@ -57,6 +57,23 @@ pub(crate) struct Answer {
     pub(crate) quota: Option<Quota>,
     /// To be kept until the request is over.
     pub(crate) held: Option<Held>,
+    /// The place of a request that may have to wait.
+    pub(crate) turn: Option<Turn>,
+}
+
+/// A place among the requests of a key that are answered one after the other.
+pub(crate) struct Turn {
+    limit: Arc<Limit>,
+    counted: Counted,
+}
+
+impl Turn {
+    /// The request has left before its turn.
+    pub(crate) fn give_back(self, now: Instant) {
+        if let Gate::Rate(limiter) = &self.limit.gate {
+            limiter.give_back(self.counted, now);
+        }
+    }
 }
 
 /// A place among the requests of a key that are answered at the same time.
@@ -116,7 +133,11 @@ impl Limit {
     /// Asks for one more request, and counts it.
     pub(crate) fn ask(self: &Arc<Self>, counted: Counted, now: Instant) -> Answer {
         match &self.gate {
-            Gate::Rate(limiter) => limiter.ask(counted, now),
+            Gate::Rate(limiter) => {
+                let answer = limiter.ask(counted, now);
+                let is_turn = limiter.delays() && !answer.is_refused;
+                Answer { turn: is_turn.then(|| Turn { limit: Arc::clone(self), counted }), ..answer }
+            }
             Gate::Concurrency(concurrency) => {
                 let has_place = concurrency.enter(counted);
                 let held = has_place.then(|| Held { limit: Arc::clone(self), counted });
@@ -161,6 +182,12 @@ impl Drop for Held {
 impl std::fmt::Debug for Held {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Held").field("place", &self.limit.throttle.place).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Turn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Turn").field("place", &self.limit.throttle.place).finish_non_exhaustive()
     }
 }
 

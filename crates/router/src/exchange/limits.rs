@@ -52,7 +52,7 @@ impl<'c> Exchange<'c> {
 
     /// Notes what a limit has said. True for a refusal.
     fn obey(&mut self, answer: Answer) -> bool {
-        let Answer { is_refused, delay, quota, held } = answer;
+        let Answer { is_refused, delay, quota, held, turn } = answer;
         let told = &mut self.reply.quota;
         if let Some(quota) = quota
             && told.as_ref().is_none_or(|told| quota.is_tighter(told))
@@ -62,6 +62,7 @@ impl<'c> Exchange<'c> {
         // A refusal does not wait for what another limit has said before.
         self.way.delay = if is_refused { Duration::ZERO } else { self.way.delay.max(delay) };
         self.way.held.extend(held);
+        self.way.turns.extend(turn);
         is_refused
     }
 
@@ -85,11 +86,16 @@ impl<'c> Exchange<'c> {
     /// Waits until a request that came ahead of its pace is due, or its client has left.
     pub(crate) async fn wait_for_turn(&mut self) -> Result<(), Gone> {
         let delay = mem::replace(&mut self.way.delay, Duration::ZERO);
-        tokio::select! {
+        let waited = tokio::select! {
             biased;
             () = self.audience().left_waiting() => Err(Gone),
             () = tokio::time::sleep(delay) => Ok(()),
+        };
+        if waited.is_err() {
+            let now = self.now();
+            self.way.turns.drain(..).for_each(|turn| turn.give_back(now));
         }
+        waited
     }
 }
 

@@ -34,6 +34,11 @@ impl Pace {
         Verdict::Passes { ahead, next: start.saturating_add(self.interval) }
     }
 
+    /// When the next request is due if one that has passed does not count.
+    pub(super) fn give_back(self, due: u64) -> u64 {
+        due.saturating_sub(self.interval)
+    }
+
     /// Requests that may come at once.
     pub(super) fn most(self) -> u64 {
         self.slack / self.interval + 1

@@ -62,6 +62,20 @@ impl RateLimiter {
         }
     }
 
+    /// Whether requests that are early wait.
+    pub(super) fn delays(&self) -> bool {
+        self.delays
+    }
+
+    /// A request that was let through is not answered after all: the next one comes in its place. Those that wait behind it keep
+    /// the time that they were told, so that no more than a burst can meet.
+    pub(super) fn give_back(&self, Counted(key): Counted, now: Instant) {
+        let now = self.since_start(now);
+        let mut part = self.parts[(key >> (u64::BITS - KEPT)) as usize].lock();
+        let due = part.table.due(key, now);
+        *due = self.pace.give_back(*due);
+    }
+
     pub(super) fn tally(&self, now: Instant) -> Tally {
         let now = self.since_start(now);
         let mut sum = Tally::default();
@@ -137,6 +151,21 @@ mod tests {
         assert_eq!(remaining, [2, 1, 0, 0]);
         assert!(answers[3].is_refused);
         assert_eq!(limiter.tally(start).delayed, 2);
+    }
+
+    #[test]
+    fn places_of_those_that_left_are_given_back() {
+        let start = Instant::now();
+        let limiter = RateLimiter::new(&Rate { delay: true, ..rate(Duration::from_secs(1), 2) }, start);
+        let ask = |n| (0..n).map(|_| limiter.ask(Counted(7), start)).collect::<Vec<_>>();
+        assert_eq!(ask(4).iter().filter(|answer| answer.is_refused).count(), 1);
+        (0..2).for_each(|_| limiter.give_back(Counted(7), start));
+        let delays: Vec<_> = ask(2).iter().map(|answer| answer.delay.as_secs()).collect();
+        assert_eq!(delays, [1, 2]);
+        assert!(ask(1)[0].is_refused);
+        // One too many is nothing that others have to pay for.
+        limiter.give_back(Counted(8), start);
+        assert!(!limiter.ask(Counted(8), start).is_refused);
     }
 
     /// Keys of one limit have nothing to do with each other.

@@ -8,7 +8,7 @@ use corral_config::abandoned::Abandoned;
 use corral_config::cors::Cors;
 use corral_config::route::{Action, ErrorActions};
 
-use crate::limits::Held;
+use crate::limits::{Held, Turn};
 
 /// Where a request stands on its way through the configuration.
 #[derive(Debug, Default)]
@@ -34,6 +34,8 @@ pub(crate) struct Way<'c> {
     pub(crate) kept_status: Option<u16>,
     /// How long limits have it wait before it is answered.
     pub(crate) delay: Duration,
+    /// Its turns in limits, which it gives back if it does not wait for them.
+    pub(crate) turns: Vec<Turn>,
     /// Its places in limits, until it is over.
     pub(crate) held: Vec<Held>,
     /// What becomes of it if its client leaves while it waits.

@@ -354,3 +354,23 @@ fn mistakes_are_explained_by_corral_check() {
     );
     check(json!({ "rate": "1/s", "nodelay": true }), &["Unknown parameter \"nodelay\""]);
 }
+
+/// A client that leaves the queue of a limit makes room for another.
+#[test]
+fn places_of_clients_that_left_are_given_back() {
+    let server = with(json!({ "rate": "1/m", "burst": 3, "delay": true }));
+    let n_delayed = |n: usize| status_of(&server, "/routes/0/action/limit_requests")["delayed"] == n;
+    let is_active = |n: u64| server.control().get("/status/connections/active").json() == n;
+    server.get("/").expect(200);
+    for (n, fields) in ["", "Connection: close\r\n", ""].iter().enumerate() {
+        let mut client = server.connect();
+        client.write(format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n"));
+        eventually("it waits", || n_delayed(n + 1).then_some(()));
+        drop(client);
+        eventually("it has gone", || is_active(0).then_some(()));
+    }
+    let waiting = server.begin_all("/", 3);
+    eventually("there is room for all of them", || n_delayed(6).then_some(()));
+    server.get("/").expect(429);
+    drop(waiting);
+}

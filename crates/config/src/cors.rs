@@ -21,6 +21,15 @@ pub struct Cors {
     pub max_age: Option<u32>,
 }
 
+/// The word of an action on other sites.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CorsRule {
+    /// None is let in, whatever an outer action says.
+    Off,
+    /// Some are.
+    On(Box<Cors>),
+}
+
 /// The origins that may read replies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origins {

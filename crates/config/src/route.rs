@@ -9,7 +9,7 @@ pub(crate) mod sample;
 use std::sync::Arc;
 
 use self::index::StepIndex;
-use crate::cors::Cors;
+use crate::cors::CorsRule;
 use crate::gateway::Gateway;
 use crate::pattern::{GivenUp, PatternSet};
 use crate::template::{Rewrite, Template};
@@ -109,7 +109,7 @@ pub struct Action {
 pub struct ActionOptions {
     /// Which other sites may read replies; asked before anything else of the action, so that preflight requests, which
     /// carry no credentials, are neither limited nor refused.
-    pub cors: Option<Box<Cors>>,
+    pub cors: Option<CorsRule>,
     /// When it is closed, and to whom; asked behind `cors` and before anything else.
     pub maintenance: Option<Box<Maintenance>>,
     /// Limits for clients, as places in `Config::throttles`; asked behind `maintenance` and before anything else.
@@ -130,6 +130,24 @@ pub struct ActionOptions {
     pub errors: Option<Box<ErrorActions>>,
     /// The action in the place of an answer that names a path.
     pub internal_redirect: Option<Box<Action>>,
+}
+
+impl ActionOptions {
+    /// Whether anything is said of what answers, be it this action or one that it leads to.
+    #[must_use]
+    pub fn concern_replies(&self) -> bool {
+        !self.response_headers.is_empty()
+            || self.secure
+            || self.cors.is_some()
+            || self.errors.is_some()
+            || self.internal_redirect.is_some()
+    }
+
+    /// Whether `response_headers` has a word on this field.
+    #[must_use]
+    pub fn changes(&self, field: &str) -> bool {
+        self.response_headers.iter().any(|change| change.name.eq_ignore_ascii_case(field))
+    }
 }
 
 /// `errors`: actions in the place of errors.
@@ -186,8 +204,13 @@ impl HeaderChange {
     /// Whether it is for replies of this status. An error in the place of a file is nothing to keep for a year.
     #[must_use]
     pub fn is_for(&self, status: u16) -> bool {
-        (200..400).contains(&status)
-            || !ABOUT_CONTENT.iter().any(|name| name.eq_ignore_ascii_case(&self.name))
+        (200..400).contains(&status) || !self.is_about_content()
+    }
+
+    /// Whether its field says what is in a reply, or for how long.
+    #[must_use]
+    pub fn is_about_content(&self) -> bool {
+        ABOUT_CONTENT.iter().any(|name| name.eq_ignore_ascii_case(&self.name))
     }
 }
 

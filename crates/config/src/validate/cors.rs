@@ -6,20 +6,19 @@ use super::label::Label;
 use super::scalars::{MAX_SECONDS, integer, is_true};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional};
 use super::strings::{is_token, one_or_more, text};
-use crate::cors::{Cors, OriginPattern, Origins, Permitted};
+use crate::cors::{Cors, CorsRule, OriginPattern, Origins, Permitted};
 use crate::json::Value;
 
 /// The row of `cors`.
 pub(super) const CORS: Label = optional("cors", BOOL.or(OBJECT)).default("`false`").means(
-    "[which other sites' scripts](cors.md) may read replies, or `true` for those of any site; the first action on \
-     the way that has it counts (beyond Unit)",
+    "[which other sites' scripts](cors.md) may read replies, or `true` for those of any site (beyond Unit)",
 );
 
-/// Reads `cors`; none if nothing is permitted.
-pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Box<Cors>> {
+/// Reads `cors`.
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> CorsRule {
     let mut draft = Cors::of_any_origin();
     if let Value::Bool(is_on) = field.value {
-        return is_on.then(|| Box::new(draft));
+        return if *is_on { CorsRule::On(Box::new(draft)) } else { CorsRule::Off };
     }
     schema::read_nested(cx, field, &[OPTIONS], &mut draft);
     if draft.credentials && draft.origins == Origins::Any {
@@ -30,7 +29,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Box<Cors>> 
             );
         });
     }
-    Some(Box::new(draft))
+    CorsRule::On(Box::new(draft))
 }
 
 const OPTIONS: &[Member<Cors>] = &[

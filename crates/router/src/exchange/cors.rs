@@ -1,22 +1,20 @@
 //! `cors`, on a request's way and in its reply.
 
-use corral_config::cors::Cors;
-
 use crate::exchange::Exchange;
 use crate::reply::cors::{self, Preflight};
 use crate::request::routing::Target;
 
 impl<'c> Exchange<'c> {
-    /// Notes which sites may read the reply; `Err` answers a preflight request at once. The first action that has an opinion
-    /// counts, for both: what follows may refuse requests without credentials, which preflight requests never have.
+    /// Whether it is a preflight request that is answered here. From the first action with `cors` on, nothing on the way
+    /// refuses it: such requests never have credentials.
     #[inline]
-    pub(super) fn admit_origin(&mut self, cors: Option<&'c Cors>) -> Result<(), Target<'c>> {
-        let Some(cors) = cors else { return Ok(()) };
-        if self.way.cors.is_some() || self.answers_error() {
-            return Ok(());
-        }
-        self.way.cors = Some(cors);
-        if self.asks_first() { Err(Target::Preflight) } else { Ok(()) }
+    pub(super) fn is_preflight(&self) -> bool {
+        self.asks_first() && !self.answers_in_place() && self.way.cors().is_some()
+    }
+
+    /// The target of a request, unless it only asks whether there may be one.
+    pub(super) fn or_preflight(&self, target: Target<'c>) -> Target<'c> {
+        if self.is_preflight() { Target::Preflight } else { target }
     }
 
     /// Whether a browser asks what a request of another site may be like, before it sends that.
@@ -28,7 +26,7 @@ impl<'c> Exchange<'c> {
 
     /// Tells browsers whose scripts may read the reply.
     pub(super) fn share_with_origin(&mut self) {
-        let Some(cors) = self.way.cors else { return };
+        let Some(cors) = self.way.cors() else { return };
         let mut origins = self.values(b"Origin");
         // No browser sends two.
         let origin = origins.next().filter(|_| origins.next().is_none());

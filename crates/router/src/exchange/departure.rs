@@ -1,12 +1,14 @@
 //! Clients that leave before they have an answer. A request that waits is dropped then, or is run all the same: because of its
 //! method, or because its application says so.
 
+use std::cell::OnceCell;
 use std::future::pending;
 use std::rc::Rc;
 
+use corral_config::abandoned::Abandoned;
+
 use crate::exchange::Exchange;
 use crate::exchange::carrier::{Carrier, Sign};
-use crate::request::routing::way::Way;
 use crate::services::Services;
 
 /// Requests of one event loop that wait without their clients. Nobody else bounds those of HTTP/2, whose streams are over.
@@ -27,7 +29,8 @@ impl Exchange<'_> {
         let Self { carrier, way, services, .. } = self;
         Audience {
             carrier: &**carrier,
-            way,
+            abandoned: way.abandoned,
+            without_client: &way.without_client,
             services,
             method: self.request.method(),
             closes: self.reply.close,
@@ -39,7 +42,8 @@ impl Exchange<'_> {
 #[derive(Clone, Copy)]
 pub(crate) struct Audience<'e> {
     carrier: &'e dyn Carrier,
-    way: &'e Way<'e>,
+    abandoned: Abandoned,
+    without_client: &'e OnceCell<Rc<()>>,
     services: &'e Services,
     method: &'e [u8],
     /// The client has announced that it sends nothing more.
@@ -58,17 +62,17 @@ impl Audience<'_> {
 
     /// Waits for a sign of its leaving, unless it is known to have left. Cancel safe.
     pub(crate) async fn gone(self, sign: Sign) {
-        let is_known = self.way.without_client.get().is_some();
+        let is_known = self.without_client.get().is_some();
         self.carrier.gone(if is_known { Sign::None } else { sign }).await;
     }
 
     /// Whether a request that waits goes on without its client, which has left; from now on it does.
     pub(crate) fn is_run_without(self) -> bool {
-        let is_run = self.way.abandoned.runs(self.method)
+        let is_run = self.abandoned.runs(self.method)
             && self.carrier.body_has_come()
             && Rc::strong_count(&self.services.abandoned) <= MOST_ABANDONED;
         if is_run {
-            self.way.without_client.get_or_init(|| Rc::clone(&self.services.abandoned));
+            self.without_client.get_or_init(|| Rc::clone(&self.services.abandoned));
         }
         is_run
     }

@@ -27,7 +27,7 @@ impl<'c> Exchange<'c> {
     fn close(&mut self, maintenance: &'c Maintenance) -> Target<'c> {
         self.reply.retry_after = maintenance.retry_after;
         if let Some(pages) = &maintenance.pages {
-            self.way.errors = Some(if self.wants_problem() { &pages.json } else { &pages.html });
+            self.way.closed = Some(if self.wants_problem() { &pages.json } else { &pages.html });
         }
         Target::Nothing(maintenance.status)
     }

@@ -29,25 +29,23 @@ impl Exchange<'_> {
         self.open_encoded(status, length)
     }
 
-    /// `headers` and `response_headers` of the last action. Templates see the reply as it was before the latter, and its
-    /// status.
+    /// `headers` and `response_headers` of the actions on the way. Templates see the reply as it was before the latter, and
+    /// its status.
     pub(super) fn change_fields(&mut self, status: u16) -> Result<(), Exception> {
         self.restore_fields(status);
-        let Some(action) = self.way.action else { return Ok(()) };
-        if action.options.secure {
+        if self.way.layers.iter().any(|layer| layer.options.secure) {
             // A listener that insists on TLS says so itself, in its own words.
             let is_for_all = self.settings.listener().https_only.is_some();
             secure::add(&mut self.reply.fields, self.client.tls && !is_for_all);
         }
-        let changes = &action.options.response_headers;
+        let changes: SmallVec<[&HeaderChange; 8]> = self.way.changes(status).collect();
         if changes.is_empty() {
             return Ok(());
         }
-        let changes = || changes.iter().filter(|change| change.is_for(status));
         self.reply.status = Some(status);
         let mut text = buffers::take();
         let mut ends = SmallVec::<[usize; 8]>::new();
-        for HeaderChange { name, value } in changes() {
+        for HeaderChange { name, value } in changes.iter().copied() {
             let Some(value) = value else { continue };
             if name.eq_ignore_ascii_case("Location") {
                 let mut scratch = buffers::take();
@@ -61,7 +59,7 @@ impl Exchange<'_> {
         disarm(&mut text);
         let mut ends = ends.into_iter();
         let mut start = 0;
-        for HeaderChange { name, value } in changes() {
+        for HeaderChange { name, value } in changes {
             match value.as_ref().and_then(|_| ends.next()) {
                 Some(end) => {
                     self.reply.fields.set(name.as_bytes(), &text[start..end]);

@@ -21,6 +21,7 @@ impl<'c> Exchange<'c> {
     /// Follows a `pass` through the routes.
     pub(crate) fn follow(&mut self, pass: &'c Destination) -> Target<'c> {
         let (Ok(target) | Err(target)) = self.try_follow(pass);
+        let target = self.or_preflight(target);
         let Target::Application { app, .. } = target else { return target };
         let limits = self.settings.generation.config.application_limits.get(app);
         let limits = limits.map_or(&[][..], Vec::as_slice);
@@ -53,7 +54,7 @@ impl<'c> Exchange<'c> {
     pub(crate) fn follow_action(&mut self, action: &'c Action) -> Target<'c> {
         match self.take(action) {
             Ok(pass) => self.follow(pass),
-            Err(target) => target,
+            Err(target) => self.or_preflight(target),
         }
     }
 
@@ -109,17 +110,12 @@ impl<'c> Exchange<'c> {
             tracing::error!("the request went through more than {MAX_ACTIONS} actions");
             return Err(Target::Nothing(500));
         }
-        self.way.n_actions += 1;
-        self.way.action = Some(action);
-        if let Some(errors) = &action.options.errors {
-            self.way.errors = Some(errors);
-        }
-        if let Some(redirect) = &action.options.internal_redirect {
-            self.way.internal_redirect = Some(redirect);
-        }
+        self.way.enter(action);
         let options = &action.options;
         // A preflight request comes before all that refuses: it has no credentials, and says nothing of its client.
-        self.admit_origin(options.cors.as_deref())?;
+        if self.is_preflight() {
+            return self.carry_on(action);
+        }
         self.admit_in_maintenance(options.maintenance.as_deref())?;
         self.admit(&options.limits)?;
         if options.mirror.is_some() && !self.answers_in_place() {

@@ -4,6 +4,7 @@ mod actions;
 mod choice;
 mod client_values;
 pub(crate) mod hostile_paths;
+mod inheritance;
 mod patterns;
 mod routes;
 mod targets;

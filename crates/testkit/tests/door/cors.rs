@@ -213,16 +213,54 @@ fn errors_have_the_fields() {
     server.send(&from(OURS)).expect(429).expect_field(ORIGIN, OURS);
 }
 
+/// What an outer action says holds inside, unless an inner one says its own.
 #[test]
-fn the_first_action_on_the_way_counts() {
+fn the_innermost_action_with_a_word_counts() {
+    let to = |route: &str| json!({ "pass": format!("routes/{route}") });
+    let with_ours = |route: &str| {
+        let mut action = to(route);
+        action["cors"] = named(json!([OURS]));
+        action
+    };
+    let users = site().file("users", "");
+    let basic = json!({ "basic": { "file": users.path("users") } });
+    let closed = json!({
+        "return": 200, "authenticate": basic, "maintenance": true,
+        "limit_requests": { "rate": "1/h", "burst": 0 },
+    });
     let routes = json!({
-        "main": [{ "action": { "pass": "routes/api", "cors": named(json!([OURS])) } }],
-        "api": [{ "action": { "return": 200, "cors": true } }],
+        "main": [
+            { "match": { "uri": "/silent" }, "action": with_ours("silent") },
+            { "match": { "uri": "/own" }, "action": with_ours("own") },
+            { "match": { "uri": "/off" }, "action": with_ours("off") },
+            { "match": { "uri": "/closed" }, "action": with_ours("closed") },
+            { "match": { "uri": "/none" }, "action": with_ours("none") },
+            { "action": { "share": "/nonexistent", "cors": named(json!([OURS])), "fallback": { "return": 200 } } },
+        ],
+        "silent": [{ "action": { "return": 200 } }],
+        "own": [{ "action": { "return": 200, "cors": true } }],
+        "off": [{ "action": { "return": 200, "cors": false } }],
+        "closed": [{ "action": closed }],
+        "none": [],
     });
     let server = daemon().routes(routes).start();
-    server.send(&preflight(THEIRS)).expect(204).expect_no_field(ORIGIN);
-    server.send(&from(THEIRS)).expect(200).expect_no_field(ORIGIN);
-    server.send(&from(OURS)).expect(200).expect_field(ORIGIN, OURS);
+    let check = |target: &str, origin: &str, expected: (u16, u16, Option<&str>)| {
+        let (status, preflight_status, permitted) = expected;
+        let request = Request::get(target).field("Origin", origin);
+        assert_eq!(server.send(&request).expect(status).field(ORIGIN), permitted, "{target} {origin}");
+        let asked = Request::new("OPTIONS", target).field("Origin", origin);
+        let asked = asked.field("Access-Control-Request-Method", "PUT");
+        let reply = server.send(&asked).expect(preflight_status);
+        assert_eq!(reply.field(ORIGIN), permitted, "preflight of {target} {origin}");
+    };
+    for target in ["/silent", "/fallback"] {
+        check(target, OURS, (200, 204, Some(OURS)));
+        check(target, THEIRS, (200, 204, None));
+    }
+    check("/own", THEIRS, (200, 204, Some("*")));
+    check("/off", OURS, (200, 200, None));
+    check("/closed", OURS, (503, 204, Some(OURS)));
+    check("/none", OURS, (404, 204, Some(OURS)));
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
     optional("response_headers", OBJECT)
         .means(
             "an object: fields that are set, or with `null` removed, in replies of every status, error pages \
-             too (Unit: 200 to 399). Those of the last action count. What is about the content itself is not \
+             too (Unit: 200 to 399). What is about the content itself is not \
              said of errors: `Cache-Control`, `Content-Disposition`, `Content-Encoding`, `Content-Language`, \
              `Content-Type`, `ETag`, `Expires`, `Last-Modified` and `Pragma` change from 200 to 399 alone. \
              Control characters that come from variables become spaces; `Connection`, `Date` and \
@@ -27,17 +27,16 @@ pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
         .default("none")
         .means(
             "`\"secure\"`: [fields that make browsers careful](#secure-fields), in replies of every status that \
-             have none of the same name; those of the last action count (beyond Unit)",
+             have none of the same name (beyond Unit)",
         )
         .read(|cx, field, options| options.secure = is_secure(cx, field)),
     optional("request_headers", OBJECT)
         .means(
             "an object: fields that are set or removed before an application or another server sees the \
-             request. Those of all actions on the way count. Conditions and variables keep seeing what the \
-             client has sent",
+             request. Conditions and variables keep seeing what the client has sent",
         )
         .read(|cx, field, options| options.request_headers = header_changes(cx, field, Side::Request)),
-    cors::CORS.read(|cx, field, options| options.cors = cors::read(cx, field)),
+    cors::CORS.read(|cx, field, options| options.cors = Some(cors::read(cx, field))),
     maintenance::MAINTENANCE.read(|cx, field, options| options.maintenance = maintenance::read(cx, field)),
     throttle::REQUESTS.read(|cx, field, options| throttle::requests(cx, field, &mut options.limits)),
     throttle::CONNECTIONS.read(|cx, field, options| throttle::connections(cx, field, &mut options.limits)),

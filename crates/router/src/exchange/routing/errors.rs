@@ -1,5 +1,7 @@
 //! `errors`: an action in the place of an error.
 
+use corral_config::route::ErrorActions;
+
 use crate::exchange::Exchange;
 use crate::request::routing::way::StandIn;
 
@@ -7,10 +9,20 @@ impl<'c> Exchange<'c> {
     /// Notes the action that stands in for this error, if there is one; then nothing else is sent. An error of that
     /// action has none, so that this comes to an end.
     pub(crate) fn finds_stand_in(&mut self, status: u16) -> bool {
+        self.finds_stand_in_among(status, |_| true)
+    }
+
+    /// The same, of those actions that are `meant`.
+    fn finds_stand_in_among(&mut self, status: u16, meant: impl Fn(&ErrorActions) -> bool) -> bool {
         if self.reply.status.is_some() || self.way.error.is_some() {
             return false;
         }
-        let Some(action) = self.way.errors.and_then(|errors| errors.find(status)) else { return false };
+        let find = |errors: &'c ErrorActions| errors.find(status).filter(|_| meant(errors));
+        let closed = self.way.closed.take().and_then(find);
+        let Some(action) = closed.or_else(|| self.way.leave_to(|options| find(options.errors.as_deref()?)))
+        else {
+            return false;
+        };
         self.reply.fields.clear();
         self.way.stand_in = Some(StandIn::Action(action));
         self.way.error = Some(status);
@@ -25,9 +37,8 @@ impl<'c> Exchange<'c> {
         status: u16,
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
     ) -> bool {
-        let is_caught = self.way.errors.is_some_and(|errors| errors.intercept)
-            && (400..600).contains(&status)
-            && self.finds_stand_in(status);
+        let is_caught =
+            (400..600).contains(&status) && self.finds_stand_in_among(status, |errors| errors.intercept);
         is_caught || self.finds_redirect(fields)
     }
 

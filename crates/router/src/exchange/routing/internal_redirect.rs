@@ -14,7 +14,9 @@ const KEPT: [&[u8]; 5] =
 impl<'c> Exchange<'c> {
     /// Notes what stands in for an answer with these fields, if they name something: the answer is to be dropped.
     pub(super) fn finds_redirect<'f>(&mut self, fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> bool {
-        let Some(action) = self.way.internal_redirect else { return false };
+        if !self.way.layers.iter().any(|layer| layer.options.internal_redirect.is_some()) {
+            return false;
+        }
         let (mut target, mut kept) = (None, Fields::default());
         for (name, value) in fields {
             if is_target(name) {
@@ -24,6 +26,8 @@ impl<'c> Exchange<'c> {
             }
         }
         let Some(target) = target else { return false };
+        let action = self.way.leave_to(|options| options.internal_redirect.as_deref());
+        let Some(action) = action else { return false };
         self.way.stand_in = Some(match self.go_to(target) {
             Ok(()) => StandIn::Action(action),
             Err(cause) => {

@@ -1,29 +1,28 @@
 //! How far a request has come on its way through the configuration.
 
 use std::cell::OnceCell;
+use std::ptr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use corral_config::abandoned::Abandoned;
-use corral_config::cors::Cors;
-use corral_config::route::{Action, ErrorActions};
+use corral_config::cors::{Cors, CorsRule};
+use corral_config::route::{Action, ActionKind, ActionOptions, ErrorActions, HeaderChange};
+use smallvec::SmallVec;
 
 use crate::limits::{Held, Turn};
 
 /// Where a request stands on its way through the configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Way<'c> {
-    /// The last action: its options are those that count.
-    pub(crate) action: Option<&'c Action>,
+    /// The actions that say something of replies, the innermost last: what one of them leads to is inside of it, be it by
+    /// `pass`, as its `fallback` or in the place of an error.
+    pub(crate) layers: SmallVec<[&'c Action; 2]>,
     pub(crate) n_actions: u16,
-    /// Of the last action that has any.
-    pub(crate) errors: Option<&'c ErrorActions>,
-    /// The sites whose scripts may read the reply, as the first action says that has an opinion.
-    pub(crate) cors: Option<&'c Cors>,
+    /// The pages of an action that is closed, which go before all `errors`.
+    pub(crate) closed: Option<&'c ErrorActions>,
     /// The copies of it that other servers get, as a place in `Config::mirrors`; of the last action that has any.
     pub(crate) mirror: Option<usize>,
-    /// The action that answers in the place of answers that redirect, as the last action says that has one.
-    pub(crate) internal_redirect: Option<&'c Action>,
     /// An answer has done so.
     pub(crate) is_redirected: bool,
     /// The answer in the place of an error or of another answer, before it is followed.
@@ -42,6 +41,49 @@ pub(crate) struct Way<'c> {
     pub(crate) abandoned: Abandoned,
     /// Its client has left, and it is run all the same: its place among such requests.
     pub(crate) without_client: OnceCell<Rc<()>>,
+}
+
+impl<'c> Way<'c> {
+    /// Goes into an action.
+    pub(crate) fn enter(&mut self, action: &'c Action) {
+        self.n_actions += 1;
+        // One that is come through again says nothing new.
+        let is_new = || !self.layers.iter().any(|layer| ptr::eq(*layer, action));
+        if action.options.concern_replies() && is_new() {
+            self.layers.push(action);
+        }
+    }
+
+    /// The innermost action that has something of its own to say, which whatever is said there is inside of.
+    pub(crate) fn leave_to<T>(&mut self, said: impl Fn(&'c ActionOptions) -> Option<T>) -> Option<T> {
+        let found = self.layers.iter().map(|layer| said(&layer.options)).enumerate().rev();
+        let (idx, said) = found.filter_map(|(idx, said)| Some((idx, said?))).next()?;
+        self.layers.truncate(idx + 1);
+        Some(said)
+    }
+
+    /// The sites whose scripts may read the reply.
+    pub(crate) fn cors(&self) -> Option<&'c Cors> {
+        match self.layers.iter().rev().find_map(|layer| layer.options.cors.as_ref())? {
+            CorsRule::On(cors) => Some(cors),
+            CorsRule::Off => None,
+        }
+    }
+
+    /// The changes of a reply's fields, from the outermost action to the innermost, which has the last word on a field. What is
+    /// about the content of an action is said of nothing that stands in for it.
+    pub(crate) fn changes(&self, status: u16) -> impl Iterator<Item = &'c HeaderChange> + use<'c, '_> {
+        let layers = &self.layers;
+        layers.iter().enumerate().flat_map(move |(idx, layer)| {
+            let inner = &layers[idx + 1..];
+            let is_stood_in_for = !inner.is_empty() && !matches!(layer.kind, ActionKind::Pass(_));
+            layer.options.response_headers.iter().filter(move |change| {
+                change.is_for(status)
+                    && !(is_stood_in_for && change.is_about_content())
+                    && !inner.iter().any(|layer| layer.options.changes(&change.name))
+            })
+        })
+    }
 }
 
 /// An answer in the place of another.

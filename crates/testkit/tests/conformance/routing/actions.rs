@@ -364,26 +364,6 @@ fn response_headers_that_throw() {
     }
 }
 
-/// Options: routes[].action.fallback
-#[test]
-fn the_last_action_counts() {
-    let files = site().file("file.txt", "found");
-    let share = |fallback: Value| {
-        json!({
-            "share": format!("{}$uri", files.root()), "response_headers": { "X-A": "share" }, "fallback": fallback
-        })
-    };
-    let inner = share(json!({ "return": 204, "response_headers": { "X-B": "fallback" }, "rewrite": "/r" }));
-    let server = action(share(inner));
-    server.get("/file.txt").expect(200).expect_field("X-A", "share");
-    server.get("/none").expect(204).expect_no_field("X-A").expect_field("X-B", "fallback");
-    server
-        .send(&Request::post("/file.txt"))
-        .expect(204)
-        .expect_no_field("X-A")
-        .expect_field("X-B", "fallback");
-}
-
 #[test]
 fn what_is_wrong_is_refused() {
     let server = action(json!({ "return": 200 }));

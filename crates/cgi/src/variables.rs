@@ -93,6 +93,12 @@ impl Variables {
     }
 }
 
+/// Whether fields of these names become one variable: `X_User` of a client would join the `X-User` that scripts trust.
+#[must_use]
+pub fn is_one_variable(one: &[u8], other: &[u8]) -> bool {
+    variable_order(one, other).is_eq()
+}
+
 /// Fields that become the same variable are equal; otherwise it is no order that means anything.
 fn variable_order(a: &[u8], b: &[u8]) -> Ordering {
     let bytes = |(a, b): (&u8, &u8)| variable_byte(*a).cmp(&variable_byte(*b));

@@ -1,5 +1,6 @@
 //! What servers learn of the client from `X-Forwarded-…`.
 
+use corral_cgi::variables::is_one_variable;
 use corral_http::request::Name;
 use corral_http::response;
 
@@ -13,7 +14,7 @@ const PORT: &[u8] = b"X-Forwarded-Port";
 
 /// Whether it is one of these, which clients are not believed in.
 pub(super) fn is_one(name: &[u8]) -> bool {
-    let is = |known| name.eq_ignore_ascii_case(known);
+    let is = |known| is_one_variable(name, known);
     match name.len() {
         15 => is(FOR),
         16 => is(HOST) || is(PORT),

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::net::IpAddr;
 
+use corral_cgi::variables::is_one_variable;
 use corral_config::address::ListenAddress;
 use corral_config::upstream::Host;
 use corral_http::path::append_encoded_path;
@@ -112,7 +113,7 @@ fn append_fields(exchange: &Exchange<'_>, server: &Server, out: &mut Vec<u8>) {
             continue;
         }
         let is_told = is_forwarded && forwarded::is_one(name);
-        let is_told = is_told || (server.is_program && name.eq_ignore_ascii_case(CLIENT));
+        let is_told = is_told || (server.is_program && is_one_variable(CLIENT, name));
         let is_dropped = is_told || named.has(name);
         // What the configuration says is no matter of the client's.
         if !is_dropped || exchange.changes_field(name) {

@@ -1,6 +1,7 @@
 //! `request_headers`: the request's fields as applications and other servers see them. Conditions and
 //! variables see them as the client has sent them.
 
+use corral_cgi::variables::is_one_variable;
 use corral_config::route::HeaderChange;
 use corral_config::template::Exception;
 
@@ -36,8 +37,8 @@ impl<'c> Exchange<'c> {
         kept.chain(changes.filter_map(|change| Some((change.name, change.value.as_deref()?))))
     }
 
-    /// Whether the configuration has its own word on the fields of this name.
+    /// Whether the configuration has its own word on the fields of this name, or of one that scripts cannot tell from it.
     pub(crate) fn changes_field(&self, name: &[u8]) -> bool {
-        self.field_changes.iter().any(|change| change.name.eq_ignore_ascii_case(name))
+        self.field_changes.iter().any(|change| is_one_variable(change.name, name))
     }
 }

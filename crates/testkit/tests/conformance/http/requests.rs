@@ -1,6 +1,6 @@
 //! Sections 23.1 to 23.3: request lines, request fields and request bodies, row by row.
 
-use corral_testkit::{Client, Daemon, Request, Response, Site, daemon, php_app, site};
+use corral_testkit::{Client, Daemon, Origin, Request, Response, Site, daemon, php_app, site};
 use serde_json::{Value, json};
 
 /// Answers with the path as it was understood, in Location.
@@ -431,4 +431,30 @@ fn chunked(body: &str) -> String {
         .chunks(10_007)
         .map(|chunk| format!("{:x}\r\n{}\r\n", chunk.len(), String::from_utf8_lossy(chunk)));
     chunks.collect::<String>() + "0\r\n\r\n"
+}
+
+/// Scripts cannot tell `X_User` from the `X-User` that the configuration sets, or takes away.
+#[test]
+fn unsafe_names_do_not_join_what_the_configuration_says() {
+    let site = site().file("index.php", ECHO);
+    let origin = Origin::echo();
+    let changes = json!({ "X-User": "ours", "X-Gone": null });
+    let config = json!({
+        "settings": { "http": { "discard_unsafe_fields": false } },
+        "applications": { "php": php_app(&site).value() },
+        "routes": [
+            { "match": { "uri": "/proxy" }, "action": { "proxy": origin.url(), "request_headers": changes } },
+            { "action": { "pass": "applications/php", "request_headers": changes } },
+        ],
+    });
+    let server = daemon().config(config).start();
+    for target in ["/", "/proxy"] {
+        let request = ["X_User", "X.User", "x_gone", "X_Forwarded_For", "X_Kept"]
+            .iter()
+            .fold(Request::get(target), |request, name| request.field(name, "theirs"));
+        let text = server.send(&request).expect(200).text().to_ascii_lowercase();
+        assert!(text.contains("ours") && !text.contains("ours, "), "{text}");
+        let n_expected = if target == "/" { 2 } else { 1 };
+        assert_eq!(text.matches("theirs").count(), n_expected, "{text}");
+    }
 }

@@ -3,12 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rquickjs::function::{Args, Function};
 use rquickjs::{
     CatchResultExt, CaughtError, Coerced, Context, Ctx, Module, Object, Persistent, Runtime, Value,
 };
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::engine::{Limits, Program};
 use crate::modules;
@@ -67,24 +68,30 @@ struct Template {
     needs: Needs,
 }
 
-/// When the script that runs must be over.
+/// When the script that runs must be over, in time of a processor: while other threads have it, a script is not slow.
 #[derive(Default)]
 struct Clock {
-    deadline: Cell<Option<Instant>>,
+    deadline: Cell<Option<Duration>>,
     ran_out: Cell<bool>,
 }
 
 impl Clock {
     fn start(&self, time: Duration) {
-        self.deadline.set(Some(Instant::now() + time));
+        self.deadline.set(Some(time_of_thread() + time));
         self.ran_out.set(false);
     }
 
     fn is_over(&self) -> bool {
-        let is_over = self.deadline.get().is_some_and(|deadline| Instant::now() >= deadline);
+        let is_over = self.deadline.get().is_some_and(|deadline| time_of_thread() >= deadline);
         self.ran_out.set(self.ran_out.get() || is_over);
         is_over
     }
+}
+
+/// The time for which processors have run this thread.
+pub(crate) fn time_of_thread() -> Duration {
+    // The kernel counts it from 0.
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
 impl Machine {

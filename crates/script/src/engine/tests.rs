@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use crate::machine::time_of_thread;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -180,6 +182,18 @@ fn a_script_has_a_time_limit() {
     fails("`a` && {toString() { for (;;) {} }}", "time limit");
     fails("`${(() => { throw {toString() { for (;;) {} }} })()}`", "time limit");
     assert!(started.elapsed() < Duration::from_secs(20));
+}
+
+/// A script that is kept from running by others, or that waits, is not stopped for that.
+#[test]
+fn the_time_of_a_script_is_that_of_its_processor() {
+    let started = time_of_thread();
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(time_of_thread() - started < Duration::from_millis(20), "a thread that sleeps is not run");
+    let began = Instant::now();
+    while time_of_thread() - started < Duration::from_millis(20) {
+        assert!(began.elapsed() < Duration::from_secs(60));
+    }
 }
 
 #[test]

@@ -136,11 +136,12 @@ impl BindError {
         }
     }
 
-    /// Logs what the system has refused in Unit's words, which people look for (contract 6.1).
-    pub(crate) fn alert(&self) {
+    /// Logs what the system has refused in Unit's words, which people look for (contract 6.1). It is no alert, as the change is
+    /// refused and all goes on as before.
+    pub(crate) fn report(&self) {
         if let Self::System { address, source } = self {
             let number = source.raw_os_error().unwrap_or_default();
-            tracing::error!(target: "alert", "bind(\"{address}\") failed ({number}: {})", reason(source));
+            tracing::error!("bind(\"{address}\") failed ({number}: {})", reason(source));
         }
     }
 }

@@ -37,9 +37,9 @@ pub(crate) fn evaluate(
     engine.evaluate(source, &mut Scope(variables), out).map_err(|exception| Exception(exception.to_string()))
 }
 
-/// A script has thrown, or a regular expression was given up, which is never the client's fault.
+/// Logs that a script has thrown, or that a regular expression was given up. Not as an alert: a client may choose to cause it.
 pub(crate) fn report(fault: &impl Display) {
-    tracing::error!(target: "alert", "{fault}");
+    tracing::error!("{fault}");
 }
 
 /// What scripts see of a request.

@@ -80,7 +80,7 @@ impl Builder<'_> {
         })
         .map_err(|error| {
             if self.alerts {
-                error.alert();
+                error.report();
             }
             error.to_string()
         })?;

@@ -143,7 +143,7 @@ fn expressions_that_are_given_up_are_a_500() {
     let log = server.log();
     let line =
         log.lines().find(|line| line.contains("gave up the regular expression")).expect("it is logged");
-    assert!(line.contains(" [alert] ") && line.contains(&format!("\"^{CATASTROPHE}\"")), "{line}");
+    assert!(line.contains(" [error] ") && line.contains(&format!("\"^{CATASTROPHE}\"")), "{line}");
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn an_exception_costs_one_request() {
         server.expect_log(&about);
         let log = server.log();
         let line = log.lines().find(|line| line.contains(&about)).expect("it was there");
-        assert!(line.contains(" [alert] "), "{line}");
+        assert!(line.contains(" [error] "), "{line}");
     }
     assert_eq!(value_of(&server.get("/?a=x").expect(500)), "no such field");
     let server = answering("`${(() => { throw 'x' })()}`", json!({}));

@@ -4,8 +4,9 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use corral_config::mirror::Mirror;
 use corral_ipc::message::MirrorStatus;
@@ -115,6 +116,19 @@ impl Drop for Berth {
         n_bytes.set(n_bytes.get() - self.n_bytes);
     }
 }
+
+/// The field that each copy has, one for each mirror that it has been through.
+pub(crate) const FIELD: &[u8] = b"Corral-Mirrored";
+
+/// The value of the field: the router's own, which clients do not know, so that none of them can keep its requests from being
+/// copied.
+pub(crate) fn mark() -> &'static [u8] {
+    static MARK: LazyLock<String> = LazyLock::new(|| format!("{:016x}", RandomState::new().hash_one(0)));
+    MARK.as_bytes()
+}
+
+/// Copies of copies: a request that has been through as many mirrors of this router goes round in circles.
+pub(crate) const MOST_DEEP: usize = 3;
 
 /// Copies of one event loop that are on their way at the same time.
 const MOST: usize = 64;

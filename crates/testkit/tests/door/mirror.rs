@@ -413,3 +413,20 @@ fn what_is_no_server_is_refused() {
         refuse_action(&server, json!({ "return": 200, "mirror": mirror }), detail);
     }
 }
+
+/// A mirror that leads back to itself copies a request a few times, and not for ever. No client can pretend to be a copy.
+#[test]
+fn copies_of_copies_come_to_an_end() {
+    let (origin, received) = listening(FINE);
+    let server = daemon().start_unconfigured();
+    let own = format!("http://{}", server.address());
+    let action = json!({ "proxy": origin.url(), "mirror": own });
+    server.control().put("/config", &server.with_listener(json!({ "routes": [{ "action": action }] }))).expect_done();
+    let forged = (0..9).fold(Request::get("/"), |request, _| request.field("Corral-Mirrored", "0123456789abcdef"));
+    server.send(&forged).expect(200);
+    // The request itself, and its copies.
+    (0..4).for_each(|_| drop(next(&received)));
+    expect_figures(&server, 3, 0, 1);
+    assert!(received.try_recv().is_err());
+    server.expect_log("it has come back as a copy, so its servers lead here");
+}

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use corral_config::gateway::Servers;
 use corral_config::mirror::{Mirror, SAMPLE_ALL};
+use corral_http::response;
 
 use self::copy::Copy;
 use super::{balance_key, request, shown};
 use crate::clock::Millis;
 use crate::exchange::Exchange;
-use crate::mirrors::MirrorTally;
+use crate::mirrors::{FIELD, MOST_DEEP, MirrorTally, mark};
 use crate::request::body::BodyError;
 use crate::storage::buffers;
 use crate::upstream::{LoopGroup, Tried};
@@ -29,6 +30,10 @@ pub(crate) async fn begin(exchange: &mut Exchange<'_>, idx: usize) -> Result<(),
     let Some((mirror, tally)) = found else { return Ok(()) };
     // What becomes of a connection that is upgraded, nobody but one server can know.
     if request::wanted_upgrade(exchange).is_some() || !is_drawn(mirror.sample) {
+        return Ok(());
+    }
+    if depth(exchange) >= MOST_DEEP {
+        drop_copy(exchange, tally, "it has come back as a copy, so its servers lead here");
         return Ok(());
     }
     let body = match mirror.body {
@@ -47,6 +52,12 @@ pub(crate) async fn begin(exchange: &mut Exchange<'_>, idx: usize) -> Result<(),
         send(exchange, (mirror, tally), group, body.clone());
     }
     Ok(())
+}
+
+/// Mirrors of this router that the request has been through.
+fn depth(exchange: &Exchange<'_>) -> usize {
+    let fields = exchange.request.head.fields(exchange.request.bytes);
+    fields.filter(|(name, value)| name.eq_ignore_ascii_case(FIELD) && *value == mark()).count()
 }
 
 fn is_drawn(sample: u32) -> bool {
@@ -75,6 +86,10 @@ fn send(
     let length = body.as_ref().filter(|body| has_length || !body.is_empty()).map(|body| body.len() as u64);
     let mut head = buffers::take();
     request::append_head(exchange, &server.shared, length, &mut head);
+    // In front of the empty line.
+    head.truncate(head.len() - 2);
+    response::append_field(&mut head, FIELD, mark());
+    head.extend_from_slice(b"\r\n");
     let copy = Copy {
         group: Arc::clone(&group.shared),
         server: Rc::clone(server),

@@ -69,7 +69,9 @@ struct Control {
     resolver: Resolver,
     upkeep: Arc<Upkeep>,
     schedule: Schedule,
-    /// Ends when the event loops have finished what they had begun.
+    /// Ends when the event loops accept nothing any more, once they are told to finish.
+    closing: Option<mpsc::Receiver<()>>,
+    /// Ends when they have finished what they had begun.
     finishing: Option<mpsc::Receiver<()>>,
 }
 
@@ -129,6 +131,7 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
         resolver: Resolver::default(),
         upkeep: Arc::default(),
         schedule: Schedule::new(Instant::now()),
+        closing: None,
         finishing: None,
     };
     desk::enable(services, control.main.clone());
@@ -159,6 +162,10 @@ impl Control {
                     self.settle().await;
                     self.flush_logs();
                     return Ok(());
+                }
+                () = finished(&mut self.closing) => {
+                    self.closing = None;
+                    self.main.send(&FromRouter::Closed);
                 }
                 () = finished(&mut self.finishing) => {
                     self.flush_logs();
@@ -330,7 +337,13 @@ impl Control {
 
     /// Told twice, it hurries.
     fn finish(&mut self, keep_idle: Duration) {
-        self.finishing = Some(self.begin_all(|done| Command::Finish { keep_idle, done }));
+        let (closed, all_closed) = mpsc::channel(1);
+        let closed = Arc::new(closed);
+        self.finishing = Some(self.begin_all(|done| {
+            let closed = Arc::clone(&closed);
+            Command::Finish { keep_idle, closed, done }
+        }));
+        self.closing = Some(all_closed);
     }
 }
 

@@ -158,7 +158,10 @@ impl EventLoop {
                     drop(done);
                 }
                 Command::Settle { done } => drop(done),
-                Command::Finish { keep_idle, done } => self.finish(keep_idle, done),
+                Command::Finish { keep_idle, closed, done } => {
+                    self.listeners.close(|_| false, keep_idle, &closed);
+                    self.finish(keep_idle, done);
+                }
             }
         }
     }
@@ -181,7 +184,6 @@ impl EventLoop {
     }
 
     fn finish(&self, keep_idle: Duration, done: Countdown) {
-        self.listeners.close(|_| false, keep_idle, &done);
         let counters = Arc::clone(&self.services.counters);
         tokio::task::spawn_local(async move {
             wait_until_quiet(&counters, keep_idle).await;

@@ -40,6 +40,8 @@ pub(crate) struct Configuration {
     pub(crate) in_force: Option<Build>,
     pub(crate) apply: Option<Apply>,
     pub(crate) jobs: Jobs,
+    /// In force, which the controller has not been told.
+    pub(crate) unanswered: Vec<GenerationId>,
     /// Instances of the configuration in force that the router does not use any more, as it has
     /// swapped in the next one.
     unused: Vec<AppId>,
@@ -66,6 +68,7 @@ impl Configuration {
             in_force: None,
             apply: None,
             jobs: Jobs::default(),
+            unanswered: Vec::new(),
             unused: Vec::new(),
             rebinding: Backoff::new(now),
             highest: GenerationId(0),

@@ -149,7 +149,7 @@ pub enum ToRouter {
         /// The last lines of the applications.
         words: Vec<String>,
     },
-    /// Stop accepting, finish what is in progress, exit. Answered by `Finished`.
+    /// Stop accepting, finish what is in progress, exit. Answered by `Closed`, then by `Finished`.
     Finish {
         /// Connections that wait for a request may do so for this long.
         keep_idle: Duration,
@@ -195,6 +195,8 @@ pub enum FromRouter {
         #[serde(deserialize_with = "bounded::words")]
         reason: String,
     },
+    /// No event loop accepts connections any more, as it was told.
+    Closed,
     /// The generation is in force.
     Committed {
         /// Which one.

@@ -50,6 +50,8 @@ pub(crate) enum Command {
     /// Stop accepting, finish what is in progress. Connections may wait for a request for as long as is said.
     Finish {
         keep_idle: Duration,
+        /// Until nothing is accepted any more.
+        closed: Countdown,
         done: Countdown,
     },
 }

@@ -29,11 +29,13 @@ pub(crate) struct Router {
     /// Its event loops. Workers have a lane for each, which is why they belong to one router.
     pub(crate) n_threads: u16,
     pub(crate) role: Role,
+    /// It has not said that it accepts no connections any more.
+    accepts: bool,
 }
 
 impl Router {
     fn new(id: u32, n_threads: u16, now: Instant) -> Self {
-        Self { id: RouterId(id), n_threads, role: Role::new("router", now) }
+        Self { id: RouterId(id), n_threads, role: Role::new("router", now), accepts: true }
     }
 }
 
@@ -43,7 +45,7 @@ pub(crate) struct Routers {
     pub(crate) in_charge: Router,
     /// The configuration that is being applied is for this one, which takes over with it.
     pub(crate) successor: Option<Router>,
-    /// Accept nothing any more.
+    /// Finish what they have begun.
     retired: Vec<Router>,
     last_id: u32,
 }
@@ -73,7 +75,20 @@ impl Routers {
 
     /// The successor is not wanted any more.
     pub(crate) fn dismiss_successor(&mut self) {
-        self.retired.extend(self.successor.take());
+        // It has never had a configuration.
+        self.retired.extend(self.successor.take().map(|router| Router { accepts: false, ..router }));
+    }
+
+    /// One accepts no connections any more.
+    pub(crate) fn closed(&mut self, id: RouterId) {
+        if let Some(router) = self.find_mut(id) {
+            router.accepts = false;
+        }
+    }
+
+    /// Whether one that another has taken over from still accepts connections.
+    pub(crate) fn retired_accept(&self) -> bool {
+        self.retired.iter().any(|router| router.accepts)
     }
 
     /// A successor or a retired one has ended.

@@ -185,13 +185,24 @@ impl Supervisor {
         }
     }
 
+    /// Says that changes are in force, once no router accepts connections with a configuration before them.
+    pub(super) fn answer_changes(&mut self) {
+        if self.children.routers.retired_accept() {
+            return;
+        }
+        for generation in std::mem::take(&mut self.configuration.unanswered) {
+            let warnings = self.warnings();
+            self.tell_controller(&ToController::Applied { generation, warnings });
+            self.audience.announce();
+        }
+    }
+
     fn answer_change(&mut self, generation: GenerationId, result: Result<(), String>) {
         match result {
             Ok(()) => {
                 self.files.trouble = None;
-                let warnings = self.warnings();
-                self.tell_controller(&ToController::Applied { generation, warnings });
-                self.audience.announce();
+                self.configuration.unanswered.push(generation);
+                self.answer_changes();
             }
             Err(reason) => {
                 let is_first = self.configuration.in_force.is_none();

@@ -95,6 +95,10 @@ impl Supervisor {
             FromRouter::Committed { generation } => {
                 self.advance_if_about(id, generation, Event::Committed);
             }
+            FromRouter::Closed => {
+                children.routers.closed(id);
+                self.answer_changes();
+            }
             FromRouter::StartWorker { app }
             | FromRouter::KillWorker { app, .. }
             | FromRouter::RetireWorker { app, .. }
@@ -171,6 +175,7 @@ impl Supervisor {
         }
         self.questions.forget_router(id);
         self.answer_questions();
+        self.answer_changes();
         self.watch.iter_mut().for_each(|watch| watch.forget_router(id));
         if self.configuration.apply.as_ref().is_some_and(|apply| apply.router == id) {
             self.give_up_or_begin_again();

@@ -1,6 +1,6 @@
 //! Section 25: what a change keeps, replaces and closes.
 
-use corral_testkit::{daemon, eventually, php_app, site};
+use corral_testkit::{Request, daemon, eventually, php_app, site};
 use serde_json::json;
 
 use super::PROTOTYPE;
@@ -79,4 +79,22 @@ fn a_request_in_progress_keeps_its_application_until_its_end() {
     client.read_response().expect(200).expect_body("old");
     client.get("/").expect(204);
     eventually("the old application is gone", || server.named(PROTOTYPE).is_empty().then_some(()));
+}
+
+/// With another number of event loops another router takes over. When the reply comes, none accepts with the configuration
+/// before.
+///
+/// Options: settings.listen_threads
+#[test]
+fn after_the_reply_no_event_loop_of_before_accepts() {
+    let server = daemon().start_unconfigured();
+    for n in 0..8_u16 {
+        let config = json!({
+            "settings": { "listen_threads": 1 + n % 3 }, "routes": [{ "action": { "return": 200 + n } }],
+        });
+        server.control().put("/config", &server.with_listener(config)).expect_done();
+        for mut client in (0..20).map(|_| server.connect()).collect::<Vec<_>>() {
+            client.send(&Request::get("/")).expect(200 + n);
+        }
+    }
 }

@@ -4,6 +4,7 @@ mod applications;
 mod generations;
 mod newcomer;
 mod schedule;
+mod shelf;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use corral_channel::{Bell, Lane};
+use corral_config::Config;
 use corral_config::address::ListenAddress;
 use corral_ipc::bounded::MOST;
 use corral_ipc::link::Link;
@@ -28,6 +30,7 @@ use tokio::time::MissedTickBehavior;
 use self::applications::KnownApp;
 use self::newcomer::{Access, Newcomer};
 use self::schedule::Schedule;
+use self::shelf::Shelf;
 use crate::desk;
 use crate::event_loop::command::Command;
 use crate::event_loop::{self, Commons, Handle};
@@ -62,6 +65,8 @@ struct Control {
     silent_bell: Arc<Bell>,
     pending: Option<Pending>,
     current: Option<(GenerationId, Arc<Generation>)>,
+    /// Generations and their copies of the configuration, so that no event loop is the last to have one, and frees it.
+    shelf: Shelf,
     /// Descriptors that its listeners and applications have for good.
     n_fixed: u64,
     /// Health checks of the current generation.
@@ -93,6 +98,8 @@ struct Pending {
     /// In the order of the configuration.
     access_logs: Vec<File>,
     generation: Option<Arc<Generation>>,
+    /// One copy of its configuration for each event loop.
+    copies: Vec<Arc<Config>>,
 }
 
 /// Runs the router until `main` says that it is over, or is gone.
@@ -126,6 +133,7 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
         silent_bell: Arc::new(Bell::silent(n_loops).context("make a bell")?),
         pending: None,
         current: None,
+        shelf: Shelf::default(),
         n_fixed: 0,
         checks: Checks::default(),
         resolver: Resolver::default(),

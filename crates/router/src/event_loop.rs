@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use corral_channel::Lane;
+use corral_config::Config;
 use corral_config::address::ListenAddress;
 use tokio::sync::mpsc;
 
@@ -153,8 +154,8 @@ impl EventLoop {
                         app.fail(id, failure);
                     }
                 }
-                Command::Swap { generation, sockets, done } => {
-                    self.swap(&generation, sockets, &done);
+                Command::Swap { generation, config, sockets, done } => {
+                    self.swap(&generation, config, sockets, &done);
                     drop(done);
                 }
                 Command::Settle { done } => drop(done),
@@ -169,12 +170,13 @@ impl EventLoop {
     fn swap(
         &self,
         generation: &Arc<Generation>,
+        config: Arc<Config>,
         sockets: Vec<(ListenAddress, Vec<Arc<OwnedFd>>)>,
         done: &Countdown,
     ) {
         let apps = generation.leases.iter().filter_map(|lease| self.apps.find(lease.0.id)).collect();
         let servers = self.services.proxy_servers.groups(&generation.servers, self.services.lane);
-        let generation = Rc::new(LoopGeneration::new(Arc::clone(generation), apps, servers));
+        let generation = Rc::new(LoopGeneration::new(Arc::clone(generation), config, apps, servers));
         let stays = |address: &ListenAddress| generation.find_listener(address).is_some();
         self.listeners.close(stays, Duration::ZERO, done);
         files::forget_all();

@@ -48,8 +48,9 @@ pub(crate) struct Generation {
 /// A generation as one event loop uses it: counted without atomics.
 pub(crate) struct LoopGeneration {
     pub(crate) shared: Arc<Generation>,
-    /// A copy of the shared one: compiled patterns have scratch memory that only one thread gets without a lock.
-    pub(crate) config: Config,
+    /// A copy of the shared one: compiled patterns have scratch memory that only one thread gets without a lock. The control
+    /// thread makes and frees it, as that takes a while when there are many routes.
+    pub(crate) config: Arc<Config>,
     /// In the order of the configuration's applications.
     pub(crate) apps: Vec<Rc<LoopApp>>,
     /// Evaluates the templates that are JavaScript.
@@ -66,8 +67,12 @@ impl Generation {
 }
 
 impl LoopGeneration {
-    pub(crate) fn new(shared: Arc<Generation>, apps: Vec<Rc<LoopApp>>, servers: LoopGroups) -> Self {
-        let config = shared.config.clone();
+    pub(crate) fn new(
+        shared: Arc<Generation>,
+        config: Arc<Config>,
+        apps: Vec<Rc<LoopApp>>,
+        servers: LoopGroups,
+    ) -> Self {
         let scripts = Engine::new(Arc::clone(&shared.program));
         Self { shared, config, apps, scripts, servers }
     }

@@ -113,6 +113,7 @@ impl Control {
 
     /// Event loops stop listening to applications that no request can reach any more.
     pub(super) fn forget_unused(&mut self) {
+        self.shelf.clear_unused();
         let quiet: HashSet<AppId> = self
             .apps
             .iter()

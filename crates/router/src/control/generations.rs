@@ -118,6 +118,8 @@ impl Control {
             tls,
             servers,
         };
+        let copies = (0..n_lanes).map(|_| Arc::new(parts.config.clone()));
+        pending.copies = copies.collect();
         pending.generation = Some(Arc::new(parts));
         let describe = |(address, error): (ListenAddress, anyhow::Error)| FailedListener {
             address: address.to_string(),
@@ -161,9 +163,10 @@ impl Control {
         self.hold_switched(&generation);
         let (done, mut all_done) = mpsc::channel(1);
         let done = Arc::new(done);
-        for (event_loop, sockets) in self.loops.iter().zip(pending.shares) {
+        let parts = self.loops.iter().zip(pending.shares).zip(&pending.copies);
+        for ((event_loop, sockets), config) in parts {
             let (generation, done) = (Arc::clone(&generation), Arc::clone(&done));
-            send(event_loop, Command::Swap { generation, sockets, done });
+            send(event_loop, Command::Swap { generation, config: Arc::clone(config), sockets, done });
         }
         drop(done);
         // Ends when the last loop has dropped its sender.
@@ -172,6 +175,7 @@ impl Control {
         generation.authenticators.prefetch();
         corral_ipc::log::obey(generation.config.settings.log);
         self.bound(&generation, pending.n_sockets);
+        self.shelf.put(Arc::clone(&generation), pending.copies);
         self.current = Some((id, generation));
         self.forget_unused();
         self.main.send(&FromRouter::Committed { generation: id });

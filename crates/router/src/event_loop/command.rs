@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use corral_channel::{Bell, LaneReceiver, RequestId};
+use corral_config::Config;
 use corral_config::address::ListenAddress;
 use corral_ipc::message::{AppId, Exit};
 
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     /// A new generation and the sockets of its listeners.
     Swap {
         generation: Arc<Generation>,
+        /// The loop's copy of its configuration.
+        config: Arc<Config>,
         sockets: Vec<(ListenAddress, Vec<Arc<OwnedFd>>)>,
         done: Countdown,
     },

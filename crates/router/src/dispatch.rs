@@ -62,6 +62,7 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
         if let Target::Application { app, .. } = target {
             let abandoned = generation.config.application_abandoned.get(app);
             exchange.way.abandoned = abandoned.copied().unwrap_or_default();
+            exchange.drop_if_abandoned()?;
         }
         if exchange.is_delayed() {
             Box::pin(exchange.wait_for_turn()).await?;

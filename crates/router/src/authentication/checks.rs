@@ -68,7 +68,7 @@ mod tests {
     ) -> (Vec<Result<bool, ()>>, u32) {
         let checks = &Checks::new();
         let n_checks = &Cell::new(0);
-        let check = async || {
+        let check = || async {
             n_checks.set(n_checks.get() + 1);
             let said = says(n_checks.get());
             tokio::task::yield_now().await;

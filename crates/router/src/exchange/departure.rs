@@ -9,6 +9,7 @@ use corral_config::abandoned::Abandoned;
 
 use crate::exchange::Exchange;
 use crate::exchange::carrier::{Carrier, Sign};
+use crate::request::client::Gone;
 use crate::services::Services;
 
 /// Requests of one event loop that wait without their clients. Nobody else bounds those of HTTP/2, whose streams are over.
@@ -22,6 +23,12 @@ impl Exchange<'_> {
             (None, true) => Sign::Lasting,
             (None, false) => Sign::Finished,
         }
+    }
+
+    /// `Err` if the client has left, and the application that was found since does not want such requests.
+    pub(crate) fn drop_if_abandoned(&self) -> Result<(), Gone> {
+        let is_without = self.way.without_client.get().is_some();
+        if is_without && !self.way.abandoned.runs(self.request.method()) { Err(Gone) } else { Ok(()) }
     }
 
     /// The client as those see it who wait.

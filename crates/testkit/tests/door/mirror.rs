@@ -421,8 +421,12 @@ fn copies_of_copies_come_to_an_end() {
     let server = daemon().start_unconfigured();
     let own = format!("http://{}", server.address());
     let action = json!({ "proxy": origin.url(), "mirror": own });
-    server.control().put("/config", &server.with_listener(json!({ "routes": [{ "action": action }] }))).expect_done();
-    let forged = (0..9).fold(Request::get("/"), |request, _| request.field("Corral-Mirrored", "0123456789abcdef"));
+    server
+        .control()
+        .put("/config", &server.with_listener(json!({ "routes": [{ "action": action }] })))
+        .expect_done();
+    let forged =
+        (0..9).fold(Request::get("/"), |request, _| request.field("Corral-Mirrored", "0123456789abcdef"));
     server.send(&forged).expect(200);
     // The request itself, and its copies.
     (0..4).for_each(|_| drop(next(&received)));

@@ -358,7 +358,7 @@ fn mistakes_are_explained_by_corral_check() {
 /// A client that leaves the queue of a limit makes room for another.
 #[test]
 fn places_of_clients_that_left_are_given_back() {
-    let server = with(json!({ "rate": "1/m", "burst": 3, "delay": true }));
+    let server = with(json!({ "rate": "4/m", "burst": 3, "delay": true }));
     let n_delayed = |n: usize| status_of(&server, "/routes/0/action/limit_requests")["delayed"] == n;
     let is_active = |n: u64| server.control().get("/status/connections/active").json() == n;
     server.get("/").expect(200);

@@ -6,7 +6,7 @@ pub(crate) const TOKEN: u8 = 1;
 pub(crate) const SAFE_NAME: u8 = 2;
 /// `A`–`Z`, `_`, `-`: what a method may hold.
 pub(crate) const METHOD: u8 = 4;
-/// What RFC 3986 section 3.2.2 permits in a host with its port, and bytes beyond ASCII, which old clients send.
+/// What RFC 3986 section 3.2.2 permits in the name of a host.
 pub(crate) const HOST: u8 = 8;
 
 /// The classes that each byte belongs to.
@@ -17,7 +17,7 @@ pub fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|&b| CLASS[b as usize] & TOKEN != 0)
 }
 
-/// Whether nothing is among `bytes` that a host and port must not have.
+/// Whether nothing is among `bytes` that the name of a host must not have.
 pub(crate) fn is_host(bytes: &[u8]) -> bool {
     bytes.iter().all(|&b| CLASS[b as usize] & HOST != 0)
 }
@@ -108,10 +108,9 @@ const fn class(b: u8) -> u8 {
 
 const fn host_class(b: u8) -> u8 {
     match b {
-        0..=b' ' | 0x7f => 0,
-        // A path, or a user, which would make the host another one. What else no host has harms nobody, and Unit takes it.
-        b'/' | b'\\' | b'@' => 0,
-        _ => HOST,
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'%' => HOST,
+        b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=' => HOST,
+        _ => 0,
     }
 }
 

@@ -6,6 +6,7 @@ mod host;
 mod line;
 mod name;
 mod parse;
+mod target;
 
 use smallvec::SmallVec;
 
@@ -82,6 +83,11 @@ pub struct Head {
     target: Span,
     raw_path: Span,
     query: Option<Span>,
+    /// The target that a URL without a path stands for: `/` and the query. Its memory is used again.
+    origin_form: Vec<u8>,
+    /// The host of a target that is a URL.
+    authority: Option<Span>,
+    is_for_server: bool,
     version: Version,
     /// The normalised path; empty when the raw one is it. Its memory is used again.
     path: Vec<u8>,
@@ -103,6 +109,9 @@ impl Head {
         self.target = Span::default();
         self.raw_path = Span::default();
         self.query = None;
+        self.origin_form.clear();
+        self.authority = None;
+        self.is_for_server = false;
         self.version = Version::default();
         self.path.clear();
         self.host.clear();
@@ -136,14 +145,18 @@ impl Head {
         self.method.of(buf)
     }
 
-    /// The target with its query, as received, cut before `#`.
-    pub fn target<'b>(&self, buf: &'b [u8]) -> &'b [u8] {
-        self.target.of(buf)
+    /// The path with the query, as received, cut before `#`; `*` if `is_for_server`. Of a target that is a URL, what stands
+    /// behind the host.
+    pub fn target<'b>(&'b self, buf: &'b [u8]) -> &'b [u8] {
+        if self.origin_form.is_empty() { self.target.of(buf) } else { &self.origin_form }
     }
 
-    /// The target as received, with what begins at `#`.
-    pub fn sent_target<'b>(&self, buf: &'b [u8]) -> &'b [u8] {
+    /// As `target`, with what begins at `#`.
+    pub fn sent_target<'b>(&'b self, buf: &'b [u8]) -> &'b [u8] {
         let target = self.target(buf);
+        if !self.origin_form.is_empty() {
+            return target;
+        }
         let line = self.request_line(buf);
         let start = self.target.start.saturating_sub(self.request_line.start) as usize;
         match line.get(start + target.len()) {
@@ -156,12 +169,17 @@ impl Head {
 
     /// The path decoded and normalised, see `path::normalise`.
     pub fn path<'b>(&'b self, buf: &'b [u8]) -> &'b [u8] {
-        if self.path.is_empty() { self.raw_path.of(buf) } else { &self.path }
+        if self.path.is_empty() { self.raw_path(buf) } else { &self.path }
     }
 
     /// The path as received.
-    pub fn raw_path<'b>(&self, buf: &'b [u8]) -> &'b [u8] {
-        self.raw_path.of(buf)
+    pub fn raw_path<'b>(&'b self, buf: &'b [u8]) -> &'b [u8] {
+        self.origin_form.get(..1).unwrap_or_else(|| self.raw_path.of(buf))
+    }
+
+    /// Whether the request is `OPTIONS *`: it asks what the server can do, whatever is on it.
+    pub fn is_for_server(&self) -> bool {
+        self.is_for_server
     }
 
     /// What follows `?`, as received; `None` without a `?`.
@@ -179,9 +197,9 @@ impl Head {
         self.host.of(buf)
     }
 
-    /// All fields in order: names as received, values trimmed.
+    /// All fields in order: names as received, values trimmed. The value of `Host` is the host of a target that has one.
     pub fn fields<'b>(&'b self, buf: &'b [u8]) -> impl ExactSizeIterator<Item = (&'b [u8], &'b [u8])> {
-        self.fields.iter().map(|field| (field.name_span().of(buf), field.value.of(buf)))
+        self.fields.iter().map(|field| (field.name(buf), field.value.of(buf)))
     }
 
     /// The value of the first field of that name.
@@ -274,8 +292,12 @@ struct Field {
 }
 
 impl Field {
-    fn name_span(&self) -> Span {
-        Span { start: self.name_start, len: u32::from(self.name_len) }
+    /// The name as received. One that is not in the buffer has no length: a `Host` that only the target has said.
+    fn name<'b>(&self, buf: &'b [u8]) -> &'b [u8] {
+        match self.name_len {
+            0 => b"Host",
+            len => Span { start: self.name_start, len: u32::from(len) }.of(buf),
+        }
     }
 }
 

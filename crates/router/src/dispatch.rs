@@ -13,6 +13,9 @@ use crate::request::client::Gone;
 use crate::request::routing::way::StandIn;
 use crate::request::routing::{Target, log};
 
+/// The methods that some of what answers here has a use for. Applications may know more.
+const METHODS: &[u8] = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+
 /// Follows the configuration to what answers the request.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
     if exchange.rules().log_route {
@@ -67,7 +70,7 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
         if exchange.is_delayed() {
             Box::pin(exchange.wait_for_turn()).await?;
         }
-        let is_let_in = !matches!(target, Target::Nothing(_) | Target::Preflight);
+        let is_let_in = !matches!(target, Target::Nothing(_) | Target::Preflight | Target::Server);
         // Whoever is not known yet may still be refused.
         let is_known = !matches!(target, Target::Authenticate(..));
         if let Some(mirror) = exchange.way.mirror.take_if(|_| is_known).filter(|_| is_let_in)
@@ -107,6 +110,10 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
                 return gateway::answer(exchange, group, Some(action)).await;
             }
             Target::Preflight => return exchange.send_empty(204).await,
+            Target::Server => {
+                exchange.reply.fields.push(b"Allow", METHODS);
+                return exchange.send_empty(200).await;
+            }
             Target::Authenticate(place, guarded) => {
                 target = match Box::pin(authenticate::ask(exchange, place)).await? {
                     Verdict::Passed => exchange.follow_authenticated(guarded),

@@ -17,9 +17,12 @@ pub enum HeadError {
     /// A version other than HTTP/1.0 to HTTP/1.9 (505).
     #[error("unsupported HTTP version")]
     UnsupportedVersion,
-    /// A target that does not begin with `/`: absolute, authority or asterisk form, or garbage.
-    #[error("request target does not begin with \"/\"")]
+    /// A target of another form than its method may have, or garbage.
+    #[error("request target is neither a path nor a URL with \"http\" or \"https\"")]
     BadTarget,
+    /// `CONNECT`, which asks for a tunnel to somewhere else (405).
+    #[error("CONNECT is for proxies")]
+    Connect,
     /// The path cannot be decoded or climbs above the root.
     #[error(transparent)]
     Path(#[from] PathError),
@@ -56,9 +59,12 @@ pub enum HeadError {
     /// More than one `Host`.
     #[error("duplicate Host field")]
     DuplicateHost,
-    /// A `Host` that is no host with an optional port.
-    #[error("invalid Host field")]
+    /// A `Host` or a target whose host is empty or malformed, or followed by a malformed port.
+    #[error("invalid host")]
     BadHost,
+    /// More than one field of a name whose meaning is one value.
+    #[error("duplicate field that may be there once")]
+    DuplicateField,
     /// More options of `Connection` than anybody has use for (431).
     #[error("too many options in Connection")]
     TooManyOptions,
@@ -92,6 +98,7 @@ impl HeadError {
     /// The status of the reply.
     pub fn status(self) -> u16 {
         match self {
+            HeadError::Connect => 405,
             HeadError::ChunkedRefused => 411,
             HeadError::TooLarge
             | HeadError::LineTooLong

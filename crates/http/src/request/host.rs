@@ -25,13 +25,9 @@ impl Host {
         if self.lower.is_empty() { self.raw.of(buf) } else { &self.lower }
     }
 
-    /// Takes the field's value, which stands at `at`.
+    /// Takes a host with an optional port, which stands at `at`.
     pub(super) fn set(&mut self, value: &[u8], at: Span) -> Result<(), HeadError> {
-        if !chars::is_host(value) || value.windows(2).any(|pair| pair == b"..") {
-            return Err(HeadError::BadHost);
-        }
-        let host = without_port(value)?;
-        let host = host.strip_suffix(b".").unwrap_or(host);
+        let host = checked(value)?;
         self.raw = Span { start: at.start, len: host.len() as u32 };
         if host.iter().any(u8::is_ascii_uppercase) {
             self.lower.extend_from_slice(host);
@@ -41,16 +37,55 @@ impl Host {
     }
 }
 
-/// The port is cut off unchecked, as in Unit. Brackets hold an IPv6 address with its colons.
-fn without_port(value: &[u8]) -> Result<&[u8], HeadError> {
-    if value.first() != Some(&b'[') {
-        return Ok(memchr::memchr(b':', value).map_or(value, |colon| &value[..colon]));
+/// The host of `uri-host [":" port]` without a trailing dot (RFC 9110 section 7.2, RFC 3986 section 3.2.2). It is never
+/// empty and never `..`, as configurations make paths of it.
+pub(super) fn checked(value: &[u8]) -> Result<&[u8], HeadError> {
+    let (host, port) = split(value)?;
+    if !port.is_none_or(is_port) {
+        return Err(HeadError::BadHost);
     }
-    let close = memchr::memchr(b']', value).ok_or(HeadError::BadHost)?;
-    match value.get(close + 1) {
-        None | Some(b':') => Ok(&value[..=close]),
+    if host.first() == Some(&b'[') {
+        return if is_ipv6(host) { Ok(host) } else { Err(HeadError::BadHost) };
+    }
+    let host_name = host.strip_suffix(b".").unwrap_or(host);
+    if host_name.is_empty() || !is_name(host) || host.windows(2).any(|pair| pair == b"..") {
+        return Err(HeadError::BadHost);
+    }
+    Ok(host_name)
+}
+
+/// The host and what follows the colon behind it. Brackets hold an IPv6 address with its colons.
+fn split(value: &[u8]) -> Result<(&[u8], Option<&[u8]>), HeadError> {
+    let end = match value.first() {
+        Some(b'[') => memchr::memchr(b']', value).ok_or(HeadError::BadHost)? + 1,
+        _ => memchr::memchr(b':', value).unwrap_or(value.len()),
+    };
+    match value[end..].split_first() {
+        None => Ok((value, None)),
+        Some((b':', port)) => Ok((&value[..end], Some(port))),
         Some(_) => Err(HeadError::BadHost),
     }
+}
+
+/// Digits of a number that a port may have, or nothing (RFC 3986 section 3.2.3).
+fn is_port(port: &[u8]) -> bool {
+    port.is_empty() || chars::decimal(port).is_some_and(|port| port <= u64::from(u16::MAX))
+}
+
+/// An address in brackets, without a zone: only the client's machine knows that.
+fn is_ipv6(host: &[u8]) -> bool {
+    let address = host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]"));
+    let address = address.and_then(|address| str::from_utf8(address).ok());
+    address.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
+}
+
+/// `reg-name` of RFC 3986, in which each `%` begins an escape.
+fn is_name(host: &[u8]) -> bool {
+    chars::is_host(host) && memchr::memchr_iter(b'%', host).all(|at| is_escape(&host[at + 1..]))
+}
+
+fn is_escape(digits: &[u8]) -> bool {
+    digits.first_chunk::<2>().is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// Whether a normalised host is a loopback address, `localhost` or a name below it (RFC 6761 section 6.3).

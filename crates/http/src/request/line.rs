@@ -2,15 +2,15 @@
 
 use super::Version;
 use super::error::HeadError;
+use super::target::Target;
 use crate::chars::{self, CLASS};
 
 /// A request line taken apart.
 #[derive(Debug)]
 pub(super) struct RequestLine<'l> {
     pub(super) method: &'l [u8],
-    /// Begins with `/`, has no `#`; may hold spaces, as in Unit.
-    pub(super) target: &'l [u8],
-    /// Where the target begins in the line.
+    pub(super) target: Target<'l>,
+    /// Where the path of the target begins in the line.
     pub(super) target_start: usize,
     pub(super) version: Version,
 }
@@ -33,12 +33,9 @@ pub(super) fn parse(line: &[u8], is_stream: bool) -> Result<RequestLine<'_>, Hea
     let version = version(&line[version_start..], is_stream)?;
     let between = &line[method_len..version_start];
     let lead = between.iter().position(|&b| b != b' ').ok_or(HeadError::BadRequestLine)?;
-    let target = chars::trim(between);
-    if target[0] != b'/' {
-        return Err(HeadError::BadTarget);
-    }
-    let target = memchr::memchr(b'#', target).map_or(target, |hash| &target[..hash]);
-    Ok(RequestLine { method: &line[..method_len], target, target_start: method_len + lead, version })
+    let method = &line[..method_len];
+    let target = Target::of(chars::trim(between), method, is_stream)?;
+    Ok(RequestLine { method, target_start: method_len + lead + target.path_at(), target, version })
 }
 
 fn version(word: &[u8], is_stream: bool) -> Result<Version, HeadError> {

@@ -38,6 +38,14 @@ impl Name {
         | Name::IfUnmodifiedSince.bit()
         | Name::Range.bit();
 
+    /// The set of the names that may be there once, beside those that have an error of their own. Two of them would be read
+    /// as one value here, and as another one by a server behind.
+    pub(super) const SINGULAR: u32 = Name::IfMatch.bit()
+        | Name::IfNoneMatch.bit()
+        | Name::IfRange.bit()
+        | Name::Range.bit()
+        | Name::Expect.bit();
+
     /// Recognises a name, in any case.
     pub fn of(name: &[u8]) -> Name {
         let Some((&first, _)) = name.split_first() else { return Name::Other };

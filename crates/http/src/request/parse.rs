@@ -6,7 +6,7 @@
 
 use super::error::HeadError;
 use super::name::Name;
-use super::{Field, Head, HeadRules, MAX_OFFSET, Phase, Progress, Span, Version, line};
+use super::{Field, Head, HeadRules, MAX_OFFSET, Phase, Progress, Span, Version, host, line};
 use crate::chars::{self, trim};
 use crate::path;
 
@@ -47,10 +47,7 @@ impl Head {
                 (Phase::RequestLine, false) => self.take_request_line(start, raw.len(), line, rules)?,
                 (_, false) => self.take_field(start, raw.len(), line, rules)?,
                 (_, true) => {
-                    self.framing.check(self.version, rules)?;
-                    if self.version >= Version::Http11 && !self.has(Name::Host) {
-                        return Err(HeadError::MissingHost);
-                    }
+                    self.finish(rules)?;
                     self.phase = Phase::Complete;
                     return Ok(Progress::Complete { len: self.next });
                 }
@@ -92,19 +89,60 @@ impl Head {
         let parts = parts?;
         self.method = Span::new(start, parts.method.len());
         self.version = parts.version;
-        let target_start = start + parts.target_start;
-        self.target = Span::new(target_start, parts.target.len());
-        let path_len = memchr::memchr(b'?', parts.target).unwrap_or(parts.target.len());
-        self.raw_path = Span::new(target_start, path_len);
-        if let Some(query) = parts.target.get(path_len + 1..) {
-            self.query = Some(Span::new(target_start + path_len + 1, query.len()));
+        if let Some((at, authority)) = parts.target.authority() {
+            let span = Span::new(start + parts.target_start + at - parts.target.path_at(), authority.len());
+            self.host.set(authority, span)?;
+            self.authority = Some(span);
         }
-        let raw_path = &parts.target[..path_len];
-        if path::needs_normalising(raw_path) {
-            path::normalise(raw_path, &mut self.path)?;
-        }
+        self.is_for_server = parts.target.is_server();
+        self.take_path(start + parts.target_start, parts.target.path_and_query)?;
         self.phase = Phase::Fields;
         Ok(())
+    }
+
+    /// Takes the path and the query, which stand at `start`.
+    fn take_path(&mut self, start: usize, target: &[u8]) -> Result<(), HeadError> {
+        self.target = Span::new(start, target.len());
+        let path_len = memchr::memchr(b'?', target).unwrap_or(target.len());
+        self.raw_path = Span::new(start, path_len);
+        if let Some(query) = target.get(path_len + 1..) {
+            self.query = Some(Span::new(start + path_len + 1, query.len()));
+        }
+        if path_len == 0 {
+            // A URL may leave the path out.
+            self.origin_form.push(b'/');
+            self.origin_form.extend_from_slice(target);
+        }
+        let raw_path = &target[..path_len];
+        if self.is_for_server {
+            // It has none; this one harms nobody if it is looked at all the same.
+            self.path.push(b'/');
+        } else if path::needs_normalising(raw_path) {
+            path::normalise(raw_path, &mut self.path)?;
+        }
+        Ok(())
+    }
+
+    /// The end of the head: the rules that need all fields.
+    fn finish(&mut self, rules: &HeadRules) -> Result<(), HeadError> {
+        self.framing.check(self.version, rules)?;
+        if self.version >= Version::Http11 && !self.has(Name::Host) {
+            return Err(HeadError::MissingHost);
+        }
+        if let Some(authority) = self.authority {
+            self.put_authority(authority);
+        }
+        Ok(())
+    }
+
+    /// The host of the target takes the place of the one in `Host` for everything behind (RFC 9112 section 3.2.2).
+    fn put_authority(&mut self, authority: Span) {
+        if let Some(host) = self.fields.iter_mut().find(|field| field.known == Name::Host) {
+            host.value = authority;
+            return;
+        }
+        self.seen |= Name::Host.bit();
+        self.fields.push(Field { name_start: 0, value: authority, name_len: 0, known: Name::Host });
     }
 
     fn take_field(
@@ -145,7 +183,10 @@ impl Head {
     fn note_known(&mut self, known: Name, value: &[u8], at: Span) -> Result<(), HeadError> {
         match known {
             Name::Host if self.has(Name::Host) => return Err(HeadError::DuplicateHost),
+            // The target has said the host; this one has to be right nevertheless.
+            Name::Host if self.authority.is_some() => drop(host::checked(value)?),
             Name::Host => self.host.set(value, at)?,
+            _ if known.bit() & Name::SINGULAR & self.seen != 0 => return Err(HeadError::DuplicateField),
             Name::ContentLength => self.framing.note_length(value)?,
             Name::TransferEncoding => self.framing.note_transfer_encoding(value)?,
             Name::Connection => self.connection.note(value)?,

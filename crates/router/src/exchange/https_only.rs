@@ -19,10 +19,11 @@ const TRANSPORT_SECURITY: &[u8] = b"Strict-Transport-Security";
 
 impl<'c> Exchange<'c> {
     /// The listener's rule, if the client breaks it: it does not speak TLS, neither to this server nor to a trusted one in
-    /// front of it.
+    /// front of it. `OPTIONS *` names nothing that it could be sent to.
     #[inline]
     pub(crate) fn breaks_https_only(&self) -> Option<&'c HttpsOnly> {
-        self.settings.listener().https_only.as_ref().filter(|_| !self.client.tls)
+        let is_exempt = self.client.tls || self.request.head.is_for_server();
+        self.settings.listener().https_only.as_ref().filter(|_| !is_exempt)
     }
 
     /// Sends the client to the same target with `https`. The method stays what it is, and the body is sent again (308).

@@ -31,10 +31,15 @@ impl<'c> Exchange<'c> {
     /// Follows the listener's `pass`, unless the listener's limits refuse the request.
     pub(crate) fn enter(&mut self) -> Target<'c> {
         let listener = self.settings.listener();
-        match (self.admit(&listener.limits), listener.authentication) {
-            (Ok(()), None) => self.follow(&listener.pass),
-            (Ok(()), Some(place)) => Target::Authenticate(place, Guarded::Pass(&listener.pass)),
-            (Err(target), _) => target,
+        if let Err(target) = self.admit(&listener.limits) {
+            return target;
+        }
+        if self.request.head.is_for_server() {
+            return Target::Server;
+        }
+        match listener.authentication {
+            None => self.follow(&listener.pass),
+            Some(place) => Target::Authenticate(place, Guarded::Pass(&listener.pass)),
         }
     }
 

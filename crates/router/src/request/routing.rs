@@ -24,6 +24,8 @@ pub(crate) enum Target<'c> {
     Gateway(&'c Gateway),
     /// The answer to a preflight request is in the fields that let other sites read a reply.
     Preflight,
+    /// The server itself, for `OPTIONS *`.
+    Server,
     /// Somebody else, once the place with this index in `Config::authentications` lets the request pass.
     Authenticate(usize, Guarded<'c>),
     /// Nothing does; the status says why.

@@ -3,6 +3,7 @@
 mod compression;
 mod connections;
 mod errors;
+mod hosts;
 mod replies;
 mod requests;
 mod smuggling;

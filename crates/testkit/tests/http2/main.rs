@@ -5,6 +5,7 @@ mod browser;
 mod clients;
 mod floods;
 mod frames;
+mod hosts;
 mod idle;
 mod specification;
 mod streams;

@@ -106,7 +106,7 @@ fn blank_lines_and_line_ends() {
     }
     // Between two requests, too.
     let (mut client, response) =
-        exchange(&server, b"GET /a HTTP/1.1\r\nHost:\r\n\r\n\r\n\nGET /b HTTP/1.1\r\nHost:\r\n\r\n");
+        exchange(&server, b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n\r\n\nGET /b HTTP/1.1\r\nHost: a\r\n\r\n");
     response.expect_field("Location", "/a");
     client.read_response().expect_field("Location", "/b");
 }
@@ -114,7 +114,7 @@ fn blank_lines_and_line_ends() {
 #[test]
 fn targets() {
     let server = plain();
-    for target in ["http://a/", "*", "a:80", "a", "?x", "#x", "//"] {
+    for target in ["ftp://a/", "*", "a:80", "a", "?x", "#x", "//"] {
         let status = if target == "//" { 200 } else { 400 };
         check_line(&server, &format!("GET {target} HTTP/1.1"), status, Some("/"));
     }
@@ -211,35 +211,6 @@ fn values_of_fields() {
         text.contains("HTTP_X_TRIM=inner \t space\n") || text.ends_with("HTTP_X_TRIM=inner \t space"),
         "{text:?}"
     );
-}
-
-#[test]
-fn hosts() {
-    let server = daemon().routes(json!([{ "action": { "return": 200, "location": "/$host" } }])).start();
-    for fields in [
-        "Host: a\r\nHost: a\r\n",
-        "Host: a\r\nhost: b\r\n",
-        "Host: a/b\r\n",
-        "Host: a..b\r\n",
-        "Host: ..\r\n",
-    ] {
-        check_fields(&server, fields.as_bytes(), 400);
-    }
-    for (host, expected) in
-        [("A.Example", "/a.example"), ("a:80", "/a"), ("a:port", "/a"), ("a.", "/a"), ("[::1]:80", "/[::1]")]
-    {
-        let response = server.send(&Request::get("/").field("Host", host)).expect(200);
-        assert_eq!(response.field("Location"), Some(expected), "{host}\n{response}");
-    }
-    for request in ["GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost:\r\n\r\n"] {
-        exchange(&server, request.as_bytes()).1.expect(200).expect_field("Location", "/");
-    }
-    // Unit tolerates that one is missing; RFC 9112 section 3.2 does not.
-    for request in ["GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nX-Host: a\r\n\r\nGET / HTTP/1.0\r\n\r\n"] {
-        let (mut client, response) = exchange(&server, request.as_bytes());
-        response.expect(400).expect_field("Connection", "close");
-        assert!(client.is_closed());
-    }
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub fn verify(token: &[u8], keys: &Keys, rules: &Rules) -> Result<Claims, Refusa
     for key in fitting.take(MOST_TRIED) {
         match jsonwebtoken::decode::<Map<String, Value>>(token, &key.decoding, &rules.validation(header.alg))
         {
-            Ok(found) => return Ok(Claims(found.claims)),
+            Ok(found) => return checked(found.claims),
             Err(error) => refusal = Refusal::from(error),
         }
         // It is this key's token, whatever else is wrong.
@@ -62,6 +62,15 @@ pub fn verify(token: &[u8], keys: &Keys, rules: &Rules) -> Result<Claims, Refusa
         }
     }
     Err(refusal)
+}
+
+/// The claims, unless the issuer is not one text: several could be anybody's (RFC 7519 section 4.1.1).
+fn checked(claims: Map<String, Value>) -> Result<Claims, Refusal> {
+    if claims.get("iss").is_some_and(|issuer| !issuer.is_string()) {
+        Err(Refusal::Issuer)
+    } else {
+        Ok(Claims(claims))
+    }
 }
 
 impl Rules {

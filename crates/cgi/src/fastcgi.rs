@@ -4,7 +4,7 @@ mod decode;
 mod encode;
 
 pub use self::decode::{Decoder, End, Event, RecordError};
-pub use self::encode::{Stdin, append_begin, append_pair, append_params};
+pub use self::encode::{MAX_PARAMS, Stdin, append_begin, append_pair, append_params, set_request_id};
 
 /// The only version there is.
 const VERSION: u8 = 1;
@@ -12,8 +12,15 @@ const VERSION: u8 = 1;
 /// Bytes in front of a record's content.
 const HEADER: usize = 8;
 
-/// The number of every request: there is one at a time.
-const REQUEST: u16 = 1;
+/// The number of the first request on a connection, which all records have until they get another one.
+const FIRST: u16 = 1;
+
+/// The number of the n-th request on a connection. There is one at a time, but a late record of one must not count for another.
+#[must_use]
+pub fn request_id(nth: u32) -> u16 {
+    // Below 2^16, as the remainder is below 2^16 - 1.
+    (nth.saturating_sub(1) % u32::from(u16::MAX)) as u16 + FIRST
+}
 
 /// The types of records.
 mod kind {

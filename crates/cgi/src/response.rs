@@ -31,9 +31,6 @@ pub enum HeadError {
     /// No number, or two that differ.
     #[error("invalid Content-Length")]
     Length,
-    /// At least one field is there, so that output without a head is noticed.
-    #[error("the response has no head")]
-    Empty,
 }
 
 impl Head {
@@ -61,7 +58,6 @@ impl Head {
             }
         }
         match head.status {
-            0 if head.fields.is_empty() && head.length.is_none() => return Err(HeadError::Empty),
             // RFC 3875 section 6.2.3: the server says it then.
             0 => head.status = if location { 302 } else { 200 },
             _ => {}
@@ -91,7 +87,8 @@ impl Head {
     /// The fields that are passed on, in order. Those that a server says itself are not among them.
     pub fn fields<'b>(&'b self, buf: &'b [u8]) -> impl Iterator<Item = (&'b [u8], &'b [u8])> {
         let of = |range: &Range<usize>| buf.get(range.clone()).unwrap_or_default();
-        self.fields.iter().map(move |(name, value)| (of(name), of(value)))
+        let fields = self.fields.iter().map(move |(name, value)| (of(name), of(value)));
+        fields.filter(|(name, _)| self.status == UPGRADE_REQUIRED || !name.eq_ignore_ascii_case(b"upgrade"))
     }
 
     /// Takes a field; whether it is where to go.
@@ -117,7 +114,7 @@ impl Head {
             if self.length.replace(length).is_some_and(|before| before != length) {
                 return Err(HeadError::Length);
             }
-        } else if !is_ours(name) {
+        } else if !is_ours(name) && !(value.is_empty() && name.eq_ignore_ascii_case(b"content-type")) {
             let blanks = text[colon + 1..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
             let value_start = line.start + colon + 1 + if value.is_empty() { 0 } else { blanks };
             self.fields.push((line.start..line.start + colon, value_start..value_start + value.len()));
@@ -163,11 +160,13 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     number.filter(|number| *number <= i64::MAX as u64)
 }
 
-/// Fields about the connection to the client, and the name of the server.
+/// The status that says by `Upgrade` what else the server speaks (RFC 9110 section 15.5.22).
+const UPGRADE_REQUIRED: u16 = 426;
+
+/// Fields about the connection to the client, and the name of the server. `Upgrade` is one, too, unless the status asks for it.
 fn is_ours(name: &[u8]) -> bool {
     let ours: &[u8] = match name.len() {
         6 => b"server",
-        7 if name[0] | 0x20 == b'u' => b"upgrade",
         7 => b"trailer",
         10 if name[0] | 0x20 == b'c' => b"connection",
         10 => b"keep-alive",
@@ -251,6 +250,26 @@ mod tests {
     }
 
     #[test]
+    fn a_head_may_be_empty() {
+        check("\n", "200|");
+        check("\r\nbody", "200|body");
+        check("Server: x\n\n", "200|");
+    }
+
+    #[test]
+    fn a_type_without_a_value_is_none() {
+        check("Content-Type:\nA:\n\n", "200 A=|");
+        check("content-type: \t\r\nStatus: 201\r\n\r\n", "201|");
+    }
+
+    #[test]
+    fn an_upgrade_that_is_required_is_named() {
+        check("Status: 426\nUpgrade: h2c\nConnection: upgrade\n\n", "426 Upgrade=h2c|");
+        check("Upgrade: h2c\nStatus: 426\n\n", "426 Upgrade=h2c|");
+        check("Status: 200\nUpgrade: h2c\n\n", "200|");
+    }
+
+    #[test]
     fn what_is_not_all_there_is_waited_for() {
         check("", "more");
         check("A: b", "more");
@@ -260,9 +279,6 @@ mod tests {
 
     #[test]
     fn what_is_no_head_is_refused() {
-        check("\n", "the response has no head");
-        check("\r\n", "the response has no head");
-        check("Server: x\n\n", "the response has no head");
         check("<html>\n\n", "a line of the response's head is no field");
         check("A: b\n c\n\n", "a line of the response's head is no field");
         check("A B: c\n\n", "a field of the response has an invalid name");

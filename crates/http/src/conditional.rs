@@ -22,18 +22,26 @@ pub enum Verdict {
 /// The strong entity tag of a file, `"MTIMEHEX-SIZEHEX"`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct EntityTag {
-    text: [u8; 35],
+    text: [u8; TAG_LEN],
     len: u8,
 }
 
+/// Three numbers of 16 digits, what separates them, and quotes.
+const TAG_LEN: usize = 3 * 16 + 4;
+
 impl EntityTag {
-    /// The tag of a file with that modification time (seconds since 1970) and size (bytes).
-    pub fn of_file(modified: i64, size: u64) -> EntityTag {
-        let mut text = [0; 35];
+    /// The tag of a file with that modification time (seconds since 1970 and nanoseconds) and size (bytes). Files that came
+    /// from an archive have whole seconds, and the tag that NGINX Unit gives them.
+    pub fn of_file((seconds, nanoseconds): (i64, i64), size: u64) -> EntityTag {
+        let mut text = [0; TAG_LEN];
         let mut rest = &mut text[..];
-        write!(rest, "\"{modified:x}-{size:x}\"").expect("two numbers of at most 16 digits fit");
+        let written = match nanoseconds {
+            0 => write!(rest, "\"{seconds:x}-{size:x}\""),
+            part => write!(rest, "\"{seconds:x}.{part:x}-{size:x}\""),
+        };
+        written.expect("three numbers of at most 16 digits fit");
         let left = rest.len();
-        EntityTag { text, len: (35 - left) as u8 }
+        EntityTag { text, len: (TAG_LEN - left) as u8 }
     }
 
     /// With its quotes.

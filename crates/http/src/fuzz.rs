@@ -181,7 +181,7 @@ pub fn fuzz_fields(data: &[u8]) {
     if let Some(seconds) = parse_date(date) {
         assert_eq!(parse_date(&format_date(seconds)), Some(seconds));
     }
-    let etag = EntityTag::of_file(date.len() as i64, tags.len() as u64);
+    let etag = EntityTag::of_file((date.len() as i64, i64::from(tags.is_empty())), tags.len() as u64);
     let current = Validators { etag: Some(etag.as_bytes()), modified: Some(0) };
     let preconditions = Preconditions {
         if_none_match: [tags].into_iter().collect(),

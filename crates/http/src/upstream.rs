@@ -121,14 +121,17 @@ impl ResponseHead {
     }
 
     /// The fields that are passed on, in order. Those about the connection and the framing are not among
-    /// them, nor is `Server`.
+    /// them, nor is `Server`. An `Upgrade` is, where the status asks for one.
     pub fn fields<'b>(&'b self, buf: &'b [u8]) -> impl Iterator<Item = (&'b [u8], &'b [u8])> {
         let named =
             if self.names_fields { NamedFields::of(self.connection(buf)) } else { NamedFields::default() };
-        let passed = self.fields.iter().filter(|field| field.kind == Kind::Passed);
-        passed
-            .map(|field| (field.name.of(buf), field.value.of(buf)))
-            .filter(move |(name, _)| !named.has(name))
+        let names_upgrade = self.status == UPGRADE_REQUIRED;
+        let is_upgrade = move |field: &Field| names_upgrade && field.kind == Kind::Upgrade;
+        let passed = self.fields.iter().filter(move |field| field.kind == Kind::Passed || is_upgrade(field));
+        passed.filter_map(move |field| {
+            let name = field.name.of(buf);
+            (!named.has(name) || is_upgrade(field)).then(|| (name, field.value.of(buf)))
+        })
     }
 
     /// The value of the `Upgrade` field.
@@ -219,6 +222,9 @@ impl ResponseHead {
         if self.n_options > MAX_OPTIONS { Err(ResponseError::TooManyOptions) } else { Ok(()) }
     }
 }
+
+/// The status that says by `Upgrade` what else the server speaks (RFC 9110 section 15.5.22).
+const UPGRADE_REQUIRED: u16 = 426;
 
 /// `timeout` of a `Keep-Alive` field.
 fn timeout_parameter(value: &[u8]) -> Option<u64> {

@@ -7,7 +7,7 @@ mod encoded;
 mod https_only;
 mod limits;
 mod maintenance;
-mod opening;
+pub(crate) mod opening;
 mod pages;
 mod reading;
 mod routing;

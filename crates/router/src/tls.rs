@@ -144,9 +144,9 @@ impl TlsContext {
         };
         let mut config = builder.with_cert_resolver(Arc::new(Choice { uploaded, ordered }));
         config.ignore_client_order = settings.policy.server_preference;
-        if *offers_http2 {
-            config.alpn_protocols = [HTTP_2, b"http/1.1"].map(<[u8]>::to_vec).into();
-        }
+        // A client that asks for something else alone is told so (RFC 7301 section 3.2).
+        let spoken = [HTTP_2, b"http/1.1", b"http/1.0"].map(<[u8]>::to_vec);
+        config.alpn_protocols = spoken[usize::from(!*offers_http2)..].to_vec();
         remember_sessions(&mut config, settings, authorities)?;
         if let Some(akin) = akin {
             config.session_storage = Arc::clone(&akin.config.session_storage);

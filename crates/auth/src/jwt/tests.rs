@@ -47,6 +47,16 @@ fn issuers_and_audiences_are_heeded() {
     let issuer = Rules { issuers: vec!["a".to_owned(), "b".to_owned()], ..Rules::default() };
     check(&json!({ "exp": exp, "iss": "b" }), &issuer, Ok(()));
     check(&json!({ "exp": exp, "iss": "c" }), &issuer, Err(Refusal::Issuer));
+    for several in [json!(["a"]), json!(["a", "c"]), json!({ "a": 1 }), json!(1)] {
+        for rules in [&issuer, &Rules::default()] {
+            let found = verify(
+                token(&json!({ "exp": exp, "iss": several })).as_bytes(),
+                &Keys::of_secret(SECRET).unwrap(),
+                rules,
+            );
+            assert!(found.is_err(), "{several}");
+        }
+    }
     check(&json!({ "exp": exp }), &issuer, Err(Refusal::Lacking("iss".to_owned())));
     let audience = Rules { audiences: vec!["shop".to_owned()], ..Rules::default() };
     check(&json!({ "exp": exp, "aud": ["x", "shop"] }), &audience, Ok(()));

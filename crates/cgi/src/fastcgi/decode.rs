@@ -1,6 +1,6 @@
 //! Records that come from a server, in whatever pieces.
 
-use super::{HEADER, REQUEST, VERSION, kind};
+use super::{HEADER, VERSION, kind, request_id};
 
 /// A part of a server's answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,8 +45,12 @@ pub enum RecordError {
 }
 
 /// Takes records apart.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Decoder {
+    /// The number of the request.
+    request: u16,
+    /// Requests on the connection before this one.
+    n_before: u32,
     header: [u8; HEADER],
     n_header: usize,
     /// Bytes of the content, and of the padding behind it, that are still to come.
@@ -61,7 +65,30 @@ pub struct Decoder {
 /// Bytes that the record at a request's end has at least.
 const END: usize = 8;
 
+impl Default for Decoder {
+    /// For the first request on a connection.
+    fn default() -> Self {
+        Self::for_request(1)
+    }
+}
+
 impl Decoder {
+    /// For the n-th request on a connection.
+    #[must_use]
+    pub fn for_request(nth: u32) -> Self {
+        Self {
+            request: request_id(nth),
+            n_before: nth.saturating_sub(1),
+            header: [0; HEADER],
+            n_header: 0,
+            n_content: 0,
+            n_padding: 0,
+            end: [0; END],
+            n_end: 0,
+            is_over: false,
+        }
+    }
+
     /// The next part of the answer in `input`, which loses what was used; none when more has to come.
     ///
     /// # Errors
@@ -113,7 +140,9 @@ impl Decoder {
             _ if version != VERSION => Err(RecordError::Version(version)),
             // About the connection: nobody has asked, and nobody needs to know.
             _ if id == 0 => Ok(()),
-            _ if id != REQUEST => Err(RecordError::Request(id)),
+            // A process that says something about a request when that is over may do so; nobody listens.
+            _ if self.is_former(id) => Ok(()),
+            _ if id != self.request => Err(RecordError::Request(id)),
             _ if self.is_over => Err(RecordError::Late),
             kind::END_REQUEST if self.n_content < END => Err(RecordError::End(self.n_content)),
             kind::STDOUT | kind::STDERR | kind::END_REQUEST => Ok(()),
@@ -121,11 +150,17 @@ impl Decoder {
         }
     }
 
+    /// Whether another request on this connection has had that number.
+    fn is_former(&self, id: u16) -> bool {
+        id != self.request && u32::from(id) <= self.n_before
+    }
+
     /// The event in a piece of a record's content; none if it says nothing, or nothing yet.
     fn event<'i>(&mut self, content: &'i [u8]) -> Option<Event<'i>> {
         let [_, kind, id_high, id_low, ..] = self.header;
+        let is_ours = u16::from_be_bytes([id_high, id_low]) == self.request;
         match kind {
-            _ if content.is_empty() || [id_high, id_low] == [0, 0] => None,
+            _ if content.is_empty() || !is_ours => None,
             kind::STDOUT => Some(Event::Stdout(content)),
             kind::STDERR => Some(Event::Stderr(content)),
             _ => self.take_end(content),
@@ -241,6 +276,35 @@ mod tests {
         check(&[record(1, 1, b"12345678", 0)], "a record of type 1, which no server sends");
         check(&[record(3, 1, b"1234567", 0)], "a record of 7 bytes ends the request");
         check(&[record(6, 1, b"", 0), end(0), end(0)], "a record about the request behind its end");
+    }
+
+    #[test]
+    fn late_records_of_former_requests_count_for_nobody() {
+        let late = [
+            record(6, 1, b"late", 1),
+            record(7, 2, b"late", 0),
+            record(3, 1, &[0; 8], 0),
+            record(9, 2, b"", 0),
+        ];
+        let ours = [record(6, 3, b"ours", 0), record(3, 3, &[0; 8], 0)];
+        let bytes = [late.concat(), ours[0].clone(), late.concat(), ours[1].clone()].concat();
+        let mut decoder = Decoder::for_request(3);
+        let (mut rest, mut out) = (&bytes[..], Vec::new());
+        while let Some(event) = decoder.next(&mut rest).expect("nothing is wrong") {
+            match event {
+                Event::Stdout(bytes) => out.extend_from_slice(bytes),
+                other => assert_eq!(other, Event::End(End::Complete)),
+            }
+        }
+        assert_eq!((out, decoder.is_done()), (b"ours".to_vec(), true));
+        let mut decoder = Decoder::for_request(3);
+        assert_eq!(decoder.next(&mut &record(6, 4, b"x", 0)[..]), Err(RecordError::Request(4)));
+    }
+
+    #[test]
+    fn numbers_of_requests_begin_again() {
+        assert_eq!([0, 1, 2, 65_535, 65_536, u32::MAX].map(request_id), [1, 1, 2, 65_535, 1, 65_535]);
+        assert_eq!(Decoder::for_request(65_536).next(&mut &record(6, 65_535, b"x", 0)[..]), Ok(None));
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! Records on their way to a server.
 
-use super::{HEADER, REQUEST, VERSION, kind};
+use super::{FIRST, HEADER, VERSION, kind};
 
 /// Longest content of a record, a multiple of eight as some servers like it.
 const MAX_CONTENT: usize = 0xfff8;
@@ -29,6 +29,9 @@ fn append_length(len: usize, out: &mut Vec<u8>) {
     }
 }
 
+/// Most bytes of names and values that all servers understand: php-fpm reads each record for itself.
+pub const MAX_PARAMS: usize = MAX_CONTENT;
+
 /// Appends the records of these names and values, and the one that says that there are no more.
 pub fn append_params(pairs: &[u8], out: &mut Vec<u8>) {
     for piece in pairs.chunks(MAX_CONTENT) {
@@ -38,16 +41,28 @@ pub fn append_params(pairs: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&header(kind::PARAMS, 0));
 }
 
+/// Makes whole records, as they were appended here, those of another request.
+pub fn set_request_id(id: u16, records: &mut [u8]) {
+    let mut rest = records;
+    while let Some((header, behind)) = rest.split_first_chunk_mut::<HEADER>() {
+        let len = usize::from(u16::from_be_bytes([header[4], header[5]])) + usize::from(header[6]);
+        [header[2], header[3]] = id.to_be_bytes();
+        rest = behind.get_mut(len..).unwrap_or_default();
+    }
+}
+
 fn header(kind: u8, len: usize) -> [u8; HEADER] {
     debug_assert!(len <= MAX_CONTENT, "a record of {len} bytes");
-    let [id_high, id_low] = REQUEST.to_be_bytes();
+    let [id_high, id_low] = FIRST.to_be_bytes();
     let [.., len_high, len_low] = len.to_be_bytes();
     [VERSION, kind, id_high, id_low, len_high, len_low, 0, 0]
 }
 
 /// A body on its way: what of it may go next, and the framing in front of that.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Stdin {
+    /// The number of the request.
+    request: u16,
     header: [u8; HEADER],
     /// Bytes of the header that were not sent.
     n_framing: usize,
@@ -57,13 +72,27 @@ pub struct Stdin {
     is_closed: bool,
 }
 
+impl Default for Stdin {
+    /// For the first request on a connection.
+    fn default() -> Self {
+        Self::of_request(FIRST)
+    }
+}
+
 impl Stdin {
+    /// For the request with this number.
+    #[must_use]
+    pub fn of_request(request: u16) -> Self {
+        Self { request, header: [0; HEADER], n_framing: 0, n_content: 0, is_closed: false }
+    }
+
     /// The next bytes to send, if so many bytes of the body are at hand: framing, then so many of these bytes. `is_last` when none
     /// follow them. Both are nothing when there is nothing to send.
     pub fn next(&mut self, available: usize, is_last: bool) -> (&[u8], usize) {
         if self.n_framing == 0 && self.n_content == 0 && !self.is_closed && (available > 0 || is_last) {
             let len = available.min(MAX_CONTENT);
             self.header = header(kind::STDIN, len);
+            set_request_id(self.request, &mut self.header);
             (self.n_framing, self.n_content) = (HEADER, len);
             self.is_closed = len == 0;
         }
@@ -97,6 +126,22 @@ mod tests {
         append_begin(true, &mut out);
         let record = |keep| [1, 1, 0, 1, 0, 8, 0, 0, 0, 1, keep, 0, 0, 0, 0, 0];
         assert_eq!(out, [record(0), record(1)].concat());
+    }
+
+    #[test]
+    fn records_become_those_of_another_request() {
+        let pairs = vec![b'x'; MAX_CONTENT + 3];
+        let mut out = Vec::new();
+        append_begin(true, &mut out);
+        append_params(&pairs, &mut out);
+        let first = out.clone();
+        set_request_id(0x0203, &mut out);
+        let ids = [0, 16, 16 + 8 + MAX_CONTENT, out.len() - 8].map(|at| [out[at + 2], out[at + 3]]);
+        assert_eq!(ids, [[2, 3]; 4]);
+        set_request_id(1, &mut out);
+        assert!(out == first, "nothing else has changed");
+        assert_eq!(Stdin::of_request(0x0203).next(0, true).0, [1, 5, 2, 3, 0, 0, 0, 0]);
+        set_request_id(1, &mut out[..3]);
     }
 
     #[test]

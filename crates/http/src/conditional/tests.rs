@@ -99,11 +99,20 @@ fn a_representation_without_validators_is_always_sent() {
 }
 
 #[test]
+fn a_files_tag_has_a_part_of_a_second_if_the_file_system_knows_it() {
+    let check = |modified, size, expect: &str| {
+        assert_eq!(EntityTag::of_file(modified, size).as_bytes(), expect.as_bytes());
+    };
+    check((0x6650_a0e2, 0xabc), 8000, "\"6650a0e2.abc-1f40\"");
+    check((-1, -1), u64::MAX, "\"ffffffffffffffff.ffffffffffffffff-ffffffffffffffff\"");
+}
+
+#[test]
 fn a_files_tag_is_that_of_unit() {
     let check = |modified, size, expect: &str| {
         assert_eq!(EntityTag::of_file(modified, size).as_bytes(), expect.as_bytes());
     };
-    check(0x6650_a0e2, 8000, "\"6650a0e2-1f40\"");
-    check(0, 0, "\"0-0\"");
-    check(-1, u64::MAX, "\"ffffffffffffffff-ffffffffffffffff\"");
+    check((0x6650_a0e2, 0), 8000, "\"6650a0e2-1f40\"");
+    check((0, 0), 0, "\"0-0\"");
+    check((-1, 0), u64::MAX, "\"ffffffffffffffff-ffffffffffffffff\"");
 }

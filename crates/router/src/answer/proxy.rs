@@ -5,6 +5,7 @@
 //! gets the request in an envelope (`gateway`).
 
 mod attempt;
+mod clock;
 mod download;
 mod forwarded;
 mod gateway;

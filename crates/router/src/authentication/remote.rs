@@ -125,8 +125,12 @@ impl Remote {
 
     async fn fetch(&self) -> anyhow::Result<(Keys, Duration)> {
         let request = Request::get(self.uri.clone()).header(header::ACCEPT, "application/json");
-        let request = request.header(header::USER_AGENT, PRODUCT).body(Empty::new())?;
-        let response = self.client.request(request).await.map_err(anyhow::Error::from)?;
+        let mut request = request.header(header::USER_AGENT, PRODUCT).body(Empty::new())?;
+        let mut interim = Interim::of(&mut request);
+        let response = tokio::select! {
+            response = self.client.request(request) => response.map_err(anyhow::Error::from)?,
+            () = interim.too_many() => bail!("it has more than {MOST_INTERIM} responses before its response"),
+        };
         let (head, body) = response.into_parts();
         if head.status != StatusCode::OK {
             bail!("it answers with status {}", head.status.as_u16());
@@ -136,6 +140,24 @@ impl Remote {
         let keys =
             Keys::of_set(&body, Origin::Server).map_err(|fault| anyhow::anyhow!("its answer {fault}"))?;
         Ok((keys, lifetime(&head.headers)))
+    }
+}
+
+/// Counts what a server says before its response.
+struct Interim(watch::Receiver<u32>);
+
+impl Interim {
+    fn of(request: &mut Request<Empty<Bytes>>) -> Self {
+        let (count, counted) = watch::channel(0);
+        hyper::ext::on_informational(request, move |_| count.send_modify(|n| *n += 1));
+        Self(counted)
+    }
+
+    /// Waits until that is more than makes sense, which is never if the response comes before.
+    async fn too_many(&mut self) {
+        if self.0.wait_for(|n| *n > MOST_INTERIM).await.is_err() {
+            std::future::pending().await
+        }
     }
 }
 
@@ -192,6 +214,9 @@ const PRODUCT: &str = concat!("Corral/", env!("CARGO_PKG_VERSION"));
 
 /// For one fetch.
 const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Responses before the response of one fetch.
+const MOST_INTERIM: u32 = 100;
 
 /// Sets of keys have a few kilobytes.
 const MOST_BYTES: usize = 1024 * 1024;

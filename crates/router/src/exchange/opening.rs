@@ -15,6 +15,9 @@ use crate::storage::buffers;
 use crate::variables::encoded::append_location;
 use crate::variables::script;
 
+/// The status that says by `Upgrade` what else is spoken here (RFC 9110 section 15.5.22).
+pub(crate) const UPGRADE_REQUIRED: u16 = 426;
+
 impl Exchange<'_> {
     /// The one way out: applies what the configuration has to say about the reply's fields, and makes a head of
     /// them. `length` is that of the body, if it is known.
@@ -88,6 +91,9 @@ impl Exchange<'_> {
         if matches!(status, 401 | 403) {
             let challenges = std::mem::take(&mut self.reply.challenges);
             challenges.iter().for_each(|one| self.reply.fields.push(b"WWW-Authenticate", one.as_bytes()));
+        }
+        if status == UPGRADE_REQUIRED && self.reply.fields.get(b"Upgrade").is_some() {
+            self.reply.fields.push(b"Connection", b"Upgrade");
         }
         self.share_with_origin();
         let is_head = self.is_head();

@@ -115,7 +115,10 @@ impl Exchange<'_> {
         self.reply.fields.clear();
         match status {
             406 => self.reply.fields.push(b"Vary", b"Accept-Encoding"),
-            426 => self.reply.fields.push(b"Sec-WebSocket-Version", b"13"),
+            426 => {
+                self.reply.fields.push(b"Upgrade", b"websocket");
+                self.reply.fields.push(b"Sec-WebSocket-Version", b"13");
+            }
             _ => {}
         }
         if !self.rules().negotiate_errors {

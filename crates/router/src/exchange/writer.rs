@@ -70,6 +70,15 @@ impl Writer {
         self.trailers = lines;
     }
 
+    /// Whether a last piece with so many bytes would leave the body shorter, or make it longer, than was announced.
+    pub(crate) fn is_wrong_with(&self, n_last: usize) -> bool {
+        let (is_measured, left) = match &self.encoding {
+            Some(encoding) => (encoding.is_measured, encoding.left),
+            None => (self.is_measured && !self.is_head, self.left),
+        };
+        is_measured && left != n_last as u64
+    }
+
     /// Sends a piece of the body. What is compressed may be kept for later: call `flush` before you wait for
     /// something else than the client.
     pub(crate) async fn send(&mut self, exchange: &mut Exchange<'_>, piece: &[u8]) -> Result<(), Gone> {

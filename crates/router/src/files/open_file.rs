@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use super::siblings::Siblings;
 use super::{Identity, Moment, Place};
+use crate::clock;
 
 /// A file up to this size is kept in memory: its reply is one system call instead of two.
 pub(crate) const MAX_IN_MEMORY: u64 = 32 * 1024;
@@ -23,9 +24,9 @@ pub(crate) struct OpenFile {
     pub(crate) file: File,
     pub(crate) size: u64,
     /// Seconds since 1970.
-    pub(crate) modified: i64,
+    pub(super) modified: i64,
     pub(crate) etag: EntityTag,
-    pub(crate) last_modified: HttpDate,
+    last_modified: HttpDate,
     pub(crate) identity: Identity,
     checked: Cell<Instant>,
     /// Nobody was writing to it when it was checked.
@@ -49,7 +50,7 @@ impl OpenFile {
             file,
             size: metadata.len(),
             modified,
-            etag: EntityTag::of_file(modified, metadata.len()),
+            etag: EntityTag::of_file(identity.modified, metadata.len()),
             last_modified: format_date(modified.max(0).unsigned_abs()),
             identity,
             checked: Cell::new(now),
@@ -72,6 +73,18 @@ impl OpenFile {
             self.settled.set(self.is_settled());
         }
         is_current
+    }
+
+    /// When it was modified, but not later than now (RFC 9110 section 8.8.2.1): seconds since 1970, and as a date.
+    pub(crate) fn modified(&self) -> (Option<u64>, HttpDate) {
+        let Ok(modified) = u64::try_from(self.modified) else { return (None, self.last_modified) };
+        let now = clock::now();
+        if modified <= now { (Some(modified), self.last_modified) } else { (Some(now), format_date(now)) }
+    }
+
+    /// Whether its tag stands for this content and no other: a change in the same tick of the clock does not show.
+    pub(crate) fn has_settled(&self) -> bool {
+        self.settled.get()
     }
 
     /// Whether it needs no look. A file that is being written is never trusted: its head would be of one state and its

@@ -158,11 +158,6 @@ impl Call {
         state.ended && state.failure.is_none()
     }
 
-    /// Whether the body ends with a file.
-    pub(crate) fn has_file(&self) -> bool {
-        self.shared.state.borrow().has_file
-    }
-
     /// Whether there are fields behind the body.
     pub(crate) fn has_trailers(&self) -> bool {
         !self.shared.state.borrow().trailers.is_empty()

@@ -109,7 +109,7 @@ pub(crate) fn forbids_transformation(cache_control: &[u8]) -> bool {
 pub(crate) fn change_fields(fields: &mut Fields, coding: Coding) {
     fields.push(b"Content-Encoding", coding.name().as_bytes());
     // The other bytes are not those that the application had in mind.
-    for name in [&b"Accept-Ranges"[..], b"Content-MD5", b"Content-Digest", b"Repr-Digest"] {
+    for name in [&b"Accept-Ranges"[..], b"Content-MD5", b"Content-Digest", b"Digest", b"Repr-Digest"] {
         fields.remove(name);
     }
     let weak = fields.get(b"ETag").filter(|etag| !etag.starts_with(b"W/")).map(weakened);

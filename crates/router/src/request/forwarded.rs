@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use corral_config::listener::Forwarded;
+use corral_http::list;
 
 use crate::request::client::Client;
 use crate::request::head::Request;
@@ -47,9 +48,10 @@ fn said_address(rule: &Forwarded, values: &[&[u8]]) -> Option<SocketAddr> {
     last_good
 }
 
-/// Whether the first field says that the client speaks TLS; none when it says something else.
+/// Whether the first word of the first field says that the client speaks TLS; none when it says something else. Each server on
+/// the way appends a word, so that the first is about the client.
 fn said_tls(values: &[&[u8]]) -> Option<bool> {
-    let value = *values.first()?;
+    let value = list(values.first()?).next()?;
     let is = |word: &[u8]| value.eq_ignore_ascii_case(word);
     if is(b"https") || is(b"on") {
         return Some(true);
@@ -173,7 +175,11 @@ mod tests {
         check_tls(&["On"], Some(true));
         check_tls(&["http", "https"], Some(false));
         check_tls(&["off", "https"], None);
-        check_tls(&["https, http"], None);
+        check_tls(&["https, http"], Some(true));
+        check_tls(&["http,https"], Some(false));
+        check_tls(&[" , HTTPS ,http", "http"], Some(true));
+        check_tls(&["ftp, https"], None);
+        check_tls(&[","], None);
         check_tls(&[], None);
     }
 }

@@ -44,10 +44,14 @@ pub(crate) enum ServerFailure {
     ReadTimedOut(Duration),
     #[error("the response's head is larger than {0} bytes")]
     TooLarge(usize),
+    #[error("more than {0} bytes before the response's head")]
+    Endless(u64),
     #[error("more than {0} responses before the response")]
     TooManyInterim(u32),
     #[error(transparent)]
     Response(#[from] ResponseError),
+    #[error("the response's body has {came} bytes and its Content-Length says {said}")]
+    WrongLength { said: u64, came: u64 },
     #[error("the response's body: {0}")]
     Chunk(#[from] ChunkError),
     #[error(transparent)]
@@ -133,6 +137,7 @@ impl ServerFailure {
             self,
             Self::Cut
                 | Self::TooLarge(_)
+                | Self::Endless(_)
                 | Self::TooManyInterim(_)
                 | Self::Response(_)
                 | Self::Chunk(_)

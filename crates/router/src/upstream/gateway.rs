@@ -1,6 +1,6 @@
 //! Requests in the protocols of FastCGI and its kin: variables in their form, and the health check that is made of them.
 
-use corral_cgi::fastcgi::{Decoder, Event};
+use corral_cgi::fastcgi::{Decoder, Event, MAX_PARAMS};
 use corral_cgi::response::Head;
 use corral_cgi::{fastcgi, scgi, uwsgi};
 use corral_config::gateway::Protocol;
@@ -17,6 +17,8 @@ pub(crate) enum Unsayable {
     HasNul(#[from] scgi::HasNul),
     #[error(transparent)]
     TooLarge(#[from] uwsgi::TooLarge),
+    #[error("the request's variables take more than the {MAX_PARAMS} bytes that servers of FastCGI read")]
+    TooMany,
 }
 
 /// Appends the variables of a request, up to where its body begins, which has so many bytes.
@@ -31,6 +33,9 @@ pub(crate) fn encode<'v>(
             let mut pairs = Vec::new();
             for (name, value) in variables {
                 fastcgi::append_pair(name, value, &mut pairs);
+            }
+            if pairs.len() > MAX_PARAMS {
+                return Err(Unsayable::TooMany);
             }
             fastcgi::append_params(&pairs, out);
         }

@@ -11,7 +11,7 @@ use corral_config::upstream::KeepAlive;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::upstream::idle::{FRESH, Freshness};
+use crate::upstream::idle::Freshness;
 use crate::upstream::line::Line;
 
 /// How long a request has to wait for its answer on a new connection before others are closed for it, at first and at most.
@@ -53,7 +53,6 @@ struct Idle {
     kept: Kept,
     /// The process waits for the next request.
     is_back: bool,
-    since: Instant,
     until: Instant,
 }
 
@@ -126,7 +125,7 @@ impl Seats {
         let mut state = self.state.lock();
         state.sweep(now);
         let place = if state.sides[lane].queue.is_empty() {
-            state.place(self.most, Claim { lane, freshness, is_urgent: false }, now)
+            state.place(self.most, Claim { lane, freshness, is_urgent: false })
         } else {
             None
         };
@@ -196,12 +195,11 @@ impl Seats {
 
 impl State {
     /// A connection at which a process waits, or the right to make a new one. A process that has not come back to its connection
-    /// is still busy with the last request, whose end it has said early: that one stays, and counts.
-    fn place(&mut self, most: usize, claim: Claim, now: Instant) -> Option<Place> {
+    /// is still busy with the last request, whose end it has said early: that one stays, and counts. Whatever must not be
+    /// repeated gets a new connection, as nobody knows whether a process that is back is about to leave.
+    fn place(&mut self, most: usize, claim: Claim) -> Option<Place> {
         let Claim { lane, freshness, is_urgent } = claim;
-        let is_of_use = |idle: &mut Idle| {
-            (freshness == Freshness::Any || now < idle.since + FRESH) && idle.look_whether_back()
-        };
+        let is_of_use = |idle: &mut Idle| freshness == Freshness::Any && idle.look_whether_back();
         if let Some(idle) = self.sides[lane].take(is_of_use) {
             return Some(Place::Kept(idle));
         }
@@ -221,7 +219,7 @@ impl State {
     fn serve(&mut self, most: usize, home: usize, now: Instant) {
         while let Some(claim) = self.next(home, now) {
             let lane = claim.lane;
-            let Some(place) = self.place(most, claim, now) else { return };
+            let Some(place) = self.place(most, claim) else { return };
             let Some(waiter) = self.sides[lane].queue.pop_front() else { return };
             if let Err(place) = waiter.place.send(place) {
                 self.sides[lane].n_left -= 1;
@@ -325,7 +323,7 @@ impl Seat {
         // It stays counted.
         state.n_open += 1;
         let is_back = kept.presence == Presence::Back;
-        let idle = Idle { kept, is_back, since: now, until: now + rules.idle_timeout };
+        let idle = Idle { kept, is_back, until: now + rules.idle_timeout };
         state.sides[self.lane].idle.push_back(idle);
         true
     }

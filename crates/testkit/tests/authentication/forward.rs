@@ -9,7 +9,7 @@ use std::time::Duration;
 use corral_testkit::{Address, Daemon, Origin, Request, Site, daemon, eventually, python_app, site};
 use serde_json::{Value, json};
 
-use crate::guarded;
+use crate::{endless, guarded};
 
 /// An application in Python, as people write them for `auth_request`.
 const GATE: &str = "
@@ -147,6 +147,62 @@ fn without_an_answer_nobody_goes_on() {
         assert_eq!(server.get("/").status, status, "{url}");
         server.expect_log("nobody can be authenticated");
         server.get("/open").expect(204);
+    }
+}
+
+#[test]
+fn a_server_without_an_end_is_given_up() {
+    let slow = Origin::start(|peer| {
+        peer.read_head();
+        while peer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n") {
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
+    for (origin, status) in [(endless(), 502), (slow, 504)] {
+        let server = guarded(&json!({ "forward": { "url": origin.url(), "timeout": 1 } }));
+        server.get("/").expect(status);
+        server.get("/open").expect(204);
+    }
+}
+
+/// What the server says to this one before its answer is not for the client.
+#[test]
+fn hints_of_the_server_are_not_the_clients() {
+    let hints = "HTTP/1.1 103 Early Hints\r\nLink: </secret>\r\n\r\n";
+    for answer in ["204 No Content\r\n", "403 Forbidden\r\nContent-Length: 0\r\n"] {
+        let origin = Origin::answering(format!("{hints}HTTP/1.1 {answer}\r\n"));
+        let server = guarded(&json!({ "forward": { "url": origin.url() } }));
+        let mut client = server.connect();
+        client.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        let text = String::from_utf8_lossy(&client.read_to_end()).into_owned();
+        assert!(!text.contains("103") && !text.contains("secret"), "{text}");
+    }
+}
+
+/// Two of them could be read differently here and there.
+#[test]
+fn credentials_are_said_once() {
+    let (origin, asked) = counting();
+    let server = guarded(&json!({ "forward": { "url": origin.url() } }));
+    let request = || Request::get("/").field("Authorization", "Bearer a");
+    server.send(&request()).expect(200);
+    server.send(&request().field("authorization", "Bearer b")).expect(400);
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+/// Answers that neither permit nor ask for credentials reach the client nevertheless.
+#[test]
+fn other_refusals_are_answers_too() {
+    for (answer, status) in [
+        ("429 Too Many Requests\r\nRetry-After: 7", 429),
+        ("404 Not Found", 404),
+        ("400 Bad Request", 400),
+        ("451 Unavailable For Legal Reasons", 451),
+    ] {
+        let origin = Origin::answering(format!("HTTP/1.1 {answer}\r\nX-A: b\r\nContent-Length: 2\r\n\r\nno"));
+        let server = guarded(&json!({ "forward": { "url": origin.url() } }));
+        let reply = server.get("/").expect(status).expect_body("no").expect_field("X-A", "b");
+        assert_eq!(reply.field("Retry-After"), (status == 429).then_some("7"));
     }
 }
 

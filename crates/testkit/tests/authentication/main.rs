@@ -11,7 +11,7 @@ mod users;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use corral_testkit::{Daemon, Request, daemon};
+use corral_testkit::{Daemon, Origin, Request, daemon};
 use serde_json::{Value, json};
 
 /// A daemon whose only step has this `authenticate`, and shows who was let pass.
@@ -34,6 +34,14 @@ fn output(program: &str, arguments: &[&str], input: &str) -> String {
     let ended = child.wait_with_output().expect("it ends");
     assert!(ended.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));
     String::from_utf8(ended.stdout).expect("it writes text").trim_end().to_owned()
+}
+
+/// A server that says for ever what comes before a response.
+fn endless() -> Origin {
+    Origin::start(|peer| {
+        peer.read_head();
+        while peer.write(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n") {}
+    })
 }
 
 /// A request with a user and a password.

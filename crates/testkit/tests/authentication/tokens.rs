@@ -7,7 +7,7 @@ use corral_testkit::{Authority, Client, Daemon, Origin, Request, daemon, eventua
 use serde_json::{Value, json};
 
 use crate::issuer::{Issuer, Key, sign};
-use crate::{as_bearer, guarded};
+use crate::{as_bearer, endless, guarded};
 
 fn good() -> Value {
     json!({ "sub": "alice", "exp": 600 })
@@ -224,6 +224,17 @@ fn answers_that_are_no_keys_are_told_apart() {
         server.send(&as_bearer("/", "e30.e30.e30")).expect(503);
         server.expect_log(words);
     }
+}
+
+/// Responses before the response are none, however many come.
+#[test]
+fn an_issuer_without_an_end_is_given_up() {
+    let origin = endless();
+    let began = Instant::now();
+    let server = guarded(&json!({ "jwt": { "jwks": origin.url() } }));
+    server.send(&as_bearer("/", "e30.e30.e30")).expect(503);
+    server.expect_log("more than 100 responses before its response");
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }
 
 /// The set of a file is read again when it has changed.

@@ -175,3 +175,24 @@ fn requests_whose_clients_left_while_they_waited_are_sent() {
     }
     assert!(!site.path("w/GET").exists());
 }
+
+/// php-fpm ends its processes behind so many requests, and they take along what comes on a connection that they leave.
+#[test]
+fn no_request_is_lost_with_a_process_that_leaves() {
+    let site = site().file("index.php", "<?php usleep(random_int(0, 500)); echo $_SERVER['REQUEST_METHOD'];");
+    let pool = "pm = static\npm.max_children = 4\npm.max_requests = 3";
+    for fpm in [PhpFpm::at_socket(pool), PhpFpm::at_port(pool)] {
+        let server = keeping(&fpm, &site, 4);
+        let send = |n: usize| {
+            let mut client = server.connect();
+            for _ in 0..40 {
+                if n % 4 == 0 {
+                    client.get("/").expect(200).expect_body("GET");
+                } else {
+                    client.send(&Request::post("/").body("a=b")).expect(200).expect_body("POST");
+                }
+            }
+        };
+        std::thread::scope(|scope| (0..8).for_each(|n| drop(scope.spawn(move || send(n)))));
+    }
+}

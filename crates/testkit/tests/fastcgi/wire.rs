@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use corral_testkit::{Daemon, Origin, Peer, Request, daemon, eventually};
 use serde_json::{Value, json};
@@ -22,7 +24,7 @@ fn end(status: u8) -> Vec<u8> {
 /// Reads a request up to the record that closes its body.
 fn read_request(peer: &mut Peer) -> Vec<u8> {
     let mut received = Vec::new();
-    while !received.ends_with(&[1, 5, 0, 1, 0, 0, 0, 0]) {
+    while !matches!(received[..], [.., 1, 5, _, _, 0, 0, 0, 0]) {
         let more = peer.read();
         if more.is_empty() {
             break;
@@ -30,6 +32,16 @@ fn read_request(peer: &mut Peer) -> Vec<u8> {
         received.extend_from_slice(&more);
     }
     received
+}
+
+/// Makes records those of the request that these bytes are; what is no record stays.
+fn about(request: &[u8], mut records: Vec<u8>) -> Vec<u8> {
+    let mut at = 0;
+    while let Some(header) = records.get_mut(at..at + 8) {
+        header[2..4].copy_from_slice(&request[2..4]);
+        at += 8 + usize::from(u16::from_be_bytes([header[4], header[5]]));
+    }
+    records
 }
 
 /// A server that answers each request with these bytes, and closes the connection.
@@ -76,9 +88,33 @@ fn records_of_any_size_make_a_response() {
 }
 
 #[test]
-fn a_length_that_is_wrong_is_not_passed_on() {
-    check(&[output("Content-Length: 9\n\nbody"), end(0)], 200, "body");
-    check(&[output("Content-Length: 2\n\nbody"), end(0)], 200, "body");
+fn a_length_that_is_wrong_is_neither_believed_nor_corrected() {
+    for records in [
+        vec![output("Content-Length: 9\n\nbody"), end(0)],
+        vec![output("Content-Length: 9\n\nbo"), output("dy"), end(0)],
+        vec![output("Content-Length: 9\n\n"), end(0)],
+    ] {
+        let server = serve(&answering(records.concat()));
+        let mut client = server.begin(&Request::get("/"));
+        let text = String::from_utf8_lossy(&client.read_to_end()).into_owned();
+        assert!(text.contains("Content-Length: 9\r\n") && !text.contains("chunked"), "{text}");
+        server.expect_log("and its Content-Length says 9");
+    }
+    let server = serve(&answering([output("Content-Length: 2\n\nbody"), end(0)].concat()));
+    server.get("/").expect(200).expect_field("Content-Length", "2").expect_body("bo");
+    server.expect_log("the response's body has 4 bytes and its Content-Length says 2");
+    // These say the length of what they do not have.
+    check(&[output("Status: 304\nContent-Length: 9\n\n"), end(0)], 304, "");
+    let server = serve(&answering([output("Content-Length: 9\n\n"), end(0)].concat()));
+    server.send(&Request::new("HEAD", "/")).expect(200).expect_field("Content-Length", "9");
+}
+
+#[test]
+fn a_head_may_be_empty() {
+    check(&[output("\r\nbody"), end(0)], 200, "body");
+    check(&[output("\n"), end(0)], 200, "");
+    let server = serve(&answering([output("Content-Type:\r\nA: b\r\n\r\nbody"), end(0)].concat()));
+    server.get("/").expect(200).expect_body("body").expect_field("A", "b").expect_no_field("Content-Type");
 }
 
 #[test]
@@ -171,11 +207,14 @@ fn a_client_that_leaves_closes_the_connection() {
 /// the number of connections that six requests need.
 #[track_caller]
 fn check_kept(keep_alive: Value, answer: fn(usize) -> Vec<u8>, n_connections: usize) {
-    let origin = Origin::start(
-        move |peer| {
-            while !read_request(peer).is_empty() && peer.write(&answer(peer.number)) {}
-        },
-    );
+    let origin = Origin::start(move |peer| {
+        loop {
+            let request = read_request(peer);
+            if request.is_empty() || !peer.write(&about(&request, answer(peer.number))) {
+                return;
+            }
+        }
+    });
     let server = serve_keeping(&origin, keep_alive);
     for _ in 0..6 {
         server.get("/").expect(200).expect_body("body");
@@ -211,7 +250,7 @@ fn a_kept_connection_says_so() {
                 return;
             }
             let head = format!("X-Begin: {:?}\n\n", &request[..16]);
-            if !peer.write(&[output(&head), end(0)].concat()) {
+            if !peer.write(&about(&request, [output(&head), end(0)].concat())) {
                 return;
             }
             assert_eq!(request[..2], [1, 1], "is it the first? {is_first}");
@@ -219,9 +258,9 @@ fn a_kept_connection_says_so() {
         }
     });
     let server = serve_keeping(&origin, json!({ "processes": 1 }));
-    for _ in 0..3 {
+    for id in 1..4 {
         let reply = server.get("/").expect(200);
-        reply.expect_field("X-Begin", "[1, 1, 0, 1, 0, 8, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0]");
+        reply.expect_field("X-Begin", &format!("[1, 1, 0, {id}, 0, 8, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0]"));
     }
     assert_eq!(origin.n_connections(), 1);
 }
@@ -231,12 +270,115 @@ fn a_kept_connection_says_so() {
 fn a_kept_connection_that_is_closed_is_replaced() {
     let origin = Origin::start(|peer| {
         for _ in 0..2 {
-            read_request(peer);
-            peer.write(&complete(0));
+            let request = read_request(peer);
+            peer.write(&about(&request, complete(0)));
         }
     });
     let server = serve_keeping(&origin, json!({ "processes": 4 }));
     for _ in 0..20 {
         server.get("/").expect(200).expect_body("body");
+    }
+}
+
+/// The words of a process about a request that is over are no part of the next one.
+#[test]
+fn late_records_of_a_kept_connection_count_for_nobody() {
+    let origin = Origin::start(|peer| {
+        let mut before = Vec::new();
+        loop {
+            let request = read_request(peer);
+            if request.is_empty() {
+                return;
+            }
+            let late = if before.is_empty() {
+                Vec::new()
+            } else {
+                about(&before, [output("Late: 1\n\nlate"), record(7, b"late"), end(0)].concat())
+            };
+            let answer = about(&request, complete(0));
+            if !peer.write(&[late, answer].concat()) {
+                return;
+            }
+            before = request;
+        }
+    });
+    let server = serve_keeping(&origin, json!({ "processes": 1 }));
+    for _ in 0..4 {
+        server.get("/").expect(200).expect_body("body").expect_no_field("Late");
+    }
+    assert_eq!(origin.n_connections(), 1);
+}
+
+/// A process may be leaving behind its last request: what it is sent then is lost.
+#[test]
+fn what_must_not_be_repeated_goes_to_no_kept_connection() {
+    let origin = Origin::start(|peer| {
+        loop {
+            let request = read_request(peer);
+            if request.is_empty() || !peer.write(&about(&request, complete(0))) {
+                return;
+            }
+        }
+    });
+    let server = serve_keeping(&origin, json!({ "processes": 1 }));
+    for n in 1..4 {
+        server.get("/").expect(200);
+        server.send(&Request::post("/").body("x")).expect(200);
+        assert_eq!(
+            origin.n_connections(),
+            1 + n,
+            "a POST has a connection of its own, and leaves it to others"
+        );
+    }
+}
+
+/// Says these records again and again, as fast as they are taken or with this pause, until nobody takes them.
+fn endless(first: Vec<u8>, piece: Vec<u8>, pause: Duration) -> (Origin, Arc<AtomicUsize>) {
+    let n_left = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&n_left);
+    let origin = Origin::start(move |peer| {
+        read_request(peer);
+        peer.write(&first);
+        while peer.write(&piece) {
+            thread::sleep(pause);
+        }
+        counted.fetch_add(1, Ordering::SeqCst);
+    });
+    (origin, n_left)
+}
+
+/// What comes before a head and is none has an end.
+#[test]
+fn records_without_a_head_come_to_an_end() {
+    let unknown = [1, 11, 0, 0, 0, 8, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0].to_vec();
+    for piece in [record(7, b"words"), output(""), unknown.clone()] {
+        let (origin, n_left) = endless(Vec::new(), piece.repeat(8000), Duration::ZERO);
+        serve(&origin).get("/").expect(502);
+        eventually("the server is left", || (n_left.load(Ordering::SeqCst) > 0).then_some(()));
+    }
+    for piece in [record(7, b"words"), output(""), unknown, output("x")] {
+        let (origin, _) = endless(Vec::new(), piece, Duration::from_millis(20));
+        let routes = json!([{ "action": { "fastcgi": origin.address(), "timeout": 1 } }]);
+        let (server, began) = (daemon().routes(routes).start(), Instant::now());
+        server.get("/").expect(504);
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    }
+}
+
+/// The client is heard although there is always something from the server.
+#[test]
+fn a_client_leaves_an_endless_answer() {
+    for (first, piece) in [
+        (Vec::new(), record(7, b"words")),
+        (Vec::new(), output("")),
+        (output("A: b\n\nbody"), output("")),
+        (output("A: b\n\nbody"), record(7, b"words")),
+    ] {
+        let (origin, n_left) = endless(first, piece, Duration::from_micros(100));
+        let server = serve(&origin);
+        let client = server.begin(&Request::get("/"));
+        eventually("the request is there", || (origin.n_connections() == 1).then_some(()));
+        drop(client);
+        eventually("the server is left", || (n_left.load(Ordering::SeqCst) == 1).then_some(()));
     }
 }

@@ -8,6 +8,7 @@ use super::{Dialogue, fail};
 use crate::answer::{hijack, websocket};
 use crate::desk;
 use crate::exchange::Exchange;
+use crate::exchange::opening::UPGRADE_REQUIRED;
 use crate::exchange::writer::Writer;
 use crate::instance::{App, Call, Failure, FramingError, Piece, SentFile};
 use crate::request::client::Gone;
@@ -73,7 +74,7 @@ pub(super) async fn relay(
     let length = length_of(exchange, call, &taken, has_chunks, announced);
     let mut writer = exchange.open(view.status, length);
     if let (bytes, Some(lines)) = taken {
-        let sent = finish(exchange, call, writer, bytes, lines).await;
+        let sent = finish(exchange, (call, app), writer, bytes, lines).await;
         buffers::give(payload);
         sent?;
         if call.has_ended() && call.n_stored() == 0 {
@@ -105,10 +106,8 @@ fn length_of(
     let is_complete = if has_chunks { end.is_some() } else { call.has_ended() };
     let n_next = if has_chunks { 0 } else { call.n_stored() };
     let complete = is_complete.then(|| first.len() as u64 + n_next);
-    // What arrived completely is measured, not believed, except for HEAD, whose body was never made, and for files, which
-    // may be longer than what is to be sent of them.
-    let is_believed = (exchange.is_head() && complete == Some(0)) || (call.has_file() && announced.is_some());
-    complete.filter(|_| !is_believed).or(announced)
+    // A length that is wrong is not put right: the client is to notice what is missing, as where it comes in pieces.
+    announced.or(complete)
 }
 
 /// Sends the body as it comes.
@@ -141,7 +140,7 @@ async fn send_rest(
                     sent?;
                 }
                 Ok((bytes, Some(lines))) => {
-                    finish(exchange, call, writer, bytes, lines).await?;
+                    finish(exchange, (call, app), writer, bytes, lines).await?;
                     return Box::pin(await_end(exchange, dialogue, content, app)).await;
                 }
                 Err(failure) => return Err(cut(app, &failure)),
@@ -152,7 +151,7 @@ async fn send_rest(
             Ok(Piece::File(_)) => return Err(cut(app, &FramingError::File.into())),
             Ok(Piece::End | Piece::Head(_) | Piece::Interim(_) | Piece::Hijacked(_)) => {
                 let (bytes, end) = content.take(b"", true, app).map_err(|failure| cut(app, &failure))?;
-                return finish(exchange, call, writer, bytes, end.unwrap_or_default()).await;
+                return finish(exchange, (call, app), writer, bytes, end.unwrap_or_default()).await;
             }
             Err(failure) => return Err(cut(app, &failure)),
         }
@@ -201,11 +200,14 @@ async fn send_file(
 /// Sends the last piece of the body, and what is behind it to a client that asks for it.
 async fn finish(
     exchange: &mut Exchange<'_>,
-    call: &Call,
+    (call, app): (&Call, &App),
     mut writer: Writer,
     piece: &[u8],
     mut lines: Vec<u8>,
 ) -> Result<(), Gone> {
+    if writer.is_wrong_with(piece.len()) {
+        tracing::error!("\"{}\": the response's body has another length than it says", app.spec.name);
+    }
     if exchange.takes_trailers() {
         lines.extend(call.take_trailers());
         writer.set_trailers(lines);
@@ -229,7 +231,7 @@ fn take_fields(exchange: &mut Exchange<'_>, view: &ResponseView<'_>) -> Announce
         } else if name.len() == 17 && name.eq_ignore_ascii_case(b"transfer-encoding") {
             announced.is_chunked =
                 list(value).last().is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"));
-        } else if !is_ours(name) {
+        } else if !is_ours(name) || view.status == UPGRADE_REQUIRED && name.eq_ignore_ascii_case(b"upgrade") {
             exchange.reply.fields.push(name, value);
         }
     }

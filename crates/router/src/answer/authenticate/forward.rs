@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use corral_config::address::ListenAddress;
 use corral_config::authentication::{Asked, Forward};
+use corral_http::request::Name;
 
 use super::{Place, Word};
 use crate::answer::proxy::question::{self, Reply, Unanswered};
@@ -20,6 +21,11 @@ pub(super) async fn ask<'c>(
     forward: &'c Forward,
     permissions: &Permissions,
 ) -> Result<Word, Gone> {
+    // Two could be read differently by the server that is asked and by who answers.
+    if exchange.request.head.values(exchange.request.bytes, Name::Authorization).count() > 1 {
+        place.complain(exchange, &"it has more than one Authorization");
+        return Ok(Word::Unknown(400));
+    }
     let digest = forward.cache.and_then(|lifetime| {
         let key = key(exchange, forward)?;
         Some((permissions.digest(key.iter().map(Vec::as_slice)), lifetime))
@@ -56,7 +62,7 @@ pub(super) async fn ask<'c>(
             }
             Ok(go_on(exchange, forward, permission))
         }
-        401 | 403 | 300..=303 | 307 | 308 => {
+        400..500 | 300..=303 | 307 | 308 => {
             let status = reply.status();
             // A redirection to a page of its own is nothing to complain about.
             if status >= 400 {

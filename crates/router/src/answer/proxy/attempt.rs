@@ -88,7 +88,13 @@ impl<'a> Attempt<'a> {
         let mut head = buffers::take();
         request::append_head(exchange, server, self.upload.length(), &mut head);
         let upload = &mut *self.upload;
-        let inquiry = Inquiry { line: &mut line, upload, timeouts, request: OutgoingHead::new(head) };
+        let inquiry = Inquiry {
+            line: &mut line,
+            upload,
+            timeouts,
+            request: OutgoingHead::new(head),
+            passes_interim: true,
+        };
         let mut answer = match inquiry.run(exchange).await {
             Ok(answer) => answer,
             Err(broken) => return broken.into_outcome(),

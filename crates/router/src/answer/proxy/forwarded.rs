@@ -2,7 +2,7 @@
 
 use corral_cgi::variables::is_one_variable;
 use corral_http::request::Name;
-use corral_http::response;
+use corral_http::{list, response};
 
 use crate::exchange::Exchange;
 use crate::request::ip_text;
@@ -71,6 +71,8 @@ fn port_of(host: &[u8], protocol: &[u8]) -> u16 {
     let said = host.iter().rposition(|&byte| byte == b':').and_then(|colon| host.get(colon + 1..));
     let said =
         said.and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| digits.parse().ok());
+    // Each server on the way may have appended a word.
+    let protocol = list(protocol).next().unwrap_or_default();
     said.unwrap_or(if protocol.eq_ignore_ascii_case(b"https") { 443 } else { 80 })
 }
 
@@ -89,6 +91,7 @@ mod tests {
             ("a.example:", "https", 443),
             ("a.example:99999", "http", 80),
             ("a.example:http", "HTTPS", 443),
+            ("a.example", "https, http", 443),
             ("", "http", 80),
         ] {
             assert_eq!(port_of(host.as_bytes(), protocol.as_bytes()), port, "{host} {protocol}");

@@ -20,6 +20,7 @@ use self::keeper::Keeper;
 use self::outgoing::Outgoing;
 use self::source::Source;
 use super::attempt::{self, Outcome};
+use super::clock::Clock;
 use super::inquiry::Broken;
 use super::upload::Upload;
 use crate::clock::deadline::Elapsed;
@@ -35,13 +36,16 @@ pub(crate) struct Envelope {
 }
 
 impl Envelope {
-    /// The first bytes for a connection.
-    fn opening(&self, begin: Begin) -> Vec<u8> {
+    /// The first bytes for a connection, on which the request has this number.
+    fn opening(&self, begin: Begin, id: u16) -> Vec<u8> {
         let mut bytes = buffers::take();
         if self.protocol == Protocol::FastCgi && begin != Begin::Announced {
             fastcgi::append_begin(begin != Begin::Closing, &mut bytes);
         }
         bytes.extend_from_slice(&self.bytes);
+        if self.protocol == Protocol::FastCgi {
+            fastcgi::set_request_id(id, &mut bytes);
+        }
         bytes
     }
 }
@@ -80,9 +84,9 @@ pub(super) async fn run(
             Err(broken) => return broken.into_outcome(),
         };
         let crowd = keeper.as_ref().filter(|_| begin == Begin::Keeping).map(|keeper| keeper.seat.seats());
+        let outgoing = Outgoing::new(envelope, begin, &line, upload);
         let source = Source::new(line, envelope.protocol, keeper);
-        let outgoing = Outgoing::new(envelope.opening(begin), envelope.protocol, upload);
-        let conversation = Conversation { source, outgoing, server };
+        let conversation = Conversation { source, outgoing, server, clock: Clock::default() };
         let inquiry = Box::pin(inquire(exchange, conversation));
         let inquired = match crowd {
             None => inquiry.await,
@@ -118,6 +122,8 @@ async fn connect<'k, 'c: 'k>(
     server: &'k Rc<LoopServer>,
 ) -> Result<Connected<'k>, Broken> {
     let services = exchange.services;
+    // A process may be leaving behind its last request, and takes a request along that comes on the same connection. So one
+    // that must not be repeated has a connection of its own: only a process that stays accepts that.
     let freshness = if exchange.request.is_idempotent() { Freshness::Any } else { Freshness::Fresh };
     let (seat, kept) = match server.take_seat(&services.proxy_servers, freshness, exchange.now()) {
         None => return Ok((Box::pin(attempt::open(exchange, server)).await?, Begin::Closing, None)),

@@ -9,10 +9,11 @@ use std::time::Duration;
 use corral_config::upstream::Timeouts;
 use corral_http::upstream::{ResponseHead, parse_response};
 
+use super::clock::Clock;
 use super::upload::Upload;
 use crate::exchange::Exchange;
 use crate::exchange::carrier::{Carrier, Sign};
-use crate::io::Wanted;
+use crate::io::{Wanted, now};
 use crate::reply::interim;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
@@ -87,6 +88,8 @@ pub(crate) struct Inquiry<'e> {
     pub(crate) timeouts: &'e Timeouts,
     /// The request's head, as far as it was not sent.
     pub(crate) request: OutgoingHead,
+    /// What the server says before its response is meant for the client.
+    pub(crate) passes_interim: bool,
 }
 
 /// A head on its way out, whose buffer is given back as soon as it is gone.
@@ -130,6 +133,7 @@ impl Inquiry<'_> {
         let mut answer = ResponseStart { head: ResponseHead::default(), input: Vec::new() };
         let mut send_error = None;
         let mut n_interim = 0;
+        let mut clock = Clock::default();
         loop {
             if let Err(error) = self.send() {
                 // The server may have answered before it closed.
@@ -142,15 +146,16 @@ impl Inquiry<'_> {
                 body.map_err(Broken::Body)?;
                 continue;
             }
-            match self.next_event(exchange, &mut answer.input).await {
+            match self.next_event(exchange, &mut clock, &mut answer.input).await {
                 Event::Received(Ok(n)) if n > 0 => {
-                    if take_head(exchange, &mut answer, &mut n_interim).await? {
+                    if self.take_head(exchange, &mut answer, &mut n_interim).await? {
                         if self.is_blocked() || !self.upload.is_sent() {
                             // Nobody knows what it makes of the rest of the request.
                             self.line.spoil();
                         }
                         return Ok(answer);
                     }
+                    look_for_client(exchange, self.upload).await?;
                 }
                 Event::Received(received) => {
                     return Err(ended(received, send_error, !answer.input.is_empty()).into());
@@ -181,13 +186,49 @@ impl Inquiry<'_> {
         !self.request.pending().is_empty() || !self.upload.pending().is_empty()
     }
 
-    async fn next_event(&mut self, exchange: &mut Exchange<'_>, input: &mut Vec<u8>) -> Event {
+    /// Looks for the head of the response; heads of interim responses are passed over, and counted.
+    async fn take_head(
+        &self,
+        exchange: &mut Exchange<'_>,
+        answer: &mut ResponseStart,
+        n_interim: &mut u32,
+    ) -> Result<bool, Broken> {
+        let ResponseStart { head, input } = answer;
+        let mut start = 0;
+        let is_there = loop {
+            let rest = &input[start..];
+            let is_complete = parse_response(head, rest).map_err(ServerFailure::from)?;
+            if if is_complete { head.len() } else { rest.len() } > MAX_HEAD {
+                return Err(ServerFailure::TooLarge(MAX_HEAD).into());
+            }
+            if !is_complete || !head.is_interim() {
+                break is_complete;
+            }
+            *n_interim += 1;
+            if *n_interim > MOST_INTERIM {
+                return Err(ServerFailure::TooManyInterim(MOST_INTERIM).into());
+            }
+            if self.passes_interim {
+                pass_on_interim(exchange, head, rest).await?;
+            }
+            start += head.len();
+        };
+        input.drain(..start);
+        Ok(is_there)
+    }
+
+    async fn next_event(
+        &mut self,
+        exchange: &mut Exchange<'_>,
+        clock: &mut Clock,
+        input: &mut Vec<u8>,
+    ) -> Event {
         let limit = if self.is_blocked() {
             self.timeouts.send
         } else if self.upload.is_starving() {
             exchange.rules().body_read_timeout
         } else {
-            self.timeouts.response
+            clock.left(self.timeouts.response, exchange.now())
         };
         let wants_room = self.is_blocked();
         next_event(exchange, self.line, self.upload, wants_room, input, limit).await
@@ -232,6 +273,9 @@ pub(crate) async fn next_event(
     input: &mut Vec<u8>,
     limit: Duration,
 ) -> Event {
+    if limit.is_zero() {
+        return Event::Elapsed;
+    }
     let is_starving = upload.is_starving();
     let sign = exchange.sign_of_departure();
     let Exchange { carrier, deadline, .. } = exchange;
@@ -271,6 +315,12 @@ pub(crate) async fn next_event(
         .await
     };
     deadline.limit(limit, pin!(event)).await.unwrap_or(Event::Elapsed)
+}
+
+/// Fails when the client has left, which does not show while there is always something from the server.
+pub(super) async fn look_for_client(exchange: &Exchange<'_>, upload: &Upload) -> Result<(), Gone> {
+    let is_gone = !upload.is_starving() && now(exchange.carrier.gone(exchange.reply.close)).await.is_some();
+    if is_gone { Err(Gone) } else { Ok(()) }
 }
 
 /// What nearly always happens first, and is cheap to wait for; none when the client has done something before, or
@@ -316,34 +366,6 @@ pub(crate) fn read_client_now(
     let carrier = &mut *exchange.carrier;
     let taken = carrier.invite_body().and_then(|()| upload.take(carrier));
     (taken.is_err() || !upload.is_starving()).then_some(taken)
-}
-
-/// Looks for the head of the response; heads of interim responses are passed over, and counted.
-async fn take_head(
-    exchange: &mut Exchange<'_>,
-    answer: &mut ResponseStart,
-    n_interim: &mut u32,
-) -> Result<bool, Broken> {
-    let ResponseStart { head, input } = answer;
-    let mut start = 0;
-    let is_there = loop {
-        let rest = &input[start..];
-        let is_complete = parse_response(head, rest).map_err(ServerFailure::from)?;
-        if if is_complete { head.len() } else { rest.len() } > MAX_HEAD {
-            return Err(ServerFailure::TooLarge(MAX_HEAD).into());
-        }
-        if !is_complete || !head.is_interim() {
-            break is_complete;
-        }
-        *n_interim += 1;
-        if *n_interim > MOST_INTERIM {
-            return Err(ServerFailure::TooManyInterim(MOST_INTERIM).into());
-        }
-        pass_on_interim(exchange, head, rest).await?;
-        start += head.len();
-    };
-    input.drain(..start);
-    Ok(is_there)
 }
 
 const EARLY_HINTS: u16 = 103;

@@ -99,7 +99,8 @@ pub(crate) async fn ask_application(
     append_fields(exchange, &mut head);
     let (mut upload, timeouts) = (Upload::none(), Timeouts::default());
     let request = OutgoingHead::new(head);
-    let inquiry = Inquiry { line: &mut line, upload: &mut upload, timeouts: &timeouts, request };
+    let inquiry =
+        Inquiry { line: &mut line, upload: &mut upload, timeouts: &timeouts, request, passes_interim: false };
     match inquiry.run(exchange).await {
         Ok(start) => Ok(Ok(Reply { server: None, line, start })),
         Err(Broken::Server(failure)) => Ok(Err(failure.into())),
@@ -131,8 +132,13 @@ async fn ask_server(
         append_fields(exchange, &mut head);
         let mut upload = Upload::none();
         let timeouts = &server.shared.options.timeouts;
-        let inquiry =
-            Inquiry { line: &mut line, upload: &mut upload, timeouts, request: OutgoingHead::new(head) };
+        let inquiry = Inquiry {
+            line: &mut line,
+            upload: &mut upload,
+            timeouts,
+            request: OutgoingHead::new(head),
+            passes_interim: false,
+        };
         match inquiry.run(exchange).await {
             Ok(start) => {
                 server.shared.health.succeeded();

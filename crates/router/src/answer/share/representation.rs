@@ -36,11 +36,13 @@ pub(super) enum Form {
 }
 
 impl Representation<'_> {
-    /// The entity tag: weak for what a compressor makes, since other versions of it may make other bytes.
+    /// The entity tag: weak for what a compressor makes, since other versions of it may make other bytes, and for a file that
+    /// may still change within the tick of the clock in which it has changed.
     pub(super) fn etag(&self) -> Cow<'_, [u8]> {
         let etag = self.file.etag.as_bytes();
         match self.form {
             Form::Compressed(_) => Cow::Owned(compression::weakened(etag)),
+            _ if !self.file.has_settled() => Cow::Owned(compression::weakened(etag)),
             _ => Cow::Borrowed(etag),
         }
     }

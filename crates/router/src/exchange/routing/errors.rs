@@ -39,7 +39,18 @@ impl<'c> Exchange<'c> {
     ) -> bool {
         let is_caught =
             (400..600).contains(&status) && self.finds_stand_in_among(status, |errors| errors.intercept);
+        if is_caught && status == 401 {
+            self.keep_challenges(fields);
+            return true;
+        }
         is_caught || self.finds_redirect(fields)
+    }
+
+    /// A page in the place of a 401 asks for the credentials that were asked for: there is none without (RFC 9110 section
+    /// 15.5.2).
+    fn keep_challenges<'f>(&mut self, fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) {
+        let asked = fields.filter(|(name, _)| name.eq_ignore_ascii_case(b"www-authenticate"));
+        self.reply.challenges = asked.map(|(_, value)| String::from_utf8_lossy(value).into_owned()).collect();
     }
 
     /// Takes what is to answer now in the place of an error or of another answer.

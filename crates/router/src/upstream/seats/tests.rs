@@ -135,8 +135,19 @@ async fn what_is_old_is_of_no_use() {
     check(any, Freshness::Any, 4 * SECOND, (true, 0));
     let (old, _far) = line(b"");
     check(old, Freshness::Any, 5 * SECOND, (false, 0));
-    let (stale, _far) = line(b"");
-    check(stale, Freshness::Fresh, 2 * SECOND, (false, 1));
+}
+
+/// Its process may be leaving, however recently it was back.
+#[tokio::test]
+async fn what_must_not_be_repeated_has_a_connection_of_its_own() {
+    let (kept, _far) = line(b"");
+    check(kept, Freshness::Fresh, Duration::ZERO, (false, 1));
+    let (seats, now) = (seats(1), Instant::now());
+    let (kept, mut far) = line(b"");
+    keep(&seats, kept, now);
+    let (_seat, kept) = seats.take(Freshness::Fresh, 0, now).ok().expect("its place is free");
+    assert!(kept.is_none());
+    assert_eq!(far.read(&mut [0]).expect("it is closed"), 0, "the process is free for the new connection");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 
-use corral_testkit::{Beside, Request, daemon, meanwhile, site};
+use corral_testkit::{Beside, Request, daemon, eventually, meanwhile, site};
 use serde_json::{Value, json};
 
 use super::{check, serve, share};
@@ -355,4 +355,45 @@ fn no_redirect_to_a_folder_goes_in_a_circle() {
         assert_eq!(reply.field("Location"), location, "{action} {target}");
     }
     server.expect_log("for a path that ends in a slash");
+}
+
+/// Two contents of one length within a second have different tags.
+#[test]
+fn tags_tell_contents_of_one_second_apart() {
+    let site = site().file("a.txt", "one");
+    let server =
+        daemon().routes(json!([{ "action": { "share": format!("{}$uri", site.root().display()) } }])).start();
+    let mut last = String::new();
+    for content in ["two", "six", "ten", "one"] {
+        site.write("a.txt", content);
+        let reply = server
+            .send(&Request::get("/a.txt").field("If-None-Match", &last))
+            .expect(200)
+            .expect_body(content);
+        last = reply.field("ETag").expect("a tag").to_owned();
+        // The clock by which the kernel notes changes goes on.
+        let noted = std::fs::metadata(site.path("a.txt")).and_then(|known| known.modified()).expect("a time");
+        eventually("another time", || {
+            let probe = tempfile::NamedTempFile::new_in(site.root()).expect("a file");
+            let now = probe.as_file().metadata().and_then(|known| known.modified()).expect("a time");
+            (now > noted).then_some(())
+        });
+    }
+}
+
+/// RFC 9110 section 8.8.2.1: nothing was modified after it was sent.
+#[test]
+fn no_file_was_modified_in_the_future() {
+    let site = site().file("a.txt", "content");
+    let future = std::time::SystemTime::now() + std::time::Duration::from_secs(86_400);
+    let file = std::fs::File::options().write(true).open(site.path("a.txt")).expect("it is there");
+    file.set_modified(future).expect("set its time");
+    let server =
+        daemon().routes(json!([{ "action": { "share": format!("{}$uri", site.root().display()) } }])).start();
+    let reply = server.get("/a.txt").expect(200);
+    let date = |name: &str| {
+        let text = reply.field(name).expect("a date");
+        corral_http::response::parse_date(text.as_bytes()).expect("a date of HTTP")
+    };
+    assert!(date("Last-Modified") <= date("Date"), "{reply}");
 }

@@ -148,3 +148,29 @@ fn what_is_wrong_is_refused() {
         assert!(found.contains(detail), "{action}: {found}");
     }
 }
+
+/// Another page does not take away what a status is nothing without (RFC 9110 sections 15.5.2 and 15.5.22).
+#[test]
+fn statuses_keep_what_they_ask_for() {
+    let asking = Origin::answering(
+        "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"a\"\r\nWWW-Authenticate: Bearer\r\n\
+         X-Secret: 1\r\nContent-Length: 2\r\n\r\nno",
+    );
+    let upgrading = Origin::answering(
+        "HTTP/1.1 426 Upgrade Required\r\nUpgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\nno",
+    );
+    let page = site().file("401.html", "who are you?");
+    let errors = json!({ "intercept": true, "401": { "share": page.path("401.html") } });
+    let server = daemon()
+        .routes(json!([
+            { "match": { "uri": "/upgrade" }, "action": { "proxy": upgrading.url() } },
+            { "action": { "proxy": asking.url(), "errors": errors } }
+        ]))
+        .start();
+    let reply = server.get("/").expect(401).expect_body("who are you?").expect_no_field("X-Secret");
+    assert_eq!(reply.all("WWW-Authenticate").collect::<Vec<_>>(), ["Basic realm=\"a\"", "Bearer"]);
+    let mut client = server.connect();
+    client.write("GET /upgrade HTTP/1.1\r\nHost: a\r\n\r\n");
+    let reply = client.read_response().expect(426).expect_body("no").expect_field("Upgrade", "h2c");
+    assert!(reply.all("Connection").any(|option| option == "Upgrade"), "{reply}");
+}

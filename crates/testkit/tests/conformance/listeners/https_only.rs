@@ -109,10 +109,16 @@ fn a_request_that_does_not_say_where_it_wants_to_go_is_refused() {
         "GET /ok HTTP/1.1\nHost: a..b",
         "GET /ok HTTP/1.1\nHost: a%2eb",
         "GET /ok HTTP/1.1\nHost: a.example\nHost: b.example",
-        "OPTIONS * HTTP/1.1\nHost: a.example",
     ] {
         site.plain(head).expect(400).expect_no_field("Location").expect_no_field(FIELD);
     }
+}
+
+/// It is about the server, and nothing on it.
+#[test]
+fn options_of_the_server_are_not_sent_elsewhere() {
+    let site = Site::start(json!(true));
+    site.plain("OPTIONS * HTTP/1.1\nHost: a.example").expect(200).expect_no_field("Location").expect_body("");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! waiting by a client: what that does not take is stored.
 
 use std::io;
+use std::time::Duration;
 
 use corral_cgi::response::Head;
 use corral_config::upstream::Timeouts;
@@ -9,18 +10,24 @@ use corral_config::upstream::Timeouts;
 use super::outgoing::Outgoing;
 use super::source::Source;
 use crate::answer::proxy::attempt::Outcome;
-use crate::answer::proxy::inquiry::{Broken, Event, MAX_HEAD, next_event};
+use crate::answer::proxy::clock::Clock;
+use crate::answer::proxy::inquiry::{Broken, Event, MAX_HEAD, look_for_client, next_event};
 use crate::exchange::Exchange;
 use crate::exchange::writer::Writer;
 use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::upstream::{LoopServer, ServerFailure};
 
+/// Bytes that a server may say of a request before the head of its response: words for the log, and records without content.
+const MOST_BEFORE_HEAD: u64 = 16 * 1024 * 1024;
+
 /// A request and its response on their way.
 pub(super) struct Conversation<'e> {
     pub(super) source: Source<'e>,
     pub(super) outgoing: Outgoing<'e>,
     pub(super) server: &'e LoopServer,
+    /// For what is waited for now.
+    pub(super) clock: Clock,
 }
 
 impl<'e> Conversation<'e> {
@@ -36,12 +43,16 @@ impl<'e> Conversation<'e> {
             if let Some(error) = send_error.filter(|_| self.outgoing.has_sent_nothing()) {
                 return Err(ServerFailure::Connect(error).into());
             }
-            match self.next_event(exchange).await {
+            match self.next_event(exchange, self.timeouts().response).await {
                 Event::Received(received) => {
                     self.source.take(received);
                     if let Some(head) = self.take_head(&mut n_searched)? {
                         return Ok(head);
                     }
+                    if self.source.n_received() > MOST_BEFORE_HEAD {
+                        return Err(ServerFailure::Endless(MOST_BEFORE_HEAD).into());
+                    }
+                    look_for_client(exchange, self.outgoing.upload()).await?;
                 }
                 Event::Room => {}
                 Event::Client(read) => read.map_err(Broken::Body)?,
@@ -64,10 +75,13 @@ impl<'e> Conversation<'e> {
         Some(error)
     }
 
-    async fn next_event(&mut self, exchange: &mut Exchange<'_>) -> Event {
-        let timeouts = self.timeouts();
+    /// The server has so much time for what is wanted of it, whatever else it says meanwhile.
+    async fn next_event(&mut self, exchange: &mut Exchange<'_>, patience: Duration) -> Event {
         let wants_room = !self.outgoing.is_sent();
-        let limit = if wants_room { timeouts.send } else { timeouts.response };
+        let limit = match wants_room {
+            true => self.timeouts().send,
+            false => self.clock.left(patience, exchange.now()),
+        };
         let Some((line, input)) = self.source.open() else { return Event::Elapsed };
         next_event(exchange, line, self.outgoing.upload(), wants_room, input, limit).await
     }
@@ -106,39 +120,62 @@ impl<'e> Conversation<'e> {
             exchange.reply.fields.push_checked(name, value);
         }
         self.source.content.drain(..head.len());
-        // What is all there is measured, not believed, but for the body that an answer to HEAD would have.
+        // What is all there need not be announced, but for the body that an answer to HEAD would have.
         let measured = self.source.n_left().filter(|&n| n > 0 || !exchange.is_head());
-        let mut writer = exchange.open(head.status(), measured.or(head.content_length()));
-        if measured.is_some_and(|n| n == self.source.content.len() as u64) {
+        let said = head.content_length();
+        let mut writer = exchange.open(head.status(), said.or(measured));
+        let is_all = measured.is_some_and(|n| n == self.source.content.len() as u64);
+        // Nobody looks at the length of what has no body.
+        let said = said.filter(|_| !exchange.is_head() && !matches!(head.status(), 204 | 304));
+        if is_all && said.is_none_or(|said| Some(said) == measured) {
             writer.finish(exchange, &self.source.content).await?;
             return Ok(Outcome::Answered);
         }
-        let end = self.stream(exchange, &mut writer).await?;
-        match end {
-            Ok(()) => writer.finish(exchange, b"").await.map(|()| Outcome::Answered),
-            Err(failure) => Ok(Outcome::Cut(failure)),
+        let came = match self.stream(exchange, &mut writer).await? {
+            Ok(came) => came,
+            Err(failure) => return Ok(Outcome::Cut(failure)),
+        };
+        let finished = writer.finish(exchange, b"").await;
+        let wrong = said.filter(|said| *said != came).map(|said| ServerFailure::WrongLength { said, came });
+        match wrong {
+            Some(failure) if said > Some(came) => Ok(Outcome::Cut(failure)),
+            // The client has got what it was told of, and no more.
+            Some(failure) => {
+                self.source.log.push(failure.to_string().as_bytes());
+                finished.map(|()| Outcome::Answered)
+            }
+            None => finished.map(|()| Outcome::Answered),
         }
     }
 
-    /// Passes the body on as it comes.
+    /// Passes the body on as it comes, and counts its bytes.
     async fn stream(
         &mut self,
         exchange: &mut Exchange<'_>,
         writer: &mut Writer,
-    ) -> Result<Result<(), ServerFailure>, Gone> {
+    ) -> Result<Result<u64, ServerFailure>, Gone> {
+        let mut n_passed = 0;
+        self.clock = Clock::default();
         loop {
             while let Some(piece) = self.source.pop().map_err(|_| Gone)? {
+                self.clock = Clock::default();
+                n_passed += piece.len() as u64;
                 self.send_piece(exchange, writer, &piece).await?;
                 buffers::give(piece);
             }
             if let Some(end) = self.source.end() {
-                return Ok(end);
+                return Ok(end.map(|()| n_passed));
             }
             writer.flush(exchange).await?;
             // It wants no more if it takes no more.
             let _ = self.send();
-            match self.next_event(exchange).await {
-                Event::Received(received) => self.source.take(received),
+            match self.next_event(exchange, self.timeouts().read).await {
+                Event::Received(received) => {
+                    self.source.take(received);
+                    if self.source.content.is_empty() {
+                        look_for_client(exchange, self.outgoing.upload()).await?;
+                    }
+                }
                 Event::Room => {}
                 Event::Client(_) | Event::Gone => return Err(Gone),
                 Event::Elapsed => return Ok(Err(ServerFailure::ReadTimedOut(self.timeouts().read))),

@@ -16,6 +16,7 @@ use super::outgoing::Outgoing;
 use super::source::Source;
 use super::{Begin, Connected, Envelope, inquire};
 use crate::answer::proxy::attempt::{self, Outcome};
+use crate::answer::proxy::clock::Clock;
 use crate::answer::proxy::inquiry::Broken;
 use crate::answer::proxy::upload::Upload;
 use crate::clock::deadline::Elapsed;
@@ -57,9 +58,10 @@ impl Errand<'_> {
             Ok(connected) => connected,
             Err(broken) => return broken.into_outcome(),
         };
+        let outgoing = Outgoing::new(envelope, begin, &line, upload).ending_visibly();
         let source = Source::new(line, envelope.protocol, keeper).tell_of_end(on_end);
-        let outgoing = Outgoing::new(envelope.opening(begin), envelope.protocol, upload).ending_visibly();
-        Box::pin(inquire(exchange, Conversation { source, outgoing, server })).await
+        let conversation = Conversation { source, outgoing, server, clock: Clock::default() };
+        Box::pin(inquire(exchange, conversation)).await
     }
 }
 
@@ -128,10 +130,11 @@ pub(crate) async fn await_return(server: Rc<LoopServer>) {
     }
 }
 
-/// Begins a request before it is known.
-fn announce(line: &mut Line) -> io::Result<()> {
+/// Begins the next request on a connection before it is known.
+pub(super) fn announce(line: &mut Line) -> io::Result<()> {
     let mut begin = Vec::new();
     fastcgi::append_begin(true, &mut begin);
+    fastcgi::set_request_id(fastcgi::request_id(line.n_requests().saturating_add(1)), &mut begin);
     match line.try_write(&[IoSlice::new(&begin)])? {
         n if n == begin.len() => Ok(()),
         _ => Err(io::ErrorKind::WriteZero.into()),

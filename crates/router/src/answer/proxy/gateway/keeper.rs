@@ -1,9 +1,6 @@
 //! Where a connection goes when its request has ended in order: to the next one.
 
-use std::io::IoSlice;
-
-use corral_cgi::fastcgi;
-
+use super::errand::announce;
 use crate::clock::deadline::Deadlines;
 use crate::upstream::{Kept, Line, LoopServer, LoopServers, Presence, Seat};
 
@@ -20,18 +17,12 @@ impl Keeper<'_> {
     pub(super) fn keep(self, mut line: Line) {
         let Self { seat, server, servers, clock } = self;
         let presence = seat.presence(&line);
-        if presence == Presence::Unknown && announce(&mut line).is_none() {
+        // Nothing comes of it if there is no room.
+        if presence == Presence::Unknown && announce(&mut line).is_err() {
             return;
         }
         if server.leave_seat(seat, Kept { line, presence }, clock.now()) {
             servers.idle.notify_one();
         }
     }
-}
-
-/// Begins a request before it is known; nothing comes of it if there is no room.
-fn announce(line: &mut Line) -> Option<()> {
-    let mut begin = Vec::new();
-    fastcgi::append_begin(true, &mut begin);
-    line.try_write(&[IoSlice::new(&begin)]).is_ok_and(|n| n == begin.len()).then_some(())
 }

@@ -2,9 +2,10 @@
 
 use std::io::{self, IoSlice};
 
-use corral_cgi::fastcgi::Stdin;
+use corral_cgi::fastcgi::{self, Stdin};
 use corral_config::gateway::Protocol;
 
+use super::{Begin, Envelope};
 use crate::answer::proxy::inquiry::{OutgoingHead, write_now};
 use crate::answer::proxy::upload::Upload;
 use crate::upstream::Line;
@@ -22,10 +23,12 @@ pub(super) struct Outgoing<'e> {
 }
 
 impl<'e> Outgoing<'e> {
-    pub(super) fn new(opening: Vec<u8>, protocol: Protocol, upload: &'e mut Upload) -> Self {
-        let stdin = (protocol == Protocol::FastCgi).then(Stdin::default);
+    /// For a connection that counts the request already.
+    pub(super) fn new(envelope: &Envelope, begin: Begin, line: &Line, upload: &'e mut Upload) -> Self {
+        let id = fastcgi::request_id(line.n_requests());
+        let stdin = (envelope.protocol == Protocol::FastCgi).then(|| Stdin::of_request(id));
         Self {
-            opening: OutgoingHead::new(opening),
+            opening: OutgoingHead::new(envelope.opening(begin, id)),
             stdin,
             upload,
             n_sent: 0,

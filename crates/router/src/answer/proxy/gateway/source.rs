@@ -24,6 +24,8 @@ pub(super) struct Source<'k> {
     on_end: Option<&'k dyn Fn()>,
     /// All of the request was sent, so that the connection is in step at its end.
     pub(super) is_asked: bool,
+    /// Bytes that were received, in whatever framing.
+    n_received: u64,
     /// Received, and not looked at yet.
     input: Vec<u8>,
     /// The framing of the output, if it has one.
@@ -38,13 +40,15 @@ pub(super) struct Source<'k> {
 
 impl<'k> Source<'k> {
     pub(super) fn new(line: Line, protocol: Protocol, keeper: Option<Keeper<'k>>) -> Self {
+        let decoder = (protocol == Protocol::FastCgi).then(|| Decoder::for_request(line.n_requests()));
         Self {
             line: Some(line),
             keeper,
             on_end: None,
             is_asked: false,
             input: Vec::new(),
-            decoder: (protocol == Protocol::FastCgi).then(Decoder::default),
+            decoder,
+            n_received: 0,
             content: Vec::new(),
             spool: Spool::default(),
             log: ErrorOutput::default(),
@@ -73,6 +77,10 @@ impl<'k> Source<'k> {
         self.failure = Some(failure);
     }
 
+    pub(super) fn n_received(&self) -> u64 {
+        self.n_received
+    }
+
     /// Bytes of the response that are here and not passed on, if all of it is here.
     pub(super) fn n_left(&self) -> Option<u64> {
         let is_complete = self.line.is_none() && self.failure.is_none();
@@ -85,7 +93,10 @@ impl<'k> Source<'k> {
             Err(error) => self.close(Some(ServerFailure::Receive(error))),
             Ok(0) if self.decoder.is_none() => self.close(None),
             Ok(0) => self.close(Some(ServerFailure::Receive(io::ErrorKind::UnexpectedEof.into()))),
-            Ok(_) => self.digest(),
+            Ok(n) => {
+                self.n_received += n as u64;
+                self.digest();
+            }
         }
         // On a connection that is kept the kernel would wait for something to send with it, which is 40 ms.
         if let Some(line) = self.line.as_ref().filter(|_| self.keeper.is_some()) {

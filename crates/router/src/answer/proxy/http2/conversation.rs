@@ -11,8 +11,9 @@ use corral_http::upstream::{Body, ResponseHead, parse_response};
 use http::HeaderMap;
 
 use super::websocket;
+use crate::answer::proxy::clock::Clock;
 use crate::answer::proxy::inquiry::{
-    Broken, Event, MOST_INTERIM, ResponseStart, pass_on_interim, read_client_now,
+    Broken, Event, MOST_INTERIM, ResponseStart, look_for_client, pass_on_interim, read_client_now,
 };
 use crate::answer::proxy::relay;
 use crate::answer::proxy::upload::Upload;
@@ -53,18 +54,20 @@ impl<'c> Conversation<'c> {
     /// Sends the request and waits for the head of the response.
     pub(super) async fn ask(&mut self, exchange: &mut Exchange<'_>) -> Result<Begun, Broken> {
         let mut n_interim = 0;
+        let mut clock = Clock::default();
         loop {
             self.send()?;
             if let Some(body) = self.read_client_now(exchange) {
                 body.map_err(Broken::Body)?;
                 continue;
             }
-            match self.next_event(exchange, self.limit(exchange)).await {
+            match self.next_event(exchange, self.limit(exchange, &mut clock)).await {
                 Event::Received(received) => {
                     if let Some(begun) = take_head(exchange, received?, &mut n_interim).await? {
                         self.upload.commit();
                         return Ok(begun);
                     }
+                    look_for_client(exchange, self.upload).await?;
                 }
                 Event::Room => {}
                 Event::Client(read) => read.map_err(Broken::Body)?,
@@ -216,13 +219,13 @@ impl<'c> Conversation<'c> {
         if self.is_deaf { None } else { read_client_now(exchange, self.upload) }
     }
 
-    fn limit(&self, exchange: &Exchange<'_>) -> Duration {
+    fn limit(&self, exchange: &Exchange<'_>, clock: &mut Clock) -> Duration {
         if self.is_blocked() {
             self.timeouts.send
         } else if self.is_starving() {
             exchange.rules().body_read_timeout
         } else {
-            self.timeouts.response
+            clock.left(self.timeouts.response, exchange.now())
         }
     }
 
@@ -241,6 +244,9 @@ impl<'c> Conversation<'c> {
     /// Waits for the first thing that happens: the server sends or takes something, the client sends more of the body or
     /// goes away, or nothing does for too long.
     async fn next_event(&mut self, exchange: &mut Exchange<'_>, limit: Duration) -> StreamEvent {
+        if limit.is_zero() {
+            return Event::Elapsed;
+        }
         let (is_blocked, is_starving) = (self.is_blocked(), self.is_starving());
         let sign = exchange.sign_of_departure();
         let Exchange { carrier, deadline, .. } = exchange;

@@ -102,9 +102,26 @@ impl Remarks {
             let pointer = pointer::member(pointer, name);
             match &**name {
                 b"match" => self.conditions(&pointer, value),
+                b"cors" => self.origins(&pointer, value),
                 b"share" | b"chroot" => self.strings(&pointer, value, Self::path),
                 _ => self.visit(&pointer, value),
             }
+        }
+    }
+
+    /// Every site can show a page without an origin: a frame with `sandbox`, or a `data:` URL.
+    fn origins(&mut self, pointer: &str, cors: &Value) {
+        let has_credentials = matches!(cors.member("credentials"), Some(Value::Bool(true)));
+        if let Some(origins) = cors.member("origins").filter(|_| has_credentials) {
+            self.strings(&pointer::member(pointer, b"origins"), origins, Self::origin);
+        }
+    }
+
+    fn origin(&mut self, pointer: &str, text: &str) {
+        if text == "null" {
+            let detail = "With \"credentials\", \"null\" lets any site read what only its visitor may see.";
+            let advice = "Name the sites that may: \"https://app.example.org\".";
+            self.add(pointer, detail.to_owned(), advice.to_owned());
         }
     }
 
@@ -227,6 +244,18 @@ mod tests {
                 if right == "/$" { &[("/routes/0/match/uri", "~")] } else { &[] },
             );
         }
+    }
+
+    #[test]
+    fn pages_without_an_origin_that_may_have_credentials() {
+        let cors = |cors: &str, expected: &[(&str, &str)]| {
+            check(&format!(r#"{{"routes": [{{"action": {{"cors": {cors}, "return": 200}}}}]}}"#), expected);
+        };
+        let at = "/routes/0/action/cors/origins";
+        cors(r#"{"origins": ["null"], "credentials": true}"#, &[(&format!("{at}/0"), "any site")]);
+        cors(r#"{"origins": "null", "credentials": true}"#, &[(at, "any site")]);
+        cors(r#"{"origins": ["null"]}"#, &[]);
+        cors(r#"{"origins": ["https://null"], "credentials": true}"#, &[]);
     }
 
     #[test]

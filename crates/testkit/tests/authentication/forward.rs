@@ -322,7 +322,7 @@ def application(environ, start_response):
     let send = |what: &str| server.send(&Request::get("/").field("X-What", what));
     send("204 No Content").expect(200);
     for (what, status) in
-        [("die", 503), ("sleep", 504), ("throw", 502), ("404 Not Found", 502), ("500 Oh", 502)]
+        [("die", 503), ("sleep", 504), ("throw", 502), ("404 Not Found", 404), ("500 Oh", 502)]
     {
         send(what).expect(status);
     }

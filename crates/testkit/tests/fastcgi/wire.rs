@@ -94,18 +94,21 @@ fn a_length_that_is_wrong_is_neither_believed_nor_corrected() {
         vec![output("Content-Length: 9\n\nbo"), output("dy"), end(0)],
         vec![output("Content-Length: 9\n\n"), end(0)],
     ] {
-        let server = serve(&answering(records.concat()));
+        let origin = answering(records.concat());
+        let server = serve(&origin);
         let mut client = server.begin(&Request::get("/"));
         let text = String::from_utf8_lossy(&client.read_to_end()).into_owned();
         assert!(text.contains("Content-Length: 9\r\n") && !text.contains("chunked"), "{text}");
         server.expect_log("and its Content-Length says 9");
     }
-    let server = serve(&answering([output("Content-Length: 2\n\nbody"), end(0)].concat()));
+    let origin = answering([output("Content-Length: 2\n\nbody"), end(0)].concat());
+    let server = serve(&origin);
     server.get("/").expect(200).expect_field("Content-Length", "2").expect_body("bo");
     server.expect_log("the response's body has 4 bytes and its Content-Length says 2");
     // These say the length of what they do not have.
     check(&[output("Status: 304\nContent-Length: 9\n\n"), end(0)], 304, "");
-    let server = serve(&answering([output("Content-Length: 9\n\n"), end(0)].concat()));
+    let origin = answering([output("Content-Length: 9\n\n"), end(0)].concat());
+    let server = serve(&origin);
     server.send(&Request::new("HEAD", "/")).expect(200).expect_field("Content-Length", "9");
 }
 
@@ -113,7 +116,8 @@ fn a_length_that_is_wrong_is_neither_believed_nor_corrected() {
 fn a_head_may_be_empty() {
     check(&[output("\r\nbody"), end(0)], 200, "body");
     check(&[output("\n"), end(0)], 200, "");
-    let server = serve(&answering([output("Content-Type:\r\nA: b\r\n\r\nbody"), end(0)].concat()));
+    let origin = answering([output("Content-Type:\r\nA: b\r\n\r\nbody"), end(0)].concat());
+    let server = serve(&origin);
     server.get("/").expect(200).expect_body("body").expect_field("A", "b").expect_no_field("Content-Type");
 }
 

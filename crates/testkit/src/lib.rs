@@ -47,7 +47,7 @@ mod small_disk;
 mod tls;
 mod wait;
 mod watchdog;
-mod websocket;
+pub mod websocket;
 
 pub use address::{Address, port_of_all_addresses};
 pub use app::{PhpApp, PythonApp, php_app, python_app};

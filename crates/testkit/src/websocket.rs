@@ -1,5 +1,7 @@
 //! A WebSocket client (RFC 6455) that sends the very frames that a test wants.
 
+pub mod rules;
+
 use crate::client::Client;
 use crate::request::Request;
 
@@ -111,8 +113,9 @@ impl WebSocket {
         String::from_utf8_lossy(&payload[2..]).into_owned()
     }
 
+    /// The next frame: its first byte, and its payload.
     #[track_caller]
-    fn receive_frame(&mut self) -> (u8, Vec<u8>) {
+    pub fn receive_frame(&mut self) -> (u8, Vec<u8>) {
         let [first, length] = self.take_array();
         assert_eq!(length & 0x80, 0, "a server does not mask");
         let length = match length {

@@ -67,6 +67,12 @@ pub struct JavaSpec {
 }
 
 impl ProgramKind {
+    /// Whether it is one of Unit's types.
+    #[must_use]
+    pub fn is_of_unit(&self) -> bool {
+        matches!(self, Self::External | Self::Java(_))
+    }
+
     /// What may help one that does not become ready.
     #[must_use]
     pub fn advice(&self) -> &'static str {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
-use super::frames::{Closing, LONGEST_CONTROL, parse_head};
+use super::frames::{Closing, LONGEST_CONTROL, LONGEST_HEAD, parse_head};
 
 /// Something that the client has said. Ranges are of the bytes that were given.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ struct Frame {
 #[derive(Debug)]
 pub struct Incoming {
     max_frame: u64,
+    /// Both sides have agreed on an extension, which gives reserved bits a meaning.
+    is_extended: bool,
     frame: Option<Frame>,
     /// Of the message that is not complete.
     message: Option<Data>,
@@ -55,7 +57,13 @@ impl Incoming {
     /// The state at the beginning. Frames may have `max_frame` bytes of payload.
     #[must_use]
     pub fn new(max_frame: u64) -> Self {
-        Self { max_frame, frame: None, message: None }
+        Self { max_frame, is_extended: false, frame: None, message: None }
+    }
+
+    /// Takes frames with reserved bits: both sides have agreed on an extension (RFC 6455 section 9).
+    #[must_use]
+    pub fn extended(self, is_extended: bool) -> Self {
+        Self { is_extended, ..self }
     }
 
     /// Reads one item from the beginning of `bytes`, at most `window` bytes of a message. Returns how many bytes are
@@ -68,16 +76,51 @@ impl Incoming {
             return Ok(self.part(frame, bytes, 0, window));
         }
         let Some((head, len, n_head)) = parse_head(bytes)? else { return Ok((0, None)) };
-        let mask = head.mask.ok_or(Closing::protocol("a frame is not masked"))?;
-        if head.rsv1 || head.rsv2 || head.rsv3 {
-            return Err(Closing::protocol("a reserved bit is set"));
-        }
+        let mask = self.check_head(&head)?;
         let OpCode::Data(data) = head.opcode else {
             return control(&head, len, mask, bytes, n_head);
         };
         let frame = self.begin(&head, data, len, mask)?;
         let (n, item) = self.part(frame, bytes, n_head, window);
         Ok((n, item))
+    }
+
+    /// Checks the beginning of `bytes`, which are not changed. Returns how many keep to the rules, 0 when more has to come first,
+    /// and the kind and payload of a control frame.
+    ///
+    /// # Errors
+    /// When the client breaks the rules: the connection is to be closed.
+    pub fn check(&mut self, bytes: &[u8]) -> Result<(usize, Option<(Control, Vec<u8>)>), Closing> {
+        if let Some(frame) = self.frame {
+            let n = frame.room(bytes.len());
+            self.advance(frame, n);
+            return Ok((n, None));
+        }
+        let Some((head, len, n_head)) = parse_head(bytes)? else { return Ok((0, None)) };
+        let mask = self.check_head(&head)?;
+        match head.opcode {
+            OpCode::Control(kind) => {
+                let mut copy = bytes[..bytes.len().min(LONGEST_HEAD + LONGEST_CONTROL as usize)].to_vec();
+                let (n, item) = control(&head, len, mask, &mut copy, n_head)?;
+                Ok((n, item.map(|_| (kind, copy[n_head..n].to_vec()))))
+            }
+            OpCode::Data(data) => {
+                let frame = self.begin(&head, data, len, mask)?;
+                let n = frame.room(bytes.len() - n_head);
+                self.advance(frame, n);
+                Ok((n_head + n, None))
+            }
+        }
+    }
+
+    fn check_head(&self, head: &FrameHeader) -> Result<[u8; 4], Closing> {
+        let mask = head.mask.ok_or(Closing::protocol("a frame is not masked"))?;
+        let is_reserved = head.rsv1 || head.rsv2 || head.rsv3;
+        if is_reserved && !self.is_extended {
+            Err(Closing::protocol("a reserved bit is set"))
+        } else {
+            Ok(mask)
+        }
     }
 
     fn begin(&mut self, head: &FrameHeader, data: Data, left: u64, mask: [u8; 4]) -> Result<Frame, Closing> {
@@ -104,21 +147,33 @@ impl Incoming {
         start: usize,
         window: usize,
     ) -> (usize, Option<Item>) {
-        let there = bytes.len() - start;
-        let n = there.min(window).min(usize::try_from(frame.left).unwrap_or(usize::MAX));
+        let n = frame.room(window.min(bytes.len() - start));
         let range = start..start + n;
         unmask(&mut bytes[range.clone()], frame.mask);
         frame.mask.rotate_left(n % 4);
-        frame.left -= n as u64;
-        let is_complete = frame.left == 0;
-        let ends = is_complete && frame.is_final;
-        self.frame = (!is_complete).then_some(frame);
-        self.message = (!ends).then_some(frame.opcode);
+        let ends = self.advance(frame, n);
         let says_something = n > 0 || ends;
         let end = range.end;
         let part = Part { bytes: range, ends };
         let item = if frame.opcode == Data::Text { Item::Text(part) } else { Item::Binary(part) };
         (end, says_something.then_some(item))
+    }
+
+    /// Leaves `n` bytes of the payload behind. Returns whether they are the last ones of a message.
+    fn advance(&mut self, mut frame: Frame, n: usize) -> bool {
+        frame.left -= n as u64;
+        let is_complete = frame.left == 0;
+        let ends = is_complete && frame.is_final;
+        self.frame = (!is_complete).then_some(frame);
+        self.message = (!ends).then_some(frame.opcode);
+        ends
+    }
+}
+
+impl Frame {
+    /// How many of `n` bytes belong to it.
+    fn room(&self, n: usize) -> usize {
+        n.min(usize::try_from(self.left).unwrap_or(usize::MAX))
     }
 }
 
@@ -236,6 +291,56 @@ mod tests {
         );
         check(&[frame(0x81, b""), frame(0x88, b"\x03\xe8bye")], Ok("1:. close 5"));
         check(&[frame(0x02, b""), frame(0x80, b"")], Ok("2:."));
+    }
+
+    /// What is checked and passed on, in short, some bytes at a time.
+    fn pass(bytes: &[u8], step: usize) -> Result<String, u16> {
+        let (mut incoming, mut buffer) = (Incoming::new(1000), Vec::new());
+        let (mut passed, mut said) = (Vec::new(), String::new());
+        for piece in bytes.chunks(step) {
+            buffer.extend_from_slice(piece);
+            loop {
+                let (n, control) = incoming.check(&buffer).map_err(|closing| closing.code)?;
+                match control {
+                    Some((kind, payload)) => {
+                        said += &format!("{kind} {} ", String::from_utf8_lossy(&payload))
+                    }
+                    None => passed.extend_from_slice(&buffer[..n]),
+                }
+                buffer.drain(..n);
+                if n == 0 {
+                    break;
+                }
+            }
+        }
+        assert!(!said.is_empty() || passed == bytes);
+        Ok(said)
+    }
+
+    #[test]
+    fn frames_that_are_passed_on_keep_the_rules_too() {
+        let message = [frame(0x01, b"he"), frame(0x00, b"l"), frame(0x80, b"lo"), frame(0x82, b"")].concat();
+        assert_eq!(pass(&message, 1).as_deref(), Ok(""));
+        assert_eq!(pass(&message, 7).as_deref(), Ok(""));
+        let control =
+            [frame(0x89, b"?"), frame(0x82, b"x"), frame(0x8a, b""), frame(0x88, b"\x03\xe8bye")].concat();
+        for step in [1, 5, 100] {
+            assert_eq!(pass(&control, step).as_deref(), Ok("PING ? PONG  CLOSE \u{3}\u{fffd}bye "));
+        }
+        let bad: [&[u8]; 6] = [
+            &[0x81, 0x01, b'x'],
+            &frame(0xc1, b"x"),
+            &frame(0x80, b"x"),
+            &[frame(0x01, b"x"), frame(0x81, b"y")].concat(),
+            &frame(0x09, b"x"),
+            &frame(0x88, b"\x03\xed"),
+        ];
+        for bad in bad {
+            assert_eq!((pass(bad, 1), pass(bad, 100)), (Err(1002), Err(1002)), "{bad:?}");
+        }
+        assert_eq!(pass(&[0x82, 0xfe, 4, 0, 0, 0, 0, 0], 3), Err(1009));
+        let extended = frame(0xc1, b"x");
+        assert_eq!(Incoming::new(1000).extended(true).check(&extended), Ok((extended.len(), None)));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use corral_channel::message::{self, RequestHead};
 
 use crate::answer::application::{fail, patiently};
 use crate::answer::proxy::{Attempt, Destination, Envelope, Errand, Outcome, Upload, await_return};
+use crate::answer::websocket;
 use crate::exchange::Exchange;
 use crate::instance::{App, Failure, LoopApp, Program, Turn};
 use crate::request::client::Gone;
@@ -21,6 +22,12 @@ const MOST_ATTEMPTS: usize = 5;
 
 /// Answers a request by a program of an application that serves HTTP.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>) -> Result<(), Gone> {
+    if app.is_written_for_unit()
+        && let Some(status) = websocket::refusal(exchange.request)
+    {
+        exchange.reply.close = true;
+        return exchange.send_error(status).await;
+    }
     match Upload::begin(exchange, Destination::Http1).await {
         Ok(upload) => give(exchange, app, upload, None).await,
         Err(error) => exchange.fail_body(&error).await,
@@ -44,7 +51,7 @@ pub(crate) async fn give(
         let server = app.server(&program, &exchange.services.proxy_servers);
         let hand = Hand { turn, is_free: Cell::new(false) };
         let asked = match envelope {
-            None => ask(exchange, &hand, &server, &mut upload).await,
+            None => ask(exchange, app, &hand, &server, &mut upload).await,
             Some(envelope) => {
                 // One that cannot be repeated, and one that was.
                 let is_careful = !may_repeat;
@@ -93,12 +100,14 @@ pub(crate) async fn give(
 /// Asks a program by HTTP. Whether it may have had the request, too.
 async fn ask(
     exchange: &mut Exchange<'_>,
+    app: &LoopApp,
     hand: &Hand,
     server: &Rc<LoopServer>,
     upload: &mut Upload,
 ) -> Result<(Outcome, bool), Gone> {
     let upgraded = || hand.free();
-    let mut attempt = Attempt::new(server, upload).tell_of_upgrade(&upgraded);
+    let watched = app.is_written_for_unit().then_some(&*app.app.spec.name);
+    let mut attempt = Attempt::new(server, upload).tell_of_upgrade(&upgraded).watch(watched);
     let outcome = attempt.run(exchange).await?;
     Ok((outcome, attempt.was_sent()))
 }

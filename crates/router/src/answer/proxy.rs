@@ -1,7 +1,7 @@
 //! Requests that other HTTP servers answer: `proxy` and `upstreams` (contract 13).
 //!
 //! A request is an `attempt` at one server after the other: one `inquiry` on a `line`, whose response is `relay`ed, or
-//! becomes a `tunnel`. With a server that speaks HTTP/2 it is a conversation on a stream (`http2`). What speaks FastCGI or the like
+//! becomes a `tunnel`, `watched` where a program of Unit's types has a WebSocket. With a server that speaks HTTP/2 it is a conversation on a stream (`http2`). What speaks FastCGI or the like
 //! gets the request in an envelope (`gateway`).
 
 mod attempt;
@@ -17,6 +17,7 @@ mod relay;
 mod request;
 mod tunnel;
 mod upload;
+mod watched;
 
 use std::time::Instant;
 

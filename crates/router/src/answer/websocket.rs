@@ -1,6 +1,7 @@
 //! WebSocket connections to applications (RFC 6455, contract 23.5): the router keeps to the protocol, the
 //! application has the messages.
 
+mod client_side;
 mod session;
 
 use aws_lc_rs::digest;
@@ -8,6 +9,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use corral_http::request::{Framing, Version};
 
+pub(crate) use self::client_side::ClientSide;
 pub(crate) use self::session::run;
 use crate::request::head::Request;
 

@@ -135,6 +135,11 @@ impl LoopApp {
         matches!(self.app.spec.runtime, RuntimeSpec::Http(_))
     }
 
+    /// Whether its programs were written for Unit, which keeps clients to the rules of WebSocket.
+    pub(crate) fn is_written_for_unit(&self) -> bool {
+        matches!(&self.app.spec.runtime, RuntimeSpec::Http(http) if http.kind.is_of_unit())
+    }
+
     /// The protocol of its programs, if that is not HTTP.
     pub(crate) fn gateway(&self) -> Option<Protocol> {
         self.app.spec.runtime.gateway()

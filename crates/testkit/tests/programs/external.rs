@@ -7,7 +7,7 @@ use crate::packages::packages;
 use crate::{merge, pid_of_path, program, with_app};
 
 /// An application of Node.js that the loaders serve.
-fn unit(name: &str, members: Value) -> (Site, Value) {
+pub(crate) fn unit(name: &str, members: Value) -> (Site, Value) {
     let site = program(name).copy_parts_of(&packages(), &["node_modules"]);
     let arguments =
         ["node", "--no-warnings", "--loader", "unit-http/loader.mjs", "--require", "unit-http/loader", name];
@@ -110,7 +110,7 @@ fn what_is_said_of_a_response_too_late_is_lost_and_logged_once() {
 
 /// A WebSocket, open, with what it was greeted with.
 #[track_caller]
-fn open_web_socket(server: &Daemon) -> WebSocket {
+pub(crate) fn open_web_socket(server: &Daemon) -> WebSocket {
     let mut socket = WebSocket::open(server.connect(), &WebSocket::request("/chat"));
     socket.expect_text("127.0.0.1 at /chat");
     socket

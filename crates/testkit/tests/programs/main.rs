@@ -12,6 +12,7 @@ mod node;
 mod packages;
 mod port;
 mod start;
+mod web_sockets;
 
 use std::path::Path;
 

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use super::inquiry::{Broken, Inquiry, OutgoingHead, ResponseStart};
 use super::relay::{Relay, Relayed};
 use super::upload::Upload;
-use super::{http2, request, tunnel};
+use super::{http2, request, tunnel, watched};
+use crate::answer::websocket;
 use crate::clock::deadline::Elapsed;
 use crate::exchange::Exchange;
 use crate::exchange::carrier::Sign;
@@ -22,6 +23,8 @@ pub(crate) struct Attempt<'a> {
     was_sent: bool,
     /// Called when the connection is upgraded.
     on_upgrade: Option<&'a dyn Fn()>,
+    /// The application whose WebSockets are held to the protocol.
+    watched: Option<&'a str>,
 }
 
 /// How an attempt ended.
@@ -36,12 +39,17 @@ pub(crate) enum Outcome {
 
 impl<'a> Attempt<'a> {
     pub(crate) fn new(server: &'a Rc<LoopServer>, upload: &'a mut Upload) -> Self {
-        Self { server, upload, was_sent: false, on_upgrade: None }
+        Self { server, upload, was_sent: false, on_upgrade: None, watched: None }
     }
 
     /// Calls `told` when the connection is upgraded, before anything goes through.
     pub(crate) fn tell_of_upgrade(self, told: &'a dyn Fn()) -> Self {
         Self { on_upgrade: Some(told), ..self }
+    }
+
+    /// Holds a WebSocket to the protocol and the settings, in the name of this application; passes it on as it is without one.
+    pub(crate) fn watch(self, program: Option<&'a str>) -> Self {
+        Self { watched: program, ..self }
     }
 
     /// Whether the server may have had it, on a connection that has ended since.
@@ -119,7 +127,10 @@ impl<'a> Attempt<'a> {
             if let Some(told) = self.on_upgrade {
                 told();
             }
-            Box::pin(tunnel::run(exchange, &mut line, answer, timeouts.tunnel)).await?;
+            match self.watched.filter(|_| websocket::is_wanted(exchange.request)) {
+                Some(program) => Box::pin(watched::run(exchange, &mut line, answer, program)).await?,
+                None => Box::pin(tunnel::run(exchange, &mut line, answer, timeouts.tunnel)).await?,
+            }
             return Ok(Outcome::Answered);
         }
         let mut relay = Relay { line: &mut line, upload: self.upload, timeouts };

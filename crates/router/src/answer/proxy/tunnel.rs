@@ -26,14 +26,18 @@ pub(crate) async fn run(
     answer: &ResponseStart,
     limit: Duration,
 ) -> Result<(), Gone> {
-    let ResponseStart { head, input } = answer;
+    open(exchange, answer).await?;
+    join(exchange, line, &answer.input[answer.head.len()..], limit).await;
+    Ok(())
+}
+
+/// Switches the client's connection to what the server has switched its own to.
+pub(super) async fn open(exchange: &mut Exchange<'_>, answer: &ResponseStart) -> Result<(), Gone> {
     answer.copy_fields(exchange);
-    if let Some(protocol) = head.upgrade(input) {
+    if let Some(protocol) = answer.head.upgrade(&answer.input) {
         exchange.reply.fields.push(b"Upgrade", protocol);
     }
-    exchange.open_switch().finish(exchange, b"").await?;
-    join(exchange, line, &input[head.len()..], limit).await;
-    Ok(())
+    exchange.open_switch().finish(exchange, b"").await
 }
 
 /// The first bytes that came from a server: as many as the version and the status of HTTP/1 have.

@@ -1,15 +1,15 @@
 //! A WebSocket connection between a client and a request that an application runs.
 
 use std::future::poll_fn;
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use corral_channel::Opcode;
-use corral_config::settings::WebSocketSettings;
-use corral_http::websocket::{Closing, Control, Incoming, Item, Outgoing, Part};
+use corral_http::websocket::{Closing, Control, Incoming, Item, Part};
 
 use super::accept;
+use super::client_side::ClientSide;
 use crate::exchange::Exchange;
 use crate::instance::{Call, Piece};
 use crate::io::{Wanted, now};
@@ -18,12 +18,6 @@ use crate::storage::buffers;
 
 /// Room for one read.
 const READ_STEP: usize = 16 * 1024;
-
-/// Bytes for the client that are gathered before the application waits for it, and nothing more of it is read.
-const MOST_PENDING: usize = 64 * 1024;
-
-/// The close code of a connection that has served its purpose.
-const NORMAL: u16 = 1000;
 
 /// Accepts the connection, and passes messages on until it is closed. `first` is what the application said with its
 /// acceptance.
@@ -40,17 +34,11 @@ pub(crate) async fn run(
     let rules = exchange.rules();
     let mut session = Session {
         app,
-        rules: &rules.websocket,
-        send_timeout: rules.send_timeout,
         incoming: Incoming::new(rules.websocket.max_frame_size),
         input: exchange.carrier.take_over(),
-        outgoing: Outgoing::default(),
-        heard: exchange.now(),
-        wrote: exchange.now(),
-        has_pinged: false,
+        client: ClientSide::new(&rules, exchange.now()),
         unsent: None,
         needs_bytes: false,
-        is_cut: false,
     };
     session.take_bytes(first);
     let passed = session.pass(exchange, call).await;
@@ -63,24 +51,14 @@ pub(crate) async fn run(
 
 struct Session<'s> {
     app: &'s str,
-    rules: &'s WebSocketSettings,
-    send_timeout: Duration,
     incoming: Incoming,
-    /// What the client has sent and nobody has taken.
+    /// Bytes of the client that the application has not taken.
     input: Vec<u8>,
-    outgoing: Outgoing,
-    /// When the client last said something.
-    heard: Instant,
-    /// When it last took something.
-    wrote: Instant,
-    /// It was asked for a sign of life since.
-    has_pinged: bool,
+    client: ClientSide<'s>,
     /// A part of a message for which the worker has no room: opcode, bytes, whether it is the last one.
     unsent: Option<(Opcode, Vec<u8>, bool)>,
     /// Nothing can be made of `input` without more.
     needs_bytes: bool,
-    /// It ends within a frame.
-    is_cut: bool,
 }
 
 impl Session<'_> {
@@ -89,11 +67,7 @@ impl Session<'_> {
             let now = exchange.now();
             self.take_pieces(call);
             self.take_input(call, now);
-            if self.is_cut {
-                return Err(io::ErrorKind::ConnectionAborted.into());
-            }
-            self.write(exchange, now)?;
-            if self.outgoing.is_closed() && self.outgoing.pending().is_empty() {
+            if self.client.send(exchange, now)? {
                 return Ok(());
             }
             self.wait(exchange, call).await?;
@@ -102,7 +76,7 @@ impl Session<'_> {
 
     /// Takes what the application has said.
     fn take_pieces(&mut self, call: &Call) {
-        while !self.outgoing.is_closed() && self.outgoing.pending().len() < MOST_PENDING {
+        while self.client.takes_more() {
             match call.try_next_piece() {
                 None => return,
                 Some(Ok(Piece::Data(data))) => {
@@ -112,43 +86,38 @@ impl Session<'_> {
                 Some(Ok(Piece::Head(_) | Piece::Interim(_) | Piece::Hijacked(_))) => {}
                 Some(Ok(Piece::File(_))) => self.refuse(),
                 Some(Ok(Piece::End)) => {
-                    self.close(Closing { code: 1011, reason: "the application has ended" });
+                    self.client.close(Closing { code: 1011, reason: "the application has ended" });
                 }
                 Some(Err(failure)) => {
                     tracing::error!("\"{}\": {failure}; a WebSocket connection is closed", self.app);
-                    self.close(Closing { code: 1011, reason: "the application has failed" });
+                    self.client.close(Closing { code: 1011, reason: "the application has failed" });
                 }
             }
         }
     }
 
     fn take_bytes(&mut self, bytes: &[u8]) {
-        if self.outgoing.take(bytes).is_err() {
+        if self.client.take(bytes).is_err() {
             self.refuse();
         }
     }
 
     fn refuse(&mut self) {
         tracing::error!("\"{}\": the worker sends what is no frame of a WebSocket connection", self.app);
-        self.close(Closing { code: 1011, reason: "the application has failed" });
-    }
-
-    fn close(&mut self, closing: Closing) {
-        // One that cannot be said within a frame is seen as the end of the connection.
-        self.is_cut |= !self.outgoing.close(&closing.payload());
+        self.client.close(Closing { code: 1011, reason: "the application has failed" });
     }
 
     /// Passes on what the client has said, as far as the application takes it.
     fn take_input(&mut self, call: &Call, now: Instant) {
         let mut n_used = 0;
         self.needs_bytes = false;
-        while !self.outgoing.is_closed() && self.send_unsent(call) {
+        while !self.client.is_closed() && self.send_unsent(call) {
             let rest = &mut self.input[n_used..];
             let window = call.window() as usize;
             let (n, item) = match self.incoming.next(rest, window) {
                 Ok(next) => next,
                 Err(closing) => {
-                    self.close(closing);
+                    self.client.close(closing);
                     break;
                 }
             };
@@ -157,7 +126,7 @@ impl Session<'_> {
                 break;
             }
             self.take_item(call, item, n_used);
-            (self.heard, self.has_pinged) = (now, false);
+            self.client.was_heard(now);
             n_used += n;
         }
         self.input.drain(..n_used);
@@ -183,14 +152,12 @@ impl Session<'_> {
             None | Some(Item::Pong) => {}
             Some(Item::Text(part)) => self.send_part(call, Opcode::Text, part, start),
             Some(Item::Binary(part)) => self.send_part(call, Opcode::Binary, part, start),
-            Some(Item::Ping(range)) => self.outgoing.control(Control::Pong, &self.input[bytes(range)]),
+            Some(Item::Ping(range)) => self.client.control(Control::Pong, &self.input[bytes(range)]),
             Some(Item::Close(range)) => {
                 let payload = &self.input[bytes(range)];
                 // If there is no room for it, the application learns of the end by that of the request.
                 call.send_message(payload, Opcode::Close, true);
-                // An echo (RFC 6455 section 5.5.1). Who gave no code closes in good order.
-                let echo = if payload.is_empty() { &NORMAL.to_be_bytes()[..] } else { payload };
-                self.is_cut |= !self.outgoing.close(echo);
+                self.client.echo(payload);
             }
         }
     }
@@ -202,32 +169,14 @@ impl Session<'_> {
         }
     }
 
-    fn write(&mut self, exchange: &mut Exchange<'_>, now: Instant) -> io::Result<()> {
-        while !self.outgoing.pending().is_empty() {
-            match exchange.carrier.wire().try_write(&[IoSlice::new(self.outgoing.pending())]) {
-                Ok(n) => {
-                    self.wrote = now;
-                    self.outgoing.sent(n);
-                    exchange.reply.n_body_bytes += n as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
-            }
-        }
-        if self.outgoing.pending().is_empty() {
-            self.wrote = now;
-        }
-        Ok(())
-    }
-
     /// Waits for either side, or until one has been silent for too long.
     async fn wait(&mut self, exchange: &mut Exchange<'_>, call: &Call) -> io::Result<()> {
         let started = exchange.now();
-        let limit = self.patience(started, call.window());
-        // Who does not take what waits is not asked for more, and neither is the application.
-        let wants_more = !self.outgoing.is_closed() && self.outgoing.pending().len() < MOST_PENDING;
-        let wanted =
-            Wanted { bytes: self.needs_bytes && wants_more, room: !self.outgoing.pending().is_empty() };
+        // An application that takes nothing is not the client's silence.
+        let limit = self.client.patience(started, call.window() > 0);
+        // A client that does not take what waits is not asked for more, and neither is the application.
+        let wants_more = self.client.takes_more();
+        let wanted = Wanted { bytes: self.needs_bytes && wants_more, room: self.client.wants_room() };
         let window = call.window();
         let is_stuck = self.unsent.is_some();
         let wire = exchange.carrier.wire();
@@ -239,7 +188,7 @@ impl Session<'_> {
             }
         };
         let ready = exchange.deadline.limit(limit, pin!(ready)).await;
-        let Ok(has_bytes) = ready else { return self.on_silence(exchange.now()) };
+        let Ok(has_bytes) = ready else { return self.client.on_silence(exchange.now()) };
         if has_bytes? && wanted.bytes {
             if self.input.capacity() == 0 {
                 self.input = buffers::take();
@@ -252,37 +201,4 @@ impl Session<'_> {
         }
         Ok(())
     }
-
-    /// How long to wait for either side.
-    fn patience(&self, now: Instant, window: u32) -> Duration {
-        let since = |then: Instant, limit: Duration| (then + limit).saturating_duration_since(now);
-        let sending = (!self.outgoing.pending().is_empty()).then(|| since(self.wrote, self.send_timeout));
-        // An application that takes nothing is not the client's silence.
-        let listening = (window > 0).then(|| {
-            let ping = self.rules.keepalive_interval.filter(|_| !self.has_pinged);
-            let ping = ping.map(|interval| since(self.heard, interval));
-            let timeout = since(self.heard, self.rules.read_timeout);
-            ping.map_or(timeout, |ping| ping.min(timeout))
-        });
-        let limit = sending.into_iter().chain(listening).min();
-        limit.unwrap_or(self.rules.read_timeout).max(SHORTEST_WAIT)
-    }
-
-    fn on_silence(&mut self, now: Instant) -> io::Result<()> {
-        if !self.outgoing.pending().is_empty() && now >= self.wrote + self.send_timeout {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        if now >= self.heard + self.rules.read_timeout {
-            if !self.outgoing.close(&Closing { code: 1001, reason: "silent for too long" }.payload()) {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-        } else if self.rules.keepalive_interval.is_some_and(|interval| now >= self.heard + interval) {
-            self.outgoing.control(Control::Ping, b"");
-            self.has_pinged = true;
-        }
-        Ok(())
-    }
 }
-
-/// Deadlines are coarse: one that has passed by then is found.
-const SHORTEST_WAIT: Duration = Duration::from_millis(10);

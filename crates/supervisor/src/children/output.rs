@@ -127,12 +127,19 @@ impl Output {
 
 fn note(words: &mut VecDeque<String>, line: &[u8]) {
     let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_WORD)]);
-    if !line.trim().is_empty() {
+    if !line.trim().is_empty() && !is_frame(&line) {
         if words.len() == MOST_WORDS {
             words.pop_front();
         }
         words.push_back(line.trim_end().to_owned());
     }
+}
+
+/// Whether this is a frame of a stack as Java and Node.js print it. The causes before and between them say more.
+fn is_frame(line: &str) -> bool {
+    let frame = line.trim_start();
+    let is_counted = frame.starts_with("... ") && frame.trim_end().ends_with(" more");
+    frame.len() < line.len() && (frame.starts_with("at ") || is_counted)
 }
 
 /// Bytes that are read at once: as many lines, if they are empty, are logged in two milliseconds.
@@ -233,6 +240,15 @@ mod tests {
         let words = output.last_words();
         assert_eq!((words.len(), words.last().map(String::as_str)), (MOST_WORDS, Some("last")));
         assert_eq!(words[0], "more");
+    }
+
+    #[test]
+    fn the_frames_of_a_stack_are_no_words() {
+        let mut words = VecDeque::new();
+        let frames = "\tat a.B.c(B.java:1)\n    at Module._compile (node:1)\n\t... 12 more\n".repeat(20);
+        let trace = format!("x: failed\n{frames}Caused by: y\n{frames}at last\n  ... 12 others\n");
+        trace.lines().for_each(|line| note(&mut words, line.as_bytes()));
+        assert_eq!(words, ["x: failed", "Caused by: y", "at last", "  ... 12 others"]);
     }
 
     #[test]

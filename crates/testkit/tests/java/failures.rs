@@ -3,7 +3,7 @@
 use corral_testkit::{daemon, eventually, site};
 use serde_json::{Value, json};
 
-use crate::{Level, app, pid_of, webapp, with_app};
+use crate::{Level, app, compile, pid_of, webapp, with_app};
 
 #[track_caller]
 fn check(site: &corral_testkit::Site, members: Value, expected: &[&str]) {
@@ -47,6 +47,31 @@ fn what_an_application_fails_with_is_passed_on() {
     let site = site().file("app/WEB-INF/web.xml", format!("<web-app>{listener}</web-app>"));
     check(&site, json!({}), &["exited with code 1 before it was ready", "no.such.Listener"]);
     check(&site, json!({ "options": ["-Xno-such-option"] }), &["Unrecognized option: -Xno-such-option"]);
+}
+
+/// However deep the stack is: its frames are in the log.
+#[test]
+fn the_cause_is_named_and_not_the_frames_of_its_stack() {
+    let source = "import javax.servlet.*;
+public class Broken implements ServletContextListener {
+    public void contextInitialized(ServletContextEvent event) { fall(100); }
+    private static void fall(int depth) {
+        if (depth > 0) { fall(depth - 1); return; }
+        throw new IllegalStateException(\"no database\", new RuntimeException(\"port 5432 is closed\"));
+    }
+}";
+    let listener = "<listener><listener-class>Broken</listener-class></listener>";
+    let site = site().file("Broken.java", source);
+    compile(&site, Level::Javax, &["Broken.java"], "app/WEB-INF/classes");
+    site.write("app/WEB-INF/web.xml", format!("<web-app>{listener}</web-app>"));
+    let server = daemon().start_unconfigured();
+    let reply = server.control().put("/config", &json!({ "applications": { "app": app(&site, json!({})) } }));
+    let detail = reply.expect_refused(500, "Failed to apply new configuration.");
+    for cause in ["java.lang.IllegalStateException: no database", "port 5432 is closed"] {
+        assert!(detail.contains(cause), "{cause:?} is not in {detail:?}");
+    }
+    assert!(!detail.contains("at Broken.fall"), "{detail}");
+    server.expect_log("at Broken.fall(Broken.java:5)");
 }
 
 #[test]

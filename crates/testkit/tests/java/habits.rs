@@ -10,16 +10,6 @@ use crate::{Level, compile, with_app};
 
 const SOURCES: [&str; 4] = ["Habits.java", "Told.java", "Marks.java", "Types.java"];
 
-impl Level {
-    /// The beginning of names in packages and attributes.
-    fn prefix(self) -> &'static str {
-        match self {
-            Self::Javax => "javax",
-            Self::Jakarta => "jakarta",
-        }
-    }
-}
-
 /// The application `app`, compiled.
 fn habits(level: Level) -> Site {
     let site = site()

@@ -4,6 +4,7 @@ mod failures;
 mod habits;
 mod manual;
 mod requests;
+mod web_sockets;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,6 +27,14 @@ impl Level {
             Self::Jakarta => "ee10",
         };
         executables().dir.join("corral-java").join(folder).join("*").display().to_string()
+    }
+
+    /// The beginning of names in packages and attributes.
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Javax => "javax",
+            Self::Jakarta => "jakarta",
+        }
     }
 
     /// The application of the repository, whose sources are written for `javax`.

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use corral_testkit::{Client, Daemon, Load, Request, WebSocket};
+use corral_testkit::{Client, Daemon, Load, Request, WebSocket, site};
 use serde_json::json;
 
 use crate::{Level, app, archive, compile, pid_of, webapp, with_app};
@@ -112,6 +112,45 @@ fn as_many_requests_at_once_as_threads() {
     }
 }
 
+/// As below Tomcat's own web.xml: the application's servlets are asked where Tomcat's of that name would be.
+#[test]
+fn servlets_may_have_the_names_of_tomcat_s() {
+    for level in [Level::Javax, Level::Jakarta] {
+        let source = "import javax.servlet.http.*;
+public class Own extends HttpServlet {
+    protected void doGet(HttpServletRequest request, HttpServletResponse response) throws java.io.IOException {
+        response.getWriter().print(getServletName() + \" \" + request.getServletPath());
+    }
+}"
+        .replace("javax", level.prefix());
+        let servlet = |name: &str| {
+            format!(
+                "<servlet><servlet-name>{name}</servlet-name><servlet-class>Own</servlet-class></servlet>"
+            )
+        };
+        let mapping = "<servlet-mapping><servlet-name>default</servlet-name><url-pattern>/</url-pattern></servlet-mapping>";
+        let site = site().file("Own.java", source);
+        compile(&site, level, &["Own.java"], "app/WEB-INF/classes");
+        for mapping in ["", mapping] {
+            let servlets = [servlet("default"), servlet("jsp"), mapping.to_owned()].concat();
+            site.write("app/WEB-INF/web.xml", format!("<web-app>{servlets}</web-app>"));
+            let server = with_app(&site, json!({})).start();
+            server.get("/any/path").expect(200).expect_body("default /any/path");
+            server.get("/page.jsp").expect(200).expect_body("jsp /page.jsp");
+        }
+    }
+}
+
+#[test]
+fn a_request_may_have_any_number_of_headers() {
+    let site = webapp(Level::Javax);
+    let server = with_app(&site, json!({})).start();
+    let request =
+        (0..1000).fold(Request::get("/hello"), |request, at| request.field(&format!("X-{at}"), "1"));
+    let text = server.send(&request).expect(200).text();
+    assert!(text.contains("x-999"), "{text}");
+}
+
 /// A WebSocket is no request: it leaves the only thread to others.
 #[test]
 fn a_web_socket_takes_no_thread() {
@@ -169,7 +208,7 @@ fn a_root_of_its_own_has_the_virtual_machine() {
         return;
     }
     let built = webapp(Level::Javax);
-    let root = corral_testkit::site();
+    let root = site();
     let copied =
         std::process::Command::new("cp").arg("-r").arg(built.path("app")).arg(root.path("")).status();
     assert!(copied.expect("cp is there").success());

@@ -1,6 +1,7 @@
 package corral;
 
 import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Files;
@@ -25,7 +26,8 @@ public final class Launcher {
         Path webapp = Path.of(arguments[0]).toAbsolutePath();
         try {
             start(webapp, arguments);
-        } catch (Throwable failed) {
+        } catch (Throwable thrown) {
+            Throwable failed = thrown instanceof InvocationTargetException ? thrown.getCause() : thrown;
             failed.printStackTrace();
             // The last words are what Corral passes on.
             System.err.println("the web application \"" + webapp + "\" cannot be started: " + causeOf(failed));

@@ -7,9 +7,9 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.logging.Level;
 import java.util.stream.Stream;
-import org.apache.catalina.Host;
 import org.apache.catalina.LifecycleState;
 import org.apache.catalina.connector.Connector;
+import org.apache.catalina.core.StandardHost;
 import org.apache.catalina.startup.Tomcat;
 import org.apache.catalina.valves.ErrorReportValve;
 
@@ -27,6 +27,10 @@ public final class WebServer {
     /** Characters that clients send although they should not; Corral has seen to those that are dangerous. */
     private static final String RELAXED = "\"<>[\\]^`{|}";
 
+    /** Limits that are Corral's. The number of fields is bounded by their size. */
+    private static final List<String> UNLIMITED = List.of(
+        "connectionTimeout", "keepAliveTimeout", "maxConnections", "maxHeaderCount", "maxKeepAliveRequests", "maxSwallowSize");
+
     private WebServer() {}
 
     /** Returns when the server has ended. */
@@ -39,7 +43,8 @@ public final class WebServer {
         tomcat.setBaseDir(folder.toString());
         tomcat.setAddDefaultWebXmlToWebapp(true);
         tomcat.enableNaming();
-        Host host = tomcat.getHost();
+        StandardHost host = (StandardHost) tomcat.getHost();
+        host.setContextClass(WebContext.class.getName());
         Files.createDirectories(folder.resolve(host.getAppBase()));
         host.setAutoDeploy(false);
         host.getPipeline().addValve(errorPages());
@@ -60,14 +65,14 @@ public final class WebServer {
     }
 
     private static Connector connector(int threads) {
-        Connector connector = new Connector("org.apache.coyote.http11.Http11NioProtocol");
+        Connector connector = new Connector(Protocol.class.getName());
         connector.setProperty("unixDomainSocketPath", System.getenv("SOCKET_PATH"));
         connector.setProperty("maxThreads", Integer.toString(threads + FURTHER_THREADS));
         connector.setProperty("maxHttpHeaderSize", Integer.toString(LARGEST_HEAD));
         connector.setProperty("relaxedPathChars", RELAXED);
         connector.setProperty("relaxedQueryChars", RELAXED);
-        // It is Corral who knows how long a request may take, and how large it may be.
-        for (String unlimited : List.of("connectionTimeout", "keepAliveTimeout", "maxKeepAliveRequests", "maxConnections", "maxSwallowSize")) {
+        // Corral knows how long a request may take, and how large it may be.
+        for (String unlimited : UNLIMITED) {
             connector.setProperty(unlimited, "-1");
         }
         connector.setMaxPostSize(-1);

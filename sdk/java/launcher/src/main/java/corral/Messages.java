@@ -8,6 +8,8 @@ import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
 
 /**
  * Lets the buffers of a WebSocket grow with a message that an application takes as a whole. Tomcat gives each connection 8 KiB for
@@ -24,6 +26,19 @@ final class Messages implements InvocationHandler {
     private static final int SIZE_OF_TOMCAT = 8192;
 
     private static final String HANDLER = "org.apache.tomcat.websocket.server.WsHttpUpgradeHandler";
+
+    /** The fields of a class and of those that it extends: looking for them takes longer than a short frame. */
+    private static final ClassValue<Map<String, Field>> FIELDS = new ClassValue<>() {
+        @Override
+        protected Map<String, Field> computeValue(Class<?> type) {
+            Map<String, Field> fields = new HashMap<>(type.getSuperclass() == null ? Map.of() : computeValue(type.getSuperclass()));
+            for (Field field : type.getDeclaredFields()) {
+                field.setAccessible(true);
+                fields.put(field.getName(), field);
+            }
+            return fields;
+        }
+    };
 
     private final Object handler;
 
@@ -62,7 +77,7 @@ final class Messages implements InvocationHandler {
     private Object moreData(Method method, Object[] arguments) throws ReflectiveOperationException {
         Object result = method.invoke(next, arguments);
         Frame frame = new Frame(field(handler.getClass(), "wsFrame").get(handler));
-        if (arguments[3] != frame.get("messageBufferBinary") || frame.isPartial()) {
+        if (arguments[3] != frame.get("messageBufferBinary")) {
             return result;
         }
         if (frame.isText()) {
@@ -77,16 +92,11 @@ final class Messages implements InvocationHandler {
     }
 
     private static Field field(Class<?> type, String name) throws ReflectiveOperationException {
-        try {
-            Field field = type.getDeclaredField(name);
-            field.setAccessible(true);
-            return field;
-        } catch (NoSuchFieldException elsewhere) {
-            if (type.getSuperclass() == null) {
-                throw elsewhere;
-            }
-            return field(type.getSuperclass(), name);
+        Field field = FIELDS.get(type).get(name);
+        if (field == null) {
+            throw new NoSuchFieldException(type.getName() + "." + name);
         }
+        return field;
     }
 
     /** The state of a connection between two reads. */
@@ -104,7 +114,7 @@ final class Messages implements InvocationHandler {
         }
 
         /** Whether the application takes a message piece by piece, and needs no buffer for all of it. */
-        boolean isPartial() throws ReflectiveOperationException {
+        private boolean isPartial() throws ReflectiveOperationException {
             Field handler = field(frame.getClass(), isText() ? "textMsgHandler" : "binaryMsgHandler");
             Class<?>[] kinds = handler.getType().getDeclaredClasses();
             return Arrays.stream(kinds).anyMatch(kind -> kind.getSimpleName().equals("Partial") && kind.isInstance(value(handler)));
@@ -120,7 +130,7 @@ final class Messages implements InvocationHandler {
 
         private boolean mayGrow(String size) throws ReflectiveOperationException {
             Object session = get("wsSession");
-            return (int) session.getClass().getMethod(size).invoke(session) == SIZE_OF_TOMCAT;
+            return !isPartial() && (int) session.getClass().getMethod(size).invoke(session) == SIZE_OF_TOMCAT;
         }
 
         /** False if the message is as large as it may be. */

@@ -6,5 +6,5 @@ mod incoming;
 mod outgoing;
 
 pub use frames::{Closing, Control};
-pub use incoming::{Incoming, Item, Part};
+pub use incoming::{ControlFrame, Incoming, Item, Part};
 pub use outgoing::{NoFrame, Outgoing};

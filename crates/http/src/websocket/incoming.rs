@@ -31,6 +31,9 @@ pub struct Part {
     pub ends: bool,
 }
 
+/// The kind and the payload of a control frame.
+pub type ControlFrame = (Control, Vec<u8>);
+
 /// A frame whose payload is being read.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
@@ -90,7 +93,7 @@ impl Incoming {
     ///
     /// # Errors
     /// When the client breaks the rules: the connection is to be closed.
-    pub fn check(&mut self, bytes: &[u8]) -> Result<(usize, Option<(Control, Vec<u8>)>), Closing> {
+    pub fn check(&mut self, bytes: &[u8]) -> Result<(usize, Option<ControlFrame>), Closing> {
         if let Some(frame) = self.frame {
             let n = frame.room(bytes.len());
             self.advance(frame, n);

@@ -37,7 +37,7 @@ pub(super) async fn run(
         program,
         incoming: Incoming::new(rules.websocket.max_frame_size).extended(is_extended),
         input: exchange.carrier.take_over(),
-        client: ClientSide::new(rules, exchange.now()),
+        client: ClientSide::new(exchange),
         up: Passing::default(),
         said_close: None,
     };

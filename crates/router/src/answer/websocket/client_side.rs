@@ -7,7 +7,6 @@ use corral_config::settings::WebSocketSettings;
 use corral_http::websocket::{Closing, Control, NoFrame, Outgoing};
 
 use crate::exchange::Exchange;
-use crate::generation::rules::Rules;
 
 /// Bytes for the client that are gathered before the application waits for it, and nothing more of it is read.
 const MOST_PENDING: usize = 64 * 1024;
@@ -33,7 +32,9 @@ pub(crate) struct ClientSide<'r> {
 }
 
 impl<'r> ClientSide<'r> {
-    pub(crate) fn new(rules: &'r Rules, now: Instant) -> Self {
+    /// The side of a client that has just been let in, under the rules of its configuration.
+    pub(crate) fn new(exchange: &Exchange<'r>) -> Self {
+        let (rules, now) = (exchange.rules(), exchange.now());
         Self {
             rules: &rules.websocket,
             send_timeout: rules.send_timeout,

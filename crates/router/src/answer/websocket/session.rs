@@ -36,7 +36,7 @@ pub(crate) async fn run(
         app,
         incoming: Incoming::new(rules.websocket.max_frame_size),
         input: exchange.carrier.take_over(),
-        client: ClientSide::new(&rules, exchange.now()),
+        client: ClientSide::new(exchange),
         unsent: None,
         needs_bytes: false,
     };

@@ -4,11 +4,8 @@
 const http = require('http')
 const { takeClient } = require('./client')
 const { ServerResponse } = require('./response')
+const { DESCRIPTOR, isHandedOver } = require('./socket')
 const { warnOnce } = require('./warnings')
-
-/** The socket that is handed over, as `sd_listen_fds` has it. */
-const DESCRIPTOR = 3
-const DESCRIPTOR_NAME = 'http'
 
 /** Where applications of Unit believe to be. */
 const ADDRESS = { family: 'IPv4', address: '127.0.0.1', port: 80 }
@@ -31,9 +28,7 @@ let isTaken = false
 
 /** Whether there is a socket; true once, as one server can have it. */
 function takeSocket () {
-  const { LISTEN_FDS, LISTEN_FDNAMES, LISTEN_PID } = process.env
-  const isForUs = LISTEN_FDS === '1' && LISTEN_FDNAMES === DESCRIPTOR_NAME && LISTEN_PID === String(process.pid)
-  if (!isForUs || isTaken) return false
+  if (!isHandedOver() || isTaken) return false
   isTaken = true
   return true
 }

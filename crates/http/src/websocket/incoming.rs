@@ -107,6 +107,10 @@ impl Incoming {
                 let (n, item) = control(&head, len, mask, &mut copy, n_head)?;
                 Ok((n, item.map(|_| (kind, copy[n_head..n].to_vec()))))
             }
+            OpCode::Data(_) if len.saturating_add(n_head as u64) > self.max_frame => {
+                // As Unit counts, with the head.
+                Err(Closing { code: 1009, reason: "frame too big" })
+            }
             OpCode::Data(data) => {
                 let frame = self.begin(&head, data, len, mask)?;
                 let n = frame.room(bytes.len() - n_head);

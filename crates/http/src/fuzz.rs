@@ -19,6 +19,7 @@ pub fn fuzz_websocket(data: &[u8]) {
     let (step, window) = (usize::from(options & 15) + 1, usize::from(options >> 4) + 1);
     let whole = read_messages(data, data.len().max(1), usize::MAX);
     assert_eq!(whole, read_messages(data, step, window), "pieces of {step} through a window of {window}");
+    assert_eq!(whole.err(), check_frames(data, step).err(), "checked in pieces of {step}");
     let mut outgoing = Outgoing::default();
     for piece in data.chunks(step) {
         if outgoing.take(piece).is_err() {
@@ -27,6 +28,18 @@ pub fn fuzz_websocket(data: &[u8]) {
         outgoing.control(Control::Pong, b"");
     }
     assert!(outgoing.pending().len() <= data.len() * 3);
+}
+
+/// Frames that would be passed on as they are.
+fn check_frames(data: &[u8], step: usize) -> Result<(), Closing> {
+    let (mut incoming, mut buffer) = (Incoming::new(100), Vec::new());
+    for piece in data.chunks(step) {
+        buffer.extend_from_slice(piece);
+        while let (n @ 1.., _) = incoming.check(&buffer)? {
+            buffer.drain(..n);
+        }
+    }
+    Ok(())
 }
 
 /// What a client's bytes say, with the parts of each message joined.

@@ -31,6 +31,9 @@ impl WebSocket {
     /// To be added to the opcode of a frame that ends a message.
     pub const LAST: u8 = 0x80;
 
+    /// Bytes in front of the payload of a client's longest frames, which count for `max_frame_size`.
+    pub const LONGEST_HEAD: usize = 14;
+
     /// The request for a connection, as in RFC 6455 section 1.3.
     #[must_use]
     pub fn request(target: &str) -> Request {

@@ -8,6 +8,9 @@ use smallvec::SmallVec;
 /// `SERVER_SOFTWARE`.
 pub const SOFTWARE: &str = concat!("Corral/", env!("CARGO_PKG_VERSION"));
 
+/// `GATEWAY_INTERFACE`.
+pub const GATEWAY_INTERFACE: &str = "CGI/1.1";
+
 /// The variables of one request after the other, in one buffer.
 #[derive(Debug, Default)]
 pub struct Variables {
@@ -26,12 +29,16 @@ impl Variables {
         self.text.clear();
         self.ends.clear();
         self.add(b"SERVER_SOFTWARE", SOFTWARE.as_bytes());
+        self.add(b"GATEWAY_INTERFACE", GATEWAY_INTERFACE.as_bytes());
         self.add(b"SERVER_PROTOCOL", protocol(head));
         self.add(b"REQUEST_METHOD", head.method);
         self.add(b"REQUEST_URI", head.target);
         self.add(b"PATH_INFO", head.path);
         self.add(b"QUERY_STRING", head.query);
         self.add(b"REMOTE_ADDR", head.remote_addr);
+        if head.remote_port != 0 {
+            self.add(b"REMOTE_PORT", itoa::Buffer::new().format(head.remote_port).as_bytes());
+        }
         // Some applications take an empty user for one.
         for (name, value) in [(&b"REMOTE_USER"[..], head.remote_user), (b"AUTH_TYPE", head.auth_type)] {
             if !value.is_empty() {
@@ -41,6 +48,7 @@ impl Variables {
         self.add(b"SERVER_ADDR", head.local_addr);
         self.add(b"SERVER_NAME", server_name(head));
         self.add(b"SERVER_PORT", server_port(head, &mut itoa::Buffer::new()).as_bytes());
+        self.add(b"REQUEST_SCHEME", scheme(head));
         if head.tls {
             self.add(b"HTTPS", b"on");
         }
@@ -121,13 +129,19 @@ pub fn protocol(head: &RequestHead<'_>) -> &'static [u8] {
     }
 }
 
+/// `REQUEST_SCHEME`: as the client sees it.
+#[must_use]
+pub fn scheme(head: &RequestHead<'_>) -> &'static [u8] {
+    if head.tls { b"https" } else { b"http" }
+}
+
 /// `SERVER_NAME`: the host as the client named it, without a port.
 #[must_use]
 pub fn server_name<'a>(head: &RequestHead<'a>) -> &'a [u8] {
     if head.host.is_empty() { b"localhost" } else { head.host }
 }
 
-/// `SERVER_PORT`: that of the socket; a socket without one (Unix) stands for the scheme's usual port.
+/// `SERVER_PORT`: the one that clients reach; a socket without one (Unix) stands for the scheme's usual port.
 pub fn server_port<'b>(head: &RequestHead<'_>, buffer: &'b mut itoa::Buffer) -> &'b str {
     match head.local_port {
         0 if head.tls => "443",
@@ -195,7 +209,7 @@ mod tests {
             let times = (0..20).map(|_| {
                 let began = Instant::now();
                 variables.describe(&view.head, view.fields);
-                assert_eq!(variables.iter().len(), n + 10);
+                assert_eq!(variables.iter().len(), n + 12);
                 began.elapsed()
             });
             times.min().expect("twenty")
@@ -219,6 +233,7 @@ mod tests {
             query: b"c",
             host: b"example.com",
             remote_addr: b"192.0.2.1",
+            remote_port: 49152,
             remote_user: b"alice",
             auth_type: b"Basic",
             local_addr: b"192.0.2.2",
@@ -248,6 +263,9 @@ mod tests {
             ("SERVER_PROTOCOL", "HTTP/1.1"),
             ("HTTPS", "on"),
             ("REMOTE_ADDR", "192.0.2.1"),
+            ("REMOTE_PORT", "49152"),
+            ("REQUEST_SCHEME", "https"),
+            ("GATEWAY_INTERFACE", "CGI/1.1"),
             ("SERVER_ADDR", "192.0.2.2"),
             ("REMOTE_USER", "alice"),
             ("AUTH_TYPE", "Basic"),
@@ -256,6 +274,6 @@ mod tests {
         ] {
             assert_eq!(value(name).as_deref(), Some(expect), "{name}");
         }
-        assert_eq!(variables.iter().len(), 14);
+        assert_eq!(variables.iter().len(), 17);
     }
 }

@@ -6,6 +6,7 @@
 
 mod fields;
 mod file;
+pub mod params;
 mod reader;
 mod request;
 mod response;

@@ -69,7 +69,8 @@ pub struct Config {
     pub application_limits: Vec<Vec<usize>>,
     /// For each application, which requests are run without their clients.
     pub application_abandoned: Vec<Abandoned>,
-    /// For each application of type `fastcgi` or `cgi`, one entry for each of its targets; empty for others.
+    /// For each application of type `fastcgi` or `cgi`, one entry for each of its targets; for one of PHP with `params`, one
+    /// for all of them; empty for others.
     pub application_entries: Vec<Vec<Entry>>,
     /// In the order of the document.
     pub upstreams: Vec<Upstream>,

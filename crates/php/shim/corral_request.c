@@ -24,7 +24,8 @@ void corral_describe_request(const corral_request_t *request)
 {
     SG(request_info).request_method = request->method;
     SG(request_info).query_string = (char *) request->query;
-    SG(request_info).request_uri = (char *) request->request_uri;
+    /* Without the query, as in Apache: Phar takes what is behind its own name for the path of an entry. */
+    SG(request_info).request_uri = (char *) request->path;
     SG(request_info).path_translated = ZSTR_VAL((zend_string *) request->script);
     SG(request_info).content_type = request->content_type;
     SG(request_info).content_length = (zend_long) request->content_length;

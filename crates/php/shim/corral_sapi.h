@@ -67,6 +67,8 @@ typedef struct {
 
     const char *method;
     const char *request_uri;
+    /* Decoded and normalised. */
+    const char *path;
     const char *query;
     /* NULL when the request has none. */
     const char *content_type;
@@ -84,8 +86,12 @@ typedef struct {
     corral_slice_t script_name;
     /* Empty when there is none. */
     corral_slice_t path_info;
+    /* Empty without a `path_info`. */
+    corral_slice_t path_translated;
     corral_slice_t protocol;
     corral_slice_t remote_addr;
+    /* Decimal digits; empty when none is known. */
+    corral_slice_t remote_port;
     /* Empty when nobody was asked who the client is, or nobody knows a name. */
     corral_slice_t remote_user;
     corral_slice_t auth_type;
@@ -98,6 +104,9 @@ typedef struct {
 
     const corral_field_t *fields;
     size_t n_fields;
+    /* Variables of the configuration, each in the place of the request's own. One whose value leads to NULL is taken away. */
+    const corral_field_t *params;
+    size_t n_params;
 } corral_request_t;
 
 /* Has PHP answer a request; `job` is what came with it. No jump leaves it. */

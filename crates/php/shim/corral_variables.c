@@ -11,9 +11,9 @@
 #define LONGEST_REMEMBERED 48
 
 #define FIXED_KEYS(X) \
-    X(SERVER_SOFTWARE) X(SERVER_PROTOCOL) X(PHP_SELF) X(PATH_INFO) X(SCRIPT_NAME) \
-    X(SCRIPT_FILENAME) X(DOCUMENT_ROOT) X(REQUEST_METHOD) X(REQUEST_URI) X(QUERY_STRING) \
-    X(REMOTE_ADDR) X(REMOTE_USER) X(AUTH_TYPE) X(SERVER_ADDR) X(SERVER_NAME) X(SERVER_PORT) X(HTTPS) X(CONTENT_LENGTH) \
+    X(SERVER_SOFTWARE) X(SERVER_PROTOCOL) X(GATEWAY_INTERFACE) X(PHP_SELF) X(PATH_INFO) X(PATH_TRANSLATED) \
+    X(SCRIPT_NAME) X(SCRIPT_FILENAME) X(DOCUMENT_ROOT) X(DOCUMENT_URI) X(REQUEST_METHOD) X(REQUEST_URI) \
+    X(REQUEST_SCHEME) X(QUERY_STRING) X(REMOTE_ADDR) X(REMOTE_PORT) X(REMOTE_USER) X(AUTH_TYPE) X(SERVER_ADDR) X(SERVER_NAME) X(SERVER_PORT) X(HTTPS) X(CONTENT_LENGTH) \
     X(CONTENT_TYPE)
 
 #define KEY_INDEX(name) KEY_##name,
@@ -23,6 +23,17 @@ enum key_index { FIXED_KEYS(KEY_INDEX) N_KEYS };
 static const char *const key_texts[N_KEYS] = {FIXED_KEYS(KEY_TEXT)};
 
 static zend_string *keys[N_KEYS];
+
+static zend_string *gateway_interface;
+
+/* The environment that the application was started with, as far as it says nothing of requests. */
+static struct {
+    zend_string *name;
+    zend_string *value;
+} *environment;
+static size_t n_environment;
+
+extern char **environ;
 
 /* Clients send the same few names with every request. Place in the table: see place_of(). */
 static struct {
@@ -38,11 +49,58 @@ typedef struct {
     bool direct;
 } sink_t;
 
+static bool is_key(const char *name, size_t len)
+{
+    for (size_t i = 0; i < N_KEYS; i++) {
+        if (strlen(key_texts[i]) == len && memcmp(key_texts[i], name, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * A variable that describes requests, or that PHP would give another name: what a request lacks must not come from
+ * elsewhere, or a script would see a user or a field that nobody has sent.
+ */
+static bool is_of_requests(const char *name, size_t len)
+{
+    static const char *const prefixes[] = {"HTTP_", "PHP_AUTH_", "REQUEST_TIME", "REDIRECT_", "argv", "argc"};
+
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) {
+            return true;
+        }
+    }
+    return len == 0 || is_key(name, len) || strcspn(name, " .[") < len;
+}
+
+static void remember_environment(void)
+{
+    size_t n = 0;
+
+    while (environ != NULL && environ[n] != NULL) {
+        n++;
+    }
+    environment = pecalloc(n + 1, sizeof(*environment), 1);
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strcspn(environ[i], "=");
+        const char *value = environ[i] + len + 1;
+
+        if (environ[i][len] == '=' && !is_of_requests(environ[i], len)) {
+            environment[n_environment].name = zend_string_init_interned(environ[i], len, 1);
+            environment[n_environment++].value = zend_string_init_interned(value, strlen(value), 1);
+        }
+    }
+}
+
 void corral_variables_prepare(void)
 {
     for (size_t i = 0; i < N_KEYS; i++) {
         keys[i] = zend_string_init_interned(key_texts[i], strlen(key_texts[i]), 1);
     }
+    gateway_interface = zend_string_init_interned(ZEND_STRL("CGI/1.1"), 1);
+    remember_environment();
 }
 
 void corral_variables_forget(void)
@@ -53,6 +111,9 @@ void corral_variables_forget(void)
             remembered[i].key = NULL;
         }
     }
+    pefree(environment, 1);
+    environment = NULL;
+    n_environment = 0;
 }
 
 /* Consumes `value`. */
@@ -177,15 +238,21 @@ static void put_location(const sink_t *sink, const corral_request_t *request)
     put_slice(sink, KEY_PHP_SELF, request->php_self);
     if (request->path_info.len != 0) {
         put_slice(sink, KEY_PATH_INFO, request->path_info);
+        put_slice(sink, KEY_PATH_TRANSLATED, request->path_translated);
     }
     put_slice(sink, KEY_SCRIPT_NAME, request->script_name);
     put_known(sink, KEY_SCRIPT_FILENAME, (zend_string *) request->script);
     put_known(sink, KEY_DOCUMENT_ROOT, (zend_string *) request->document_root);
+    /* As in nginx: the path after rewrites, which ends at the script or behind it. */
+    put_slice(sink, KEY_DOCUMENT_URI, request->php_self);
 }
 
 static void put_addresses(const sink_t *sink, const corral_request_t *request)
 {
     put_slice(sink, KEY_REMOTE_ADDR, request->remote_addr);
+    if (request->remote_port.len != 0) {
+        put_slice(sink, KEY_REMOTE_PORT, request->remote_port);
+    }
     if (request->remote_user.len != 0) {
         put_slice(sink, KEY_REMOTE_USER, request->remote_user);
     }
@@ -195,6 +262,7 @@ static void put_addresses(const sink_t *sink, const corral_request_t *request)
     put_slice(sink, KEY_SERVER_ADDR, request->server_addr);
     put_slice(sink, KEY_SERVER_NAME, request->server_name);
     put_slice(sink, KEY_SERVER_PORT, request->server_port);
+    put_text(sink, KEY_REQUEST_SCHEME, request->https ? "https" : "http");
     if (request->https) {
         put_text(sink, KEY_HTTPS, "on");
     }
@@ -204,6 +272,7 @@ static void put_request(const sink_t *sink, const corral_request_t *request)
 {
     put_known(sink, KEY_SERVER_SOFTWARE, corral_software);
     put_slice(sink, KEY_SERVER_PROTOCOL, request->protocol);
+    put_known(sink, KEY_GATEWAY_INTERFACE, gateway_interface);
     put_location(sink, request);
     put_text(sink, KEY_REQUEST_METHOD, request->method);
     put_text(sink, KEY_REQUEST_URI, request->request_uri);
@@ -217,6 +286,29 @@ static void put_request(const sink_t *sink, const corral_request_t *request)
     }
     for (size_t i = 0; i < request->n_fields; i++) {
         put_field(sink, &request->fields[i]);
+    }
+}
+
+/* As in php-fpm: what the application was started with is there beside each request. */
+static void put_environment(const sink_t *sink)
+{
+    for (size_t i = 0; i < n_environment; i++) {
+        put_value(sink, environment[i].name, zend_string_copy(environment[i].value));
+    }
+}
+
+static void put_params(const sink_t *sink, const corral_request_t *request)
+{
+    for (size_t i = 0; i < request->n_params; i++) {
+        const corral_field_t *param = &request->params[i];
+        zend_string *name = zend_string_init(param->name.data, param->name.len, false);
+
+        if (param->value.data == NULL) {
+            zend_hash_del(sink->variables, name);
+        } else {
+            put_value(sink, name, zend_string_init_fast(param->value.data, param->value.len));
+        }
+        zend_string_release(name);
     }
 }
 
@@ -249,8 +341,10 @@ void corral_register_variables(zval *track)
     sink_t sink = {.variables = Z_ARRVAL_P(track), .direct = corral_filter_is_transparent()};
 
     if (call != NULL) {
-        zend_hash_extend(sink.variables, (uint32_t) (N_KEYS + call->request->n_fields + 8), 0);
+        zend_hash_extend(sink.variables, (uint32_t) (N_KEYS + n_environment + call->request->n_fields + 8), 0);
+        put_environment(&sink);
         put_request(&sink, call->request);
+        put_params(&sink, call->request);
     } else if (worker != NULL) {
         put_script(&sink, track, worker);
     }

@@ -78,6 +78,7 @@ pub(crate) struct Request {
     pub(crate) call: *mut c_void,
     pub(crate) method: *const c_char,
     pub(crate) request_uri: *const c_char,
+    pub(crate) path: *const c_char,
     pub(crate) query: *const c_char,
     pub(crate) content_type: *const c_char,
     pub(crate) cookie: *const c_char,
@@ -89,8 +90,10 @@ pub(crate) struct Request {
     pub(crate) php_self: Slice,
     pub(crate) script_name: Slice,
     pub(crate) path_info: Slice,
+    pub(crate) path_translated: Slice,
     pub(crate) protocol: Slice,
     pub(crate) remote_addr: Slice,
+    pub(crate) remote_port: Slice,
     pub(crate) remote_user: Slice,
     pub(crate) auth_type: Slice,
     pub(crate) server_addr: Slice,
@@ -100,14 +103,16 @@ pub(crate) struct Request {
     pub(crate) https: c_int,
     pub(crate) fields: *const Field,
     pub(crate) n_fields: usize,
+    pub(crate) params: *const Field,
+    pub(crate) n_params: usize,
 }
 
 // The C side asserts the same numbers (corral_sapi.c), so that the two cannot drift apart.
 const _: () = assert!(size_of::<Field>() == 32);
 const _: () = assert!(size_of::<Options>() == 64);
-const _: () = assert!(size_of::<Request>() == 288);
-const _: () = assert!(std::mem::offset_of!(Request, php_self) == 88);
-const _: () = assert!(std::mem::offset_of!(Request, fields) == 272);
+const _: () = assert!(size_of::<Request>() == 344);
+const _: () = assert!(std::mem::offset_of!(Request, php_self) == 96);
+const _: () = assert!(std::mem::offset_of!(Request, fields) == 312);
 const _: () = assert!(size_of::<Worker>() == 80);
 
 unsafe extern "C" {

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use corral_channel::message::RequestView;
+use corral_channel::message::{self, RequestView};
 use corral_embed::{Field, Slice};
 use corral_worker::cgi::{protocol, server_name, server_port};
 
@@ -16,6 +16,7 @@ pub(crate) struct Scratch {
     /// Strings, each with a NUL behind it.
     text: Vec<u8>,
     fields: Vec<Field>,
+    params: Vec<Field>,
 }
 
 /// Where a string begins in [`Scratch::text`].
@@ -33,11 +34,22 @@ impl Scratch {
     ) -> Request {
         self.text.clear();
         self.fields.clear();
+        self.params.clear();
+        self.params.extend(message::params::iter(view.head.params).map(param));
         let special = self.take_fields(view);
         let method = self.add(&[view.head.method]);
         let request_uri = self.add(&[view.head.target]);
+        let path = self.add(&[view.head.path]);
         let query = self.add(&[view.head.query]);
         let php_self = self.add(&[chosen.script_name, chosen.path_info]);
+        let translated = match chosen.path_info {
+            [] => self.add(&[]),
+            info => self.add(&[chosen.root, info]),
+        };
+        let remote_port = match view.head.remote_port {
+            0 => self.add(&[]),
+            port => self.add(&[itoa::Buffer::new().format(port).as_bytes()]),
+        };
         let port = self.add(&[server_port(&view.head, &mut itoa::Buffer::new()).as_bytes()]);
         let length = view.head.content_length.unwrap_or(0);
         let length_text = self.add(&[itoa::Buffer::new().format(length).as_bytes()]);
@@ -45,6 +57,7 @@ impl Scratch {
             call,
             method: self.c_str(method),
             request_uri: self.c_str(request_uri),
+            path: self.c_str(path),
             query: self.c_str(query),
             content_type: self.optional(special.content_type),
             cookie: self.optional(special.cookie),
@@ -53,11 +66,13 @@ impl Scratch {
             script: chosen.script.path.as_ptr(),
             document_root: chosen.document_root.as_ptr(),
             directory: chosen.script.directory.as_ptr(),
-            php_self: self.slice(php_self, port),
+            php_self: self.slice(php_self, translated),
             script_name: chosen.script_name.into(),
             path_info: chosen.path_info.into(),
+            path_translated: self.slice(translated, remote_port),
             protocol: protocol(&view.head).into(),
             remote_addr: view.head.remote_addr.into(),
+            remote_port: self.slice(remote_port, port),
             remote_user: view.head.remote_user.into(),
             auth_type: view.head.auth_type.into(),
             server_addr: view.head.local_addr.into(),
@@ -70,6 +85,8 @@ impl Scratch {
             https: view.head.tls.into(),
             fields: self.fields.as_ptr(),
             n_fields: self.fields.len(),
+            params: self.params.as_ptr(),
+            n_params: self.params.len(),
         }
     }
 
@@ -124,6 +141,11 @@ impl Scratch {
     fn slice(&self, at: Position, next: Position) -> Slice {
         self.text[at.0..next.0 - 1].into()
     }
+}
+
+/// A variable of the configuration; NULL stands for one that is taken away.
+fn param((name, value): (&[u8], Option<&[u8]>)) -> Field {
+    Field { name: name.into(), value: value.map_or(Slice::EMPTY, Slice::from) }
 }
 
 #[derive(Default)]

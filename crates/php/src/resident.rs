@@ -16,7 +16,7 @@ use crate::ffi::{self, Answer, Outcome, Worker};
 use crate::module::Module;
 use crate::request::Scratch;
 use crate::runtime;
-use crate::site::{Chosen, Place};
+use crate::site::Place;
 use crate::slow::SlowLog;
 
 /// Says that a script is a worker's.
@@ -62,7 +62,7 @@ impl Residence {
         requests: &mut dyn Requests,
     ) -> anyhow::Result<()> {
         let place = self.place(module)?;
-        let chosen = place.chosen();
+        let chosen = place.chosen(b"");
         let field = |(name, value): &(String, String)| Field {
             name: name.as_bytes().into(),
             value: value.as_bytes().into(),
@@ -70,7 +70,7 @@ impl Residence {
         let variables: Vec<_> = self.variables.iter().map(field).collect();
         let mut desk = Desk {
             requests,
-            chosen: &chosen,
+            place: &place,
             slow_log,
             scratch: Scratch::default(),
             failure: None,
@@ -108,7 +108,7 @@ enum State {
 /// The host's side of a script that runs: its requests, and how it stands with them.
 struct Desk<'a> {
     requests: &'a mut dyn Requests,
-    chosen: &'a Chosen<'a>,
+    place: &'a Place,
     slow_log: Option<&'a SlowLog>,
     scratch: Scratch,
     /// PHP's last error.
@@ -120,12 +120,13 @@ struct Desk<'a> {
 impl Desk<'_> {
     fn next(&mut self, answer: Answer, job: *mut c_void) -> bool {
         self.state = State::Serves;
-        let (chosen, slow_log, scratch) = (self.chosen, self.slow_log, &mut self.scratch);
+        let (place, slow_log, scratch) = (self.place, self.slow_log, &mut self.scratch);
         let mut ends = false;
         let mut serve = |view: &RequestView<'_>, exchange: &mut dyn Exchange| {
+            let chosen = place.chosen(view.head.path);
             exchange.note(&chosen.script.label);
             slow_log.inspect(|log| log.begin());
-            let outcome = runtime::run(view, chosen, scratch, exchange, |request| {
+            let outcome = runtime::run(view, &chosen, scratch, exchange, |request| {
                 // SAFETY: the shim's own function, with what it gave along with it, while it waits for this.
                 unsafe { answer(job, request) }
             });
@@ -150,7 +151,7 @@ impl Desk<'_> {
         if let Some(panic) = self.panic {
             resume_unwind(panic);
         }
-        let path = String::from_utf8_lossy(&self.chosen.script.label);
+        let path = String::from_utf8_lossy(self.place.label());
         let asked = self.state != State::Starts;
         match self.failure {
             Some(failure) => bail!("the worker's script \"{path}\" has failed: {failure}"),

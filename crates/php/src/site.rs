@@ -58,6 +58,8 @@ pub(crate) struct Script {
 
 /// The script for a request, and how the path was divided for it.
 pub(crate) struct Chosen<'a> {
+    /// Without a slash at its end.
+    pub(crate) root: &'a [u8],
     pub(crate) document_root: &'a PhpString,
     pub(crate) script: &'a Script,
     /// The path of the script below the root, with a leading slash.
@@ -68,6 +70,7 @@ pub(crate) struct Chosen<'a> {
 
 /// A worker's script, for as long as its process lives.
 pub(crate) struct Place {
+    root: Vec<u8>,
     document_root: PhpString,
     script: Script,
     name: Vec<u8>,
@@ -88,14 +91,22 @@ impl Place {
         })?;
         let below = path.strip_prefix(&root).ok().or(path.file_name().map(Path::new)).unwrap_or(&path);
         let name = [b"/", below.as_os_str().as_bytes()].concat();
-        let document_root = module.string(root.as_os_str().as_bytes());
-        Ok(Self { document_root, script: Script::new(module, path)?, name })
+        let root = root.into_os_string().into_encoded_bytes();
+        let document_root = module.string(&root);
+        let root = without_slash(root);
+        Ok(Self { root, document_root, script: Script::new(module, path)?, name })
     }
 
-    /// The script as every request has it.
-    pub(crate) fn chosen(&self) -> Chosen<'_> {
-        let Self { document_root, script, name } = self;
-        Chosen { document_root, script, script_name: name, path_info: b"" }
+    /// For log lines: the path of the script.
+    pub(crate) fn label(&self) -> &[u8] {
+        &self.script.label
+    }
+
+    /// The script for a decoded, normalised path: what is behind the script's own name is `PATH_INFO`.
+    pub(crate) fn chosen<'a>(&'a self, path: &'a [u8]) -> Chosen<'a> {
+        let Self { root, document_root, script, name } = self;
+        let path_info = path.strip_prefix(&**name).filter(|rest| rest.starts_with(b"/")).unwrap_or_default();
+        Chosen { root, document_root, script, script_name: name, path_info }
     }
 }
 
@@ -127,7 +138,7 @@ impl Site {
         };
         let root = root.as_os_str().as_bytes();
         let document_root = module.string(root);
-        let root = if root == b"/" { Vec::new() } else { root.to_vec() };
+        let root = without_slash(root.to_vec());
         let target = PhpTarget { root: place.given().to_owned(), ..target.clone() };
         Ok(Self { target, place, root, document_root, rule, is_lost: false })
     }
@@ -155,21 +166,22 @@ impl Site {
     /// Finds the script for a decoded, normalised path.
     pub(crate) fn resolve<'a>(&'a mut self, module: &Module, path: &'a [u8]) -> Resolved<'a> {
         self.follow(module);
-        let document_root = &self.document_root;
+        let (root, document_root) = (&*self.root, &self.document_root);
         let (index, found) = match &mut self.rule {
             Rule::Fixed { name, script, .. } => {
-                return Resolved::Run(Chosen { document_root, script, script_name: name, path_info: b"" });
+                let script_name = name;
+                return Resolved::Run(Chosen { root, document_root, script, script_name, path_info: b"" });
             }
             Rule::ByPath { index, found } => (index, found),
         };
         let (name, path_info) = match meaning(path, EXTENSIONS) {
             Meaning::Script { name, path_info } => ([name, b""], path_info),
             Meaning::Index => ([path, index.as_slice()], b"".as_slice()),
-            Meaning::Other => return look_for_folder(&self.root, path),
+            Meaning::Other => return look_for_folder(root, path),
         };
-        match found.script(module, &self.root, name) {
+        match found.script(module, root, name) {
             Ok((script, script_name)) => {
-                Resolved::Run(Chosen { document_root, script, script_name, path_info })
+                Resolved::Run(Chosen { root, document_root, script, script_name, path_info })
             }
             Err(status) => Resolved::Refuse(status),
         }
@@ -253,6 +265,10 @@ impl Found {
         }
         self.scripts.insert(self.name.as_slice().into(), (script, now));
     }
+}
+
+fn without_slash(root: Vec<u8>) -> Vec<u8> {
+    if root == b"/" { Vec::new() } else { root }
 }
 
 fn below(root: &[u8], name: &[u8]) -> PathBuf {

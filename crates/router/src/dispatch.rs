@@ -91,7 +91,11 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
                             Box::pin(gateway::answer_by_program(exchange, app, entry, protocol)).await
                         }
                     },
-                    Some(app) => application::answer(exchange, app, target).await,
+                    Some(app) => {
+                        let entries = generation.config.application_entries.get(place);
+                        let entry = entries.and_then(|entries| entries.first());
+                        application::answer(exchange, app, (target, entry)).await
+                    }
                 };
             }
             Target::Return(answer) => return returned::answer(exchange, answer).await,

@@ -27,7 +27,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn take_field<'a>(reader: &mut Reader<'a>) -> Result<(&'a [u8], &'a [u8]), Malformed> {
+pub(super) fn take_field<'a>(reader: &mut Reader<'a>) -> Result<(&'a [u8], &'a [u8]), Malformed> {
     let (name_len, value_len) = (reader.u32()?, reader.u32()?);
     Ok((reader.bytes(name_len)?, reader.bytes(value_len)?))
 }

@@ -7,11 +7,11 @@
 //! | 5 | 1 | flags: 1 TLS, 2 the body is complete, 4 there is a content length, 8 it asks for a WebSocket |
 //! | 6 | 2 | local port |
 //! | 8 | 2 | target of the application |
-//! | 10 | 2 | zero |
+//! | 10 | 2 | the client's port |
 //! | 12 | 4 | number of fields |
 //! | 16 | 8 | content length |
-//! | 24 | 36 | lengths of method, target, path, query, host, remote address, local address, user, authentication |
-//! | 60 | | these strings, then the fields |
+//! | 24 | 40 | lengths of method, target, path, query, host, remote address, local address, user, authentication, params |
+//! | 64 | | these strings, then the fields |
 
 use crate::message::reader::{Reader, length, set_head_len, split_head};
 use crate::message::{Fields, Malformed, fields};
@@ -38,13 +38,15 @@ pub struct RequestHead<'a> {
     pub host: &'a [u8],
     /// The client's address as text.
     pub remote_addr: &'a [u8],
+    /// The client's port; zero where it has none, or none is known.
+    pub remote_port: u16,
     /// The user that the configuration has let pass; empty without one.
     pub remote_user: &'a [u8],
     /// How that was found out (`AUTH_TYPE`); empty where nobody was asked.
     pub auth_type: &'a [u8],
     /// The address that it connected to, as text.
     pub local_addr: &'a [u8],
-    /// The port that it connected to; zero for a Unix socket.
+    /// The port that clients reach the server at; zero for a Unix socket.
     pub local_port: u16,
     /// The version of HTTP that the client speaks.
     pub version: Version,
@@ -58,6 +60,8 @@ pub struct RequestHead<'a> {
     pub body_complete: bool,
     /// It asks for a WebSocket connection in a way that can be accepted (RFC 6455 section 4.2.1).
     pub websocket: bool,
+    /// The variables of the configuration, as [`params::add`](super::params::add) writes them.
+    pub params: &'a [u8],
 }
 
 /// A version of HTTP, as it is written into a request.
@@ -107,7 +111,8 @@ pub fn encode_request<'f>(
     out.extend_from_slice(&[0, 0, 0, 0, head.version as u8, head.flags()]);
     out.extend_from_slice(&head.local_port.to_le_bytes());
     out.extend_from_slice(&head.app_target.to_le_bytes());
-    out.extend_from_slice(&[0; 6]);
+    out.extend_from_slice(&head.remote_port.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
     out.extend_from_slice(&head.content_length.unwrap_or(0).to_le_bytes());
     let strings = [
         head.method,
@@ -119,6 +124,7 @@ pub fn encode_request<'f>(
         head.local_addr,
         head.remote_user,
         head.auth_type,
+        head.params,
     ];
     for string in strings {
         out.extend_from_slice(&length(string).to_le_bytes());
@@ -152,10 +158,10 @@ pub fn decode_request(payload: &[u8]) -> Result<RequestView<'_>, Malformed> {
     let flags = reader.u8()?;
     let local_port = reader.u16()?;
     let app_target = reader.u16()?;
-    let _reserved = reader.u16()?;
+    let remote_port = reader.u16()?;
     let n_fields = reader.u32()?;
     let content_length = reader.u64()?;
-    let [method, target, path, query, host, remote_addr, local_addr, remote_user, auth_type] =
+    let [method, target, path, query, host, remote_addr, local_addr, remote_user, auth_type, params] =
         strings(&mut reader)?;
     let head = RequestHead {
         method,
@@ -164,6 +170,7 @@ pub fn decode_request(payload: &[u8]) -> Result<RequestView<'_>, Malformed> {
         query,
         host,
         remote_addr,
+        remote_port,
         remote_user,
         auth_type,
         local_addr,
@@ -174,6 +181,7 @@ pub fn decode_request(payload: &[u8]) -> Result<RequestView<'_>, Malformed> {
         content_length: (flags & HAS_LENGTH != 0).then_some(content_length),
         body_complete: flags & BODY_COMPLETE != 0,
         websocket: flags & WEBSOCKET != 0,
+        params,
     };
     let fields = Fields::decode(reader, n_fields, |_, _, _| Ok(()))?;
     Ok(RequestView { head, fields, body: &payload[body_offset..] })

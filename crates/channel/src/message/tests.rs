@@ -13,6 +13,7 @@ fn request() -> RequestHead<'static> {
         query: b"x=1",
         host: b"example.org",
         remote_addr: b"127.0.0.1",
+        remote_port: 49152,
         remote_user: b"alice",
         auth_type: b"Basic",
         local_addr: b"::1",
@@ -23,6 +24,7 @@ fn request() -> RequestHead<'static> {
         content_length: Some(u64::MAX),
         body_complete: false,
         websocket: false,
+        params: b"params",
     }
 }
 

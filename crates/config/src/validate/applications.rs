@@ -56,13 +56,13 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Draft {
         };
         let mut groups = groups::split(spec, value).into_iter().map(php_worker::applied);
         if let Some(spec) = groups.next() {
-            draft.push(Read { spec, limits: limits.clone(), abandoned, entries });
+            draft.push(Read { spec, limits: limits.clone(), abandoned, entries: entries.clone() });
         }
         further.extend(groups.map(|spec| Read {
             spec,
             limits: limits.clone(),
             abandoned,
-            entries: Vec::new(),
+            entries: entries.clone(),
         }));
     }
     if let Some(name) = groups::taken_name(members) {

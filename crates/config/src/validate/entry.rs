@@ -162,7 +162,8 @@ fn extension(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
     Some(text)
 }
 
-fn params(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Param> {
+/// Variables of the configuration, which are named as those of CGI are.
+pub(super) fn params(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Param> {
     let members = field.value.as_object().into_iter().flatten();
     members.filter_map(|(name, value)| cx.at(name, |cx| param(cx, name, value))).collect()
 }

@@ -7,7 +7,8 @@ use super::app_type::{AppType, Application};
 use super::context::Context;
 use super::schema::{self, Field, Member, OBJECT, STRING, optional, required};
 use super::strings::{member_name, name, path, text};
-use super::{php_worker, targets};
+use super::{entry, php_worker, targets};
+use crate::gateway::{Entry, Param};
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{PhpSpec, PhpTarget, PhpWorker, RuntimeSpec};
 
@@ -20,6 +21,7 @@ pub(super) struct Draft {
     target: TargetDraft,
     targets: Vec<PhpTarget>,
     options: PhpOptions,
+    params: Vec<Param>,
 }
 
 #[derive(Default)]
@@ -58,6 +60,12 @@ const APPLICATION: &[Member<Draft>] = &[
     optional("worker", OBJECT)
         .means("a [script that stays in memory](php-worker.md) and answers all requests (beyond Unit)")
         .read(|cx, field, draft| draft.target.worker = php_worker::read(cx, field)),
+    optional("params", OBJECT)
+        .means(
+            "an object: variables for `$_SERVER`, as texts with variables, beside [those of CGI](cgi-variables.md) or in \
+             their place; `null` takes one away (beyond Unit)",
+        )
+        .read(|cx, field, draft| draft.params = entry::params(cx, field)),
     optional("options", OBJECT)
         .read(|cx, field, draft| schema::read_nested(cx, field, &[OPTIONS], &mut draft.options)),
 ];
@@ -71,6 +79,9 @@ fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<Ru
         }
         vec![target(cx, String::new(), draft.target)?]
     };
+    if !draft.params.is_empty() {
+        cx.set_entries(vec![Entry { scripts: None, params: draft.params }]);
+    }
     let PhpOptions { file, admin, user, sapi_name } = draft.options;
     Some(RuntimeSpec::Php(PhpSpec { targets, ini_file: file, admin, user, sapi_name }))
 }

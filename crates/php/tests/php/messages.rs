@@ -91,9 +91,7 @@ impl Request {
             app_target: self.app_target,
             content_length: (!self.body.is_empty()).then_some(self.body.len() as u64),
             body_complete: inline,
-            websocket: false,
-            remote_user: b"",
-            auth_type: b"",
+            ..RequestHead::default()
         };
         let mut payload = vec![];
         let fields = self.fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));

@@ -55,9 +55,11 @@ strings!(Keys {
     server_port = "SERVER_PORT",
     server_protocol = "SERVER_PROTOCOL",
     remote_addr = "REMOTE_ADDR",
+    remote_port = "REMOTE_PORT",
     remote_user = "REMOTE_USER",
     auth_type = "AUTH_TYPE",
     https = "HTTPS",
+    request_scheme = "REQUEST_SCHEME",
     url_scheme = "wsgi.url_scheme",
     input = "wsgi.input",
 });
@@ -75,6 +77,7 @@ impl Environ {
     pub(super) fn new(py: Python<'_>, is_multithreaded: bool) -> PyResult<Self> {
         let template = PyDict::new(py);
         template.set_item("SERVER_SOFTWARE", cgi::SOFTWARE)?;
+        template.set_item("GATEWAY_INTERFACE", cgi::GATEWAY_INTERFACE)?;
         template.set_item("SCRIPT_NAME", "")?;
         template.set_item("wsgi.version", PyTuple::new(py, [1, 0])?)?;
         template.set_item("wsgi.errors", py.import("sys")?.getattr("stderr")?)?;
@@ -107,6 +110,9 @@ impl Environ {
         set(&keys.request_uri, head.target)?;
         set(&keys.query_string, head.query)?;
         set(&keys.remote_addr, head.remote_addr)?;
+        if head.remote_port != 0 {
+            set(&keys.remote_port, itoa::Buffer::new().format(head.remote_port).as_bytes())?;
+        }
         for (key, value) in [(&keys.remote_user, head.remote_user), (&keys.auth_type, head.auth_type)] {
             if !value.is_empty() {
                 set(key, value)?;
@@ -143,6 +149,7 @@ impl Environ {
             environ.set_item(&keys.https, &values.on)?;
         }
         let scheme = if request.head.tls { &values.https } else { &values.http };
+        environ.set_item(&keys.request_scheme, scheme)?;
         environ.set_item(&keys.url_scheme, scheme)
     }
 

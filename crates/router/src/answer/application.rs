@@ -10,6 +10,8 @@ use std::rc::Rc;
 
 use corral_channel::MAX_INLINE_BODY;
 use corral_channel::message::{self, RequestHead};
+use corral_config::gateway::Entry;
+use corral_config::template::Exception;
 use corral_http::request::Framing;
 
 use self::delivery::relay;
@@ -26,8 +28,12 @@ use crate::request::body::{BodyError, Stored};
 use crate::request::client::Gone;
 use crate::storage::buffers;
 
-/// Answers a request by an application.
-pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>, target: u16) -> Result<(), Gone> {
+/// Answers a request by a target of an application, which gets the variables of `entry`.
+pub(crate) async fn answer(
+    exchange: &mut Exchange<'_>,
+    app: &Rc<LoopApp>,
+    (target, entry): (u16, Option<&Entry>),
+) -> Result<(), Gone> {
     if let Some(status) = websocket::refusal(exchange.request) {
         exchange.reply.close = true;
         return exchange.send_error(status).await;
@@ -39,7 +45,11 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>, targe
     if websocket::is_wanted(exchange.request) {
         body.rest = RequestBody::Messages;
     }
-    let payload = encode(exchange, &body, target);
+    let params = match params(exchange, entry) {
+        Ok(params) => params,
+        Err(exception) => return exchange.fail_script(&exception).await,
+    };
+    let payload = encode(exchange, &body, (target, &params));
     if payload.len() + body.inline.len() > corral_channel::MAX_REQUEST_PAYLOAD {
         tracing::warn!("\"{}\": a request head of {} bytes is too large", app.app.spec.name, payload.len());
         buffers::give(payload);
@@ -72,7 +82,20 @@ async fn receive(exchange: &mut Exchange<'_>, app: &App) -> Result<(Stored, Opti
     Ok((Stored { rest: RequestBody::Live, ..Stored::none() }, Some(LiveBody::new(at_hand.into_vec()))))
 }
 
-fn encode(exchange: &Exchange<'_>, body: &Stored, target: u16) -> Vec<u8> {
+/// The variables of the configuration, with their values for the request.
+fn params(exchange: &Exchange<'_>, entry: Option<&Entry>) -> Result<Vec<u8>, Exception> {
+    let mut params = Vec::new();
+    for (name, template) in entry.iter().flat_map(|entry| &entry.params) {
+        let mut value = Vec::new();
+        if let Some(template) = template {
+            template.render(&mut exchange.variables(), &mut value)?;
+        }
+        message::params::add(&mut params, name.as_bytes(), template.as_ref().map(|_| &*value));
+    }
+    Ok(params)
+}
+
+fn encode(exchange: &Exchange<'_>, body: &Stored, (target, params): (u16, &[u8])) -> Vec<u8> {
     let surroundings = Surroundings::of(exchange);
     let request = RequestHead {
         app_target: target,
@@ -82,6 +105,7 @@ fn encode(exchange: &Exchange<'_>, body: &Stored, target: u16) -> Vec<u8> {
         },
         body_complete: matches!(body.rest, RequestBody::Complete | RequestBody::Messages),
         websocket: matches!(body.rest, RequestBody::Messages),
+        params,
         ..surroundings.describe(exchange)
     };
     let mut payload = buffers::take();

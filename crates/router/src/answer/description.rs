@@ -16,7 +16,7 @@ use crate::request::ip_text;
 pub(super) struct Surroundings {
     remote: AddressText,
     local: AddressText,
-    local_port: u16,
+    port: u16,
     /// The trace's `traceparent`, in the place of the client's own.
     parent: Option<[u8; PARENT_LEN]>,
 }
@@ -28,8 +28,9 @@ impl Surroundings {
         let mut remote = AddressText::new();
         ip_text::append(exchange.client.address.map(|address| address.ip()), &mut remote);
         let (local, local_port) = local(exchange);
+        let port = forwarded_port(exchange).unwrap_or(local_port);
         let parent = exchange.trace.as_ref().map(|trace| trace.header());
-        Self { remote, local, local_port, parent }
+        Self { remote, local, port, parent }
     }
 
     /// The request without a body. What is said of its path may be replaced.
@@ -44,15 +45,17 @@ impl Surroundings {
             version: exchange.request.version(),
             host: head.host(bytes),
             remote_addr: &self.remote,
+            remote_port: exchange.client.address.map_or(0, |address| address.port()),
             remote_user: identity.and_then(Identity::user).unwrap_or_default(),
             auth_type: identity.map(|identity| identity.scheme).unwrap_or_default(),
             local_addr: &self.local,
-            local_port: self.local_port,
+            local_port: self.port,
             tls: exchange.client.tls,
             app_target: 0,
             content_length: None,
             body_complete: true,
             websocket: false,
+            params: b"",
         }
     }
 
@@ -83,4 +86,46 @@ fn local(exchange: &Exchange<'_>) -> (AddressText, u16) {
     let address = exchange.local_address();
     ip_text::append(address.map(|address| address.ip()), &mut text);
     (text, address.map_or(0, |address| address.port()))
+}
+
+/// The port that the client has reached, where a trusted server in front of this one speaks another scheme than the
+/// connection: the one that the host names, or that of the scheme. That of the socket is not in any address that
+/// clients can use.
+fn forwarded_port(exchange: &Exchange<'_>) -> Option<u16> {
+    let is_tls = exchange.client.tls;
+    if is_tls == exchange.carrier.speaks_tls() {
+        return None;
+    }
+    let Request { head, bytes, .. } = exchange.request;
+    let host = head.fields(bytes).find(|(name, _)| name.eq_ignore_ascii_case(b"host"));
+    let named = host.and_then(|(_, value)| port_of(value));
+    Some(named.unwrap_or(if is_tls { 443 } else { 80 }))
+}
+
+/// The port in a `Host` field.
+fn port_of(host: &[u8]) -> Option<u16> {
+    let behind = host.iter().rposition(|byte| matches!(byte, b':' | b']')).filter(|at| host[*at] == b':')?;
+    std::str::from_utf8(&host[behind + 1..]).ok()?.parse().ok().filter(|port| *port != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(host: &str, expect: Option<u16>) {
+        assert_eq!(port_of(host.as_bytes()), expect, "{host}");
+    }
+
+    #[test]
+    fn a_host_may_name_a_port() {
+        check("a", None);
+        check("a:8443", Some(8443));
+        check("a:", None);
+        check("a:0", None);
+        check("a:65536", None);
+        check("[::1]", None);
+        check("[::1]:8443", Some(8443));
+        check("", None);
+    }
 }

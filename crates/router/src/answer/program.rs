@@ -149,6 +149,7 @@ fn describe(exchange: &Exchange<'_>) -> Vec<u8> {
         query: b"",
         host: b"",
         remote_addr: b"",
+        remote_port: 0,
         remote_user: b"",
         auth_type: b"",
         local_addr: b"",
@@ -159,6 +160,7 @@ fn describe(exchange: &Exchange<'_>) -> Vec<u8> {
         content_length: None,
         body_complete: true,
         websocket: false,
+        params: b"",
     };
     let mut payload = buffers::take();
     message::encode_request(&mut payload, &request, iter::empty());

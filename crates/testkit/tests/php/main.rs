@@ -12,4 +12,5 @@ mod output;
 mod scaling;
 mod scripts;
 mod state;
+mod variables;
 mod worker;

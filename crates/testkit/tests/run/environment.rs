@@ -29,6 +29,25 @@ fn home_and_user_are_those_of_the_folder_s_owner() {
     serve(&site, &["--workers", "1"]).1.get("/").expect(200).expect_body(format!("{home} {user}"));
 }
 
+/// `.env` of Symfony and Laravel gives way to what `$_SERVER` has.
+#[test]
+fn variables_of_the_shell_reach_scripts_in_all_ways() {
+    let site = site().file("index.php", "<?php echo getenv('APP_ENV'), ' ', $_SERVER['APP_ENV'] ?? 'none';");
+    let address = Address::fresh();
+    let mut corral = Command::new(&executables().corral)
+        .args(["run", &site.root(), "--listen", &address.to_string(), "--workers", "1"])
+        .env("APP_ENV", "prod")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("corral starts");
+    let mut client = eventually("it serves", || Client::try_connect(address.socket()).ok());
+    client.get("/").expect(200).expect_body("prod prod");
+    signal(corral.id(), corral_testkit::Signal::TERM);
+    assert!(corral.wait().expect("it is our child").success());
+}
+
 /// As in a container, where nobody has logged in.
 #[test]
 fn they_are_there_even_if_nobody_has_set_them() {

@@ -43,9 +43,9 @@ pub(super) fn describe(
     let fields = surroundings.fields(exchange).filter(|(name, _)| !name.eq_ignore_ascii_case(b"proxy"));
     variables.describe(&head, fields);
     let own = Own::render(exchange, entry)?;
-    let port = exchange.client.address.map(|address| itoa::Buffer::new().format(address.port()).to_owned());
     let uri = [&*place.name, &*place.path_info].concat();
-    let further = further(entry, place, &uri, head.tls, port.as_deref());
+    let translated = translated(entry, place);
+    let further = further(entry, place, &uri, &translated);
     let has_info = !place.path_info.is_empty();
     let all = variables.iter().filter(|(name, _)| has_info || *name != b"PATH_INFO").chain(further);
     let all = all.filter(|(name, _)| !own.has(name)).chain(own.pairs());
@@ -54,26 +54,31 @@ pub(super) fn describe(
     Ok(Envelope { protocol, bytes })
 }
 
+/// Where the rest of the path would be below the folder of the scripts; empty without a rest, or without scripts.
+fn translated(entry: Option<&Entry>, place: &Place) -> Vec<u8> {
+    let scripts = entry.and_then(|entry| entry.scripts.as_ref()).filter(|_| !place.path_info.is_empty());
+    let root = scripts.map(|scripts| scripts.root.as_os_str().as_encoded_bytes());
+    root.map(|root| [root.strip_suffix(b"/").unwrap_or(root), &place.path_info].concat()).unwrap_or_default()
+}
+
 /// The variables of CGI and PHP beside those that all applications get.
 fn further<'v>(
     entry: Option<&'v Entry>,
     place: &'v Place,
     uri: &'v [u8],
-    is_tls: bool,
-    port: Option<&'v str>,
-) -> SmallVec<[Pair<'v>; 12]> {
-    let scheme: &[u8] = if is_tls { b"https" } else { b"http" };
-    let mut pairs: SmallVec<[Pair<'v>; 12]> = SmallVec::new();
-    pairs.push((b"GATEWAY_INTERFACE", b"CGI/1.1"));
-    pairs.push((b"REQUEST_SCHEME", scheme));
+    translated: &'v [u8],
+) -> SmallVec<[Pair<'v>; 8]> {
+    let mut pairs: SmallVec<[Pair<'v>; 8]> = SmallVec::new();
     pairs.push((b"SCRIPT_NAME", &place.name));
-    pairs.extend(port.map(|port| (&b"REMOTE_PORT"[..], port.as_bytes())));
     if let Some(scripts) = entry.and_then(|entry| entry.scripts.as_ref())
         && let Some(file) = &place.file
     {
         pairs.push((b"SCRIPT_FILENAME", file));
         pairs.push((b"DOCUMENT_ROOT", scripts.root.as_os_str().as_encoded_bytes()));
         pairs.push((b"DOCUMENT_URI", uri));
+        if !translated.is_empty() {
+            pairs.push((b"PATH_TRANSLATED", translated));
+        }
         // PHP may be told to run nothing without it (`cgi.force_redirect`).
         pairs.push((b"REDIRECT_STATUS", b"200"));
     }

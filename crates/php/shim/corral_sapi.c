@@ -39,6 +39,7 @@ static size_t sapi_corral_ub_write(const char *data, size_t len)
     return len;
 }
 
+/* As in php-fpm: without output there is no head yet, and scripts go on to say what is in it. */
 static void sapi_corral_flush(void *context)
 {
     corral_call_t *call = context;
@@ -46,11 +47,9 @@ static void sapi_corral_flush(void *context)
     if (call == NULL || call->finished) {
         return;
     }
-    if (!SG(headers_sent)) {
-        sapi_send_headers();
-        SG(headers_sent) = 1;
+    if (SG(headers_sent)) {
+        corral_host->flush(call->request->call);
     }
-    corral_host->flush(call->request->call);
     /* A loop that has nothing to send learns it here. */
     if (corral_host->gone(call->request->call) != 0) {
         php_handle_aborted_connection();

@@ -75,8 +75,9 @@ const corral_worker_t *corral_worker(void);
 /* Begins a request inside of the running script: false when PHP bailed out. The end is due either way. */
 bool corral_turn_begin(corral_call_t *call);
 
-/* Ends it, and sends what is left to send: false when PHP bailed out, so that the script must end. */
-bool corral_turn_end(void);
+/* Ends it, and sends what is left to send: false when PHP bailed out, so that the script must end. If the script ends with
+ * the request, its shutdown functions and destructors are a part of that, as they are in any script. */
+bool corral_turn_end(bool script_ends);
 
 /* Writes a line for the log in one system call, so that lines of several workers do not mix. */
 void corral_log(int descriptor, const char *line, size_t len);

@@ -10,6 +10,7 @@
 #include "rfc1867.h"
 #include "zend_exceptions.h"
 #include "zend_ini.h"
+#include "zend_smart_str.h"
 #include "ext/standard/basic_functions.h"
 #include "ext/standard/php_filestat.h"
 #ifdef CORRAL_HAVE_SESSION
@@ -27,6 +28,7 @@ static struct {
     /* Modules that keep something of a request, or NULL. */
     zend_module_entry *session;
     zend_module_entry *filter;
+    zend_module_entry *zlib;
 } known;
 
 /* What the script has in force between requests. */
@@ -119,6 +121,21 @@ static void forget_session_variable(void)
     zend_string_release(name);
 }
 
+/* Links and forms were rewritten for the request alone; its output handler is gone, and is started with the next one. */
+static void end_rewriting(url_adapt_state_ex_t *state)
+{
+    smart_str *const texts[] = {
+        &state->result, &state->buf, &state->tag, &state->arg, &state->attr_val, &state->form_app, &state->url_app,
+    };
+
+    for (size_t i = 0; state->active && i < sizeof(texts) / sizeof(texts[0]); i++) {
+        smart_str_free(texts[i]);
+    }
+    state->active = 0;
+    state->tag_type = 0;
+    state->attr_type = 0;
+}
+
 static void end_modules(void)
 {
     if (known.session != NULL) {
@@ -126,6 +143,9 @@ static void end_modules(void)
         forget_session_variable();
     }
     end_module(known.filter);
+    end_module(known.zlib);
+    end_rewriting(&BG(url_adapt_session_ex));
+    end_rewriting(&BG(url_adapt_output_ex));
 }
 
 /* }}} */
@@ -136,6 +156,7 @@ void corral_turn_prepare(void)
 {
     known.session = zend_hash_str_find_ptr(&module_registry, ZEND_STRL("session"));
     known.filter = zend_hash_str_find_ptr(&module_registry, ZEND_STRL("filter"));
+    known.zlib = zend_hash_str_find_ptr(&module_registry, ZEND_STRL("zlib"));
     for (size_t i = 0; i < N_BOUNDS; i++) {
         known.bounds[i] = zend_hash_str_find_ptr(EG(ini_directives), bounds[i], strlen(bounds[i]));
     }
@@ -265,6 +286,7 @@ static void begin(corral_call_t *call)
     start_output();
     make_superglobals();
     begin_module(known.filter);
+    begin_module(known.zlib);
     begin_module(known.session);
     SG(sapi_started) = 1;
     if (PG(max_input_time) != -1) {
@@ -300,6 +322,27 @@ static void end_shutdown_functions(void)
         php_call_shutdown_functions();
         php_free_shutdown_functions();
     }
+}
+
+/* Those that the script has registered for its own end, which are older than the request's. */
+static void end_shutdown_functions_of_script(void)
+{
+    HashTable *of_request = BG(user_shutdown_function_names);
+
+    BG(user_shutdown_function_names) = between.shutdown_functions;
+    between.shutdown_functions = NULL;
+    end_shutdown_functions();
+    BG(user_shutdown_function_names) = of_request;
+}
+
+/* As zend_call_destructors() does: after one that fails, none is called. */
+static void call_destructors(void)
+{
+    zend_try {
+        zend_objects_store_call_destructors(&EG(objects_store));
+    } zend_catch {
+        zend_objects_store_mark_destructed(&EG(objects_store));
+    } zend_end_try();
 }
 
 /* Callbacks of buffers need memory, of which there may be none. */
@@ -375,15 +418,19 @@ static void leave_nobody(void)
     SG(request_info).no_headers = 1;
 }
 
-bool corral_turn_end(void)
+bool corral_turn_end(bool script_ends)
 {
     static void (*const steps[])(void) = {
-        end_shutdown_functions, end_output, stop_timer, end_modules, send_head, end_sapi, restore_bounds,
+        end_shutdown_functions_of_script, end_shutdown_functions, call_destructors, end_output, stop_timer, end_modules, send_head, end_sapi, restore_bounds,
     };
     bool completed = true;
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        completed &= completes(steps[i]);
+        bool is_of_script = steps[i] == end_shutdown_functions_of_script || steps[i] == call_destructors;
+
+        if (script_ends || !is_of_script) {
+            completed &= completes(steps[i]);
+        }
     }
     leave_nobody();
     if (BG(user_shutdown_function_names) != NULL) {

@@ -134,17 +134,19 @@ static corral_outcome_t answer(void *context, const corral_request_t *request)
     job_t *job = context;
     corral_call_t call = {.request = request, .finished = false};
     zend_execute_data *frame = EG(current_execute_data);
+    bool begun;
 
     in_turn = true;
     EG(current_execute_data) = NULL;
-    if (corral_turn_begin(&call)) {
+    begun = corral_turn_begin(&call);
+    if (begun) {
         call_handler(job, frame);
     } else {
         job->end = TURN_BAILED;
         SG(request_info).no_headers = 1;
     }
     leave_shortage();
-    if (!corral_turn_end()) {
+    if (!corral_turn_end(begun && job->end != TURN_DONE)) {
         job->end = TURN_BAILED;
     }
     look_behind(job);

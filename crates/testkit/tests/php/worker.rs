@@ -5,6 +5,7 @@ mod extensions;
 mod input;
 mod life;
 mod output;
+mod settings;
 mod state;
 mod streaming;
 mod suite;

@@ -400,3 +400,61 @@ fn processes_grow_with_the_work() {
     load.await_more(20);
     assert_eq!(load.stop().failures, Vec::<String>::new());
 }
+
+/// What prints when the script ends: it was made before there was a request.
+const LATE: &str = r"<?php
+class Late { function __construct(public $name) {} function __destruct() { echo $this->name, ' '; } }
+$global = new Late('global');
+class Holder { static $held; }
+Holder::$held = new Late('static');
+register_shutdown_function(function () { echo 'shutdown '; });
+$handler = function () {
+    $local = new Late('local');
+    register_shutdown_function(function () { echo 'own '; });
+    if (isset($_GET['exit'])) { http_response_code(500); exit('exit '); }
+    if (isset($_GET['fatal'])) { ini_set('memory_limit', '16M'); str_repeat('x', 64 << 20); }
+    echo 'done ';
+};
+while (corral_handle_request($handler)) {}
+";
+
+/// The same in a script that is started for each request.
+fn classic() -> String {
+    LATE.replace("while (corral_handle_request($handler)) {}", "$handler();")
+}
+
+/// Symfony prints what `dd()` shows when an object of its container goes, and its page of a fatal error at the end of the
+/// script.
+#[test]
+fn a_script_that_ends_with_a_request_prints_to_its_client() {
+    let (_site, server) = start(LATE);
+    let classic_site = site().file("index.php", classic());
+    let classic = daemon().application(php_app(&classic_site)).start();
+    for query in ["?exit", "?fatal"] {
+        server.get("/").expect(200).expect_body("done local own ");
+        let expected = classic.get(&format!("/{query}"));
+        let found = server.get(&format!("/{query}")).expect(expected.status);
+        let sorted = |text: &str| {
+            let mut words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
+            words.sort();
+            words
+        };
+        assert_eq!(sorted(&found.text()), sorted(&expected.text()), "{query}");
+        assert!(found.text().contains("shutdown own"), "{found}");
+    }
+}
+
+/// An end without a request has nobody to print to.
+#[test]
+fn a_destructor_that_fails_costs_one_request() {
+    let code = LATE.replace(
+        "echo $this->name, ' ';",
+        "echo $this->name, ' '; if (isset($_GET['exit'])) { throw new Exception('late'); }",
+    );
+    let (_site, server) = start(&code);
+    for _ in 0..3 {
+        server.get("/?exit").expect(500);
+        server.get("/").expect(200).expect_body("done local own ");
+    }
+    server.expect_log("late");
+}

@@ -107,6 +107,16 @@ pub(crate) fn reset_all() {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &set, std::ptr::null_mut()) };
 }
 
+/// Gives faults of memory their default action. Rust's standard library has a handler that looks for overflows of its threads'
+/// stacks, and returns from the first signal of any other kind, as the instruction would fault again: one that kill(2)
+/// sent is swallowed.
+pub fn default_faults() {
+    for number in [libc::SIGSEGV, libc::SIGBUS] {
+        // SAFETY: SIG_DFL installs no code of ours.
+        unsafe { libc::signal(number, libc::SIG_DFL) };
+    }
+}
+
 /// Set when this process was asked to end.
 static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
 

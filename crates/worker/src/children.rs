@@ -43,6 +43,8 @@ pub enum Scope {
 #[derive(Debug, Default)]
 pub struct Children {
     scope: Scope,
+    /// They take note of SIGTERM, and finish what they do.
+    note_termination: bool,
     by_pid: HashMap<Pid, Child>,
 }
 
@@ -50,7 +52,13 @@ impl Children {
     /// None yet.
     #[must_use]
     pub fn new(scope: Scope) -> Self {
-        Self { scope, by_pid: HashMap::new() }
+        Self { scope, note_termination: false, by_pid: HashMap::new() }
+    }
+
+    /// From now on they take note of SIGTERM. One that is to end at once would go on with what the signal has interrupted,
+    /// so it is killed.
+    pub(crate) fn take_note_of_termination(&mut self) {
+        self.note_termination = true;
     }
 
     /// A worker that was started.
@@ -90,7 +98,18 @@ impl Children {
 
     /// Tells one worker to end at once.
     pub fn end(&mut self, worker: WorkerId, now: Instant) {
+        if self.note_termination {
+            return self.kill(worker, now);
+        }
         self.end_those(|child| child.worker == worker, now + PATIENCE);
+    }
+
+    fn kill(&mut self, worker: WorkerId, now: Instant) {
+        for (pid, child) in self.by_pid.iter_mut().filter(|(_, child)| child.worker == worker) {
+            child.deadline = Some(now + PATIENCE);
+            // It may have ended already; then it is about to be collected.
+            let _ = self.scope.signal(*pid, Signal::KILL);
+        }
     }
 
     /// Tells one worker to end that nobody asks anything of any more.

@@ -10,7 +10,7 @@ use corral_ipc::link::Link;
 use corral_ipc::message::{FromPrototype, ToPrototype};
 use corral_ipc::reason;
 use corral_sys::process::{self, Standard};
-use corral_sys::{file, heap};
+use corral_sys::{file, heap, signal};
 
 use crate::log::complain;
 use crate::prototype::{Ended, Prototype};
@@ -48,6 +48,7 @@ pub fn host_main(language: &Language) -> ExitCode {
         complain(format_args!("keep other processes out of this one's memory: {error}"));
         return ExitCode::FAILURE;
     }
+    signal::default_faults();
     let argument = std::env::args().nth(1);
     match argument.as_deref() {
         Some("describe") => {

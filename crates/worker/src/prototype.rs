@@ -75,6 +75,9 @@ impl Prototype {
     /// # Errors
     /// When the link or the signals cannot be read.
     pub(crate) fn run(mut self, runtime: &mut dyn Runtime) -> io::Result<Ended> {
+        if runtime.has_end() {
+            self.keeper.children.take_note_of_termination();
+        }
         while !self.keeper.is_done() {
             let pipes: Vec<_> = self.starting.iter().filter_map(Starting::pipe).collect();
             let now = Instant::now();

@@ -130,6 +130,17 @@ fn a_crash_costs_one_request() {
     server.expect_processes("\"php\" worker", 1);
 }
 
+/// As an operator sends it, once.
+#[test]
+fn a_crash_that_is_sent_is_one() {
+    for signal in ["SIGSEGV", "SIGBUS"] {
+        let code = format!("posix_kill(getmypid(), {signal}); echo 'swallowed';");
+        let (_site, server) = scripts(&[("crash.php", &code)]);
+        server.get("/crash.php").expect(503);
+        eventually("another worker serves", || (server.get("/ok.php").status == 200).then_some(()));
+    }
+}
+
 /// Output of a script whose visitor has left goes nowhere, and the worker serves the next one.
 #[test]
 fn output_after_the_visitor_has_left_harms_nobody() {

@@ -280,7 +280,8 @@ static void begin(corral_call_t *call)
         php_handle_auth_data(request->authorization);
     }
     sapi_activate();
-    if (PG(expose_php)) {
+    /* What PHP complains of may have been displayed, and have sent the head. */
+    if (PG(expose_php) && !SG(headers_sent)) {
         sapi_add_header(SAPI_PHP_VERSION_HEADER, sizeof(SAPI_PHP_VERSION_HEADER) - 1, 1);
     }
     start_output();

@@ -146,3 +146,20 @@ fn a_changed_script_is_seen() {
     file.set_modified(later).expect("set its time");
     server.get("/a.php").expect_body("second");
 }
+
+/// `Phar::webPhar()` finds its entry behind its own name, and the query is not a part of that.
+#[test]
+fn an_archive_serves_itself_with_a_query() {
+    let site = site().file("run.php", "<?php echo 'ran ', $_GET['x'] ?? '-';").writable_folder("out");
+    let archive = site.path("out/app.phar.php");
+    let build = format!(
+        "$p = new Phar('{0}'); $p->addFile('{1}', 'index.php'); $p->addFile('{1}', 'run.php'); $p->setStub('<?php Phar::webPhar(); __HALT_COMPILER();');",
+        archive.display(),
+        site.path("run.php").display()
+    );
+    let status = std::process::Command::new("php").args(["-d", "phar.readonly=0", "-r", &build]).status();
+    assert!(status.expect("php is installed").success());
+    let server = daemon().application(php_app(&site)).start();
+    server.get("/out/app.phar.php/run.php").expect(200).expect_body("ran -");
+    server.get("/out/app.phar.php/run.php?x=1").expect(200).expect_body("ran 1");
+}

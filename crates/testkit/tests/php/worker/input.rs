@@ -146,3 +146,24 @@ fn the_handler_hears_again_what_the_script_does() {
         }
     }
 }
+
+/// A complaint that is displayed is the beginning of the response; there is no other one about fields that came too late.
+#[test]
+fn a_complaint_that_is_displayed_is_the_only_one() {
+    let code = format!("<?php {SHOW} while (corral_handle_request($show)) {{}}");
+    let site = site().file("worker.php", code);
+    for startup in ["0", "1"] {
+        let app = app(&site)
+            .admin("display_errors", "1")
+            .admin("display_startup_errors", startup)
+            .admin("session.auto_start", "0")
+            .admin("html_errors", "0");
+        let server = daemon().application(app.with("worker", json!({ "script": "worker.php" }))).start();
+        let large = Request::post("/").field("Content-Type", "text/plain").body("x".repeat(4096));
+        let text = server.send(&large).expect(200).text();
+        assert_eq!(text.contains("exceeds the limit of 2048 bytes"), startup == "1", "{text}");
+        assert!(!text.contains("headers already sent"), "{text}");
+        server.expect_log("exceeds the limit of 2048 bytes");
+        assert!(!server.log().contains("headers already sent"), "{}", server.log());
+    }
+}

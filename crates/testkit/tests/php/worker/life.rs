@@ -184,6 +184,34 @@ fn a_change_of_what_is_watched_starts_the_script_anew() {
     eventually("the change is served", || (server.get("/").expect(200).text() == "two").then_some(()));
 }
 
+/// Options: applications.{N}.worker.watch
+#[test]
+fn a_change_of_code_in_a_watched_folder_starts_the_script_anew() {
+    let site = site_of("<?php require 'app/src/answer.php'; while (corral_handle_request('answer')) {}")
+        .file("app/src/answer.php", "<?php function answer() { echo 'one'; }");
+    let worker = json!({ "script": "worker.php", "watch": [site.path("app")] });
+    let server =
+        daemon().application(with_worker(&site, worker).admin("opcache.revalidate_freq", "0")).start();
+    server.get("/").expect(200).expect_body("one");
+    site.write("app/src/answer.php", "<?php function answer() { echo 'two'; }");
+    eventually("the change is served", || (server.get("/").expect(200).text() == "two").then_some(()));
+}
+
+/// The signal that asks the script to end ends its waits, too: it must not go on.
+///
+/// Options: applications.{N}.limits.kill_after
+#[test]
+fn a_script_that_is_killed_does_not_go_on() {
+    let code = "<?php $run = function () { if (isset($_GET['sleep'])) { sleep(30); } echo getmypid(); };
+        while (corral_handle_request($run)) {}";
+    let site = site_of(code);
+    let server = daemon().application(app(&site).with("limits", json!({ "kill_after": 1 }))).start();
+    let pid = server.get("/").expect(200).text();
+    server.get("/?sleep").expect(504);
+    assert_ne!(server.get("/").expect(200).text(), pid);
+    server.expect_log("(limits.kill_after)");
+}
+
 #[track_caller]
 fn expect_refused(script: &str, reason: &str) {
     let site = site_of(script);

@@ -229,3 +229,21 @@ fn a_flush_without_output_leaves_the_head_to_the_script() {
         reply.expect_field("X-Late", "1").expect_field("X-Later", "1");
     }
 }
+
+/// A client must see that there is something missing: the length is never corrected.
+#[test]
+fn a_response_that_is_shorter_than_it_says_is_cut_and_logged() {
+    let code = "header('Content-Length: 100'); echo str_repeat('x', 10);";
+    let loop_of = format!("<?php $run = function () {{ {code} }}; while (corral_handle_request($run)) {{}}");
+    let site = site().file("index.php", format!("<?php {code}")).file("worker.php", loop_of);
+    for app in [php_app(&site), php_app(&site).with("worker", json!({ "script": "worker.php" }))] {
+        let server = daemon().application(app).start();
+        let result = server.connect().try_send(&Request::get("/"));
+        assert!(
+            result.is_err(),
+            "an incomplete response must not look complete: {}",
+            result.expect("a response")
+        );
+        server.expect_log("the response's body has another length than it says");
+    }
+}

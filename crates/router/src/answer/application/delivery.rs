@@ -71,7 +71,7 @@ pub(super) async fn relay(
             return fail(exchange, app, &failure).await;
         }
     };
-    let length = length_of(exchange, call, &taken, has_chunks, announced);
+    let length = length_of(exchange, call, &taken, (has_chunks, view.status), announced);
     let mut writer = exchange.open(view.status, length);
     if let (bytes, Some(lines)) = taken {
         let sent = finish(exchange, (call, app), writer, bytes, lines).await;
@@ -96,7 +96,7 @@ fn length_of(
     exchange: &Exchange<'_>,
     call: &Call,
     (first, end): &Taken<'_>,
-    has_chunks: bool,
+    (has_chunks, status): (bool, u16),
     announced: Option<u64>,
 ) -> Option<u64> {
     let has_lines = call.has_trailers() || end.as_ref().is_some_and(|lines| !lines.is_empty());
@@ -106,6 +106,11 @@ fn length_of(
     let is_complete = if has_chunks { end.is_some() } else { call.has_ended() };
     let n_next = if has_chunks { 0 } else { call.n_stored() };
     let complete = is_complete.then(|| first.len() as u64 + n_next);
+    if exchange.is_head() || matches!(status, 204 | 304) {
+        // A body that was made all the same is measured, unless a file is a part of it.
+        let is_believed = exchange.is_head() && complete == Some(0) || call.has_file() && announced.is_some();
+        return complete.filter(|_| !is_believed).or(announced);
+    }
     // A length that is wrong is not put right: the client is to notice what is missing, as where it comes in pieces.
     announced.or(complete)
 }

@@ -90,6 +90,12 @@ static int status_of_field(corral_slice_t value)
     return (s[0] - '0') * 100 + (s[1] - '0') * 10 + (s[2] - '0');
 }
 
+/* A client that has the content knows its type: php-fpm does not say it again either. */
+static bool is_unwanted(corral_slice_t name, int status)
+{
+    return status == 304 && name.len == 12 && strncasecmp(name.data, "content-type", 12) == 0;
+}
+
 /* Writes what goes to the client into `fields` and lets a Status field override a plain 200. */
 static size_t collect_fields(sapi_headers_struct *headers, corral_field_t *fields, int *status)
 {
@@ -100,7 +106,7 @@ static size_t collect_fields(sapi_headers_struct *headers, corral_field_t *field
     for (; header != NULL; header = zend_llist_get_next_ex(&headers->headers, &position)) {
         corral_field_t field = split_header(header);
 
-        if (field.name.len == 0) {
+        if (field.name.len == 0 || is_unwanted(field.name, *status)) {
             continue;
         }
         if (field.name.len == 6 && strncasecmp(field.name.data, "status", 6) == 0) {
@@ -184,6 +190,30 @@ static void sapi_corral_log_message(const char *message, int level)
     (void) level;
 }
 
+/*
+ * PHP's own extensions ask for two variables of CGI: Phar, where there is no $_SERVER and `sapi_name` is one of CGI's. Without
+ * a script's name it crashes. The caller copies the text.
+ */
+static char *sapi_corral_getenv(const char *name, size_t len)
+{
+    static char *text;
+    corral_call_t *call = corral_call();
+    corral_slice_t value = {NULL, 0};
+
+    if (call != NULL && len == 11 && memcmp(name, "SCRIPT_NAME", 11) == 0) {
+        value = call->request->script_name;
+    } else if (call != NULL && len == 9 && memcmp(name, "PATH_INFO", 9) == 0) {
+        value = call->request->path_info;
+    }
+    if (value.len == 0) {
+        return NULL;
+    }
+    text = safe_perealloc(text, value.len, 1, 1, 1);
+    memcpy(text, value.data, value.len);
+    text[value.len] = '\0';
+    return text;
+}
+
 static int sapi_corral_shutdown(sapi_module_struct *sapi)
 {
     (void) sapi;
@@ -197,6 +227,7 @@ sapi_module_struct corral_sapi = {
     .shutdown = sapi_corral_shutdown,
     .ub_write = sapi_corral_ub_write,
     .flush = sapi_corral_flush,
+    .getenv = sapi_corral_getenv,
     .sapi_error = php_error,
     .send_headers = sapi_corral_send_headers,
     .read_post = sapi_corral_read_post,

@@ -247,3 +247,18 @@ fn a_response_that_is_shorter_than_it_says_is_cut_and_logged() {
         server.expect_log("the response's body has another length than it says");
     }
 }
+
+/// As php-fpm sends it: the client has the content, and its type.
+#[test]
+fn what_was_not_modified_has_no_type() {
+    let site = site()
+        .file("same.php", "<?php http_response_code(304); header('ETag: \"a\"');")
+        .file("typed.php", "<?php header('Content-Type: image/png'); header('HTTP/1.1 304 Not Modified');")
+        .file("status.php", "<?php header('Status: 304'); header('Content-Type: image/png');")
+        .file("new.php", "<?php header('Content-Type: image/png');");
+    let server = daemon().application(php_app(&site)).start();
+    for path in ["/same.php", "/typed.php", "/status.php"] {
+        assert_eq!(server.get(path).expect(304).field("Content-Type"), None, "{path}");
+    }
+    server.get("/new.php").expect(200).expect_field("Content-Type", "image/png");
+}

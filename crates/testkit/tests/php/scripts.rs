@@ -163,3 +163,19 @@ fn an_archive_serves_itself_with_a_query() {
     server.get("/out/app.phar.php/run.php").expect(200).expect_body("ran -");
     server.get("/out/app.phar.php/run.php?x=1").expect(200).expect_body("ran 1");
 }
+
+/// Phar asks its server for the script's name where nothing has mentioned `$_SERVER`, and does not look what it gets.
+#[test]
+fn an_archive_is_shown_under_the_names_of_cgi() {
+    let make = "<?php $phar = new Phar(__DIR__ . '/built.phar.php'); $phar['a.txt'] = 'from the archive';
+        $phar->setStub(\"<?php Phar::webPhar(); echo 'not found'; __HALT_COMPILER();\");";
+    for name in ["cgi-fcgi", "fpm-fcgi"] {
+        let site = site().file("make.php", make).writable_folder("");
+        let app = php_app(&site);
+        let options = json!({ "admin": { "phar.readonly": "0" }, "sapi_name": name });
+        let server = daemon().application(app.with("options", options)).start();
+        server.get("/make.php").expect(200);
+        server.get("/built.phar.php/a.txt").expect(200).expect_body("from the archive");
+        server.get("/built.phar.php/nope.txt").expect(404);
+    }
+}

@@ -28,7 +28,7 @@ MAVEN := $(and $(shell command -v javac),$(shell command -v mvn))
 # The host of a language is built where that language can be built against; everything else needs none of them.
 packages = -p corral -p corral-wasm $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python) $(if $(RUBY),-p corral-ruby)
 
-.PHONY: help setup build install install-service run test changes chaos soak bench bench-quick fuzz
+.PHONY: help setup build install install-service run test php-tests changes chaos soak bench bench-quick fuzz
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -72,6 +72,11 @@ run: setup ## Build, then serve examples/welcome at http://127.0.0.1:8080
 test: ## Run every check that CI runs
 	scripts/setup test
 	scripts/check
+
+php-tests: ## Run PHP's own test files as web requests beside php-cgi, classic and as a worker (an hour); LAB_ARGS="--only 'ext/session/*'"
+	scripts/setup test
+	@$(MAKE) --no-print-directory build
+	$(LAB).php_tests --all $(LAB_ARGS)
 
 changes: build ## Change the configuration CHANGES times (2000) under load, and look for what is lost or left behind
 	CORRAL_BIN_DIR=$(CURDIR)/target/release CORRAL_CHANGES=$(CHANGES) \

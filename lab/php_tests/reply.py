@@ -1,0 +1,80 @@
+"""Replies, and in what they differ when the servers' own affairs are left out."""
+
+import re
+from dataclasses import dataclass
+
+from . import expectation
+from .phpt import Test
+
+# What a server adds, and what it makes of a body.
+OF_SERVERS = {"connection", "content-length", "date", "keep-alive", "server", "status", "transfer-encoding"}
+
+LOOP_FRAMES = re.compile(rb"^#\d+ (\S*/loop\.php\(\d+\): .*|\[internal function\]: \{closure\}\(\))\n", re.MULTILINE)
+OBJECTS = re.compile(rb"([\w)])#\d+( \()")
+TRACE_ENDS = re.compile(rb"^#\d+ \{main\}", re.MULTILINE)
+
+NUMBER = re.compile(rb"/php[A-Za-z0-9]{6}\b|0x[0-9a-f]+|[0-9a-f]{8,}|\d+(\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    fields: tuple[tuple[str, str], ...]
+    body: bytes
+
+    @property
+    def own_fields(self) -> list[tuple[str, str]]:
+        named = ((name.lower(), value.strip()) for name, value in self.fields)
+        return sorted((name, value) for name, value in named if name not in OF_SERVERS)
+
+
+FAILED = Reply(0, (), b"no reply")
+
+
+def of_cgi(output: bytes) -> Reply:
+    head, found, body = output.partition(b"\r\n\r\n")
+    if not found:
+        return Reply(0, (), output)
+    lines = head.decode("latin-1").split("\r\n")
+    fields = tuple((name, value.strip()) for name, _, value in (line.partition(":") for line in lines))
+    status = next((value for name, value in fields if name.lower() == "status"), None)
+    # CGI says nothing of the status of a redirection.
+    usual = "302" if any(name.lower() == "location" for name, _ in fields) else "200"
+    return Reply(int((status or usual)[:3]), fields, body)
+
+
+def differences(test: Test, one: Reply, other: Reply) -> list[str]:
+    """The parts in which they differ: `status`, `failure` (the status alone says that the script has failed), `fields`, `body`."""
+    found = [] if one.status == other.status else ["failure"] if _is_failure(one, other) else ["status"]
+    if _masked_fields(one) != _masked_fields(other):
+        found.append("fields")
+    if not is_same_body(test, one.body, other.body):
+        found.append("body")
+    return found
+
+
+def _is_failure(one: Reply, other: Reply) -> bool:
+    return {one.status, other.status} == {200, 500} and all(b"Fatal error: " in body for body in (one.body, other.body))
+
+
+def is_same_body(test: Test, one: bytes, other: bytes) -> bool:
+    """Or both are what the test expects."""
+    one, other = _without_loop(one), _without_loop(other)
+    if one == other:
+        return True
+    return expectation.is_met(test, one) and expectation.is_met(test, other)
+
+
+def _without_loop(body: bytes) -> bytes:
+    """Traces without the calls by which a worker's script comes to the test, objects without the number of those before them."""
+    return OBJECTS.sub(rb"\1#N\2", TRACE_ENDS.sub(b"{main}", LOOP_FRAMES.sub(b"", body)))
+
+
+def masked(body: bytes) -> bytes:
+    """Without what changes from run to run: numbers, addresses, identifiers."""
+    return NUMBER.sub(b"N", body)
+
+
+def _masked_fields(reply: Reply) -> list[tuple[str, str]]:
+    """Values that differ in times and identifiers alone are the same."""
+    return [(name, masked(value.encode()).decode()) for name, value in reply.own_fields]

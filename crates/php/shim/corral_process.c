@@ -291,9 +291,10 @@ static void restore_options(void)
     zval options;
 
     ZVAL_STRING(&options, regex_options);
-    *regex_options = '\0';
     corral_guard_call("mb_regex_set_options", 1, &options);
     zval_ptr_dtor(&options);
+    /* Not before: this call is watched, too. */
+    *regex_options = '\0';
 }
 
 /* }}} */

@@ -104,6 +104,7 @@ fn nothing_is_left_of_the_request_before() {
     let before = server.get("/probe.php").expect(200).text();
     for (name, _) in HOSTILE {
         server.get(&format!("/{name}.php"));
+        server.get("/probe.php").expect(200);
         let after = server.get(&format!("/probe.php?after={name}")).expect(200).text();
         let changed: Vec<_> = before.lines().zip(after.lines()).filter(|(a, b)| a != b).collect();
         assert!(before == after, "after {name}: {changed:#?}");
@@ -191,4 +192,28 @@ fn a_relative_open_basedir_is_that_of_the_script() {
         server.get(leaves).expect(200).expect_body("left");
         server.get("/b/own.php").expect(200).expect_body("b-");
     }
+}
+
+/// Streams that a script leaves open are closed when it has ended.
+#[test]
+fn open_basedir_holds_until_the_last_stream_is_closed() {
+    let code = "<?php class Late {
+            public $context;
+            function stream_open($path, $mode, $options, &$opened) { return true; }
+            function stream_close() {
+                $above = dirname(getcwd());
+                @file_put_contents($above . '/plain', 'x');
+                $document = new DOMDocument;
+                $document->appendChild($document->createTextNode('x'));
+                @$document->save($above . '/document');
+                file_put_contents('own', 'x');
+            }
+        }
+        chdir('base'); stream_wrapper_register('late', 'Late'); $open = fopen('late://', 'r'); echo 'open';";
+    let site = site().file("a/late.php", code).writable_folder("a").writable_folder("a/base");
+    let server = daemon().application(php_app(&site).admin("open_basedir", ".")).start();
+    server.get("/a/late.php").expect(200).expect_body("open");
+    server.get("/a/late.php").expect(200).expect_body("open");
+    assert_eq!(site.read("a/base/own"), "x");
+    assert!(!site.path("a/plain").exists() && !site.path("a/document").exists());
 }

@@ -14,6 +14,8 @@ from .phpt import Test
 N_LANES = 2
 # Sets of settings that a daemon has at a time.
 MOST_SETS = 24
+# Bytes of a body that are shown.
+LONGEST_SHOWN = 20_000
 
 
 @dataclass
@@ -189,7 +191,7 @@ def _is_chance(part: str, changes: set[str], expected: reply.Reply, got: reply.R
 def _shown(mode: str, test: Test, expected: reply.Reply, got: reply.Reply) -> str:
     def text(of: reply.Reply) -> str:
         fields = "".join(f"{name}: {value}\n" for name, value in of.own_fields)
-        return f"{of.status}\n{fields}\n{of.body[:3000].decode('utf-8', 'backslashreplace')}"
+        return f"{of.status}\n{fields}\n{of.body[:LONGEST_SHOWN].decode('utf-8', 'backslashreplace')}"
 
     return f"=== {mode} {test.name}\n--- php-cgi\n{text(expected)}\n--- corral\n{text(got)}\n"
 

@@ -10,7 +10,8 @@ from .phpt import Test
 OF_SERVERS = {"connection", "content-length", "date", "keep-alive", "server", "status", "transfer-encoding"}
 
 LOOP_FRAMES = re.compile(rb"^#\d+ (\S*/loop\.php\(\d+\): .*|\[internal function\]: \{closure\}\(\))\n", re.MULTILINE)
-OBJECTS = re.compile(rb"([\w)])#\d+( \()")
+STARTUP = re.compile(rb"\n(Warning|Deprecated|Fatal error|Notice): PHP Startup: [^\n]*\n")
+OBJECTS = re.compile(rb"([\w)]|\bResource id )#\d+( \(|)|\bresource\(\d+\)")
 TRACE_ENDS = re.compile(rb"^#\d+ \{main\}", re.MULTILINE)
 
 NUMBER = re.compile(rb"/php[A-Za-z0-9]{6}\b|0x[0-9a-f]+|[0-9a-f]{8,}|\d+(\.\d+)?")
@@ -59,14 +60,18 @@ def _is_failure(one: Reply, other: Reply) -> bool:
 
 def is_same_body(test: Test, one: bytes, other: bytes) -> bool:
     """Or both are what the test expects."""
-    one, other = _without_loop(one), _without_loop(other)
+    one, other = _comparable(one), _comparable(other)
     if one == other:
         return True
     return expectation.is_met(test, one) and expectation.is_met(test, other)
 
 
-def _without_loop(body: bytes) -> bytes:
-    """Traces without the calls by which a worker's script comes to the test, objects without the number of those before them."""
+def _comparable(body: bytes) -> bytes:
+    """
+    Without what php-cgi says of its own start, which is in the log here; without the calls by which a worker's script comes
+    to the test, and without numbers of objects, as the loop has some.
+    """
+    body = STARTUP.sub(b"", body)
     return OBJECTS.sub(rb"\1#N\2", TRACE_ENDS.sub(b"{main}", LOOP_FRAMES.sub(b"", body)))
 
 

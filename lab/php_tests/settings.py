@@ -10,7 +10,7 @@ BASE = [
     "ignore_repeated_errors=0", "precision=14", "serialize_precision=-1", "memory_limit=128M",
     "opcache.file_update_protection=0", "opcache.revalidate_freq=0", "opcache.max_accelerated_files=16229",
     "zend.assertions=1", "zend.exception_ignore_args=0", "zend.exception_string_param_max_len=15",
-    "short_open_tag=0", "max_execution_time=20", "date.timezone=UTC",
+    "short_open_tag=0", "max_execution_time=20", "date.timezone=UTC", "session.gc_probability=0",
 ]  # fmt: skip
 
 

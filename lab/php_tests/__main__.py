@@ -1,6 +1,7 @@
 """The command line: `python3 -m lab.php_tests --help`."""
 
 import argparse
+import resource
 import sys
 from pathlib import Path
 
@@ -8,8 +9,13 @@ from ..servers.server import REPOSITORY
 from . import chosen, comparison, declared, source
 
 
+# Processes of the user that tests run as: one that starts itself again and again ends there.
+MOST_PROCESSES = 2000
+
+
 def main() -> int:
     options = parse_arguments()
+    resource.setrlimit(resource.RLIMIT_NPROC, (MOST_PROCESSES, MOST_PROCESSES))
     sources = source.fetched(Path(options.target))
     tests = chosen.tests(sources, options.all, options.only)
     outcome = comparison.compared(sources, tests, declared.rules(declared.LIST.read_text()))

@@ -1,6 +1,7 @@
 """Which of the tests are asked for by the web."""
 
 import fnmatch
+import re
 import zlib
 from pathlib import Path
 
@@ -20,6 +21,11 @@ LEFT_OUT = ["sapi/*", "tests/run-test/*", "*-win", "*-win32", "*_win", "*/networ
 
 # Sections that no request can have, and tests that are known to fail.
 NOT_OF_THE_WEB = {"ARGS", "STDIN", "PHPDBG", "REDIRECTTEST", "CAPTURE_STDIO", "XFAIL", "FLAKY"}
+
+# Tests that start processes: php-cgi takes the environment that it inherits for its request and starts the test again.
+STARTS = re.compile(
+    rb"PHP_BINARY|TEST_PHP_|server\.inc|cli_server|proc_open|popen|\w*exec\s*\(|passthru|\bsystem\s*\(|pcntl_\w*fork|\bmail\s*\(|`[$\w/]"
+)
 
 # One of so many tests without a section of the web.
 SHARE = 150
@@ -48,7 +54,7 @@ def _is_left_out(name: str) -> bool:
 
 def _fits(test: Test) -> bool:
     has_code = not {"FILE", "FILEEOF", "FILE_EXTERNAL"}.isdisjoint(test.sections)
-    return has_code and NOT_OF_THE_WEB.isdisjoint(test.sections) and not any(word in test.sections.get("FILE", b"") for word in (b"TEST_PHP_", b"cli_server"))
+    return has_code and NOT_OF_THE_WEB.isdisjoint(test.sections) and not STARTS.search(test.sections.get("FILE", b""))
 
 
 def _is_drawn(name: str) -> bool:

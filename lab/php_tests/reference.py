@@ -1,6 +1,7 @@
 """php-cgi as a web server runs it: a new process for each request."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -40,14 +41,17 @@ def run(root: Path, ini: Path, script: Path, environment: dict[str, str]) -> byt
 
 
 def _output(command: list[str], folder: Path, environment: dict[str, str], body: bytes) -> bytes:
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        start_new_session=True, **user(),
+    )  # fmt: skip
     try:
-        ended = subprocess.run(
-            command, cwd=folder, env=environment, input=body, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            timeout=PATIENCE, check=False, start_new_session=True, **user(),
-        )  # fmt: skip
+        return process.communicate(body, PATIENCE)[0]
     except subprocess.TimeoutExpired:
+        # With what it has started: its end was not taken note of, so the number is nobody else's.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
         return b""
-    return ended.stdout
 
 
 def _variables(root: Path, request: Request, port: int) -> dict[str, str]:

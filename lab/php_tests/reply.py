@@ -12,6 +12,7 @@ OF_SERVERS = {"connection", "content-length", "date", "keep-alive", "server", "s
 LOOP_FRAMES = re.compile(rb"^#\d+ (\S*/loop\.php\(\d+\): .*|\[internal function\]: \{closure\}\(\))\n", re.MULTILINE)
 STARTUP = re.compile(rb"\n(Warning|Deprecated|Fatal error|Notice): PHP Startup: [^\n]*\n")
 OBJECTS = re.compile(rb"([\w)]|\bResource id )#\d+( \(|)|\bresource\(\d+\)")
+FATAL = re.compile(rb"(Fatal|Parse) error: ")
 TRACE_ENDS = re.compile(rb"^#\d+ \{main\}", re.MULTILINE)
 
 NUMBER = re.compile(rb"/php[A-Za-z0-9]{6}\b|0x[0-9a-f]+|[0-9a-f]{8,}|\d+(\.\d+)?")
@@ -55,7 +56,7 @@ def differences(test: Test, one: Reply, other: Reply) -> list[str]:
 
 
 def _is_failure(one: Reply, other: Reply) -> bool:
-    return {one.status, other.status} == {200, 500} and all(b"Fatal error: " in body for body in (one.body, other.body))
+    return {one.status, other.status} == {200, 500} and all(FATAL.search(body) for body in (one.body, other.body))
 
 
 def is_same_body(test: Test, one: bytes, other: bytes) -> bool:

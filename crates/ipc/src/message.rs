@@ -19,7 +19,7 @@ pub use self::controller::{
 pub use self::prototype::{Door, FromPrototype, ToPrototype};
 pub use self::provision::{Provision, ProvisionKind};
 pub use self::reader::{FromReader, ToReader};
-pub use self::router::{Desk, DeskQuestion, FromRouter, Instance, ToRouter};
+pub use self::router::{Console, Desk, DeskQuestion, FromRouter, Instance, ToRouter};
 pub use self::status::{
     AppStatus, DaemonStatus, FailedListener, LeftState, LimitStatus, MirrorStatus, STATE_KINDS, ServerState,
     ServerStatus, Status, UpstreamStatus,

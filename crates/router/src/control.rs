@@ -113,8 +113,8 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
         bail!("the main process sent something else than its first message");
     };
     temp::set_folder(temp_dir);
-    if console {
-        console::enable();
+    if let Some(console) = console {
+        console::enable(console.colours);
     }
     let n_loops = n_threads.max(1);
     let main = MainLink::new(Arc::clone(&link));

@@ -138,18 +138,16 @@ struct Launch<'a> {
     no_new_privileges: bool,
     wall: Option<BorrowedFd<'a>>,
     isolation: Option<&'a Isolation>,
-    stdout: Stdout<'a>,
+    stdout: Stdout,
     /// Whose standard error it is.
     speaker: Speaker,
 }
 
-enum Stdout<'a> {
+enum Stdout {
     /// The pipe to main that standard error is.
     Errors,
     /// One of its own: what is printed there is no error.
-    Log(Speaker),
-    /// The terminal, for the requests that `corral run` shows.
-    Terminal(BorrowedFd<'a>),
+    Own(Speaker),
 }
 
 impl Launcher {
@@ -168,9 +166,9 @@ impl Launcher {
         })
     }
 
-    /// Starts the controller or the router.
-    pub(crate) fn start_own(&self, role: &str, terminal: bool) -> Result<(Peer, Vec<Output>), LaunchError> {
-        self.start_role(role, terminal, self.users.as_ref().map(|users| &users.daemon.credentials))
+    /// Starts the controller or the router; `shows` is whether its standard output is shown on this process's.
+    pub(crate) fn start_own(&self, role: &str, shows: bool) -> Result<(Peer, Vec<Output>), LaunchError> {
+        self.start_role(role, shows, self.users.as_ref().map(|users| &users.daemon.credentials))
     }
 
     /// Starts the executable that is where this one was, as this one was started, to take over from it. Not as a child:
@@ -214,13 +212,12 @@ impl Launcher {
     fn start_role(
         &self,
         role: &str,
-        terminal: bool,
+        shows: bool,
         credentials: Option<&Credentials>,
     ) -> Result<(Peer, Vec<Output>), LaunchError> {
         let title = format!("corral: {role}");
         let fixed = [title.as_str(), "internal", role].into_iter();
         let arguments = fixed.chain(self.internal_arguments.iter().map(String::as_str));
-        let stdout = io::stdout();
         self.launch(Launch {
             name: role,
             executable: self.own_executable.as_fd(),
@@ -231,7 +228,7 @@ impl Launcher {
             no_new_privileges: true,
             wall: None,
             isolation: None,
-            stdout: if terminal { Stdout::Terminal(stdout.as_fd()) } else { Stdout::Errors },
+            stdout: if shows { Stdout::Own(Speaker::Requests) } else { Stdout::Errors },
             speaker: Speaker::Own,
         })
     }
@@ -342,8 +339,7 @@ impl Launcher {
         let mut own_stdout = None;
         let stdout = match launch.stdout {
             Stdout::Errors => stderr.as_fd(),
-            Stdout::Terminal(fd) => fd,
-            Stdout::Log(speaker) => {
+            Stdout::Own(speaker) => {
                 let (output, stdout) = Output::pipe(speaker).map_err(LaunchError::Plumbing)?;
                 outputs.insert(0, output);
                 let stdout: &OwnedFd = own_stdout.insert(stdout);
@@ -376,7 +372,7 @@ impl Launcher {
 /// Where the output of an application goes. What interpreters are given for errors is standard error, and whatever else
 /// goes there is one too: an exception that nobody has caught, in a thread or at exit. Programs write all sorts of things
 /// there.
-fn streams(spec: &AppSpec) -> (Stdout<'static>, Speaker) {
+fn streams(spec: &AppSpec) -> (Stdout, Speaker) {
     let (name, app) = (spec.name.clone(), Speaker::App(spec.name.clone()));
     match spec.runtime {
         RuntimeSpec::Http(_) | RuntimeSpec::Unusable(_) => (Stdout::Errors, app),
@@ -384,7 +380,7 @@ fn streams(spec: &AppSpec) -> (Stdout<'static>, Speaker) {
         | RuntimeSpec::Php(_)
         | RuntimeSpec::Python(_)
         | RuntimeSpec::Ruby(_)
-        | RuntimeSpec::Wasm(_) => (Stdout::Log(app), Speaker::Errors(name)),
+        | RuntimeSpec::Wasm(_) => (Stdout::Own(app), Speaker::Errors(name)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use corral_config::plan::{AppSpec, RuntimeSpec};
-use corral_ipc::message::{Desk, Module, ToRouter};
+use corral_ipc::message::{Console, Desk, Module, ToRouter};
 
 use crate::children::output::Output;
 use crate::children::peer::Peer;
@@ -13,8 +13,8 @@ use crate::provisions::Provisions;
 /// What a router is told whenever one is started.
 pub(crate) struct RouterOptions {
     pub(crate) temp_dir: PathBuf,
-    /// It shows requests on the terminal.
-    pub(crate) is_on_terminal: bool,
+    /// Whether and how it shows requests.
+    pub(crate) console: Option<Console>,
     pub(crate) desk: Desk,
 }
 
@@ -81,10 +81,9 @@ impl Programs {
         n_threads: u16,
         provisions: &Provisions,
     ) -> Result<(Peer, Vec<Output>), LaunchError> {
-        let RouterOptions { temp_dir, is_on_terminal, desk } = &self.router;
-        let (mut peer, outputs) = self.launcher.start_own(name, *is_on_terminal)?;
-        let start =
-            ToRouter::Start { n_threads, temp_dir: temp_dir.clone(), console: *is_on_terminal, desk: *desk };
+        let RouterOptions { temp_dir, console, desk } = &self.router;
+        let (mut peer, outputs) = self.launcher.start_own(name, console.is_some())?;
+        let start = ToRouter::Start { n_threads, temp_dir: temp_dir.clone(), console: *console, desk: *desk };
         peer.send(&start, &[]);
         provisions.message().into_iter().for_each(|message| peer.send(&message, &[]));
         Ok((peer, outputs))

@@ -1,5 +1,6 @@
 //! From options to a running main process, and the tidying up behind it.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -145,7 +146,8 @@ fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode>
     let console = options.console;
     let desk = console.as_ref().map(desk).unwrap_or_default();
     let shows_requests = console.as_ref().is_some_and(|console| console.shows_requests);
-    let router = RouterOptions { temp_dir: options.temp_dir, is_on_terminal: shows_requests, desk };
+    let shown = shows_requests.then(|| corral_ipc::message::Console { colours: shows_colours() });
+    let router = RouterOptions { temp_dir: options.temp_dir, console: shown, desk };
     let supervisor = Supervisor::new(Parts {
         signals,
         programs: Programs { launcher, modules, own_files: options.own_files, router },
@@ -156,6 +158,11 @@ fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode>
         token: options.control.token,
     });
     supervisor.run()
+}
+
+/// Whether colours are seen on standard output.
+fn shows_colours() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
 fn desk(console: &Console) -> Desk {

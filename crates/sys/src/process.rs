@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal};
@@ -273,7 +274,13 @@ pub enum Standard {
     Error,
 }
 
-/// Leaves the terminal's session: this process gets a session of its own.
+/// Has a program run in a session of its own, with no terminal that it could open or type into.
+pub fn in_own_session(command: &mut std::process::Command) {
+    // SAFETY: setsid(2) is async-signal-safe, and nothing else is done between fork and exec.
+    unsafe { command.pre_exec(new_session) };
+}
+
+/// Leaves the terminal's session: this process gets a session of its own. Async-signal-safe.
 pub fn new_session() -> io::Result<()> {
     rustix::process::setsid()?;
     Ok(())

@@ -19,8 +19,8 @@ use crate::isolation::{IdMaps, Isolation};
 use crate::user::{self, Credentials};
 use crate::{landlock, process, signal};
 
-/// A program to start. The child has every signal unblocked with its default action, a process
-/// group of its own, and no descriptors but those in `fds`.
+/// A program to start. The child has every signal unblocked with its default action, a session and with it a process
+/// group of its own, no terminal that controls it, and no descriptors but those in `fds`.
 #[derive(Debug)]
 pub struct Program<'a> {
     /// What is run.
@@ -263,8 +263,9 @@ impl<'a> Prepared<'a> {
     fn try_run(&mut self, go: BorrowedFd<'_>) -> Result<Infallible, (Step, io::Error)> {
         let failed = |step| move |error| (step, error);
         signal::reset_all();
-        // Its own group: the terminal's Ctrl-C is for the main process, which stops the others.
-        let _ = rustix::process::setpgid(None, None);
+        // Its own session has no terminal: what it runs can neither open /dev/tty nor type into it. The terminal's Ctrl-C
+        // is for the main process, which stops the others by their groups, and each leads its own.
+        process::new_session().map_err(failed(Step::Session))?;
         self.wait_for_parent(go).map_err(failed(Step::Fork))?;
         // Before low numbers are taken for the program's descriptors.
         if let Some(isolation) = self.program.isolation {

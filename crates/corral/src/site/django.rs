@@ -51,6 +51,7 @@ pub(crate) fn static_files(
     let mut command = Command::new(interpreter(python, version));
     command.args(["-c", QUESTION, &python.module]).current_dir(&site.root);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    corral_sys::process::in_own_session(&mut command);
     if let Some(credentials) = credentials {
         command.uid(credentials.uid).gid(credentials.gid);
         command.env(

@@ -24,6 +24,13 @@ pub struct Instance {
     pub n_coming: u32,
 }
 
+/// How requests are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Console {
+    /// Colours can be seen where main writes them.
+    pub colours: bool,
+}
+
 /// From main to the router.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToRouter {
@@ -33,8 +40,8 @@ pub enum ToRouter {
         n_threads: u16,
         /// Folder for the bodies that do not fit in memory.
         temp_dir: PathBuf,
-        /// Show requests on standard output, one coloured line each (`corral run`).
-        console: bool,
+        /// Show requests on standard output, one line each (`corral run`).
+        console: Option<Console>,
         /// What whoever works on the site is given beside its replies.
         desk: Desk,
     },

@@ -1,6 +1,7 @@
-//! Requests on the terminal, for `corral run`: one short line each, coloured where colours can be seen.
+//! Requests on the terminal, for `corral run`: one short line each, coloured where colours can be seen. Main writes
+//! there: this process has a pipe to it and no terminal.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::sync::OnceLock;
 
 use crate::storage::buffers;
@@ -14,8 +15,7 @@ pub(crate) struct Console {
 }
 
 /// Turned on once, at start.
-pub(crate) fn enable() {
-    let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+pub(crate) fn enable(colours: bool) {
     // Only the first call counts; the router starts once in a process.
     let _ = CONSOLE.set(Console { colours });
 }
@@ -29,7 +29,7 @@ impl Console {
     /// `12:34:56 200 GET /path 1.2 ms 345 B`
     pub(crate) fn write(&self, request: &RequestVariables<'_>) {
         let mut line = buffers::take();
-        // Writing to memory cannot fail, and a terminal that is gone is no reason to stop.
+        // Writing to memory cannot fail, and a main that is gone ends this process anyway.
         let _ = self.append(request, &mut line).and_then(|()| std::io::stdout().write_all(&line));
         buffers::give(line);
     }
@@ -44,8 +44,9 @@ impl Console {
         let (colour, dim, plain) = if self.colours { (colour(status), DIM, PLAIN) } else { ("", "", "") };
         writeln!(
             line,
-            "{dim}{time}{plain} {colour}{:03}{plain} {method} {} {dim}{elapsed:.1} ms {}{plain}",
+            "{dim}{time}{plain} {colour}{:03}{plain} {} {} {dim}{elapsed:.1} ms {}{plain}",
             status,
+            method.escape_debug(),
             target.escape_debug(),
             size(request.reply.n_body_bytes),
         )

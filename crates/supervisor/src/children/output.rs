@@ -1,23 +1,39 @@
 //! What children print: a pipe from each, read line by line into the log.
 
+mod rate;
+
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use corral_ipc::log::{CONTINUATION, clean};
 use corral_ipc::message::AppId;
 
+use self::rate::Rate;
+
 /// Whose lines these are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Speaker {
     /// The controller or the router: finished lines of the log.
     Own,
+    /// The router, where it shows requests: finished lines of this process's standard output.
+    Requests,
     /// An application, by its name: each line becomes a message.
     App(String),
     /// The same, where it says what went wrong.
     Errors(String),
+}
+
+impl Speaker {
+    /// The application whose lines these are.
+    fn app(&self) -> Option<&str> {
+        match self {
+            Self::Own | Self::Requests => None,
+            Self::App(name) | Self::Errors(name) => Some(name),
+        }
+    }
 }
 
 /// The reading end of one child's standard output and error, shared by its own children.
@@ -33,6 +49,8 @@ pub(crate) struct Output {
     app: Option<AppId>,
     /// Its last lines since they were last forgotten.
     words: VecDeque<String>,
+    /// What it may print, if it is an application.
+    rate: Rate,
 }
 
 /// Whether there can be more.
@@ -50,7 +68,15 @@ impl Output {
         let (reader, writer) = corral_sys::file::nonblocking_reader_pipe()?;
         let pipe = File::from(reader);
         Ok((
-            Self { speaker, pipe, rest: Vec::new(), is_within: false, app: None, words: VecDeque::new() },
+            Self {
+                speaker,
+                pipe,
+                rest: Vec::new(),
+                is_within: false,
+                app: None,
+                words: VecDeque::new(),
+                rate: Rate::new(Instant::now()),
+            },
             writer,
         ))
     }
@@ -106,6 +132,7 @@ impl Output {
     }
 
     fn end(&mut self) -> Drained {
+        mention(&self.speaker, &mut self.rate);
         if !self.rest.is_empty() {
             let line = std::mem::take(&mut self.rest);
             log(&self.speaker, &line, self.is_within);
@@ -115,13 +142,28 @@ impl Output {
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        let Self { speaker, rest, is_within, app, words, .. } = self;
+        let Self { speaker, rest, is_within, app, words, rate, .. } = self;
+        let now = Instant::now();
         split_lines(rest, bytes, |line, is_whole| {
-            log(speaker, line, std::mem::replace(is_within, !is_whole));
+            let is_within = std::mem::replace(is_within, !is_whole);
+            if speaker.app().is_none() || rate.admits(now) {
+                mention(speaker, rate);
+                log(speaker, line, is_within);
+            }
             if app.is_some() {
                 note(words, line);
             }
         });
+    }
+}
+
+/// Says how many lines were left out.
+fn mention(speaker: &Speaker, rate: &mut Rate) {
+    if let (Some(name), Some(number)) = (speaker.app(), rate.take_left_out()) {
+        let most = rate::PER_SECOND;
+        tracing::warn!(
+            "application \"{name}\" prints more than {most} lines a second: {number} were left out"
+        );
     }
 }
 
@@ -187,6 +229,8 @@ fn log(speaker: &Speaker, line: &[u8], is_within: bool) {
             let indent = if is_within { CONTINUATION } else { "" };
             corral_ipc::log::write_line(format!("{indent}{}\n", clean(&line)).as_bytes());
         }
+        // One that is gone does not want to know. The router has escaped what clients say, and adds colours.
+        Speaker::Requests => drop(writeln!(io::stdout(), "{line}")),
         Speaker::App(name) => tracing::info!(target: "app", "\"{name}\": {}", line.trim_end()),
         Speaker::Errors(name) => tracing::error!(target: "app", "\"{name}\": {}", line.trim_end()),
     }

@@ -145,6 +145,7 @@ fn advice(step: Step, error: &io::Error, wanted: &Configured, rights: Rights) ->
         | Step::Credentials
         | Step::Wall
         | Step::WorkingDirectory
+        | Step::Session
         | Step::Execute => return None,
     })
 }

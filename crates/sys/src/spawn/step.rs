@@ -7,6 +7,8 @@ use std::fmt;
 pub enum Step {
     /// Before there was a child.
     Fork,
+    /// Leaving the session of its parent, and the terminal with it.
+    Session,
     /// Making namespaces with it.
     Namespaces,
     /// Writing the map of users of its namespace.
@@ -41,8 +43,9 @@ pub enum Step {
 pub(super) const WIRE_LEN: usize = 3;
 
 /// By their numbers. `Mount` comes with its index.
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 16] = [
     Step::Fork,
+    Step::Session,
     Step::Namespaces,
     Step::UserMap,
     Step::GroupMap,
@@ -81,6 +84,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Fork => "create a process",
+            Self::Session => "give the new process a session of its own",
             Self::Namespaces => "create a process in namespaces of its own",
             Self::UserMap => "map the users of the new namespace",
             Self::GroupMap => "map the groups of the new namespace",

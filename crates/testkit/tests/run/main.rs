@@ -11,6 +11,7 @@ mod pages;
 mod programs;
 mod recognising;
 mod terminal;
+mod terminals;
 mod watching;
 mod workers;
 

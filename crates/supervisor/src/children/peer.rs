@@ -3,6 +3,7 @@
 
 mod outbox;
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -30,12 +31,23 @@ pub(crate) struct Peer {
     closed: Option<Instant>,
     /// When a signal stopped it.
     stopped: Option<Instant>,
+    /// It was killed as it was overdue. Its end may take a while to show, and there is nothing more to do until then.
+    is_killed: Cell<bool>,
 }
 
 impl Peer {
     pub(crate) fn new(name: String, pid: Pid, link: Link, room: Room) -> Self {
         let outbox = Outbox::new(room);
-        Self { name, pid, pidfd: None, link: Some(link), outbox, closed: None, stopped: None }
+        Self {
+            name,
+            pid,
+            pidfd: None,
+            link: Some(link),
+            outbox,
+            closed: None,
+            stopped: None,
+            is_killed: Cell::new(false),
+        }
     }
 
     /// One that is no child of this process: its end shows by `pidfd`.
@@ -61,6 +73,9 @@ impl Peer {
 
     /// When a child that does not talk any more, or does nothing at all, is killed.
     pub(crate) fn deadline(&self) -> Option<Instant> {
+        if self.is_killed.get() {
+            return None;
+        }
         let closed = self.closed.map(|at| at + LONGEST_EXIT);
         closed.into_iter().chain(self.stopped.map(|at| at + LONGEST_STOP)).min()
     }
@@ -80,6 +95,7 @@ impl Peer {
             let why = "was stopped by a signal and does not go on: killing it";
             tracing::error!(target: "alert", "process {pid} ({name}) {why}");
         }
+        self.is_killed.set(true);
         self.kill(Signal::KILL);
     }
 

@@ -19,6 +19,7 @@ mod issuing;
 mod main_link;
 mod mend;
 mod openapi;
+mod peers;
 mod pem;
 mod query;
 mod reply;
@@ -45,6 +46,7 @@ pub use self::folders::is_folder;
 pub use self::scripts::check_expression;
 use crate::access::Access;
 use crate::main_link::{MainLink, Replacements};
+use crate::peers::Peers;
 use crate::server::ControlSocket;
 use crate::startup::Start;
 use crate::state::Controller;
@@ -58,9 +60,11 @@ pub fn run(link: Link) -> anyhow::Result<()> {
     let First { start, records, token, socket } = receive_start(&link)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the event loop")?;
+    let starter = peers::uid_behind(&link).context("find who has started the daemon")?;
     runtime.block_on(async {
         let (main, answers, replacements) = MainLink::new(link).context("watch the link to main")?;
-        let socket = ControlSocket::new(socket).context("use the control API's socket")?;
+        let peers = Peers::of(&socket, token.is_some(), starter);
+        let socket = ControlSocket::new(socket, peers).context("use the control API's socket")?;
         let access = Access::new(token, socket.is_port());
         let records = records.into_iter().map(|record| (record.name, record.bytes));
         let (engine, orders, known) = Engine::new(main.clone(), records);

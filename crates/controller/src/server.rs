@@ -18,29 +18,30 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::time::timeout;
 
 use crate::access::Access;
 use crate::api::{self, Call};
 use crate::conditions::Conditions;
+use crate::peers::Peers;
 use crate::reply::Reply;
 use crate::state::Controller;
 use crate::write_timeout::WriteTimeout;
 
 /// The socket that main bound for the control API.
 pub(crate) enum ControlSocket {
-    Unix(UnixListener),
+    Unix(UnixListener, Peers),
     Tcp(TcpListener),
 }
 
 impl ControlSocket {
     /// Finds out what kind of socket `fd` is. Must be called inside the event loop.
-    pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
+    pub(crate) fn new(fd: OwnedFd, peers: Peers) -> io::Result<Self> {
         let unix = unix::net::UnixListener::from(fd);
         if unix.local_addr().is_ok() {
             unix.set_nonblocking(true)?;
-            return UnixListener::from_std(unix).map(Self::Unix);
+            return UnixListener::from_std(unix).map(|unix| Self::Unix(unix, peers));
         }
         let tcp = net::TcpListener::from(OwnedFd::from(unix));
         tcp.set_nonblocking(true)?;
@@ -56,9 +57,11 @@ impl ControlSocket {
     pub(crate) async fn serve(self, controller: Controller, access: Access) -> anyhow::Result<()> {
         loop {
             let accepted = match &self {
-                Self::Unix(listener) => {
-                    listener.accept().await.map(|(stream, _)| spawn(stream, &controller, &access))
-                }
+                Self::Unix(listener, peers) => listener.accept().await.map(|(stream, _)| {
+                    if admits(*peers, &stream) {
+                        spawn(stream, &controller, &access);
+                    }
+                }),
                 Self::Tcp(listener) => {
                     listener.accept().await.map(|(stream, _)| spawn(stream, &controller, &access))
                 }
@@ -70,6 +73,16 @@ impl ControlSocket {
             }
         }
     }
+}
+
+/// Whether the process at the other end may ask. One that may not finds the connection closed.
+fn admits(peers: Peers, stream: &UnixStream) -> bool {
+    let uid = stream.peer_cred().map(|credentials| credentials.uid());
+    let is_admitted = uid.as_ref().is_ok_and(|uid| peers.admit(*uid));
+    if !is_admitted {
+        tracing::info!("refused a connection to the control API from user {uid:?}");
+    }
+    is_admitted
 }
 
 fn spawn<S>(stream: S, controller: &Controller, access: &Access)

@@ -1,6 +1,9 @@
 //! Sections 3 and 4: the control API and its JSON dialect, and what Corral adds to them.
 
-use corral_testkit::{Client, ControlReply, Daemon, Request, daemon, php_app, site};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use corral_testkit::{Client, ControlReply, Daemon, Request, Run, daemon, eventually, php_app, site};
 use serde_json::{Value, json};
 
 const CERTIFICATE: &str = concat!(
@@ -458,4 +461,30 @@ fn the_control_socket_is_the_owners() {
     let server = daemon().start_unconfigured();
     let mode = std::fs::metadata(server.control_socket()).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+}
+
+/// An abstract name has no permissions: whoever can make processes here could run anything as root through it.
+#[test]
+fn an_abstract_name_is_for_root_and_the_daemon_s_starter() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: only root can start processes as other users");
+    }
+    let (site, name) = (site().writable_folder("state"), format!("corral-control-{}", std::process::id()));
+    let (control, state) = (format!("unix:@{name}"), site.path("state").display().to_string());
+    let options = ["daemon", "--no-daemon", "--control", &control, "--statedir", &state];
+    let log = site.path("log").display().to_string();
+    let pid = site.path("pid").display().to_string();
+    let _run = Run::start(&[&options[..], &["--log", &log, "--pid", &pid]].concat());
+    let question = "import socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.connect('\\0' + sys.argv[1])\n\
+                    s.sendall(b'GET /config HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n')\nprint(s.recv(12))";
+    let ask = |uid: u32| {
+        let mut python = Command::new("/usr/bin/python3");
+        let output = python.args(["-c", question, &name]).current_dir("/").uid(uid).gid(uid).output();
+        String::from_utf8_lossy(&output.expect("python3 is installed").stdout).trim().to_owned()
+    };
+    eventually("root may ask", || (ask(0) == "b'HTTP/1.1 200'").then_some(()));
+    for other in [65534, 4001] {
+        let said = ask(other);
+        assert!(!said.contains("HTTP"), "user {other}: {said}");
+    }
 }

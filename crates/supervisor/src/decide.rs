@@ -2,6 +2,7 @@
 //! every decision is tested without any.
 
 pub(crate) mod backoff;
+pub(crate) mod capacity;
 pub(crate) mod changes;
 pub(crate) mod descriptors;
 pub(crate) mod life;

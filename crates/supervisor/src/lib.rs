@@ -22,6 +22,7 @@ mod inheritance;
 mod launch;
 mod listeners;
 mod log_file;
+mod machine;
 pub mod modules;
 mod options;
 mod pid_file;

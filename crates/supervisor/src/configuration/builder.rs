@@ -11,6 +11,7 @@ use crate::configuration::jobs::Purpose;
 use crate::decide::changes::{self, Placement};
 use crate::decide::descriptors;
 use crate::listeners::{self, BindError, Bound};
+use crate::machine;
 use crate::programs::Programs;
 
 /// Those that are bound, and those that cannot be.
@@ -59,6 +60,7 @@ impl Builder<'_> {
         let running = self.in_force.filter(|_| self.keeps_apps).map_or(&[][..], |build| &build.apps);
         let placements = changes::place_apps(running, &plan.applications, purpose.replaces());
         if !purpose.tolerates_failures() {
+            machine::capacity().check(&plan.applications).map_err(|error| error.to_string())?;
             let new = placements.iter().zip(&plan.applications);
             let mut new = new.filter(|(placement, _)| **placement == Placement::Start);
             new.try_for_each(|(_, spec)| self.programs.check(spec))?;

@@ -98,3 +98,20 @@ fn after_the_reply_no_event_loop_of_before_accepts() {
         }
     }
 }
+
+/// Starting them one by one would take minutes, in which no other change gets through.
+#[test]
+fn more_processes_than_the_machine_carries_are_refused_at_once() {
+    let site = site().file("index.php", "<?php echo getmypid();");
+    let server = daemon().application(php_app(&site)).start();
+    let before = server.get("/").expect(200).text();
+    let most = i32::MAX;
+    for processes in [json!(most), json!({ "max": most, "spare": 0 }), json!({ "max": most, "spare": most })]
+    {
+        let reply = server.control().put("/config/applications/php/processes", &processes);
+        let detail = reply.json()["detail"].to_string();
+        reply.0.expect(500);
+        assert!(detail.contains(&format!("asks for {most} processes")), "{detail}");
+    }
+    assert_eq!(server.get("/").expect(200).text(), before);
+}

@@ -42,15 +42,43 @@ impl Base {
 pub(crate) fn folder(base: Base, name: &str) -> Result<PathBuf, String> {
     let found = base.folder();
     let found = found.ok_or_else(|| format!("neither {} nor HOME names a folder", base.variable()))?;
-    let existing = found.ancestors().find_map(|folder| Some((folder, fs::metadata(folder).ok()?)));
-    match existing {
-        // Where somebody else may rename things, no key is safe.
-        Some((folder, meta)) if meta.uid() != user::effective_uid() => {
-            Err(format!("\"{}\" belongs to somebody else", folder.display()))
-        }
-        _ => Ok(found.join("corral").join(name)),
-    }
+    let folder = found.join("corral").join(name);
+    check_safe(&folder)?;
+    Ok(folder)
 }
+
+/// Where somebody else may rename or make things, no key is safe: each folder on the way belongs to this user or root,
+/// and others may write to none of them.
+fn check_safe(folder: &Path) -> Result<(), String> {
+    let Some(existing) = folder.ancestors().find_map(|folder| fs::canonicalize(folder).ok()) else {
+        return Ok(());
+    };
+    let own = fs::metadata(&existing).map_err(|error| format!("\"{}\": {error}", existing.display()))?;
+    if own.uid() != user::effective_uid() {
+        return Err(format!("\"{}\" belongs to somebody else", existing.display()));
+    }
+    for (depth, folder) in existing.ancestors().enumerate() {
+        let meta = fs::metadata(folder).map_err(|error| format!("\"{}\": {error}", folder.display()))?;
+        if ![0, user::effective_uid()].contains(&meta.uid()) {
+            return Err(format!("\"{}\" belongs to somebody else", folder.display()));
+        }
+        // In a folder such as /tmp, what belongs to this user is safe, but not a name that is still free.
+        let is_shared = meta.mode() & STICKY != 0 && depth > 0;
+        if is_open(&meta) && !is_shared {
+            return Err(format!("others may write to \"{}\"", folder.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether others may rename what is in a folder. A user's own group, which has the user's number, is the user.
+fn is_open(meta: &fs::Metadata) -> bool {
+    let is_private_group = meta.gid() == user::effective_gid() && meta.gid() == user::effective_uid();
+    let others = if is_private_group { 0o002 } else { 0o022 };
+    meta.mode() & others != 0
+}
+
+const STICKY: u32 = 0o1000;
 
 /// The same; root without a home, as in a service, has it in the daemon's state directory.
 pub(crate) fn folder_or_state(base: Base, name: &str) -> Result<PathBuf, String> {
@@ -84,4 +112,27 @@ pub(crate) fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
         // It would only lie about.
         let _ = fs::remove_file(&temporary);
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_others_may_change_is_not_safe() {
+        let folder = tempfile::tempdir().unwrap();
+        let (outer, inner) = (folder.path().join("outer"), folder.path().join("outer/inner"));
+        fs::create_dir_all(&inner).unwrap();
+        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        set(&inner, 0o755);
+        for (mode, refused) in [(0o755, false), (0o757, true), (0o777, true), (0o1777, false)] {
+            set(&outer, mode);
+            assert_eq!(check_safe(&inner.join("a/b")).is_err(), refused, "{mode:o}");
+        }
+        // A name that is free in such a folder may be taken first.
+        let error = check_safe(&outer.join("a")).unwrap_err();
+        assert!(error.starts_with("others may write to"), "{error}");
+    }
 }

@@ -23,7 +23,8 @@ const NETWORKS: [(&str, u8); 8] = [
 
 /// The names and addresses that an authority of this machine may sign for.
 pub(super) fn constraints() -> NameConstraints {
-    let domains = DOMAINS.iter().map(|domain| (*domain).to_owned()).chain(host());
+    let domains =
+        DOMAINS.iter().map(|domain| (*domain).to_owned()).chain(host().filter(|host| is_nobody_s(host)));
     let network = |(address, prefix): &(&str, u8)| {
         let address = address.parse::<IpAddr>().ok()?;
         Some(GeneralSubtree::IpAddress(CidrSubnet::from_addr_prefix(address, *prefix)))
@@ -35,6 +36,13 @@ pub(super) fn constraints() -> NameConstraints {
             .collect(),
         excluded_subtrees: Vec::new(),
     }
+}
+
+/// Whether a label alone, as a domain, is no public one: a constraint covers all names below it, and a machine may be
+/// called `dev`, `app` or `zip`.
+fn is_nobody_s(label: &str) -> bool {
+    let suffix = psl::suffix(label.as_bytes());
+    suffix.is_none_or(|suffix| !suffix.is_known())
 }
 
 /// Whether every authority may sign for a name or address.
@@ -53,8 +61,14 @@ pub(crate) fn is_private(name: &str) -> bool {
 
 /// The names by which programs on this machine and beside it reach it.
 pub(crate) fn host_names() -> Vec<String> {
-    let own = host().into_iter().flat_map(|host| [format!("{host}.local"), host]);
+    let own = host().into_iter().flat_map(|host| own_names(&host));
     ["localhost", "*.localhost", "127.0.0.1", "::1"].into_iter().map(str::to_owned).chain(own).collect()
+}
+
+/// A public domain is no name of this machine, and the authority may not sign for it.
+fn own_names(host: &str) -> Vec<String> {
+    let alone = is_nobody_s(host).then(|| host.to_owned());
+    [Some(format!("{host}.local")), alone].into_iter().flatten().collect()
 }
 
 /// The first label of the machine's host name, as the rest may be a public domain.
@@ -107,8 +121,18 @@ mod tests {
     fn all_networks_are_addresses() {
         assert_eq!(
             constraints().permitted_subtrees.len(),
-            DOMAINS.len() + NETWORKS.len() + host().iter().count()
+            DOMAINS.len() + NETWORKS.len() + host().filter(|host| is_nobody_s(host)).iter().count()
         );
+    }
+
+    #[test]
+    fn a_machine_s_name_that_is_a_public_domain_is_signed_for_below_local_alone() {
+        for host in ["dev", "app", "zip", "com", "de"] {
+            assert_eq!(own_names(host), [format!("{host}.local")]);
+        }
+        for host in ["web1", "my-laptop", "a7f3"] {
+            assert_eq!(own_names(host), [format!("{host}.local"), host.to_owned()]);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::net;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use corral_config::address::ListenAddress;
@@ -17,7 +18,8 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::timeout;
 
 use super::document::APPLICATION;
 use crate::client::{Ask, Daemon};
@@ -38,20 +40,41 @@ type Answer = (StatusCode, Option<Value>);
 /// No document is larger.
 const MAX_BODY: usize = 1 << 20;
 
+/// Octane sends its calls at once.
+const LONGEST_BODY: Duration = Duration::from_secs(10);
+
+/// Connections at a time: with the bodies that each may send, what strangers on this machine can make this process keep.
+const MOST_CONNECTIONS: usize = 32;
+
 /// Accepts and answers for ever.
 pub(super) async fn serve(listener: net::TcpListener, admin: Arc<Admin>) -> anyhow::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
+        let place = places.clone().acquire_owned().await?;
         match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(connection(TokioIo::new(stream), admin.clone()))),
+            Ok((stream, _)) => {
+                let connection = connection(TokioIo::new(stream), admin.clone());
+                tokio::spawn(async move {
+                    // One that neither asks nor leaves gives its place to others.
+                    let _ = timeout(LONGEST_CONNECTION, connection).await;
+                    drop(place);
+                });
+            }
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
         }
     }
 }
 
 /// Descriptors may have run out.
-const ACCEPT_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A restart answers when new workers serve, which may take minutes.
+const LONGEST_CONNECTION: Duration = Duration::from_secs(600);
+
+/// One that waits for a next call holds a place for this long.
+const LONGEST_HEAD: Duration = Duration::from_secs(10);
 
 async fn connection(io: TokioIo<tokio::net::TcpStream>, admin: Arc<Admin>) {
     let service = service_fn(|request| {
@@ -59,7 +82,11 @@ async fn connection(io: TokioIo<tokio::net::TcpStream>, admin: Arc<Admin>) {
         async move { Ok::<_, Infallible>(response(admin.answer(request).await)) }
     });
     // A client that leaves in the middle has no answer.
-    let _ = http1::Builder::new().timer(TokioTimer::new()).serve_connection(io, service).await;
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(LONGEST_HEAD)
+        .serve_connection(io, service)
+        .await;
 }
 
 fn response((status, body): Answer) -> Response<Full<Bytes>> {
@@ -82,8 +109,10 @@ impl Admin {
         if let Some(reason) = corral_controller::reason_to_refuse(&head) {
             return error(StatusCode::FORBIDDEN, reason);
         }
-        let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
-            return error(StatusCode::BAD_REQUEST, "the body was not understood");
+        let body = match timeout(LONGEST_BODY, Limited::new(body, MAX_BODY).collect()).await {
+            Ok(Ok(body)) => body,
+            Ok(Err(_)) => return error(StatusCode::BAD_REQUEST, "the body was not understood"),
+            Err(_) => return error(StatusCode::REQUEST_TIMEOUT, "the body did not come"),
         };
         let path = head.uri.path().trim_end_matches('/');
         match (&head.method, path) {

@@ -2,7 +2,7 @@
 //! ends it.
 
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::{TcpListener, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -66,8 +66,16 @@ fn order(plan: &Plan, owner: &Owner, folder: &Folder) -> anyhow::Result<String> 
 }
 
 fn bind(address: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address)
-        .with_context(|| format!("listen on \"{address}\", the \"admin\" of the Caddyfile"))
+    let context = || format!("listen on \"{address}\", the \"admin\" of the Caddyfile");
+    let addresses: Vec<_> = address.to_socket_addrs().with_context(context)?.collect();
+    // Whoever reaches it can stop the server, and nothing is asked for.
+    if let Some(far) = addresses.iter().find(|address| !address.ip().is_loopback()) {
+        let far = far.ip();
+        bail!(
+            "the \"admin\" of the Caddyfile, \"{address}\", can be reached from other machines ({far}): use localhost"
+        );
+    }
+    TcpListener::bind(&*addresses).with_context(context)
 }
 
 /// FrankenPHP's part of Caddy's configuration, as it would be.

@@ -93,3 +93,13 @@ fn addresses_in_use_are_named() {
     assert!(!outcome.status.success() && outcome.stderr.contains("in use"), "{outcome:?}");
     assert!(!outcome.stderr.contains("--listen"), "{outcome:?}");
 }
+
+/// Whoever reaches it can stop the server.
+#[test]
+fn calls_are_answered_on_this_machine_alone() {
+    for far in ["0.0.0.0", "192.0.2.1"] {
+        let project = Project::new().with("CADDY_SERVER_ADMIN_HOST", far);
+        let outcome = Run::spawn(&mut project.command(&["run"])).ended();
+        outcome.expect_one_line(&["\"admin\"", "can be reached from other machines", far]);
+    }
+}

@@ -1,6 +1,7 @@
 //! Looks at a folder and says what kind of site it is. Reads names, and files that say how something is started.
 
 mod component;
+mod denied;
 pub(crate) mod django;
 pub(crate) mod document;
 mod folder;

@@ -1,6 +1,7 @@
 //! The configuration of a site that was found: the one that its user would write.
 
 mod application;
+mod public;
 mod routes;
 
 use std::num::NonZeroU32;
@@ -8,7 +9,7 @@ use std::num::NonZeroU32;
 use serde_json::{Map, Value, json};
 
 use self::application::application;
-pub(super) use self::routes::is_private;
+pub(super) use self::public::is_private;
 use self::routes::routes;
 pub(crate) use self::routes::share;
 use super::Site;

@@ -135,8 +135,10 @@ fn by_build_file(project: &Path) -> Option<Advice> {
 }
 
 /// Extensions of sources; not those of scripts that browsers load.
-const SOURCES: [&str; 16] =
-    ["py", "rb", "pl", "psgi", "ru", "go", "rs", "java", "kt", "ts", "ex", "cs", "lua", "cgi", "c", "cpp"];
+const SOURCES: [&str; 20] = [
+    "py", "rb", "pl", "psgi", "ru", "go", "rs", "java", "kt", "ts", "ex", "cs", "lua", "cgi", "c", "cpp",
+    "sh", "jsp", "wsgi", "aspx",
+];
 
 /// Sources with nothing beside them that a browser would be shown.
 fn sources(project: &Path) -> Option<Advice> {

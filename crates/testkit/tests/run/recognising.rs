@@ -105,3 +105,37 @@ fn programs_without_a_start_script_are_started() {
     let procfile = corral_testkit::site().file("web.js", server).file("Procfile", "web: node web.js\n");
     serve(&procfile, &["--workers", "1"]).1.get("/").expect(200).expect_body("node");
 }
+
+/// Whatever a browser does not need, and what an `.htaccess` denies, as DokuWiki's folder of data.
+#[test]
+fn what_no_browser_asks_for_and_what_is_denied_is_not_served() {
+    let denied = "<IfModule mod_authz_core.c>\n    Require all denied\n</IfModule>\n";
+    let mut site = site()
+        .file("index.html", "page")
+        .file("a.css", "page")
+        .file("fonts/a.woff2", "page")
+        .file("LICENSE", "page")
+        .file("data/.htaccess", denied)
+        .file("data/pages/start.txt", "secret")
+        .file("data/a.php", "secret")
+        .file(".htaccess", "<Files \"install*\">\nDeny from all\n</Files>\n")
+        .file("sub/install.txt", "secret");
+    let names =
+        ["cgi", "sh", "jsp", "java", "go", "wsgi", "yml", "toml", "conf", "key", "pem", "log", "swp", "lock"];
+    for name in names {
+        site = site.file(&format!("a.{name}"), "secret");
+    }
+    let (_run, mut client) = serve(&site, &[]);
+    for path in ["/", "/a.css", "/fonts/a.woff2", "/LICENSE"] {
+        client.get(path).expect(200).expect_body("page");
+    }
+    for name in names {
+        client.get(&format!("/a.{name}")).expect(404);
+        client.get(&format!("/a.{}", name.to_uppercase())).expect(404);
+    }
+    for path in
+        ["/data/pages/start.txt", "/data/", "/data/a.php", "/%64ata/pages/start.txt", "/sub/install.txt"]
+    {
+        client.get(path).expect(403);
+    }
+}

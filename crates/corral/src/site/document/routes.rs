@@ -6,48 +6,54 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::super::django::StaticFiles;
-use super::super::{InMemory, Kind, Scripts, Site};
+use super::super::{InMemory, Kind, Scripts, Site, denied};
+use super::public::{private_names, unknown_names};
 
 pub(super) fn routes(site: &Site) -> Value {
     // Secrets such as /.env and /.git come first: they have no name that a script could have.
     let mut steps = vec![json!({ "match": { "uri": HIDDEN }, "action": { "return": 404 } })];
     let application = json!({ "pass": "applications/site" });
+    if matches!(site.kind, Kind::Static | Kind::Scripts | Kind::FrontController { .. }) {
+        steps.extend(denied(site));
+    }
     match &site.kind {
         // It knows best what is secret.
         Kind::Program(_) | Kind::Go(_) | Kind::Java { .. } | Kind::Component(_) => {
             steps = vec![json!({ "action": application })];
         }
         Kind::Python(python) => {
+            steps.extend(private_files(&application));
             steps.extend(static_files(&python.files, &application));
             steps.push(json!({ "action": application }));
         }
         Kind::Script(script) => {
             if let Some(public) = &script.public {
                 let files = json!({ "share": share(public), "fallback": application });
-                steps.push(json!({ "match": { "uri": but_private("*") }, "action": files }));
+                steps.extend(private_files(&application));
+                steps.push(json!({ "action": files }));
             }
             steps.push(json!({ "action": application }));
         }
         Kind::Files => steps.push(json!({ "action": { "share": share(&site.root) } })),
         Kind::Static => {
-            steps.push(private(site, &json!({ "return": 404 })));
+            steps.extend(private(site, &json!({ "return": 404 })));
             steps.push(json!({ "action": { "share": share(&site.root) } }));
         }
         Kind::Scripts => {
-            steps.push(private(site, &json!({ "return": 404 })));
+            steps.extend(private(site, &json!({ "return": 404 })));
             steps.push(scripts(&any_script(&[])));
             steps.push(source_code());
             steps.push(files(site, "applications/site/scripts"));
         }
         Kind::FrontController { .. } if matches!(site.in_memory, InMemory::By(_)) => {
             let resident = "applications/site";
-            steps.push(private(site, &json!({ "pass": resident })));
+            steps.extend(private(site, &json!({ "pass": resident })));
             steps.push(source_code());
             steps.push(files(site, resident));
         }
         Kind::FrontController { scripts: paths, .. } => {
             let front = "applications/site/front";
-            steps.push(private(site, &json!({ "pass": front })));
+            steps.extend(private(site, &json!({ "pass": front })));
             steps.push(scripts(&match paths {
                 Scripts::Listed(paths) => listed_scripts(paths),
                 Scripts::Any(folders) => any_script(folders),
@@ -67,7 +73,7 @@ fn static_files(files: &[StaticFiles], application: &Value) -> Vec<Value> {
     }
     let step = |(uri, share): (&str, Vec<String>)| {
         let action = json!({ "share": share, "fallback": application });
-        json!({ "match": { "uri": but_private(&format!("{uri}*")) }, "action": action })
+        json!({ "match": { "uri": format!("{uri}*") }, "action": action })
     };
     // The longest first.
     shares.into_iter().rev().map(step).collect()
@@ -75,36 +81,33 @@ fn static_files(files: &[StaticFiles], application: &Value) -> Vec<Value> {
 
 const HIDDEN: [&str; 2] = ["*/.*", "!/.well-known/*"];
 
-/// Names of sources, databases, settings and copies that editors leave: nobody means to publish them.
-const PRIVATE_EXTENSIONS: [&str; 15] = [
-    "py", "pyc", "rb", "pl", "pm", "psgi", "ru", "ini", "sqlite", "sqlite3", "db", "sql", "bak", "orig",
-    "old",
-];
-
-/// The same as a pattern.
-fn private_names() -> String {
-    format!("~(?i)(/composer\\.[^/]*|~|\\.({}))$", PRIVATE_EXTENSIONS.join("|"))
-}
-
-/// Whether a file of this name is not served.
-pub(crate) fn is_private(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    PRIVATE_EXTENSIONS.contains(&extension) || name.starts_with("composer.") || name.ends_with('~')
-}
-
 /// Packages that tools have put beside the site's own files, with everything that they consist of.
 pub(super) const PACKAGES: &str = "/vendor/*";
 
-/// What becomes of paths of files that are not for browsers. A public folder may well publish a folder of packages.
-fn private(site: &Site, action: &Value) -> Value {
+/// What becomes of paths of files that are not for browsers. A public folder may well publish a folder of packages. Other
+/// spellings of scripts are no business of an application, and scripts have steps of their own.
+fn private(site: &Site, action: &Value) -> [Value; 2] {
     let names = private_names();
     let uri = if site.has_sources { vec![&*names, PACKAGES] } else { vec![&*names] };
-    json!({ "match": { "uri": uri }, "action": action })
+    let unknown = unknown_names();
+    // Without PHP nobody runs them.
+    let scripts = if site.language().is_some() { SCRIPTS.strip_prefix('~') } else { None };
+    let but_scripts = scripts.map(|scripts| format!("!~{scripts}"));
+    let unknown: Vec<_> = unknown.iter().chain(&but_scripts).map(String::as_str).collect();
+    [uri, unknown].map(|uri| json!({ "match": { "uri": uri }, "action": action }))
 }
 
-fn but_private(pattern: &str) -> [String; 2] {
-    [pattern.to_owned(), format!("!{}", private_names())]
+/// The same beside an application, which knows what its other paths are.
+fn private_files(application: &Value) -> [Value; 2] {
+    let (names, unknown) = (private_names(), unknown_names());
+    [vec![&*names], unknown.iter().map(String::as_str).collect()]
+        .map(|uri| json!({ "match": { "uri": uri }, "action": application }))
+}
+
+/// What an `.htaccess` denies, as Apache answers it.
+fn denied(site: &Site) -> Option<Value> {
+    let uri = denied::patterns(&site.root);
+    (!uri.is_empty()).then(|| json!({ "match": { "uri": uri }, "action": { "return": 403 } }))
 }
 
 /// Scripts are run, never shown.
@@ -132,9 +135,12 @@ fn files(site: &Site, fallback: &str) -> Value {
     } })
 }
 
+/// Every spelling of scripts of PHP.
+const SCRIPTS: &str = "~(?i)\\.(php[0-9]?|phtml|phar|inc)(/|$)";
+
 /// Other spellings of scripts, which would be shown as text.
 fn source_code() -> Value {
-    json!({ "match": { "uri": ["~(?i)\\.(php[0-9]?|phtml|phar|inc)(/|$)", "!*.php", "!*.php/*"] }, "action": { "return": 404 } })
+    json!({ "match": { "uri": [SCRIPTS, "!*.php", "!*.php/*"] }, "action": { "return": 404 } })
 }
 
 /// `$` and what follows would be a variable of the template.

@@ -120,7 +120,23 @@ fn a_resident_answers_for_everything() {
     assert_eq!(worker.environment, [("A".to_owned(), "1".to_owned())]);
 }
 
-const PRIVATE: [&str; 12] = [
+const PRIVATE: [&str; 28] = [
+    "/tool.cgi",
+    "/deploy.SH",
+    "/a.jsp",
+    "/src/Main.java",
+    "/main.go",
+    "/app.wsgi",
+    "/.well-known/x.yml",
+    "/pyproject.toml",
+    "/nginx.conf",
+    "/tls/site.key",
+    "/tls/site.pem",
+    "/logs/error.log",
+    "/yarn.lock",
+    "/package.json",
+    "/backup.tar.gz",
+    "/a.unknown",
     "/app.py",
     "/lib/A.RB",
     "/composer.json",
@@ -266,4 +282,25 @@ fn programs_for_unit_get_a_socket_and_others_a_port() {
 fn a_dollar_in_a_path_is_no_variable() {
     let site = Site { root: "/srv/$uri".into(), ..site(&Kind::Static) };
     assert_eq!(fate(&site, "/a"), "/srv/$uri/a");
+}
+
+/// The recipes of the manual deny the same names in each place, and nothing that is served here.
+#[test]
+fn the_manual_denies_one_list_which_is_denied_here_too() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let pages =
+        ["README.md", "docs/src/first-site.md", "docs/src/deployments.md", "docs/src/configuration/php.md"];
+    let list = |page: &str| {
+        let text = std::fs::read_to_string(top.join(page)).unwrap();
+        let (_, rest) = text.split_once(r"[^/]*|\\.(bak|").unwrap_or_else(|| panic!("{page} has no list"));
+        rest.split_once("))(/|$)").unwrap().0.to_owned()
+    };
+    let first = list(pages[0]);
+    for page in pages {
+        assert_eq!(list(page), first, "{page}");
+    }
+    for extension in first.split('|') {
+        let name = format!("a.{}", extension.replace('?', "").replace("[0-9]", "5"));
+        assert!(is_private(&name), "{name}");
+    }
 }

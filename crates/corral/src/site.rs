@@ -238,7 +238,9 @@ impl Site {
         let name = |path: &PathBuf| {
             let name = path.file_name()?.to_str()?.to_owned();
             let is_packages = self.has_sources && name == "vendor" && path.is_dir();
-            (is_packages || document::is_private(&name)).then_some(name)
+            // What is hidden is not expected.
+            let is_private = !name.starts_with('.') && document::is_private(&name);
+            (is_packages || is_private).then_some(name)
         };
         entries(&self.root).iter().filter_map(name).collect()
     }

@@ -96,7 +96,7 @@ fn no_kind_of_application_opens_or_types_into_it() {
 fn what_an_application_says_does_not_control_it() {
     let site = site().file(
         "index.php",
-        "<?php error_log(\"one\\x1b]0;title\\x07\\x9b2J\"); fwrite(STDERR, \"two\\x1bc\\n\"); echo 'x';",
+        "<?php error_log(\"one\\x1b]0;title\\x07\\x9b2J\"); file_put_contents('php://stderr', \"two\\x1bc\\n\"); echo 'x';",
     );
     let mut terminal = Terminal::start(&site, &[]);
     terminal.client().get("/").expect(200);

@@ -48,6 +48,9 @@ typedef struct {
     int (*hijack)(void *call);
     /* Says in the log, once for the application, what it does though its interface forbids it. */
     void (*remark)(const char *text, size_t len);
+    /* Non-zero in a process that the application has forked off: no function above does anything there. It ends when the
+     * application returns, and not as a worker does. */
+    int (*stranger)(void);
 } corral_host_t;
 
 #endif

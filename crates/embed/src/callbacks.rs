@@ -11,7 +11,7 @@ use crate::ffi::{Field, Host, Slice};
 
 /// Given to the shim at its start.
 pub static HOST: Host =
-    Host { inform, head, collects, write, file, flush, read, finish, abort, gone, hijack, remark };
+    Host { inform, head, collects, write, file, flush, read, finish, abort, gone, hijack, remark, stranger };
 
 /// What is said of an error without a number; the same on all machines.
 const EIO: c_int = 5;
@@ -158,4 +158,8 @@ unsafe extern "C" fn remark(text: *const c_char, len: usize) {
     // SAFETY: the shim's string stays during the call.
     let text = unsafe { bytes(text, len) };
     corral_worker::remark(&String::from_utf8_lossy(text));
+}
+
+extern "C" fn stranger() -> c_int {
+    corral_worker::is_stranger().into()
 }

@@ -60,6 +60,8 @@ pub struct Host {
     pub hijack: unsafe extern "C" fn(*mut c_void) -> c_int,
     /// As in the header.
     pub remark: unsafe extern "C" fn(*const c_char, usize),
+    /// As in the header.
+    pub stranger: extern "C" fn() -> c_int,
 }
 
 /// `corral_request_t`
@@ -89,5 +91,5 @@ pub enum Outcome {
 
 // The C compiler computes the same (System V ABI); these tell when the two drift apart.
 const _: () = assert!(size_of::<Field>() == 32);
-const _: () = assert!(size_of::<Host>() == 96);
+const _: () = assert!(size_of::<Host>() == 104);
 const _: () = assert!(size_of::<Request>() == 40);

@@ -164,7 +164,7 @@ sub copy {
 # Leaves the rest of a file to the server, if this is a handle of one, nobody has a say in how it is read, and it is long.
 sub leave {
     my ($from) = @_;
-    return if (Scalar::Util::reftype($from) // '') ne 'GLOB' || tied *$from;
+    return if (Scalar::Util::reftype($from) // '') ne 'GLOB' || tied *$from || !defined *$from{IO};
     return if Scalar::Util::blessed($from) && $from->can('getline') != IO::Handle->can('getline');
     return if grep { !/\A(?:unix|perlio|stdio)\z/ } PerlIO::get_layers($from);
     return file($from);
@@ -178,6 +178,7 @@ sub report {
         $error = "the application called exit($$error) before it responded\n";
     }
     complain("$env->{REQUEST_METHOD} $env->{REQUEST_URI}: $error");
+    CORE::exit(255) if $$ != $process;
     head(500, []) if $phase == SILENT;
     abort()       if $phase == OPEN;
     $phase = ENDED;
@@ -194,7 +195,7 @@ sub add {
     my ($writer, $piece) = @_;
     die "the request is over\n"   if $writer->{serial} != $serial;
     die "the response is closed\n" if $phase != OPEN;
-    body($piece);
+    body($piece) or die "the client is gone\n";
     flush();
     return;
 }

@@ -246,6 +246,31 @@ static SV *call(pTHX_ SV *function, SV *argument)
     return SvTRUE(ERRSV) ? NULL : result;
 }
 
+/* Ends the process as `perl` does: END blocks, destructors, and what is still in the buffers of handles. */
+static void end_process(const corral_perl_t *corral)
+{
+    exit(perl_destruct(corral->perl));
+}
+
+/* As `call`, for code that may end the process: exit that is really one, as in a process that the application has forked,
+ * jumps here over everything that catches what dies. */
+static SV *call_to_the_end(pTHX_ const corral_perl_t *corral, SV *function, SV *argument)
+{
+    dJMPENV;
+    SV *volatile result = NULL;
+    int jump;
+
+    JMPENV_PUSH(jump);
+    if (jump == 0) {
+        result = call(aTHX_ function, argument);
+    }
+    JMPENV_POP;
+    if (jump != 0) {
+        end_process(corral);
+    }
+    return result;
+}
+
 static const char *explain(pTHX_ corral_perl_t *corral)
 {
     SvREFCNT_dec(corral->problem);
@@ -380,7 +405,7 @@ corral_outcome_t corral_perl_serve(corral_perl_t *corral, const corral_request_t
     corral->running = request->call;
     ENTER;
     SAVETMPS;
-    leaves = call(aTHX_ corral->serve, newRV_noinc((SV *) environment(aTHX_ request)));
+    leaves = call_to_the_end(aTHX_ corral, corral->serve, newRV_noinc((SV *) environment(aTHX_ request)));
     if (leaves == NULL) {
         /* It catches everything that an application can do. */
         PerlIO_printf(PerlIO_stderr(), "%" SVf, SVfARG(ERRSV));
@@ -390,5 +415,8 @@ corral_outcome_t corral_perl_serve(corral_perl_t *corral, const corral_request_t
     FREETMPS;
     LEAVE;
     corral->running = NULL;
+    if (host->stranger() != 0) {
+        end_process(corral);
+    }
     return outcome;
 }

@@ -65,6 +65,7 @@ static inline corral_call_t *corral_call(void)
 
 /* Parts of running a request, for whoever runs one in another way. */
 void corral_describe_request(const corral_request_t *request);
+void corral_end_stranger(void);
 void corral_forget_request(void);
 void corral_enter_directory(const char *directory);
 void corral_execute(zend_string *path);

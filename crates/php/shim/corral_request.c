@@ -111,6 +111,14 @@ static void keep_signal_handlers(void)
 #endif
 }
 
+/* A process that the script has forked ends with it, as the script says. */
+void corral_end_stranger(void)
+{
+    if (corral_host->stranger() != 0) {
+        exit(EG(exit_status));
+    }
+}
+
 corral_outcome_t corral_request_run(const corral_request_t *request)
 {
     corral_call_t call = {.request = request, .finished = false};
@@ -124,6 +132,7 @@ corral_outcome_t corral_request_run(const corral_request_t *request)
     zend_first_try {
         php_request_shutdown(NULL);
     } zend_end_try();
+    corral_end_stranger();
     corral_forget_request();
     keep_signal_handlers();
     if (!corral_process_renew()) {

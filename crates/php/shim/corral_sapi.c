@@ -32,6 +32,11 @@ static size_t sapi_corral_ub_write(const char *data, size_t len)
     if (call->finished || len == 0) {
         return len;
     }
+    if (corral_host->stranger() != 0) {
+        /* A process that the script has forked has no client: what it prints is in the log. */
+        corral_log(STDOUT_FILENO, data, len);
+        return len;
+    }
     if (corral_host->write(call->request->call, data, len) != 0) {
         php_handle_aborted_connection();
         return 0;
@@ -44,7 +49,7 @@ static void sapi_corral_flush(void *context)
 {
     corral_call_t *call = context;
 
-    if (call == NULL || call->finished) {
+    if (call == NULL || call->finished || corral_host->stranger() != 0) {
         return;
     }
     if (SG(headers_sent)) {

@@ -295,6 +295,7 @@ int corral_worker_run(const corral_worker_t *described)
     zend_first_try {
         php_request_shutdown(NULL);
     } zend_end_try();
+    corral_end_stranger();
     corral_forget_request();
     worker = NULL;
     return EG(exit_status);

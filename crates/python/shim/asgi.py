@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import inspect
+import os
 import signal
 import sys
 import traceback
@@ -30,7 +31,19 @@ def new_loop():
     else:
         loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
+    os.register_at_fork(after_in_child=lambda: separate(loop))
     return loop
+
+
+def separate(loop):
+    """Gives a copied loop a selector of its own: what is taken from that of the parent, the parent does not hear of any more.
+    Loops without a selector of Python's, such as uvloop's, see to that by themselves."""
+    selector = getattr(loop, "_selector", None)
+    keys = selector and selector.get_map()
+    if keys:
+        loop._selector = type(selector)()
+        for key in list(keys.values()):
+            loop._selector.register(key.fileobj, key.events, key.data)
 
 
 def single(app):
@@ -167,10 +180,14 @@ class Server:
         try:
             await app(request.scope, receive, send)
         except BaseException as error:
+            if self.watch.is_child:
+                request.end_process(error)
             is_leaving = request.fail(error)
             if not isinstance(error, (Exception, asyncio.CancelledError)):
                 raise
         else:
+            if self.watch.is_child:
+                request.end_process(None)
             is_leaving = request.finish()
         if is_leaving:
             self.look()
@@ -181,7 +198,7 @@ class Watch:
 
     def __init__(self, loop, crew):
         self.loop, self.crew = loop, crew
-        self.is_serving = self.is_hurried = False
+        self.is_serving = self.is_hurried = self.is_child = False
         self.failure = None
 
     def run(self, board):
@@ -190,15 +207,22 @@ class Watch:
         self.loop.add_signal_handler(signal.SIGTERM, self.hurry)
         self.loop.call_soon(self.poll)
         self.loop.call_later(LOOK_AROUND, self.look_around)
+        os.register_at_fork(after_in_child=self.leave_parent)
         self.is_serving = True
         try:
             self.loop.run_forever()
         finally:
             self.is_serving = False
-            self.loop.remove_reader(board.fileno())
-            self.crew.end(self.is_hurried)
+            if not self.is_child:
+                self.loop.remove_reader(board.fileno())
+                self.crew.end(self.is_hurried)
         if self.failure is not None:
             raise self.failure
+
+    def leave_parent(self):
+        """The application has forked this process, which has no channel and ends when the application returns."""
+        self.is_child = True
+        self.loop.remove_reader(self.board.fileno())
 
     def on_bell(self):
         self.board.silence()

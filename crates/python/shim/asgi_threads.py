@@ -40,7 +40,8 @@ class Member:
             self.watch.loop.call_soon_threadsafe(self.watch.fail, error)
         finally:
             self.is_serving = False
-            self.server.end(self.is_hurried)
+            if not self.watch.is_child:
+                self.server.end(self.is_hurried)
 
     def serve(self, inlet):
         self.inlet = inlet

@@ -3,6 +3,7 @@
 use corral_config::plan::{PythonProtocol, PythonSpec, PythonTarget};
 use pyo3::exceptions::{PyAttributeError, PyModuleNotFoundError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 /// A callable that answers requests.
 pub(crate) struct Target {
@@ -100,5 +101,13 @@ fn protocol_of(callable: &Bound<'_, PyAny>) -> PyResult<PythonProtocol> {
             Some(call) => is_coroutine(&call)?,
             None => false,
         };
+    let is_asgi = is_asgi || takes_one(&inspect, callable).unwrap_or(false);
     Ok(if is_asgi { PythonProtocol::Asgi } else { PythonProtocol::Wsgi })
+}
+
+/// Whether it is called with one argument, which is the scope of ASGI 2; WSGI has two. A class is told by its objects.
+fn takes_one(inspect: &Bound<'_, PyModule>, callable: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let signature = inspect.call_method1("signature", (callable,))?;
+    let bound = |n: usize| signature.call_method1("bind", PyTuple::new(callable.py(), vec![0; n])?);
+    Ok(bound(1).is_ok() && bound(2).is_err())
 }

@@ -9,17 +9,18 @@ mod queue;
 mod request;
 mod requests;
 mod scope;
+mod state;
 mod trailers;
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use corral_worker::{EventLoop, Switchboard, Threads, complain};
+use corral_worker::{EventLoop, Switchboard, Threads, complain, is_stranger};
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
 
 use self::board::{Board, States};
 use crate::application::Target;
-use crate::errors;
+use crate::{errors, interpreter};
 
 /// Requests that a worker runs at once: as many as come, WebSocket connections among them.
 const HANDS: NonZeroU32 = NonZeroU32::new(65_536).expect("not zero");
@@ -75,7 +76,11 @@ impl EventLoop for Asgi {
                 let board = Bound::new(py, Board::new(py, switchboard, &self.prefixes, states)?)?;
                 crew.call_method1("run", (board,))
             };
-            if let Err(error) = run() {
+            let ran = run();
+            if is_stranger() {
+                interpreter::end_process(py, ran.err());
+            }
+            if let Err(error) = ran {
                 complain(format_args!("the worker leaves: {}", errors::traceback(py, &error)));
             }
         });

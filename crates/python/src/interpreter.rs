@@ -86,6 +86,15 @@ impl Interpreter {
     }
 }
 
+/// Ends a process that the application has forked off, as `python` does when nobody catches what was raised.
+pub(crate) fn end_process(py: Python<'_>, raised: Option<PyErr>) -> ! {
+    let code = raised.is_some().into();
+    // What is raised to end the process ends it here, with its own code.
+    raised.inspect(|error| error.print(py));
+    // SAFETY: this thread is attached. No frame of Python below it is returned to.
+    unsafe { ffi::Py_Exit(code) }
+}
+
 /// Runs the life of a thread of this program as one of Python's: what the application keeps for each thread stays
 /// from one request to the next.
 pub(crate) fn in_thread(body: &mut dyn FnMut()) {

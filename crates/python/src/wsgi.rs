@@ -8,7 +8,7 @@ mod response;
 use std::sync::Arc;
 
 use corral_channel::message::RequestView;
-use corral_worker::{Crew, Exchange, Life, Served, Server, Threads, complain, remark};
+use corral_worker::{Crew, Exchange, Life, Served, Server, Threads, complain, is_stranger, remark};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
@@ -45,7 +45,12 @@ impl Wsgi {
 
     /// Answers a request, which is lent to `call`.
     fn answer(&self, py: Python<'_>, target: &Target, request: &RequestView<'_>, call: &Arc<Call>) -> Served {
-        match self.run(py, target, request, call) {
+        let ran = self.run(py, target, request, call);
+        if is_stranger() {
+            let raised = if let Err(Stop::Raised(error)) = ran { Some(error) } else { None };
+            interpreter::end_process(py, raised);
+        }
+        match ran {
             Ok(()) | Err(Stop::ClientGone) => Served::Done,
             Err(Stop::Raised(error)) => fail(py, request, call, &error),
         }
@@ -66,7 +71,13 @@ impl Wsgi {
         let closed = match body.getattr_opt(pyo3::intern!(py, "close"))? {
             Some(close) => {
                 let finished = if sent.is_ok() { call.finish(py) } else { Ok(()) };
-                close.call0()?;
+                if let Err(error) = close.call0() {
+                    // The one that is not passed on.
+                    if let Err(Stop::Raised(first)) = &sent {
+                        complain_of(py, request, first);
+                    }
+                    return Err(error.into());
+                }
                 finished
             }
             None => Ok(()),
@@ -137,12 +148,16 @@ fn bytes_of<'a>(piece: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
     Ok(bytes.as_bytes())
 }
 
+fn complain_of(py: Python<'_>, request: &RequestView<'_>, error: &PyErr) {
+    let method = String::from_utf8_lossy(request.head.method);
+    let target = String::from_utf8_lossy(request.head.target);
+    complain(format_args!("{method} {target}: {}", errors::traceback(py, error)));
+}
+
 /// The application has raised an exception.
 fn fail(py: Python<'_>, request: &RequestView<'_>, call: &Call, error: &PyErr) -> Served {
     if !call.is_client_gone(py, error) {
-        let method = String::from_utf8_lossy(request.head.method);
-        let target = String::from_utf8_lossy(request.head.target);
-        complain(format_args!("{method} {target}: {}", errors::traceback(py, error)));
+        complain_of(py, request, error);
     }
     call.abort(py);
     if errors::is_exit(py, error) { Served::Leave } else { Served::Done }

@@ -58,6 +58,8 @@ module Corral
     def serve_in_thread(exchange, env, length, https)
       Crew.application { serve(exchange, env, length, https) }
     rescue Exception => e # rubocop:disable Lint/RescueException
+      raise if stranger?
+
       # Another thread has raised this while the server's own code ran, so nobody knows how far the response is.
       complain("#{env['REQUEST_METHOD']} #{env['REQUEST_URI']}: #{explain(e)}")
       exchange.abort

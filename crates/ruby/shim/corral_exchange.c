@@ -391,6 +391,18 @@ static VALUE exchange_remark(VALUE self, VALUE text)
     return self;
 }
 
+int corral_is_stranger(void)
+{
+    return host->stranger();
+}
+
+/* Corral.stranger? */
+static VALUE is_stranger(VALUE self)
+{
+    (void) self;
+    return corral_is_stranger() != 0 ? Qtrue : Qfalse;
+}
+
 void corral_exchange_define(VALUE corral, const corral_host_t *functions)
 {
     host = functions;
@@ -398,6 +410,7 @@ void corral_exchange_define(VALUE corral, const corral_host_t *functions)
     class = rb_define_class_under(corral, "Exchange", rb_cObject);
     rb_undef_alloc_func(class);
     rb_define_singleton_method(corral, "remark", exchange_remark, 1);
+    rb_define_singleton_method(corral, "stranger?", is_stranger, 0);
     rb_define_method(class, "inform", exchange_inform, 2);
     rb_define_method(class, "head", exchange_head, 2);
     rb_define_method(class, "write", exchange_write, 1);

@@ -10,6 +10,9 @@
 /* Defines the class Corral::Exchange, whose objects answer requests by these functions. */
 void corral_exchange_define(VALUE corral, const corral_host_t *functions);
 
+/* Non-zero in a process that the application has forked off. */
+int corral_is_stranger(void);
+
 /* That of the request whose `call` this is. */
 VALUE corral_exchange_new(void *call);
 

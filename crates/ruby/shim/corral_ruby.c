@@ -240,6 +240,10 @@ static void *serve(void *data)
     int state = 0;
     VALUE leaves = rb_protect(serve_protected, (VALUE) serving, &state);
 
+    if (corral_is_stranger() != 0) {
+        /* As `ruby` does: with the status that was raised, if this is the end by exit, and with what runs at exit. */
+        exit(ruby_cleanup(state));
+    }
     if (state != 0) {
         /* It catches everything that an application can do, but what it does to its own thread. */
         rb_set_errinfo(Qnil);

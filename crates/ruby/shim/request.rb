@@ -68,7 +68,8 @@ module Corral
   class Errors
     def write(*texts)
       texts.sum do |text|
-        text = text.to_s
+        # As IO does, also for an object whose to_s is no text.
+        text = format('%s', text)
         Corral.complain(text)
         text.bytesize
       end
@@ -135,6 +136,8 @@ module Corral
         status, fields, body = *response
         respond(status, fields, body) unless @hijacked
       rescue Exception => e # rubocop:disable Lint/RescueException
+        raise if Corral.stranger?
+
         leaves = e.is_a?(SystemExit) || e.is_a?(SignalException)
         error = e
         report(e)
@@ -236,7 +239,7 @@ module Corral
 
     # Several of one name are an array in Rack 3, and lines in Rack 2.
     def values_of(value)
-      return value if value.is_a?(Array)
+      return value.empty? ? [''] : value if value.is_a?(Array)
 
       value = value.to_s
       value.include?("\n") ? value.split("\n") : [value]

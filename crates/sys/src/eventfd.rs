@@ -1,7 +1,7 @@
 //! Counters that wake an event loop.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
@@ -29,6 +29,12 @@ impl EventFd {
             Ok(_) | Err(Errno::AGAIN) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
     }
 
     /// Another descriptor for the same counter.

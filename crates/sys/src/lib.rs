@@ -6,6 +6,7 @@ pub mod doorbell;
 pub mod eventfd;
 pub mod file;
 pub mod folder;
+pub mod forked;
 pub mod futex;
 pub mod heap;
 pub mod isolation;

@@ -226,6 +226,12 @@ impl<'a, C: RequestChannel> Running<'a, C> {
         self.channel.with_stream(&self.frame, |stream| stream.body_ended)
     }
 
+    /// Nobody takes what is collected: the next `write` finds that out at once.
+    fn give_up(&mut self) {
+        self.out.clear();
+        self.phase = Phase::HeadSent;
+    }
+
     /// Nothing can be added to the response.
     fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Ended | Phase::Aborted)
@@ -333,6 +339,10 @@ impl<C: RequestChannel> Exchange for Running<'_, C> {
             _ if self.bodiless || bytes.is_empty() => return self.look_at_client(),
             _ => self.silence.ends(),
         }
+        // What was collected before has been sent, and the client may have left since.
+        if self.phase == Phase::HeadSent && self.out.is_empty() && self.client_gone() {
+            return Err(ClientGone);
+        }
         while self.out.len() + bytes.len() > self.collect_at_most {
             let n = self.send(bytes, Completes::Nothing)?;
             bytes = &bytes[n..];
@@ -370,7 +380,7 @@ impl<C: RequestChannel> Exchange for Running<'_, C> {
         let _ = match (self.is_over(), self.out.is_empty()) {
             (true, _) => Ok(()),
             (false, true) => self.look_at_client(),
-            (false, false) => self.send(b"", Completes::Nothing).map(drop),
+            (false, false) => self.send(b"", Completes::Nothing).map(drop).inspect_err(|_| self.give_up()),
         };
     }
 

@@ -4,10 +4,12 @@ use std::time::Instant;
 
 use corral_channel::message::{self, RequestView};
 use corral_channel::{Flags, FrameHead, Kind};
+use corral_sys::forked::is_stranger;
 
 use crate::exchange::{After, Running};
 use crate::inbox::{Inbox, Patience, Received, RequestChannel};
 use crate::log::complain;
+use crate::own::Own;
 use crate::runtime::{Exchange, Served};
 
 /// The channel, and what there is to know from one request to the next.
@@ -44,7 +46,7 @@ impl<'a> OneByOne<'a> {
     }
 }
 
-/// Serves one request that has begun.
+/// Serves one request that has begun. What the application forks off and does not end leaves; it answers nobody.
 pub(crate) fn serve<C: RequestChannel>(
     channel: &mut C,
     frame: FrameHead,
@@ -59,7 +61,10 @@ pub(crate) fn serve<C: RequestChannel>(
     };
     let mut running = Running::new(channel, frame, &view, out);
     let begun = Instant::now();
-    let served = run(&view, &mut running);
+    let served = run(&view, &mut Own(&mut running));
+    if is_stranger() {
+        return After::Nothing;
+    }
     let after = if is_last { After::Nothing } else { after(served) };
     running.conclude(after, begun.elapsed());
     after

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use corral_channel::message::{self, Malformed, RequestView};
 use corral_channel::{Flags, FrameHead, Kind, Lane, N_SLOTS, Opcode, RequestId};
 use corral_sys::doorbell::Doorbell;
+use corral_sys::forked::is_stranger;
 
 pub use self::active::Phase;
 use self::active::{ActiveRequest, Step};
@@ -95,6 +96,10 @@ impl Switchboard {
     /// The bell was heard: the event loop is up.
     pub fn silence(&mut self) {
         self.is_up = true;
+        if is_stranger() {
+            // It is the parent's, which would miss it.
+            return;
+        }
         self.wire.end.cancel_sleep();
         self.doorbell.silence();
     }

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use corral_channel::{FrameHead, WorkerSleep};
+use corral_sys::forked::is_stranger;
 use corral_sys::signal;
 
 use crate::exchange::After;
@@ -70,6 +71,10 @@ fn serve(desk: &Desk, server: &mut dyn Server, received: Received, is_last: bool
     let after = serving::serve(&mut channel, frame, &payload, out, is_last, |view, exchange| {
         server.serve(view, exchange)
     });
+    if is_stranger() {
+        // The other threads, for which the end of this one would wait, are not in this process.
+        std::process::exit(0);
+    }
     let mut state = desk.lock();
     state.inbox.end(&frame, payload);
     if after == After::Nothing && !(is_last && state.inbox.is_bound()) {

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use corral_channel::{FrameHead, SendError, WorkerEnd};
+use corral_sys::forked::is_stranger;
 use rustix::process::{Pid, getppid};
 
 use crate::file::FileRest;
@@ -34,6 +35,9 @@ impl Wire {
 
     /// The next frame, its payload in `payload`. A damaged channel has none.
     pub(crate) fn recv(&mut self, payload: &mut Vec<u8>) -> Option<FrameHead> {
+        if is_stranger() {
+            return None;
+        }
         self.end.recv(payload).unwrap_or_else(|error| {
             self.give_up(&error);
             None
@@ -42,6 +46,9 @@ impl Wire {
 
     /// Sends a frame and wakes its receiver; false if there is no room for it.
     pub(crate) fn try_send(&mut self, frame: FrameHead, pieces: &[&[u8]]) -> Result<bool, ClientGone> {
+        if is_stranger() {
+            return Err(ClientGone);
+        }
         let sent = self.end.send(frame, pieces);
         self.end.ring(frame.lane);
         match sent {
@@ -61,6 +68,9 @@ impl Wire {
         pieces: &[&[u8]],
         file: &FileRest<'_>,
     ) -> Result<Handover, ClientGone> {
+        if is_stranger() {
+            return Err(ClientGone);
+        }
         let sent = self.end.send_file(frame, pieces, file.as_fd(), file.part());
         self.handed_over(frame, sent)
     }
@@ -71,6 +81,9 @@ impl Wire {
         frame: FrameHead,
         socket: BorrowedFd<'_>,
     ) -> Result<Handover, ClientGone> {
+        if is_stranger() {
+            return Err(ClientGone);
+        }
         let sent = self.end.send_socket(frame, socket);
         self.handed_over(frame, sent)
     }
@@ -104,9 +117,10 @@ impl Wire {
         self.is_damaged
     }
 
-    /// Without its prototype a worker gets no orders. It may be that main and router are gone too.
+    /// Without its prototype a worker gets no orders. It may be that main and router are gone too. A process that the
+    /// application has forked off never had one.
     pub(crate) fn is_orphan(&self) -> bool {
-        getppid() != Some(self.parent)
+        is_stranger() || getppid() != Some(self.parent)
     }
 
     /// Whether waiting for the router is of no use.

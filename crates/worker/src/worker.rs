@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use corral_config::plan::AppSpec;
+use corral_sys::forked::is_stranger;
 use corral_sys::process;
 
 use crate::asking;
@@ -20,7 +21,16 @@ use crate::threads;
 pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -> ExitCode {
     // A title that could not be set costs nothing but a nicer `ps`.
     let _ = process::set_title(&format!("corral: \"{}\" worker", spec.name));
-    if let Err(error) = runtime.start() {
+    if let Err(error) = place.end.withhold_from_children() {
+        complain(format_args!("keep the channel from what the application forks: {error}"));
+        return ExitCode::FAILURE;
+    }
+    let started = runtime.start();
+    if is_stranger() {
+        // The application was forked while it was loaded, and that child goes on where it should have ended.
+        return ExitCode::FAILURE;
+    }
+    if let Err(error) = started {
         let reason = format!("{error:#}");
         place.report.map_or_else(|| complain(&reason), |report| report.failed(&reason));
         return ExitCode::FAILURE;

@@ -5,7 +5,8 @@
 //! and the loops look at the lanes whenever they wake for another reason.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use corral_sys::aside::Foreign;
@@ -125,6 +126,16 @@ impl WorkerBell {
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
+    }
+
+    /// Where its memory is, and how long.
+    pub(crate) fn span(&self) -> (NonNull<u8>, usize) {
+        self.flags.0[0].region().span()
+    }
+
+    /// The numbers of its descriptors.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        self.eventfds.iter().map(EventFd::as_raw_fd)
     }
 
     /// Another handle to the same bell.

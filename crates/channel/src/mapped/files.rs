@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use corral_sys::aside::{self, Foreign};
 use corral_sys::kind::Kind as DescriptorKind;
@@ -17,7 +17,7 @@ use crate::mapped::region::Shared;
 /// The worker's end.
 #[derive(Debug)]
 pub struct FileSender {
-    socket: OwnedFd,
+    pub(crate) socket: Arc<OwnedFd>,
     /// Number of the next one.
     next: u32,
 }
@@ -28,7 +28,7 @@ pub struct FileSender {
 /// No descriptor is left.
 pub fn file_sockets() -> io::Result<(FileSender, OwnedFd)> {
     let (sends, receives) = socket::seqpacket_pair()?;
-    Ok((FileSender { socket: sends, next: 0 }, receives))
+    Ok((FileSender { socket: Arc::new(sends), next: 0 }, receives))
 }
 
 impl FileSender {

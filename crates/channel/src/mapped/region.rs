@@ -51,6 +51,11 @@ impl Region {
         Arc::new(Self { base, len, owner: Owner::Heap(layout) })
     }
 
+    /// Where it is, and how long.
+    pub(crate) fn span(&self) -> (NonNull<u8>, usize) {
+        (self.base, self.len)
+    }
+
     /// # Panics
     /// If `len` bytes at `offset` are not inside. Offsets come from `layout`, never from the memory.
     fn at(&self, offset: usize, len: usize) -> NonNull<u8> {
@@ -80,7 +85,7 @@ pub(crate) unsafe trait SharedType: Sync {}
 #[derive(Debug)]
 pub(crate) struct Shared<T> {
     address: NonNull<T>,
-    _region: Arc<Region>,
+    region: Arc<Region>,
 }
 
 // SAFETY: It is a reference to a `Sync` value which the `Arc` keeps alive.
@@ -94,13 +99,17 @@ impl<T: SharedType> Shared<T> {
     pub(crate) fn new(region: &Arc<Region>, offset: usize) -> Self {
         let address = region.at(offset, size_of::<T>()).cast::<T>();
         assert!(address.is_aligned(), "a view is not aligned");
-        Self { address, _region: Arc::clone(region) }
+        Self { address, region: Arc::clone(region) }
+    }
+
+    pub(crate) fn region(&self) -> &Arc<Region> {
+        &self.region
     }
 }
 
 impl<T> Clone for Shared<T> {
     fn clone(&self) -> Self {
-        Self { address: self.address, _region: Arc::clone(&self._region) }
+        Self { address: self.address, region: Arc::clone(&self.region) }
     }
 }
 
@@ -108,7 +117,7 @@ impl<T: SharedType> Deref for Shared<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: In bounds and aligned (checked in `new`), mapped while `_region` lives, initialised
+        // SAFETY: In bounds and aligned (checked in `new`), mapped while `region` lives, initialised
         // (new memory is zeros, and by `SharedType` every pattern is a value), and only ever changed
         // through atomics.
         unsafe { self.address.as_ref() }

@@ -3,11 +3,12 @@
 use std::io;
 use std::mem::offset_of;
 use std::ops::Range;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
+use corral_sys::forked::{self, Withheld};
 use corral_sys::signal;
 
 use crate::frame::{Direction, Flags, FrameHead, Kind, Lane};
@@ -125,6 +126,20 @@ impl WorkerEnd {
     #[must_use]
     pub fn with_files(self, files: Option<FileSender>) -> Self {
         Self { files, ..self }
+    }
+
+    /// Keeps the channel from processes that the application forks off this one, for as long as this one lives: see
+    /// `corral_sys::forked`.
+    ///
+    /// # Errors
+    /// When memory is lacking.
+    pub fn withhold_from_children(&self) -> io::Result<()> {
+        let socket = self.files.as_ref().map(|files| Arc::clone(&files.socket));
+        let descriptors = self.bell.descriptors().chain(socket.iter().map(AsRawFd::as_raw_fd)).collect();
+        let maps = vec![self.header.region().span(), self.bell.span()];
+        let owner = Box::new((self.header.clone(), self.bell.share(), socket));
+        // SAFETY: what is named is that of the three handles which `owner` consists of.
+        unsafe { forked::withhold(Withheld { maps, descriptors, owner }) }
     }
 
     /// Bytes of payload that one frame to the router can have.

@@ -181,7 +181,7 @@ const WEBSOCKET: &[Member<WebSocketSettings>] = &[
         }),
     optional("max_frame_size", INTEGER)
         .default("1048576")
-        .means("bytes of a frame; larger ones close the WebSocket")
+        .means("bytes of a frame with its head (6 to 14 bytes); larger ones close the WebSocket")
         .read(|cx, field, websocket| {
             let size = integer(cx, field, 1..=INT_MAX).and_then(|size| u64::try_from(size).ok());
             replace(&mut websocket.max_frame_size, size);

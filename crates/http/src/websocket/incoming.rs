@@ -57,7 +57,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// The state at the beginning. Frames may have `max_frame` bytes of payload.
+    /// The state at the beginning. Frames may have `max_frame` bytes, their heads included.
     #[must_use]
     pub fn new(max_frame: u64) -> Self {
         Self { max_frame, is_extended: false, frame: None, message: None }
@@ -83,6 +83,9 @@ impl Incoming {
         let OpCode::Data(data) = head.opcode else {
             return control(&head, len, mask, bytes, n_head);
         };
+        if len.saturating_add(n_head as u64) > self.max_frame {
+            return Err(Closing { code: 1009, reason: "frame too big" });
+        }
         let frame = self.begin(&head, data, len, mask)?;
         let (n, item) = self.part(frame, bytes, n_head, window);
         Ok((n, item))
@@ -131,9 +134,6 @@ impl Incoming {
     }
 
     fn begin(&mut self, head: &FrameHeader, data: Data, left: u64, mask: [u8; 4]) -> Result<Frame, Closing> {
-        if left > self.max_frame {
-            return Err(Closing { code: 1009, reason: "frame too big" });
-        }
         let opcode = match (data, self.message) {
             (Data::Continue, Some(opcode)) => opcode,
             (Data::Text | Data::Binary, None) => data,

@@ -15,8 +15,9 @@ use super::board::{SharedSwitchboard, lock};
 use super::events;
 use super::incoming::{Incoming, NORMAL, Socket, next_body, next_message};
 use super::requests::Ended;
+use super::state::State;
 use super::trailers::{self, Trailers};
-use crate::{errors, field, habits};
+use crate::{errors, field, habits, interpreter};
 
 /// Bytes of a response that wait for the client before its coroutine does.
 const MOST_PENDING: usize = 64 * 1024;
@@ -53,32 +54,6 @@ pub(super) struct Request {
     state: Mutex<State>,
 }
 
-struct State {
-    /// Of a WebSocket connection.
-    websocket: Option<Socket>,
-    /// The application was told that somebody wants to connect. It may answer before it asks.
-    is_connect_told: bool,
-    /// All of the body was given out.
-    is_body_taken: bool,
-    /// Bytes that are still to come, if the head has said how many there are.
-    promised: Option<u64>,
-    /// Behind the response's body.
-    trailers: Trailers,
-    /// Futures that wait for the next event.
-    receivers: Vec<Py<PyAny>>,
-    /// Futures that wait until the client has taken more.
-    senders: Vec<Py<PyAny>>,
-    /// Keeps the coroutine's task alive.
-    task: Option<Py<PyAny>>,
-}
-
-impl State {
-    /// Whether less of the body was sent than the head speaks of.
-    fn is_short(&self) -> bool {
-        self.promised.is_some_and(|promised| promised > 0)
-    }
-}
-
 impl Request {
     pub(super) fn new(
         switchboard: &SharedSwitchboard,
@@ -87,16 +62,6 @@ impl Request {
         head: &RequestHead<'_>,
         scope: Py<PyDict>,
     ) -> Self {
-        let state = State {
-            websocket: head.websocket.then_some(Socket::Connecting),
-            is_connect_told: false,
-            is_body_taken: false,
-            promised: None,
-            trailers: Trailers::default(),
-            receivers: Vec::new(),
-            senders: Vec::new(),
-            task: None,
-        };
         let is_head = head.method == b"HEAD";
         Self {
             switchboard: Arc::clone(switchboard),
@@ -104,7 +69,7 @@ impl Request {
             key,
             is_head,
             scope,
-            state: Mutex::new(state),
+            state: Mutex::new(State::new(head)),
         }
     }
 
@@ -169,12 +134,15 @@ impl Request {
                 self.close(NO_TEXT, b"a text is not UTF-8");
                 events::disconnect(py, NO_TEXT, b"")
             }),
-            Incoming::Disconnect { code, reason } => events::disconnect(py, code, &reason),
+            Incoming::Disconnect { code, reason } => {
+                let (code, reason) = self.state().farewell.take().unwrap_or((code, reason));
+                events::disconnect(py, code, &reason)
+            }
         }
     }
 
     fn close(&self, code: u16, reason: &[u8]) {
-        self.state().websocket = Some(Socket::Closed);
+        self.state().close(code, reason);
         // Who is gone need not be told.
         let _ = lock(&self.switchboard).close(self.key, code, reason);
     }
@@ -428,6 +396,11 @@ impl Request {
             }
         }
         self.end()
+    }
+
+    /// The application has returned or raised an exception in a process that it has forked.
+    fn end_process(&self, py: Python<'_>, error: Option<Bound<'_, PyAny>>) {
+        interpreter::end_process(py, error.map(PyErr::from_value));
     }
 
     /// The application has raised an exception.

@@ -22,6 +22,12 @@ fn a_handle() {
 }
 
 #[test]
+fn a_handle_that_was_never_opened_is_an_empty_body() {
+    let (server, _site) = serve("[200, ['X-A' => 1], IO::Handle->new]");
+    server.get("/").expect(200).expect_field("X-A", "1").expect_body("");
+}
+
+#[test]
 fn an_object_with_getline_is_closed() {
     let (server, _site) = serve(
         r"{ package Lines;

@@ -55,6 +55,17 @@ fn exceptions_in_the_body_before_anything_was_sent() {
 }
 
 #[test]
+fn both_exceptions_of_a_body_that_cannot_be_closed_are_logged() {
+    let code = "class Body:
+    def __iter__(self): raise ValueError('in the body')
+    def close(self): raise KeyError('in close')
+start_response('200 OK', [])
+return Body()";
+    check(code, "ValueError: in the body");
+    check(code, "KeyError: 'in close'");
+}
+
+#[test]
 fn what_is_no_response() {
     check("return [b'x']", "the application did not call start_response()");
     check("return []", "the application did not call start_response()");

@@ -141,6 +141,7 @@ print('told', json.dumps(event), flush=True)",
     assert_eq!(socket.expect_close(4001), "enough");
     socket.send(LAST | CLOSE, b"\x0f\xa1");
     assert!(socket.client.is_closed());
+    server.expect_log(r#"told {"type": "websocket.disconnect", "code": 4001, "reason": "enough"}"#);
 }
 
 #[test]
@@ -182,9 +183,10 @@ fn who_breaks_the_rules_is_closed_and_the_application_goes_on() {
 fn frames_are_limited_and_messages_too() {
     let (_site, server) = handling(TELLING, &json!({ "max_frame_size": 1000 }));
     let mut socket = open(&server);
-    socket.send(LAST | BINARY, &[0; 1000]);
-    socket.expect_text("1000");
-    socket.send(LAST | BINARY, &[0; 1001]);
+    // Two bytes of head, two of length and four of mask count.
+    socket.send(LAST | BINARY, &[0; 992]);
+    socket.expect_text("992");
+    socket.send(LAST | BINARY, &[0; 993]);
     socket.expect_close(1009);
     // Ten mebibytes in a message of many frames.
     let (_site, server) = telling();

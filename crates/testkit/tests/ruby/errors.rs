@@ -63,6 +63,18 @@ fn a_hook_after_the_response_that_fails_is_logged() {
     );
 }
 
+#[test]
+fn an_object_without_a_text_goes_to_the_error_stream_by_its_class() {
+    let (server, _site) = serve(
+        "mute = Object.new
+         def mute.to_s = nil
+         env['rack.errors'].write(mute)
+         [200, {}, ['fine']]",
+    );
+    server.get("/").expect(200).expect_body("fine");
+    server.expect_log("\"app\": #<Object");
+}
+
 /// Each text that is written is a line, and an error.
 #[test]
 fn what_goes_to_the_error_stream_is_logged_as_errors() {

@@ -17,6 +17,15 @@ fn fields_are_lines_or_arrays() {
 }
 
 #[test]
+fn fields_without_a_value_are_empty() {
+    let (server, _site) = serve("[200, { 'x-none' => [], 'x-nil' => [nil], 'x-some' => ['', 'a'] }, []]");
+    let response = server.get("/").expect(200);
+    assert_eq!(response.all("x-none").collect::<Vec<_>>(), [""]);
+    assert_eq!(response.all("x-nil").collect::<Vec<_>>(), [""]);
+    assert_eq!(response.all("x-some").collect::<Vec<_>>(), ["", "a"]);
+}
+
+#[test]
 fn a_body_that_is_a_file() {
     let (server, site) = serve(
         "body = Object.new

@@ -87,3 +87,17 @@ def old(scope):
         server.get("/path").expect(200).expect_body("/path");
     }
 }
+
+/// ASGI 2: a function of the scope alone, which needs no `protocol`.
+#[test]
+fn functions_of_the_scope_are_applications() {
+    let code = "
+def application(scope):
+    async def instance(receive, send):
+        await send({'type': 'http.response.start', 'status': 200})
+        await send({'type': 'http.response.body', 'body': scope['path'].encode()})
+    return instance
+";
+    let (_site, server) = crate::app(code);
+    server.get("/twice").expect(200).expect_body("/twice");
+}

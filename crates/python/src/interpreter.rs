@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use corral_config::plan::{AppSpec, PythonSpec};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyModule};
 
 use crate::{environment, errors, files};
 
@@ -86,14 +86,43 @@ impl Interpreter {
     }
 }
 
-/// Ends a process that the application has forked off, as `python` does when nobody catches what was raised.
+/// Ends a process that the application has forked off, with what was registered for its end and the code that `python` has when
+/// nobody catches what was raised. Python is not taken down: objects of an event loop may wait for what is in the parent.
 pub(crate) fn end_process(py: Python<'_>, raised: Option<PyErr>) -> ! {
-    let code = raised.is_some().into();
-    // What is raised to end the process ends it here, with its own code.
-    raised.inspect(|error| error.print(py));
-    // SAFETY: this thread is attached. No frame of Python below it is returned to.
-    unsafe { ffi::Py_Exit(code) }
+    let end = || -> PyResult<()> {
+        let module = PyModule::from_code(py, END, c"corral/end.py", c"corral_end")?;
+        module.getattr("end")?.call1((raised.map(|error| error.into_value(py)),)).map(drop)
+    };
+    let _ = end();
+    std::process::exit(1)
 }
+
+/// Does not return.
+const END: &CStr = c"
+import atexit, os, sys, threading, traceback
+
+def code_of(error):
+    if error is None:
+        return 0
+    if isinstance(error, SystemExit):
+        if error.code is None or isinstance(error.code, int):
+            return error.code or 0
+        print(error.code, file=sys.stderr)
+    else:
+        traceback.print_exception(error)
+    return 1
+
+def end(error):
+    code = 1
+    try:
+        code = code_of(error)
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code & 0xff)
+";
 
 /// Runs the life of a thread of this program as one of Python's: what the application keeps for each thread stays
 /// from one request to the next.

@@ -13,10 +13,7 @@ fn serve(file: &str, text: &str, app: impl FnOnce(&Site) -> Value) -> (Daemon, S
     let mut app = app(&site);
     app["processes"] = json!(1);
     app["working_directory"] = json!(site.root());
-    let config = json!({
-        "listeners": { "*:{port}": { "pass": "applications/app" } },
-        "applications": { "app": app },
-    });
+    let config = json!({ "applications": { "app": app } });
     (daemon().config(config).start(), site)
 }
 

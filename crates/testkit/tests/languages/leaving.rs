@@ -1,6 +1,6 @@
 //! Clients that leave a stream of small pieces: the next piece ends it, so that a few of them do not stop an application.
 
-use corral_testkit::{Daemon, Http2, Request, Site, daemon, site};
+use corral_testkit::{Daemon, Request, Site, daemon, site};
 use serde_json::{Value, json};
 
 /// Serves an application of one process, which says something at `/` and has a stream at each of `streams`: clients leave it,
@@ -10,30 +10,20 @@ fn check(file: &str, text: &str, streams: &[&str], app: impl FnOnce(&Site) -> Va
     site.write(file, text);
     let mut app = app(&site);
     app["processes"] = json!(1);
-    let config = json!({
-        "listeners": { "*:{port}": { "pass": "applications/app" } },
-        "applications": { "app": app },
-    });
+    let config = json!({ "applications": { "app": app } });
     let server = daemon().config(config).start();
     for stream in streams {
-        leave_http1(&server, stream);
+        leave(&server, stream);
         server.expect_log(&format!("closed {stream} 1"));
-        leave_http2(&server, stream);
+        leave(&server, stream);
         server.expect_log(&format!("closed {stream} 2"));
         server.get("/").expect(200).expect_body("free");
     }
 }
 
-fn leave_http1(server: &Daemon, stream: &str) {
+fn leave(server: &Daemon, stream: &str) {
     let mut client = server.begin(&Request::get(stream));
     client.read_until_text("ping");
-}
-
-fn leave_http2(server: &Daemon, stream: &str) {
-    let mut client = Http2::connect(server.address().socket());
-    let mut stream = client.begin_get(stream);
-    stream.head();
-    assert!(!stream.read_some().is_empty());
 }
 
 const WSGI: &str = r"

@@ -37,7 +37,7 @@ def new_loop():
 
 def separate(loop):
     """Gives a copied loop a selector of its own: what is taken from that of the parent, the parent does not hear of any more.
-    Loops without a selector of Python's, such as uvloop's, see to that by themselves."""
+    One without a selector of Python's, such as uvloop's, has to be left as it is until the child ends."""
     selector = getattr(loop, "_selector", None)
     keys = selector and selector.get_map()
     if keys:
@@ -222,7 +222,8 @@ class Watch:
     def leave_parent(self):
         """The application has forked this process, which has no channel and ends when the application returns."""
         self.is_child = True
-        self.loop.remove_reader(self.board.fileno())
+        if hasattr(self.loop, "_selector"):
+            self.loop.remove_reader(self.board.fileno())
 
     def on_bell(self):
         self.board.silence()

@@ -107,9 +107,8 @@ fn length_of(
     let n_next = if has_chunks { 0 } else { call.n_stored() };
     let complete = is_complete.then(|| first.len() as u64 + n_next);
     if exchange.is_head() || matches!(status, 204 | 304) {
-        // A body that was made all the same is measured, unless a file is a part of it.
-        let is_believed = exchange.is_head() && complete == Some(0) || call.has_file() && announced.is_some();
-        return complete.filter(|_| !is_believed).or(announced);
+        // A body that was made all the same is measured.
+        return complete.filter(|length| *length > 0 || !exchange.is_head()).or(announced);
     }
     // A length that is wrong is not put right: the client is to notice what is missing, as where it comes in pieces.
     announced.or(complete)

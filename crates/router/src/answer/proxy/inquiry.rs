@@ -319,7 +319,12 @@ pub(crate) async fn next_event(
 
 /// Fails when the client has left, which does not show while there is always something from the server.
 pub(super) async fn look_for_client(exchange: &Exchange<'_>, upload: &Upload) -> Result<(), Gone> {
-    let is_gone = !upload.is_starving() && now(exchange.carrier.gone(exchange.reply.close)).await.is_some();
+    let sign = match exchange.sign_of_departure() {
+        // Nothing lasts in one look.
+        Sign::Lasting => Sign::Broken,
+        sign => sign,
+    };
+    let is_gone = !upload.is_starving() && now(exchange.carrier.gone(sign)).await.is_some();
     if is_gone { Err(Gone) } else { Ok(()) }
 }
 

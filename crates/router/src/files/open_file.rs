@@ -14,7 +14,6 @@ use smallvec::SmallVec;
 
 use super::siblings::Siblings;
 use super::{Identity, Moment, Place};
-use crate::clock;
 
 /// A file up to this size is kept in memory: its reply is one system call instead of two.
 pub(crate) const MAX_IN_MEMORY: u64 = 32 * 1024;
@@ -76,9 +75,8 @@ impl OpenFile {
     }
 
     /// When it was modified, but not later than now (RFC 9110 section 8.8.2.1): seconds since 1970, and as a date.
-    pub(crate) fn modified(&self) -> (Option<u64>, HttpDate) {
+    pub(crate) fn modified(&self, now: u64) -> (Option<u64>, HttpDate) {
         let Ok(modified) = u64::try_from(self.modified) else { return (None, self.last_modified) };
-        let now = clock::now();
         if modified <= now { (Some(modified), self.last_modified) } else { (Some(now), format_date(now)) }
     }
 

@@ -84,7 +84,8 @@ pub(super) async fn run(
             Err(broken) => return broken.into_outcome(),
         };
         let crowd = keeper.as_ref().filter(|_| begin == Begin::Keeping).map(|keeper| keeper.seat.seats());
-        let outgoing = Outgoing::new(envelope, begin, &line, upload);
+        let id = fastcgi::request_id(line.n_requests());
+        let outgoing = Outgoing::new(envelope.opening(begin, id), envelope.protocol, id, upload);
         let source = Source::new(line, envelope.protocol, keeper);
         let conversation = Conversation { source, outgoing, server, clock: Clock::default() };
         let inquiry = Box::pin(inquire(exchange, conversation));

@@ -44,7 +44,7 @@ fn conditions(exchange: &Exchange<'_>, reply: &Representation<'_>) -> Result<Sel
     let (head, bytes) = (exchange.request.head, exchange.request.bytes);
     let preconditions = Preconditions::of_request(head, bytes);
     let etag = reply.etag();
-    let (modified, _) = reply.file.modified();
+    let (modified, _) = reply.file.modified(clock::now());
     let current = Validators { etag: Some(&etag), modified };
     match preconditions.evaluate(head.method(bytes), &current) {
         Verdict::NotModified => return Err(304),
@@ -190,7 +190,7 @@ impl Representation<'_> {
     /// The fields that a 304 repeats (RFC 9110 section 15.4.5).
     fn push_validators(&self, exchange: &mut Exchange<'_>) {
         let fields = &mut exchange.reply.fields;
-        fields.push(b"Last-Modified", &self.file.modified().1);
+        fields.push(b"Last-Modified", &self.file.modified(clock::now()).1);
         fields.push(b"ETag", &self.etag());
         if let Some(cache_control) = &self.cache_control {
             fields.push(b"Cache-Control", cache_control);

@@ -2,7 +2,6 @@
 //! each of its hands, which is kept from one request to the next.
 
 use std::io;
-use std::io::IoSlice;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use corral_config::gateway::Protocol;
 
 use super::conversation::Conversation;
 use super::keeper::Keeper;
-use super::outgoing::Outgoing;
+use super::outgoing::{Outgoing, announce};
 use super::source::Source;
 use super::{Begin, Connected, Envelope, inquire};
 use crate::answer::proxy::attempt::{self, Outcome};
@@ -58,7 +57,9 @@ impl Errand<'_> {
             Ok(connected) => connected,
             Err(broken) => return broken.into_outcome(),
         };
-        let outgoing = Outgoing::new(envelope, begin, &line, upload).ending_visibly();
+        let id = fastcgi::request_id(line.n_requests());
+        let outgoing =
+            Outgoing::new(envelope.opening(begin, id), envelope.protocol, id, upload).ending_visibly();
         let source = Source::new(line, envelope.protocol, keeper).tell_of_end(on_end);
         let conversation = Conversation { source, outgoing, server, clock: Clock::default() };
         Box::pin(inquire(exchange, conversation)).await
@@ -127,17 +128,6 @@ pub(crate) async fn await_return(server: Rc<LoopServer>) {
     let Some(mut kept) = kept else { return };
     if is_back(&mut kept.line).await {
         server.leave_seat(seat, kept, Instant::now());
-    }
-}
-
-/// Begins the next request on a connection before it is known.
-pub(super) fn announce(line: &mut Line) -> io::Result<()> {
-    let mut begin = Vec::new();
-    fastcgi::append_begin(true, &mut begin);
-    fastcgi::set_request_id(fastcgi::request_id(line.n_requests().saturating_add(1)), &mut begin);
-    match line.try_write(&[IoSlice::new(&begin)])? {
-        n if n == begin.len() => Ok(()),
-        _ => Err(io::ErrorKind::WriteZero.into()),
     }
 }
 

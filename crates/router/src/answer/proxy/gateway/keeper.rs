@@ -1,6 +1,6 @@
 //! Where a connection goes when its request has ended in order: to the next one.
 
-use super::errand::announce;
+use super::outgoing::announce;
 use crate::clock::deadline::Deadlines;
 use crate::upstream::{Kept, Line, LoopServer, LoopServers, Presence, Seat};
 

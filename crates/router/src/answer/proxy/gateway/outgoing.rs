@@ -5,7 +5,6 @@ use std::io::{self, IoSlice};
 use corral_cgi::fastcgi::{self, Stdin};
 use corral_config::gateway::Protocol;
 
-use super::{Begin, Envelope};
 use crate::answer::proxy::inquiry::{OutgoingHead, write_now};
 use crate::answer::proxy::upload::Upload;
 use crate::upstream::Line;
@@ -23,12 +22,11 @@ pub(super) struct Outgoing<'e> {
 }
 
 impl<'e> Outgoing<'e> {
-    /// For a connection that counts the request already.
-    pub(super) fn new(envelope: &Envelope, begin: Begin, line: &Line, upload: &'e mut Upload) -> Self {
-        let id = fastcgi::request_id(line.n_requests());
-        let stdin = (envelope.protocol == Protocol::FastCgi).then(|| Stdin::of_request(id));
+    /// For the request with this number on its connection.
+    pub(super) fn new(opening: Vec<u8>, protocol: Protocol, id: u16, upload: &'e mut Upload) -> Self {
+        let stdin = (protocol == Protocol::FastCgi).then(|| Stdin::of_request(id));
         Self {
-            opening: OutgoingHead::new(envelope.opening(begin, id)),
+            opening: OutgoingHead::new(opening),
             stdin,
             upload,
             n_sent: 0,
@@ -91,5 +89,16 @@ impl<'e> Outgoing<'e> {
 
     pub(super) fn upload(&mut self) -> &mut Upload {
         self.upload
+    }
+}
+
+/// Begins the next request on a connection before it is known.
+pub(super) fn announce(line: &mut Line) -> io::Result<()> {
+    let mut begin = Vec::new();
+    fastcgi::append_begin(true, &mut begin);
+    fastcgi::set_request_id(fastcgi::request_id(line.n_requests().saturating_add(1)), &mut begin);
+    match line.try_write(&[IoSlice::new(&begin)])? {
+        n if n == begin.len() => Ok(()),
+        _ => Err(io::ErrorKind::WriteZero.into()),
     }
 }

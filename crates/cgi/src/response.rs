@@ -57,10 +57,9 @@ impl Head {
                 location |= head.take_line(buf, line)?;
             }
         }
-        match head.status {
+        if head.status == 0 {
             // RFC 3875 section 6.2.3: the server says it then.
-            0 => head.status = if location { 302 } else { 200 },
-            _ => {}
+            head.status = if location { 302 } else { 200 };
         }
         Ok(Some(head))
     }
@@ -114,7 +113,7 @@ impl Head {
             if self.length.replace(length).is_some_and(|before| before != length) {
                 return Err(HeadError::Length);
             }
-        } else if !is_ours(name) && !(value.is_empty() && name.eq_ignore_ascii_case(b"content-type")) {
+        } else if !(is_ours(name) || value.is_empty() && name.eq_ignore_ascii_case(b"content-type")) {
             let blanks = text[colon + 1..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
             let value_start = line.start + colon + 1 + if value.is_empty() { 0 } else { blanks };
             self.fields.push((line.start..line.start + colon, value_start..value_start + value.len()));

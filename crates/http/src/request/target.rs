@@ -5,12 +5,14 @@ use super::error::HeadError;
 /// A target taken apart.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target<'l> {
-    /// The scheme with `://`, and the host with its port, of the absolute form. Else nothing.
-    before: (&'l [u8], &'l [u8]),
+    before: Before<'l>,
     /// The path and the query, without what begins at `#`; may hold spaces, as in Unit. The absolute form may leave the
     /// path out, and the asterisk form has `*`.
     pub(super) path_and_query: &'l [u8],
 }
+
+/// The scheme with `://`, and the host with its port, of the absolute form. Else nothing.
+type Before<'l> = (&'l [u8], &'l [u8]);
 
 impl<'l> Target<'l> {
     /// Takes apart a target that is not empty. Streams have its parts in fields of their own, so they have no absolute form.
@@ -19,7 +21,7 @@ impl<'l> Target<'l> {
             return Err(HeadError::Connect);
         }
         let is_for_server = target == b"*" && method == b"OPTIONS";
-        let (before, rest): ((&[u8], &[u8]), _) = match target.first() {
+        let (before, rest): (Before<'_>, _) = match target.first() {
             Some(b'/') => ((b"", b""), target),
             Some(b'*') if is_for_server => ((b"", b""), target),
             _ if is_stream => return Err(HeadError::BadTarget),
@@ -47,7 +49,7 @@ impl<'l> Target<'l> {
 }
 
 /// The scheme, the authority, and the rest of a URL that this server may be asked for.
-fn absolute(target: &[u8]) -> Option<((&[u8], &[u8]), &[u8])> {
+fn absolute(target: &[u8]) -> Option<(Before<'_>, &[u8])> {
     let has_scheme =
         |scheme: &&[u8]| target.get(..scheme.len()).is_some_and(|t| t.eq_ignore_ascii_case(scheme));
     let scheme = [&b"http://"[..], b"https://"].into_iter().find(has_scheme)?;
@@ -61,8 +63,11 @@ fn absolute(target: &[u8]) -> Option<((&[u8], &[u8]), &[u8])> {
 mod tests {
     use super::*;
 
+    /// Where the authority is and what it is, and the rest.
+    type Parts<'t> = (Option<(usize, &'t str)>, &'t str);
+
     #[track_caller]
-    fn check(target: &str, expect: Result<(Option<(usize, &str)>, &str), HeadError>) {
+    fn check(target: &str, expect: Result<Parts<'_>, HeadError>) {
         let parsed = Target::of(target.as_bytes(), b"OPTIONS", false);
         let seen = parsed.as_ref().map(|parsed| {
             let text = |bytes| std::str::from_utf8(bytes).expect("text");

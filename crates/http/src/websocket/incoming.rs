@@ -310,7 +310,7 @@ mod tests {
                 let (n, control) = incoming.check(&buffer).map_err(|closing| closing.code)?;
                 match control {
                     Some((kind, payload)) => {
-                        said += &format!("{kind} {} ", String::from_utf8_lossy(&payload))
+                        said += &format!("{kind} {} ", String::from_utf8_lossy(&payload));
                     }
                     None => passed.extend_from_slice(&buffer[..n]),
                 }

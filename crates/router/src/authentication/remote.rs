@@ -156,7 +156,7 @@ impl Interim {
     /// Waits until that is more than makes sense, which is never if the response comes before.
     async fn too_many(&mut self) {
         if self.0.wait_for(|n| *n > MOST_INTERIM).await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

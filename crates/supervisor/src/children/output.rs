@@ -273,7 +273,7 @@ mod tests {
         let (output, writer) = Output::pipe(Speaker::App("a".into())).unwrap();
         let mut output = output.of(AppId(7));
         let mut writer = File::from(writer);
-        let mut say = |text: &str| io::Write::write_all(&mut writer, text.as_bytes()).unwrap();
+        let mut say = |text: &str| Write::write_all(&mut writer, text.as_bytes()).unwrap();
         say("old\n");
         assert_eq!(output.last_words(), ["old"]);
         output.forget_words();

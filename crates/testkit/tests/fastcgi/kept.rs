@@ -186,7 +186,7 @@ fn no_request_is_lost_with_a_process_that_leaves() {
         let send = |n: usize| {
             let mut client = server.connect();
             for _ in 0..40 {
-                if n % 4 == 0 {
+                if n.is_multiple_of(4) {
                     client.get("/").expect(200).expect_body("GET");
                 } else {
                     client.send(&Request::post("/").body("a=b")).expect(200).expect_body("POST");

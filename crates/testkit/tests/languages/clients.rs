@@ -65,7 +65,7 @@ pub(crate) fn run_without_clients(runtime: &Runtime) {
     let mut first = server.begin(&Request::get("/stream"));
     first.read_until_text("first");
     let post = Request::post("/meet?1").body("a body");
-    let clients = [post.clone(), post.clone().field("Connection", "close"), Request::get("/meet?1")];
+    let clients = [post.clone(), post.field("Connection", "close"), Request::get("/meet?1")];
     let mut clients: Vec<_> = clients.iter().map(|request| server.begin(request)).collect();
     clients.push(server.connect());
     clients[3].write("POST /meet?1 HTTP/1.0\r\nHost: a\r\nContent-Length: 6\r\n\r\na body");

@@ -26,7 +26,7 @@ struct Busy {
 }
 
 impl Busy {
-    fn start(options: Value) -> Self {
+    fn start(options: &Value) -> Self {
         let site = site().file("held.php", HELD).file("ran.php", RAN).writable_folder("ran");
         let mut app = php_app(&site).value();
         app.as_object_mut().expect("an object").extend(options.as_object().expect("an object").clone());
@@ -80,7 +80,7 @@ fn post(n: usize, version: &str, fields: &str, body: &str) -> String {
 /// Options: applications.{N}.abandoned
 #[test]
 fn a_post_is_run_though_its_client_has_left() {
-    let busy = Busy::start(json!({}));
+    let busy = Busy::start(&json!({}));
     busy.leave(post(1, "HTTP/1.1", "", ""));
     busy.leave(post(2, "HTTP/1.1", "Connection: close\r\n", "two"));
     busy.leave(post(3, "HTTP/1.0", "", "three"));
@@ -94,7 +94,7 @@ fn a_post_is_run_though_its_client_has_left() {
 
 #[test]
 fn a_stream_that_was_reset_is_run_too() {
-    let busy = Busy::start(json!({}));
+    let busy = Busy::start(&json!({}));
     let listener = format!("/config/listeners/{}/http2", busy.server.address());
     busy.server.control().put(&listener, &json!("prior_knowledge")).expect_done();
     let mut client = Http2::connect(busy.server.address().socket());
@@ -117,7 +117,7 @@ fn a_stream_that_was_reset_is_run_too() {
 
 #[test]
 fn what_only_reads_and_what_has_not_come_is_dropped() {
-    let busy = Busy::start(json!({}));
+    let busy = Busy::start(&json!({}));
     for method in ["GET", "HEAD", "OPTIONS"] {
         busy.leave(format!("{method} /ran.php HTTP/1.1\r\nHost: a\r\n\r\n"));
         busy.leave(format!("{method} /ran.php HTTP/1.0\r\n\r\nHost: a\r\n\r\n"));
@@ -132,13 +132,13 @@ fn what_only_reads_and_what_has_not_come_is_dropped() {
 #[test]
 fn an_application_says_otherwise() {
     let get = "GET /ran.php?get HTTP/1.1\r\nHost: a\r\n\r\n";
-    let busy = Busy::start(json!({ "abandoned": "run" }));
+    let busy = Busy::start(&json!({ "abandoned": "run" }));
     busy.leave(get);
     busy.leave(post(1, "HTTP/1.1", "", ""));
     busy.expect_active(3);
     assert_eq!(busy.ran(), ["GET get", "POST 1"]);
 
-    let busy = Busy::start(json!({ "abandoned": "drop" }));
+    let busy = Busy::start(&json!({ "abandoned": "drop" }));
     let mut client = busy.server.connect();
     client.write(post(1, "HTTP/1.1", "", ""));
     busy.expect_active(2);
@@ -150,7 +150,7 @@ fn an_application_says_otherwise() {
 /// A change of the option starts no processes.
 #[test]
 fn a_change_of_it_keeps_the_processes() {
-    let busy = Busy::start(json!({ "abandoned": "drop" }));
+    let busy = Busy::start(&json!({ "abandoned": "drop" }));
     let before = busy.server.expect_processes("\"php\" worker", 1);
     busy.server.control().put("/config/applications/php/abandoned", &json!("run")).expect_done();
     busy.leave("GET /ran.php?1 HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -162,7 +162,7 @@ fn a_change_of_it_keeps_the_processes() {
 /// They do not wait for longer than others.
 #[test]
 fn they_wait_for_a_worker_only_so_long() {
-    let busy = Busy::start(json!({ "limits": { "queue_timeout": 1 } }));
+    let busy = Busy::start(&json!({ "limits": { "queue_timeout": 1 } }));
     busy.leave(post(1, "HTTP/1.1", "", ""));
     busy.expect_active(2);
     busy.expect_active(1);
@@ -172,7 +172,7 @@ fn they_wait_for_a_worker_only_so_long() {
 /// There are not more of them than a server can bear.
 #[test]
 fn there_is_an_end_to_them() {
-    let busy = Busy::start(json!({}));
+    let busy = Busy::start(&json!({}));
     for n in 0..1000 {
         busy.leave(post(n, "HTTP/1.1", "", ""));
     }

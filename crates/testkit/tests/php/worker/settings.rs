@@ -20,9 +20,12 @@ fn servers(code: &str, settings: &[(&str, &str)]) -> Vec<(Site, Daemon)> {
     [classic, worker].into_iter().zip(servers).collect()
 }
 
+/// Whether a response is right.
+type Judge<'j> = &'j dyn Fn(&Response) -> bool;
+
 /// Asks both for all of it, one request after the other.
 #[track_caller]
-fn check(code: &str, settings: &[(&str, &str)], asks: &[(Request, &dyn Fn(&Response) -> bool)]) {
+fn check(code: &str, settings: &[(&str, &str)], asks: &[(Request, Judge<'_>)]) {
     for (n, (_site, server)) in servers(code, settings).iter().enumerate() {
         let mut client = server.connect();
         for (turn, (request, is_right)) in asks.iter().enumerate() {

@@ -98,6 +98,6 @@ def application(scope):
         await send({'type': 'http.response.body', 'body': scope['path'].encode()})
     return instance
 ";
-    let (_site, server) = crate::app(code);
+    let (_site, server) = app(code);
     server.get("/twice").expect(200).expect_body("/twice");
 }

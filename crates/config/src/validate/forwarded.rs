@@ -71,8 +71,8 @@ const FORWARDED: &[Member<Draft>] = &[
     optional("client_ip", STRING).means("the field with the client's address").read(client_ip),
     optional("protocol", STRING)
         .means(
-            "the field with the client's scheme: `https` and `on` mean TLS, `http` means none; anything else \
-             is ignored",
+            "the field with the client's scheme: `https` and `on` mean TLS, `http` means none; of a list the \
+             first word counts, and anything else is ignored",
         )
         .read(|cx, field, draft| draft.protocol = strings::name(cx, field)),
     optional("recursive", BOOL)

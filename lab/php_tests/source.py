@@ -19,7 +19,8 @@ class NotFetched(Exception):
 
 def fetched(target: Path) -> Path:
     """The folder of the sources, of which there are the tests alone."""
-    kept = target / "php-tests"
+    # apt takes relative names for names below its own folders.
+    kept = target.resolve() / "php-tests"
     folder = kept / "source"
     if folder.is_dir():
         return folder

@@ -51,6 +51,15 @@ impl Daemon {
         self.connect().get(target)
     }
 
+    /// A file whose tag is strong, which it is a moment after the last change: two changes may have the same time.
+    #[track_caller]
+    pub fn get_settled(&self, target: &str) -> Response {
+        eventually("the file has a strong tag", || {
+            let reply = self.get(target);
+            reply.field("ETag").is_some_and(|tag| tag.starts_with('"')).then_some(reply)
+        })
+    }
+
     /// A request on a connection of its own.
     #[track_caller]
     pub fn send(&self, request: &Request) -> Response {

@@ -14,7 +14,7 @@ use super::{serve, share};
 fn conditions_are_judged() {
     let site = site().file("a.txt", "hello");
     let server = share(&site);
-    let first = server.get("/a.txt");
+    let first = server.get_settled("/a.txt");
     let etag = first.field("ETag").expect("an ETag").to_owned();
     let modified = first.field("Last-Modified").expect("a date").to_owned();
     let old = "Thu, 01 Jan 1998 00:00:00 GMT";
@@ -46,7 +46,7 @@ fn conditions_are_judged() {
 fn a_list_of_tags_with_a_weak_one_matches() {
     let site = site().file("a.txt", "hello");
     let server = share(&site);
-    let etag = server.get("/a.txt").field("ETag").expect("an ETag").to_owned();
+    let etag = server.get_settled("/a.txt").field("ETag").expect("an ETag").to_owned();
     server.send(&Request::get("/a.txt").field("If-None-Match", &format!("\"x\", W/{etag}"))).expect(304);
     // A 304 leaves the connection usable.
     let mut client = server.connect();
@@ -114,7 +114,7 @@ fn several_ranges_are_parts() {
 fn if_range_gives_the_whole_file_when_it_has_changed() {
     let site = site().file("a.txt", "0123456789");
     let server = share(&site);
-    let first = server.get("/a.txt");
+    let first = server.get_settled("/a.txt");
     let etag = first.field("ETag").expect("an ETag").to_owned();
     let request =
         |condition: &str| Request::get("/a.txt").field("Range", "bytes=0-1").field("If-Range", condition);

@@ -192,7 +192,7 @@ fn levels_are_obeyed_or_told_to_be_wrong() {
 #[test]
 fn tags_are_weak_and_conditions_still_hold() {
     let (server, _site) = files(all());
-    let plain = server.get("/a.html");
+    let plain = server.get_settled("/a.html");
     let strong = plain.field("ETag").expect("an ETag");
     let packed = server.send(&asking("/a.html", "gzip"));
     let weak = packed.field("ETag").expect("an ETag");

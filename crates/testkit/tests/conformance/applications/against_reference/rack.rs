@@ -44,7 +44,6 @@ fn rack_as_puma() {
         command: puma,
         is_refusal: |reply| reply.status == 500 && reply.fields.is_empty(),
         differences: &[
-            Difference { habits: &["length_too_small"], because: "a length that is known is put right" },
             Difference {
                 habits: &["raises_late"],
                 because: "what has begun is cut off, and no other response put behind it",

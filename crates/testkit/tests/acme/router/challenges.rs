@@ -73,7 +73,7 @@ fn authorities_show_no_certificate_where_clients_have_to() {
     assert!(stranger.try_send(&corral_testkit::Request::get("/")).is_err());
 }
 
-/// Without HTTP/2, a listener does not mind what protocols clients speak.
+/// They are refused where they ask for what a listener does not speak alone, whether a challenge waits or not.
 #[test]
 fn other_clients_see_no_difference() {
     let acme = || json!({ "names": ["a.example"] });
@@ -81,8 +81,12 @@ fn other_clients_see_no_difference() {
     let usual = issuer.issue("a.example");
     let protocols = |names: &[&str]| issuer.client().protocols(names);
     for n_challenges in 0..2 {
-        for names in [&[][..], &["http/1.1"], &["h2", "http/1.1"], &["dot"], &["acme-tls/1", "dot"]] {
+        for names in [&[][..], &["http/1.1"], &["http/1.0"], &["h2", "http/1.1"], &["acme-tls/1", "http/1.1"]]
+        {
             issuer.expect_shown_to(&protocols(names), "a.example", &usual);
+        }
+        for names in [&["dot"][..], &["h2"], &["acme-tls/1", "dot"]] {
+            issuer.expect_alert_to(&protocols(names), "a.example", "NoApplicationProtocol");
         }
         if n_challenges == 0 {
             issuer.expect_alert_to(&issuer.authority(), "a.example", UNRECOGNISED);

@@ -100,8 +100,14 @@ fn killed_under_load_they_are_back_at_once() {
     let site = scripts();
     let server = start(&site, json!({ "processes": 2 }));
     let load = Load::start(server.address().socket(), "/who.php", 6);
+    let figures = || server.control().get("/status/applications/app/processes").json();
     for _ in 0..5 {
         load.await_more(30);
+        // What is killed before it is ready is another matter: requests that wait for it are told that it cannot start.
+        eventually("both are ready", || {
+            let figures = figures();
+            (figures["running"] == 2 && figures["starting"] == 0).then_some(())
+        });
         server.kill(server.named("php-cgi")[0]);
         load.await_more(30);
     }

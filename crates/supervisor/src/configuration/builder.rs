@@ -60,10 +60,9 @@ impl Builder<'_> {
         let running = self.in_force.filter(|_| self.keeps_apps).map_or(&[][..], |build| &build.apps);
         let placements = changes::place_apps(running, &plan.applications, purpose.replaces());
         if !purpose.tolerates_failures() {
-            machine::capacity().check(&plan.applications).map_err(|error| error.to_string())?;
-            let new = placements.iter().zip(&plan.applications);
-            let mut new = new.filter(|(placement, _)| **placement == Placement::Start);
-            new.try_for_each(|(_, spec)| self.programs.check(spec))?;
+            let (started, kept) = parted(&placements, &plan.applications);
+            machine::capacity().check(&kept, &started).map_err(|error| error.to_string())?;
+            started.into_iter().try_for_each(|spec| self.programs.check(spec))?;
         }
         Ok(placements)
     }
@@ -94,6 +93,16 @@ impl Builder<'_> {
         }
         Ok((listeners, failed))
     }
+}
+
+/// The applications that are started, and those that are kept.
+fn parted<'a>(placements: &[Placement], applications: &'a [AppSpec]) -> (Vec<&'a AppSpec>, Vec<&'a AppSpec>) {
+    let placed: Vec<_> = placements.iter().zip(applications).collect();
+    let of = |is_started: bool| {
+        let some = placed.iter().filter(|(placement, _)| (**placement == Placement::Start) == is_started);
+        some.map(|(_, spec)| *spec).collect()
+    };
+    (of(true), of(false))
 }
 
 /// Gives new instances numbers. Returns all instances, and the new ones among them.

@@ -21,8 +21,8 @@ pub(crate) struct Capacity {
 /// More than that.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "application \"{name}\" asks for {wanted} processes, and {what} carries {most} at most, of which others that are \
-     started with it take {taken}"
+    "application \"{name}\" asks for {wanted} processes, and {what} carries {most} at most, of which \
+     others take {taken}"
 )]
 pub(crate) struct TooMany {
     name: String,
@@ -50,11 +50,12 @@ impl fmt::Display for Resource {
 }
 
 impl Capacity {
-    /// Whether all that is started with a configuration fits, and what an application may grow to by itself.
-    pub(crate) fn check(&self, applications: &[AppSpec]) -> Result<(), TooMany> {
+    /// Whether all that is started with a configuration fits beside what is kept, and what an application may grow to
+    /// by itself. What runs already is refused nothing, as the machine may have become smaller since.
+    pub(crate) fn check(&self, kept: &[&AppSpec], started: &[&AppSpec]) -> Result<(), TooMany> {
         let Some((what, most)) = self.least() else { return Ok(()) };
-        let mut taken = 0;
-        for spec in applications {
+        let mut taken: u64 = kept.iter().map(|spec| u64::from(spec.processes.spare)).sum();
+        for spec in started {
             let spare = u64::from(spec.processes.spare);
             // As many as are needed are no more than fit.
             let grown = match spec.processes.growth {
@@ -96,7 +97,8 @@ mod tests {
     #[track_caller]
     fn check(applications: &[AppSpec], refused: Option<&str>) {
         let capacity = Capacity { descriptors: Some(100), pids: Some(50), memory: Some(1 << 30) };
-        let name = capacity.check(applications).err().map(|error| error.name);
+        let name =
+            capacity.check(&[], &applications.iter().collect::<Vec<_>>()).err().map(|error| error.name);
         assert_eq!(name.as_deref(), refused);
     }
 
@@ -115,10 +117,20 @@ mod tests {
     }
 
     #[test]
+    fn what_runs_already_is_counted_and_not_refused() {
+        let capacity = Capacity { pids: Some(50), ..Capacity::default() };
+        let (kept, started) = (processes("kept", 100, 40), processes("started", 11, 11));
+        capacity.check(&[&kept], &[]).unwrap();
+        capacity.check(&[&kept], &[&processes("started", 10, 10)]).unwrap();
+        let error = capacity.check(&[&kept], &[&started]).unwrap_err();
+        assert_eq!((error.name.as_str(), error.wanted, error.taken), ("started", 11, 40));
+    }
+
+    #[test]
     fn the_refusal_names_the_narrowest_bound() {
         let memory = Capacity { memory: Some(8 << 20), pids: Some(9), descriptors: None };
-        let text = memory.check(&[processes("a", 9, 9)]).unwrap_err().to_string();
+        let text = memory.check(&[], &[&processes("a", 9, 9)]).unwrap_err().to_string();
         assert!(text.contains("9 processes, and the memory of this machine carries 8"), "{text}");
-        Capacity::default().check(&[processes("a", u32::MAX, u32::MAX)]).unwrap();
+        Capacity::default().check(&[], &[&processes("a", u32::MAX, u32::MAX)]).unwrap();
     }
 }

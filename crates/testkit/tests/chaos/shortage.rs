@@ -189,15 +189,16 @@ fn a_main_process_without_descriptors_refuses_changes_and_goes_on() {
     let mut client = server.connect();
     let before = server.control().get("/config").json();
     limit(server.pid(), Resource::Descriptors, Some(0));
-    let refused = |path: &str, value: &Value| {
+    let refused = |path: &str, value: &Value, reason: &str| {
         let reply = server.control().put(path, value).0.expect(500);
-        assert!(reply.text().contains("Too many open files"), "{reply}");
+        assert!(reply.text().contains(reason), "{reply}");
     };
     let listener = format!("/config/listeners/{}", Address::fresh());
     let pass = json!({ "pass": "routes" });
     let app = json!({ "type": "php", "root": site.root() });
-    refused(&listener, &pass);
-    refused("/config/applications/other", &app);
+    let bound = "the limit of open files (LimitNOFILE= of the service, ulimit -n) carries 0 at most";
+    refused(&listener, &pass, "Too many open files");
+    refused("/config/applications/other", &app, bound);
     assert_eq!(server.control().get("/config").json(), before);
     let workers = server.expect_processes(WORKER, 2);
     kill(workers[0]);

@@ -102,13 +102,14 @@ fn head_requests_have_no_body() {
 fn flush_sends_at_once() {
     let (host, mut worker) = start(&[(
         "index.php",
-        "<?php ob_end_clean(); flush(); wait('1'); echo 'one'; flush(); wait('2'); echo 'two'; flush(); wait('3');
+        "<?php ob_end_clean(); flush(); header('X-Late: 1'); http_response_code(202);
+         echo 'one'; flush(); wait('1'); echo 'two'; flush(); wait('2'); flush(); echo 'three'; flush(); wait('3');
          function wait($f) { touch(\"at$f\"); while (!file_exists(\"go$f\")) { clearstatcache(); usleep(1000); } }",
     )]);
     let root = host.app().root();
     let sent = worker.submit(&get("/"));
     let mut response = Response::default();
-    for (step, expected) in [("1", ""), ("2", "one"), ("3", "onetwo")] {
+    for (step, expected) in [("1", "one"), ("2", "onetwo"), ("3", "onetwothree")] {
         let (head, payload) = worker.frame(&host);
         assert!(!worker.take(&mut response, head, &payload));
         assert_eq!(response.text(), expected);
@@ -116,7 +117,8 @@ fn flush_sends_at_once() {
     }
     let rest = worker.answer(&host, sent, &get("/"));
     assert_eq!((rest.text(), rest.frames[0]), ("", (Kind::End, Flags::END | Flags::DONE)));
-    assert_eq!(response.status, 200);
+    // Where nothing is there yet, there is nothing to send, and the head is the script's still.
+    assert_eq!((response.status, response.field("X-Late")), (202, Some("1")));
 }
 
 #[test]

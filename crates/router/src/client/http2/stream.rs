@@ -76,9 +76,11 @@ fn read(shared: &Shared, request: HttpRequest<RecvStream>, respond: SendResponse
     head.clear();
     let settings = shared.slot.settings();
     let refusal = match parse_head(head, input, &settings.generation.shared.rules.stream_head) {
+        // It is a CONNECT that is for no proxy (RFC 8441 section 4).
+        Err(HeadError::Connect) if kind == Kind::Unknown => Some(Refusal::UnknownProtocol),
         Err(error) => Some(error.into()),
         Ok(Progress::Partial) => Some(HeadError::TooLarge.into()),
-        Ok(Progress::Complete { .. }) => (kind == Kind::Unknown).then_some(Refusal::UnknownProtocol),
+        Ok(Progress::Complete { .. }) => None,
     };
     Asked { work, refusal, stream, respond }
 }

@@ -68,6 +68,19 @@ impl Site {
         self
     }
 
+    /// Puts the package `unit-http` among those that Node.js finds from here.
+    pub fn write_node_package(&self) {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/node");
+        for entry in fs::read_dir(package).expect("read the package") {
+            let path = entry.expect("read the package").path();
+            if path.extension().is_some_and(|extension| extension == "js" || extension == "json") {
+                let name = path.file_name().and_then(|name| name.to_str()).expect("names are text");
+                let content = fs::read(&path).expect("read the package");
+                self.write(&format!("node_modules/unit-http/{name}"), content);
+            }
+        }
+    }
+
     /// The path of `name` in the site; the site's own with an empty name.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {

@@ -169,11 +169,7 @@ pub(crate) fn node() -> Runtime {
 pub(crate) fn node_unit() -> Runtime {
     Runtime {
         app: |site| {
-            let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/node");
-            for name in ["package.json", "http.js", "server.js", "response.js", "client.js", "warnings.js"] {
-                let content = fs::read(package.join(name)).expect("it is there");
-                site.write(&format!("node_modules/unit-http/{name}"), content);
-            }
+            site.write_node_package();
             let arguments = json!(["node", site.path("server.js"), "unit-http"]);
             json!({ "type": "external", "executable": "/usr/bin/env", "arguments": arguments })
         },

@@ -1,8 +1,6 @@
 //! The package `unit-http`: what applications of Node.js do with its own `http`, and the liberties that Unit's left them.
 
-use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::Command;
 
 use corral_testkit::Site;
@@ -26,14 +24,7 @@ fn write(site: &Site, habits: &[Habit]) {
     for habit in habits {
         site.write(&format!("habits/{}.js", habit.name), habit.source);
     }
-    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/node");
-    for entry in fs::read_dir(package).expect("read the package") {
-        let path = entry.expect("read the package").path();
-        if path.extension().is_some_and(|extension| extension == "js" || extension == "json") {
-            let name = path.file_name().and_then(|name| name.to_str()).expect("names are text");
-            site.write(&format!("node_modules/unit-http/{name}"), fs::read(&path).expect("read the package"));
-        }
-    }
+    site.write_node_package();
 }
 
 /// Gives a request to the module that its path names; one that throws costs its request alone.

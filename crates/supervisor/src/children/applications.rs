@@ -146,8 +146,9 @@ impl Children {
     pub(crate) fn take_back_workers(&mut self, kept: Option<&[AppId]>) {
         let router = self.routers.in_charge.id;
         for app in self.apps.values_mut().filter(|app| app.router == router) {
+            // They are asked nothing any more, and leave in order: the end of a router may be that of the daemon.
             for worker in app.workers.lose_router() {
-                app.tell(&ToPrototype::Kill { worker });
+                app.tell(&ToPrototype::Retire { worker });
             }
         }
         if let Some(kept) = kept {

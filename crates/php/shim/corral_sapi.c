@@ -44,7 +44,7 @@ static size_t sapi_corral_ub_write(const char *data, size_t len)
     return len;
 }
 
-/* As in php-fpm: without output there is no head yet, and scripts go on to say what is in it. */
+/* As in php-fpm: without output there is no head yet, so nothing is sent, and scripts go on to say what is in it. */
 static void sapi_corral_flush(void *context)
 {
     corral_call_t *call = context;
@@ -52,10 +52,8 @@ static void sapi_corral_flush(void *context)
     if (call == NULL || call->finished || corral_host->stranger() != 0) {
         return;
     }
-    if (SG(headers_sent)) {
-        corral_host->flush(call->request->call);
-    }
-    /* A loop that has nothing to send learns it here. */
+    corral_host->flush(call->request->call);
+    /* A loop that has nothing to send learns it here, whether it has begun or not. */
     if (corral_host->gone(call->request->call) != 0) {
         php_handle_aborted_connection();
     }

@@ -144,7 +144,7 @@ fn a_crash_that_is_sent_is_one() {
 /// Output of a script whose visitor has left goes nowhere, and the worker serves the next one.
 #[test]
 fn output_after_the_visitor_has_left_harms_nobody() {
-    let code = "ignore_user_abort(true); echo 'begun'; flush(); usleep(300000);
+    let code = "ignore_user_abort(true); echo 'begun'; ob_flush(); flush(); usleep(300000);
 for ($i = 0; $i < 1000; $i++) { echo str_repeat('x', 10000); flush(); } error_log('wrote all');";
     let (_site, server) = scripts(&[("late.php", code)]);
     let before = server.get("/ok.php").expect(200).text();

@@ -49,8 +49,11 @@ fn a_worker_that_runs_a_request_for_too_long_is_killed() {
 /// Options: applications.{N}.limits.kill_after
 #[test]
 fn a_response_that_was_begun_is_cut_when_its_worker_is_killed() {
-    let (_site, server) =
-        with_limits(1, json!({ "kill_after": 1 }), &[("stuck.php", "echo 'x'; flush(); sleep(60);")]);
+    let (_site, server) = with_limits(
+        1,
+        json!({ "kill_after": 1 }),
+        &[("stuck.php", "echo 'x'; ob_flush(); flush(); sleep(60);")],
+    );
     let result = server.connect().try_send(&Request::get("/stuck.php"));
     assert!(
         result.is_err(),

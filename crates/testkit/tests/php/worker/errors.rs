@@ -10,7 +10,7 @@ const ERRORS: &[Case] = &[
     ),
     same(
         "exception_after_output",
-        "echo 'a'; flush(); throw new Exception('x');",
+        "echo 'a'; ob_flush(); flush(); throw new Exception('x');",
         &[ask("GET", "200 a"), ask("GET", "200 a")],
     ),
     same(

@@ -32,8 +32,13 @@ const OUTPUT: &[Case] = &[
     ),
     same(
         "flushed",
-        "echo 'a'; flush(); echo 'b'; flush(); echo headers_sent() ? 'sent' : 'unsent';",
+        "echo 'a'; ob_flush(); flush(); echo 'b'; flush(); echo headers_sent() ? 'sent' : 'unsent';",
         &[ask("GET", "200 absent"), ask("GET", "200 absent")],
+    ),
+    same(
+        "kept_in_a_buffer",
+        "echo 'a'; flush(); echo 'b'; flush(); echo headers_sent() ? 'sent' : 'unsent';",
+        &[ask("GET", "200 abunsent"), ask("GET", "200 abunsent")],
     ),
     same(
         "not_sent",
@@ -117,7 +122,7 @@ const OUTPUT: &[Case] = &[
     ),
     same(
         "late_field",
-        "echo 'a'; flush(); @header('X-A: 1'); echo error_get_last() ? 'warned' : 'silent';",
+        "echo 'a'; ob_flush(); flush(); @header('X-A: 1'); echo error_get_last() ? 'warned' : 'silent';",
         &[ask("GET", "200 awarned"), ask("GET", "200 awarned")],
     ),
     same("head", "header('X-A: 1'); echo 'body';", &[ask("HEAD", "200 \n+ X-A: 1"), ask("GET", "200 body")]),

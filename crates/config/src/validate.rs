@@ -10,6 +10,7 @@ mod advice;
 mod app_type;
 mod applications;
 mod authentication;
+mod bounds;
 mod cgi;
 mod compression;
 mod context;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use corral_config::{OptionTable, option_tables};
+use corral_config::{DocumentedOption, OptionTable, option_tables};
 
 const BEGIN: &str = "<!-- options: ";
 const END: &str = "<!-- end of options -->";
@@ -65,9 +65,14 @@ fn markdown(table: &OptionTable) -> String {
     let head = line("option", "default", "meaning") + &line("---", "---", "---");
     let rows = table.options.iter().map(|option| {
         let default = if option.default.is_empty() { "–" } else { option.default };
-        line(&format!("`{}`", option.name), &escape(default), &escape(option.meaning))
+        line(&format!("`{}`", option.name), &escape(default), &(escape(option.meaning) + &most(option)))
     });
     head + &rows.collect::<String>()
+}
+
+/// The bound of a number, behind what it means.
+fn most(option: &DocumentedOption) -> String {
+    option.most.map_or_else(String::new, |most| format!("; {most} at most"))
 }
 
 /// A bar would end the cell.
@@ -84,16 +89,23 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn what_stands_between_the_lines_is_written_anew() {
-    use corral_config::DocumentedOption;
-    let option = |name: &str, default, meaning| DocumentedOption { name: name.to_owned(), default, meaning };
+    let option = |name: &str, default, meaning, most| DocumentedOption {
+        name: name.to_owned(),
+        default,
+        meaning,
+        most,
+    };
     let tables = [
-        OptionTable { name: "a", options: vec![option("x.y", "1", "this | that"), option("z", "", "")] },
-        OptionTable { name: "b", options: vec![option("x", "", "this")] },
+        OptionTable {
+            name: "a",
+            options: vec![option("x.y", "1", "this | that", Some(9)), option("z", "", "", None)],
+        },
+        OptionTable { name: "b", options: vec![option("x", "", "this", None)] },
     ];
     let page = "0\n<!-- options: a -->\nold\n<!-- end of options -->\n1\n\
         <!-- options: b -->\n<!-- end of options -->";
     let expected = "0\n<!-- options: a -->\n\n| option | default | meaning |\n| --- | --- | --- |\n\
-        | `x.y` | 1 | this \\| that |\n| `z` | – |  |\n\n<!-- end of options -->\n1\n\
+        | `x.y` | 1 | this \\| that; 9 at most |\n| `z` | – |  |\n\n<!-- end of options -->\n1\n\
         <!-- options: b -->\n\n| option | meaning |\n| --- | --- |\n| `x` | this |\n\n\
         <!-- end of options -->";
     let mut shown = BTreeSet::new();

@@ -4,6 +4,7 @@ use std::mem;
 use std::path::PathBuf;
 
 use super::app_type::{AppType, Application};
+use super::bounds;
 use super::context::Context;
 use super::limits::{self, LIMITS, PROCESSES};
 use super::scalars::{count, is_true};
@@ -195,7 +196,7 @@ const COMMON: &[Member<Common>] = &[
              [`fastcgi`](cgi.md) for programs of FastCGI; or [`cgi`](cgi.md#scripts-of-cgi) for scripts",
         )
         .read(|_, _, _| {}),
-    optional("processes", INTEGER.or(OBJECT))
+    optional("processes", INTEGER.or(OBJECT)).at_most(bounds::PROCESSES)
         .or_beyond_unit(STRING)
         .default("1")
         .means(

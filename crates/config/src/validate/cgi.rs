@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use super::app_type::{AppType, Application};
+use super::bounds;
 use super::context::Context;
 use super::entry::{EntryDraft, Executables, HasEntry, Kind, Php, Table};
 use super::scalars::count;
@@ -40,7 +41,7 @@ const ONE_AT_A_TIME: &[Member<http::Draft>] = &[
     optional("targets", OBJECT)
         .means(TARGETS)
         .read(|cx, field, draft| draft.targets = targets::read(cx, field, read_target::<Php>)),
-    optional("concurrency", INTEGER)
+    optional("concurrency", INTEGER).at_most(bounds::PROGRAM_REQUESTS)
         .default("1")
         .means(
             "requests that one process has at the same time, each on a connection of its own: more than one for \
@@ -54,6 +55,7 @@ const PROCESS_EACH: &[Member<Draft>] = &[
         .means(TARGETS)
         .read(|cx, field, draft| draft.targets = targets::read(cx, field, read_target::<Executables>)),
     optional("concurrency", INTEGER)
+        .at_most(bounds::SCRIPTS)
         .default("16")
         .means("scripts that run at the same time; further requests wait until one has ended")
         .read(|cx, field, draft| draft.concurrency = count(cx, field)),

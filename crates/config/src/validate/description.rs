@@ -63,7 +63,11 @@ fn members(node: &Node) -> String {
 
 /// The text of a row, with the default if a schema cannot say it.
 fn with_default(label: &Label) -> String {
-    let (meaning, default) = (plain::text(label.meaning), plain::text(label.default));
+    let default = plain::text(label.default);
+    let meaning = match label.bound {
+        Some(bound) => format!("{}; {} at most", plain::text(label.meaning), bound.most),
+        None => plain::text(label.meaning),
+    };
     match &*default {
         "" => meaning,
         "required" => format!("{meaning} (required)"),

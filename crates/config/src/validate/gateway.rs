@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::bounds;
 use super::context::{Context, nearest};
 use super::entry::{EntryDraft, HasEntry, Php, Table};
 use super::proxy::number;
@@ -128,6 +129,7 @@ const KEEPS: &[Member<Draft>] = &[optional("keep_alive", OBJECT).read(|cx, field
 
 const KEEP_ALIVE: &[Member<ProxyOptions>] = &[
     optional("processes", INTEGER)
+        .at_most(bounds::KEPT_CONNECTIONS)
         .default("0")
         .means(
             "how many processes the server has. As many connections are kept at most, in all threads \

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::app_type::{AppType, Application};
+use super::bounds;
 use super::context::Context;
 use super::entry::{EntryDraft, HasEntry, Php};
 use super::scalars::{MAX_SECONDS, count, seconds};
@@ -114,6 +115,7 @@ pub(super) const PROGRAM: &[Member<Draft>] = &[
 ];
 
 const CONCURRENCY_OPTION: &[Member<Draft>] = &[optional("concurrency", INTEGER)
+    .at_most(bounds::PROGRAM_REQUESTS)
     .default("128")
     .means(
         "requests that one process has at the same time; further ones wait until it, or another one, has \

@@ -4,6 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use super::app_type::{AppType, Application};
+use super::bounds;
 use super::context::Context;
 use super::http::{self, ReadyDraft};
 use super::scalars::{count, thread_stack_size};
@@ -46,10 +47,12 @@ const OPTIONS: &[Member<Draft>] = &[
         .means("taken for compatibility and not used: Corral brings its own")
         .read(|cx, field, _| drop(path(cx, field))),
     optional("threads", INTEGER)
+        .at_most(bounds::THREADS)
         .default("1")
         .means("requests that one process runs at the same time")
         .read(|cx, field, draft| draft.threads = count(cx, field)),
     optional("thread_stack_size", INTEGER)
+        .at_most(bounds::THREAD_STACK)
         .default("the machine's")
         .means("bytes of stack of each thread (`-Xss`)")
         .read(|cx, field, draft| draft.thread_stack_size = thread_stack_size(cx, field)),

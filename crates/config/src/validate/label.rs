@@ -1,5 +1,6 @@
 //! The name, default and documentation of an option: the part of a table's row that does not depend on who reads it.
 
+use super::bounds::Bound;
 use super::types::{Types, type_of};
 use crate::json::Value;
 
@@ -16,11 +17,13 @@ pub(super) struct Label {
     /// The documentation of the option, in Markdown; empty where it describes the members instead, or the
     /// object that this is a member of.
     pub(super) meaning: &'static str,
+    /// The greatest number that is taken.
+    pub(super) bound: Option<Bound>,
 }
 
 /// An option that may be missing. What follows says more of it, and `read` who reads it.
 pub(super) const fn optional(name: &'static str, types: Types) -> Label {
-    Label { name, types, beyond: Types::NONE, is_required: false, default: "", meaning: "" }
+    Label { name, types, beyond: Types::NONE, is_required: false, default: "", meaning: "", bound: None }
 }
 
 /// An option that must be there.
@@ -44,9 +47,21 @@ impl Label {
         Self { meaning, ..self }
     }
 
+    /// The greatest number that is taken, and why.
+    pub(super) const fn at_most(self, bound: Bound) -> Self {
+        Self { bound: Some(bound), ..self }
+    }
+
+    /// The words for a number beyond the bound, and the number that the bound is.
+    pub(super) fn refusal(&self, value: &Value) -> Option<(String, Value)> {
+        let bound = self.bound?;
+        let is_beyond = value.as_number()?.as_i64() > i64::from(bound.most);
+        is_beyond.then(|| (bound.refusal(self.name), Value::from(u64::from(bound.most))))
+    }
+
     /// Whether the documentation is the same.
     pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
-        (self.default, self.meaning) == (other.default, other.meaning)
+        (self.default, self.meaning, self.bound) == (other.default, other.meaning, other.bound)
     }
 
     /// Whether values of this type are read.

@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use super::bounds;
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, amount, count, integer, limit, seconds};
 use super::schema::{self, Field, INTEGER, Member, NUMBER, OBJECT, optional};
@@ -33,8 +34,9 @@ pub(super) fn automatic_processes() -> Processes {
 
 pub(super) const PROCESSES: &[Member<Processes>] = &[
     optional("max", INTEGER)
+        .at_most(bounds::PROCESSES)
         .read(|cx, field, processes| processes.max = count(cx, field).unwrap_or(NonZeroU32::MAX)),
-    optional("spare", INTEGER).read(|cx, field, processes| {
+    optional("spare", INTEGER).at_most(bounds::PROCESSES).read(|cx, field, processes| {
         let spare = integer(cx, field, 0..=INT_MAX).and_then(|spare| u32::try_from(spare).ok());
         processes.spare = spare.unwrap_or_default();
     }),
@@ -79,6 +81,7 @@ pub(super) const LIMITS: &[Member<Limits>] = &[
         .means("seconds after which a request is logged as slow")
         .read(|cx, field, limits| limits.slow = time(cx, field)),
     optional("queue", INTEGER)
+        .at_most(bounds::REQUESTS)
         .default("no bound")
         .means("requests that may wait while all workers are busy; further ones get 503 at once")
         .read(|cx, field, limits| {
@@ -90,6 +93,7 @@ pub(super) const LIMITS: &[Member<Limits>] = &[
         .means("seconds that a request may wait for a worker; then it gets 503. 0 is no bound")
         .read(|cx, field, limits| limits.queue_timeout = time(cx, field)),
     optional("concurrency", INTEGER)
+        .at_most(bounds::REQUESTS)
         .default("no bound")
         .means("requests that workers are given at the same time, all workers together")
         .read(|cx, field, limits| {

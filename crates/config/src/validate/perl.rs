@@ -4,6 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use super::app_type::{AppType, Application};
+use super::bounds;
 use super::context::Context;
 use super::scalars::{count, is_true, thread_stack_size};
 use super::schema::{BOOL, INTEGER, Member, STRING, optional, required};
@@ -31,10 +32,12 @@ const OPTIONS: &[Member<Draft>] = &[
         .means("the script is loaded once, before the workers are forked from it")
         .read(|_, field, draft| draft.preload = is_true(field)),
     optional("threads", INTEGER)
+        .at_most(bounds::THREADS)
         .default("1")
         .means("requests that each process runs at once, each in an interpreter of its own")
         .read(|cx, field, draft| draft.threads = count(cx, field)),
     optional("thread_stack_size", INTEGER)
+        .at_most(bounds::THREAD_STACK)
         .default("the system's")
         .means("bytes of stack of each thread but the first, a multiple of 4096")
         .read(|cx, field, draft| draft.thread_stack_size = thread_stack_size(cx, field)),

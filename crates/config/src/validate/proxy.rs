@@ -2,6 +2,7 @@
 //! among its own members (contract 13).
 
 use super::advice;
+use super::bounds;
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, integer, seconds};
 use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional};
@@ -88,6 +89,7 @@ const TIMEOUTS: &[Member<Timeouts>] = &[
 
 const KEEPALIVE: &[Member<KeepAlive>] = &[
     optional("connections", INTEGER)
+        .at_most(bounds::KEPT_CONNECTIONS)
         .default("128")
         .means("idle connections that are kept for each server by each thread; 0: a new one for each request")
         .read(|cx, field, keepalive| keepalive.connections = number(cx, field).unwrap_or_default()),

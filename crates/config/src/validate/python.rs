@@ -4,6 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use super::app_type::{AppType, Application};
+use super::bounds;
 use super::context::Context;
 use super::scalars::{count, is_true, thread_stack_size};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional, required};
@@ -72,6 +73,7 @@ const APPLICATION: &[Member<Draft>] = &[
         .means("`wsgi` or `asgi`: a coroutine function, or an object that is called like one, speaks ASGI")
         .read(|cx, field, draft| draft.protocol = protocol(cx, field)),
     optional("threads", INTEGER)
+        .at_most(bounds::THREADS)
         .default("1")
         .means(
             "requests that each process runs at once; in ASGI, where a process runs as many as come, its \
@@ -79,6 +81,7 @@ const APPLICATION: &[Member<Draft>] = &[
         )
         .read(|cx, field, draft| draft.threads = count(cx, field)),
     optional("thread_stack_size", INTEGER)
+        .at_most(bounds::THREAD_STACK)
         .default("the system's")
         .means(
             "bytes of stack of each thread but the first, a multiple of 4096; 128 KiB at least where they \

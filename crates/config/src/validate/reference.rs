@@ -21,6 +21,8 @@ pub struct DocumentedOption {
     pub default: &'static str,
     /// In Markdown, with links from the folder of the page.
     pub meaning: &'static str,
+    /// The greatest number that is taken.
+    pub most: Option<u32>,
 }
 
 /// All tables of the manual.
@@ -82,7 +84,8 @@ fn gather(node: &Node, part: Option<usize>, prefix: &str, options: &mut Vec<Docu
         if label.meaning.is_empty() {
             gather(&property.node, None, &format!("{name}."), options);
         } else {
-            options.push(DocumentedOption { name, default: label.default, meaning: label.meaning });
+            let most = label.bound.map(|bound| bound.most);
+            options.push(DocumentedOption { name, default: label.default, meaning: label.meaning, most });
         }
     }
 }

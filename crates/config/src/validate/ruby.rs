@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use super::app_type::{AppType, Application};
+use super::bounds;
 use super::context::Context;
 use super::scalars::{count, is_true};
 use super::schema::{BOOL, INTEGER, Member, STRING, optional, required};
@@ -34,6 +35,7 @@ const OPTIONS: &[Member<Draft>] = &[
         .means("the application is loaded once, before the workers are forked from it")
         .read(|_, field, draft| draft.preload = is_true(field)),
     optional("threads", INTEGER)
+        .at_most(bounds::THREADS)
         .default("1")
         .means("requests that each process runs at once")
         .read(|cx, field, draft| draft.threads = count(cx, field)),

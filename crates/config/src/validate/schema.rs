@@ -38,9 +38,14 @@ pub(super) fn read_parts(cx: &mut Context<'_>, members: &Object, parts: &mut [&m
 fn read_member(cx: &mut Context<'_>, part: &mut dyn Part, name: &[u8], value: &Value) -> bool {
     let label = part.labels().find(|label| label.name.as_bytes() == name).copied();
     match label {
-        Some(label) if label.accepts(value) => {
-            part.read(cx, Field { name: label.name, value });
-        }
+        Some(label) if label.accepts(value) => match label.refusal(value) {
+            // The rest of the object is checked as if the bound were there.
+            Some((detail, most)) => {
+                cx.problem(detail);
+                part.read(cx, Field { name: label.name, value: &most });
+            }
+            None => part.read(cx, Field { name: label.name, value }),
+        },
         Some(label) => report_wrong_type(cx, label.name, label.types, value),
         None => {}
     }

@@ -5,6 +5,7 @@ mod scripts;
 
 use std::ops::RangeInclusive;
 
+use super::bounds;
 use super::compression;
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, count, integer, seconds, size};
@@ -99,6 +100,7 @@ const TIMEOUTS: &[Member<HttpSettings>] = &[
 
 const SIZES: &[Member<HttpSettings>] = &[
     optional("large_header_buffer_size", INTEGER)
+        .at_most(bounds::HEAD_BUFFER)
         .default("8192")
         .means(
             "bytes of each buffer for a request's head, whose first 2048 bytes need none; a request line, or \
@@ -106,10 +108,12 @@ const SIZES: &[Member<HttpSettings>] = &[
         )
         .read(|cx, field, http| replace(&mut http.large_header_buffer_size, size(cx, field, 1..=INT_MAX))),
     optional("large_header_buffers", INTEGER)
+        .at_most(bounds::HEAD_BUFFERS)
         .default("4")
         .means("how many such buffers a request's head may take")
         .read(|cx, field, http| replace(&mut http.large_header_buffers, size(cx, field, 0..=INT_MAX))),
     optional("body_buffer_size", INTEGER)
+        .at_most(bounds::IN_MEMORY)
         .default("65536 (Unit: 16384)")
         .means("bodies up to this many bytes are kept in memory, larger ones in an unlinked file")
         .read(|cx, field, http| replace(&mut http.body_buffer_size, size(cx, field, 0..=INT_MAX))),
@@ -180,6 +184,7 @@ const WEBSOCKET: &[Member<WebSocketSettings>] = &[
             websocket.keepalive_interval = interval.filter(|interval| !interval.is_zero());
         }),
     optional("max_frame_size", INTEGER)
+        .at_most(bounds::IN_MEMORY)
         .default("1048576")
         .means("bytes of a frame with its head (6 to 14 bytes); larger ones close the WebSocket")
         .read(|cx, field, websocket| {
@@ -195,11 +200,11 @@ const HTTP2: &[Member<Http2Settings>] = &[
         .read(|cx, field, http2| {
             replace(&mut http2.max_concurrent_streams, number(cx, field, 1..=MAX_STREAMS));
         }),
-    optional("stream_window", INTEGER)
+    optional("stream_window", INTEGER).at_most(bounds::IN_MEMORY)
         .default("131072")
         .means("bytes of a request's body that a client may send before anybody has taken them")
         .read(|cx, field, http2| replace(&mut http2.stream_window, number(cx, field, LEAST_WINDOW..=INT_MAX))),
-    optional("connection_window", INTEGER)
+    optional("connection_window", INTEGER).at_most(bounds::IN_MEMORY)
         .default("262144")
         .means("the same for all requests of a connection together")
         .read(|cx, field, http2| {

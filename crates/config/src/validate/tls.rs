@@ -1,5 +1,6 @@
 //! `tls` of a listener (contract 7).
 
+use super::bounds;
 use super::context::Context;
 use super::scalars;
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional, required};
@@ -99,6 +100,7 @@ fn commands(cx: &mut Context<'_>, field: Field<'_>, policy: &mut Policy) {
 
 const SESSION: &[Member<SessionSettings>] = &[
     optional("cache_size", INTEGER)
+        .at_most(bounds::TLS_SESSIONS)
         .default("0")
         .means("sessions that the server remembers, so that clients come back without a full handshake")
         .read(|cx, field, session| {

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::bounds;
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, integer, seconds};
 use super::schema::{
@@ -90,7 +91,7 @@ const UPSTREAM: &[Member<Draft>] = &[
         .default("`http`")
         .means("what the servers speak; with `fastcgi`, `scgi` or `uwsgi` an [action](fastcgi.md) of that name leads to them")
         .read(|cx, field, draft| draft.gateway = protocol(cx, field)),
-    optional("processes", INTEGER)
+    optional("processes", INTEGER).at_most(bounds::KEPT_CONNECTIONS)
         .default("0")
         .means("how many processes each server of FastCGI has, see [kept connections](fastcgi.md#kept-connections)")
         .read(|cx, field, draft| draft.processes = number(cx, field, 0).unwrap_or_default()),
@@ -101,7 +102,7 @@ const UPSTREAM: &[Member<Draft>] = &[
              busy of two that are drawn; `{\"hash\": TEMPLATE}`: the same text to the same server",
         )
         .read(|cx, field, draft| draft.balance = balance(cx, field).unwrap_or_default()),
-    optional("retries", INTEGER)
+    optional("retries", INTEGER).at_most(bounds::RETRIES)
         .default("9")
         .means("how many further servers a request is given to")
         .read(|cx, field, draft| draft.retries.most = number(cx, field, 0).unwrap_or_default()),
@@ -112,7 +113,7 @@ const UPSTREAM: &[Member<Draft>] = &[
             let limit = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or_default();
             draft.retries.timeout = Some(limit).filter(|limit| !limit.is_zero());
         }),
-    optional("max_fails", INTEGER)
+    optional("max_fails", INTEGER).at_most(bounds::STREAK)
         .default("1")
         .means("failures within `fail_timeout` after which a server is avoided; 0 switches this off")
         .read(|cx, field, draft| draft.passive.max_fails = number(cx, field, 0).unwrap_or_default()),
@@ -235,10 +236,12 @@ const HEALTH: &[Member<HealthCheck>] = &[
         .means("a status, a range, or an array of such")
         .read(|cx, field, check| check.expect = statuses(cx, field)),
     optional("rises", INTEGER)
+        .at_most(bounds::STREAK)
         .default("2")
         .means("checks in a row that have to succeed before a server counts as up")
         .read(|cx, field, check| check.rises = number(cx, field, 1).unwrap_or(check.rises)),
     optional("falls", INTEGER)
+        .at_most(bounds::STREAK)
         .default("3")
         .means("checks in a row that have to fail before it counts as down")
         .read(|cx, field, check| check.falls = number(cx, field, 1).unwrap_or(check.falls)),

@@ -3,6 +3,7 @@
 
 mod claims;
 mod index;
+mod numbers;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use super::super::bounds;
 use super::super::context::Context;
 use super::super::scalars::amount;
 use super::super::schema::{self, Field, INTEGER, Member, NUMBER, STRING, optional, required};
@@ -42,7 +43,7 @@ const CGROUP: &[Member<Draft>] = &[
         .default("none")
         .means("processors, also parts of one: `0.5`")
         .read(|cx, field, draft| draft.limits.cpu = processors(cx, field)),
-    optional("pids", INTEGER)
+    optional("pids", INTEGER).at_most(bounds::CGROUP_PIDS)
         .default("none")
         .means(
             "processes and threads: one for the prototype, one for each worker (two with `limits.slow`), and \

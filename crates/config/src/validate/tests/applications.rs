@@ -149,14 +149,14 @@ fn numbers_are_checked() {
     check_member("processes", "-3", ("/processes", &least("processes")));
     check_member(
         "processes",
-        "2147483648",
-        ("/processes", "The \"processes\" number must not exceed 2147483647."),
+        "1000001",
+        ("/processes", "The \"processes\" number must not exceed 1000000: each is a process of the system."),
     );
     check_member("processes", r#"{"max": 0}"#, ("/processes/max", &least("max")));
     check_member(
         "processes",
         r#"{"max": 1e10}"#,
-        ("/processes/max", "The \"max\" number must not exceed 2147483647."),
+        ("/processes/max", "The \"max\" number must not exceed 1000000: each is a process of the system."),
     );
     check_member(
         "processes",

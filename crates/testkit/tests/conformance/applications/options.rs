@@ -46,7 +46,7 @@ fn numbers_of_processes_are_checked() {
         json!("auto"),
         json!({}),
         json!({ "max": 3 }),
-        json!({ "max": 1000, "spare": 0 }),
+        json!({ "max": 1_000, "spare": 0 }),
         json!({ "idle_timeout": 0 }),
         json!({ "idle_timeout": 2_147_483 }),
     ] {
@@ -54,9 +54,15 @@ fn numbers_of_processes_are_checked() {
     }
     let check = |value, detail| bench.check_wrong("processes", value, detail);
     check(json!(0), "The \"processes\" number must be equal to or greater than 1.");
-    check(json!(2_147_483_648_u32), "The \"processes\" number must not exceed 2147483647.");
+    check(
+        json!(1_000_001),
+        "The \"processes\" number must not exceed 1000000: each is a process of the system.",
+    );
     check(json!({ "max": 0 }), "The \"max\" number must be equal to or greater than 1.");
-    check(json!({ "max": 2_147_483_648_u32 }), "The \"max\" number must not exceed 2147483647.");
+    check(
+        json!({ "max": 1_000_001 }),
+        "The \"max\" number must not exceed 1000000: each is a process of the system.",
+    );
     check(json!({ "spare": -1 }), "The \"spare\" number must not be negative.");
     check(json!({ "max": 2, "spare": 3 }), "The \"spare\" number must be less than or equal to \"max\".");
     check(json!({ "spare": 2 }), "The \"spare\" number must be less than or equal to \"max\".");
@@ -158,9 +164,11 @@ fn limits_beyond_unit_are_checked() {
     }
     for name in ["queue", "concurrency"] {
         bench.check_right("limits", json!({ name: 0 }));
-        bench.check_right("limits", json!({ name: 2_147_483_647 }));
-        let detail = format!("The \"{name}\" number must not exceed 2147483647.");
-        bench.check_wrong("limits", json!({ name: 2_147_483_648_u32 }), &detail);
+        bench.check_right("limits", json!({ name: 1_000_000 }));
+        let detail = format!(
+            "The \"{name}\" number must not exceed 1000000: each request takes memory of the router."
+        );
+        bench.check_wrong("limits", json!({ name: 1_000_001 }), &detail);
     }
     for name in ["kill_after", "slow", "queue", "queue_timeout", "concurrency"] {
         let detail = format!("The \"{name}\" number must not be negative.");

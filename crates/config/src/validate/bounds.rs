@@ -1,0 +1,58 @@
+//! The greatest values of numbers that would cost the machine something, each with its reason. Rows name them
+//! (`Label::at_most`); what no row bounds so has a range of its own where it is read, or costs nothing.
+
+/// The greatest value of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bound {
+    pub(super) most: u32,
+    /// The reason, as the end of a sentence.
+    pub(super) why: &'static str,
+}
+
+impl Bound {
+    const fn new(most: u32, why: &'static str) -> Self {
+        Self { most, why }
+    }
+
+    /// The words for a greater value.
+    pub(super) fn refusal(&self, name: &str) -> String {
+        format!("The \"{name}\" number must not exceed {}: {}.", self.most, self.why)
+    }
+}
+
+/// Far more than a machine carries, which is asked when the configuration is applied.
+pub(super) const PROCESSES: Bound = Bound::new(1_000_000, "each is a process of the system");
+
+pub(super) const THREADS: Bound = Bound::new(1024, "each process starts as many threads, with a stack each");
+
+pub(super) const THREAD_STACK: Bound =
+    Bound::new(1 << 30, "every thread of every process has as many bytes of memory set aside");
+
+/// Requests that wait, or that are with workers.
+pub(super) const REQUESTS: Bound = Bound::new(1_000_000, "each request takes memory of the router");
+
+/// Requests that one program has at a time.
+pub(super) const PROGRAM_REQUESTS: Bound =
+    Bound::new(100_000, "each request takes a connection to the process");
+
+pub(super) const SCRIPTS: Bound = Bound::new(10_000, "each script is a process of the system");
+
+pub(super) const KEPT_CONNECTIONS: Bound = Bound::new(100_000, "each connection takes an open file");
+
+pub(super) const RETRIES: Bound = Bound::new(1000, "each is a further connection for the same request");
+
+/// Checks or failures in a row.
+pub(super) const STREAK: Bound = Bound::new(1_000_000, "a server would never be judged");
+
+pub(super) const TLS_SESSIONS: Bound = Bound::new(10_000_000, "each session takes memory of the router");
+
+pub(super) const HEAD_BUFFER: Bound =
+    Bound::new(16 << 20, "a client may fill each buffer before its request is known");
+
+pub(super) const HEAD_BUFFERS: Bound =
+    Bound::new(1024, "a client may fill them all before its request is known");
+
+/// What is in memory as a whole.
+pub(super) const IN_MEMORY: Bound = Bound::new(1 << 30, "as many bytes are held in memory for one client");
+
+pub(super) const CGROUP_PIDS: Bound = Bound::new(4_194_304, "the system has no more");

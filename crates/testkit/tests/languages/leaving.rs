@@ -1,6 +1,6 @@
 //! Clients that leave a stream of small pieces: the next piece ends it, so that a few of them do not stop an application.
 
-use corral_testkit::{Daemon, Request, Site, daemon, site};
+use corral_testkit::{Daemon, Http2, Request, Site, daemon, site};
 use serde_json::{Value, json};
 
 /// Serves an application of one process, which says something at `/` and has a stream at each of `streams`: clients leave it,
@@ -11,19 +11,29 @@ fn check(file: &str, text: &str, streams: &[&str], app: impl FnOnce(&Site) -> Va
     let mut app = app(&site);
     app["processes"] = json!(1);
     let config = json!({ "applications": { "app": app } });
-    let server = daemon().config(config).start();
+    let server = daemon().start_unconfigured();
+    let mut config = server.with_listener(config);
+    config["listeners"][server.address().to_string()]["http2"] = json!("prior_knowledge");
+    server.control().put("/config", &config).expect_done();
     for stream in streams {
-        leave(&server, stream);
+        leave_http1(&server, stream);
         server.expect_log(&format!("closed {stream} 1"));
-        leave(&server, stream);
+        leave_http2(&server, stream);
         server.expect_log(&format!("closed {stream} 2"));
         server.get("/").expect(200).expect_body("free");
     }
 }
 
-fn leave(server: &Daemon, stream: &str) {
+fn leave_http1(server: &Daemon, stream: &str) {
     let mut client = server.begin(&Request::get(stream));
     client.read_until_text("ping");
+}
+
+fn leave_http2(server: &Daemon, stream: &str) {
+    let mut client = Http2::connect(server.address().socket());
+    let mut stream = client.begin_get(stream);
+    stream.head();
+    assert!(!stream.read_some().is_empty());
 }
 
 const WSGI: &str = r"

@@ -14,7 +14,7 @@ pub use self::builder::{Builder, daemon};
 use crate::address::Address;
 use crate::client::Client;
 use crate::control::ControlClient;
-use crate::processes::{Process, Signal, descendants, is_alive, signal};
+use crate::processes::{Process, Signal, descendants, held, is_alive, signal};
 use crate::request::Request;
 use crate::response::Response;
 use crate::wait::{PATIENCE, eventually, within};
@@ -122,6 +122,15 @@ impl Daemon {
     #[must_use]
     pub fn processes(&self) -> Vec<Process> {
         descendants(self.pid())
+    }
+
+    /// What one of its processes has in common with others of them, at descriptor `first` or above. Only root sees all.
+    #[must_use]
+    pub fn shared_with(&self, pid: u32, first: u32) -> Vec<String> {
+        let all = self.processes().into_iter().map(|process| process.pid).chain([self.pid()]);
+        let others: Vec<_> = all.filter(|other| *other != pid).flat_map(|other| held(other, 0)).collect();
+        assert!(!others.is_empty(), "the daemon has sockets");
+        held(pid, first).into_iter().filter(|name| others.contains(name)).collect()
     }
 
     /// The processes with this short name, as in `router` or `"php" worker`.

@@ -1,5 +1,6 @@
 //! Processes as `/proc` shows them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,21 @@ pub fn descendants(root: u32) -> Vec<Process> {
         }
     }
     found
+}
+
+/// Sockets, pipes and memory that a process has at descriptor `first` or above. Only root sees those of others.
+pub(crate) fn held(pid: u32, first: u32) -> BTreeSet<String> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let wanted = entries.filter(|entry| {
+        entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<u32>().ok())
+            .is_some_and(|number| number >= first)
+    });
+    let links = wanted.filter_map(|entry| fs::read_link(entry.path()).ok());
+    let names = links.map(|link| link.to_string_lossy().into_owned());
+    names.filter(|name| ["socket:", "pipe:", "/memfd:"].iter().any(|kind| name.starts_with(kind))).collect()
 }
 
 fn all_processes() -> Vec<Process> {

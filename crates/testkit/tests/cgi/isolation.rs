@@ -3,7 +3,7 @@
 use corral_testkit::site;
 use serde_json::json;
 
-use crate::{is_root, php_cgi, with_app};
+use crate::{executable, is_root, php_cgi, with_app};
 
 const USER: &str =
     "<?php echo posix_getuid(), ' ', posix_getgid(), ' ', gethostname() === php_uname('n') ? 'same' : '';";
@@ -33,4 +33,24 @@ fn a_daemon_without_privileges_runs_them_as_itself() {
     let site = site().file("index.php", "<?php echo 'hello';");
     let server = with_app(&php_cgi(&site, json!({}))).unprivileged().start();
     server.get("/").expect(200).expect_body("hello");
+}
+
+/// What it has of the daemon's is its standard streams: the first is the socket that it serves at.
+#[test]
+fn nothing_of_the_daemon_reaches_them() {
+    let site = site().file("index.php", "<?php echo getmypid();");
+    let server = with_app(&php_cgi(&site, json!({ "processes": 1 }))).start();
+    let pid = server.get("/").expect(200).text().trim().parse().expect("a number");
+    assert_eq!(server.shared_with(pid, 3), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_of_the_daemon_reaches_a_script() {
+    let list = r#"for fd in /proc/$$/fd/*; do case ${fd##*/} in [012]) ;; *) readlink "$fd";; esac; done"#;
+    let text = format!("#!/bin/sh\necho 'Content-Type: text/plain'; echo; {list}; echo .");
+    let site = site().file("a", text);
+    executable(&site, "a");
+    let server = with_app(&json!({ "type": "cgi", "root": site.root() })).start();
+    let text = server.get("/a").expect(200).text();
+    assert!(text.ends_with(".\n") && !text.contains(":[") && !text.contains("memfd"), "{text}");
 }

@@ -84,3 +84,11 @@ fn a_crash_costs_one_request() {
     eventually("another process serves", || (server.get("/hello").status == 200).then_some(()));
     assert_ne!(pid_of(&server), before);
 }
+
+/// What it has of the daemon's is its standard streams and the socket that it serves at.
+#[test]
+fn nothing_of_the_daemon_reaches_it() {
+    let server = with_app(&webapp(Level::Javax), json!({})).start();
+    let pid = pid_of(&server).trim_start_matches("hello from ").parse().expect("a number");
+    assert_eq!(server.shared_with(pid, 4), Vec::<String>::new());
+}

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use corral_testkit::{Daemon, Site, eventually, site};
 use serde_json::{Value, json};
 
+use crate::go::server_in;
 use crate::{node, program, with_app};
 
 /// A process of the application that answers, as this system numbers it.
@@ -184,4 +185,17 @@ fn its_folder_is_removed() {
     assert!(socket.exists() && folders().iter().any(|name| socket.parent().unwrap().ends_with(name)));
     server.stop();
     assert!(!socket.parent().unwrap().exists());
+}
+
+/// What it has of the daemon's is its standard streams and the socket that it serves at.
+#[test]
+fn nothing_of_the_daemon_reaches_it() {
+    let site = program("server.js");
+    server_in(&site);
+    let go = json!({ "type": "http", "executable": "./server", "working_directory": site.root() });
+    for (app, name) in [(node(&site, json!({})), "node"), (go, "server")] {
+        let server = with_app(&app).start();
+        server.get("/").expect(200);
+        assert_eq!(server.shared_with(server.named(name)[0], 4), Vec::<String>::new(), "{name}");
+    }
 }

@@ -355,11 +355,14 @@ const char *corral_perl_load(corral_perl_t *corral, const char *script)
 
     ENTER;
     SAVETMPS;
-    if (call(aTHX_ newSVpvs_flags("Corral::PSGI::load", SVs_TEMP), newSVpv(script, 0)) == NULL) {
+    if (call_to_the_end(aTHX_ corral, newSVpvs_flags("Corral::PSGI::load", SVs_TEMP), newSVpv(script, 0)) == NULL) {
         problem = explain(aTHX_ corral);
     }
     FREETMPS;
     LEAVE;
+    if (host->stranger() != 0) {
+        end_process(corral);
+    }
     return problem;
 }
 

@@ -205,6 +205,7 @@ class Watch:
         self.board = board
         self.loop.add_reader(board.fileno(), self.on_bell)
         self.loop.add_signal_handler(signal.SIGTERM, self.hurry)
+        self.on_term = signal.getsignal(signal.SIGTERM)
         self.loop.call_soon(self.poll)
         self.loop.call_later(LOOK_AROUND, self.look_around)
         os.register_at_fork(after_in_child=self.leave_parent)
@@ -222,6 +223,10 @@ class Watch:
     def leave_parent(self):
         """The application has forked this process, which has no channel and ends when the application returns."""
         self.is_child = True
+        # A signal to the child would wake the loop of the parent, and not end the child.
+        signal.set_wakeup_fd(-1)
+        if signal.getsignal(signal.SIGTERM) == self.on_term:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if hasattr(self.loop, "_selector"):
             self.loop.remove_reader(self.board.fileno())
 

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, PythonProtocol, PythonSpec, RuntimeSpec};
-use corral_worker::{Crew, EventLoop, Exchange, Runtime, Served, Threads};
+use corral_worker::{Crew, EventLoop, Exchange, Runtime, Served, Threads, is_stranger};
 use pyo3::prelude::*;
 
 use crate::application::Application;
@@ -63,7 +63,13 @@ impl Runtime for PythonRuntime {
                 PythonProtocol::Asgi => Running::Asgi(Asgi::start(py, targets, threads)?),
             })
         };
-        let running = Python::attach(|py| import(py).map_err(|error| errors::describe(py, &error)));
+        let running = Python::attach(|py| {
+            let running = import(py);
+            if is_stranger() {
+                interpreter::end_process(py, running.err());
+            }
+            running.map_err(|error| errors::describe(py, &error))
+        });
         let running = running.map_err(|error| match interpreter::mismatch(&self.python) {
             Some(mismatch) => error.context(mismatch),
             None => error,

@@ -160,12 +160,22 @@ static VALUE load_protected(VALUE data)
     return rb_funcall(corral, rb_intern("load"), 2, rb_str_new_cstr(paths[0]), hooks);
 }
 
+/* A process that the application has forked ends as `ruby` does: with the status that was raised, if this is the end by exit,
+ * and with what runs at exit. */
+static void end_stranger(int state)
+{
+    if (corral_is_stranger() != 0) {
+        exit(ruby_cleanup(state));
+    }
+}
+
 const char *corral_ruby_load(const char *script, const char *hooks)
 {
     const char *paths[] = {script, hooks};
     int state = 0;
 
     rb_protect(load_protected, (VALUE) paths, &state);
+    end_stranger(state);
     return state == 0 ? NULL : explain();
 }
 
@@ -197,6 +207,7 @@ const char *corral_ruby_boot(uint32_t n_threads)
     int state = 0;
 
     rb_protect(boot_protected, (VALUE) n_threads, &state);
+    end_stranger(state);
     return state == 0 ? NULL : explain();
 }
 
@@ -240,10 +251,7 @@ static void *serve(void *data)
     int state = 0;
     VALUE leaves = rb_protect(serve_protected, (VALUE) serving, &state);
 
-    if (corral_is_stranger() != 0) {
-        /* As `ruby` does: with the status that was raised, if this is the end by exit, and with what runs at exit. */
-        exit(ruby_cleanup(state));
-    }
+    end_stranger(state);
     if (state != 0) {
         /* It catches everything that an application can do, but what it does to its own thread. */
         rb_set_errinfo(Qnil);

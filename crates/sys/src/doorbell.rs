@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
@@ -13,7 +14,7 @@ use crate::socket::refuse_descriptors;
 
 /// The end that is rung.
 #[derive(Debug)]
-pub struct Doorbell(OwnedFd);
+pub struct Doorbell(Arc<OwnedFd>);
 
 /// The end that rings, as one has it who has received it.
 #[derive(Debug)]
@@ -27,10 +28,16 @@ pub fn pair() -> io::Result<(Doorbell, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (rung, rings) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     refuse_descriptors(&rings);
-    Ok((Doorbell(rung), rings))
+    Ok((Doorbell(Arc::new(rung)), rings))
 }
 
 impl Doorbell {
+    /// Keeps it open.
+    #[must_use]
+    pub fn share(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.0)
+    }
+
     /// Ends the ringing: it is not readable any more until it rings again. One system call.
     pub fn silence(&self) {
         let mut bytes = [0; 64];

@@ -3,10 +3,11 @@
 
 use std::any::Any;
 use std::io;
-use std::os::fd::RawFd;
+use std::ops::Deref;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 /// What children do not get.
 pub struct Withheld {
@@ -31,7 +32,53 @@ unsafe impl Send for Mark {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Mark {}
 
-static WITHHELD: OnceLock<(Mark, Withheld)> = OnceLock::new();
+static MARK: OnceLock<Mark> = OnceLock::new();
+
+static WITHHELD: OnceLock<Withheld> = OnceLock::new();
+
+/// The number of a place that no descriptor has.
+const FREE: RawFd = -1;
+
+/// What is withheld for a while: a prototype's link to main, and what a worker says that it is ready with.
+static PASSING: [AtomicI32; 2] = [const { AtomicI32::new(FREE) }; 2];
+
+/// A descriptor that is withheld for as long as it is in here. Then this process may fork its like again.
+#[derive(Debug)]
+pub struct Passing<T> {
+    descriptor: T,
+    place: &'static AtomicI32,
+}
+
+impl<T: AsFd> Passing<T> {
+    /// Withholds it from now on.
+    ///
+    /// # Errors
+    /// Those of mmap(2) and pthread_atfork(3), and when too many are withheld in this way.
+    pub fn new(descriptor: T) -> io::Result<Self> {
+        prepare()?;
+        let number = descriptor.as_fd().as_raw_fd();
+        let takes = |place: &&AtomicI32| {
+            place.compare_exchange(FREE, number, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        let place = PASSING.iter().find(takes).ok_or_else(|| io::Error::other("too many are withheld"))?;
+        Ok(Self { descriptor, place })
+    }
+}
+
+impl<T> Deref for Passing<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.descriptor
+    }
+}
+
+impl<T> Drop for Passing<T> {
+    /// Before it is closed: its number may be the application's at once.
+    fn drop(&mut self) {
+        self.place.store(FREE, Ordering::Relaxed);
+    }
+}
 
 /// From now on, processes that this one forks have none of `withheld`, and know what they are ([`is_stranger`]). The first
 /// call counts. Programs that are started by vfork(2) or posix_spawn(3) share this memory until they run, touch none of
@@ -43,8 +90,19 @@ static WITHHELD: OnceLock<(Mark, Withheld)> = OnceLock::new();
 /// # Safety
 /// The mappings and descriptors are those of `withheld.owner`, which keeps them until it is dropped.
 pub unsafe fn withhold(withheld: Withheld) -> io::Result<()> {
-    let mark = Mark::new()?;
-    if WITHHELD.set((mark, withheld)).is_err() {
+    prepare()?;
+    // Whatever is named first stays.
+    let _ = WITHHELD.set(withheld);
+    Ok(())
+}
+
+/// Marks this process as one that is no stranger, whatever its parent was, and has its children look at themselves.
+fn prepare() -> io::Result<()> {
+    if let Some(mark) = MARK.get() {
+        mark.set(1);
+        return Ok(());
+    }
+    if MARK.set(Mark::new()?).is_err() {
         return Ok(());
     }
     // SAFETY: the handler does only what is allowed in the child of a process of several threads.
@@ -54,10 +112,16 @@ pub unsafe fn withhold(withheld: Withheld) -> io::Result<()> {
     }
 }
 
-/// Whether this is a process that the application has forked off its worker: it has no channel. Costs a load.
+/// Whether anything is kept from children. A prototype that forks a worker keeps nothing from it.
+fn withholds() -> bool {
+    WITHHELD.get().is_some() || PASSING.iter().any(|place| place.load(Ordering::Relaxed) != FREE)
+}
+
+/// Whether this is a process that the application has forked off its worker or prototype: it has no channel, and no link to
+/// main. Costs two loads in a worker.
 #[must_use]
 pub fn is_stranger() -> bool {
-    WITHHELD.get().is_some_and(|(mark, _)| !mark.is_set())
+    withholds() && MARK.get().is_some_and(|mark| !mark.is_set())
 }
 
 impl Mark {
@@ -91,10 +155,18 @@ impl Mark {
 /// The C library calls it in the child, before fork(2) returns there: there is one thread, and system calls alone are
 /// allowed.
 extern "C" fn in_child() {
-    let Some((mark, withheld)) = WITHHELD.get() else { return };
-    mark.set(0);
-    withheld.maps.iter().for_each(|(address, len)| replace_map(*address, *len));
-    replace_descriptors(&withheld.descriptors);
+    if !withholds() {
+        return;
+    }
+    if let Some(mark) = MARK.get() {
+        mark.set(0);
+    }
+    if let Some(withheld) = WITHHELD.get() {
+        withheld.maps.iter().for_each(|(address, len)| replace_map(*address, *len));
+        replace_descriptors(withheld.descriptors.iter().copied());
+    }
+    let passing = PASSING.iter().map(|place| place.load(Ordering::Relaxed));
+    replace_descriptors(passing.filter(|number| *number != FREE));
 }
 
 /// Puts memory of this process alone in the place of shared memory. Nothing can come into that place before, as something
@@ -109,11 +181,11 @@ fn replace_map(address: NonNull<u8>, len: usize) {
 
 /// Puts a counter that nobody else knows in the place of each: the numbers stay taken, so that whoever closes one of them
 /// closes nothing of the application's.
-fn replace_descriptors(descriptors: &[RawFd]) {
+fn replace_descriptors(descriptors: impl Iterator<Item = RawFd>) {
     // SAFETY: makes a descriptor, or fails.
     let stand_in = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-    for &descriptor in descriptors {
-        // SAFETY: the number is one of `WITHHELD`'s owner. It closes what was there, in this process alone.
+    for descriptor in descriptors {
+        // SAFETY: the number is one of `WITHHELD`'s owner, or of a `Passing`. It closes what was there, in this process alone.
         if stand_in < 0 || unsafe { libc::dup3(stand_in, descriptor, libc::O_CLOEXEC) } < 0 {
             // SAFETY: as above. Nothing of this process drops the owner.
             unsafe { libc::close(descriptor) };

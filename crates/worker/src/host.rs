@@ -9,6 +9,7 @@ use corral_config::plan::AppSpec;
 use corral_ipc::link::Link;
 use corral_ipc::message::{FromPrototype, ToPrototype};
 use corral_ipc::reason;
+use corral_sys::forked::{Passing, is_stranger};
 use corral_sys::process::{self, Standard};
 use corral_sys::{file, heap, signal};
 
@@ -85,7 +86,15 @@ fn prototype(language: &Language) -> anyhow::Result<ExitCode> {
     let ToPrototype::Start { spec, n_lanes } = first else {
         bail!("the daemon's first message is {first:?}, not Start");
     };
-    let mut runtime = match prepare(&spec, language) {
+    let withheld =
+        Passing::new(&link).context("keep the socket to the daemon from what the application forks")?;
+    let prepared = prepare(&spec, language);
+    if is_stranger() {
+        // The application was forked while it was loaded, and that child goes on where it should have ended.
+        return Ok(ExitCode::FAILURE);
+    }
+    drop(withheld);
+    let mut runtime = match prepared {
         Ok(runtime) => runtime,
         Err(error) => return report(&link, &error),
     };

@@ -47,6 +47,18 @@ pub(crate) struct Place {
     pub(crate) doorbell: Option<Doorbell>,
 }
 
+impl Place {
+    /// Keeps all of it from what the application forks.
+    ///
+    /// # Errors
+    /// When memory is lacking.
+    pub(crate) fn withhold_from_children(&mut self) -> io::Result<()> {
+        self.end.withhold_from_children(self.doorbell.as_ref())?;
+        self.report = self.report.take().map(Report::withheld_from_children).transpose()?;
+        Ok(())
+    }
+}
+
 /// What a new worker is reached by.
 #[derive(Debug)]
 pub(crate) struct Access {

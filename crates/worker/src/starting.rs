@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use corral_ipc::message::WorkerId;
 use corral_sys::file;
+use corral_sys::forked::Passing;
 use corral_sys::signal::Pid;
 
 use crate::prototype::Access;
@@ -46,12 +47,16 @@ pub(crate) enum Word {
 
 /// The worker's end.
 #[derive(Debug)]
-pub(crate) struct Report(File);
+pub(crate) enum Report {
+    Fresh(File),
+    /// What the application forks does not speak for it.
+    Withheld(Passing<File>),
+}
 
 /// Both ends; each process drops the other's.
 pub(crate) fn pipe() -> io::Result<(OwnedFd, Report)> {
     let (reader, writer) = file::nonblocking_reader_pipe()?;
-    Ok((reader, Report(writer.into())))
+    Ok((reader, Report::Fresh(writer.into())))
 }
 
 impl Starting {
@@ -96,15 +101,33 @@ impl Starting {
 
 impl Report {
     /// The worker takes requests. Without a prototype nobody listens, and the worker finds that out by itself.
-    pub(crate) fn ready(mut self, hands: Option<NonZeroU32>) {
+    pub(crate) fn ready(self, hands: Option<NonZeroU32>) {
         let mut word = vec![READY];
         word.extend(hands.into_iter().flat_map(|hands| hands.get().to_ne_bytes()));
-        let _ = self.0.write_all(&word);
+        let _ = self.file().write_all(&word);
     }
 
     /// The worker is about to end.
-    pub(crate) fn failed(mut self, reason: &str) {
-        let _ = self.0.write_all(reason.as_bytes());
+    pub(crate) fn failed(self, reason: &str) {
+        let _ = self.file().write_all(reason.as_bytes());
+    }
+
+    /// Keeps it from what the application forks while it starts.
+    ///
+    /// # Errors
+    /// When memory is lacking.
+    pub(crate) fn withheld_from_children(self) -> io::Result<Self> {
+        match self {
+            Self::Fresh(file) => Passing::new(file).map(Self::Withheld),
+            Self::Withheld(_) => Ok(self),
+        }
+    }
+
+    fn file(&self) -> &File {
+        match self {
+            Self::Fresh(file) => file,
+            Self::Withheld(file) => file,
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::threads;
 pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -> ExitCode {
     // A title that could not be set costs nothing but a nicer `ps`.
     let _ = process::set_title(&format!("corral: \"{}\" worker", spec.name));
-    if let Err(error) = place.end.withhold_from_children() {
+    if let Err(error) = place.withhold_from_children() {
         complain(format_args!("keep the channel from what the application forks: {error}"));
         return ExitCode::FAILURE;
     }

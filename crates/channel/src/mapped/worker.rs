@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
+use corral_sys::doorbell::Doorbell;
 use corral_sys::forked::{self, Withheld};
 use corral_sys::signal;
 
@@ -128,16 +129,17 @@ impl WorkerEnd {
         Self { files, ..self }
     }
 
-    /// Keeps the channel from processes that the application forks off this one, for as long as this one lives: see
+    /// Keeps the channel and its doorbell from processes that the application forks off this one, for as long as this one lives: see
     /// `corral_sys::forked`.
     ///
     /// # Errors
     /// When memory is lacking.
-    pub fn withhold_from_children(&self) -> io::Result<()> {
+    pub fn withhold_from_children(&self, doorbell: Option<&Doorbell>) -> io::Result<()> {
         let socket = self.files.as_ref().map(|files| Arc::clone(&files.socket));
-        let descriptors = self.bell.descriptors().chain(socket.iter().map(AsRawFd::as_raw_fd)).collect();
+        let sockets: Vec<_> = socket.into_iter().chain(doorbell.map(Doorbell::share)).collect();
+        let descriptors = self.bell.descriptors().chain(sockets.iter().map(AsRawFd::as_raw_fd)).collect();
         let maps = vec![self.header.region().span(), self.bell.span()];
-        let owner = Box::new((self.header.clone(), self.bell.share(), socket));
+        let owner = Box::new((self.header.clone(), self.bell.share(), sockets));
         // SAFETY: what is named is that of the three handles which `owner` consists of.
         unsafe { forked::withhold(Withheld { maps, descriptors, owner }) }
     }

@@ -1,6 +1,9 @@
 //! Processes that an application forks by itself: they are strangers to the channel, end as their language ends, and what they
 //! print is in the log.
 
+mod children;
+mod loading;
+
 use corral_testkit::{Daemon, Site, daemon, eventually, site};
 use serde_json::{Value, json};
 

@@ -98,7 +98,9 @@ fn a_request_whose_process_was_killed_before_it_answered_is_answered_by_another(
 #[test]
 fn killed_under_load_they_are_back_at_once() {
     let site = scripts();
-    let server = start(&site, json!({ "processes": 2 }));
+    // None ends by itself in between.
+    let environment = json!({ "PHP_FCGI_MAX_REQUESTS": "0" });
+    let server = start(&site, json!({ "processes": 2, "environment": environment }));
     let load = Load::start(server.address().socket(), "/who.php", 6);
     let figures = || server.control().get("/status/applications/app/processes").json();
     for _ in 0..5 {

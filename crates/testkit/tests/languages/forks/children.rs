@@ -1,6 +1,6 @@
 //! What children of an application hold, and the ways in which languages start them other than by fork(2).
 
-use corral_testkit::Site;
+use corral_testkit::{Site, eventually};
 use serde_json::{Value, json};
 
 use super::serve;
@@ -179,6 +179,27 @@ run lambda { |env|
 fn ruby() {
     let answers = [("/shared", "0 ."), ("/daemon", "daemon"), ("/killed", "15"), ("/spawned", "sh 5")];
     check("config.ru", RUBY, &answers, |site| json!({ "type": "ruby", "script": site.path("config.ru") }));
+}
+
+/// The worker itself goes, as its program says; what goes on in its place ends with the request, and another worker serves.
+#[test]
+fn a_worker_of_ruby_that_becomes_a_daemon() {
+    let text = "
+run lambda { |env|
+  if env['PATH_INFO'] == '/daemon'
+    Process.daemon(true, true)
+    at_exit { puts 'the daemon ends' }
+  end
+  [200, {}, ['served']]
+}";
+    let (server, _site) =
+        serve("config.ru", text, |site| json!({ "type": "ruby", "script": site.path("config.ru") }));
+    for n in 1..=2 {
+        server.get("/daemon").expect(503);
+        let has_ended = || (server.log().matches("the daemon ends").count() == n).then_some(());
+        eventually("what goes on has ended", has_ended);
+        server.get("/").expect(200).expect_body("served");
+    }
 }
 
 const PERL: &str = r#"

@@ -82,7 +82,7 @@ fn it_is_reached_in_a_user_namespace() {
 /// A root with nothing in it but a program that needs nothing else.
 fn root_with_server() -> Site {
     let root = site();
-    crate::go::server_in(&root);
+    server_in(&root);
     std::fs::set_permissions(root.path("server"), PermissionsExt::from_mode(0o755)).expect("it is ours");
     root
 }

@@ -347,7 +347,7 @@ fn no_redirect_to_a_folder_goes_in_a_circle() {
         (by_variable.clone(), "/a/?f=d", None),
         (by_variable, "/a?f=d", Some("/a/?f=d")),
         (stripped.clone(), "/d/", None),
-        (stripped, "/d?q=\"a\"%20b", Some("/d/?q=%22a%22%20b")),
+        (stripped, "/d?q=|a|%20b", Some("/d/?q=%7Ca%7C%20b")),
         (json!({ "rewrite": "d/e", "share": format!("{root}$uri") }), "/", Some("/d/e/")),
         (json!({ "rewrite": "?", "share": format!("{root}$uri") }), "/d?a", Some("/d/")),
     ] {

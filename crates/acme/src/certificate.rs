@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(Held::read("*.a.example", &broken), Err(CertificateError::Unreadable));
     }
 
-    /// What the router would find in the chain `more` behind a good certificate.
+    /// Checks whether a chain with `more` behind a good certificate is taken.
     #[track_caller]
     fn check_chain(more: &str, is_good: bool) {
         let good = record("a.example");

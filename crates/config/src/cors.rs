@@ -24,7 +24,7 @@ pub struct Cors {
 /// The word of an action on other sites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CorsRule {
-    /// None is let in, whatever an outer action says.
+    /// No site is let in, whatever an outer action says.
     Off,
     /// Some are.
     On(Box<Cors>),

@@ -52,7 +52,7 @@ pub enum Variable {
     Protocol,
     /// The target as received, with its query; a rewrite does not change it.
     RequestUri,
-    /// What `RequestUri` is where a path is meant: that of the target as received, decoded and normalised. It has no name.
+    /// The value of `RequestUri` where a path is meant: that of the target as received, decoded and normalised. It has no name.
     ReceivedPath,
     /// The normalised, decoded path; a rewrite changes it.
     Uri,

@@ -1,4 +1,4 @@
-//! What is looked at of folders before a configuration is put in force.
+//! Folders are looked at before a configuration is put in force.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -6,12 +6,12 @@ use std::os::fd::AsFd;
 
 use rustix::net::SocketAddrUnix;
 
-/// Whose processes may connect.
+/// The users whose processes may connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peers {
     /// Everybody's: something else decides.
     Any,
-    /// Those of root and of this user, who has started the daemon.
+    /// Root and this user, who has started the daemon.
     Starter(u32),
 }
 

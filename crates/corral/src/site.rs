@@ -238,7 +238,7 @@ impl Site {
         let name = |path: &PathBuf| {
             let name = path.file_name()?.to_str()?.to_owned();
             let is_packages = self.has_sources && name == "vendor" && path.is_dir();
-            // What is hidden is not expected.
+            // Hidden files are not expected.
             let is_private = !name.starts_with('.') && document::is_private(&name);
             (is_packages || is_private).then_some(name)
         };

@@ -6,7 +6,7 @@ pub(crate) const TOKEN: u8 = 1;
 pub(crate) const SAFE_NAME: u8 = 2;
 /// `A`–`Z`, `_`, `-`: what a method may hold.
 pub(crate) const METHOD: u8 = 4;
-/// What RFC 3986 section 3.2.2 permits in the name of a host.
+/// Whether RFC 3986 section 3.2.2 permits the byte in the name of a host.
 pub(crate) const HOST: u8 = 8;
 
 /// The classes that each byte belongs to.

@@ -14,7 +14,7 @@ const MOST_ENTRIES: usize = 10_000;
 #[derive(Debug, Default)]
 pub(crate) struct Fingerprints(Vec<(PathBuf, Fingerprint)>);
 
-/// What is behind a path.
+/// The kind of file behind a path.
 #[derive(Debug, PartialEq, Eq)]
 struct Fingerprint {
     /// The entry itself, and what it leads to if it is a symbolic link.

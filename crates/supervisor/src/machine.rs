@@ -1,4 +1,4 @@
-//! What this machine, and the control group that the daemon is in, can carry.
+//! The capacity of this machine, and of the control group that the daemon is in.
 
 use std::fs;
 use std::path::{Path, PathBuf};

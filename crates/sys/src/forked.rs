@@ -9,7 +9,7 @@ use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-/// What children do not get.
+/// Descriptors that children do not get.
 pub struct Withheld {
     /// Shared memory: whole mappings by address and length.
     pub maps: Vec<(NonNull<u8>, usize)>,
@@ -39,7 +39,7 @@ static WITHHELD: OnceLock<Withheld> = OnceLock::new();
 /// The number of a place that no descriptor has.
 const FREE: RawFd = -1;
 
-/// What is withheld for a while: a prototype's link to main, and what a worker says that it is ready with.
+/// Descriptors that are withheld for a while: a prototype's link to main, and what a worker says that it is ready with.
 static PASSING: [AtomicI32; 2] = [const { AtomicI32::new(FREE) }; 2];
 
 /// A descriptor that is withheld for as long as it is in here. Then this process may fork its like again.
@@ -53,7 +53,7 @@ impl<T: AsFd> Passing<T> {
     /// Withholds it from now on.
     ///
     /// # Errors
-    /// Those of mmap(2) and pthread_atfork(3), and when too many are withheld in this way.
+    /// The errors of mmap(2) and pthread_atfork(3), and when too many are withheld in this way.
     pub fn new(descriptor: T) -> io::Result<Self> {
         prepare()?;
         let number = descriptor.as_fd().as_raw_fd();
@@ -85,7 +85,7 @@ impl<T> Drop for Passing<T> {
 /// it, and cost nothing.
 ///
 /// # Errors
-/// Those of mmap(2) and pthread_atfork(3).
+/// The errors of mmap(2) and pthread_atfork(3).
 ///
 /// # Safety
 /// The mappings and descriptors are those of `withheld.owner`, which keeps them until it is dropped.

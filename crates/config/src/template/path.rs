@@ -23,7 +23,7 @@ pub enum PathFault {
     Stray(String),
 }
 
-/// Where the values of a rendered text are that nobody has normalised.
+/// The places of values in a rendered text that are not normalised.
 type Foreign = SmallVec<[Range<usize>; 4]>;
 
 impl Template {
@@ -39,7 +39,7 @@ impl Template {
             Content::Parts(parts) => append_parts(parts, variables, start, out, &mut foreign),
             Content::Script(script) => {
                 variables.evaluate(script, out)?;
-                // Nobody knows which bytes a script has made of what.
+                // A script does not tell which bytes it has made of what.
                 foreign.push(start..out.len());
                 true
             }

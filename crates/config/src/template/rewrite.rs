@@ -1,12 +1,12 @@
 //! `rewrite`: a template for the path, and for the query behind it.
 //!
-//! What the configuration itself says is read as a target: `?` begins the query, `#` ends all of it, `%XX` is decoded in
+//! The configuration's own text is read as a target: `?` begins the query, `#` ends all of it, `%XX` is decoded in
 //! the path. What variables and scripts add is taken literally: it was decoded before, and is never read again.
 
 use super::{Content, Exception, Part, PathFault, Template, Variable, Variables};
 use crate::percent;
 
-/// What a target becomes; without anything said of it, what it is.
+/// A rewrite of a target; a part that it does not name stays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewrite {
     /// `None` leaves the path as it is. Literals are decoded.
@@ -29,7 +29,7 @@ pub enum RewriteFault {
 }
 
 impl Rewrite {
-    /// What `template` means as the text of `rewrite`.
+    /// The rewrite that `template` means as the text of `rewrite`.
     ///
     /// The client's query goes behind a new one, unless the text ends in another `?`.
     #[must_use]
@@ -105,7 +105,7 @@ impl Default for Rewrite {
     }
 }
 
-/// What is in front of the first literal `#`.
+/// The parts in front of the first literal `#`.
 fn cut_fragment(parts: Vec<Part>) -> Vec<Part> {
     split_at(parts, b'#').0
 }

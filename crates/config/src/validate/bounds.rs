@@ -52,7 +52,7 @@ pub(super) const HEAD_BUFFER: Bound =
 pub(super) const HEAD_BUFFERS: Bound =
     Bound::new(1024, "a client may fill them all before its request is known");
 
-/// What is in memory as a whole.
+/// A buffer that is in memory as a whole.
 pub(super) const IN_MEMORY: Bound = Bound::new(1 << 30, "as many bytes are held in memory for one client");
 
 pub(super) const CGROUP_PIDS: Bound = Bound::new(4_194_304, "the system has no more");

@@ -68,7 +68,7 @@ fn order(plan: &Plan, owner: &Owner, folder: &Folder) -> anyhow::Result<String> 
 fn bind(address: &str) -> anyhow::Result<TcpListener> {
     let context = || format!("listen on \"{address}\", the \"admin\" of the Caddyfile");
     let addresses: Vec<_> = address.to_socket_addrs().with_context(context)?.collect();
-    // Whoever reaches it can stop the server, and nothing is asked for.
+    // Any client that reaches it can stop the server, and nothing is asked for.
     if let Some(far) = addresses.iter().find(|address| !address.ip().is_loopback()) {
         let far = far.ip();
         bail!(

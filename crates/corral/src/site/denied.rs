@@ -13,7 +13,7 @@ const LONGEST: u64 = 256 * 1024;
 const MOST_FOLDERS: usize = 20_000;
 const DEEPEST: usize = 16;
 
-/// What is denied, as patterns of paths that requests are compared with. What a folder below grants stays denied.
+/// The denied paths, as patterns that requests are compared with. What a folder below grants stays denied.
 pub(crate) fn patterns(root: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut waiting = vec![(root.to_owned(), 0)];
@@ -49,7 +49,7 @@ fn of_folder(root: &Path, folder: &Path) -> Vec<String> {
     read(&prefix, &String::from_utf8_lossy(&text))
 }
 
-/// What a file says about the folder with this path.
+/// The denials that a file says about the folder with this path.
 fn read(folder: &str, text: &str) -> Vec<String> {
     let (mut sections, mut found) = (Vec::new(), Vec::new());
     for line in text.lines().map(str::trim) {
@@ -71,7 +71,7 @@ fn denies(line: &str) -> bool {
     matches!(words[..], ["require", "all", "denied"] | ["deny", "from", "all"])
 }
 
-/// What is between `<NAME ARGUMENT>` and its end.
+/// The lines between `<NAME ARGUMENT>` and its end.
 enum Section {
     /// Applies to what is around it: conditions of modules and versions.
     Transparent,
@@ -93,7 +93,7 @@ impl Section {
         }
     }
 
-    /// What a line denies that is in all of these.
+    /// The denial of a line that is inside of all of these.
     fn denied(sections: &[Self], folder: &str) -> Vec<String> {
         let mut name = None;
         for section in sections {

@@ -300,7 +300,7 @@ mod tests {
         check(&[frame(0x02, b""), frame(0x80, b"")], Ok("2:."));
     }
 
-    /// What is checked and passed on, in short, some bytes at a time.
+    /// The checked bytes that are passed on, in short, some at a time.
     fn pass(bytes: &[u8], step: usize) -> Result<String, u16> {
         let (mut incoming, mut buffer) = (Incoming::new(1000), Vec::new());
         let (mut passed, mut said) = (Vec::new(), String::new());

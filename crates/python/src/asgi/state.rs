@@ -8,7 +8,7 @@ use super::trailers::Trailers;
 
 /// How far a request is.
 pub(super) struct State {
-    /// Of a WebSocket connection.
+    /// The frames of a WebSocket connection.
     pub(super) websocket: Option<Socket>,
     /// With which code and why the application has closed it.
     pub(super) farewell: Option<(u16, Vec<u8>)>,

@@ -21,7 +21,7 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, answer: &Return) -> Resu
         if let Err(exception) = rendered {
             return exchange.fail_script(&exception).await;
         }
-        // What is nothing leads nowhere, unless the configuration says just that.
+        // An empty value leads nowhere, unless the configuration says just that.
         if !location.is_empty() || template.is_constant().is_some() {
             exchange.reply.fields.push(b"Location", &location);
         }

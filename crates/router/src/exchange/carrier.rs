@@ -159,6 +159,6 @@ pub(crate) enum Sign {
     Lasting,
     /// The connection is broken.
     Broken,
-    /// None is waited for: the client is known to be gone, or does not matter.
+    /// No sign is waited for: the client is known to be gone, or does not matter.
     None,
 }

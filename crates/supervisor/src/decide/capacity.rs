@@ -7,7 +7,7 @@ use corral_config::plan::{AppSpec, Growth};
 /// Bytes of memory that no worker of any language does without.
 const LEAST_MEMORY: u64 = 1 << 20;
 
-/// What bounds the number of processes; nothing where the system does not tell.
+/// The bounds of the number of processes; none where the system does not tell.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Capacity {
     /// Descriptors that main may have open, of which each process takes one.

@@ -84,7 +84,7 @@ const HIDDEN: [&str; 2] = ["*/.*", "!/.well-known/*"];
 /// Packages that tools have put beside the site's own files, with everything that they consist of.
 pub(super) const PACKAGES: &str = "/vendor/*";
 
-/// What becomes of paths of files that are not for browsers. A public folder may well publish a folder of packages. Other
+/// The answer to paths of files that are not for browsers. A public folder may well publish a folder of packages. Other
 /// spellings of scripts are no business of an application, and scripts have steps of their own.
 fn private(site: &Site, action: &Value) -> [Value; 2] {
     let names = private_names();
@@ -104,7 +104,7 @@ fn private_files(application: &Value) -> [Value; 2] {
         .map(|uri| json!({ "match": { "uri": uri }, "action": application }))
 }
 
-/// What an `.htaccess` denies, as Apache answers it.
+/// The answer to paths that an `.htaccess` denies, as Apache gives it.
 fn denied(site: &Site) -> Option<Value> {
     let uri = denied::patterns(&site.root);
     (!uri.is_empty()).then(|| json!({ "match": { "uri": uri }, "action": { "return": 403 } }))

@@ -88,7 +88,7 @@ pub(crate) struct Inquiry<'e> {
     pub(crate) timeouts: &'e Timeouts,
     /// The request's head, as far as it was not sent.
     pub(crate) request: OutgoingHead,
-    /// What the server says before its response is meant for the client.
+    /// Interim heads of the server are meant for the client.
     pub(crate) passes_interim: bool,
 }
 

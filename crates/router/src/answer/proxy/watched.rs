@@ -60,7 +60,7 @@ struct Watched<'w> {
     input: Vec<u8>,
     client: ClientSide<'w>,
     up: Passing,
-    /// What the client has closed the connection with. It says nothing more.
+    /// The code that the client has closed the connection with. It says nothing more.
     said_close: Option<Vec<u8>>,
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Way<'c> {
     pub(crate) turns: Vec<Turn>,
     /// Its places in limits, until it is over.
     pub(crate) held: Vec<Held>,
-    /// What becomes of it if its client leaves while it waits.
+    /// Whether it is run if its client leaves while it waits.
     pub(crate) abandoned: Abandoned,
     /// Its client has left, and it is run all the same: its place among such requests.
     pub(crate) without_client: OnceCell<Rc<()>>,

@@ -8,7 +8,7 @@ const BURST: u32 = 20_000;
 /// Lines for each second.
 pub(super) const PER_SECOND: u32 = 1_000;
 
-/// What is left of it.
+/// The lines that may be logged now, and those that were left out.
 #[derive(Debug)]
 pub(super) struct Rate {
     left: u32,

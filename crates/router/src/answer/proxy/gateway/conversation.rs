@@ -120,12 +120,12 @@ impl<'e> Conversation<'e> {
             exchange.reply.fields.push_checked(name, value);
         }
         self.source.content.drain(..head.len());
-        // What is all there need not be announced, but for the body that an answer to HEAD would have.
+        // A body that is all there need not be announced, but for the body that an answer to HEAD would have.
         let measured = self.source.n_left().filter(|&n| n > 0 || !exchange.is_head());
         let said = head.content_length();
         let mut writer = exchange.open(head.status(), said.or(measured));
         let is_all = measured.is_some_and(|n| n == self.source.content.len() as u64);
-        // Nobody looks at the length of what has no body.
+        // The length of a reply without a body does not matter.
         let said = said.filter(|_| !exchange.is_head() && !matches!(head.status(), 204 | 304));
         if is_all && said.is_none_or(|said| Some(said) == measured) {
             writer.finish(exchange, &self.source.content).await?;

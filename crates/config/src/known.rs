@@ -14,7 +14,7 @@ pub struct Known {
     pub(crate) is_lenient: bool,
     /// `None` means that all scripts are right.
     pub(crate) check_script: Option<ScriptCheck>,
-    /// `None` means that nobody looks at folders.
+    /// `None` means that folders are not looked at.
     pub(crate) is_folder: Option<FolderCheck>,
     /// The kernel can open files in restricted ways (openat2).
     pub(crate) confinement: bool,

@@ -11,7 +11,7 @@ use rustix::net::SocketAddrUnix;
 pub(crate) enum Peers {
     /// Everybody's: something else decides.
     Any,
-    /// Root and this user, who has started the daemon.
+    /// Root and the user that has started the daemon.
     Starter(u32),
 }
 

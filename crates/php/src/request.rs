@@ -169,7 +169,7 @@ impl SpecialFields {
 /// Where a folder is that was asked for without its slash. The Host field is what the client can
 /// reach, also behind a port mapping; without it there is the socket's own address.
 ///
-/// None when the client's own path has that slash already, as where a rewrite has taken it away.
+/// No redirect when the client's own path has that slash already, as where a rewrite has taken it away.
 pub(crate) fn folder_location(view: &RequestView<'_>) -> Option<Vec<u8>> {
     let host = { view.fields }.find(|(name, value)| name.eq_ignore_ascii_case(b"host") && !value.is_empty());
     let path_len = view.head.target.iter().position(|b| *b == b'?').unwrap_or(view.head.target.len());

@@ -140,7 +140,7 @@ impl Decoder {
             _ if version != VERSION => Err(RecordError::Version(version)),
             // About the connection: nobody has asked, and nobody needs to know.
             _ if id == 0 => Ok(()),
-            // A process that says something about a request when that is over may do so; nobody listens.
+            // A process that says something about a request when that is over may do so: its words are dropped.
             _ if self.is_former(id) => Ok(()),
             _ if id != self.request => Err(RecordError::Request(id)),
             _ if self.is_over => Err(RecordError::Late),

@@ -115,7 +115,7 @@ impl Head {
         }
         let raw_path = &target[..path_len];
         if self.is_for_server {
-            // It has none; this one harms nobody if it is looked at all the same.
+            // It has none; this one does no harm if it is looked at all the same.
             self.path.push(b'/');
         } else if path::needs_normalising(raw_path) {
             path::normalise(raw_path, &mut self.path)?;

@@ -49,7 +49,7 @@ pub(crate) struct Output {
     app: Option<AppId>,
     /// Its last lines since they were last forgotten.
     words: VecDeque<String>,
-    /// What it may print, if it is an application.
+    /// The rate of its lines, if it is an application.
     rate: Rate,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Peer {
     closed: Option<Instant>,
     /// When a signal stopped it.
     stopped: Option<Instant>,
-    /// It was killed as it was overdue. Its end may take a while to show, and there is nothing more to do until then.
+    /// The child was killed as it was overdue. Its end may take a while to show, and there is nothing more to do until then.
     is_killed: Cell<bool>,
 }
 

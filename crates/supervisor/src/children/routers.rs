@@ -29,7 +29,7 @@ pub(crate) struct Router {
     /// Its event loops. Workers have a lane for each, which is why they belong to one router.
     pub(crate) n_threads: u16,
     pub(crate) role: Role,
-    /// It has not said that it accepts no connections any more.
+    /// The router has not said that it accepts no connections any more.
     accepts: bool,
 }
 

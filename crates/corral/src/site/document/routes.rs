@@ -90,7 +90,7 @@ fn private(site: &Site, action: &Value) -> [Value; 2] {
     let names = private_names();
     let uri = if site.has_sources { vec![&*names, PACKAGES] } else { vec![&*names] };
     let unknown = unknown_names();
-    // Without PHP nobody runs them.
+    // Without PHP they are not run.
     let scripts = if site.language().is_some() { SCRIPTS.strip_prefix('~') } else { None };
     let but_scripts = scripts.map(|scripts| format!("!~{scripts}"));
     let unknown: Vec<_> = unknown.iter().chain(&but_scripts).map(String::as_str).collect();

@@ -25,9 +25,9 @@ pub(crate) struct ClientSide<'r> {
     heard: Instant,
     /// When it last took something.
     wrote: Instant,
-    /// It was asked for a sign of life since.
+    /// The client was asked for a sign of life since.
     has_pinged: bool,
-    /// It ends within a frame.
+    /// The bytes end within a frame.
     is_cut: bool,
 }
 

@@ -33,13 +33,13 @@ pub(crate) struct Way<'c> {
     pub(crate) kept_status: Option<u16>,
     /// How long limits have it wait before it is answered.
     pub(crate) delay: Duration,
-    /// Its turns in limits, which it gives back if it does not wait for them.
+    /// The request's turns in limits, given back if it does not wait for them.
     pub(crate) turns: Vec<Turn>,
     /// Its places in limits, until it is over.
     pub(crate) held: Vec<Held>,
     /// Whether it is run if its client leaves while it waits.
     pub(crate) abandoned: Abandoned,
-    /// Its client has left, and it is run all the same: its place among such requests.
+    /// The request's place among those that are run although their clients have left.
     pub(crate) without_client: OnceCell<Rc<()>>,
 }
 

@@ -137,7 +137,7 @@ async fn what_is_old_is_of_no_use() {
     check(old, Freshness::Any, 5 * SECOND, (false, 0));
 }
 
-/// Its process may be leaving, however recently it was back.
+/// The connection's process may be leaving, however recently it was back.
 #[tokio::test]
 async fn what_must_not_be_repeated_has_a_connection_of_its_own() {
     let (kept, _far) = line(b"");

@@ -13,7 +13,7 @@ use crate::endpoints::{Endpoint, Otherwise, Resource};
 use crate::main_link::MainError;
 use crate::query::Query;
 use crate::reply::{Reply, object};
-use crate::state::{Change, ChangeError, Changed, Controller, Storing};
+use crate::state::{Change, ChangeError, Changed, Controller, Effect, Storing};
 use crate::uploads::Texts;
 use crate::{files, openapi, status, uploads};
 
@@ -98,16 +98,22 @@ async fn config(controller: &Controller, call: &Call<'_>, query: Query, path: &[
             let detail = format!("A name in the path is longer than {MAX_SEGMENT} bytes.");
             Reply::error_with_detail(StatusCode::INTERNAL_SERVER_ERROR, "Memory allocation failed.", &detail)
         }
-        Method::DELETE => changed(controller.change(change, |root| edit::delete(root, path)).await),
+        Method::DELETE => {
+            let change = Change { effect: Effect::Remove, ..change };
+            changed(controller.change(change, |root| edit::delete(root, path)).await)
+        }
         _ => {
             let value = match json::parse_text(call.body) {
                 Ok(value) => value,
                 Err(error) => return Reply::invalid_json(&error),
             };
-            let edit = if *call.method == Method::PUT { edit::put } else { edit::post };
+            let (edit, effect): (fn(&mut Value, &edit::Path, Value) -> _, _) = match *call.method {
+                Method::PUT => (edit::put, Effect::Replace),
+                _ => (edit::post, Effect::Append),
+            };
             let insertions = controller.insertions();
-            let edit = |root: &mut Value| edit(root, path, value).map(|()| insertions.restore(root));
-            changed(controller.change(change, edit).await)
+            let edit = |root: &mut Value| edit(root, path, value.clone()).map(|()| insertions.restore(root));
+            changed(controller.change(Change { effect, ..change }, edit).await)
         }
     }
 }
@@ -147,6 +153,7 @@ pub(crate) fn not_changed(error: &ChangeError) -> Reply {
             Reply::error_with_detail(StatusCode::BAD_REQUEST, "Invalid configuration.", &detail)
         }
         ChangeError::Invalid(problems) => Reply::invalid_configuration(problems),
+        ChangeError::Superseded => Reply::superseded(),
         ChangeError::NotApplied(error) => Reply::not_applied(&error.to_string()),
     }
 }
@@ -178,21 +185,20 @@ async fn restart(controller: &Controller, path: &[Bytes]) -> Reply {
     let in_force = controller.in_force();
     let applications = in_force.document.member("applications").and_then(Value::as_object);
     let found = path.first().and_then(|name| applications?.get_key_value(name));
-    let named = found.and_then(|(name, application)| Some((name.to_str()?, application)));
-    let Some((name, application)) = named else { return Reply::missing() };
-    for group in process_groups(name, application) {
-        match controller.restart(group).await {
+    let named = found.and_then(|(name, application)| Some((name, name.to_str()?, application)));
+    let Some((name, text, application)) = named else { return Reply::missing() };
+    for group in process_groups(text, application) {
+        match controller.restart(name, group).await {
             Ok(()) => {}
-            Err(MainError::Refused(reason)) => {
+            Err(ChangeError::NotApplied(MainError::Refused(reason))) => {
                 return Reply::error_with_detail(
                     StatusCode::INTERNAL_SERVER_ERROR,
                     "Failed to restart app.",
                     &reason,
                 );
             }
-            Err(MainError::Link(_)) => {
-                return Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Send restart failed.");
-            }
+            Err(ChangeError::Superseded) => return Reply::superseded(),
+            Err(_) => return Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Send restart failed."),
         }
     }
     Reply::success("Ok")

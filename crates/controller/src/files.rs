@@ -11,20 +11,26 @@ use crate::query::Query;
 use crate::reply::Reply;
 use crate::state::{ChangeError, Controller};
 
-/// Puts in force what the files say, each time that they were read; never ends otherwise.
+/// Puts in force what the files say, each time that they were read; never ends otherwise. What was read before and is not
+/// in force yet is given up.
 pub(crate) async fn follow(controller: &Controller, mut replacements: Replacements) {
-    while let Some(Replacement { document, inserted, assets }) = replacements.recv().await {
-        let Ok(document) = json::parse(&document) else {
-            tracing::error!(target: "alert", "main sent a document of configuration files that is no JSON");
-            continue;
-        };
-        match controller.replace(document, inserted, &assets).await {
-            Ok(()) => tracing::info!(target: "notice", "the configuration files are in force"),
-            Err(error) => log(&error),
-        }
+    while let Some(replacement) = replacements.recv().await {
+        tokio::spawn(put_in_force(controller.clone(), replacement));
     }
     // The link to main is closed, which ends this process.
     std::future::pending::<()>().await;
+}
+
+async fn put_in_force(controller: Controller, replacement: Replacement) {
+    let Replacement { document, inserted, assets } = replacement;
+    let Ok(document) = json::parse(&document) else {
+        tracing::error!(target: "alert", "main sent a document of configuration files that is no JSON");
+        return;
+    };
+    match controller.replace(document, inserted, &assets).await {
+        Ok(()) => tracing::info!(target: "notice", "the configuration files are in force"),
+        Err(error) => log(&error),
+    }
 }
 
 fn log(error: &ChangeError) {
@@ -33,6 +39,9 @@ fn log(error: &ChangeError) {
             for problem in problems {
                 tracing::error!("the configuration files are invalid: {problem}");
             }
+        }
+        ChangeError::Superseded => {
+            tracing::info!(target: "notice", "what the configuration files said is not put in force: {error}");
         }
         ChangeError::NotApplied(error) => tracing::error!("failed to apply the configuration files: {error}"),
         error => tracing::error!("the configuration files are invalid: {error}"),

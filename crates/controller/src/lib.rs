@@ -22,6 +22,7 @@ mod openapi;
 mod peers;
 mod pem;
 mod query;
+mod queue;
 mod reply;
 mod scripts;
 mod server;

@@ -10,10 +10,14 @@ use anyhow::Context as _;
 use corral_acme::Engine;
 use corral_config::plan::{AssetKind, Assets};
 use corral_ipc::link::{Link, Packet};
-use corral_ipc::message::{FromController, GenerationId, Inserted, Provision, Status, Ticket, ToController};
+use corral_ipc::message::{
+    FromController, GenerationId, Inserted, Order, Provision, Status, Ticket, ToController,
+};
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
 use tokio::sync::{mpsc, oneshot};
+
+use crate::queue::{self, Place};
 
 /// Why main did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +25,9 @@ pub(crate) enum MainError {
     /// It tried and failed.
     #[error("{0}")]
     Refused(String),
+    /// It was asked for something newer instead, and nothing remains of this.
+    #[error("a newer change took its place")]
+    Revoked,
     /// It could not be asked, or is gone.
     #[error("the main process does not answer")]
     Link(#[source] io::Error),
@@ -61,9 +68,9 @@ struct Shared {
 /// Who waits for which answer. An asker that went away leaves its entry until the answer comes.
 #[derive(Default)]
 struct Waiting {
-    generations: HashMap<GenerationId, oneshot::Sender<Result<Warnings, String>>>,
+    generations: HashMap<GenerationId, oneshot::Sender<Result<Warnings, MainError>>>,
     statuses: HashMap<Ticket, oneshot::Sender<Option<Status>>>,
-    restarts: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
+    restarts: HashMap<Ticket, oneshot::Sender<Result<(), MainError>>>,
     /// Stores of certificate bundles, modules and records.
     assets: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
     provisions: HashMap<Ticket, oneshot::Sender<()>>,
@@ -91,15 +98,16 @@ impl MainLink {
         }
     }
 
-    /// Sends `FromController::Apply` and waits until it is in force or refused.
+    /// Sends `FromController::Apply` and waits until it is in force or refused, or taken back when its place is superseded.
     pub(crate) async fn apply(
         &self,
         generation: GenerationId,
         message: &FromController,
+        place: Option<&Place>,
     ) -> Result<Warnings, MainError> {
         let (answer, answered) = oneshot::channel();
         self.shared.waiting().generations.insert(generation, answer);
-        self.ask(message, answered).await?.map_err(MainError::Refused)
+        self.order(message, Order::Change(generation), place, answered).await
     }
 
     /// Asks for the figures; none when the router does not answer.
@@ -110,12 +118,13 @@ impl MainLink {
         self.ask(&FromController::Status { ticket }, answered).await
     }
 
-    /// Has an application start anew.
-    pub(crate) async fn restart(&self, name: String) -> Result<(), MainError> {
+    /// Has an application start anew, unless its place is superseded first.
+    pub(crate) async fn restart(&self, name: String, place: Option<&Place>) -> Result<(), MainError> {
         let (answer, answered) = oneshot::channel();
         let ticket = self.shared.ticket();
         self.shared.waiting().restarts.insert(ticket, answer);
-        self.ask(&FromController::RestartApp { ticket, name }, answered).await?.map_err(MainError::Refused)
+        let message = FromController::RestartApp { ticket, name };
+        self.order(&message, Order::Restart(ticket), place, answered).await
     }
 
     /// Has a certificate bundle or a script stored, or removed when `bytes` is `None`.
@@ -147,6 +156,26 @@ impl MainLink {
         let ticket = self.shared.ticket();
         self.shared.waiting().provisions.insert(ticket, answer);
         self.ask(&FromController::Provide { ticket, provisions }, answered).await
+    }
+
+    /// Asks for what is revoked when its place is superseded. Main answers in any case.
+    async fn order<T>(
+        &self,
+        message: &FromController,
+        order: Order,
+        place: Option<&Place>,
+        mut answered: oneshot::Receiver<Result<T, MainError>>,
+    ) -> Result<T, MainError> {
+        self.send(message).await.map_err(MainError::Link)?;
+        let answer = tokio::select! {
+            biased;
+            answer = &mut answered => answer,
+            () = queue::superseded(place) => {
+                self.send(&FromController::Revoke { order }).await.map_err(MainError::Link)?;
+                answered.await
+            }
+        };
+        answer.unwrap_or_else(|_| Err(MainError::Link(io::ErrorKind::BrokenPipe.into())))
     }
 
     async fn ask<T>(&self, message: &FromController, answered: oneshot::Receiver<T>) -> Result<T, MainError> {
@@ -196,11 +225,18 @@ impl Waiting {
                 deliver(self.generations.remove(&generation), Ok(warnings));
             }
             ToController::Refused { generation, reason } => {
-                deliver(self.generations.remove(&generation), Err(reason));
+                deliver(self.generations.remove(&generation), Err(MainError::Refused(reason)));
+            }
+            ToController::Revoked { order: Order::Change(generation) } => {
+                deliver(self.generations.remove(&generation), Err(MainError::Revoked));
+            }
+            ToController::Revoked { order: Order::Restart(ticket) } => {
+                deliver(self.restarts.remove(&ticket), Err(MainError::Revoked));
             }
             ToController::Status { ticket, status } => deliver(self.statuses.remove(&ticket), status),
             ToController::Restarted { ticket, error } => {
-                deliver(self.restarts.remove(&ticket), error.map_or(Ok(()), Err));
+                let answer = error.map_or(Ok(()), |reason| Err(MainError::Refused(reason)));
+                deliver(self.restarts.remove(&ticket), answer);
             }
             ToController::AssetStored { ticket, error } | ToController::RecordStored { ticket, error } => {
                 deliver(self.assets.remove(&ticket), error.map_or(Ok(()), Err));

@@ -82,10 +82,15 @@ fn describe(endpoint: &Endpoint, operation: &Operation) -> Value {
         ReplyBody::Success => reference("Success"),
         ReplyBody::Json => Value::empty_object(),
     };
-    add(
-        "responses",
-        object([("200", response("Done.", schema)), ("default", response("Not done.", reference("Error")))]),
-    );
+    let mut responses = vec![("200", response("Done.", schema))];
+    if operation.answer == ReplyBody::Success
+        && matches!(endpoint.resource, Resource::Config | Resource::Restart)
+    {
+        let text = "A newer change of the same part took its place.";
+        responses.push(("409", response(text, reference("Error"))));
+    }
+    responses.push(("default", response("Not done.", reference("Error"))));
+    add("responses", object(responses));
     Value::Object(members)
 }
 

@@ -96,6 +96,13 @@ impl Reply {
         Self::error_with_detail(StatusCode::INTERNAL_SERVER_ERROR, NOT_APPLIED, reason)
     }
 
+    /// A newer change was made instead.
+    pub(crate) fn superseded() -> Self {
+        let detail =
+            "A newer change of the same part took its place before it was in force; nothing of it remains.";
+        Self::error_with_detail(StatusCode::CONFLICT, "The change was superseded.", detail)
+    }
+
     /// It was done, but not all is well.
     pub(crate) fn with_warning(self, text: &str) -> Self {
         self.with("warning", Value::from(text))

@@ -107,7 +107,7 @@ impl Controller {
     async fn put_in_force(&self, document: Value) -> Result<(), ChangeError> {
         let change = Change { storing: Storing::Keep, demand: Demand::WhatStarts, ..Change::default() };
         let replace = |root: &mut Value| {
-            *root = document;
+            root.clone_from(&document);
             Ok(())
         };
         self.change(change, replace).await.map(drop)

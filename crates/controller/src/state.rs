@@ -1,4 +1,5 @@
-//! The document in force, and changing it: one change at a time, while readers never wait.
+//! The document in force, and changing it: one change at a time, while readers never wait. One that a newer one replaces
+//! is taken back as long as that is possible.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -15,6 +16,7 @@ use crate::folders;
 use crate::insertions::Insertions;
 use crate::issuing;
 use crate::main_link::{MainError, MainLink, Warnings};
+use crate::queue::{Place, Queue};
 use crate::scripts;
 use crate::uploads::Uploads;
 
@@ -40,6 +42,8 @@ struct Shared {
     in_force: RwLock<Arc<InForce>>,
     /// Held throughout a change; the highest generation handed out.
     changing: Mutex<GenerationId>,
+    /// Changes and restarts that go on or wait for that.
+    queue: Arc<Queue>,
 }
 
 /// A configuration that is in force.
@@ -74,9 +78,21 @@ pub(crate) enum ChangeError {
     /// The changed document is no configuration.
     #[error("{}", .0.first().map_or_else(String::new, ToString::to_string))]
     Invalid(Vec<Problem>),
+    /// A newer change was made in its place.
+    #[error("a newer change took its place")]
+    Superseded,
     /// Main could not put it in force.
     #[error(transparent)]
     NotApplied(MainError),
+}
+
+impl From<MainError> for ChangeError {
+    fn from(error: MainError) -> Self {
+        match error {
+            MainError::Revoked => Self::Superseded,
+            error => Self::NotApplied(error),
+        }
+    }
 }
 
 /// Whether main keeps the document for its next start.
@@ -89,6 +105,18 @@ pub(crate) enum Storing {
     Keep,
 }
 
+/// The way in which a change alters what is at its path.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Whatever was there is gone.
+    #[default]
+    Replace,
+    /// It has one element more.
+    Append,
+    /// Nothing is there afterwards, or the next element.
+    Remove,
+}
+
 /// How a change is to be made.
 #[derive(Default)]
 pub(crate) struct Change<'a> {
@@ -98,7 +126,40 @@ pub(crate) struct Change<'a> {
     /// `If-Match` and the like, about `path`.
     pub(crate) conditions: Option<&'a Conditions>,
     pub(crate) path: &'a [Bytes],
+    pub(crate) effect: Effect,
     pub(crate) demand: Demand,
+}
+
+impl Change<'_> {
+    /// Whether `path` names an element of an array of this document.
+    fn is_of_element(&self, document: &Value) -> bool {
+        let parents = self.path.split_last().map(|(_, parents)| parents);
+        let parent = parents.and_then(|parents| edit::get(document, parents).ok());
+        parent.is_some_and(|parent| parent.as_array().is_some())
+    }
+
+    /// The path of all that it alters: elements behind one that is removed move.
+    fn area(&self, document: &Value) -> &[Bytes] {
+        match (self.effect, self.path.split_last()) {
+            (Effect::Remove, Some((_, parents))) if self.is_of_element(document) => parents,
+            _ => self.path,
+        }
+    }
+
+    /// Whether what older changes have made of its path does not matter.
+    fn replaces_all(&self, document: &Value) -> bool {
+        match self.effect {
+            Effect::Replace => true,
+            Effect::Append => false,
+            Effect::Remove => !self.is_of_element(document),
+        }
+    }
+}
+
+/// A change that could be made.
+struct Draft {
+    document: Value,
+    config: Config,
 }
 
 /// What became of a change.
@@ -137,6 +198,7 @@ impl Controller {
                 insertions,
                 in_force,
                 changing,
+                queue: Arc::default(),
             }),
         }
     }
@@ -212,7 +274,16 @@ impl Controller {
 
     /// Waits until no change is under way, and keeps others from being made.
     pub(crate) async fn changing(&self) -> Changing<'_> {
-        Changing { controller: self, generation: self.shared.changing.lock().await }
+        Changing { controller: self, generation: self.shared.changing.lock().await, place: None }
+    }
+
+    /// As `changing`, unless something newer takes its place first.
+    async fn turn(&self, place: Place) -> Result<Changing<'_>, ChangeError> {
+        tokio::select! {
+            biased;
+            () = place.superseded() => Err(ChangeError::Superseded),
+            changing = self.changing() => Ok(Changing { place: Some(place), ..changing }),
+        }
     }
 
     /// Makes `edit`'s change to the document in force. Must run to its end: once main was asked, it
@@ -220,10 +291,37 @@ impl Controller {
     pub(crate) async fn change(
         &self,
         change: Change<'_>,
-        edit: impl FnOnce(&mut Value) -> Result<(), EditError>,
+        edit: impl Fn(&mut Value) -> Result<(), EditError>,
     ) -> Result<Changed, ChangeError> {
-        let mut changing = self.changing().await;
+        if change.dry_run {
+            let _changing = self.changing().await;
+            return self.draft(&self.in_force(), &change, &edit).map(|_| Changed::Valid);
+        }
+        let takes_back = self.supersede(&change, &edit);
+        let place = self.shared.queue.enter(change.area(&self.in_force().document));
+        let mut changing = self.turn(place).await?;
         let in_force = self.in_force();
+        let Draft { document, config } = match self.draft(&in_force, &change, &edit) {
+            Err(ChangeError::Edit(EditError::Missing)) if takes_back => {
+                return Ok(Changed::Applied { tag: in_force.tag.clone(), warnings: Warnings::new() });
+            }
+            draft => draft?,
+        };
+        let assets = &self.uploads().assets;
+        let warnings = changing.apply(&document, &config, assets, change.storing, change.demand).await?;
+        let in_force = InForce::new(document, &self.insertions(), config.assets);
+        let tag = in_force.tag.clone();
+        self.set_in_force(in_force);
+        Ok(Changed::Applied { tag, warnings })
+    }
+
+    /// What a change would make of this document, if it may be made and comes to a configuration.
+    fn draft(
+        &self,
+        in_force: &InForce,
+        change: &Change<'_>,
+        edit: impl Fn(&mut Value) -> Result<(), EditError>,
+    ) -> Result<Draft, ChangeError> {
         let exists = edit::get(&in_force.document, change.path).is_ok();
         if change.conditions.is_some_and(|conditions| !conditions.allow_change(&in_force.tag, exists)) {
             return Err(ChangeError::Condition);
@@ -240,15 +338,24 @@ impl Controller {
             result => result,
         };
         let config = config.map_err(ChangeError::Invalid)?;
-        if change.dry_run {
-            return Ok(Changed::Valid);
+        Ok(Draft { document, config })
+    }
+
+    /// Has older changes end that this one replaces, if it could be made now: one that is refused anyway must not stop
+    /// others. True if one of them may have been about to add what this one removes.
+    fn supersede(&self, change: &Change<'_>, edit: impl Fn(&mut Value) -> Result<(), EditError>) -> bool {
+        let (queue, in_force) = (&self.shared.queue, self.in_force());
+        if !change.replaces_all(&in_force.document) || !queue.has_void(change.path) {
+            return false;
         }
-        let warnings =
-            changing.apply(&document, &config, &uploads.assets, change.storing, change.demand).await?;
-        let in_force = InForce::new(document, &self.insertions(), config.assets);
-        let tag = in_force.tag.clone();
-        self.set_in_force(in_force);
-        Ok(Changed::Applied { tag, warnings })
+        let may_take_back = change.effect == Effect::Remove && queue.has_same(change.path);
+        let takes_back = match self.draft(&in_force, change, edit) {
+            Ok(_) => false,
+            Err(ChangeError::Edit(EditError::Missing)) if may_take_back => true,
+            Err(_) => return false,
+        };
+        queue.supersede(change.path);
+        takes_back
     }
 
     /// Puts a whole document and its assets in force. What is stored stays. As `change`, it must run
@@ -260,10 +367,11 @@ impl Controller {
         assets: &Assets,
     ) -> Result<(), ChangeError> {
         let insertions = Insertions::of_files(self.shared.files.as_ref(), Some(inserted));
-        let mut changing = self.changing().await;
         let uploads = Uploads::new(assets);
         let demand = Demand::Everything;
         let config = self.validate(&document, &uploads.assets, demand).map_err(ChangeError::Invalid)?;
+        self.shared.queue.supersede(&[]);
+        let mut changing = self.turn(self.shared.queue.enter(&[])).await?;
         changing.apply(&document, &config, &uploads.assets, Storing::Keep, demand).await?;
         self.set_uploads(uploads);
         self.set_in_force(InForce::new(document, &insertions, config.assets));
@@ -271,10 +379,11 @@ impl Controller {
         Ok(())
     }
 
-    /// Has an application start anew, between two changes.
-    pub(crate) async fn restart(&self, name: String) -> Result<(), MainError> {
-        let _changing = self.changing().await;
-        self.shared.main.restart(name).await
+    /// Has processes of an application start anew, between two changes. A change of the application takes their place.
+    pub(crate) async fn restart(&self, application: &Bytes, group: String) -> Result<(), ChangeError> {
+        let place = self.shared.queue.enter(&[Bytes::from("applications"), application.clone()]);
+        let changing = self.turn(place).await?;
+        Ok(self.shared.main.restart(group, changing.place.as_ref()).await?)
     }
 }
 
@@ -282,6 +391,8 @@ impl Controller {
 pub(crate) struct Changing<'a> {
     controller: &'a Controller,
     generation: MutexGuard<'a, GenerationId>,
+    /// Among the changes that newer ones may supersede.
+    place: Option<Place>,
 }
 
 impl Changing<'_> {
@@ -313,12 +424,12 @@ impl Changing<'_> {
             store: storing == Storing::Store,
             demand,
         };
-        let applied = self.controller.main().apply(generation, &message).await;
+        let applied = self.controller.main().apply(generation, &message, self.place.as_ref()).await;
         let conceal = |error| match error {
             MainError::Refused(reason) => MainError::Refused(self.controller.insertions().conceal(&reason)),
             error => error,
         };
-        let warnings = applied.map_err(|error| ChangeError::NotApplied(conceal(error)))?;
+        let warnings = applied.map_err(conceal)?;
         corral_ipc::log::obey(config.settings.log);
         self.controller.engine().demand(issuing::demand(config, assets));
         Ok(warnings)

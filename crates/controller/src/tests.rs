@@ -6,6 +6,7 @@ mod extras;
 mod fake_main;
 mod replies;
 mod startup;
+mod superseding;
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -14,7 +14,7 @@ use corral_sys::signal::Ended;
 use serde::{Deserialize, Serialize};
 
 pub use self::controller::{
-    ConfigFiles, ControlToken, Demand, FromController, Inserted, Origin, ToController,
+    ConfigFiles, ControlToken, Demand, FromController, Inserted, Order, Origin, ToController,
 };
 pub use self::prototype::{Door, FromPrototype, ToPrototype};
 pub use self::provision::{Provision, ProvisionKind};

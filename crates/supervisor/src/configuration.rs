@@ -6,7 +6,7 @@ pub(crate) mod jobs;
 
 use std::time::Instant;
 
-use corral_ipc::message::{AppId, GenerationId};
+use corral_ipc::message::{AppId, GenerationId, Order};
 
 use self::build::Build;
 use self::jobs::{Jobs, Purpose};
@@ -32,6 +32,11 @@ impl Apply {
     /// Whether the controller waits for it and it can still be undone.
     pub(crate) fn is_revocable_change(&self) -> bool {
         matches!(self.purpose, Purpose::Change { .. }) && !self.steps.is_committing()
+    }
+
+    /// Whether it is what the controller has asked for as this, and can still be undone.
+    pub(crate) fn is_revocable(&self, order: Order) -> bool {
+        self.purpose.order() == Some(order) && !self.steps.is_committing()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use corral_config::plan::{AssetKind, Assets};
 use corral_ipc::link::Link;
-use corral_ipc::message::{FromController, Status, ToController};
+use corral_ipc::message::{FromController, Order, Status, ToController};
 
 /// Something that main was asked or told.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,6 +13,7 @@ pub(super) enum Event {
     KeepAside,
     Apply { generation: u64, document: String, n_listeners: usize, assets: Assets, store: bool },
     Restart(String),
+    Revoke(Order),
     Store { kind: AssetKind, name: String, bytes: Option<Vec<u8>> },
 }
 
@@ -20,6 +21,8 @@ pub(super) struct FakeMain {
     status: Option<Status>,
     events: Sender<Event>,
     release: Receiver<()>,
+    /// The change that goes on for ever is past the point of return.
+    is_late: bool,
 }
 
 impl FakeMain {
@@ -27,11 +30,11 @@ impl FakeMain {
     pub(super) fn new(status: Option<Status>) -> (Self, Receiver<Event>, Sender<()>) {
         let (events, heard) = channel();
         let (release, released) = channel();
-        (Self { status, events, release: released }, heard, release)
+        (Self { status, events, release: released, is_late: false }, heard, release)
     }
 
     /// Answers until the controller is gone.
-    pub(super) fn serve(self, link: &Link) {
+    pub(super) fn serve(mut self, link: &Link) {
         while let Ok(Some((message, _))) = link.recv() {
             if let Some(answer) = self.answer(message) {
                 link.send(&answer, &[]).expect("the controller reads its link");
@@ -40,14 +43,19 @@ impl FakeMain {
     }
 
     /// A document with `/refuse` in it is refused, and the answer to one with `/hold` waits for the
-    /// test.
-    fn answer(&self, message: FromController) -> Option<ToController> {
+    /// test. One with `/slow` is never in force, one with `/late` when it is revoked, and nor is a restart of "slow" over.
+    fn answer(&mut self, message: FromController) -> Option<ToController> {
         match message {
             FromController::Apply { generation, plan, document, assets, store, .. } => {
                 let document = String::from_utf8(document).unwrap();
                 let (refuse, hold) = (document.contains("/refuse"), document.contains("/hold"));
                 let n_listeners = plan.listeners.len();
+                let slow = document.contains("/slow") || document.contains("/late");
+                self.is_late = document.contains("/late");
                 self.tell(Event::Apply { generation: generation.0, document, n_listeners, assets, store });
+                if slow {
+                    return None;
+                }
                 if hold {
                     self.release.recv().expect("the test releases what it holds");
                 }
@@ -56,13 +64,23 @@ impl FakeMain {
                     false => ToController::Applied { generation, warnings: Vec::new() },
                 })
             }
+            FromController::Revoke { order } => {
+                self.tell(Event::Revoke(order));
+                Some(match order {
+                    Order::Change(generation) if self.is_late => {
+                        ToController::Applied { generation, warnings: Vec::new() }
+                    }
+                    order => ToController::Revoked { order },
+                })
+            }
             FromController::Status { ticket } => {
                 Some(ToController::Status { ticket, status: self.status.clone() })
             }
             FromController::RestartApp { ticket, name } => {
                 let error = (name == "broken").then(|| "no prototype".to_owned());
+                let is_slow = name == "slow";
                 self.tell(Event::Restart(name));
-                Some(ToController::Restarted { ticket, error })
+                (!is_slow).then_some(ToController::Restarted { ticket, error })
             }
             FromController::StoreAsset { ticket, kind, name, bytes } => {
                 let error = (name == "full").then(|| "no space left".to_owned());

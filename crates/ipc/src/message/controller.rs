@@ -27,6 +27,12 @@ pub enum FromController {
         /// Whether a part that cannot start stops the rest.
         demand: Demand,
     },
+    /// Something newer is to be done in its place. Answered by `Revoked` if nothing of it remains, and otherwise as if it
+    /// had not been revoked: it is in force, or about to be.
+    Revoke {
+        /// What was asked for and is not answered yet.
+        order: Order,
+    },
     /// The stored document is not what runs: when another takes its place, keep it under another name.
     KeepStoredAside,
     /// Answered by `Status`.
@@ -118,6 +124,11 @@ pub enum ToController {
         /// What failed, where and why, for the person who sent it.
         reason: String,
     },
+    /// The answer to `Revoke`, and to what was asked for: it was taken back.
+    Revoked {
+        /// As asked.
+        order: Order,
+    },
     /// The answer to a question for the status.
     Status {
         /// As asked.
@@ -158,6 +169,15 @@ pub enum ToController {
         /// The client's address; none for a Unix socket.
         client: Option<IpAddr>,
     },
+}
+
+/// Something that the controller has asked for and may take back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// `Apply`.
+    Change(GenerationId),
+    /// `RestartApp`.
+    Restart(Ticket),
 }
 
 /// A configuration that is kept in files and not by the control API.

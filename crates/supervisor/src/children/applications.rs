@@ -26,22 +26,15 @@ impl Children {
         self.apps.insert(id, app);
     }
 
-    /// Adds a new instance and starts it.
-    pub(crate) fn start_app(&mut self, id: AppId, spec: AppSpec, programs: &Programs) {
-        self.add_app(id, spec);
-        if self.apps.get(&id).is_some_and(|app| app.life.phase() == Phase::Dormant) {
-            self.news.push_back(News::Up(id));
-        } else {
-            self.start_prototype(id, programs);
-        }
-    }
-
-    /// Starts instances that were added, a few at a turn, so that everybody else is heard meanwhile.
+    /// Starts instances that were added, a few at a turn, so that everybody else is heard meanwhile. One that keeps no
+    /// workers is up as it is.
     pub(crate) fn start_soon(&mut self, added: &[AppId]) {
         let now = Instant::now();
         for id in added {
-            if let Some(app) = self.apps.get_mut(id).filter(|app| app.life.phase() == Phase::Down) {
-                app.life.backoff.start_at(now);
+            match self.apps.get_mut(id) {
+                Some(app) if app.life.phase() == Phase::Down => app.life.backoff.start_at(now),
+                Some(app) if app.life.phase() == Phase::Dormant => self.news.push_back(News::Up(*id)),
+                _ => {}
             }
         }
     }

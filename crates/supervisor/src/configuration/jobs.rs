@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use corral_ipc::link::MAX_MESSAGE;
-use corral_ipc::message::{Demand, GenerationId, Ticket};
+use corral_ipc::message::{Demand, GenerationId, Order, Ticket};
 
 use crate::configuration::build::Content;
 
@@ -28,6 +28,15 @@ impl Purpose {
             Self::Change { demand, .. } => *demand == Demand::WhatStarts,
             Self::RestartApp { .. } => false,
             Self::Restore | Self::Rebind => true,
+        }
+    }
+
+    /// What the controller knows it as; nothing for what it has not asked for.
+    pub(crate) fn order(&self) -> Option<Order> {
+        match self {
+            Self::Change { generation, .. } => Some(Order::Change(*generation)),
+            Self::RestartApp { ticket, .. } => ticket.map(Order::Restart),
+            Self::Restore | Self::Rebind => None,
         }
     }
 
@@ -56,6 +65,15 @@ pub(crate) enum Job {
 }
 
 impl Job {
+    /// As [`Purpose::order`].
+    fn order(&self) -> Option<Order> {
+        match self {
+            Self::Change { purpose, .. } => purpose.order(),
+            Self::RestartApp { ticket, .. } => ticket.map(Order::Restart),
+            Self::Restore | Self::Rebind | Self::Upgrade => None,
+        }
+    }
+
     /// Bytes of what it is to put in force.
     fn size(&self) -> usize {
         match self {
@@ -105,6 +123,13 @@ impl Jobs {
     /// The next one, or only if a router waits for it.
     pub(crate) fn next(&mut self, only_restore: bool) -> Option<Job> {
         self.0.pop_front_if(|job| !only_restore || matches!(job, Job::Restore))
+    }
+
+    /// Takes out what the controller does not want any more. False if that does not wait.
+    pub(crate) fn revoke(&mut self, order: Order) -> bool {
+        let n_before = self.0.len();
+        self.0.retain(|job| job.order() != Some(order));
+        self.0.len() < n_before
     }
 
     /// Forgets what the controller has asked for.

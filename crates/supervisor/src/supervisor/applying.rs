@@ -3,14 +3,14 @@
 use std::os::fd::AsFd;
 
 use corral_config::plan::AppSpec;
-use corral_ipc::message::{AppId, FailedListener, GenerationId, Instance, ToController, ToRouter};
+use corral_ipc::message::{AppId, FailedListener, GenerationId, Instance, Order, ToController, ToRouter};
 use corral_sys::signal::Signal;
 
 use super::Supervisor;
-use crate::configuration::Apply;
 use crate::configuration::build::{Build, Content};
 use crate::configuration::builder::Builder;
 use crate::configuration::jobs::{Job, Purpose};
+use crate::configuration::{Apply, Configuration};
 use crate::decide::steps::{Action, Event, Steps};
 
 impl Supervisor {
@@ -101,7 +101,7 @@ impl Supervisor {
     }
 
     fn start_apps(&mut self) {
-        let Self { children, programs, .. } = self;
+        let Self { children, .. } = self;
         let Some(Apply { purpose, build, steps, .. }) = &mut self.configuration.apply else {
             return;
         };
@@ -109,11 +109,10 @@ impl Supervisor {
             build.apps.iter().for_each(|(id, _)| children.restore_app(*id));
         } else {
             for (id, spec) in build.apps.iter().filter(|(id, _)| steps.new_apps().contains(id)) {
-                if steps.awaits_apps() {
-                    children.start_app(*id, spec.clone(), programs);
-                } else {
-                    children.add_app(*id, spec.clone());
-                }
+                children.add_app(*id, spec.clone());
+            }
+            if steps.awaits_apps() {
+                children.start_soon(steps.new_apps());
             }
         }
         let action = steps.prepare_if_complete();
@@ -150,9 +149,28 @@ impl Supervisor {
     }
 
     pub(super) fn fail(&mut self, reason: String) {
-        let Some(Apply { purpose, build, router, steps }) = self.configuration.apply.take() else {
+        if let Some(purpose) = self.undo() {
+            self.answer(&purpose, Err(reason));
+        }
+    }
+
+    /// Takes back what the controller does not want any more. What is past the point of return is answered when it is in
+    /// force; the first configuration is never taken back, as nothing would be served.
+    pub(super) fn revoke(&mut self, order: Order) {
+        let Configuration { in_force, apply, jobs, .. } = &mut self.configuration;
+        let is_applied = in_force.is_some() && apply.as_ref().is_some_and(|apply| apply.is_revocable(order));
+        if is_applied {
+            self.undo();
+        } else if !jobs.revoke(order) {
             return;
-        };
+        }
+        tracing::info!(target: "notice", "{}", revocation(order));
+        self.tell_controller(&ToController::Revoked { order });
+    }
+
+    /// Leaves nothing of what is being applied.
+    fn undo(&mut self) -> Option<Purpose> {
+        let Apply { purpose, build, router, steps } = self.configuration.apply.take()?;
         if steps.is_with_router() {
             self.children.tell_router(router, &ToRouter::Abandon { generation: build.generation });
         }
@@ -160,7 +178,7 @@ impl Supervisor {
         steps.new_apps().iter().for_each(|id| self.children.stop_app(*id));
         // Closes new sockets and removes their files, before anybody hears about it.
         drop(build);
-        self.answer(&purpose, Err(reason));
+        Some(purpose)
     }
 
     pub(super) fn answer(&mut self, purpose: &Purpose, result: Result<(), String>) {
@@ -217,5 +235,12 @@ impl Supervisor {
                 self.tell_controller(&ToController::Refused { generation, reason });
             }
         }
+    }
+}
+
+fn revocation(order: Order) -> &'static str {
+    match order {
+        Order::Change(_) => "a change was taken back: a newer one takes its place",
+        Order::Restart(_) => "a restart was taken back: a newer change takes its place",
     }
 }

@@ -80,6 +80,7 @@ impl Supervisor {
             FromController::Apply { generation, plan, document, assets, store, demand } => {
                 self.plan_change(generation, Content { plan, document, assets }, store, demand);
             }
+            FromController::Revoke { order } => self.revoke(order),
             FromController::KeepStoredAside => self.stored.keep_aside(),
             FromController::Status { ticket } => self.ask_status(ticket),
             FromController::RestartApp { ticket, name } => {

@@ -39,6 +39,7 @@ pub(crate) struct Build {
     pub(crate) unbound: Vec<BindError>,
     /// Listeners that the router cannot serve. Until it has answered, those of the configuration before.
     pub(crate) unserved: Vec<FailedListener>,
+    /// In the order of the plan, as they run: what the machine cannot carry is less than the plan asks for.
     pub(crate) apps: Vec<(AppId, AppSpec)>,
     /// In the order of the plan.
     pub(crate) access_logs: Vec<Rc<AccessLog>>,
@@ -62,6 +63,16 @@ impl Build {
     /// Its instance of the application with this name.
     pub(crate) fn find_app(&self, name: &str) -> Option<&(AppId, AppSpec)> {
         self.apps.iter().find(|(_, spec)| spec.name == name)
+    }
+
+    /// Its instances with what the plan asks for.
+    pub(crate) fn asked_apps(&self) -> Vec<(AppId, &AppSpec)> {
+        self.apps.iter().map(|(id, _)| *id).zip(&self.plan.applications).collect()
+    }
+
+    /// An instance as it runs.
+    pub(crate) fn app(&self, id: AppId) -> Option<&AppSpec> {
+        self.apps.iter().find(|(other, _)| *other == id).map(|(_, spec)| spec)
     }
 
     /// The numbers of its instances.

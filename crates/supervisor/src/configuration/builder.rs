@@ -17,6 +17,9 @@ use crate::programs::Programs;
 /// Those that are bound, and those that cannot be.
 type Listeners = (Vec<Rc<Bound>>, Vec<BindError>);
 
+/// An application where it runs, and as what.
+type Placed = (Placement, AppSpec);
+
 /// What a configuration is built beside.
 pub(crate) struct Builder<'a> {
     pub(crate) in_force: Option<&'a Build>,
@@ -43,28 +46,44 @@ impl Builder<'_> {
         new_id: impl FnMut() -> AppId,
     ) -> Result<(Build, Vec<AppId>), String> {
         let Content { plan, document, assets } = content;
-        let placements = self.place_apps(purpose, &plan)?;
+        let placed = self.place_apps(purpose, &plan)?;
         let (listeners, unbound) = self.bind_listeners(&plan, purpose)?;
         let ours = self.in_force.map_or(&[][..], |build| &build.access_logs);
         let access_logs = access_logs(&plan, ours, purpose.tolerates_failures());
         let access_logs = access_logs.map_err(|error| error.to_string())?;
-        let (apps, new_apps) = number(placements, &plan.applications, new_id);
+        let (apps, new_apps) = number(placed, new_id);
         let unserved = self.in_force.map(|build| build.unserved.clone()).unwrap_or_default();
         let build =
             Build { generation, plan, document, assets, listeners, unbound, unserved, apps, access_logs };
         Ok((build, new_apps))
     }
 
-    /// Decides which applications need a new instance, and whether each of those could be started.
-    fn place_apps(&self, purpose: &Purpose, plan: &Plan) -> Result<Vec<Placement>, String> {
-        let running = self.in_force.filter(|_| self.keeps_apps).map_or(&[][..], |build| &build.apps);
-        let placements = changes::place_apps(running, &plan.applications, purpose.replaces());
-        if !purpose.tolerates_failures() {
-            let (started, kept) = parted(&placements, &plan.applications);
+    /// Decides which applications need a new instance, and whether each of those could be started. What cannot start is
+    /// done without if that is tolerated, and so is what the machine cannot carry.
+    fn place_apps(&self, purpose: &Purpose, plan: &Plan) -> Result<Vec<Placed>, String> {
+        let in_force = self.in_force.filter(|_| self.keeps_apps);
+        let running = in_force.map(Build::asked_apps).unwrap_or_default();
+        let placements = changes::place_apps(&running, &plan.applications, purpose.replaces());
+        let as_it_runs = |placement: &Placement| match placement {
+            Placement::Keep(id) => in_force.and_then(|build| build.app(*id)),
+            Placement::Start => None,
+        };
+        let place = |(placement, asked): (Placement, &AppSpec)| {
+            let spec = as_it_runs(&placement).unwrap_or(asked).clone();
+            (placement, spec)
+        };
+        let mut placed: Vec<_> = placements.into_iter().zip(&plan.applications).map(place).collect();
+        let (started, kept): (Vec<_>, Vec<_>) =
+            placed.iter_mut().partition(|(placement, _)| *placement == Placement::Start);
+        let kept: Vec<_> = kept.into_iter().map(|(_, spec)| &*spec).collect();
+        if purpose.tolerates_failures() {
+            machine::capacity().fit(&kept, started.into_iter().map(|(_, spec)| spec));
+        } else {
+            let started: Vec<_> = started.into_iter().map(|(_, spec)| &*spec).collect();
             machine::capacity().check(&kept, &started).map_err(|error| error.to_string())?;
             started.into_iter().try_for_each(|spec| self.programs.check(spec))?;
         }
-        Ok(placements)
+        Ok(placed)
     }
 
     /// Binds what is new. A listener that could not be bound before does not keep others from being
@@ -95,22 +114,8 @@ impl Builder<'_> {
     }
 }
 
-/// The applications that are started, and those that are kept.
-fn parted<'a>(placements: &[Placement], applications: &'a [AppSpec]) -> (Vec<&'a AppSpec>, Vec<&'a AppSpec>) {
-    let placed: Vec<_> = placements.iter().zip(applications).collect();
-    let of = |is_started: bool| {
-        let some = placed.iter().filter(|(placement, _)| (**placement == Placement::Start) == is_started);
-        some.map(|(_, spec)| *spec).collect()
-    };
-    (of(true), of(false))
-}
-
 /// Gives new instances numbers. Returns all instances, and the new ones among them.
-fn number(
-    placements: Vec<Placement>,
-    applications: &[AppSpec],
-    mut new_id: impl FnMut() -> AppId,
-) -> (Vec<(AppId, AppSpec)>, Vec<AppId>) {
+fn number(placed: Vec<Placed>, mut new_id: impl FnMut() -> AppId) -> (Vec<(AppId, AppSpec)>, Vec<AppId>) {
     let mut new_apps = Vec::new();
     let mut place = |placement| match placement {
         Placement::Keep(id) => id,
@@ -120,7 +125,6 @@ fn number(
             id
         }
     };
-    let apps =
-        placements.into_iter().zip(applications).map(|(placement, spec)| (place(placement), spec.clone()));
-    (apps.collect(), new_apps)
+    let apps = placed.into_iter().map(|(placement, spec)| (place(placement), spec)).collect();
+    (apps, new_apps)
 }

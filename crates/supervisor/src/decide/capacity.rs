@@ -1,8 +1,9 @@
 //! How many processes a machine can carry: a configuration that wants more is refused before one of them is started.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
-use corral_config::plan::{AppSpec, Growth};
+use corral_config::plan::{AppSpec, Growth, RuntimeSpec};
 
 /// Bytes of memory that no worker of any language does without.
 const LEAST_MEMORY: u64 = 1 << 20;
@@ -20,12 +21,15 @@ pub(crate) struct Capacity {
 
 /// More than that.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "application \"{name}\" asks for {wanted} processes, and {what} carries {most} at most, of which \
-     others take {taken}"
-)]
+#[error("application \"{name}\": {excess}")]
 pub(crate) struct TooMany {
     name: String,
+    excess: Excess,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it asks for {wanted} processes, and {what} carries {most} at most, of which others take {taken}")]
+struct Excess {
     wanted: u64,
     what: Resource,
     most: u64,
@@ -53,21 +57,27 @@ impl Capacity {
     /// Whether all that is started with a configuration fits beside what is kept, and what an application may grow to
     /// by itself. What runs already is refused nothing, as the machine may have become smaller since.
     pub(crate) fn check(&self, kept: &[&AppSpec], started: &[&AppSpec]) -> Result<(), TooMany> {
-        let Some((what, most)) = self.least() else { return Ok(()) };
-        let mut taken: u64 = kept.iter().map(|spec| u64::from(spec.processes.spare)).sum();
+        let Some(mut room) = self.room(kept) else { return Ok(()) };
+        started.iter().try_for_each(|spec| room.take(spec))
+    }
+
+    /// Makes what is started fit beside what is kept, one application after the other: one whose processes find no room is
+    /// not started, and one that may grow too much grows less.
+    pub(crate) fn fit<'a>(&self, kept: &[&AppSpec], started: impl IntoIterator<Item = &'a mut AppSpec>) {
+        let Some(mut room) = self.room(kept) else { return };
         for spec in started {
-            let spare = u64::from(spec.processes.spare);
-            // As many as are needed are no more than fit.
-            let grown = match spec.processes.growth {
-                Growth::ByRequests => u64::from(spec.processes.max.get()),
-                Growth::ByWaiting => spare,
-            };
-            if grown > most || taken + spare > most {
-                return Err(TooMany { name: spec.name.clone(), wanted: grown.max(spare), what, most, taken });
+            room.limit_growth(spec);
+            if let Err(TooMany { excess, .. }) = room.take(spec) {
+                spec.runtime = RuntimeSpec::Unusable(excess.to_string());
             }
-            taken += spare;
         }
-        Ok(())
+    }
+
+    /// Room beside what runs; nothing if there is no bound.
+    fn room(&self, kept: &[&AppSpec]) -> Option<Room> {
+        let (what, most) = self.least()?;
+        let taken = kept.iter().filter(|spec| is_usable(spec)).map(|spec| u64::from(spec.processes.spare));
+        Some(Room { what, most, taken: taken.sum() })
     }
 
     fn least(&self) -> Option<(Resource, u64)> {
@@ -80,10 +90,52 @@ impl Capacity {
     }
 }
 
+/// What is left of the narrowest bound.
+struct Room {
+    what: Resource,
+    most: u64,
+    taken: u64,
+}
+
+impl Room {
+    /// Takes what an application always keeps.
+    fn take(&mut self, spec: &AppSpec) -> Result<(), TooMany> {
+        let Self { what, most, taken } = *self;
+        let spare = if is_usable(spec) { u64::from(spec.processes.spare) } else { return Ok(()) };
+        // As many as are needed are no more than fit.
+        let grown = match spec.processes.growth {
+            Growth::ByRequests => u64::from(spec.processes.max.get()),
+            Growth::ByWaiting => spare,
+        };
+        if grown > most || taken + spare > most {
+            let excess = Excess { wanted: grown.max(spare), what, most, taken };
+            return Err(TooMany { name: spec.name.clone(), excess });
+        }
+        self.taken += spare;
+        Ok(())
+    }
+
+    /// Has an application grow no further than to all that there is.
+    fn limit_growth(&self, spec: &mut AppSpec) {
+        let most = u32::try_from(self.most).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MAX);
+        let processes = &mut spec.processes;
+        if processes.growth == Growth::ByRequests && processes.spare <= most.get() && processes.max > most {
+            tracing::error!(
+                target: "alert",
+                "application \"{}\": it may have {} processes, and {} carries {most} at most: it gets no more than that",
+                spec.name, processes.max, self.what
+            );
+            processes.max = most;
+        }
+    }
+}
+
+fn is_usable(spec: &AppSpec) -> bool {
+    !matches!(spec.runtime, RuntimeSpec::Unusable(_))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU32;
-
     use super::*;
     use crate::testing::spec;
 
@@ -123,7 +175,7 @@ mod tests {
         capacity.check(&[&kept], &[]).unwrap();
         capacity.check(&[&kept], &[&processes("started", 10, 10)]).unwrap();
         let error = capacity.check(&[&kept], &[&started]).unwrap_err();
-        assert_eq!((error.name.as_str(), error.wanted, error.taken), ("started", 11, 40));
+        assert_eq!((error.name.as_str(), error.excess.wanted, error.excess.taken), ("started", 11, 40));
     }
 
     #[test]
@@ -132,5 +184,37 @@ mod tests {
         let text = memory.check(&[], &[&processes("a", 9, 9)]).unwrap_err().to_string();
         assert!(text.contains("9 processes, and the memory of this machine carries 8"), "{text}");
         Capacity::default().check(&[], &[&processes("a", u32::MAX, u32::MAX)]).unwrap();
+    }
+
+    /// `max` and `spare` of applications that are stored, and the `max` that each gets; none for one that is left out.
+    #[track_caller]
+    fn check_fit(kept: &[&AppSpec], applications: &[(u32, u32)], expected: &[Option<u32>]) {
+        let capacity = Capacity { pids: Some(50), ..Capacity::default() };
+        let mut specs: Vec<_> =
+            applications.iter().map(|(max, spare)| processes("a", *max, *spare)).collect();
+        capacity.fit(kept, &mut specs);
+        let fitted = specs.iter().map(|spec| is_usable(spec).then_some(spec.processes.max.get()));
+        assert_eq!(fitted.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_is_stored_is_served_as_far_as_it_fits() {
+        check_fit(&[], &[(20, 20), (40, 40), (30, 30)], &[Some(20), None, Some(30)]);
+        check_fit(&[], &[(u32::MAX, u32::MAX), (2, 2)], &[None, Some(2)]);
+        check_fit(&[], &[(u32::MAX, 2), (50, 48)], &[Some(50), Some(50)]);
+        check_fit(&[], &[(60, 50)], &[Some(50)]);
+        check_fit(&[], &[(60, 51)], &[None]);
+        let kept = processes("kept", 45, 45);
+        check_fit(&[&kept], &[(6, 6), (5, 5)], &[None, Some(5)]);
+    }
+
+    #[test]
+    fn what_is_left_out_takes_no_room() {
+        let capacity = Capacity { pids: Some(50), ..Capacity::default() };
+        let mut left_out = processes("left out", 60, 60);
+        capacity.fit(&[], [&mut left_out]);
+        capacity.check(&[&left_out], &[&processes("started", 50, 50)]).unwrap();
+        let RuntimeSpec::Unusable(reason) = &left_out.runtime else { panic!("it is not left out") };
+        assert!(reason.starts_with("it asks for 60 processes, and the limit of processes"), "{reason}");
     }
 }

@@ -17,14 +17,15 @@ pub(crate) enum Placement {
     Start,
 }
 
-/// Decides for each application of a new configuration. `replace` names one that gets a new instance
+/// Decides for each application of a new configuration, by what was asked for before. `replace` names one that gets a new instance
 /// even if nothing has changed.
 pub(crate) fn place_apps(
-    running: &[(AppId, AppSpec)],
+    running: &[(AppId, &AppSpec)],
     wanted: &[AppSpec],
     replace: Option<&str>,
 ) -> Vec<Placement> {
-    let running: HashMap<_, _> = running.iter().map(|(id, spec)| (spec.name.as_str(), (*id, spec))).collect();
+    let running: HashMap<_, _> =
+        running.iter().map(|(id, spec)| (spec.name.as_str(), (*id, *spec))).collect();
     let place = |spec: &AppSpec| {
         let kept = running.get(spec.name.as_str()).filter(|(_, other)| *other == spec).map(|(id, _)| *id);
         let kept = kept.filter(|_| replace != Some(spec.name.as_str()));
@@ -57,7 +58,8 @@ mod tests {
     /// that are kept come out, 0 for a new instance.
     #[track_caller]
     fn check(running: &[&str], wanted: &[&str], replace: Option<&str>, expected: &[u32]) {
-        let running: Vec<_> = (1..).map(AppId).zip(running.iter().map(|text| spec(text))).collect();
+        let specs: Vec<_> = running.iter().map(|text| spec(text)).collect();
+        let running: Vec<_> = (1..).map(AppId).zip(&specs).collect();
         let wanted: Vec<_> = wanted.iter().map(|text| spec(text)).collect();
         let numbers = place_apps(&running, &wanted, replace).into_iter().map(|placement| match placement {
             Placement::Keep(AppId(number)) => number,

@@ -70,6 +70,11 @@ impl Capacity {
             if let Err(TooMany { excess, .. }) = room.take(spec) {
                 spec.runtime = RuntimeSpec::Unusable(excess.to_string());
             }
+            if !is_usable(spec) {
+                // The router hears of each worker that does not come.
+                spec.processes.max = NonZeroU32::MIN;
+                spec.processes.spare = spec.processes.spare.min(1);
+            }
         }
     }
 
@@ -215,6 +220,7 @@ mod tests {
         capacity.fit(&[], [&mut left_out]);
         capacity.check(&[&left_out], &[&processes("started", 50, 50)]).unwrap();
         let RuntimeSpec::Unusable(reason) = &left_out.runtime else { panic!("it is not left out") };
+        assert_eq!(left_out.processes.spare, 1, "one worker less is to be told of");
         assert!(reason.starts_with("it asks for 60 processes, and the limit of processes"), "{reason}");
     }
 }

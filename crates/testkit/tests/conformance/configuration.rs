@@ -1,6 +1,6 @@
 //! A configuration as a whole: its members, its settings, and the files that it may come from.
 
-mod files;
+pub(crate) mod files;
 mod root;
 mod secrets;
 mod settings;

@@ -9,6 +9,7 @@ mod restarts;
 mod service_manager;
 mod starting;
 mod state;
+mod superseding;
 mod takeover;
 mod upgrade;
 

@@ -27,7 +27,7 @@ use crate::daemon;
 use crate::log::{self, Style};
 use crate::output;
 use crate::site::document::{Choices, document};
-use crate::site::{self, InMemory, Kind, Site, SiteError, django};
+use crate::site::{self, Denied, InMemory, Kind, Site, SiteError, django};
 
 pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     if let Some(paths) = configuration_files(options)? {
@@ -43,7 +43,9 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let watches = options.watches(at_terminal);
     let php_ini = php_settings(options, watches);
     let listeners = front.listeners();
-    let choices = Choices { listeners, n_workers, php_ini: &php_ini, owner: owner.names() };
+    let denied = site.denied();
+    let choices =
+        Choices { listeners, n_workers, php_ini: &php_ini, denied: &denied.patterns, owner: owner.names() };
     let document = document(&site, &choices);
     let parsed = check(&document.to_string(), &modules, front.certificates())?;
     if options.print_config {
@@ -55,7 +57,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let folder = Folder::make(&users)?;
     let control = folder.control();
     let state_dir = front.prepare(&folder)?;
-    introduce(&site, &modules, n_workers, &owner, &front, &control)?;
+    introduce(&site, &modules, n_workers, &owner, &front, &denied, &control)?;
     log::init(Style::Console);
     let announcement = front.url();
     let once_served = front.once_served(&control);
@@ -212,6 +214,7 @@ fn introduce(
     n_workers: Option<NonZeroU32>,
     owner: &Owner,
     front: &Front,
+    denied: &Denied,
     control: &Path,
 ) -> std::io::Result<()> {
     let mut text = format!("{site}");
@@ -230,6 +233,7 @@ fn introduce(
     if let Some(note) = private_files(site) {
         text.push_str(&note);
     }
+    text.push_str(&unclear_denials(denied));
     if owner.is_root {
         text.push_str("note: everything runs as root, because only root can read this folder\n");
     }
@@ -259,6 +263,15 @@ fn private_files(site: &Site) -> Option<String> {
     let names = shown.join(", ");
     (!shown.is_empty())
         .then(|| format!("note: not served: {names}{more}; --static serves all files as they are\n"))
+}
+
+/// Says which folders are denied for what is not understood.
+fn unclear_denials(denied: &Denied) -> String {
+    let note = |(file, section): &(PathBuf, String)| {
+        let (file, section) = (file.display(), section.escape_debug());
+        format!("note: everything beside {file} is denied: <{section} is not understood\n")
+    };
+    denied.unclear.iter().map(note).collect()
 }
 
 const MOST_NAMES: usize = 5;

@@ -19,6 +19,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub(crate) use self::denied::Denied;
 use self::folder::{INDEXES, entries, has, subfolders};
 pub(crate) use self::go::Go;
 pub(crate) use self::php::Scripts;
@@ -227,6 +228,14 @@ impl Site {
             Kind::Java { webapp } => vec![webapp.clone()],
             Kind::Component(file) => vec![file.clone()],
             Kind::FrontController { .. } | Kind::Scripts | Kind::Static | Kind::Files => Vec::new(),
+        }
+    }
+
+    /// What its `.htaccess` files deny, where files are served by rules of this server.
+    pub(crate) fn denied(&self) -> Denied {
+        match self.kind {
+            Kind::Static | Kind::Scripts | Kind::FrontController { .. } => denied::look(&self.root),
+            _ => Denied::default(),
         }
     }
 

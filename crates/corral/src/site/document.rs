@@ -23,6 +23,8 @@ pub(crate) struct Choices<'a> {
     pub(crate) n_workers: Option<NonZeroU32>,
     /// php.ini settings.
     pub(crate) php_ini: &'a [(String, String)],
+    /// Patterns of paths that the site's own files deny.
+    pub(crate) denied: &'a [String],
     /// Who runs the application, where that is not the daemon's user.
     pub(crate) owner: Option<(&'a str, &'a str)>,
 }
@@ -31,7 +33,7 @@ pub(crate) struct Choices<'a> {
 pub(crate) fn document(site: &Site, choices: &Choices<'_>) -> Value {
     let mut document = json!({
         "listeners": choices.listeners,
-        "routes": routes(site),
+        "routes": routes(site, choices.denied),
     });
     if let Some(application) = application(site, choices) {
         document["applications"] = json!({ "site": application });

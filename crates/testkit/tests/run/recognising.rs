@@ -118,24 +118,44 @@ fn what_no_browser_asks_for_and_what_is_denied_is_not_served() {
         .file("data/.htaccess", denied)
         .file("data/pages/start.txt", "secret")
         .file("data/a.php", "secret")
-        .file(".htaccess", "<Files \"install*\">\nDeny from all\n</Files>\n")
+        .file(
+            ".htaccess",
+            "<Files \"install*\">\nDeny from all\n</Files>\n\
+             <FilesMatch \"(?i)^(backup|dump).*\\.(txt|html)$\">\nRequire all denied\n</FilesMatch>\n\
+             <Files ~ \"\\.tpl\\.html$\">\nDeny from all\n</Files>\n",
+        )
+        .file("Backup-1.txt", "secret")
+        .file("sub/dump.html", "secret")
+        .file("sub/page.tpl.html", "secret")
+        .file("no-backup.txt", "page")
+        .file("unclear/.htaccess", "<FilesMatch \"(?x) secret\">\nDeny from all\n</FilesMatch>\n")
+        .file("unclear/a.css", "secret")
         .file("sub/install.txt", "secret");
     let names =
         ["cgi", "sh", "jsp", "java", "go", "wsgi", "yml", "toml", "conf", "key", "pem", "log", "swp", "lock"];
     for name in names {
         site = site.file(&format!("a.{name}"), "secret");
     }
-    let (_run, mut client) = serve(&site, &[]);
-    for path in ["/", "/a.css", "/fonts/a.woff2", "/LICENSE"] {
+    let (mut run, mut client) = serve(&site, &[]);
+    run.expect_output("unclear/.htaccess is denied: <FilesMatch");
+    for path in ["/", "/a.css", "/fonts/a.woff2", "/LICENSE", "/no-backup.txt"] {
         client.get(path).expect(200).expect_body("page");
     }
     for name in names {
         client.get(&format!("/a.{name}")).expect(404);
         client.get(&format!("/a.{}", name.to_uppercase())).expect(404);
     }
-    for path in
-        ["/data/pages/start.txt", "/data/", "/data/a.php", "/%64ata/pages/start.txt", "/sub/install.txt"]
-    {
+    for path in [
+        "/data/pages/start.txt",
+        "/data/",
+        "/data/a.php",
+        "/%64ata/pages/start.txt",
+        "/sub/install.txt",
+        "/Backup-1.txt",
+        "/sub/dump.html",
+        "/sub/page.tpl.html",
+        "/unclear/a.css",
+    ] {
         client.get(path).expect(403);
     }
 }

@@ -6,15 +6,16 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::super::django::StaticFiles;
-use super::super::{InMemory, Kind, Scripts, Site, denied};
+use super::super::{InMemory, Kind, Scripts, Site};
 use super::public::{private_names, unknown_names};
 
-pub(super) fn routes(site: &Site) -> Value {
+pub(super) fn routes(site: &Site, denied: &[String]) -> Value {
     // Secrets such as /.env and /.git come first: they have no name that a script could have.
     let mut steps = vec![json!({ "match": { "uri": HIDDEN }, "action": { "return": 404 } })];
     let application = json!({ "pass": "applications/site" });
-    if matches!(site.kind, Kind::Static | Kind::Scripts | Kind::FrontController { .. }) {
-        steps.extend(denied(site));
+    if !denied.is_empty() {
+        // As Apache answers.
+        steps.push(json!({ "match": { "uri": denied }, "action": { "return": 403 } }));
     }
     match &site.kind {
         // It knows best what is secret.
@@ -102,12 +103,6 @@ fn private_files(application: &Value) -> [Value; 2] {
     let (names, unknown) = (private_names(), unknown_names());
     [vec![&*names], unknown.iter().map(String::as_str).collect()]
         .map(|uri| json!({ "match": { "uri": uri }, "action": application }))
-}
-
-/// The answer to paths that an `.htaccess` denies, as Apache gives it.
-fn denied(site: &Site) -> Option<Value> {
-    let uri = denied::patterns(&site.root);
-    (!uri.is_empty()).then(|| json!({ "match": { "uri": uri }, "action": { "return": 403 } }))
 }
 
 /// Scripts are run, never shown.

@@ -14,6 +14,7 @@ use super::*;
 fn config(site: &Site) -> Config {
     let settings = [("memory_limit".to_owned(), "256M".to_owned())];
     let choices = Choices {
+        denied: &site.denied().patterns,
         listeners: Map::from_iter([("127.0.0.1:8080".to_owned(), json!({ "pass": "routes" }))]),
         n_workers: NonZeroU32::new(4),
         php_ini: &settings,

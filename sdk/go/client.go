@@ -3,11 +3,12 @@ package unit
 import (
 	"crypto/tls"
 	"net/http"
+	"net/netip"
 	"strings"
 )
 
 // What Corral says of the client, in a field that no client can send:
-// Corral-Client: for="192.0.2.1";by="192.0.2.9:443";proto=https
+// Corral-Client: for="192.0.2.1:49152";by="192.0.2.9:443";proto=https
 const clientField = "Corral-Client"
 
 // Clients that come by a Unix socket.
@@ -32,14 +33,17 @@ func introduce(handler http.Handler) http.Handler {
 	})
 }
 
-// The address, without a port as in Unit, and whether the client speaks TLS.
+// The address as net/http has it, and whether the client speaks TLS. Port 0 stands for one that nobody has named.
 func parseClient(said string) (address string, isSecure bool) {
 	address = unixClient
 	for _, pair := range strings.Split(said, ";") {
 		name, value, _ := strings.Cut(pair, "=")
 		switch {
 		case name == "for" && strings.HasPrefix(value, `"`):
-			address = strings.Trim(value, `"[]`)
+			address = strings.Trim(value, `"`)
+			if _, err := netip.ParseAddrPort(address); err != nil {
+				address += ":0"
+			}
 		case name == "proto":
 			isSecure = value == "https"
 		}

@@ -90,8 +90,10 @@ func TestItServesOnDescriptor3AndKnowsTheClient(t *testing.T) {
 	command, said := start(t, path, "own")
 	client := clientOf(path)
 	for field, expected := range map[string]string{
-		`for="192.0.2.1";by="192.0.2.9:443";proto=https`:       `192.0.2.1 true []`,
-		`for="[2001:db8::1]";by="[2001:db8::2]:80";proto=http`: `2001:db8::1 false []`,
+		`for="192.0.2.1:49152";by="192.0.2.9:443";proto=https`: `192.0.2.1:49152 true []`,
+		`for="192.0.2.1";by="192.0.2.9:443";proto=https`:       `192.0.2.1:0 true []`,
+		`for="[2001:db8::1]:9";by=_unix;proto=http`:            `[2001:db8::1]:9 false []`,
+		`for="[2001:db8::1]";by="[2001:db8::2]:80";proto=http`: `[2001:db8::1]:0 false []`,
 		`for=_unix;by=_unix;proto=http`:                        `unix: false []`,
 		``:                                                     `@ false []`,
 	} {

@@ -1,4 +1,4 @@
-// Who asks, as Corral says it in a field of its own: Corral-Client: for="192.0.2.1";by="192.0.2.9:443";proto=https
+// Who asks, as Corral says it in a field of its own: Corral-Client: for="192.0.2.1:49152";by="192.0.2.9:443";proto=https
 'use strict'
 
 const FIELD = 'corral-client'
@@ -35,8 +35,9 @@ function parse (text) {
   }
 }
 
+/** Clients that are named without a port have 0. */
 function node (text = '') {
-  const found = /^"(?:\[(.*)\]|([^:]*))(?::(\d+))?"$/.exec(text)
+  const found = /^"(?:\[([\da-f:.]+)\]|([\d.]+))(?::(\d{1,5}))?"$/.exec(text)
   if (!found) return { address: UNIX, port: 0 }
   return { address: found[1] ?? found[2], port: Number(found[3] ?? 0) }
 }

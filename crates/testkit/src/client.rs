@@ -111,6 +111,15 @@ impl Client {
         }
     }
 
+    /// Where it has connected from.
+    #[must_use]
+    pub fn own_address(&self) -> SocketAddr {
+        match &self.stream {
+            Stream::Tcp(stream) => stream.local_addr().expect("a connection has two ends"),
+            _ => panic!("the connection is not plain TCP"),
+        }
+    }
+
     /// Whether an earlier session was resumed.
     #[must_use]
     pub fn is_resumed(&self) -> bool {

@@ -133,7 +133,8 @@ fn headers<'py>(py: Python<'py>, request: &RequestView<'_>) -> PyResult<Bound<'p
 fn client<'py>(py: Python<'py>, request: &RequestView<'_>) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let address = request.head.remote_addr;
     let is_known = !address.is_empty() && !address.starts_with(b"unix:");
-    is_known.then(|| (String::from_utf8_lossy(address), 0).into_pyobject(py)).transpose()
+    let port = request.head.remote_port;
+    is_known.then(|| (String::from_utf8_lossy(address), port).into_pyobject(py)).transpose()
 }
 
 fn server<'py>(py: Python<'py>, request: &RequestView<'_>) -> PyResult<Bound<'py, PyTuple>> {

@@ -54,7 +54,7 @@ suite! {
     {
         requests:
             methods made_up_methods target decoded_path headers repeated_headers many_headers host
-            addresses forwarded_address forwarded_scheme tls;
+            addresses ports forwarded_address forwarded_scheme tls;
         bodies:
             sizes_both_ways chunked ignored after_large_ones none;
         responses:

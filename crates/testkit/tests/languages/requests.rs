@@ -1,6 +1,8 @@
 //! Requests as applications see them.
 
-use corral_testkit::{Authority, Client, Request, TlsClient};
+use std::net::{Ipv6Addr, SocketAddr};
+
+use corral_testkit::{Authority, Client, Request, TlsClient, port_of_all_addresses};
 use serde_json::{Value, json};
 
 use crate::runtime::{Runtime, Served};
@@ -103,6 +105,45 @@ pub(crate) fn addresses(runtime: &Runtime) {
         Request::get("/request").field("X-Forwarded-For", "192.0.2.1").field("X-Forwarded-Proto", "https");
     let found = client.send(&request).expect(200).json();
     assert_eq!((&found["client"], &found["scheme"]), (&json!("127.0.0.9"), &json!("http")));
+}
+
+/// A port is there where the client has one: not on Unix sockets, and not where a trusted server names an address alone.
+pub(crate) fn ports(runtime: &Runtime) {
+    let server = runtime.serve();
+    let ipv6 = SocketAddr::from((Ipv6Addr::LOCALHOST, port_of_all_addresses()));
+    let (socket, app) = (server.path("run/web.sock"), json!({ "pass": "applications/app" }));
+    let forwarded = json!({ "source": "127.0.0.0/8", "client_ip": "X-Forwarded-For" });
+    let listeners = json!({
+        server.address().to_string(): { "pass": "applications/app", "forwarded": forwarded },
+        ipv6.to_string(): app,
+        format!("unix:{}", socket.display()): app,
+    });
+    server.control().put("/config/listeners", &listeners).expect_done();
+    for address in [server.address().socket(), ipv6] {
+        let mut client = Client::try_connect_http1(address).expect("connect");
+        // No client speaks for the server.
+        let request =
+            Request::get("/request").field("Corral-Client", "for=\"192.0.2.9:9\";by=_unix;proto=https");
+        let own = client.own_address();
+        check_client(&mut client, &request, &own.ip().to_string(), own.port());
+    }
+    let mut client = server.connect();
+    for (said, address, port) in [
+        ("192.0.2.1", "192.0.2.1", 0),
+        ("192.0.2.1:4711", "192.0.2.1", 4711),
+        ("2001:db8::7", "2001:db8::7", 0),
+        ("[2001:db8::7]:65535", "2001:db8::7", 65535),
+    ] {
+        check_client(&mut client, &Request::get("/request").field("X-Forwarded-For", said), address, port);
+    }
+    let mut client = Client::try_connect_unix(&socket).expect("connect");
+    check_client(&mut client, &Request::get("/request"), "unix:", 0);
+}
+
+#[track_caller]
+fn check_client(client: &mut Client, request: &Request, address: &str, port: u16) {
+    let found = client.send(request).expect(200).json();
+    assert_eq!((&found["client"], &found["port"]), (&json!(address), &json!(port)), "{found:#}");
 }
 
 /// Said by a peer that the listener trusts.

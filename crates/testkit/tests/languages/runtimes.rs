@@ -133,6 +133,7 @@ pub(crate) fn wasm() -> Runtime {
             ("early_hints", ONE_RESPONSE),
             ("decoded_path", "it gets the target as sent"),
             ("addresses", NO_ADDRESS),
+            ("ports", NO_ADDRESS),
             ("forwarded_address", NO_ADDRESS),
             ("killed", "a component cannot kill its process"),
             ("working_directory", "WASI has folders by name, and none to be in"),

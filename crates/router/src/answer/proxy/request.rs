@@ -1,7 +1,7 @@
 //! The head of a request as a server gets it.
 
 use std::io::Write;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use corral_cgi::variables::is_one_variable;
 use corral_config::address::ListenAddress;
@@ -144,14 +144,15 @@ pub(super) fn append_host(server: &Server, out: &mut Vec<u8>) {
 }
 
 /// What adapters of languages know the client by, and take away again: the address and the scheme that this server
-/// goes by, and the address that was connected to.
+/// goes by, and the address that was connected to. A client that is named without a port has none here.
 const CLIENT: &[u8] = b"Corral-Client";
 
 /// As in `Forwarded` (RFC 7239).
 fn append_client(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(CLIENT);
     out.extend_from_slice(b": for=");
-    append_node(exchange.client.address.map(|client| (client.ip().to_canonical(), None)), out);
+    let port = |client: SocketAddr| (client.port() != 0).then_some(client.port());
+    append_node(exchange.client.address.map(|client| (client.ip().to_canonical(), port(client))), out);
     out.extend_from_slice(b";by=");
     append_node(exchange.local_address().map(|local| (local.ip().to_canonical(), Some(local.port()))), out);
     let protocol: &[u8] = if exchange.client.tls { b"https" } else { b"http" };

@@ -86,7 +86,7 @@ public class Suite extends HttpServlet {
         return "{\"method\": " + json(request.getMethod()) + ", \"target\": " + json(target)
             + ", \"path\": " + json(request.getServletPath()) + ", \"query\": " + json(query)
             + ", \"scheme\": " + json(request.getScheme()) + ", \"client\": " + json(request.getRemoteAddr())
-            + ", \"headers\": " + headers + "}";
+            + ", \"port\": " + request.getRemotePort() + ", \"headers\": " + headers + "}";
     }
 
     private static String joined(HttpServletRequest request, String name) {

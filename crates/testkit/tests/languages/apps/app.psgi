@@ -36,6 +36,7 @@ sub told {
         query   => $env->{QUERY_STRING},
         scheme  => $env->{'psgi.url_scheme'},
         client  => $env->{REMOTE_ADDR},
+        port    => ($env->{REMOTE_PORT} // 0) + 0,
         headers => \%headers,
     };
 }

@@ -53,13 +53,15 @@ async def request(scope, receive, send, argument):
         joint = "; " if name == "cookie" else ", "
         headers[name] = headers[name] + joint + value if name in headers else value
     query = scope["query_string"].decode()
+    address, port = scope["client"] or ("unix:", 0)
     told = {
         "method": scope["method"],
         "target": scope["raw_path"].decode() + ("?" + query if query else ""),
         "path": scope["path"],
         "query": query,
         "scheme": scope["scheme"],
-        "client": scope["client"][0],
+        "client": address,
+        "port": port,
         "headers": headers,
     }
     await plain(send, json.dumps(told))

@@ -19,7 +19,8 @@ def told(env)
     found[name.tr('_', '-').downcase] = value if env.key?("HTTP_#{name}") || %w[CONTENT_TYPE CONTENT_LENGTH].include?(name)
   end
   { method: env['REQUEST_METHOD'], target: env['REQUEST_URI'], path: env['PATH_INFO'].dup.force_encoding('UTF-8'),
-    query: env['QUERY_STRING'], scheme: env['rack.url_scheme'], client: env['REMOTE_ADDR'], headers: headers }
+    query: env['QUERY_STRING'], scheme: env['rack.url_scheme'], client: env['REMOTE_ADDR'],
+    port: env.fetch('REMOTE_PORT', 0).to_i, headers: headers }
 end
 
 # Goes on until it is told that nobody listens.

@@ -42,6 +42,7 @@ switch ($path) {
             'query' => $_SERVER['QUERY_STRING'],
             'scheme' => ($_SERVER['HTTPS'] ?? '') === 'on' ? 'https' : 'http',
             'client' => $_SERVER['REMOTE_ADDR'],
+            'port' => (int) ($_SERVER['REMOTE_PORT'] ?? 0),
             'headers' => headers_of_request(),
         ]);
         break;

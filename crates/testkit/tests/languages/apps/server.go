@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"regexp"
 	"strconv"
@@ -43,10 +44,10 @@ func separator(name string) string {
 }
 
 // What Corral says of the client, unless the module has told net/http.
-func client(r *http.Request) (address, scheme string) {
-	said := regexp.MustCompile(`for="([^"]+)".*proto=(\w+)`).FindStringSubmatch(r.Header.Get("Corral-Client"))
+func client(r *http.Request) (peer, scheme string) {
+	said := regexp.MustCompile(`^for=([^;]+);.*proto=(\w+)$`).FindStringSubmatch(r.Header.Get("Corral-Client"))
 	if said != nil {
-		return said[1], said[2]
+		return strings.Trim(said[1], `"`), said[2]
 	}
 	if r.TLS != nil {
 		return r.RemoteAddr, "https"
@@ -54,12 +55,24 @@ func client(r *http.Request) (address, scheme string) {
 	return r.RemoteAddr, "http"
 }
 
+// Address and port of a peer; those without a port have 0.
+func parts(peer string) (address string, port int) {
+	if found, err := netip.ParseAddrPort(peer); err == nil {
+		return found.Addr().String(), int(found.Port())
+	}
+	if peer == "_unix" {
+		return "unix:", 0
+	}
+	return strings.Trim(peer, "[]"), 0
+}
+
 func request(w http.ResponseWriter, r *http.Request, _ string) {
 	headers := map[string]string{"host": r.Host}
 	for name, values := range r.Header {
 		headers[strings.ToLower(name)] = strings.Join(values, separator(name))
 	}
-	address, scheme := client(r)
+	peer, scheme := client(r)
+	address, port := parts(peer)
 	json.NewEncoder(w).Encode(map[string]any{
 		"method":  r.Method,
 		"target":  r.RequestURI,
@@ -67,6 +80,7 @@ func request(w http.ResponseWriter, r *http.Request, _ string) {
 		"query":   r.URL.RawQuery,
 		"scheme":  scheme,
 		"client":  address,
+		"port":    port,
 		"headers": headers,
 	})
 }

@@ -17,7 +17,11 @@ const cut = target => {
 }
 
 // What Corral says of the client, unless the module has taken it.
-const corral = (request, pattern) => pattern.exec(request.headers['corral-client'] ?? '')?.[1]
+const clientOf = ({ headers, socket }) => {
+  const said = /^for=(?:_unix|"(?:\[(.+?)\]|([\d.]+))(?::(\d+))?");.*proto=(\w+)$/.exec(headers['corral-client'])
+  if (!said) return { scheme: socket.encrypted ? 'https' : 'http', client: socket.remoteAddress, port: socket.remotePort }
+  return { scheme: said[4], client: said[1] ?? said[2] ?? 'unix:', port: Number(said[3] ?? 0) }
+}
 
 const waitFor = (condition, then) => condition() ? then() : setTimeout(waitFor, 5, condition, then)
 
@@ -41,8 +45,7 @@ const pages = {
     target: request.url,
     path: null,
     query: cut(request.url)[1],
-    scheme: corral(request, /proto=(\w+)/) ?? (request.socket.encrypted ? 'https' : 'http'),
-    client: corral(request, /for="([^"]+)"/) ?? request.socket.remoteAddress,
+    ...clientOf(request),
     headers: request.headers
   })),
   '/echo': (request, response) => bodyOf(request, body => response.end(body)),

@@ -40,6 +40,7 @@ def request(environ, start_response, argument):
         "query": environ["QUERY_STRING"],
         "scheme": environ["wsgi.url_scheme"],
         "client": environ["REMOTE_ADDR"],
+        "port": int(environ.get("REMOTE_PORT", 0)),
         "headers": headers,
     }
     return plain(start_response, json.dumps(told))

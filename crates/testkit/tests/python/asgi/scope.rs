@@ -1,6 +1,6 @@
 //! Scopes and callables: what an application is called with, and how it is found.
 
-use corral_testkit::{Request, daemon, python_app, site};
+use corral_testkit::{Client, Request, daemon, python_app, site};
 use serde_json::json;
 
 use super::handling;
@@ -15,12 +15,13 @@ for name in 'raw_path', 'query_string':
 await answer(send, json.dumps(scope))",
     ));
     let request = Request::get("/a%20b/%C3%BC?x=%20").field("X-Twice", "1").field("X-Twice", "2");
-    let scope = server.connect().send(&request).expect(200).json();
+    let mut client = Client::try_connect_http1(server.address().socket()).expect("connect");
+    let scope = client.send(&request).expect(200).json();
     assert_eq!(scope["asgi"], json!({ "version": "3.0", "spec_version": "2.4" }));
     assert_eq!(scope["path"], "/a b/ü");
     assert_eq!((&scope["raw_path"], &scope["query_string"]), (&json!("/a%20b/%C3%BC"), &json!("x=%20")));
     assert_eq!((&scope["http_version"], &scope["root_path"]), (&json!("1.1"), &json!("")));
-    assert_eq!(scope["client"][1], 0);
+    assert_eq!(scope["client"][1], client.own_address().port());
     let address = server.address().to_string();
     let (ip, port) = address.split_once(':').expect("an address has a port");
     assert_eq!(scope["server"], json!([ip, port.parse::<u16>().expect("it is a number")]));

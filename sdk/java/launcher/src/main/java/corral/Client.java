@@ -10,11 +10,13 @@ import org.apache.catalina.valves.ValveBase;
 
 /** Has requests see the client where Tomcat has its peer, which is Corral. */
 final class Client extends ValveBase {
-    /** What Corral says, and no client can: {@code Corral-Client: for="192.0.2.1";by="192.0.2.9:443";proto=https}. */
+    /** What Corral says, and no client can: {@code Corral-Client: for="192.0.2.1:49152";by="192.0.2.9:443";proto=https}. */
     private static final String FIELD = "Corral-Client";
 
-    private static final Pattern VALUE =
-        Pattern.compile("for=(_unix|\"\\[?([^\"\\]]+)\\]?\");by=(_unix|\"\\[?([^\"]+?)\\]?:(\\d+)\");proto=(https?)");
+    /** An address, or one of IPv6 in brackets, and a port unless it is not known. */
+    private static final String NODE = "(?:_unix|\"(?:\\[([0-9a-f:.]+)\\]|([0-9.]+))(?::([0-9]{1,5}))?\")";
+
+    private static final Pattern VALUE = Pattern.compile("for=" + NODE + ";by=" + NODE + ";proto=(https?)");
 
     /** What Unix sockets are called in Unit. */
     private static final String UNIX = "unix:";
@@ -60,20 +62,31 @@ final class Client extends ValveBase {
     /** Addresses in the spelling of Corral. */
     private static void tell(org.apache.coyote.Request wire, Request request, Matcher said) {
         wire.getMimeHeaders().removeHeader(FIELD);
-        String remote = said.group(2) == null ? UNIX : said.group(2);
-        String local = said.group(4) == null ? UNIX : said.group(4);
+        String remote = address(said, 1);
+        String local = address(said, 4);
         request.setRemoteAddr(remote);
         request.setRemoteHost(remote);
-        REMOTE_PORT.set(request, 0);
+        REMOTE_PORT.set(request, port(said, 3));
         LOCAL_ADDRESS.set(request, local);
         LOCAL_NAME.set(request, local);
-        LOCAL_PORT.set(request, said.group(5) == null ? 0 : Integer.parseInt(said.group(5)));
-        boolean isSecure = said.group(6).equals("https");
-        wire.scheme().setString(said.group(6));
+        LOCAL_PORT.set(request, port(said, 6));
+        boolean isSecure = said.group(7).equals("https");
+        wire.scheme().setString(said.group(7));
         request.setSecure(isSecure);
         if (isSecure && !namesPort(request.getHeader("Host"))) {
             request.setServerPort(443);
         }
+    }
+
+    private static String address(Matcher said, int group) {
+        String ipv6 = said.group(group);
+        String ipv4 = said.group(group + 1);
+        return ipv6 != null ? ipv6 : ipv4 != null ? ipv4 : UNIX;
+    }
+
+    /** Nobody has named it where it is 0. */
+    private static int port(Matcher said, int group) {
+        return said.group(group) == null ? 0 : Integer.parseInt(said.group(group));
     }
 
     /** Where a host names no port, Tomcat has taken that of HTTP before it knew better. */

@@ -50,6 +50,25 @@ fn the_authority_says_when_to_renew() {
     assert_eq!(ordering.n_issued(), 2);
 }
 
+/// One that was started anew has another issuer, and knows neither the account nor the certificate that is renewed.
+#[test]
+fn an_authority_that_does_not_know_what_is_replaced_renews_it() {
+    let validity = Duration::from_secs(16);
+    let mut ordering = Ordering::start(Options { validity, ..Options::default() });
+    ordering.order(&json!({ "names": "localhost" }));
+    ordering.expect_valid("localhost");
+    let first = ordering.stored_chain("localhost");
+    let n_before = ordering.pebble.log().matches("/order-plz").count();
+    ordering.pebble.stop();
+    ordering.pebble.start_again();
+    ordering.await_status("localhost", "it is renewed", |status| {
+        status["state"] == "valid" && ordering.stored_chain("localhost") != first
+    });
+    let n_orders = ordering.pebble.log().matches("/order-plz").count() - n_before;
+    assert!(n_orders >= 2, "one with, and one without what it replaces\n{}", ordering.pebble.log());
+    ordering.expect_served("localhost");
+}
+
 /// A certificate that a clock of another time finds old again at once is not ordered again and again.
 #[test]
 fn a_clock_that_is_moved_on_brings_a_renewal() {

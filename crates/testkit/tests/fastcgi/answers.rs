@@ -40,6 +40,18 @@ fn php_fpm_answers_at_a_socket_and_at_a_port() {
     }
 }
 
+/// As nginx does where its buffers do not hold them.
+#[test]
+fn more_parameters_than_a_server_takes_are_refused() {
+    let site = site().file("index.php", "<?php echo strlen($_SERVER['A']);");
+    let fpm = PhpFpm::at_socket(STATIC);
+    let server = serve(&fpm, &site, json!({ "script": "index.php", "params": { "A": "$uri".repeat(16) } }));
+    let mut client = server.connect();
+    client.get("/1234567").expect(200).expect_body("128");
+    client.get(&format!("/{}", "x".repeat(6000))).expect(431);
+    server.connect().get("/1234567").expect(200).expect_body("128");
+}
+
 #[test]
 fn a_script_sees_what_the_application_php_shows_it() {
     let site = site().file("a/v.php", VARIABLES);

@@ -105,6 +105,65 @@ fn its_pages_can_be_made_from_memory() {
     });
 }
 
+/// Holds requests that ask for it in the middle of WordPress, and notes those that were run to their end.
+const HOLD: &str = "<?php
+add_action('init', function () {
+    if (!isset($_GET['hold'])) return;
+    if ($_GET['hold'] === 'cron') ignore_user_abort(true);
+    file_put_contents(ABSPATH . 'wp-content/uploads/begun-' . uniqid(), '');
+    while (!file_exists(ABSPATH . 'wp-content/uploads/release')) { usleep(1000); clearstatcache(); }
+    register_shutdown_function(function () {
+        file_put_contents(ABSPATH . 'wp-content/uploads/ended-' . uniqid(), '');
+    });
+});
+";
+
+/// Its own cron is a POST whose client leaves at once.
+#[test]
+fn clients_that_leave_while_it_works_cost_nobody_anything() {
+    let wordpress = wordpress();
+    let server = &wordpress.server;
+    let mut owner = Browser::new(server.address().socket());
+    install(&mut owner);
+    wordpress.site.write("wp-content/mu-plugins/hold.php", HOLD);
+    let uploads = wordpress.site.path("wp-content/uploads");
+    let count = |kind: &str| {
+        let files = std::fs::read_dir(&uploads).expect("read the folder").flatten();
+        files.filter(|file| file.file_name().to_string_lossy().starts_with(kind)).count()
+    };
+    let cron = || Request::post("/wp-cron.php?doing_wp_cron=1&hold=cron").body("");
+    let held: Vec<_> = [cron(), Request::get("/?hold=page"), cron(), Request::get("/?hold=page")]
+        .iter()
+        .map(|request| {
+            let mut client = server.connect();
+            client.write(request.encode());
+            client
+        })
+        .collect();
+    eventually("WordPress works", || (count("begun-") == 4).then_some(()));
+    // All processes are busy: these wait, and leave while they do.
+    let mut waiting = server.connect();
+    waiting.write(cron().encode());
+    expect_active(server, 5);
+    drop((held, waiting));
+    wordpress.site.write("wp-content/uploads/release", "");
+    eventually("what was to be run was run", || (count("ended-") >= 3).then_some(()));
+    expect_active(server, 0);
+    for _ in 0..8 {
+        owner.open("/").expect(200).expect_text("Corral Gazette").expect_text("</html>");
+    }
+    let figures = server.control().get("/status/applications/php").json();
+    assert_eq!(figures["processes"]["running"], 4, "{figures}\n{}", server.log());
+}
+
+#[track_caller]
+fn expect_active(server: &Daemon, n: u64) {
+    eventually("the requests have come and gone", || {
+        let figures = server.control().get("/status/applications/php").json();
+        (figures["requests"]["active"] == n).then_some(())
+    });
+}
+
 #[track_caller]
 fn install(owner: &mut Browser) {
     owner.open("/").expect(200).expect_text("language");

@@ -263,7 +263,9 @@ fn stopped_processes_are_replaced() {
         });
         answer.expect(200);
     }
-    server.expect_log("was stopped by a signal and does not go on: killing it");
+    let said = "was stopped by a signal and does not go on: killing it";
+    server.expect_log(said);
+    assert!(server.log().matches(said).count() <= 4, "once for each\n{}", server.log());
 }
 
 #[test]

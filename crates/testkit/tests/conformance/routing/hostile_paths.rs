@@ -166,12 +166,22 @@ fn serve(root: &str, origin: &Origin, contexts: &[(&'static str, Value)]) -> Dae
         steps.push(json!({ "match": { "headers": { "X-Context": name } }, "action": action }));
     }
     let share = json!([{ "action": { "share": format!("{root}/www$uri") } }]);
-    let routes = json!({ "main": steps, "files": share, "echo": [{ "action": { "proxy": origin.url() } }] });
+    let conditional = json!([
+        { "match": { "if": "`${uri.includes('/../') || uri.endsWith('/..')}`" }, "action": { "return": 500 } },
+        { "match": { "if": "$request_uri" }, "action": { "pass": "routes/files" } },
+    ]);
+    let routes = json!({
+        "main": steps,
+        "files": share,
+        "conditional": conditional,
+        "echo": [{ "action": { "proxy": origin.url() } }],
+    });
+    let hashed = json!({ "servers": { origin.address(): {} }, "balance": { "hash": "$uri$request_uri" } });
     let server = corral_testkit::daemon().start_unconfigured();
     let listeners = json!({ server.address().to_string(): { "pass": "routes/main" } });
     let log =
         json!({ "path": server.path("access"), "format": "$request_line $uri $arg_p $header_x_p $cookie_p" });
-    let config = json!({ "listeners": listeners, "routes": routes, "access_log": log });
+    let config = json!({ "listeners": listeners, "routes": routes, "upstreams": { "hashed": hashed }, "access_log": log });
     server.control().put("/config", &config).expect_done();
     server
 }
@@ -248,6 +258,11 @@ fn no_path_leads_elsewhere() {
             "maintenance by a file",
             json!({ "return": 200, "maintenance": { "page": format!("{root}/www$uri"), "status": 403 } }),
         ),
+        ("cache_control", json!({ "share": www, "cache_control": "no-cache, x=$uri" })),
+        ("cache_control by a script", json!({ "share": www, "cache_control": "`x=${uri}`" })),
+        ("key", json!({ "limit_requests": { "rate": "1000/s", "key": "$uri" }, "share": www })),
+        ("hash", json!({ "rewrite": "/x$uri", "pass": "upstreams/hashed" })),
+        ("if", json!({ "rewrite": "/x$uri", "pass": "routes/conditional" })),
     ];
     let server = serve(&root, &origin, &contexts);
     let mut client = server.connect();

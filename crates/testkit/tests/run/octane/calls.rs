@@ -1,5 +1,7 @@
 //! Start, status, reload and stop.
 
+use std::time::{Duration, Instant};
+
 use corral_testkit::{Client, Load, Request, Run, Signal, eventually, signal};
 
 use super::project::{CONFIGURATION, Project, code};
@@ -174,6 +176,26 @@ fn other_calls_and_web_pages_get_nothing() {
         project.call(&Request::post("/stop").field(name, value)).expect(403);
         project.call(&Request::get(CONFIGURATION).field(name, value)).expect(403);
     }
+    assert!(run.interrupt().status.success());
+}
+
+/// Connections at a time, and the time that one may take for its head and its body.
+#[test]
+fn calls_that_never_come_hold_nothing_for_ever() {
+    let project = Project::new();
+    let run = project.start();
+    project.call(&Request::get(CONFIGURATION)).expect(200);
+    let connect = || Client::try_connect_http1(project.admin.socket()).expect("connect");
+    let large = Request::post("/stop").body(vec![b'x'; (1 << 20) + 1]);
+    connect().send(&large).expect(400);
+    let mut late = connect();
+    late.write("POST /stop HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n");
+    let _silent: Vec<_> = (0..31).map(|_| connect()).collect();
+    let begun = Instant::now();
+    connect().get(CONFIGURATION).expect(200);
+    assert!(begun.elapsed() > Duration::from_secs(3), "there was a place: {:?}", begun.elapsed());
+    late.read_response().expect(408);
+    project.get("/").expect(200);
     assert!(run.interrupt().status.success());
 }
 

@@ -10,8 +10,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, anyhow, bail};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, PublicKeyData, date_time_ymd,
+    KeyPair, KeyUsagePurpose, NameConstraints, PublicKeyData, date_time_ymd,
 };
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::{GeneralName, GeneralSubtree};
 use x509_parser::pem::Pem;
 
 pub(crate) use self::names::{host_names, is_private};
@@ -53,6 +55,8 @@ pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     /// Whether it was made just now, and is not trusted by anybody.
     pub(crate) is_new: bool,
+    /// Public domains that it may sign for, as authorities were made before on machines with such a name.
+    pub(crate) public: Vec<String>,
 }
 
 /// A certificate for a site, and its key.
@@ -90,7 +94,7 @@ impl Authority {
         {
             return Ok(authority);
         }
-        make(folder, now).with_context(context)?;
+        make(folder, now, names::constraints()).with_context(context)?;
         let (authority, _) = read(folder)?.with_context(context)?;
         Ok(Self { is_new: true, ..authority })
     }
@@ -159,15 +163,26 @@ fn parse(folder: &Path, text: &str) -> anyhow::Result<(Authority, SystemTime)> {
     let name = parsed.subject().iter_common_name().next().and_then(|name| name.as_str().ok());
     let name = name.context("the certificate has no name")?.to_owned();
     let until = u64::try_from(parsed.validity().not_after.timestamp()).unwrap_or_default();
+    let public = public_domains(&parsed);
     let issuer = Issuer::from_ca_cert_der(&pem.contents.as_slice().into(), key)?;
     let (folder, certificate) = (folder.to_owned(), certificate.to_owned());
-    let authority = Authority { folder, certificate, name, issuer, is_new: false };
+    let authority = Authority { folder, certificate, name, issuer, is_new: false, public };
     Ok((authority, UNIX_EPOCH + Duration::from_secs(until)))
+}
+
+fn public_domains(certificate: &X509Certificate<'_>) -> Vec<String> {
+    let constraints = certificate.name_constraints().ok().flatten();
+    let permitted = constraints.and_then(|found| found.value.permitted_subtrees.as_ref());
+    let public = |subtree: &GeneralSubtree<'_>| match subtree.base {
+        GeneralName::DNSName(name) if names::is_public(name) => Some(name.to_owned()),
+        _ => None,
+    };
+    permitted.into_iter().flatten().filter_map(public).collect()
 }
 
 const KEY_BLOCK: &str = "-----BEGIN PRIVATE KEY";
 
-fn make(folder: &Path, now: SystemTime) -> anyhow::Result<()> {
+fn make(folder: &Path, now: SystemTime, constraints: NameConstraints) -> anyhow::Result<()> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::default();
     set_validity(&mut params, now, now + VALIDITY);
@@ -179,7 +194,7 @@ fn make(folder: &Path, now: SystemTime) -> anyhow::Result<()> {
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    params.name_constraints = Some(names::constraints());
+    params.name_constraints = Some(constraints);
     let certificate = params.self_signed(&key)?;
     kept::write(&folder.join(PRIVATE), &(certificate.pem() + &key.serialize_pem()), 0o600)?;
     Ok(())

@@ -45,6 +45,11 @@ fn is_nobody_s(label: &str) -> bool {
     suffix.is_none_or(|suffix| !suffix.is_known())
 }
 
+/// Whether names below a domain belong to others.
+pub(super) fn is_public(domain: &str) -> bool {
+    !is_private(domain) && !is_nobody_s(domain)
+}
+
 /// Whether every authority may sign for a name or address.
 pub(crate) fn is_private(name: &str) -> bool {
     match name.parse() {

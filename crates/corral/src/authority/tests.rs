@@ -29,6 +29,19 @@ fn an_authority_is_made_once_and_its_key_is_its_user_s() {
 }
 
 #[test]
+fn an_authority_says_which_public_domains_it_may_sign_for() {
+    let (folder, now) = (tempfile::tempdir().unwrap(), SystemTime::now());
+    let permitted = ["localhost", "home.arpa", "local", "dev", "my-laptop"];
+    let permitted_subtrees =
+        permitted.iter().map(|domain| rcgen::GeneralSubtree::DnsName((*domain).to_owned())).collect();
+    make(folder.path(), now, NameConstraints { permitted_subtrees, excluded_subtrees: Vec::new() }).unwrap();
+    let old = Authority::in_folder(folder.path(), now).unwrap();
+    assert!(!old.is_new && old.public == ["dev"], "{:?}", old.public);
+    let folder = tempfile::tempdir().unwrap();
+    assert!(Authority::in_folder(folder.path(), now).unwrap().public.is_empty());
+}
+
+#[test]
 fn an_authority_that_nears_its_end_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let now = SystemTime::now();

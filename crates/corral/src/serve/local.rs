@@ -76,15 +76,24 @@ impl Local {
         Ok(state)
     }
 
-    /// Explains an authority that nobody trusts yet.
+    /// Explains an authority that nobody trusts yet, or that may sign for more than one that is made now.
     pub(super) fn notice(&self) -> String {
-        let Some(issued) = self.issued.as_ref().filter(|issued| issued.authority.is_new) else {
+        let Some(Issued { authority, .. }) = self.issued.as_deref() else { return String::new() };
+        let path = authority.path();
+        let folder = path.parent().unwrap_or(Path::new("/")).display();
+        if authority.is_new {
+            return format!(
+                "local authority: made for this user, in \"{folder}\"; browsers warn of what they do not trust\n\
+                 note: `corral trust` makes browsers and programs trust it, `corral trust --remove` takes that back\n",
+            );
+        }
+        let domains = authority.public.join(", ");
+        if domains.is_empty() {
             return String::new();
-        };
+        }
         format!(
-            "local authority: made for this user, in \"{}\"; browsers warn of what they do not trust\n\
-             note: `corral trust` makes browsers and programs trust it, `corral trust --remove` takes that back\n",
-            issued.authority.path().parent().unwrap_or(Path::new("/")).display()
+            "warning: the local authority may sign for all names below {domains}, which are others'; for one that may \
+             not: `corral trust --remove`, remove \"{folder}\", and `corral trust`\n"
         )
     }
 

@@ -137,7 +137,7 @@ mod tests {
     fn names_are_found_in_paths() {
         check("\\.(log|ini)$", &["/a.log", "/b/a.ini", "/a.log/x"], &["/a.logs", "/log", "/a.ini.txt"]);
         check("^secret", &["/secret", "/a/secrets.txt"], &["/a-secret", "/topsecret/a"]);
-        check("(?i)^read.me$", &["/README", "/a/readXme"], &["/read/me", "/readme.txt"]);
+        check("(?i)^read.me$", &["/READ.ME", "/a/readXme"], &["/read/me", "/readme.txt"]);
         check("^[^.]+$", &["/a", "/x.y/a"], &["/a.b", "/.a/b.c"]);
         check("^a\\W*b$", &["/ab", "/a--b"], &["/a/b"]);
         check("^\\.(?!well-known)|^\\d+%$", &["/.git", "/a/.x", "/50%"], &["/.well-known/a.b", "/50"]);

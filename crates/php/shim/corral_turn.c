@@ -244,21 +244,24 @@ static void start_timer(zend_long seconds)
 
 /*
  * A client decides what PHP complains of while it reads a request. No handler of the script hears it: one that throws
- * would end the script, as there is no frame that catches. In other scripts there is no handler yet.
+ * would end the script, as there is no frame that catches. In other scripts there is no handler yet, and no module has
+ * begun with the request: that of sessions tells the progress of an upload only then.
  */
-static void take_error_handler(void)
+static void enter_startup(void)
 {
     ZVAL_COPY_VALUE(&between.error_handler, &EG(user_error_handler));
     ZVAL_UNDEF(&EG(user_error_handler));
     PG(during_request_startup) = 1;
+    PG(modules_activated) = 0;
 }
 
-static void give_error_handler_back(void)
+static void leave_startup(void)
 {
     if (!PG(during_request_startup)) {
         return;
     }
     PG(during_request_startup) = 0;
+    PG(modules_activated) = 1;
     zval_ptr_dtor(&EG(user_error_handler));
     ZVAL_COPY_VALUE(&EG(user_error_handler), &between.error_handler);
     ZVAL_UNDEF(&between.error_handler);
@@ -293,7 +296,7 @@ static void begin(corral_call_t *call)
     if (PG(max_input_time) != -1) {
         start_timer(EG(timeout_seconds));
     }
-    give_error_handler_back();
+    leave_startup();
     corral_guard_begin(request);
 }
 
@@ -304,12 +307,12 @@ bool corral_turn_begin(corral_call_t *call)
     between.shutdown_functions = BG(user_shutdown_function_names);
     BG(user_shutdown_function_names) = NULL;
     note_bounds();
-    take_error_handler();
+    enter_startup();
     zend_try {
         begin(call);
         begun = true;
     } zend_end_try();
-    give_error_handler_back();
+    leave_startup();
     return begun;
 }
 

@@ -3,21 +3,28 @@
 use corral_testkit::{Daemon, Request, Response, Site, daemon, php_app, site};
 use serde_json::json;
 
-/// The same code for each request and in a worker, with these settings.
+/// The same code for each request and in a worker, with these settings. Each has sessions of its own: a session that one
+/// has kept would hide that the other has not.
 fn servers(code: &str, settings: &[(&str, &str)]) -> Vec<(Site, Daemon)> {
-    let classic = site().file("index.php", format!("<?php {code}"));
+    let classic = site().file("index.php", format!("<?php {code}")).writable_folder("sessions");
     let handler =
         format!("<?php $show = function () {{ {code} }}; while (corral_handle_request($show)) {{}}");
-    let worker = site().file("index.php", handler);
+    let worker = site().file("index.php", handler).writable_folder("sessions");
     let configured =
         |app| settings.iter().fold(app, |app: corral_testkit::PhpApp, (key, value)| app.admin(key, value));
-    let apps = [
-        configured(php_app(&classic).script("index.php")),
-        configured(php_app(&worker).with("worker", json!({ "script": "index.php" }))),
+    let servers = [
+        start(configured(php_app(&classic).script("index.php")), &classic),
+        start(configured(php_app(&worker).with("worker", json!({ "script": "index.php" }))), &worker),
     ];
-    let servers =
-        apps.map(|app| daemon().application(app.admin("opcache.file_update_protection", "0")).start());
     [classic, worker].into_iter().zip(servers).collect()
+}
+
+fn start(app: corral_testkit::PhpApp, site: &Site) -> Daemon {
+    let sessions = site.path("sessions");
+    let app = app
+        .admin("session.save_path", sessions.to_str().expect("text"))
+        .admin("opcache.file_update_protection", "0");
+    daemon().application(app).start()
 }
 
 /// Whether a response is right.
@@ -77,7 +84,6 @@ fn session_use_trans_sid() {
         ("session.use_only_cookies", "0"),
         ("session.use_cookies", "0"),
         ("session.use_strict_mode", "0"),
-        ("session.save_path", "/tmp"),
     ];
     let has_link = |response: &Response| {
         let text = response.text();
@@ -118,12 +124,10 @@ fn session_upload_progress() {
         ("session.upload_progress.cleanup", "0"),
         ("session.upload_progress.min_freq", "0"),
         ("session.use_strict_mode", "0"),
-        ("session.save_path", "/tmp"),
     ];
-    let id = format!("{}", std::process::id());
     let body = "--b\r\nContent-Disposition: form-data; name=\"PHP_SESSION_UPLOAD_PROGRESS\"\r\n\r\nu\r\n\
         --b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\n\r\nxyz\r\n--b--\r\n";
-    let of = |request: Request, kind: &str| request.field("Cookie", &format!("PHPSESSID=progress{kind}{id}"));
+    let of = |request: Request, kind: &str| request.field("Cookie", &format!("PHPSESSID={kind}"));
     let upload = |kind: &str| {
         of(Request::post("/").field("Content-Type", "multipart/form-data; boundary=b").body(body), kind)
     };
@@ -135,7 +139,7 @@ fn session_upload_progress() {
         code,
         &settings,
         &[
-            (of(Request::get("/"), "a"), &has_none as &dyn Fn(&Response) -> bool),
+            (upload("a"), &has_progress as Judge<'_>),
             (upload("b"), &has_progress),
             (of(Request::get("/"), "c"), &has_none),
             (upload("d"), &has_progress),

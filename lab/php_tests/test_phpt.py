@@ -78,9 +78,31 @@ class Replies(unittest.TestCase):
         self.assertEqual(self.differences(one, reply.Reply(404, (), b"other")), ["status", "fields", "body"])
 
     def test_a_worker_says_500_of_what_failed(self) -> None:
-        text = b"Fatal error: Uncaught Error\n#0 {main}"
-        loop = b"Fatal error: Uncaught Error\n#0 /srv/loop.php(6): require('/srv/a')\n#1 {main}"
-        self.assertEqual(self.differences(reply.Reply(200, (), text), reply.Reply(500, (), loop)), ["failure"])
+        for words in (b"Fatal error: Uncaught", b"<b>Fatal error</b>:  Uncaught"):
+            text, loop = words + b"\n#0 {main}", words + b"\n" + self.loop(0)
+            self.assertEqual(self.differences(reply.Reply(200, (), text), reply.Reply(500, (), loop)), ["failure"])
+
+    def loop(self, depth: int, *, of_test: bool = True) -> bytes:
+        """The end of a trace in a worker, from that frame on."""
+        calls = [b"/srv/loop.php(6): require('/srv/a')", b"/srv/loop.php(6): {closure}('/srv/a')"] if of_test else []
+        calls += [b"[internal function]: {closure}()", b"/srv/loop.php(8): corral_handle_request(Object(Closure))", b"{main}"]
+        return b"\n".join(b"#%d %s" % (depth + idx, call) for idx, call in enumerate(calls))
+
+    def test_a_worker_s_own_calls_are_left_out(self) -> None:
+        own = b"#0 [internal function]: {closure}()\n#1 /srv/a(3): f()\n"
+        self.assertEqual(self.differences(reply.Reply(200, (), own + b"#2 {main}"), reply.Reply(200, (), own + self.loop(2))), [])
+        ended, by_loop = b"#0 [internal function]: A->__destruct()\n", b"#0 /srv/loop.php(6): A->__destruct()\n"
+        end = by_loop + self.loop(1, of_test=False)
+        self.assertEqual(self.differences(reply.Reply(200, (), ended + b"#1 {main}"), reply.Reply(200, (), end)), [])
+
+    def test_what_a_worker_replies_is_to_be_what_the_test_expects(self) -> None:
+        test = test_of(b"--FILE--\nx\n--EXPECTF--\nobject(A)#%d: class@%s\n#0 {main}\n")
+        one, other = b"object(A)#1: class@x:3$0\n#0 {main}", b"object(A)#3: class@x:3$9\n" + self.loop(0)
+        self.assertEqual(reply.differences(test, reply.Reply(200, (), one), reply.Reply(200, (), other)), [])
+
+    def test_what_php_says_of_its_start_is_left_out(self) -> None:
+        said = b"\nDeprecated: Directive 'a' is deprecated in Unknown on line 0\n\nWarning: PHP Startup: b\n"
+        self.assertEqual(self.differences(reply.Reply(200, (), b"x" + said), reply.Reply(200, (), b"x")), [])
 
 
 class Lists(unittest.TestCase):

@@ -141,7 +141,8 @@ void corral_module_stop(void)
 #ifdef ZTS
     tsrm_shutdown();
 #endif
-    free(corral_sapi.ini_entries);
+    /* Constant to its reader since PHP 8.4. */
+    free((char *) corral_sapi.ini_entries);
     free(corral_sapi.php_ini_path_override);
     free(reported_name);
 }

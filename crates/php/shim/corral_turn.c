@@ -93,17 +93,21 @@ static void end_module(zend_module_entry *module)
 }
 
 #if defined(CORRAL_HAVE_SESSION) && !defined(ZTS)
+/* An array until PHP 8.3, members since: in both, values side by side. */
+#define N_SESSION_HANDLERS (sizeof(((php_ps_globals *) NULL)->mod_user_names) / sizeof(zval))
+
 /* Handlers that a script has set before its loop are meant for all requests; the module forgets them with each. */
 static void end_session(zend_module_entry *module)
 {
     php_ps_globals *session = module->globals_ptr;
-    zval names[PS_NUM_APIS];
+    zval *handlers = (zval *) &session->mod_user_names;
+    zval kept[N_SESSION_HANDLERS];
 
-    for (size_t i = 0; i < PS_NUM_APIS; i++) {
-        ZVAL_COPY(&names[i], &session->mod_user_names.names[i]);
+    for (size_t i = 0; i < N_SESSION_HANDLERS; i++) {
+        ZVAL_COPY(&kept[i], &handlers[i]);
     }
     end_module(module);
-    memcpy(session->mod_user_names.names, names, sizeof(names));
+    memcpy(handlers, kept, sizeof(kept));
 }
 #else
 static void end_session(zend_module_entry *module)

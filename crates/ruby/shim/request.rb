@@ -115,6 +115,11 @@ module Corral
     ERRORS = Errors.new
     private_constant :ERRORS
 
+    # The version of the specification, for applications from Rack 1 and 2. Rack 3.1 has none, 3.2 has its release there.
+    def self.rack_version
+      @rack_version ||= Rack.const_defined?(:VERSION) && Rack::VERSION.is_a?(Array) ? Rack::VERSION : [1, 6].freeze
+    end
+
     def initialize(exchange, env)
       @exchange = exchange
       @env = env
@@ -150,7 +155,7 @@ module Corral
 
     def complete(length, https)
       @env['SCRIPT_NAME'] = ''
-      @env['rack.version'] = Rack::VERSION.is_a?(Array) ? Rack::VERSION : [1, 6]
+      @env['rack.version'] = Request.rack_version
       @env['rack.url_scheme'] = https ? 'https' : 'http'
       @env['rack.input'] = input(length)
       @env['rack.errors'] = ERRORS

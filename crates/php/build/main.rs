@@ -2,9 +2,13 @@
 //!
 //! `CORRAL_PHP_CONFIG` names another `php-config`, for a host of another PHP version.
 
+mod php_config;
+mod soname;
+
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::{env, fs};
+
+use self::php_config::{Library, PhpConfig};
 
 const SOURCES: [&str; 20] = [
     "corral_filter.c",
@@ -30,7 +34,7 @@ const SOURCES: [&str; 20] = [
 ];
 
 const HOW_TO_GET_PHP: &str = "corral-php needs PHP's headers and embed library. On Debian and Ubuntu: \
-     apt-get install php8.2-dev libphp8.2-embed (or another version of both). For a PHP elsewhere, \
+     apt-get install php-dev libphp-embed. For a PHP elsewhere, \
      built with --enable-embed, set CORRAL_PHP_CONFIG to its php-config.";
 
 fn main() {
@@ -44,19 +48,43 @@ fn main() {
 fn build() -> Result<(), String> {
     let php = PhpConfig::find()?;
     let folders = php.include_folders()?;
+    // dpkg keeps the times of files, but a folder's says that something was put there.
+    for path in folders.iter().cloned().chain(php.path()) {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
     compile(&folders);
-    let (folder, library) = php.embed_library()?;
-    println!("cargo::rustc-env=CORRAL_PHP_LIBRARY={}", real_path(&folder, &library)?);
+    link(&php.library()?)
+}
+
+/// Where the loader looks for libraries by itself.
+const USUAL_FOLDERS: [&str; 4] = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"];
+
+fn link(library: &Library) -> Result<(), String> {
+    let file = library.file()?;
+    let path = file.to_str().ok_or_else(|| format!("{} has a strange name", file.display()))?;
+    println!("cargo::rerun-if-changed={path}");
+    println!("cargo::rustc-env=CORRAL_PHP_LIBRARY={path}");
+    let folder = under_its_own_name(library, &file)?.unwrap_or_else(|| library.folder.clone());
     println!("cargo::rustc-link-search=native={}", folder.display());
-    println!("cargo::rustc-link-lib=dylib={library}");
+    println!("cargo::rustc-link-lib=dylib={}", library.name);
+    if !USUAL_FOLDERS.iter().any(|usual| library.folder == Path::new(usual)) {
+        println!("cargo::rustc-link-arg=-Wl,-rpath,{}", library.folder.display());
+    }
     Ok(())
 }
 
-/// The file behind the symbolic links, by which a PHP of another version is recognised.
-fn real_path(folder: &Path, library: &str) -> Result<String, String> {
-    let path = folder.join(format!("lib{library}.so"));
-    let real = path.canonicalize().map_err(|error| format!("cannot find {}: {error}", path.display()))?;
-    real.to_str().map(str::to_owned).ok_or_else(|| format!("{} has a strange name", real.display()))
+/// The folder of a copy that calls itself as the file is called, where its name has the version.
+fn under_its_own_name(library: &Library, file: &Path) -> Result<Option<PathBuf>, String> {
+    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if name == "libphp.so" {
+        return Ok(None);
+    }
+    let text = fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    let Some(renamed) = soname::renamed(text, name) else { return Ok(None) };
+    let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
+    let copy = folder.join(format!("lib{}.so", library.name));
+    fs::write(&copy, renamed).map_err(|error| format!("cannot write {}: {error}", copy.display()))?;
+    Ok(Some(folder))
 }
 
 fn compile(include_folders: &[PathBuf]) {
@@ -88,53 +116,4 @@ fn compile(include_folders: &[PathBuf]) {
 fn declares(include_folders: &[PathBuf], header: &str, name: &str) -> bool {
     let mut texts = include_folders.iter().filter_map(|folder| fs::read_to_string(folder.join(header)).ok());
     texts.any(|text| text.contains(name))
-}
-
-struct PhpConfig {
-    program: String,
-}
-
-impl PhpConfig {
-    fn find() -> Result<Self, String> {
-        if let Ok(program) = env::var("CORRAL_PHP_CONFIG") {
-            return Ok(Self { program });
-        }
-        let usual = ["php-config8.2", "php-config"].map(|program| Self { program: program.to_owned() });
-        let found = usual.into_iter().find(|candidate| candidate.ask("--vernum").is_ok());
-        found.ok_or_else(|| "no php-config was found".to_owned())
-    }
-
-    fn ask(&self, question: &str) -> Result<String, String> {
-        let output = Command::new(&self.program).arg(question).output();
-        let output = output.map_err(|error| format!("cannot run {}: {error}", self.program))?;
-        if !output.status.success() {
-            return Err(format!("{} {question} failed", self.program));
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    }
-
-    fn include_folders(&self) -> Result<Vec<PathBuf>, String> {
-        let flags = self.ask("--includes")?;
-        let folders: Vec<_> =
-            flags.split_whitespace().filter_map(|flag| flag.strip_prefix("-I")).map(PathBuf::from).collect();
-        if folders.iter().any(|folder| folder.join("main/SAPI.h").is_file()) {
-            return Ok(folders);
-        }
-        Err(format!("the headers that {} names are not installed", self.program))
-    }
-
-    /// Debian names the library after the version, PHP's own build does not.
-    fn embed_library(&self) -> Result<(PathBuf, String), String> {
-        let version = self.ask("--version")?;
-        let branch: Vec<&str> = version.splitn(3, '.').take(2).collect();
-        let prefix = PathBuf::from(self.ask("--prefix")?);
-        for name in [format!("php{}", branch.join(".")), "php".to_owned()] {
-            for folder in [prefix.join("lib"), prefix.join("lib64")] {
-                if folder.join(format!("lib{name}.so")).is_file() {
-                    return Ok((folder, name));
-                }
-            }
-        }
-        Err(format!("the embed library of PHP {version} is not below {}", prefix.display()))
-    }
 }

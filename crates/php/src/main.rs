@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     corral_worker::host_main(&Language {
         name: "php",
         version: module::version(),
+        check: module::ensure_compiled_for_it,
         files: files::of_php,
         scratch: files::scratch,
         load: runtime::PhpRuntime::load,

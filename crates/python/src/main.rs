@@ -27,6 +27,7 @@ fn main() -> ExitCode {
     corral_worker::host_main(&Language {
         name: "python",
         version: interpreter::version(),
+        check: || Ok(()),
         files: files::of_python,
         scratch: |_| Vec::new(),
         load: runtime::PythonRuntime::load,

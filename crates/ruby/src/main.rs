@@ -16,6 +16,7 @@ fn main() -> ExitCode {
     corral_worker::host_main(&Language {
         name: "ruby",
         version: interpreter::version(),
+        check: || Ok(()),
         files: interpreter::folders,
         scratch: runtime::scratch,
         load: runtime::RubyRuntime::load,

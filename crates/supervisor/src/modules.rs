@@ -1,20 +1,18 @@
 //! Finds the host executables and asks each what it is.
 
-use std::ffi::{CString, OsStr};
+mod describe;
+
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use corral_ipc::message::Module;
-use corral_sys::poll::{self, Interest};
-use corral_sys::signal::{self, Ended, Signal};
-use corral_sys::spawn::{Executable, Program};
 use corral_sys::user::Credentials;
+
+use self::describe::describe;
 
 /// What was found in a folder.
 #[derive(Debug, Default)]
@@ -86,109 +84,11 @@ fn is_program(path: &Path) -> bool {
     may_run && read.is_ok() && &magic == b"\x7fELF"
 }
 
-fn describe(path: &Path, user: Option<&Credentials>) -> anyhow::Result<Module> {
-    let executable = File::open(path)?;
-    let null = File::options().read(true).write(true).open("/dev/null")?;
-    let (reader, writer) = corral_sys::file::nonblocking_reader_pipe()?;
-    let environment: Vec<_> =
-        std::env::vars_os().filter_map(|(name, value)| variable(&name, &value)).collect();
-    let pid = Program {
-        executable: Executable::Open(executable.as_fd()),
-        argv: &[CString::new(path.as_os_str().as_bytes())?, c"describe".to_owned()],
-        environment: &environment,
-        pid_variable: None,
-        working_directory: Some(c"/"),
-        credentials: user,
-        no_new_privileges: true,
-        wall: None,
-        isolation: None,
-        fds: &[(null.as_fd(), 0), (writer.as_fd(), 1), (null.as_fd(), 2)],
-    }
-    .spawn()?;
-    drop(writer);
-    let answer = read_until_end(reader, Instant::now() + LONGEST_DESCRIPTION);
-    if answer.is_err() {
-        let _ = signal::kill(pid, Signal::KILL);
-    }
-    let ended = signal::wait_for(pid)?;
-    let answer = answer?;
-    match ended {
-        Ended::Code(0) => parse_description(path, &answer),
-        Ended::Code(code) => bail!("`describe` exited with code {code}"),
-        Ended::Signal(number) => bail!("`describe` exited on signal {number}"),
-    }
-}
-
-/// Loading a large interpreter from a cold disk takes seconds, not more.
-const LONGEST_DESCRIPTION: Duration = Duration::from_secs(30);
-
-const LONGEST_ANSWER: usize = 1 << 16;
-
-fn variable(name: &OsStr, value: &OsStr) -> Option<CString> {
-    CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()).ok()
-}
-
-fn read_until_end(pipe: OwnedFd, deadline: Instant) -> anyhow::Result<Vec<u8>> {
-    let mut pipe = File::from(pipe);
-    let mut answer = vec![0; LONGEST_ANSWER];
-    let mut len = 0;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            bail!("`describe` did not answer within {} s", LONGEST_DESCRIPTION.as_secs());
-        }
-        poll::wait(&[(pipe.as_fd(), Interest::Read)], Some(left))?;
-        match pipe.read(&mut answer[len..]) {
-            Ok(0) => break,
-            Ok(n) => len += n,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    answer.truncate(len);
-    Ok(answer)
-}
-
-/// `php 8.2.35` on the first line, then the paths of the files and folders that it consists of.
-fn parse_description(path: &Path, answer: &[u8]) -> anyhow::Result<Module> {
-    let text = String::from_utf8_lossy(answer);
-    let mut lines = text.lines();
-    let line = lines.next().unwrap_or_default();
-    match line.split_ascii_whitespace().collect::<Vec<_>>()[..] {
-        [language, version] => {
-            let dependencies = lines.filter(|line| line.starts_with('/')).map(PathBuf::from).collect();
-            Ok(Module {
-                language: language.into(),
-                version: version.into(),
-                path: path.to_owned(),
-                dependencies,
-            })
-        }
-        _ => bail!("`describe` answered {line:?} in place of a language and a version"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-
-    #[track_caller]
-    fn check(answer: &str, expected: Option<(&str, &str)>) {
-        let module = parse_description(Path::new("/x"), answer.as_bytes()).ok();
-        let found = module.as_ref().map(|module| (module.language.as_str(), module.version.as_str()));
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn descriptions_have_two_words() {
-        check("php 8.2.29\n", Some(("php", "8.2.29")));
-        check("php 8.2.29\nmore\n", Some(("php", "8.2.29")));
-        check("php\n", None);
-        check("", None);
-        check("PHP Warning: something is wrong\nphp 8.2\n", None);
-    }
 
     #[test]
     fn only_executables_of_that_name_are_asked() {

@@ -29,6 +29,8 @@ pub struct Language {
     pub name: &'static str,
     /// Of the interpreter.
     pub version: &'static str,
+    /// Whether the interpreter that the system has loaded is the one that the host was built for.
+    pub check: fn() -> anyhow::Result<()>,
     /// Files and folders that it opens by itself, besides its shared libraries.
     pub files: fn() -> Vec<PathBuf>,
     /// Folders that it writes to while it loads an application, and not later.
@@ -52,17 +54,8 @@ pub fn host_main(language: &Language) -> ExitCode {
     signal::default_faults();
     let argument = std::env::args().nth(1);
     match argument.as_deref() {
-        Some("describe") => {
-            println!("{} {}", language.name, language.version);
-            for path in dependencies::of(language) {
-                println!("{}", path.display());
-            }
-            ExitCode::SUCCESS
-        }
-        Some("prototype") => prototype(language).unwrap_or_else(|error| {
-            complain(format_args!("{error:#}"));
-            ExitCode::FAILURE
-        }),
+        Some("describe") => end(describe(language)),
+        Some("prototype") => end(prototype(language)),
         _ => {
             complain(format_args!(
                 "corral starts this program; by hand it only knows: {} describe",
@@ -71,6 +64,22 @@ pub fn host_main(language: &Language) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn end(result: anyhow::Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|error| {
+        complain(format_args!("{error:#}"));
+        ExitCode::FAILURE
+    })
+}
+
+fn describe(language: &Language) -> anyhow::Result<ExitCode> {
+    (language.check)()?;
+    println!("{} {}", language.name, language.version);
+    for path in dependencies::of(language) {
+        println!("{}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn own_name() -> String {

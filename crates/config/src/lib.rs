@@ -48,7 +48,8 @@ use self::settings::Settings;
 use self::throttle::Throttle;
 use self::upstream::Upstream;
 pub use self::validate::{
-    DocumentedOption, OptionTable, configuration_schema, option_tables, process_groups, validate,
+    DocumentedOption, OptionTable, compare_versions, configuration_schema, option_tables, process_groups,
+    validate,
 };
 
 /// A configuration without contradictions: every name that is referred to exists.

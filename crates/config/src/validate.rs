@@ -64,6 +64,7 @@ mod wasm;
 use self::context::{Context, Gathered};
 pub use self::describe::configuration_schema;
 pub use self::groups::process_groups;
+pub use self::modules::compare_versions;
 pub use self::reference::{DocumentedOption, OptionTable, option_tables};
 use self::schema::{ARRAY, Member, OBJECT, STRING, optional};
 use crate::Config;

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use corral_config::address::ListenAddress;
-use corral_config::{Known, KnownModule, json, validate};
+use corral_config::{Known, KnownModule, compare_versions, json, validate};
 use corral_ipc::message::Module;
 use corral_manifest::Format;
 use corral_supervisor::{Console, ControlOptions, DaemonOptions, ModuleSource, modules};
@@ -159,21 +159,27 @@ pub(crate) fn own_control(socket: PathBuf) -> ControlOptions {
     ControlOptions { address: ListenAddress::Unix(socket), mode: 0o600, user: None, group: None, token: None }
 }
 
+/// All that work, the newest version first: of a language without a version, that is the one which the daemon starts.
 pub(crate) fn find_module(language: &str, owner: &Owner) -> anyhow::Result<Vec<Module>> {
     let name = name_of(language);
     let folder = daemon::own_folder()?;
-    let found = modules::detect(&folder, owner.credentials.as_ref())?;
+    let mut found = modules::detect(&folder, owner.credentials.as_ref())?;
+    sort_newest_first(&mut found.modules);
     if found.modules.iter().any(|module| module.language == language) {
         return Ok(found.modules);
     }
-    match found.problems.first() {
+    let host = format!("corral-{}", language.split('-').next().unwrap_or(language));
+    match found.problems.iter().find(|problem| problem.contains(&host)) {
         Some(problem) => bail!("this site needs {name}, but the {name} module does not work: {problem}"),
         None => bail!(
-            "this site needs {name}, but there is no corral-{} in {}; install it, or build it with `make build`",
-            language.split('-').next().unwrap_or(language),
+            "this site needs {name}, but there is no {host} in {}; install it, or build it with `make build`",
             folder.display()
         ),
     }
+}
+
+fn sort_newest_first(modules: &mut [Module]) {
+    modules.sort_by(|a, b| compare_versions(&b.version, &a.version));
 }
 
 /// What people call it.
@@ -275,3 +281,22 @@ fn unclear_denials(denied: &Denied) -> String {
 }
 
 const MOST_NAMES: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_that_is_started_is_first() {
+        let module = |version: &str, path: &str| Module {
+            language: "php".to_owned(),
+            version: version.to_owned(),
+            path: path.into(),
+            dependencies: Vec::new(),
+        };
+        let mut modules = [module("8.9.1", "/a"), module("8.10.0", "/b"), module("8.10.0", "/c")];
+        sort_newest_first(&mut modules);
+        let paths: Vec<_> = modules.iter().map(|module| module.path.to_str().unwrap()).collect();
+        assert_eq!(paths, ["/b", "/c", "/a"]);
+    }
+}

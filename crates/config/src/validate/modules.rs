@@ -1,6 +1,7 @@
 //! The module that runs an application, by its `type`; where nothing does, what is meant, what there is, and
 //! how to get more.
 
+use std::cmp::Ordering;
 use std::path::PathBuf;
 
 use super::context::{Context, nearest};
@@ -44,9 +45,12 @@ pub(super) fn split_type(text: &str) -> (&str, &str) {
 fn best_module<'a>(modules: &'a [KnownModule], language: &str, version: &str) -> Option<&'a KnownModule> {
     let fitting =
         modules.iter().filter(|module| module.language == language && is_version(&module.version, version));
-    fitting.max_by(|a, b| {
-        version_parts(&a.version).cmp(&version_parts(&b.version)).then_with(|| b.path.cmp(&a.path))
-    })
+    fitting.max_by(|a, b| compare_versions(&a.version, &b.version).then_with(|| b.path.cmp(&a.path)))
+}
+
+/// Compares the numbers in versions: 8.10 is newer than 8.9.
+pub fn compare_versions(a: &str, b: &str) -> Ordering {
+    version_parts(a).cmp(&version_parts(b))
 }
 
 /// Whether `version` is `wanted` or starts with it where a part of the version ends: 3.1 stands for
@@ -57,7 +61,6 @@ fn is_version(version: &str, wanted: &str) -> bool {
     last.is_ascii_digit() != next.is_ascii_digit()
 }
 
-/// The numbers in a version, for comparing.
 fn version_parts(version: &str) -> Vec<u64> {
     version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
 }

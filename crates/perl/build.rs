@@ -23,6 +23,9 @@ fn build() -> Result<(), String> {
     if !folder.join("perl.h").is_file() {
         return Err(format!("there is no {}", folder.join("perl.h").display()));
     }
+    // A folder's time says that something was put there, though packages keep the times of files.
+    println!("cargo::rerun-if-changed={}", perl.program);
+    println!("cargo::rerun-if-changed={}", folder.display());
     compile(&folder, &perl.ask("ccflags")?);
     let library = perl.ask("libperl")?;
     let folders = perl.ask("libpth")?;

@@ -23,6 +23,9 @@ fn build() -> Result<(), String> {
     if !folders[0].join("ruby.h").is_file() {
         return Err(format!("there is no {}", folders[0].join("ruby.h").display()));
     }
+    // A folder's time says that something was put there, though packages keep the times of files.
+    println!("cargo::rerun-if-changed={}", ruby.program);
+    println!("cargo::rerun-if-changed={}", folders[0].display());
     compile(&folders);
     let name = ruby.ask("RUBY_SO_NAME")?;
     let library = ["libdir", "archlibdir"].iter().filter_map(|name| ruby.ask(name).ok()).map(PathBuf::from);

@@ -2,7 +2,11 @@
 
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 
-PHP_CONFIG ?= $(firstword $(shell command -v php-config8.2 php-config))
+# Of the PHP versions that can be built for, the first is that of `corral-php`; others get it in their name.
+PHP_CONFIG ?= $(shell scripts/find-php)
+other_php := $(wordlist 2,9,$(PHP_CONFIG))
+php_version = $(shell $(1) --version | cut -d. -f1,2)
+export CORRAL_PHP_CONFIG := $(firstword $(PHP_CONFIG) $(CORRAL_PHP_CONFIG))
 FUZZ_SECONDS ?= 30
 CHANGES ?= 2000
 CHAOS_SECONDS ?= 60
@@ -28,17 +32,18 @@ MAVEN := $(and $(shell command -v javac),$(shell command -v mvn))
 # The host of a language is built where that language can be built against; everything else needs none of them.
 packages = -p corral -p corral-wasm $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python) $(if $(RUBY),-p corral-ruby)
 
-.PHONY: help setup build install install-service run test php-tests changes chaos soak bench bench-quick fuzz
+.PHONY: help setup build install install-service run test test-debian13 php-tests changes chaos soak bench bench-quick fuzz
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-setup: ## Install what the build needs (Debian 12; root or sudo)
+setup: ## Install what the build needs (Debian 12 or 13; root or sudo)
 	scripts/setup
 
 build: ## Build the release executables in target/release: corral, corral-LANGUAGE for each that can be built
-	cargo build --release $(packages)
-	$(if $(PHP_CONFIG),,@echo "left out: corral-php, as there is no php-config (Debian: php8.2-dev libphp8.2-embed)")
+	rm -f target/release/corral-php[0-9]*
+	$(foreach config,$(other_php),CORRAL_PHP_CONFIG=$(config) cargo build --release $(packages) && cp target/release/corral-php target/release/corral-php$(call php_version,$(config)) &&) cargo build --release $(packages)
+	$(if $(PHP_CONFIG),,@echo "left out: corral-php, as there is no php-config with its headers and library (Debian: php-dev libphp-embed)")
 	$(if $(MAVEN),scripts/build-java target/release,@echo "left out: corral-java, as there is no JDK or no Maven (Debian: default-jdk-headless maven)")
 	$(if $(PERL),,@echo "left out: corral-perl, as there is no Perl with a shared library and headers (Debian: libperl-dev)")
 	$(if $(RUBY),,@echo "left out: corral-ruby, as there is no Ruby with a shared library and headers (Debian: ruby-dev)")
@@ -49,7 +54,7 @@ executables = $(patsubst -p,,$(packages))
 
 install: install-service ## Copy what `make build` has built to PREFIX (/usr/local): executables, manual pages, systemd's units, packages for applications
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/corral/node share/corral/go)
-	install $(addprefix target/release/,$(executables)) $(DESTDIR)$(PREFIX)/bin
+	install $(addprefix target/release/,$(executables)) $(wildcard target/release/corral-php[0-9]*) $(DESTDIR)$(PREFIX)/bin
 	target/release/corral man $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 sdk/node/package.json sdk/node/README.md sdk/node/*.js sdk/node/*.mjs $(DESTDIR)$(PREFIX)/share/corral/node
 	$(if $(NPM),cd $(DESTDIR)$(PREFIX)/share/corral/node && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error,@echo "left out: the package \"websocket\" of share/corral/node, as there is no npm (Debian: npm)")
@@ -72,6 +77,10 @@ run: setup ## Build, then serve examples/welcome at http://127.0.0.1:8080
 test: ## Run every check that CI runs
 	scripts/setup test
 	scripts/check
+
+test-debian13: ## Build what depends on the system in a root of Debian 13, and run its suites there (an hour; root)
+	scripts/setup test
+	scripts/check debian13_suites
 
 php-tests: ## Run PHP's own test files as web requests beside php-cgi, classic and as a worker (an hour); LAB_ARGS="--only 'ext/session/*'"
 	scripts/setup test

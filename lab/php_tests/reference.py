@@ -5,10 +5,11 @@ import signal
 import subprocess
 from pathlib import Path
 
+from .. import php
 from . import reply
 from .phpt import Request
 
-EXECUTABLE = "/usr/bin/php-cgi8.2"
+EXECUTABLE = f"/usr/bin/php-cgi{php.VERSION}"
 PATIENCE = 40
 
 # What workers of the other side have in their environment, too.

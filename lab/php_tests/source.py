@@ -4,7 +4,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-PACKAGE = "php8.2"
+from .. import php
+
+PACKAGE = f"php{php.VERSION}"
 
 # Debian's own; where there is no such file, apt trusts what is in /etc/apt.
 KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")

@@ -3,10 +3,10 @@
 import subprocess
 from pathlib import Path
 
-from .. import servers
+from .. import php, servers
 from .applications import APPS
 
-PHP = "/usr/bin/php8.2"
+PHP = f"/usr/bin/php{php.VERSION}"
 CALLS = 5_000_000
 
 

@@ -3,9 +3,13 @@
 import os
 from pathlib import Path
 
+from .. import php
 from .fpm import FpmPool
 from .php_cgi import PhpCgi
 from .server import Server, first_line
+
+
+MOD_PHP = f"libphp{php.VERSION}"
 
 
 class Apache(Server):
@@ -26,7 +30,7 @@ class Apache(Server):
         return first_line([cls.executable, "-v"])
 
     def configuration(self, tuning: str) -> Path:
-        names = {"libphp8.2": "php_module"}
+        names = {MOD_PHP: "php_module"}
         loads = "\n".join(
             f"LoadModule {names.get(name, name.removeprefix('mod_') + '_module')} {self.modules_dir}/{name}.so"
             for name in self.modules
@@ -71,7 +75,7 @@ class ApachePrefork(Apache):
     """
 
     name = "apache+mod_php"
-    modules = ("mod_mpm_prefork", "mod_authz_core", "mod_mime", "libphp8.2")
+    modules = ("mod_mpm_prefork", "mod_authz_core", "mod_mime", MOD_PHP)
 
     def launch(self) -> None:
         self.launch_mod_php(

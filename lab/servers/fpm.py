@@ -3,17 +3,18 @@
 import os
 from pathlib import Path
 
+from .. import php
 from .server import Server
 
 
 class FpmPool:
     """php-fpm with one static pool, the back end of other servers."""
 
-    executable = "/usr/sbin/php-fpm8.2"
+    executable = f"/usr/sbin/php-fpm{php.VERSION}"
 
     @staticmethod
     def missing() -> str | None:
-        return None if Path(FpmPool.executable).exists() else "php8.2-fpm (scripts/setup bench)"
+        return None if Path(FpmPool.executable).exists() else f"php{php.VERSION}-fpm (scripts/setup bench)"
 
     @staticmethod
     def launch(server: Server, port: int | None = None) -> Path:

@@ -12,7 +12,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import processes
+from .. import php, processes
 
 # Certificates of a run are signed by nobody.
 UNVERIFIED = ssl._create_unverified_context()
@@ -50,7 +50,7 @@ def prepare(folder: Path, site: Path, php_workers: int, extra_ini: list[str]) ->
     php_ini.write_text("\n".join([*PHP_INI, *extra_ini, ""]))
     scan_dir = folder / "conf.d"
     scan_dir.mkdir()
-    for source in sorted(Path("/etc/php/8.2/fpm/conf.d").glob("*.ini")):
+    for source in sorted(Path(f"/etc/php/{php.VERSION}/fpm/conf.d").glob("*.ini")):
         shutil.copyfile(source, scan_dir / source.name)
     return Setup(site, php_ini, scan_dir, php_workers, user, user)
 

@@ -16,7 +16,7 @@ final class Database
     public static function open(): self
     {
         if (!in_array('sqlite', PDO::getAvailableDrivers(), true)) {
-            throw new Refused(503, 'PHP has no SQLite driver here: install php8.2-sqlite3.');
+            throw new Refused(503, 'PHP has no SQLite driver here: install php-sqlite3.');
         }
         $pdo = new PDO('sqlite:' . data_folder('db') . '/welcome.sqlite', options: [
             PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION,

@@ -30,6 +30,20 @@ pub fn executables() -> &'static Executables {
     })
 }
 
+/// The version of a language that its host is built for, such as 8.4 or 3.13.
+///
+/// # Panics
+/// When the host does not describe itself.
+#[must_use]
+pub fn version_of(language: &str) -> String {
+    let host = executables().dir.join(format!("corral-{language}"));
+    let output = Command::new(&host).arg("describe").output().expect("it is built");
+    let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = answer.split_ascii_whitespace().nth(1);
+    let version = version.unwrap_or_else(|| panic!("{} answers {output:?}", host.display()));
+    version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".")
+}
+
 /// Test executables lie in `TARGET/PROFILE/deps/`.
 fn build() -> PathBuf {
     let test = std::env::current_exe().expect("the test executable has a path");

@@ -9,11 +9,10 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::address::Address;
+use crate::executables::version_of;
 use crate::processes::{Signal, descendants, signal};
 use crate::site::{readable_temp_dir, set_mode};
 use crate::wait::{PATIENCE, eventually, within};
-
-const SERVER: &str = "/usr/sbin/php-fpm8.2";
 
 /// Ended when dropped.
 #[derive(Debug)]
@@ -54,7 +53,7 @@ impl PhpFpm {
         );
         fs::write(&configuration, text).expect("write the configuration");
         let output = File::create(dir.path().join("output")).expect("make the log");
-        let child = Command::new(SERVER)
+        let child = Command::new(format!("/usr/sbin/php-fpm{}", version_of("php")))
             .args(["--nodaemonize", "--fpm-config"])
             .arg(&configuration)
             .stdin(Stdio::null())

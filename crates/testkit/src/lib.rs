@@ -59,7 +59,7 @@ pub use components::component;
 pub use control::{ControlClient, ControlReply, assert_says, says};
 pub use daemon::{Builder, Daemon, daemon};
 pub use dial::{Width, dial};
-pub use executables::{Executables, executables};
+pub use executables::{Executables, executables, version_of};
 pub use fake_clock::FakeClock;
 pub use fpm::PhpFpm;
 pub use go::build_go;

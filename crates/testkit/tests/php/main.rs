@@ -13,4 +13,5 @@ mod scaling;
 mod scripts;
 mod state;
 mod variables;
+mod versions;
 mod worker;

@@ -48,7 +48,7 @@ fn rack_s_lint_finds_nothing() {
     let script = "require 'uri'
         require 'rack/lint'
         use Rack::Lint
-        run ->(env) { [200, { 'Content-Type' => 'text/plain' }, [env['rack.input'].read.size.to_s]] }";
+        run ->(env) { [200, { 'content-type' => 'text/plain' }, [env['rack.input'].read.size.to_s]] }";
     let (server, _site) = super::serve_script(script);
     server.get("/").expect(200).expect_body("0");
     server.send(&Request::post("/x").body(vec![b'x'; 100_000])).expect(200).expect_body("100000");
@@ -141,4 +141,17 @@ fn encodings_are_those_that_ruby_has_in_this_environment() {
         seen.insert(expected);
     }
     assert!(seen.len() > 2, "{seen:?}");
+}
+
+/// Rack 2 has the version of its specification there, 3.1 has nothing, and 3.2 has its own version as a text.
+#[test]
+fn rack_has_a_version_or_none() {
+    let remove = "Rack.send(:remove_const, :VERSION) if Rack.const_defined?(:VERSION)";
+    let run = "run ->(env) { [200, {}, [env['rack.version'].inspect]] }";
+    for (set, expect) in
+        [("Rack::VERSION = [1, 3]", "[1, 3]"), ("", "[1, 6]"), ("Rack::VERSION = '3.2.0'", "[1, 6]")]
+    {
+        let (server, _site) = super::serve_script(&format!("{remove}\n{set}\n{run}"));
+        server.get("/").expect(200).expect_body(expect);
+    }
 }

@@ -1,6 +1,6 @@
 //! Ruby on Rails from Debian's packages: forms, sessions, a database.
 
-use std::fs::{Permissions, set_permissions};
+use std::fs::{self, Permissions, set_permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,9 @@ fn guestbook(processes: u32, preload: bool) -> (Site, Daemon) {
     run(&site, "bundle", &["lock", "--local"]);
     run(&site, "ruby", &["-r", "./config/environment", "-e", "load 'db/schema.rb'"]);
     // Its user is not the one who has made it.
-    set_permissions(site.path("data/production.sqlite3"), Permissions::from_mode(0o666)).expect("it is ours");
+    for file in fs::read_dir(site.path("data")).expect("it is a folder").flatten() {
+        set_permissions(file.path(), Permissions::from_mode(0o666)).expect("it is ours");
+    }
     let server = daemon()
         .config(json!({ "applications": { "guestbook": {
             "type": "ruby", "script": site.path("config.ru"), "working_directory": site.root(),

@@ -111,6 +111,9 @@ pub(crate) fn read(paths: &[PathBuf], seen: &Seen) -> Result<Configuration, Prob
             has_folder.scripts |= read_assets(&scripts, AssetKind::Script, &mut assets, seen, &mut problems);
         }
     }
+    if sources.is_empty() && problems.is_empty() {
+        problems.extend(paths.iter().map(|path| nothing_in(path)));
+    }
     let manifest = corral_manifest::read(&sources, &Machine { seen });
     match manifest {
         Ok(manifest) if problems.is_empty() => Ok(Configuration { manifest, assets, has_folder }),
@@ -138,14 +141,12 @@ fn find(path: &Path, seen: &Seen) -> Result<Vec<PathBuf>, String> {
         return Ok(vec![path.to_owned()]);
     }
     let is_configuration = |name: &str| !name.starts_with('.') && Format::of_name(name).is_some();
-    let found = files_in(path, is_configuration)?;
-    if found.is_empty() {
-        return Err(format!(
-            "{}: there is no configuration in this folder: no *.json, *.yaml or *.yml",
-            path.display()
-        ));
-    }
-    Ok(found)
+    files_in(path, is_configuration)
+}
+
+/// A folder may be empty beside others, such as a `conf.d` which a package brings.
+fn nothing_in(path: &Path) -> String {
+    format!("{}: there is no configuration in this folder: no *.json, *.yaml or *.yml", path.display())
 }
 
 /// In the order of their names.

@@ -304,6 +304,24 @@ fn check_says_the_same_without_a_daemon() {
 }
 
 #[test]
+fn a_folder_beside_other_files_may_be_empty() {
+    let site = site().file("good.yaml", answers(200)).file("conf.d/README", "").file("more.d/README", "");
+    let check = |paths: &[&str]| {
+        Tool::new(&[&["check"], paths].concat())
+            .folder(&site.path(""))
+            .environment("SITE", "127.0.0.1:1")
+            .run()
+    };
+    let run = check(&["good.yaml", "conf.d"]);
+    assert!(run.success, "{run:#?}");
+    let run = check(&["conf.d", "more.d"]);
+    for folder in ["conf.d", "more.d"] {
+        let line = format!("{folder}: there is no configuration in this folder");
+        assert!(!run.success && run.stderr.contains(&line), "{run:#?}");
+    }
+}
+
+#[test]
 fn the_example_is_a_configuration() {
     let folder = format!("{}/../../examples/files", env!("CARGO_MANIFEST_DIR"));
     Tool::new(&["check", &folder]).output();

@@ -35,7 +35,7 @@ const OF_THE_SERVICE: [&str; 13] = [
 ];
 
 /// Those of the daemon's own tools.
-const OF_THE_DAEMON: [&str; 2] = ["CORRAL_CONTROL", "CORRAL_CONTROL_TOKEN_FILE"];
+const OF_THE_DAEMON: [&str; 3] = ["CORRAL_CONTROL", "CORRAL_CONTROL_TOKEN_FILE", "CORRAL_OPTIONS"];
 
 /// What is left of an environment that is not inherited.
 const NEEDED: [&str; 3] = ["PATH", "LANG", "TZ"];
@@ -170,6 +170,7 @@ mod tests {
         ("WATCHDOG_USEC", "1"),
         ("CREDENTIALS_DIRECTORY", "/run/credentials/corral.service"),
         ("CORRAL_CONTROL_TOKEN_FILE", "/etc/token"),
+        ("CORRAL_OPTIONS", "--config /etc/corral"),
     ];
 
     #[track_caller]

@@ -78,7 +78,55 @@ fn the_unit_file_starts_a_command_that_exists() {
     let unit = std::fs::read_to_string(path).expect("read the unit file");
     let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).expect("it starts something");
     let arguments: Vec<_> = start.split(' ').skip(1).collect();
-    assert_eq!(arguments, ["daemon", "--no-daemon"], "as every test here starts it");
+    assert_eq!(arguments, ["daemon", "--no-daemon", "$CORRAL_OPTIONS"], "as every test here starts it");
+}
+
+/// What `systemd-analyze security` would ask for. Each that the unit leaves out has a comment with the reason.
+const HARDENING: &[(&str, &str)] = &[
+    ("LockPersonality", "yes"),
+    ("MemoryDenyWriteExecute", ""),
+    ("NoNewPrivileges", ""),
+    ("PrivateDevices", "yes"),
+    ("PrivateNetwork", ""),
+    ("PrivateTmp", "yes"),
+    ("ProtectClock", "yes"),
+    ("ProtectControlGroups", ""),
+    ("ProtectHome", ""),
+    ("ProtectHostname", "yes"),
+    ("ProtectKernelLogs", ""),
+    ("ProtectKernelModules", "yes"),
+    ("ProtectKernelTunables", ""),
+    ("ProtectProc", ""),
+    ("ProtectSystem", "full"),
+    ("RestrictAddressFamilies", "AF_UNIX AF_INET AF_INET6 AF_NETLINK"),
+    ("RestrictNamespaces", ""),
+    ("RestrictRealtime", "yes"),
+    ("RestrictSUIDSGID", ""),
+    ("SystemCallArchitectures", "native"),
+    ("User", ""),
+];
+
+#[test]
+fn the_unit_file_is_hardened() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd/corral.service");
+    let unit = std::fs::read_to_string(path).expect("read the unit file");
+    let (_, reasons) = unit.split_once("# What is left out, and why:\n").expect("it gives reasons");
+    for (option, expected) in HARDENING {
+        let value = unit.lines().find_map(|line| line.strip_prefix(&format!("{option}=")));
+        assert_eq!(value.unwrap_or_default(), *expected, "{option}");
+        let is_explained = reasons.contains(&format!(" {option}="));
+        assert_eq!(is_explained, expected.is_empty(), "{option}: a reason belongs to what is left out");
+    }
+    let denied = |option: &str| unit.lines().find_map(|line| line.strip_prefix(&format!("{option}=~")));
+    for group in ["@module", "@raw-io", "@reboot", "@swap", "@clock"] {
+        assert!(denied("SystemCallFilter").is_some_and(|list| list.contains(group)), "{group}");
+    }
+    for capability in ["CAP_SYS_MODULE", "CAP_SYS_RAWIO", "CAP_SYS_BOOT", "CAP_SYS_TIME", "CAP_MAC_ADMIN"] {
+        assert!(
+            denied("CapabilityBoundingSet").is_some_and(|list| list.contains(capability)),
+            "{capability}"
+        );
+    }
 }
 
 #[test]
@@ -91,7 +139,10 @@ fn the_installed_unit_starts_the_installed_executable() {
     assert!(status.success(), "{status}");
     let read = |name: &str| std::fs::read_to_string(folder.path().join("opt/corral/lib").join(name));
     let unit = read("systemd/system/corral.service").expect("it is installed");
-    assert!(unit.contains("\nExecStart=/opt/corral/bin/corral daemon --no-daemon\n"), "{unit}");
+    assert!(
+        unit.contains("\nExecStart=/opt/corral/bin/corral daemon --no-daemon $CORRAL_OPTIONS\n"),
+        "{unit}"
+    );
     for name in ["systemd/system/corral.socket", "sysusers.d/corral.conf"] {
         read(name).expect("it is installed");
     }

@@ -32,13 +32,18 @@ MAVEN := $(and $(shell command -v javac),$(shell command -v mvn))
 # The host of a language is built where that language can be built against; everything else needs none of them.
 packages = -p corral -p corral-wasm $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python) $(if $(RUBY),-p corral-ruby)
 
-.PHONY: help setup build install install-service run test test-debian13 php-tests changes chaos soak bench bench-quick fuzz
+.PHONY: help setup build install install-service deb run test test-debian13 php-tests changes chaos soak bench bench-quick fuzz
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: ## Install what the build needs (Debian 12 or 13; root or sudo)
 	scripts/setup
+
+# What is built is the same wherever it is built, and names no folder of that machine.
+release_prefixes = $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo $(CURDIR)=/corral
+build changes chaos deb soak: export RUSTFLAGS := $(RUSTFLAGS) $(addprefix --remap-path-prefix=,$(release_prefixes))
+build changes chaos deb soak: export CFLAGS := $(CFLAGS) $(addprefix -ffile-prefix-map=,$(release_prefixes))
 
 build: ## Build the release executables in target/release: corral, corral-LANGUAGE for each that can be built
 	rm -f target/release/corral-php[0-9]*
@@ -50,16 +55,28 @@ build: ## Build the release executables in target/release: corral, corral-LANGUA
 	$(if $(PYTHON),,@echo "left out: corral-python, as there is no Python with a shared library and headers (Debian: python3-dev)")
 
 PREFIX ?= /usr/local
+# Where what is copied was built, and what copies executables: stripped, unless a package keeps what is stripped.
+BUILT ?= target/release
+INSTALL_PROGRAM ?= install -s
 executables = $(patsubst -p,,$(packages))
+share = $(DESTDIR)$(PREFIX)/share
 
-install: install-service ## Copy what `make build` has built to PREFIX (/usr/local): executables, manual pages, systemd's units, packages for applications
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/corral/node share/corral/go)
-	install $(addprefix target/release/,$(executables)) $(wildcard target/release/corral-php[0-9]*) $(DESTDIR)$(PREFIX)/bin
-	target/release/corral man $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 sdk/node/package.json sdk/node/README.md sdk/node/*.js sdk/node/*.mjs $(DESTDIR)$(PREFIX)/share/corral/node
-	$(if $(NPM),cd $(DESTDIR)$(PREFIX)/share/corral/node && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error,@echo "left out: the package \"websocket\" of share/corral/node, as there is no npm (Debian: npm)")
-	install -m 644 sdk/go/go.mod sdk/go/README.md $(filter-out %_test.go,$(wildcard sdk/go/*.go)) $(DESTDIR)$(PREFIX)/share/corral/go
-	$(if $(wildcard target/release/corral-java/launcher.jar),rm -rf $(DESTDIR)$(PREFIX)/share/corral/java && cp -r target/release/corral-java $(DESTDIR)$(PREFIX)/share/corral/java)
+install: install-service ## Copy what `make build` has built to PREFIX (/usr/local): executables, manual pages, completions, systemd's units, packages for applications
+	install -d $(DESTDIR)$(PREFIX)/bin $(addprefix $(share)/,corral/node corral/go corral/welcome)
+	$(INSTALL_PROGRAM) $(addprefix $(BUILT)/,$(executables)) $(wildcard $(BUILT)/corral-php[0-9]*) $(DESTDIR)$(PREFIX)/bin
+	$(BUILT)/corral man $(share)/man/man1
+	install -d $(addprefix $(share)/,bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	$(BUILT)/corral completion bash >$(share)/bash-completion/completions/corral
+	$(BUILT)/corral completion zsh >$(share)/zsh/site-functions/_corral
+	$(BUILT)/corral completion fish >$(share)/fish/vendor_completions.d/corral.fish
+	install -m 644 packaging/welcome/page/index.html $(share)/corral/welcome
+	install -m 644 sdk/node/package.json sdk/node/README.md sdk/node/*.js sdk/node/*.mjs $(share)/corral/node
+	$(if $(NPM),cd $(share)/corral/node && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error,@echo "left out: the package \"websocket\" of share/corral/node, as there is no npm (Debian: npm)")
+	install -m 644 sdk/go/go.mod sdk/go/README.md $(filter-out %_test.go,$(wildcard sdk/go/*.go)) $(share)/corral/go
+	$(if $(wildcard $(BUILT)/corral-java/launcher.jar),rm -rf $(share)/corral/java && cp -r $(BUILT)/corral-java $(share)/corral/java)
+
+deb: build ## Make packages of Debian for the release that this machine runs, in target/packages
+	scripts/package deb
 
 units = $(DESTDIR)$(PREFIX)/lib/systemd/system
 

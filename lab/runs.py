@@ -10,7 +10,7 @@ from pathlib import Path
 
 from . import bench, servers
 
-RESULTS = Path(__file__).resolve().parent / "results"
+RESULTS = Path(os.environ.get("LAB_RESULTS") or Path(__file__).resolve().parent / "results")
 
 
 def begun(rounds: int, seconds: float) -> dict:
@@ -25,7 +25,7 @@ def begun(rounds: int, seconds: float) -> dict:
 
 
 def keep(run: dict) -> Path:
-    RESULTS.mkdir(exist_ok=True)
+    RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{run['started'].replace(' ', '-').replace(':', '')}-{os.uname().nodename}.json"
     path.write_text(json.dumps(run, indent=1))
     return path

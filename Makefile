@@ -42,10 +42,14 @@ setup: ## Install what the build needs (Debian 12 or 13; root or sudo)
 
 # What is built is the same wherever it is built, and names no folder of that machine.
 release_prefixes = $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo $(CURDIR)=/corral
-build changes chaos deb soak: export RUSTFLAGS := $(RUSTFLAGS) $(addprefix --remap-path-prefix=,$(release_prefixes))
-build changes chaos deb soak: export CFLAGS := $(CFLAGS) $(addprefix -ffile-prefix-map=,$(release_prefixes))
+build changes chaos deb executables soak: export RUSTFLAGS := $(RUSTFLAGS) $(addprefix --remap-path-prefix=,$(release_prefixes))
+build changes chaos deb executables soak: export CFLAGS := $(CFLAGS) $(addprefix -ffile-prefix-map=,$(release_prefixes))
 
-build: ## Build the release executables in target/release: corral, corral-LANGUAGE for each that can be built
+build: executables ## Build the release executables in target/release: corral, corral-LANGUAGE for each that can be built
+	scripts/split-debug $(addprefix target/release/,$(executables)) $(call other_hosts,target/release)
+
+.PHONY: executables
+executables:
 	rm -f target/release/corral-php[0-9]*
 	$(foreach config,$(other_php),CORRAL_PHP_CONFIG=$(config) cargo build --release $(packages) && cp target/release/corral-php target/release/corral-php$(call php_version,$(config)) &&) cargo build --release $(packages)
 	$(if $(PHP_CONFIG),,@echo "left out: corral-php, as there is no php-config with its headers and library (Debian: php-dev libphp-embed)")
@@ -59,11 +63,13 @@ PREFIX ?= /usr/local
 BUILT ?= target/release
 INSTALL_PROGRAM ?= install -s
 executables = $(patsubst -p,,$(packages))
+# Hosts of further versions of PHP.
+other_hosts = $(filter-out %.debug,$(wildcard $(1)/corral-php[0-9]*))
 share = $(DESTDIR)$(PREFIX)/share
 
 install: install-service ## Copy what `make build` has built to PREFIX (/usr/local): executables, manual pages, completions, systemd's units, packages for applications
 	install -d $(DESTDIR)$(PREFIX)/bin $(addprefix $(share)/,corral/node corral/go corral/welcome)
-	$(INSTALL_PROGRAM) $(addprefix $(BUILT)/,$(executables)) $(wildcard $(BUILT)/corral-php[0-9]*) $(DESTDIR)$(PREFIX)/bin
+	$(INSTALL_PROGRAM) $(addprefix $(BUILT)/,$(executables)) $(call other_hosts,$(BUILT)) $(DESTDIR)$(PREFIX)/bin
 	$(BUILT)/corral man $(share)/man/man1
 	install -d $(addprefix $(share)/,bash-completion/completions zsh/site-functions fish/vendor_completions.d)
 	$(BUILT)/corral completion bash >$(share)/bash-completion/completions/corral
@@ -75,7 +81,8 @@ install: install-service ## Copy what `make build` has built to PREFIX (/usr/loc
 	install -m 644 sdk/go/go.mod sdk/go/README.md $(filter-out %_test.go,$(wildcard sdk/go/*.go)) $(share)/corral/go
 	$(if $(wildcard $(BUILT)/corral-java/launcher.jar),rm -rf $(share)/corral/java && cp -r $(BUILT)/corral-java $(share)/corral/java)
 
-deb: build ## Make packages of Debian for the release that this machine runs, in target/packages
+# From executables that have their debug data, for packages of it.
+deb: executables ## Make packages of Debian for the release that this machine runs, in target/packages
 	scripts/package deb
 
 units = $(DESTDIR)$(PREFIX)/lib/systemd/system

@@ -191,7 +191,7 @@ const RULES: &[Member<JwtDraft>] = &[
         .read(|cx, field, draft| draft.audiences = one_or_many(cx, field, name)),
     optional("claims", OBJECT)
         .default("none")
-        .means("claims by name, with [patterns](routes.md#patterns) for their values; a token without them gets 403")
+        .means("claims by name, with [patterns](routes.md#conditions) for their values; a token without them gets 403")
         .read(|cx, field, draft| draft.claims = claims(cx, field)),
     optional("user_claim", STRING)
         .default("`\"sub\"`")
@@ -433,7 +433,7 @@ const FRAMING: [&str; 4] = ["connection", "content-length", "transfer-encoding",
 const CERTIFICATE: &[Member<Certificate>] = &[
     optional("subject", STRING.or(ARRAY))
         .default("any")
-        .means("[patterns](routes.md#patterns) for the subject, as `$tls_client_subject` has it: `\"*O=Example*\"`")
+        .means("[patterns](routes.md#conditions) for the subject, as `$tls_client_subject` has it: `\"*O=Example*\"`")
         .read(|cx, field, draft| draft.subject = patterns(cx, field, Flavor::Plain)),
     optional("common_name", STRING.or(ARRAY))
         .default("any")

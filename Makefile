@@ -32,7 +32,7 @@ MAVEN := $(and $(shell command -v javac),$(shell command -v mvn))
 # The host of a language is built where that language can be built against; everything else needs none of them.
 packages = -p corral -p corral-wasm $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python) $(if $(RUBY),-p corral-ruby)
 
-.PHONY: help setup build install install-service deb run test test-debian13 php-tests changes chaos soak bench bench-quick fuzz
+.PHONY: help setup build install install-service deb run test manual test-debian13 php-tests changes chaos soak bench bench-quick fuzz
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -105,6 +105,10 @@ test: ## Run every check that CI runs
 test-debian13: ## Build what depends on the system in a root of Debian 13, and run its suites there (an hour; root)
 	scripts/setup test
 	scripts/check debian13_suites
+
+manual: ## Build the manual as a book in target/book, and as one page for printers in target/book/print.html
+	scripts/setup test
+	mdbook build docs
 
 php-tests: ## Run PHP's own test files as web requests beside php-cgi, classic and as a worker (an hour); LAB_ARGS="--only 'ext/session/*'"
 	scripts/setup test

@@ -1,5 +1,6 @@
 //! Rules of this repository that no compiler checks.
 
+mod book;
 mod dependencies;
 mod structure;
 mod tidy;

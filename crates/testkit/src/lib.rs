@@ -39,6 +39,7 @@ mod named;
 mod origin;
 pub mod pebble;
 mod processes;
+mod recipe;
 mod request;
 mod response;
 mod run;
@@ -75,6 +76,7 @@ pub use processes::{
     Process, Resource, Signal, Thread, descendants, is_alive, limit, open_descriptors, private_memory,
     processor_time, proportional_memory, raise_descriptor_limit, resident_memory, signal, stop,
 };
+pub use recipe::{examples, recipe, serve_recipe, serve_recipe_with};
 pub use request::Request;
 pub use response::Response;
 pub use run::{Run, RunOutcome};

@@ -1,6 +1,6 @@
 //! Applications on frameworks of Node.js, which the npm registry has.
 
-use corral_testkit::{Load, Request, Site};
+use corral_testkit::{Load, Request, Site, examples, serve_recipe, site};
 use serde_json::{Value, json};
 
 use crate::packages::packages;
@@ -38,4 +38,14 @@ fn check(name: &str, greeting: &str, members: Value) {
 fn express_and_fastify_serve_as_they_are() {
     check("express.js", "hello from Express", json!({ "socket": "port" }));
     check("fastify.js", "hello from Fastify", json!({ "socket": "unix" }));
+}
+
+#[test]
+fn the_recipe_for_express_serves_it() {
+    let source = examples().join("express/srv/express");
+    let site = site().copy_of(&source).copy_parts_of(&packages(), &["node_modules"]);
+    let server = serve_recipe("express", "/srv/express", &site);
+    server.get("/").expect(200).expect_body("hello 127.0.0.1 by http\n");
+    server.get("/robots.txt").expect(200).expect_text("User-agent");
+    server.get("/no/such/page").expect(404).expect_text("Cannot GET");
 }

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use corral_testkit::{Load, Request, Site, daemon, site};
+use corral_testkit::{Load, Request, Site, serve_recipe, site};
 use serde_json::json;
 
 use crate::packages::npm;
@@ -57,22 +57,12 @@ fn deployed() -> Site {
 #[test]
 fn next_serves_pages_routes_and_files() {
     let site = deployed();
-    let server = daemon()
-        .config(json!({
-            "routes": [{ "action": {
-                "share": format!("{}/public$uri", site.root()), "fallback": { "pass": "applications/shop" }
-            } }],
-            "applications": { "shop": {
-                "type": "http", "executable": "node", "arguments": ["server.js"], "socket": "port",
-                "working_directory": site.root(), "processes": 2,
-                "environment": { "NODE_ENV": "production", "HOSTNAME": "127.0.0.1" }
-            } }
-        }))
-        .start();
+    let server = serve_recipe("nextjs", "/srv/nextjs", &site);
     let page = server.get("/?name=Ann").expect(200).expect_text("Hello, <!-- -->Ann");
     let page = page.expect_text("127.0.0.1").expect_text("pressed 0 times");
     let script = page.between("<script src=\"", "\"");
-    server.get(&script).expect(200).expect_text("webpack");
+    let script = server.get(&script).expect(200).expect_text("webpack");
+    script.expect_field("Cache-Control", "public, max-age=31536000, immutable");
     server.get("/robots.txt").expect(200).expect_text("User-agent");
     let order = Request::post("/api/order").field("Content-Type", "application/json");
     assert_eq!(
@@ -91,7 +81,7 @@ fn next_serves_pages_routes_and_files() {
 
     let load = Load::start(server.address().socket(), "/?name=many", 4);
     load.await_more(20);
-    server.control().get("/control/applications/shop/restart").0.expect(200);
+    server.control().get("/control/applications/nextjs/restart").0.expect(200);
     load.await_more(20);
     let tally = load.stop();
     assert!(tally.failures.is_empty(), "{} good, but {:?}", tally.n_good, tally.failures);

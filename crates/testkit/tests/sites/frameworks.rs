@@ -1,6 +1,6 @@
 //! Laravel and Lumen: a small application each, run from `public/index.php`.
 
-use corral_testkit::{Browser, Daemon, Request, Site, site};
+use corral_testkit::{Browser, Daemon, Request, Site, serve_recipe, serve_recipe_with, site};
 use serde_json::json;
 
 use super::{fixture, with_front_controller};
@@ -17,7 +17,7 @@ pub(super) fn laravel_site() -> Site {
 
 fn laravel() -> (Site, Daemon) {
     let site = laravel_site();
-    let server = with_front_controller(&site, "public").start();
+    let server = serve_recipe("laravel", "/srv/laravel", &site);
     (site, server)
 }
 
@@ -74,4 +74,24 @@ fn lumen_routes_answer() {
     let sum = client.send(&post_json("/api/sum", &json!({ "numbers": [1, 2, 3.5] }))).expect(200).json();
     assert_eq!(sum, json!({ "sum": 6.5 }));
     client.get("/nope").expect(404);
+}
+
+#[test]
+fn symfony_routes_answer() {
+    let site = site().copy_of(&fixture("symfony")).writable_folder("var").file("public/robots.txt", "robots");
+    let server = serve_recipe_with("symfony", "/srv/symfony", &site, |config| {
+        config["applications"]["symfony"]["environment"]["APP_DEBUG"] = json!("0");
+    });
+    let mut client = server.connect();
+    let found = client.get("/greeting/Ann?wants=x%26y").expect(200).json();
+    assert_eq!((&found["greeting"], &found["wants"]), (&json!("Hello, Ann"), &json!("x&y")));
+    client.get("/stream").expect(200).expect_body("abc");
+    client.get("/robots.txt").expect(200).expect_body("robots");
+    client.get("/index.php").expect(404);
+    client.get("/nope").expect(404);
+    client.get("/fails").expect(500);
+    let mut visitor = Browser::new(server.address().socket());
+    for n in 1..=3 {
+        assert_eq!(visitor.open("/visits").expect(200).json(), json!({ "visits": n }));
+    }
 }

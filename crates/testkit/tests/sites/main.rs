@@ -8,6 +8,7 @@ mod frameworks;
 mod in_memory;
 mod python;
 mod rails;
+mod recipes;
 mod scripts;
 mod welcome;
 mod wordpress;

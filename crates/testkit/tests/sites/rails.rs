@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use corral_testkit::{Browser, Daemon, Site, WebSocket, daemon, site};
+use corral_testkit::{Browser, Daemon, Site, WebSocket, serve_recipe_with, site};
 use serde_json::{Value, json};
 
 use super::fixture;
@@ -21,12 +21,12 @@ fn guestbook(processes: u32, preload: bool) -> (Site, Daemon) {
     for file in fs::read_dir(site.path("data")).expect("it is a folder").flatten() {
         set_permissions(file.path(), Permissions::from_mode(0o666)).expect("it is ours");
     }
-    let server = daemon()
-        .config(json!({ "applications": { "guestbook": {
-            "type": "ruby", "script": site.path("config.ru"), "working_directory": site.root(),
-            "processes": processes, "preload": preload, "environment": { "RAILS_ENV": "production" }
-        } } }))
-        .start();
+    let server = serve_recipe_with("rails", "/srv/rails", &site, |config| {
+        let application = &mut config["applications"]["rails"];
+        application["processes"] = json!(processes);
+        application["preload"] = json!(preload);
+        application["threads"] = json!(1);
+    });
     (site, server)
 }
 

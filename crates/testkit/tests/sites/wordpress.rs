@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use corral_testkit::{Browser, Daemon, MariaDb, Part, Request, Response, Site, eventually, site};
+use corral_testkit::{
+    Browser, Daemon, MariaDb, Part, Request, Response, Site, eventually, serve_recipe, site,
+};
 use serde_json::{Value, json};
-
-use super::with_front_controller;
 
 /// 400 × 300 pixels: large enough for a thumbnail.
 const PICTURE: &[u8] = include_bytes!("../fixtures/picture.png");
@@ -23,7 +23,7 @@ fn wordpress() -> WordPress {
         .copy_of(Path::new("/usr/share/wordpress"))
         .file("wp-config.php", configuration(&database))
         .writable_folder("wp-content/uploads");
-    let server = with_front_controller(&site, "").start();
+    let server = serve_recipe("wordpress", "/srv/wordpress", &site);
     WordPress { _database: database, site, server }
 }
 
@@ -85,7 +85,8 @@ fn its_pages_can_be_made_from_memory() {
     write_post(&mut owner, &picture);
     wordpress.site.write("worker.php", include_bytes!("../fixtures/wordpress-worker.php"));
     let front = json!({ "root": wordpress.site.path(""), "worker": { "script": "worker.php" } });
-    server.control().put("/config/applications/php/targets/front", &front).expect_done();
+    server.control().put("/config/applications/blog/targets/front", &front).expect_done();
+    server.control().put("/config/applications/blog/processes", &json!(4)).expect_done();
     let mut reader = Browser::new(address);
     for _ in 0..3 {
         reader.open("/").expect(200).expect_text("Greetings from the corral");
@@ -100,7 +101,7 @@ fn its_pages_can_be_made_from_memory() {
     }
     comment(&mut reader);
     eventually("the processes that make pages stay", || {
-        let figures = server.control().get("/status/applications/php%2Ffront").json();
+        let figures = server.control().get("/status/applications/blog%2Ffront").json();
         (figures["processes"]["running"] == 4).then_some(())
     });
 }

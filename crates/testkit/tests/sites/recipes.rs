@@ -1,0 +1,119 @@
+//! The recipes in `examples/`: each configuration is valid, and serves what the `requests.txt` beside it expects.
+//!
+//! `srv` holds a small application in the folders of the real one. A line of `requests.txt` is a request, the status of
+//! its reply, and a text that its head or body holds. With a URL for its target, the request goes to that host.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use corral_testkit::{Daemon, Request, Run, Site, WebSocket, build_go, examples, serve_recipe, site};
+
+const PHP: &[&str] = &[
+    "drupal",
+    "laravel-octane",
+    "magento",
+    "mediawiki",
+    "moodle",
+    "nextcloud",
+    "phpbb",
+    "woocommerce",
+    "wordpress",
+    "wordpress-multisite",
+];
+
+const PYTHON: &[&str] = &["django", "fastapi", "flask", "jupyter", "several-sites", "streamlit"];
+
+const NODE: &[&str] = &["astro", "nuxt", "sveltekit"];
+
+const OTHERS: &[&str] = &["go", "sinatra", "spa", "spring-boot", "static-site"];
+
+/// Served as whole applications from packages, by tests of their own.
+const WHOLE: &[&str] = &["express", "laravel", "nextjs", "rails", "symfony"];
+
+/// Checks the configuration as it is, and sends the requests that stand beside it.
+#[track_caller]
+fn try_recipe(name: &str) {
+    let folder = examples().join(name);
+    Run::to_end(&["check", folder.join("corral.json").to_str().expect("text")]).expect_success();
+    let srv = site().copy_parts_of(&folder.join("srv"), &[""]);
+    build(&srv);
+    let server = serve_recipe(name, "/srv", &srv);
+    let requests = fs::read_to_string(folder.join("requests.txt")).expect("a recipe has requests");
+    let mut n_requests = 0;
+    for line in requests.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+        n_requests += 1;
+        try_request(name, &server, line);
+    }
+    assert!(n_requests > 1, "{name} has {n_requests} requests");
+}
+
+/// Compiles what has to be compiled.
+fn build(srv: &Site) {
+    if srv.path("go/main.go").exists() {
+        build_go(&srv.path("go"), ".", &srv.path("go/server"));
+    }
+    if srv.path("shop/Shop.java").exists() {
+        let run = |program: &str, arguments: &[&str]| {
+            let done = Command::new(program).args(arguments).current_dir(srv.path("shop")).status();
+            assert!(done.expect("a JDK is installed: scripts/setup test").success(), "{program}");
+        };
+        run("javac", &["Shop.java"]);
+        run("jar", &["--create", "--file", "shop.jar", "--main-class", "Shop", "Shop.class"]);
+    }
+}
+
+#[track_caller]
+fn try_request(name: &str, server: &Daemon, line: &str) {
+    let mut columns = line.splitn(3, '|').map(str::trim);
+    let mut column = || columns.next().unwrap_or_else(|| panic!("{name}: a column is missing: {line}"));
+    let (request, status, text) = (column(), column(), column());
+    let (method, target) = request.split_once(' ').expect("a method and a target");
+    let (host, target) = match target.strip_prefix("http://").and_then(|rest| rest.split_once('/')) {
+        Some((host, path)) => (host, format!("/{path}")),
+        None => ("localhost", target.to_owned()),
+    };
+    if method == "WEBSOCKET" {
+        let mut socket = WebSocket::open(server.connect(), &WebSocket::request(&target));
+        socket.send_text(text);
+        socket.expect_text(text);
+        return;
+    }
+    let reply = server.send(&Request::new(method, &target).field("Host", host));
+    let is_expected = reply.status.to_string() == status && reply.to_string().contains(text);
+    assert!(is_expected, "{name}: {line}\n{reply}\n{}", server.log());
+}
+
+#[test]
+fn recipes_of_php_serve_what_they_promise() {
+    PHP.iter().for_each(|name| try_recipe(name));
+}
+
+#[test]
+fn recipes_of_python_serve_what_they_promise() {
+    PYTHON.iter().for_each(|name| try_recipe(name));
+}
+
+#[test]
+fn recipes_of_node_serve_what_they_promise() {
+    NODE.iter().for_each(|name| try_recipe(name));
+}
+
+#[test]
+fn other_recipes_serve_what_they_promise() {
+    OTHERS.iter().for_each(|name| try_recipe(name));
+}
+
+/// A recipe that no test serves is a guess.
+#[test]
+fn each_recipe_has_a_test() {
+    let entries = fs::read_dir(examples()).expect("there are examples");
+    let folders = entries.map(|entry| entry.expect("read the folder").path());
+    let found: BTreeSet<_> = folders
+        .filter(|folder| folder.join("corral.json").exists())
+        .map(|folder| folder.file_name().expect("it has a name").to_string_lossy().into_owned())
+        .collect();
+    let tested: BTreeSet<_> =
+        [PHP, PYTHON, NODE, OTHERS, WHOLE].concat().into_iter().map(str::to_owned).collect();
+    assert_eq!(found, tested);
+}

@@ -1,0 +1,3 @@
+module example.org/server
+
+go 1.19

@@ -1,0 +1,1 @@
+<?php echo "ann: ", $_SERVER['REQUEST_URI'], "\n";

@@ -14,6 +14,7 @@ const PLACES: &[&str] = &[
     r#"{"settings": {@}}"#,
     r#"{"settings": {"http": {@}}}"#,
     r#"{"listeners": {"*:80": {"pass": "routes", @}}, "routes": []}"#,
+    r#"{"routes": [@]}"#,
     r#"{"routes": [{@}]}"#,
     r#"{"routes": [{"action": @}]}"#,
     r#"{"routes": [{"action": {"return": 200, @}}]}"#,

@@ -14,6 +14,7 @@ const PLACES: &[&str] = &[
     "@",
     "{@}",
     r#"{"routes": [{"action": @}]}"#,
+    r#"{"routes": [@]}"#,
     r#"{"routes": [{@}]}"#,
     r#"{"routes": [{"action": {"return": 204, @}}]}"#,
     r#"{"routes": [{"action": {"share": "/srv/x$uri", @}}]}"#,

@@ -117,3 +117,105 @@ fn headings_become_anchors() {
     let found = links("see [a](b.md#c), `d`[e](f)\n```\n[g](h)\n```");
     assert_eq!(found, [("a".to_owned(), "b.md#c".to_owned()), ("e".to_owned(), "f".to_owned())]);
 }
+
+const RECIPE: &str = "<!-- recipe: ";
+const END: &str = "<!-- end of recipe -->";
+
+/// `UPDATE_MANUAL=1` writes the configurations into the pages anew.
+#[test]
+fn the_manual_shows_recipes_as_they_are() {
+    let examples = repository().join("examples");
+    let mut hidden: BTreeSet<_> = files(&examples, "json")
+        .into_iter()
+        .filter(|file| file.ends_with("corral.json"))
+        .map(|file| file.parent().expect("it lies in a folder").to_owned())
+        .collect();
+    let mut stale = Vec::new();
+    for page in files(&manual(), "md") {
+        let shown = text(&page);
+        let mut renewed = String::new();
+        let mut rest = &*shown;
+        while let Some((before, behind)) = rest.split_once(RECIPE) {
+            let (name, behind) = behind.split_once(" -->\n").expect("the line of a recipe is complete");
+            let (_, behind) = behind.split_once(END).expect("a recipe has an end");
+            let folder = examples.join(name);
+            let configuration = text(&folder.join("corral.json"));
+            renewed +=
+                &format!("{before}{RECIPE}{name} -->\n\n```json\n{}\n```\n\n{END}", configuration.trim());
+            hidden.remove(&folder);
+            rest = behind;
+        }
+        renewed += rest;
+        if renewed != shown && std::env::var_os("UPDATE_MANUAL").is_some() {
+            std::fs::write(&page, &renewed).expect("a page can be written");
+        } else if renewed != shown {
+            stale.push(page);
+        }
+    }
+    assert!(stale.is_empty(), "UPDATE_MANUAL=1 writes the recipes of these pages anew: {stale:?}");
+    assert!(hidden.is_empty(), "no page shows these recipes: {hidden:?}");
+}
+
+/// Sources of what the log, a reply of the API or `corral` says of a failure.
+const FAILURES: &[&str] = &[
+    "controller/src/bundle.rs",
+    "controller/src/pem.rs",
+    "router/src/authentication/no_keys.rs",
+    "router/src/client/http1/head.rs",
+    "router/src/instance/failure.rs",
+    "router/src/request/body.rs",
+    "router/src/services/admission/bound.rs",
+    "router/src/upstream/failure.rs",
+    "router/src/upstream/gateway.rs",
+    "router/src/upstream/tls.rs",
+    "supervisor/src/decide/capacity.rs",
+    "supervisor/src/decide/descriptors.rs",
+    "supervisor/src/launch.rs",
+    "supervisor/src/launch/cgroup.rs",
+    "supervisor/src/launch/maps.rs",
+    "supervisor/src/launch/rootfs.rs",
+    "supervisor/src/listeners.rs",
+    "supervisor/src/store.rs",
+];
+
+/// Messages that consist of another one, or of too little to be searched for.
+const APART: &[&str] = &["process {pid}: {failure}", "HTTP/2: {0}", "the thread has ended"];
+
+/// The texts of the errors that a source has.
+fn messages(source: &str) -> Vec<String> {
+    let literals = source.split("#[error(").skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
+    literals
+        .map(|rest| {
+            let end = rest.match_indices('"').find(|(at, _)| !rest[..*at].ends_with('\\')).expect("it ends");
+            let lines = rest[..end.0].split("\\\n").map(str::trim_start);
+            lines.collect::<String>().replace("\\\"", "\"")
+        })
+        .collect()
+}
+
+/// One piece of each message that does not change has to be quoted.
+#[test]
+fn each_failure_can_be_found_by_its_words() {
+    let page = text(&manual().join("operating/troubleshooting.md"));
+    let quoted: Vec<&str> = page.split('`').skip(1).step_by(2).collect();
+    let mut missing = Vec::new();
+    let mut n_messages = 0;
+    for source in FAILURES {
+        for message in messages(&text(&repository().join("crates").join(source))) {
+            let is_fixed = message.chars().filter(|c| c.is_alphabetic()).count() > 8;
+            if !is_fixed || APART.contains(&&*message) {
+                continue;
+            }
+            n_messages += 1;
+            let is_quoted = |words: &&str| match words.len() {
+                ..8 => message.starts_with(*words),
+                _ => message.contains(*words),
+            };
+            if !quoted.iter().any(is_quoted) {
+                missing.push(format!("{source}: {message}"));
+            }
+        }
+    }
+    assert!(n_messages > 70, "only {n_messages} messages were found");
+    assert!(missing.is_empty(), "troubleshooting.md does not have\n{}", missing.join("\n"));
+}

@@ -131,7 +131,7 @@ class Lane:
         return self._cleaned(found, test, got)
 
     def _judge(self, test: Test, expected: reply.Reply, again: reply.Reply, replies: dict[str, reply.Reply]) -> None:
-        changes = set(reply.differences(test, expected, again))
+        changes = set(reply.differences(test, expected, again)) | ({"body"} if expected.body != again.body else set())
         for mode, got in replies.items():
             parts = [part for part in reply.differences(test, expected, got) if not _is_chance(part, changes, expected, got)]
             undeclared = [part for part in parts if not self._is_meant(mode, part, test)]

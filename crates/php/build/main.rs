@@ -56,6 +56,8 @@ fn build() -> Result<(), String> {
     link(&php.library()?)
 }
 
+const LINKED: &str = "linked_php";
+
 /// Where the loader looks for libraries by itself.
 const USUAL_FOLDERS: [&str; 4] = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"];
 
@@ -64,17 +66,18 @@ fn link(library: &Library) -> Result<(), String> {
     let path = file.to_str().ok_or_else(|| format!("{} has a strange name", file.display()))?;
     println!("cargo::rerun-if-changed={path}");
     println!("cargo::rustc-env=CORRAL_PHP_LIBRARY={path}");
-    let folder = under_its_own_name(library, &file)?.unwrap_or_else(|| library.folder.clone());
+    let (folder, name) = under_its_own_name(&file)?.unwrap_or((library.folder.clone(), library.name.clone()));
     println!("cargo::rustc-link-search=native={}", folder.display());
-    println!("cargo::rustc-link-lib=dylib={}", library.name);
+    println!("cargo::rustc-link-lib=dylib={name}");
     if !USUAL_FOLDERS.iter().any(|usual| library.folder == Path::new(usual)) {
         println!("cargo::rustc-link-arg=-Wl,-rpath,{}", library.folder.display());
     }
     Ok(())
 }
 
-/// The folder of a copy that calls itself as the file is called, where its name has the version.
-fn under_its_own_name(library: &Library, file: &Path) -> Result<Option<PathBuf>, String> {
+/// The folder and the name of a copy that calls itself as the file is called, where that has the version. The copy's file has
+/// another name: Cargo has the loader look into this folder, where it must not find the library.
+fn under_its_own_name(file: &Path) -> Result<Option<(PathBuf, String)>, String> {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if name == "libphp.so" {
         return Ok(None);
@@ -82,9 +85,9 @@ fn under_its_own_name(library: &Library, file: &Path) -> Result<Option<PathBuf>,
     let text = fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
     let Some(renamed) = soname::renamed(text, name) else { return Ok(None) };
     let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
-    let copy = folder.join(format!("lib{}.so", library.name));
+    let copy = folder.join(format!("lib{LINKED}.so"));
     fs::write(&copy, renamed).map_err(|error| format!("cannot write {}: {error}", copy.display()))?;
-    Ok(Some(folder))
+    Ok(Some((folder, LINKED.to_owned())))
 }
 
 fn compile(include_folders: &[PathBuf]) {

@@ -145,15 +145,13 @@ pub fn is_single_threaded() -> bool {
     tasks.map_or_else(|_| is_single_threaded_to_libc(), |n_links| n_links == 3)
 }
 
-unsafe extern "C" {
-    /// glibc's own answer: not 0 until the first thread is started through it.
-    static __libc_single_threaded: libc::c_char;
-}
-
-/// What the C library knows of threads, for a process without `/proc`.
+/// What the C library knows of threads, for a process without `/proc`. musl does not say, nor does a glibc before 2.32.
 fn is_single_threaded_to_libc() -> bool {
-    // SAFETY: glibc defines it as one byte, which it writes only while this is the only thread.
-    unsafe { (&raw const __libc_single_threaded).read_volatile() != 0 }
+    // SAFETY: the name is NUL-terminated; looking for it has no effect.
+    let answer = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()) };
+    // SAFETY: glibc defines it as one byte, which it writes only while this is the only thread: not 0 until the first one
+    // is started through it.
+    !answer.is_null() && unsafe { answer.cast::<libc::c_char>().read_volatile() } != 0
 }
 
 /// A descriptor for a child, by which others find it whatever namespace they are in.

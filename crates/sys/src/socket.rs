@@ -162,9 +162,9 @@ unsafe fn close_received(message: &libc::msghdr) {
         if (cmsg_level, cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
             // SAFETY: as above.
             let data = unsafe { libc::CMSG_DATA(head) }.cast::<RawFd>();
-            // SAFETY: it only calculates.
-            let empty = unsafe { libc::CMSG_LEN(0) };
-            let n = cmsg_len.saturating_sub(empty as usize) / size_of::<RawFd>();
+            // SAFETY: it only calculates. C libraries differ in the type of the length.
+            let holds =
+                |n: usize| cmsg_len >= unsafe { libc::CMSG_LEN((n * size_of::<RawFd>()) as u32) } as _;
             let owned = |n| {
                 // SAFETY: as above.
                 let place = unsafe { data.add(n) };
@@ -173,7 +173,7 @@ unsafe fn close_received(message: &libc::msghdr) {
                 // SAFETY: it is open, and nobody else's.
                 unsafe { OwnedFd::from_raw_fd(fd) }
             };
-            aside::close((0..n).map(owned));
+            aside::close((0..).take_while(|n| holds(n + 1)).map(owned));
         }
         // SAFETY: as above.
         head = unsafe { libc::CMSG_NXTHDR(message, head) };

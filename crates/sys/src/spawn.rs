@@ -311,8 +311,9 @@ impl<'a> Prepared<'a> {
     fn place_descriptors(&self) -> io::Result<()> {
         // Descriptors that this process itself inherited need not be close-on-exec. A kernel that
         // does not know the call (before 5.11) leaves them open, as any other program would.
+        // By its number, as musl has no function for it, nor has a glibc before 2.34.
         // SAFETY: only sets a flag on descriptors of this child.
-        unsafe { libc::close_range(0, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) };
+        unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
         for (fd, target) in &self.fds {
             // SAFETY: closes whatever had that number in this child, which owns nothing there: its
             // own descriptors were moved out of the way, and the rest belongs to the parent's copy.

@@ -250,7 +250,8 @@ function held() {
     foreach (file('/proc/self/maps') as $line) {
         if (str_contains($line, ' rw-s ')) $links[] = preg_split('/\s+/', trim($line))[5] ?? '';
     }
-    return preg_grep('#^(socket:|/memfd:)#', $links);
+    // Locks of opcache, and what workers have remarked, are for all processes of an application.
+    return preg_grep('#^(socket:|/memfd:(?!opcache_lock|said))#', $links);
 }
 function shared() {
     $before = held();

@@ -135,7 +135,7 @@ fn a_slow_script_says_where_it_is() {
     let pid = server.get("/ok.php").expect(200).text();
     let file = site.path("busy.php").display().to_string();
     server.expect_log(&format!("slow: process {pid} is after 1."));
-    server.expect_log(&format!("s at inner() {file}:1 < A::outer() {file}:3 < {file}:4"));
+    server.expect_log(&format!("inner() {file}:1 < A::outer() {file}:3 < {file}:4"));
     assert_eq!(server.log().matches("s at ").count(), 1, "once for a request");
     server.get("/busy.php").expect(200);
     eventually("the next one, too", || (server.log().matches("s at ").count() == 2).then_some(()));

@@ -32,10 +32,10 @@ MAVEN := $(and $(shell command -v javac),$(shell command -v mvn))
 # The host of a language is built where that language can be built against; everything else needs none of them.
 packages = -p corral -p corral-wasm $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python) $(if $(RUBY),-p corral-ruby)
 
-.PHONY: help setup build install install-service deb run test manual test-debian13 php-tests changes chaos soak bench bench-quick fuzz
+.PHONY: help setup build install install-service deb deb-debian13 run test manual test-debian13 php-tests changes chaos soak bench bench-quick fuzz
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 setup: ## Install what the build needs (Debian 12 or 13; root or sudo)
 	scripts/setup
@@ -84,6 +84,9 @@ install: install-service ## Copy what `make build` has built to PREFIX (/usr/loc
 # From executables that have their debug data, for packages of it.
 deb: executables ## Make packages of Debian for the release that this machine runs, in target/packages
 	scripts/package deb
+
+deb-debian13: ## Make packages for Debian 13 in a root of it, to be tried, from hosts that scripts/check-debian has built there (root)
+	scripts/package-in-root 13 target/debian13/bin target/packages
 
 units = $(DESTDIR)$(PREFIX)/lib/systemd/system
 

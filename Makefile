@@ -110,7 +110,7 @@ test-debian13: ## Build what depends on the system in a root of Debian 13, and r
 	scripts/check debian13_suites
 
 manual: ## Build the manual as a book in target/book, and as one page for printers in target/book/print.html
-	scripts/setup test
+	scripts/setup manual
 	mdbook build docs
 
 php-tests: ## Run PHP's own test files as web requests beside php-cgi, classic and as a worker (an hour); LAB_ARGS="--only 'ext/session/*'"

@@ -15,6 +15,8 @@ pub(crate) struct Destinations {
     pub(crate) routes: RouteNames,
     /// Each application with its targets; none when it has no `targets`.
     pub(crate) applications: IndexMap<Bytes, IndexMap<Bytes, Place>>,
+    /// Applications that no listener reaches.
+    pub(crate) background: IndexSet<Bytes>,
     pub(crate) upstreams: IndexSet<Bytes>,
     /// The protocol of each upstream's servers; none for HTTP.
     pub(crate) protocols: Vec<Option<Protocol>>,
@@ -49,6 +51,8 @@ pub(crate) enum PassError {
     Malformed,
     /// Nothing has this name.
     Unknown,
+    /// An application that no listener reaches has it.
+    Background,
 }
 
 impl Destinations {
@@ -62,7 +66,8 @@ impl Destinations {
             *slot = segment.ok_or(PassError::Malformed)?;
             n_segments += 1;
         }
-        self.find(&segments[..n_segments]).ok_or(PassError::Unknown)
+        let segments = &segments[..n_segments];
+        self.find(segments).ok_or_else(|| self.why_not(segments))
     }
 
     /// Whether all servers of the upstream with this index speak HTTP/1.
@@ -101,6 +106,15 @@ impl Destinations {
         });
         let upstreams = self.upstreams.iter().map(|name| format!("upstreams/{}", segment(name)));
         anonymous.into_iter().chain(routes).chain(applications).chain(upstreams)
+    }
+
+    fn why_not(&self, segments: &[Cow<'_, [u8]>]) -> PassError {
+        match segments {
+            [kind, name, ..] if **kind == *b"applications" && self.background.contains(&**name) => {
+                PassError::Background
+            }
+            _ => PassError::Unknown,
+        }
     }
 
     fn find(&self, segments: &[Cow<'_, [u8]>]) -> Option<Destination> {

@@ -26,6 +26,7 @@ mod problem;
 pub mod query;
 pub mod root;
 pub mod route;
+pub mod schedule;
 pub mod settings;
 pub mod template;
 pub mod throttle;
@@ -66,6 +67,8 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// In the order of the document.
     pub applications: Vec<AppSpec>,
+    /// Those that no listener reaches, in the order of the document.
+    pub background: Vec<AppSpec>,
     /// For each application, the places of its limits in `throttles`.
     pub application_limits: Vec<Vec<usize>>,
     /// For each application, which requests are run without their clients.
@@ -110,6 +113,7 @@ impl Config {
         Plan {
             listeners: listeners.collect(),
             applications: self.applications.clone(),
+            background: self.background.clone(),
             access_logs: self.access_logs.iter().map(|log| log.path.clone()).collect(),
             listen_threads: self.settings.listen_threads,
             log: self.settings.log,

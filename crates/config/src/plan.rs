@@ -6,6 +6,7 @@ mod http;
 mod isolation;
 mod lifespan;
 mod perl;
+mod process;
 mod python;
 mod restart;
 mod ruby;
@@ -24,6 +25,7 @@ pub use self::isolation::{
     Automount, Cgroup, CgroupLimits, FilesystemAccess, IdRange, Isolation, Namespaces, SeccompProfile,
 };
 pub use self::perl::PerlSpec;
+pub use self::process::{CommandLine, Overlap, ProcessSpec, ScheduleSpec};
 pub use self::python::{PythonProtocol, PythonSpec, PythonTarget};
 pub use self::restart::{Restart, RestartMode};
 pub use self::ruby::RubySpec;
@@ -39,12 +41,21 @@ pub struct Plan {
     pub listeners: Vec<ListenerPlan>,
     /// Applications to run, in the order of the document.
     pub applications: Vec<AppSpec>,
+    /// Applications that no listener reaches, which the router does not know.
+    pub background: Vec<AppSpec>,
     /// Files of the access logs, opened by `main` for the router.
     pub access_logs: Vec<PathBuf>,
     /// Event loops of the router; `None` means one for each processor.
     pub listen_threads: Option<NonZeroU32>,
     /// How the processes log.
     pub log: LogSettings,
+}
+
+impl Plan {
+    /// All applications, those that no listener reaches last.
+    pub fn all_applications(&self) -> impl Iterator<Item = &AppSpec> {
+        self.applications.iter().chain(&self.background)
+    }
 }
 
 /// One listening socket.
@@ -64,7 +75,7 @@ pub struct AppSpec {
     /// The member's name under `applications`.
     pub name: String,
     /// The host executable that runs it, as found among the modules; empty for
-    /// `RuntimeSpec::Http`, unless that is Java, whose launcher it is.
+    /// `RuntimeSpec::Process` and `RuntimeSpec::Http`, unless that is Java, whose launcher it is.
     pub module: PathBuf,
     /// User to run as; `None` means the daemon's default.
     pub user: Option<String>,
@@ -90,6 +101,29 @@ pub struct AppSpec {
     pub restart: Restart,
     /// What the language needs to know.
     pub runtime: RuntimeSpec,
+}
+
+impl AppSpec {
+    /// Whether no listener reaches it.
+    #[must_use]
+    pub fn is_background(&self) -> bool {
+        matches!(self.runtime, RuntimeSpec::Process(_))
+    }
+
+    /// Whether a restart of another application is one of this one, too.
+    #[must_use]
+    pub fn is_restarted_with_another(&self) -> bool {
+        matches!(&self.runtime, RuntimeSpec::Process(process) if process.with.is_some())
+    }
+
+    /// Time between telling its processes to end and killing them, if that is its own choice.
+    #[must_use]
+    pub fn grace(&self) -> Option<Duration> {
+        match &self.runtime {
+            RuntimeSpec::Process(process) => process.grace(self.restart.drain_timeout),
+            _ => Some(Duration::ZERO),
+        }
+    }
 }
 
 /// How many workers an application has.
@@ -192,6 +226,8 @@ pub enum RuntimeSpec {
     Python(PythonSpec),
     /// `type: "http"`, `"external"`, `"go"`, `"java"`, `"fastcgi"` and `"cgi"`.
     Http(HttpSpec),
+    /// `type: "process"`.
+    Process(ProcessSpec),
     /// `type: "ruby"`.
     Ruby(RubySpec),
     /// `type: "wasm-wasi-component"`.
@@ -219,7 +255,7 @@ impl RuntimeSpec {
     #[must_use]
     pub fn hands(&self) -> Hands {
         match self {
-            Self::Php(_) | Self::Wasm(_) | Self::Unusable(_) => Hands::ONE,
+            Self::Php(_) | Self::Process(_) | Self::Wasm(_) | Self::Unusable(_) => Hands::ONE,
             Self::Perl(perl) => Hands { n: perl.threads, ahead: true },
             Self::Python(python) => Hands { n: python.threads, ahead: true },
             Self::Ruby(ruby) => Hands { n: ruby.threads, ahead: true },
@@ -249,7 +285,9 @@ impl RuntimeSpec {
             Self::Php(php) => php.targets.iter().map(|target| target.name.as_str()).collect(),
             Self::Python(python) => python.targets.iter().map(|target| target.name.as_str()).collect(),
             Self::Http(http) => http.target_names(),
-            Self::Perl(_) | Self::Ruby(_) | Self::Wasm(_) | Self::Unusable(_) => Vec::new(),
+            Self::Perl(_) | Self::Process(_) | Self::Ruby(_) | Self::Wasm(_) | Self::Unusable(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -265,6 +303,7 @@ impl RuntimeSpec {
             }
             Self::Perl(perl) => perl.script.parent().into_iter().collect(),
             Self::Http(http) => http.files(),
+            Self::Process(process) => process.command.executable_path().into_iter().collect(),
             Self::Ruby(ruby) => ruby.script.parent().into_iter().chain(ruby.hooks.as_deref()).collect(),
             Self::Wasm(wasm) => {
                 iter::once(&*wasm.component).chain(wasm.filesystem.iter().map(Path::new)).collect()

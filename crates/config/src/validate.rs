@@ -12,6 +12,7 @@ mod applications;
 mod authentication;
 mod bounds;
 mod cgi;
+mod command;
 mod compression;
 mod context;
 mod cors;
@@ -38,6 +39,7 @@ mod perl;
 mod php;
 mod php_worker;
 mod plain;
+mod process;
 mod proxy;
 mod python;
 mod recorder;
@@ -47,6 +49,7 @@ mod rewrite;
 mod routes;
 mod ruby;
 mod scalars;
+mod schedule;
 mod schema;
 mod settings;
 mod share;
@@ -95,7 +98,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     }
     let Gathered { assets, throttles, mirrors, authentications, proxies, inner_listeners } = cx.finish()?;
     let Draft { mut listeners, routes, applications, upstreams, settings, access_logs } = draft;
-    let applications::Draft { specs, limits, abandoned, entries } = applications;
+    let applications::Draft { specs, background, limits, abandoned, entries } = applications;
     let mut problems = authentication::wrong_servers(&authentications, &upstreams);
     problems.extend(acme::add_names(&mut listeners, &routes));
     if !problems.is_empty() {
@@ -106,6 +109,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
         inner_listeners,
         routes,
         applications: specs,
+        background,
         application_limits: limits,
         application_abandoned: abandoned,
         application_entries: entries,

@@ -56,6 +56,7 @@ pub(crate) async fn answer(controller: &Controller, call: &Call<'_>) -> Reply {
         Resource::Scripts => uploads::answer(controller, AssetKind::Script, call, query, path).await,
         Resource::Status => status(controller, path).await,
         Resource::Restart => restart(controller, path).await,
+        Resource::Run => run(controller, path).await,
         Resource::OpenApi => Reply::value(openapi::document()),
     }
 }
@@ -202,6 +203,21 @@ async fn restart(controller: &Controller, path: &[Bytes]) -> Reply {
         }
     }
     Reply::success("Ok")
+}
+
+/// `/control/applications/NAME/run`.
+async fn run(controller: &Controller, path: &[Bytes]) -> Reply {
+    let in_force = controller.in_force();
+    let applications = in_force.document.member("applications").and_then(Value::as_object);
+    let found = path.first().and_then(|name| applications?.get_key_value(name));
+    let Some(name) = found.and_then(|(name, _)| name.to_str()) else { return Reply::missing() };
+    match controller.main().run(name.to_owned()).await {
+        Ok(()) => Reply::success("Ok"),
+        Err(MainError::Refused(reason)) => {
+            Reply::error_with_detail(StatusCode::CONFLICT, "Failed to run app.", &reason)
+        }
+        Err(MainError::Link(_)) => Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Send run failed."),
+    }
 }
 
 /// Longest name in a path, in bytes (contract 3.2).

@@ -13,6 +13,7 @@ pub(crate) enum Resource {
     Scripts,
     Status,
     Restart,
+    Run,
     OpenApi,
 }
 
@@ -246,6 +247,17 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
                 "The same, for tools of Unit; not for browsers.",
             ),
         ],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: Resource::Run,
+        template: "/control/applications/{name}/run",
+        operations: &[operation(
+            Method::POST,
+            Body::None,
+            ReplyBody::Success,
+            "Runs a command at once that has a schedule.",
+        )],
         otherwise: Otherwise::NotAllowed,
     },
     Endpoint {

@@ -118,6 +118,14 @@ impl MainLink {
         self.ask(&FromController::Status { ticket }, answered).await
     }
 
+    /// Has a command run at once.
+    pub(crate) async fn run(&self, name: String) -> Result<(), MainError> {
+        let (answer, answered) = oneshot::channel();
+        let ticket = self.shared.ticket();
+        self.shared.waiting().restarts.insert(ticket, answer);
+        self.ask(&FromController::RunApp { ticket, name }, answered).await?.map_err(MainError::Refused)
+    }
+
     /// Has an application start anew, unless its place is superseded first.
     pub(crate) async fn restart(&self, name: String, place: Option<&Place>) -> Result<(), MainError> {
         let (answer, answered) = oneshot::channel();

@@ -97,7 +97,8 @@ fn describe(endpoint: &Endpoint, operation: &Operation) -> Value {
 /// The query and the fields that an operation knows.
 fn options(endpoint: &Endpoint, operation: &Operation) -> Vec<Value> {
     let mut options = Vec::new();
-    let is_change = operation.answer == ReplyBody::Success && endpoint.resource != Resource::Restart;
+    let is_change = operation.answer == ReplyBody::Success
+        && !matches!(endpoint.resource, Resource::Restart | Resource::Run);
     if is_change {
         let text = "Check the request and change nothing.";
         options.push(parameter("dry_run", "query", "boolean", text));

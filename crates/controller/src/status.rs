@@ -3,8 +3,8 @@
 use corral_acme::NameStatus;
 use corral_config::json::{Bytes, Object, Value};
 use corral_ipc::message::{
-    AppStatus, DaemonStatus, LeftState, LimitStatus, MirrorStatus, Module, STATE_KINDS, ServerState, Status,
-    UpstreamStatus,
+    AppStatus, DaemonStatus, Exit, LeftState, LimitStatus, MirrorStatus, Module, RunStatus, STATE_KINDS,
+    ScheduleStatus, ServerState, Status, UpstreamStatus,
 };
 
 use crate::reply::object;
@@ -22,8 +22,11 @@ pub(crate) fn value(status: &Status, modules: &[Module], certificates: &[NameSta
     {
         members.insert(Bytes::from("refused"), Value::from(status.refused));
     }
-    let applications =
-        status.applications.iter().map(|app| (Bytes::from(app.name.as_str()), application(app)));
+    let applications = status
+        .applications
+        .iter()
+        .chain(&status.background)
+        .map(|app| (Bytes::from(app.name.as_str()), application(app)));
     let mut members = vec![
         ("modules", modules_by_language(modules)),
         ("connections", connections),
@@ -158,6 +161,34 @@ fn application(app: &AppStatus) -> Value {
     if let Some(warning) = &app.warning {
         members.push(("warning", Value::from(warning.as_str())));
     }
+    if let Some(runs) = &app.schedule {
+        members.push(("schedule", schedule(runs)));
+    }
+    object(members)
+}
+
+fn schedule(runs: &ScheduleStatus) -> Value {
+    let mut members = Vec::new();
+    members.extend(runs.next.as_deref().map(|next| ("next", Value::from(next))));
+    members.extend(runs.last.as_ref().map(|last| ("last", run(last))));
+    members.push(("skipped", Value::from(runs.skipped)));
+    members.push(("waiting", Value::from(u64::from(runs.waiting))));
+    object(members)
+}
+
+fn run(run: &RunStatus) -> Value {
+    let millis = u64::try_from(run.duration.as_millis()).unwrap_or(u64::MAX);
+    let mut members = vec![("began", Value::from(run.began.as_str())), ("duration_ms", Value::from(millis))];
+    members.extend(run.exit.map(|exit| match exit {
+        Exit::Code(code) => ("exit_code", Value::from(u64::from(code.unsigned_abs()))),
+        Exit::Signal(number) => ("signal", Value::from(u64::from(number.unsigned_abs()))),
+    }));
+    if run.timed_out {
+        members.push(("timed_out", Value::Bool(true)));
+    }
+    members.extend(run.error.as_deref().map(|error| ("error", Value::from(error))));
+    members
+        .push(("output", Value::Array(run.output.iter().map(|line| Value::from(line.as_str())).collect())));
     object(members)
 }
 

@@ -88,3 +88,15 @@ pub(crate) fn restart(application: &str, daemon: &Daemon) -> anyhow::Result<Exit
     println!("{application}: restarted");
     Ok(ExitCode::SUCCESS)
 }
+
+/// `corral start`: has a command run at once.
+pub(crate) fn start(application: &str, daemon: &Daemon) -> anyhow::Result<ExitCode> {
+    let target = format!("/control/applications/{}/run", segment(application));
+    let answer = daemon.ask(Ask { method: "POST", path: &target, body: Some(b""), if_match: None })?;
+    if answer.status == 404 {
+        anyhow::bail!("there is no application \"{application}\"; `corral status` lists them");
+    }
+    answer.into_body()?;
+    println!("{application}: started");
+    Ok(ExitCode::SUCCESS)
+}

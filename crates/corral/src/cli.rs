@@ -81,6 +81,14 @@ pub(crate) enum Command {
         control: Control,
     },
 
+    /// Run a command at once that has a schedule
+    Start {
+        /// Its name in the configuration
+        application: String,
+        #[command(flatten)]
+        control: Control,
+    },
+
     /// Have the executable that is installed now take over from a running daemon; no request is lost
     Upgrade {
         /// File that holds the process id of the daemon
@@ -195,6 +203,9 @@ pub(crate) struct RunOptions {
     /// Load an application of PHP for each request, even if Octane or Symfony's runtime is installed
     #[arg(long, conflicts_with = "worker")]
     pub(crate) no_worker: bool,
+    /// Run Laravel's queue and scheduler beside the site
+    #[arg(long, conflicts_with_all = ["config", "files"])]
+    pub(crate) background: bool,
     /// A php.ini setting, for example memory_limit=256M; can be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = php_setting)]
     pub(crate) php_ini: Vec<(String, String)>,

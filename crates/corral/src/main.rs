@@ -97,6 +97,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             asset::command(&command, AssetKind::Script, &control.daemon()?)
         }
         Command::Restart { application, control } => asset::restart(&application, &control.daemon()?),
+        Command::Start { application, control } => asset::start(&application, &control.daemon()?),
         Command::Upgrade { pid, control } => upgrade::command(&pid, &control.daemon()?),
         Command::Unitc { arguments } => unit::unitc::command(&arguments),
         Command::Unitctl { arguments } => unit::unitctl::command(&arguments),

@@ -1,5 +1,6 @@
 //! `corral run`: serves a folder without any configuration.
 
+mod beside;
 mod files;
 mod folder;
 mod front;
@@ -19,6 +20,7 @@ use corral_ipc::message::Module;
 use corral_manifest::Format;
 use corral_supervisor::{Console, ControlOptions, DaemonOptions, ModuleSource, modules};
 
+use self::beside::Beside;
 pub(crate) use self::folder::Folder;
 use self::front::{Front, url};
 pub(crate) use self::owner::Owner;
@@ -46,7 +48,9 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let denied = site.denied();
     let choices =
         Choices { listeners, n_workers, php_ini: &php_ini, denied: &denied.patterns, owner: owner.names() };
-    let document = document(&site, &choices);
+    let mut document = document(&site, &choices);
+    let beside = Beside::of(options);
+    beside.add(&mut document, owner.names());
     let parsed = check(&document.to_string(), &modules, front.certificates())?;
     if options.print_config {
         return print(&parsed);
@@ -58,6 +62,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let control = folder.control();
     let state_dir = front.prepare(&folder)?;
     introduce(&site, &modules, n_workers, &owner, &front, &denied, &control)?;
+    output::write(beside.notice())?;
     log::init(Style::Console);
     let announcement = front.url();
     let once_served = front.once_served(&control);

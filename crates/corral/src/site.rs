@@ -1,5 +1,6 @@
 //! Looks at a folder and says what kind of site it is. Reads names, and files that say how something is started.
 
+pub(crate) mod background;
 mod component;
 mod denied;
 pub(crate) mod django;

@@ -123,6 +123,9 @@ pub(crate) fn render(status: &Value, rates: Option<Rates>) -> String {
             number(&processes["idle"]),
             number(&app["requests"]["active"])
         );
+        if let Some(line) = schedule(&app["schedule"]) {
+            let _ = writeln!(text, "              {line}");
+        }
         if let Some(left) = left_state(&app["requests"]["left_state"]) {
             let _ = writeln!(text, "              {left}");
         }
@@ -156,6 +159,25 @@ fn render_certificate(text: &mut String, name: &str, certificate: &Value) -> fmt
         (None, None) => writeln!(text)?,
     }
     word("last_error").map_or(Ok(()), |error| writeln!(text, "              last error: {error}"))
+}
+
+/// The runs of a command that has a schedule.
+fn schedule(runs: &Value) -> Option<String> {
+    let mut text = match runs["next"].as_str() {
+        Some(next) => format!("next run {next}"),
+        None => format!("{} runs were left out", runs["skipped"].as_u64()?),
+    };
+    let last = &runs["last"];
+    if let Some(began) = last["began"].as_str() {
+        let seconds = number(&last["duration_ms"]) as f64 / 1000.0;
+        let how = match (last["exit_code"].as_u64(), last["signal"].as_u64(), last["error"].as_str()) {
+            (Some(code), ..) => format!("exited with code {code}"),
+            (_, Some(signal), _) => format!("exited on signal {signal}"),
+            (.., error) => error.unwrap_or_default().to_owned(),
+        };
+        text.push_str(&format!("; the last began {began}, took {seconds:.1} s and {how}"));
+    }
+    Some(text)
 }
 
 /// How many requests have left what behind, if any have.

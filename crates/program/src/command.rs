@@ -4,12 +4,12 @@ use std::env;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use corral_config::plan::{HttpSpec, ProgramKind, ProgramSocket};
+use corral_config::plan::{CommandLine, HttpSpec, ProgramKind, ProgramSocket};
 use corral_sys::signal::Pid;
 use corral_sys::spawn::{Executable, Program};
 use rustix::fs::Access;
@@ -43,24 +43,35 @@ impl Command {
     /// Finds the program. `module` is what it needs of Corral, if it does.
     pub(crate) fn new(http: &HttpSpec, module: &Path) -> anyhow::Result<Self> {
         let (path, arguments) = match &http.kind {
-            ProgramKind::Server | ProgramKind::External | ProgramKind::FastCgi(_) => {
-                (find(http)?, http.arguments.iter().map(OsString::from).collect())
-            }
+            ProgramKind::Server | ProgramKind::External | ProgramKind::FastCgi(_) => (
+                find(&http.executable, http.executable_path())?,
+                http.arguments.iter().map(OsString::from).collect(),
+            ),
             ProgramKind::Cgi(_) => (OWN.into(), ["internal", "cgi"].map(OsString::from).into()),
             ProgramKind::Java(java) => (java::find()?, java::arguments(java, module, http.concurrency)?),
         };
-        let arguments = [http.executable.clone().into()].into_iter().chain(arguments);
-        let arguments = arguments.map(|text| CString::new(text.into_vec())).collect::<Result<_, _>>();
         let is_own = matches!(http.kind, ProgramKind::Cgi(_));
-        let own = is_own.then(|| File::open(OWN)).transpose();
+        let own = is_own.then(|| File::open(OWN)).transpose().with_context(|| format!("open {OWN}"))?;
+        Ok(Self { own, socket: http.socket.clone(), ..Self::of(path, &http.executable, arguments)? })
+    }
+
+    /// Finds a program that serves nothing.
+    pub(crate) fn alone(command: &CommandLine) -> anyhow::Result<Self> {
+        let path = find(&command.executable, command.executable_path())?;
+        Self::of(path, &command.executable, command.arguments.iter().map(OsString::from).collect())
+    }
+
+    fn of(path: PathBuf, name: &Path, arguments: Vec<OsString>) -> anyhow::Result<Self> {
+        let arguments = [name.into()].into_iter().chain(arguments);
+        let arguments = arguments.map(|text| CString::new(text.into_vec())).collect::<Result<_, _>>();
         let is_kept = |name: &OsStr| LISTEN.iter().all(|other| name != *other);
         Ok(Self {
             path: CString::new(path.into_os_string().into_vec())
                 .context("its path contains a null character")?,
-            own: own.with_context(|| format!("open {OWN}"))?,
+            own: None,
             arguments: arguments.context("an argument contains a null character")?,
             environment: env::vars_os().filter(|(name, _)| is_kept(name)).collect(),
-            socket: http.socket.clone(),
+            socket: ProgramSocket::Inherited,
             null: File::options().read(true).write(true).open("/dev/null").context("open /dev/null")?,
         })
     }
@@ -68,6 +79,14 @@ impl Command {
     /// The file that is run.
     pub(crate) fn path(&self) -> &Path {
         Path::new(OsStr::from_bytes(self.path.as_bytes()))
+    }
+
+    /// Runs it once more, as one that serves nothing.
+    pub(crate) fn run_alone(&self) -> anyhow::Result<Pid> {
+        let environment = self.environment.iter().map(|(name, value)| variable(name, value));
+        let (stdout, stderr) = (io::stdout(), io::stderr());
+        let fds = [(self.null.as_fd(), 0), (stdout.as_fd(), 1), (stderr.as_fd(), 2)];
+        self.spawn(&environment.collect::<Result<Vec<_>, _>>()?, None, &fds)
     }
 
     /// Runs it once more.
@@ -80,6 +99,16 @@ impl Command {
         if self.socket != ProgramSocket::Standard {
             fds.push((self.null.as_fd(), 0));
         }
+        let pid_variable = (self.socket == ProgramSocket::Inherited).then_some("LISTEN_PID");
+        self.spawn(&self.environment_for(doorway, notify)?, pid_variable, &fds)
+    }
+
+    fn spawn(
+        &self,
+        environment: &[CString],
+        pid_variable: Option<&str>,
+        fds: &[(BorrowedFd<'_>, RawFd)],
+    ) -> anyhow::Result<Pid> {
         let executable = match &self.own {
             Some(own) => Executable::Open(own.as_fd()),
             None => Executable::Path(&self.path),
@@ -87,14 +116,14 @@ impl Command {
         let program = Program {
             executable,
             argv: &self.arguments,
-            environment: &self.environment_for(doorway, notify)?,
-            pid_variable: (self.socket == ProgramSocket::Inherited).then_some("LISTEN_PID"),
+            environment,
+            pid_variable,
             working_directory: None,
             credentials: None,
             no_new_privileges: false,
             wall: None,
             isolation: None,
-            fds: &fds,
+            fds,
         };
         program.spawn().with_context(|| format!("run {}", self.path().display()))
     }
@@ -133,12 +162,10 @@ fn variable(name: &OsStr, value: &OsStr) -> anyhow::Result<CString> {
 }
 
 /// The executable as a path: a plain name is looked for in the folders of the application's `PATH`.
-fn find(http: &HttpSpec) -> anyhow::Result<PathBuf> {
-    if let Some(path) = http.executable_path() {
-        may_run(path).with_context(|| format!("the executable \"{}\"", path.display()))?;
-        return Ok(path.to_owned());
-    }
-    find_in_path(&http.executable)
+fn find(executable: &Path, path: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let Some(path) = path else { return find_in_path(executable) };
+    may_run(path).with_context(|| format!("the executable \"{}\"", path.display()))?;
+    Ok(path.to_owned())
 }
 
 pub(crate) fn find_in_path(name: &Path) -> anyhow::Result<PathBuf> {

@@ -15,6 +15,7 @@ use corral_sys::process;
 use corral_sys::signal::Pid;
 use corral_worker::{Keeper, Scope, complain, confine, redirect_output};
 
+use crate::background;
 use crate::command::Command;
 use crate::door::{Doorway, Opened};
 use crate::folder::{Folder, SocketPath};
@@ -62,17 +63,25 @@ pub fn run() -> anyhow::Result<ExitCode> {
     let ToPrototype::Start { spec, .. } = first else {
         bail!("the daemon's first message is {first:?}, not Start");
     };
+    if let RuntimeSpec::Process(process) = &spec.runtime {
+        return match background::prepare(&spec, process) {
+            Ok(command) => background::serve(link, &spec, process, command),
+            Err(error) => fail(&link, &error),
+        };
+    }
     let (http, command, folder) = match prepare(&spec, fds.into_iter().next()) {
         Ok(prepared) => prepared,
-        Err(error) => {
-            let failed = FromPrototype::Failed { reason: reason::cut(format!("{error:#}")) };
-            link.send(&failed, &[]).context("tell the daemon of a failure")?;
-            return Ok(ExitCode::FAILURE);
-        }
+        Err(error) => return fail(&link, &error),
     };
     let keeper = Keeper::new(link, Scope::Group).context("listen to signals")?;
     keeper.tell(&FromPrototype::Ready, &[]);
     Host { keeper, http, command, folder, starting: Vec::new(), ready: HashMap::new() }.serve()
+}
+
+fn fail(link: &Link, error: &anyhow::Error) -> anyhow::Result<ExitCode> {
+    let failed = FromPrototype::Failed { reason: reason::cut(format!("{error:#}")) };
+    link.send(&failed, &[]).context("tell the daemon of a failure")?;
+    Ok(ExitCode::FAILURE)
 }
 
 /// `outside` is a folder for sockets that main has made.

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod background;
 mod cgi;
 mod command;
 mod door;

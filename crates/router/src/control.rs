@@ -295,6 +295,7 @@ impl Control {
             refused: sum(|event_loop| event_loop.counters.refused.get()),
             requests: sum(|event_loop| event_loop.counters.requests.get()),
             applications: leases.iter().map(|lease| lease.0.status()).take(MOST).collect(),
+            background: Vec::new(),
             failed_listeners: Vec::new(),
             upstreams: self
                 .current

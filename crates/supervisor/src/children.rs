@@ -2,6 +2,7 @@
 
 pub(crate) mod app;
 mod applications;
+mod background;
 pub(crate) mod newcomer;
 pub(crate) mod output;
 pub(crate) mod outputs;
@@ -150,7 +151,7 @@ impl Children {
 
     /// Tells the router that an instance works for.
     pub(crate) fn tell_router_of(&mut self, app: AppId, message: &ToRouter) {
-        if let Some(router) = self.apps.get(&app).map(|app| app.router) {
+        if let Some(router) = self.apps.get(&app).and_then(|app| app.router) {
             self.tell_router(router, message);
         }
     }

@@ -1,6 +1,7 @@
 //! Decisions of main: facts and the time come in, steps come out. Nothing here has a process, a socket or a file, so that
 //! every decision is tested without any.
 
+pub(crate) mod background;
 pub(crate) mod backoff;
 pub(crate) mod capacity;
 pub(crate) mod changes;

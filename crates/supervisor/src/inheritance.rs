@@ -10,7 +10,7 @@ use crate::control::ControlSocket;
 use crate::given::GivenSockets;
 use crate::listeners::Bound;
 use crate::pid_file::PidFile;
-use crate::predecessor::Predecessor;
+use crate::predecessor::{Predecessor, Retiring};
 
 /// What this process has made or taken over, besides the listeners of its configuration.
 pub(crate) struct Inheritance {
@@ -19,6 +19,8 @@ pub(crate) struct Inheritance {
     pub(crate) pid_file: Option<PidFile>,
     /// Serves until this process does.
     pub(crate) predecessor: Option<Predecessor>,
+    /// The same when it serves no more, while it says what of its work has ended.
+    pub(crate) retiring: Option<Retiring>,
 }
 
 impl Inheritance {
@@ -28,7 +30,13 @@ impl Inheritance {
     }
 
     /// Gives a successor the sockets, its own copies, and tells it what has to work.
-    pub(crate) fn hand_over(&self, listeners: &[Rc<Bound>], demand: Demand, successor: &mut Peer) {
+    pub(crate) fn hand_over(
+        &self,
+        listeners: &[Rc<Bound>],
+        demand: Demand,
+        has_background: bool,
+        successor: &mut Peer,
+    ) {
         let control = &self.control;
         let address = control.address().clone();
         let message = match control.is_given() {
@@ -45,6 +53,9 @@ impl Inheritance {
                 false => ToSuccessor::Listener { address },
             };
             successor.send(&message, &sockets);
+        }
+        if has_background {
+            successor.send(&ToSuccessor::HasBackground, &[]);
         }
         successor.send(&ToSuccessor::Begin { demand }, &[]);
     }
@@ -64,6 +75,17 @@ impl Inheritance {
         self.pid_file = predecessor.pid_file.take().and_then(|path| {
             PidFile::write(path).inspect_err(|error| tracing::error!(target: "alert", "{error:#}")).ok()
         });
-        predecessor.relieve();
+        self.retiring = predecessor.relieve();
+    }
+
+    /// Whether commands may not begin, as those of the process before have not ended.
+    pub(crate) fn holds(&self, runs_always: bool) -> bool {
+        let is_before = self.predecessor.as_ref().is_some_and(Predecessor::has_background);
+        is_before || self.retiring.as_ref().is_some_and(|retiring| retiring.holds(runs_always))
+    }
+
+    /// Hears what has ended there.
+    pub(crate) fn hear(&mut self) {
+        self.retiring.take_if(|retiring| retiring.hear());
     }
 }

@@ -281,7 +281,7 @@ impl Launcher {
 
     /// The host executable of an application, and what tells it to be the application's prototype.
     fn host(&self, spec: &AppSpec) -> Result<(File, Vec<CString>), LaunchError> {
-        if let RuntimeSpec::Http(_) = spec.runtime {
+        if let RuntimeSpec::Http(_) | RuntimeSpec::Process(_) = spec.runtime {
             let executable = self.own_executable.try_clone().map_err(LaunchError::Plumbing)?;
             return Ok((executable, vec![c"internal".to_owned(), c"program".to_owned()]));
         }
@@ -375,7 +375,7 @@ impl Launcher {
 fn streams(spec: &AppSpec) -> (Stdout, Speaker) {
     let (name, app) = (spec.name.clone(), Speaker::App(spec.name.clone()));
     match spec.runtime {
-        RuntimeSpec::Http(_) | RuntimeSpec::Unusable(_) => (Stdout::Errors, app),
+        RuntimeSpec::Http(_) | RuntimeSpec::Process(_) | RuntimeSpec::Unusable(_) => (Stdout::Errors, app),
         RuntimeSpec::Perl(_)
         | RuntimeSpec::Php(_)
         | RuntimeSpec::Python(_)

@@ -1,6 +1,7 @@
 //! The main process that this one takes over from: what it hands over, and what it is told.
 
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -24,6 +25,8 @@ pub(crate) struct Predecessor {
     pub(crate) given: GivenSockets,
     /// What of the stored configuration has to work.
     pub(crate) demand: Demand,
+    /// It runs commands that no listener reaches.
+    has_background: bool,
     /// To be written when this process serves; set by whoever has read the options.
     pub(crate) pid_file: Option<PathBuf>,
 }
@@ -43,12 +46,12 @@ impl Predecessor {
 
     fn receive(link: Link) -> anyhow::Result<Self> {
         let (mut control, mut listeners, mut given) = (None, Vec::new(), GivenSockets::default());
+        let mut has_background = false;
         loop {
-            let received = link.recv()?;
-            // All of these are about sockets, but the last.
+            let received = link.recv::<ToSuccessor>()?;
             if let Some((message, sockets)) = &received
                 && sockets.is_empty()
-                && !matches!(message, ToSuccessor::Begin { .. })
+                && message.is_about_sockets()
             {
                 bail!("no descriptor is left for its sockets");
             }
@@ -63,8 +66,18 @@ impl Predecessor {
                 Some((ToSuccessor::GivenControl { address }, mut sockets)) => {
                     given.control = sockets.pop().map(|socket| (address, socket));
                 }
+                Some((ToSuccessor::HasBackground, _)) => has_background = true,
+                Some((ToSuccessor::ServicesEnded | ToSuccessor::RunsEnded, _)) => {}
                 Some((ToSuccessor::Begin { demand }, _)) => {
-                    return Ok(Self { link, control, listeners, given, demand, pid_file: None });
+                    return Ok(Self {
+                        link,
+                        control,
+                        listeners,
+                        given,
+                        demand,
+                        has_background,
+                        pid_file: None,
+                    });
                 }
                 None => bail!("it has ended"),
             }
@@ -78,9 +91,45 @@ impl Predecessor {
         let _ = self.link.send(&FromSuccessor::Failed { reason }, &[]);
     }
 
+    pub(crate) fn has_background(&self) -> bool {
+        self.has_background
+    }
+
     /// Tells it that this process serves now, by which it has nothing left but what it has begun.
-    pub(crate) fn relieve(self) {
+    pub(crate) fn relieve(self) -> Option<Retiring> {
         // One that has died meanwhile needs not be told.
         let _ = self.link.send(&FromSuccessor::Serving, &[]);
+        self.has_background.then_some(Retiring { link: self.link, have_services_ended: false })
+    }
+}
+
+/// A predecessor that serves no more, and ends its commands.
+pub(crate) struct Retiring {
+    link: Link,
+    have_services_ended: bool,
+}
+
+impl Retiring {
+    /// Whether its commands are in the way of others of their kind.
+    pub(crate) fn holds(&self, runs_always: bool) -> bool {
+        !(runs_always && self.have_services_ended)
+    }
+
+    /// Hears what has ended; true when there is nothing more to hear.
+    pub(crate) fn hear(&mut self) -> bool {
+        loop {
+            match self.link.try_recv::<ToSuccessor>() {
+                Ok(Some((ToSuccessor::ServicesEnded, _))) => self.have_services_ended = true,
+                Ok(Some((ToSuccessor::RunsEnded, _)) | None) => return true,
+                Ok(Some(_)) => {}
+                Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
+            }
+        }
+    }
+}
+
+impl AsFd for Retiring {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.link.as_fd()
     }
 }

@@ -55,7 +55,7 @@ impl Programs {
     fn host_files(&self, spec: &AppSpec) -> Option<Vec<PathBuf>> {
         let module = self.modules.iter().find(|module| module.path == spec.module);
         let dependencies = module.map(|module| module.dependencies.clone());
-        if let RuntimeSpec::Http(_) = spec.runtime {
+        if let RuntimeSpec::Http(_) | RuntimeSpec::Process(_) = spec.runtime {
             return Some([(self.own_files)(), dependencies.unwrap_or_default()].concat());
         }
         dependencies

@@ -151,7 +151,7 @@ fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode>
     let supervisor = Supervisor::new(Parts {
         signals,
         programs: Programs { launcher, modules, own_files: options.own_files, router },
-        inheritance: Inheritance { control, given, pid_file, predecessor },
+        inheritance: Inheritance { control, given, pid_file, predecessor, retiring: None },
         stored: Stored::read(store, console.as_ref().map(|console| console.document.clone())),
         files: Files::new(options.files),
         audience: Audience::new(starter, console, terminal, log),

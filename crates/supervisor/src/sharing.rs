@@ -15,10 +15,14 @@ pub(crate) struct Sharing {
 
 impl Sharing {
     /// Says of the applications in force what has not been said of them before.
-    pub(crate) fn report(&mut self, applications: &[AppSpec], programs: &Programs) {
+    pub(crate) fn report<'a>(
+        &mut self,
+        applications: impl Iterator<Item = &'a AppSpec>,
+        programs: &Programs,
+    ) {
         let launcher = &programs.launcher;
         let is_news = |spec: &&AppSpec| launcher.shares_user(spec) && !self.known.contains(&spec.name);
-        let news: Vec<_> = applications.iter().filter(is_news).collect();
+        let news: Vec<_> = applications.filter(is_news).collect();
         if !launcher.may_change_users() && !news.is_empty() {
             let names: Vec<_> = news.iter().map(|spec| format!("\"{}\"", spec.name)).collect();
             tracing::warn!(

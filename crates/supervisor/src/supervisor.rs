@@ -2,6 +2,7 @@
 //! given; the files of this folder join them.
 
 mod applying;
+mod background;
 mod controller;
 mod deaths;
 mod following;
@@ -85,6 +86,8 @@ enum Source {
     Successor,
     /// The successor has ended.
     SuccessorEnd,
+    /// The process before this one says what of its work has ended.
+    Predecessor,
     /// Code that is followed has changed.
     Tree,
     /// By its place among the outputs.
@@ -172,6 +175,7 @@ impl Supervisor {
         let mut sources = vec![Source::Signals];
         sources.extend(self.upgrade.peer().filter(|peer| peer.is_open()).map(|_| Source::Successor));
         sources.extend(self.upgrade.end().map(|_| Source::SuccessorEnd));
+        sources.extend(self.inheritance.retiring.iter().map(|_| Source::Predecessor));
         sources.extend(self.children.open().map(Source::Child));
         sources.extend(self.watch.iter().map(|_| Source::Tree));
         sources.extend((0..self.children.outputs.len()).map(Source::Output));
@@ -186,6 +190,10 @@ impl Supervisor {
             Source::Tree => {
                 let watch = self.watch.as_ref().expect("only a tree that is followed is a source");
                 (watch.as_fd(), Interest::Read)
+            }
+            Source::Predecessor => {
+                let retiring = self.inheritance.retiring.as_ref();
+                (retiring.expect("only a predecessor that is heard is a source").as_fd(), Interest::Read)
             }
             Source::SuccessorEnd => {
                 (self.upgrade.end().expect("only a successor that is known is a source"), Interest::Read)
@@ -202,7 +210,11 @@ impl Supervisor {
         match source {
             Source::Child(child) => self.children.peer(child),
             Source::Successor => self.upgrade.peer(),
-            Source::Signals | Source::SuccessorEnd | Source::Tree | Source::Output(_) => None,
+            Source::Signals
+            | Source::SuccessorEnd
+            | Source::Predecessor
+            | Source::Tree
+            | Source::Output(_) => None,
         }
     }
 
@@ -210,7 +222,11 @@ impl Supervisor {
         match source {
             Source::Child(child) => self.children.peer_mut(child),
             Source::Successor => self.upgrade.peer_mut(),
-            Source::Signals | Source::SuccessorEnd | Source::Tree | Source::Output(_) => None,
+            Source::Signals
+            | Source::SuccessorEnd
+            | Source::Predecessor
+            | Source::Tree
+            | Source::Output(_) => None,
         }
     }
 
@@ -218,6 +234,7 @@ impl Supervisor {
         match source {
             Source::Signals => self.on_signals(),
             Source::SuccessorEnd => self.successor_ended(),
+            Source::Predecessor => self.hear_predecessor(),
             Source::Tree => self.watch.iter_mut().for_each(|watch| watch.look(Instant::now())),
             // At the end of the turn: taking out one that has ended moves the others.
             Source::Output(_) => {}
@@ -240,7 +257,11 @@ impl Supervisor {
                     self.children.read_prototype(id, self.inheritance.control.address())
                 }
                 Source::Successor => self.read_successor(),
-                Source::Signals | Source::SuccessorEnd | Source::Tree | Source::Output(_) => false,
+                Source::Signals
+                | Source::SuccessorEnd
+                | Source::Predecessor
+                | Source::Tree
+                | Source::Output(_) => false,
             };
             self.hear_news();
             if !is_read {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use corral_config::plan::{
-    AppSpec, Growth, HttpSpec, Isolation, Limits, PhpSpec, PhpTarget, Processes, ProgramKind, ProgramSocket,
-    Ready, Restart, RuntimeSpec,
+    AppSpec, CommandLine, Growth, HttpSpec, Isolation, Limits, PhpSpec, PhpTarget, ProcessSpec, Processes,
+    ProgramKind, ProgramSocket, Ready, Restart, RuntimeSpec,
 };
 
 use crate::users::{Account, UserOptions, Users};
@@ -51,6 +51,17 @@ pub(crate) fn spec(text: &str) -> AppSpec {
         restart: Restart::default(),
         runtime: RuntimeSpec::Php(php),
     }
+}
+
+/// As `spec`, a command that no listener reaches.
+pub(crate) fn command(name: &str, with: Option<&str>) -> AppSpec {
+    let process = ProcessSpec {
+        command: CommandLine { executable: "/bin/true".into(), arguments: vec![] },
+        stop_signal: 15,
+        with: with.map(str::to_owned),
+        schedule: None,
+    };
+    AppSpec { module: PathBuf::new(), runtime: RuntimeSpec::Process(process), ..spec(&format!("{name}=/")) }
 }
 
 /// As `spec`, a program that serves HTTP.

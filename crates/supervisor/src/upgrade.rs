@@ -60,6 +60,11 @@ impl Upgrade {
         self.successor.as_mut().map(|successor| &mut successor.peer)
     }
 
+    /// The successor, once it serves.
+    pub(crate) fn serving_peer(&mut self) -> Option<&mut Peer> {
+        self.successor.as_mut().filter(|successor| successor.is_serving).map(|successor| &mut successor.peer)
+    }
+
     /// Readable when the successor has ended.
     pub(crate) fn end(&self) -> Option<BorrowedFd<'_>> {
         self.peer()?.end()

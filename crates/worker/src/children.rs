@@ -23,6 +23,8 @@ const LONGEST_STOP: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 struct Child {
     worker: WorkerId,
+    /// Whether it has been told to end.
+    was_told: bool,
     /// When it is killed, if it has been told to end.
     deadline: Option<Instant>,
     /// When it is killed, if a signal has stopped it.
@@ -39,10 +41,26 @@ pub enum Scope {
     Group,
 }
 
+/// How a program is told to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Termination {
+    /// The signal.
+    pub signal: Signal,
+    /// Time to the moment in which it is killed; `None` means that it is waited for.
+    pub grace: Option<Duration>,
+}
+
+impl Default for Termination {
+    fn default() -> Self {
+        Self { signal: Signal::TERM, grace: Some(GRACE) }
+    }
+}
+
 /// The workers that run.
 #[derive(Debug, Default)]
 pub struct Children {
     scope: Scope,
+    termination: Termination,
     /// They take note of SIGTERM, and finish what they do.
     note_termination: bool,
     by_pid: HashMap<Pid, Child>,
@@ -52,7 +70,13 @@ impl Children {
     /// None yet.
     #[must_use]
     pub fn new(scope: Scope) -> Self {
-        Self { scope, note_termination: false, by_pid: HashMap::new() }
+        Self { scope, ..Self::default() }
+    }
+
+    /// The same, which are told to end like this.
+    #[must_use]
+    pub fn ending_by(self, termination: Termination) -> Self {
+        Self { termination, ..self }
     }
 
     /// From now on they take note of SIGTERM. One that is to end at once would go on with what the signal has interrupted,
@@ -63,7 +87,7 @@ impl Children {
 
     /// A worker that was started.
     pub fn add(&mut self, pid: Pid, worker: WorkerId) {
-        self.by_pid.insert(pid, Child { worker, deadline: None, stop_deadline: None });
+        self.by_pid.insert(pid, Child { worker, was_told: false, deadline: None, stop_deadline: None });
     }
 
     /// Whether none runs.
@@ -101,12 +125,12 @@ impl Children {
         if self.note_termination {
             return self.kill(worker, now);
         }
-        self.end_those(|child| child.worker == worker, now + PATIENCE);
+        self.end_those(|child| child.worker == worker, Some(PATIENCE), now);
     }
 
     fn kill(&mut self, worker: WorkerId, now: Instant) {
         for (pid, child) in self.by_pid.iter_mut().filter(|(_, child)| child.worker == worker) {
-            child.deadline = Some(now + PATIENCE);
+            (child.was_told, child.deadline) = (true, Some(now + PATIENCE));
             // It may have ended already; then it is about to be collected.
             let _ = self.scope.signal(*pid, Signal::KILL);
         }
@@ -114,22 +138,23 @@ impl Children {
 
     /// Tells one worker to end that nobody asks anything of any more.
     pub(crate) fn retire(&mut self, worker: WorkerId, now: Instant) {
-        self.end_those(|child| child.worker == worker, now + GRACE);
+        self.end_those(|child| child.worker == worker, self.termination.grace, now);
     }
 
     /// Tells all workers to end.
     pub(crate) fn end_all(&mut self, now: Instant) {
-        let patience = if self.scope == Scope::Group { GRACE } else { PATIENCE };
-        self.end_those(|_| true, now + patience);
+        let patience = if self.scope == Scope::Group { self.termination.grace } else { Some(PATIENCE) };
+        self.end_those(|_| true, patience, now);
     }
 
-    fn end_those(&mut self, is_it: impl Fn(&Child) -> bool, deadline: Instant) {
+    fn end_those(&mut self, is_it: impl Fn(&Child) -> bool, patience: Option<Duration>, now: Instant) {
+        let deadline = patience.map(|patience| now + patience);
         for (pid, child) in self.by_pid.iter_mut().filter(|(_, child)| is_it(child)) {
-            if child.deadline.is_none() {
+            if !std::mem::replace(&mut child.was_told, true) {
                 // It may have ended already; then it is about to be collected.
-                let _ = self.scope.signal(*pid, Signal::TERM);
+                let _ = self.scope.signal(*pid, self.termination.signal);
             }
-            child.deadline = Some(child.deadline.map_or(deadline, |before| before.min(deadline)));
+            child.deadline = child.deadline.into_iter().chain(deadline).min();
         }
     }
 

@@ -10,7 +10,7 @@ use corral_ipc::message::{Exit, FromPrototype, ToPrototype, WorkerId};
 use corral_sys::signal::{Signal, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::children::{Children, Scope};
+use crate::children::{Children, Scope, Termination};
 use crate::log::complain;
 
 /// A prototype's link to main, and its children.
@@ -33,6 +33,12 @@ impl Keeper {
     pub fn new(link: Link, scope: Scope) -> io::Result<Self> {
         let signals = SignalFd::new(&[Signal::CHILD, Signal::TERM])?;
         Ok(Self { link: Some(link), signals, children: Children::new(scope), is_stopping: false })
+    }
+
+    /// The same, whose workers are told to end like this.
+    #[must_use]
+    pub fn ending_by(self, termination: Termination) -> Self {
+        Self { children: self.children.ending_by(termination), ..self }
     }
 
     /// Whether this process may end.

@@ -36,7 +36,7 @@ mod yielding;
 
 pub use body::Body;
 pub use call::Call;
-pub use children::{Children, Scope};
+pub use children::{Children, Scope, Termination};
 pub use confine::confine;
 pub use corral_cgi::variables as cgi;
 pub use corral_sys::forked::is_stranger;

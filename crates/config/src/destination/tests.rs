@@ -15,6 +15,7 @@ fn destinations(routes: RouteNames) -> Destinations {
     Destinations {
         routes,
         applications: applications.collect(),
+        background: [Bytes::from("queue")].into(),
         upstreams: upstreams.into(),
         protocols: Vec::new(),
         http2: Vec::new(),
@@ -36,12 +37,15 @@ fn check_with(routes: RouteNames, text: &str, expect: &str) {
         Ok(Destination::Template(_)) => "template".to_owned(),
         Err(PassError::Malformed) => "malformed".to_owned(),
         Err(PassError::Unknown) => "unknown".to_owned(),
+        Err(PassError::Background) => "background".to_owned(),
     };
     assert_eq!(found, expect, "{text}");
 }
 
 #[test]
 fn applications_and_targets() {
+    check("applications/queue", "background");
+    check("applications/queue/x", "background");
     check("applications/blog", "app(0, 0)");
     check("applications/blog/front", "app(0, 0)");
     check("applications/blog/admin", "app(0, 1)");

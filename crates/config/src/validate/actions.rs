@@ -54,10 +54,19 @@ pub(super) fn destination(cx: &mut Context<'_>, field: Field<'_>) -> Option<Dest
     };
     let detail = match error {
         PassError::Malformed => format!("Request \"pass\" value \"{text}\" is invalid."),
+        PassError::Background => {
+            format!("Request \"pass\" points to \"{text}\", which no listener reaches.")
+        }
         PassError::Unknown => format!("Request \"pass\" points to invalid location \"{text}\"."),
     };
     let known = cx.destinations;
     let text = text.to_string_lossy();
+    if error == PassError::Background {
+        let advice =
+            "A command of type \"process\" gets no requests. A program that serves HTTP is of type \"http\".";
+        cx.problem_with_advice(detail, advice);
+        return None;
+    }
     let meant = cx.search(|| known.meant(&text, |text, known| nearest(text, known.iter())));
     let advice = if meant.is_none() { destination_advice(&text, &known.few()) } else { String::new() };
     cx.problem_that_means(detail, advice, meant);

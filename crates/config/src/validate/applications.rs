@@ -11,8 +11,8 @@ use super::scalars::{count, is_true};
 use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, Rows, STRING, optional};
 use super::strings::{member_name, name, path};
 use super::{
-    advice, cgi, environment, groups, http, isolation, java, modules, perl, php, php_worker, python, restart,
-    ruby, throttle, wasm,
+    advice, cgi, environment, groups, http, isolation, java, modules, perl, php, php_worker, process, python,
+    restart, ruby, throttle, wasm,
 };
 use crate::abandoned::Abandoned;
 use crate::gateway::Entry;
@@ -32,6 +32,8 @@ struct Read {
 #[derive(Default)]
 pub(super) struct Draft {
     pub(super) specs: Vec<AppSpec>,
+    /// Those that no listener reaches.
+    pub(super) background: Vec<AppSpec>,
     pub(super) limits: Vec<Vec<usize>>,
     pub(super) abandoned: Vec<Abandoned>,
     pub(super) entries: Vec<Vec<Entry>>,
@@ -55,6 +57,10 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Draft {
         let Some(Read { spec, limits, abandoned, entries }) = cx.at(name, |cx| read(cx, name, value)) else {
             continue;
         };
+        if process::is_process(value) {
+            draft.background.push(process::applied(spec, value));
+            continue;
+        }
         let mut groups = groups::split(spec, value).into_iter().map(php_worker::applied);
         if let Some(spec) = groups.next() {
             draft.push(Read { spec, limits: limits.clone(), abandoned, entries: entries.clone() });
@@ -124,6 +130,7 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
         "http" => read_members(cx, members, &http::HTTP),
         "fastcgi" => read_members(cx, members, &cgi::FASTCGI),
         "cgi" => read_members(cx, members, &cgi::CGI),
+        "process" => read_members(cx, members, &process::PROCESS),
         "java" => read_members(cx, members, &java::JAVA),
         "external" | "go" => read_members(cx, members, &http::EXTERNAL),
         _ => read_members(cx, members, &php::PHP),
@@ -193,7 +200,8 @@ const COMMON: &[Member<Common>] = &[
         .means(
             "the language, with a version if several are installed: `php`, `php 8.2`; `wasm-wasi-component` \
              for [WebAssembly](webassembly.md); [`http`](http.md) for programs that serve HTTP themselves; \
-             [`fastcgi`](cgi.md) for programs of FastCGI; or [`cgi`](cgi.md#scripts-of-cgi) for scripts",
+             [`fastcgi`](cgi.md) for programs of FastCGI; [`cgi`](cgi.md#scripts-of-cgi) for scripts; or \
+             [`process`](../background-work.md) for commands that get no requests",
         )
         .read(|_, _, _| {}),
     optional("processes", INTEGER.or(OBJECT)).at_most(bounds::PROCESSES)

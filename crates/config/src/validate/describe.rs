@@ -34,7 +34,7 @@ const SEEDS: &[&str] = &[
                    {"action": {"scgi": "127.0.0.1:9000"}}, {"action": {"uwsgi": "127.0.0.1:9000"}}],
         "applications": {"php": {"type": "php"}, "python": {"type": "python"}, "ruby": {"type": "ruby"},
                          "perl": {"type": "perl"}, "external": {"type": "external"}, "go": {"type": "go"}, "java": {"type": "java"},
-                         "http": {"type": "http"}, "fastcgi": {"type": "fastcgi"}, "cgi": {"type": "cgi"},
+                         "http": {"type": "http"}, "fastcgi": {"type": "fastcgi"}, "cgi": {"type": "cgi"}, "process": {"type": "process"},
                          "wasm": {"type": "wasm"}, "wasm-wasi-component": {"type": "wasm-wasi-component"}},
         "upstreams": {"name": {"servers": {"127.0.0.1:80": {}}}}}"#,
     r#"{"routes": {"name": [{"action": {"pass": "routes"}}, {"action": {"return": 200}},

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::mem;
 
 use super::groups::groups;
+use super::process;
 use crate::destination::{Destinations, Place, RouteNames};
 use crate::gateway::Protocol;
 use crate::json::{Bytes, Object, Value};
@@ -16,8 +17,11 @@ pub(super) fn collect(doc: &Value) -> Destinations {
         _ => RouteNames::Missing,
     };
     let applications = doc.member("applications").and_then(Value::as_object);
-    let mut further = applications.map_or(0, Object::len);
-    let applications = applications.into_iter().flatten().enumerate().map(|(app, (name, application))| {
+    let (background, applications): (Vec<_>, Vec<_>) =
+        applications.into_iter().flatten().partition(|(_, application)| process::is_process(application));
+    let background = background.into_iter().map(|(name, _)| name.clone()).collect();
+    let mut further = applications.len();
+    let applications = applications.into_iter().enumerate().map(|(app, (name, application))| {
         let targets = application.member("targets").and_then(Value::as_object);
         let places = places(app, &groups(application), &mut further);
         let targets = targets.into_iter().flat_map(Object::keys).cloned().enumerate();
@@ -28,7 +32,8 @@ pub(super) fn collect(doc: &Value) -> Destinations {
     let protocols = upstreams.into_iter().flatten().map(|(_, upstream)| protocol(upstream)).collect();
     let http2 = upstreams.into_iter().flatten().map(|(_, upstream)| speaks_http2(upstream)).collect();
     let upstreams = upstreams.map(names).unwrap_or_default();
-    Destinations { routes, applications: applications.collect(), upstreams, protocols, http2 }
+    let applications = applications.collect();
+    Destinations { routes, applications, background, upstreams, protocols, http2 }
 }
 
 /// The protocol of an upstream's servers, if it is not HTTP.

@@ -92,6 +92,7 @@ fn gather(node: &Node, part: Option<usize>, prefix: &str, options: &mut Vec<Docu
 
 const PHP: &str = r#"{"applications": {"name": {"type": "php"}}}"#;
 const HTTP: &str = r#"{"applications": {"name": {"type": "http"}}}"#;
+const PROCESS: &str = r#"{"applications": {"name": {"type": "process"}}}"#;
 const LISTENER: &str = r#"{"listeners": {"*:80": {}}}"#;
 const PASS: &str = r#"{"routes": [{"action": {"pass": "routes"}}]}"#;
 const RETURN: &str = r#"{"routes": [{"action": {"return": 200}}]}"#;
@@ -121,6 +122,8 @@ const TABLES: &[(&str, &[Source])] = &[
     ("applications.http", &own(HTTP)),
     ("applications.fastcgi", &own(r#"{"applications": {"name": {"type": "fastcgi"}}}"#)),
     ("applications.cgi", &own(r#"{"applications": {"name": {"type": "cgi"}}}"#)),
+    ("applications.process", &own(PROCESS)),
+    ("applications.process.schedule", &[Source::new(PROCESS, "/applications/name/schedule")]),
     ("applications.external", &own(r#"{"applications": {"name": {"type": "external"}}}"#)),
     ("isolation", &[Source::new(PHP, "/applications/name/isolation")]),
     (

@@ -13,6 +13,7 @@ mod listeners;
 mod observe;
 mod perl;
 mod problems;
+mod process;
 mod python;
 mod ruby;
 mod share;

@@ -34,7 +34,7 @@ pub(super) fn of_application(app: &AppSpec) -> Vec<String> {
             lacks.extend(of_program(&base, http, app));
             lacks.extend(of_roots(&base, http));
         }
-        RuntimeSpec::Unusable(_) => {}
+        RuntimeSpec::Process(_) | RuntimeSpec::Unusable(_) => {}
     }
     lacks
 }

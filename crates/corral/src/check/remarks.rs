@@ -12,7 +12,7 @@ use super::used::Used;
 pub(super) fn of(config: &Config, document: &Value) -> Vec<Problem> {
     let mut remarks = Remarks::default();
     remarks.unused(config);
-    for app in &config.applications {
+    for app in config.applications.iter().chain(&config.background) {
         remarks.application(app);
     }
     remarks.key_servers(config);

@@ -47,6 +47,13 @@ pub enum FromController {
         /// The application's name.
         name: String,
     },
+    /// Run a command at once that has a schedule. Answered by `Restarted`.
+    RunApp {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// The application's name.
+        name: String,
+    },
     /// Keep a certificate bundle or a JavaScript module in the state directory, or remove it.
     /// Answered by `AssetStored`.
     StoreAsset {
@@ -136,7 +143,7 @@ pub enum ToController {
         /// The figures, or none when the router does not answer.
         status: Option<Status>,
     },
-    /// The answer to `RestartApp`.
+    /// The answer to `RestartApp` and `RunApp`.
     Restarted {
         /// As asked.
         ticket: Ticket,

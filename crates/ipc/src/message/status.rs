@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::Exit;
 use crate::bounded;
 
 /// The figures of `/status`.
@@ -24,6 +25,9 @@ pub struct Status {
     /// By application, in the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
     pub applications: Vec<AppStatus>,
+    /// Applications that no listener reaches, in the order of the configuration; known to main alone.
+    #[serde(deserialize_with = "bounded::list")]
+    pub background: Vec<AppStatus>,
     /// Listeners that could not be bound or cannot serve; known to main alone.
     #[serde(deserialize_with = "bounded::list")]
     pub failed_listeners: Vec<FailedListener>,
@@ -211,4 +215,40 @@ pub struct AppStatus {
     /// What somebody should change about it; known to main alone.
     #[serde(deserialize_with = "bounded::words_if_any")]
     pub warning: Option<String>,
+    /// Its runs, if it has a schedule; known to main alone.
+    pub schedule: Option<ScheduleStatus>,
+}
+
+/// The runs of a command that has a schedule.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleStatus {
+    /// When the next one begins, if that is known.
+    #[serde(deserialize_with = "bounded::words_if_any")]
+    pub next: Option<String>,
+    /// The last one that has ended.
+    pub last: Option<RunStatus>,
+    /// Times that came while the command ran, and were left out.
+    pub skipped: u64,
+    /// Times that came while the command ran, and wait.
+    pub waiting: u32,
+}
+
+/// One run of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStatus {
+    /// When it began.
+    #[serde(deserialize_with = "bounded::words")]
+    pub began: String,
+    /// How long it took.
+    pub duration: Duration,
+    /// How it ended, if it could be started.
+    pub exit: Option<Exit>,
+    /// Whether it was ended because it took too long.
+    pub timed_out: bool,
+    /// Why it could not be started, or what has become of it.
+    #[serde(deserialize_with = "bounded::words_if_any")]
+    pub error: Option<String>,
+    /// The last lines that it has printed.
+    #[serde(deserialize_with = "bounded::list")]
+    pub output: Vec<String>,
 }

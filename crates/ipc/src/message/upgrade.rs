@@ -36,6 +36,26 @@ pub enum ToSuccessor {
         /// Where it listens.
         address: ListenAddress,
     },
+    /// Commands run that no listener reaches: none of the successor's own may before the words below. Comes before
+    /// `Begin`.
+    HasBackground,
+    /// Those that run all the time have ended.
+    ServicesEnded,
+    /// The runs of those that have a schedule have ended, too.
+    RunsEnded,
+}
+
+impl ToSuccessor {
+    /// Whether it comes with sockets.
+    #[must_use]
+    pub fn is_about_sockets(&self) -> bool {
+        match self {
+            Self::Control { .. } | Self::Listener { .. } | Self::Given { .. } | Self::GivenControl { .. } => {
+                true
+            }
+            Self::Begin { .. } | Self::HasBackground | Self::ServicesEnded | Self::RunsEnded => false,
+        }
+    }
 }
 
 /// From the process that takes over.

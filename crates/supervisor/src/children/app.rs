@@ -11,6 +11,7 @@ use corral_sys::kin::Kin;
 use corral_sys::signal::Signal;
 
 use crate::children::peer::Peer;
+use crate::decide::background::{Background, Now};
 use crate::decide::life::{Due, Life, Phase, Starts};
 use crate::decide::workers::Workers;
 use crate::fingerprint::Fingerprints;
@@ -35,8 +36,10 @@ impl Crashes {
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) spec: AppSpec,
-    /// The only one that gives it work.
-    pub(crate) router: RouterId,
+    /// The only one that gives it work, if any does.
+    pub(crate) router: Option<RouterId>,
+    /// The work that it has by itself, if no listener reaches it.
+    pub(crate) background: Option<Background>,
     pub(crate) life: Life,
     pub(crate) workers: Workers<Kin>,
     /// The prototype, while it runs.
@@ -57,9 +60,10 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(spec: AppSpec, router: RouterId, now: Instant) -> Self {
+    pub(crate) fn new(spec: AppSpec, router: Option<RouterId>, now: Instant) -> Self {
         Self {
             life: Life::new(spec.processes.spare > 0, now),
+            background: Background::of(&spec, Now::at(now)),
             workers: Workers::new(&spec),
             spec,
             router,
@@ -103,7 +107,7 @@ impl App {
     /// usual ones are started.
     pub(crate) fn loaded(&mut self, bell: Vec<OwnedFd>, now: Instant) {
         self.bell = bell;
-        if self.life.loaded(now) {
+        if self.life.loaded(now) && self.router.is_some() {
             self.workers.want_spare();
         }
     }
@@ -121,7 +125,7 @@ impl App {
 
     /// Whether its workers are programs that serve HTTP.
     pub(crate) fn runs_programs(&self) -> bool {
-        matches!(self.spec.runtime, RuntimeSpec::Http(_))
+        matches!(self.spec.runtime, RuntimeSpec::Http(_) | RuntimeSpec::Process(_))
     }
 
     /// Whether there is work although no prototype runs.
@@ -179,7 +183,8 @@ impl App {
 
     /// When something has to be done about it even if nothing happens.
     pub(crate) fn deadline(&self, starts: Starts) -> Option<Instant> {
-        self.life.deadline(starts, self.unneeded())
+        let work = self.work_deadline().filter(|_| starts == Starts::Permitted);
+        self.life.deadline(starts, self.unneeded()).into_iter().chain(work).min()
     }
 
     /// What is to be done about it now.
@@ -202,7 +207,7 @@ mod tests {
     use super::*;
 
     fn app() -> App {
-        App::new(spec("a=/a"), RouterId::default(), Instant::now())
+        App::new(spec("a=/a"), Some(RouterId::default()), Instant::now())
     }
 
     fn fork(app: &mut App, number: u32) -> Option<WorkerId> {
@@ -244,7 +249,7 @@ mod tests {
         let now = Instant::now();
         let mut spec = spec("a=/a");
         spec.processes.spare = 0;
-        let mut app = App::new(spec, RouterId::default(), now);
+        let mut app = App::new(spec, Some(RouterId::default()), now);
         app.loaded(vec![], now);
         app.want_one_more().unwrap();
         assert_eq!(app.deadline(Starts::Permitted), None, "a worker is to be forked");

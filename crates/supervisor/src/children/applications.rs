@@ -20,8 +20,11 @@ impl Children {
     /// Adds a new instance that is to have as many workers as it always keeps. One that keeps none waits for its
     /// first request.
     pub(crate) fn add_app(&mut self, id: AppId, spec: AppSpec) {
-        let mut app = App::new(spec, self.routers.newest().id, Instant::now());
-        app.workers.want_spare();
+        let router = (!spec.is_background()).then(|| self.routers.newest().id);
+        let mut app = App::new(spec, router, Instant::now());
+        if router.is_some() {
+            app.workers.want_spare();
+        }
         app.remember_files();
         self.apps.insert(id, app);
     }
@@ -47,7 +50,10 @@ impl Children {
         app.remember_files();
         match programs.start_prototype(&app.spec) {
             Ok(Started { mut peer, outputs, membership }) => {
-                let n_lanes = self.routers.find(app.router).map_or(1, |router| router.n_threads);
+                let n_lanes = app
+                    .router
+                    .and_then(|router| self.routers.find(router))
+                    .map_or(1, |router| router.n_threads);
                 let start = ToPrototype::Start { spec: app.spec.clone(), n_lanes };
                 // Without it, programs look for a place in their root.
                 let (sockets, folder) = SocketFolder::of(&app.spec).and_then(Result::ok).unzip();
@@ -75,12 +81,13 @@ impl Children {
         for _ in 0..app.failed(reason.clone()) {
             self.tell_router_of(id, &ToRouter::WorkerFailed { app: id, reason: reason.clone() });
         }
+        self.lose_work(id, &reason);
         self.news.extend([News::Decided(id), News::Failed(id, reason)]);
     }
 
     /// Gives a new router an instance that may be running already, with new workers.
     pub(crate) fn restore_app(&mut self, id: AppId) {
-        let Some(app) = self.apps.get_mut(&id) else {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| app.router.is_some()) else {
             return;
         };
         if app.life.phase() == Phase::Down && app.life.has_failed() {
@@ -104,7 +111,7 @@ impl Children {
         }
         if !app.life.is_stopping() {
             app.tell(&ToPrototype::Stop);
-            app.life.stops(Instant::now());
+            app.life.stops(app.spec.grace(), Instant::now());
         }
     }
 
@@ -119,7 +126,9 @@ impl Children {
     /// All processes of an instance have ended, and none will be started.
     pub(super) fn remove_app(&mut self, id: AppId) {
         let Some(app) = self.apps.remove(&id) else { return };
-        self.tell_router(app.router, &ToRouter::AppGone { app: id });
+        if let Some(router) = app.router {
+            self.tell_router(router, &ToRouter::AppGone { app: id });
+        }
         self.news.push_back(News::Ended(id));
     }
 
@@ -131,13 +140,13 @@ impl Children {
 
     /// A router is gone for good: nobody gives work to its instances any more.
     pub(crate) fn stop_apps_of(&mut self, router: RouterId) {
-        self.stop_apps(|_, app| app.router == router);
+        self.stop_apps(|_, app| app.router == Some(router));
     }
 
     /// The router in charge died: the next one gets workers of its own, as these wait for a ring that nobody
     /// fills any more. Instances that are not `kept` end.
     pub(crate) fn take_back_workers(&mut self, kept: Option<&[AppId]>) {
-        let router = self.routers.in_charge.id;
+        let router = Some(self.routers.in_charge.id);
         for app in self.apps.values_mut().filter(|app| app.router == router) {
             // They are asked nothing any more, and leave in order: the end of a router may be that of the daemon.
             for worker in app.workers.lose_router() {
@@ -162,6 +171,9 @@ impl Children {
     /// Kills what hangs, and starts again what has waited long enough if anything is started.
     pub(crate) fn apps_on_time(&mut self, starts: Starts, programs: &Programs, now: Instant) {
         self.end_overdue(now);
+        if starts == Starts::Permitted {
+            self.work_on_time(programs, now);
+        }
         let due: Vec<_> =
             self.apps.iter().filter_map(|(id, app)| app.due(now).map(|due| (*id, due))).collect();
         let mut starts_left = if starts == Starts::Permitted { STARTS_PER_TURN } else { 0 };

@@ -62,6 +62,9 @@ impl Newcomer {
     /// Whether an application is reached like this: its prototype chooses no other way, nor the port of somebody else's
     /// secrets.
     pub(crate) fn fits(&self, spec: &AppSpec, control: &ListenAddress) -> bool {
+        if spec.is_background() {
+            return false;
+        }
         let RuntimeSpec::Http(http) = &spec.runtime else { return self.door.is_none() };
         let has_port = matches!(http.socket, ProgramSocket::Port { .. });
         let may_stray = matches!(http.socket, ProgramSocket::Port { or_any: true, .. });

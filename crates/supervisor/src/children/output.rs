@@ -103,7 +103,12 @@ impl Output {
     pub(crate) fn last_words(&mut self) -> Vec<String> {
         // Whether it goes on is asked again before the next sleep.
         self.drain(LONGEST_LISTENING);
-        self.words.iter().cloned().collect()
+        let mut words: Vec<_> = self.words.iter().cloned().collect();
+        // The beginning of a line whose end may never come.
+        let mut rest = VecDeque::new();
+        note(&mut rest, &self.rest);
+        words.extend(rest);
+        words
     }
 
     /// The last line since then that was logged, if it is an application's.

@@ -81,7 +81,7 @@ impl Children {
     /// Tells the router about an instance whose prototype is ready.
     pub(super) fn announce_app(&mut self, id: AppId) {
         if let Some(app) = self.apps.get(&id).filter(|app| app.life.phase() == Phase::Ready)
-            && let Some(router) = self.routers.peer_mut(app.router)
+            && let Some(router) = app.router.and_then(|router| self.routers.peer_mut(router))
         {
             let bell: Vec<_> = app.bell.iter().map(AsFd::as_fd).collect();
             router.send(&ToRouter::AppReady { app: id, rings: !bell.is_empty() }, &bell);
@@ -97,7 +97,7 @@ impl Children {
             self.outputs.forget_words_of(id);
         }
         while let Some(worker) = app.next_fork(|| self.ids.next_worker()) {
-            app.tell(&ToPrototype::Fork { worker });
+            Self::fork_process(app, worker);
         }
         if app.is_up() {
             self.news.push_back(News::Up(id));
@@ -112,6 +112,7 @@ impl Children {
             return app.end_liar("runs a program that nobody has asked for");
         }
         match Kin::find(prototype, number, app.spec.isolation.namespaces.pid, pidfd) {
+            Ok(process) if app.background.is_some() => self.process_begun(id, worker, process),
             Ok(Some(process)) => app.workers.has_begun(worker, process),
             Ok(None) => {}
             Err(error) => app.end_liar(&format!("has a program that is none of its own: {error}")),
@@ -144,7 +145,8 @@ impl Children {
         let pid = process.as_ref().map_or(0, |process| process.pid().as_raw_nonzero().get().unsigned_abs());
         app.workers.forked(worker, process);
         app.strays = newcomer.strays();
-        let Some(router) = self.routers.peer_mut(app.router) else { return self.fork_next(id) };
+        let router = app.router.and_then(|router| self.routers.peer_mut(router));
+        let Some(router) = router else { return self.fork_next(id) };
         match newcomer.announce(id, pid, router) {
             Ok(()) => tracing::info!("\"{}\" application started, process {pid}", app.spec.name),
             Err(error) => {
@@ -163,6 +165,7 @@ impl Children {
         }
         if app.workers.settle_fork(worker) {
             let reason = self.with_last_words(id, reason);
+            self.process_ended(id, worker, Err(&reason));
             self.worker_failed(id, &reason);
         }
         self.fork_next(id);
@@ -216,6 +219,7 @@ impl Children {
             }
         }
         self.tell_router_of(id, &ToRouter::WorkerGone { app: id, worker, exit });
+        self.process_ended(id, worker, Ok(exit));
         // Another one may have waited for the place.
         self.fork_next(id);
     }
@@ -232,6 +236,7 @@ impl Children {
             app.crashes.count(format!("prototype {}: {reason}", pid.as_raw_nonzero()));
         }
         self.end_orphans(id);
+        self.lose_work(id, "its prototype process has ended");
         let Some(app) = self.apps.get(&id) else { return };
         if app.life.is_stopping() {
             self.remove_app(id);
@@ -256,7 +261,9 @@ impl Children {
             // They would wait for ever: nobody forks beside them or hears when they end.
             let _ = process.is_some_and(|process| kill_orphan(&process, Signal::KILL));
             let exit = Exit::Signal(Signal::KILL.as_raw());
-            self.tell_router(router, &ToRouter::WorkerGone { app: id, worker, exit });
+            if let Some(router) = router {
+                self.tell_router(router, &ToRouter::WorkerGone { app: id, worker, exit });
+            }
         }
     }
 }

@@ -67,7 +67,7 @@ impl Build {
 
     /// Its instances with what the plan asks for.
     pub(crate) fn asked_apps(&self) -> Vec<(AppId, &AppSpec)> {
-        self.apps.iter().map(|(id, _)| *id).zip(&self.plan.applications).collect()
+        self.apps.iter().map(|(id, _)| *id).zip(self.plan.all_applications()).collect()
     }
 
     /// An instance as it runs.

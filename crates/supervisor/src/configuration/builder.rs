@@ -61,18 +61,19 @@ impl Builder<'_> {
     /// Decides which applications need a new instance, and whether each of those could be started. What cannot start is
     /// done without if that is tolerated, and so is what the machine cannot carry.
     fn place_apps(&self, purpose: &Purpose, plan: &Plan) -> Result<Vec<Placed>, String> {
-        let in_force = self.in_force.filter(|_| self.keeps_apps);
-        let running = in_force.map(Build::asked_apps).unwrap_or_default();
-        let placements = changes::place_apps(&running, &plan.applications, purpose.replaces());
+        let running = self.in_force.map(Build::asked_apps).unwrap_or_default();
+        let is_kept = |spec: &AppSpec| self.keeps_apps || spec.is_background();
+        let wanted: Vec<_> = plan.all_applications().collect();
+        let placements = changes::place_apps(&running, &wanted, is_kept, purpose.replaces());
         let as_it_runs = |placement: &Placement| match placement {
-            Placement::Keep(id) => in_force.and_then(|build| build.app(*id)),
+            Placement::Keep(id) => self.in_force.and_then(|build| build.app(*id)),
             Placement::Start => None,
         };
         let place = |(placement, asked): (Placement, &AppSpec)| {
             let spec = as_it_runs(&placement).unwrap_or(asked).clone();
             (placement, spec)
         };
-        let mut placed: Vec<_> = placements.into_iter().zip(&plan.applications).map(place).collect();
+        let mut placed: Vec<_> = placements.into_iter().zip(wanted).map(place).collect();
         let (started, kept): (Vec<_>, Vec<_>) =
             placed.iter_mut().partition(|(placement, _)| *placement == Placement::Start);
         let kept: Vec<_> = kept.into_iter().map(|(_, spec)| &*spec).collect();

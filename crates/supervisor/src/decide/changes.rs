@@ -1,11 +1,11 @@
 //! What has to be bound, opened and started to get from the configuration in force to another one.
 //! Pure: nothing is done here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
 use corral_config::address::ListenAddress;
-use corral_config::plan::AppSpec;
+use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::AppId;
 
 /// Where an application of the new configuration runs.
@@ -18,20 +18,34 @@ pub(crate) enum Placement {
 }
 
 /// Decides for each application of a new configuration, by what was asked for before. `replace` names one that gets a new instance
-/// even if nothing has changed.
+/// even if nothing has changed, as do those that are restarted with one which has changed.
 pub(crate) fn place_apps(
     running: &[(AppId, &AppSpec)],
-    wanted: &[AppSpec],
+    wanted: &[&AppSpec],
+    is_kept: impl Fn(&AppSpec) -> bool,
     replace: Option<&str>,
 ) -> Vec<Placement> {
     let running: HashMap<_, _> =
         running.iter().map(|(id, spec)| (spec.name.as_str(), (*id, *spec))).collect();
-    let place = |spec: &AppSpec| {
-        let kept = running.get(spec.name.as_str()).filter(|(_, other)| *other == spec).map(|(id, _)| *id);
-        let kept = kept.filter(|_| replace != Some(spec.name.as_str()));
+    let changed =
+        wanted.iter().filter(|spec| running.get(spec.name.as_str()).is_some_and(|(_, other)| other != *spec));
+    let replaced: HashSet<_> = changed.map(|spec| spec.name.as_str()).chain(replace).collect();
+    let place = |spec: &&AppSpec| {
+        let names = [Some(spec.name.as_str()), with(spec)];
+        let kept = running.get(spec.name.as_str()).filter(|(_, other)| other == spec).map(|(id, _)| *id);
+        let kept =
+            kept.filter(|_| is_kept(spec) && names.iter().flatten().all(|name| !replaced.contains(name)));
         kept.map_or(Placement::Start, Placement::Keep)
     };
     wanted.iter().map(place).collect()
+}
+
+/// The application with which it is restarted.
+fn with(spec: &AppSpec) -> Option<&str> {
+    match &spec.runtime {
+        RuntimeSpec::Process(process) => process.with.as_deref(),
+        _ => None,
+    }
 }
 
 /// Whether a new socket may have to share its port with one of ours, because one of the two stands
@@ -50,7 +64,7 @@ fn inet_overlap(a: &SocketAddr, b: &SocketAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::spec;
+    use crate::testing::{command, spec};
 
     use super::*;
 
@@ -61,10 +75,12 @@ mod tests {
         let specs: Vec<_> = running.iter().map(|text| spec(text)).collect();
         let running: Vec<_> = (1..).map(AppId).zip(&specs).collect();
         let wanted: Vec<_> = wanted.iter().map(|text| spec(text)).collect();
-        let numbers = place_apps(&running, &wanted, replace).into_iter().map(|placement| match placement {
-            Placement::Keep(AppId(number)) => number,
-            Placement::Start => 0,
-        });
+        let wanted: Vec<_> = wanted.iter().collect();
+        let numbers =
+            place_apps(&running, &wanted, |_| true, replace).into_iter().map(|placement| match placement {
+                Placement::Keep(AppId(number)) => number,
+                Placement::Start => 0,
+            });
         assert_eq!(numbers.collect::<Vec<_>>(), expected);
     }
 
@@ -82,6 +98,30 @@ mod tests {
     fn a_restart_replaces_only_the_named_one() {
         check(&["a=/a", "b=/b"], &["a=/a", "b=/b"], Some("b"), &[1, 0]);
         check(&["a=/a"], &["a=/a"], Some("none"), &[1]);
+    }
+
+    #[test]
+    fn a_command_is_restarted_with_its_site() {
+        let running = [
+            (AppId(1), spec("site=/a")),
+            (AppId(2), command("queue", Some("site"))),
+            (AppId(3), command("x", None)),
+        ];
+        let check = |site: &str, is_kept: bool, replace, expected: [bool; 3]| {
+            let site = spec(site);
+            let wanted = [&site, &running[1].1, &running[2].1];
+            let running: Vec<_> = running.iter().map(|(id, spec)| (*id, spec)).collect();
+            let kept = place_apps(&running, &wanted, |spec| is_kept || spec.is_background(), replace);
+            assert_eq!(
+                kept.iter().map(|placement| *placement != Placement::Start).collect::<Vec<_>>(),
+                expected
+            );
+        };
+        check("site=/a", true, None, [true, true, true]);
+        check("site=/b", true, None, [false, false, true]);
+        check("site=/a", true, Some("site"), [false, false, true]);
+        check("site=/a", true, Some("queue"), [true, false, true]);
+        check("site=/a", false, None, [false, true, true]);
     }
 
     #[track_caller]

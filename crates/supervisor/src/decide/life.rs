@@ -48,6 +48,12 @@ const LONGEST_LOADING: Duration = Duration::from_secs(120);
 /// A prototype that was told to end has this long to end its workers.
 const LONGEST_STOP: Duration = Duration::from_secs(10);
 
+/// Time to end a prototype whose processes have been killed.
+const MARGIN: Duration = Duration::from_secs(5);
+
+/// Nobody waits for longer.
+const NO_LIMIT: Duration = Duration::from_hours(24 * 365);
+
 /// A prototype that keeps no workers ready is ended after so many times its workers' time of idling: loading it again
 /// costs far more than forking a worker.
 const PATIENCE: u32 = 10;
@@ -138,9 +144,17 @@ impl Life {
         self.failure = Some(reason);
     }
 
-    /// It is told to end.
-    pub(crate) fn stops(&mut self, now: Instant) {
-        self.phase = Phase::Stopping { deadline: now + LONGEST_STOP };
+    /// It is told to end, and its processes have so long after that; `None` means as long as they take.
+    pub(crate) fn stops(&mut self, grace: Option<Duration>, now: Instant) {
+        let grace = grace.map_or(NO_LIMIT, |grace| grace + MARGIN);
+        self.phase = Phase::Stopping { deadline: now + LONGEST_STOP.max(grace) };
+    }
+
+    /// It is not started again by itself.
+    pub(crate) fn sleeps(&mut self) {
+        if self.phase == Phase::Down {
+            self.phase = Phase::Dormant;
+        }
     }
 
     /// It is told to end as nobody needs it.
@@ -261,7 +275,7 @@ mod tests {
         life.is_replaced(Some(IDLE), now);
         assert!(!life.is_overdue(now) && life.is_overdue(now + IDLE));
         assert_eq!(life.deadline(Starts::Permitted, None), Some(now + IDLE));
-        life.stops(now);
+        life.stops(Some(Duration::ZERO), now);
         assert!(!life.is_overdue(now + IDLE));
     }
 
@@ -270,7 +284,7 @@ mod tests {
         let now = Instant::now();
         let mut life = Life::new(true, now);
         life.loaded(now);
-        life.stops(now);
+        life.stops(Some(Duration::ZERO), now);
         life.died(now);
         assert!(life.is_stopping());
     }

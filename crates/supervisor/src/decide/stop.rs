@@ -46,6 +46,9 @@ const LONGEST_FINISH: Duration = Duration::from_secs(60 * 60);
 /// Longest wait for processes that were told to end.
 const LONGEST_END: Duration = Duration::from_secs(5);
 
+/// Time to collect processes that have been killed.
+const MARGIN: Duration = Duration::from_secs(1);
+
 impl Stop {
     pub(crate) fn draining(now: Instant) -> Self {
         Self::Draining { deadline: now + LONGEST_DRAIN }
@@ -56,8 +59,9 @@ impl Stop {
         Self::Draining { deadline: now + LONGEST_FINISH }
     }
 
-    pub(crate) fn ending(now: Instant) -> Self {
-        Self::Ending { deadline: now + LONGEST_END }
+    /// With processes that have so long to end once they are told.
+    pub(crate) fn ending(grace: Duration, now: Instant) -> Self {
+        Self::Ending { deadline: now + LONGEST_END.max(grace + MARGIN).min(LONGEST_DRAIN) }
     }
 
     pub(crate) fn deadline(self) -> Option<Instant> {
@@ -104,7 +108,7 @@ mod tests {
         assert_eq!(on_signal(None, quit), Some(Step::Drain));
         assert_eq!(on_signal(None, term), Some(Step::EndAll));
         assert_eq!(on_signal(Some(Stop::draining(now)), quit), Some(Step::EndAll));
-        assert_eq!(on_signal(Some(Stop::ending(now)), term), Some(Step::KillAll));
+        assert_eq!(on_signal(Some(Stop::ending(Duration::ZERO, now)), term), Some(Step::KillAll));
         assert_eq!(on_signal(Some(Stop::Killed), term), None);
     }
 
@@ -117,7 +121,7 @@ mod tests {
         assert_eq!(draining.on_time(left(true, true), begin), None);
         assert_eq!(draining.on_time(left(true, true), later), Some(Step::EndAll));
         assert_eq!(draining.on_time(left(false, true), begin), Some(Step::EndAll));
-        let ending = Stop::ending(begin);
+        let ending = Stop::ending(Duration::ZERO, begin);
         assert_eq!(ending.on_time(left(true, true), begin), None);
         assert_eq!(ending.on_time(left(false, false), begin), Some(Step::KillOrphans));
         assert_eq!(ending.on_time(left(true, true), later), Some(Step::KillAll));

@@ -53,7 +53,8 @@ pub(crate) struct Workers<P> {
 impl<P> Workers<P> {
     /// None yet. Programs that take long to start are started a few at a time, other workers one after the other.
     pub(crate) fn new(spec: &AppSpec) -> Self {
-        let n_at_once = if matches!(spec.runtime, RuntimeSpec::Http(_)) { PROGRAMS_AT_ONCE } else { 1 };
+        let is_program = matches!(spec.runtime, RuntimeSpec::Http(_) | RuntimeSpec::Process(_));
+        let n_at_once = if is_program { PROGRAMS_AT_ONCE } else { 1 };
         Self {
             bounds: Bounds { n_spare: spec.processes.spare, n_most: spec.processes.max.get(), n_at_once },
             running: BTreeMap::new(),

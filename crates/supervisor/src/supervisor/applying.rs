@@ -126,7 +126,8 @@ impl Supervisor {
         let n_coming = |id: &AppId| apps.get(id).map_or(0, |app| app.workers.n_coming());
         let instance =
             |(id, spec): &(AppId, AppSpec)| Instance { id: *id, spec: spec.clone(), n_coming: n_coming(id) };
-        let applications = build.apps.iter().map(instance).collect();
+        let served = build.apps.iter().take(build.plan.applications.len());
+        let applications = served.map(instance).collect();
         let Some(router) = self.children.routers.peer_mut(*router) else { return Ok(()) };
         let generation = build.generation;
         for listener in &build.listeners {

@@ -83,6 +83,7 @@ impl Supervisor {
             FromController::Revoke { order } => self.revoke(order),
             FromController::KeepStoredAside => self.stored.keep_aside(),
             FromController::Status { ticket } => self.ask_status(ticket),
+            FromController::RunApp { ticket, name } => self.run_now(ticket, &name),
             FromController::RestartApp { ticket, name } => {
                 self.configuration.jobs.push(Job::RestartApp { ticket: Some(ticket), name });
             }

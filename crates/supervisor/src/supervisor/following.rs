@@ -27,6 +27,7 @@ impl Supervisor {
         let apps: Vec<_> = in_force
             .into_iter()
             .flat_map(|build| &build.apps)
+            .filter(|(_, spec)| !spec.is_restarted_with_another())
             .map(|(id, spec)| (*id, spec.name.clone()))
             .collect();
         for (id, name) in apps {

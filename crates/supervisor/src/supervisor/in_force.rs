@@ -31,6 +31,7 @@ impl Supervisor {
         self.complain_of_shortage(before.as_ref());
         let replaced = self.replaced(before);
         self.children.limit_draining(&replaced.iter().map(|(id, _)| *id).collect::<Vec<_>>());
+        self.follow_background(&replaced);
         self.report_sharing();
         self.take_over();
         self.configuration.take_unused().into_iter().for_each(|id| self.children.stop_app(id));
@@ -67,7 +68,7 @@ impl Supervisor {
     fn report_sharing(&mut self) {
         let in_force = self.configuration.in_force.as_ref();
         if let Some(build) = in_force.filter(|_| self.audience.console.is_none()) {
-            self.audience.sharing.report(&build.plan.applications, &self.programs);
+            self.audience.sharing.report(build.plan.all_applications(), &self.programs);
         }
     }
 

@@ -21,6 +21,8 @@ impl Supervisor {
                 }
                 News::Decided(id) => self.watch.iter_mut().for_each(|watch| watch.is_decided(id)),
                 News::Ended(id) => {
+                    self.release_background();
+                    self.tell_of_background();
                     for ticket in self.restarts.gone(id) {
                         self.children.controller.send(&ToController::Restarted { ticket, error: None });
                     }

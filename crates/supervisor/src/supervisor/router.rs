@@ -104,7 +104,7 @@ impl Supervisor {
             | FromRouter::RetireWorker { app, .. }
             | FromRouter::AppNotTaken { app, .. }
             | FromRouter::AppUnused { app }
-                if children.apps.get(&app).is_some_and(|app| app.router != id) =>
+                if children.apps.get(&app).is_some_and(|app| app.router != Some(id)) =>
             {
                 children.end_router(id, "speaks of an application that is not its own");
             }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use corral_ipc::message::{DaemonStatus, FailedListener, Status, Ticket, ToController, ToRouter};
+use corral_ipc::message::{
+    AppId, AppStatus, DaemonStatus, FailedListener, Status, Ticket, ToController, ToRouter,
+};
 
 use super::Supervisor;
 use crate::configuration::build::Build;
@@ -52,7 +54,9 @@ impl Supervisor {
         let unbound = unbound
             .map(|error| FailedListener { address: error.address().to_string(), reason: error.to_string() });
         status.failed_listeners = unbound.chain(build.unserved.iter().cloned()).collect();
-        for figures in &mut status.applications {
+        let background = build.apps.iter().skip(build.plan.applications.len());
+        status.background = background.map(|(id, spec)| self.background_status(*id, &spec.name)).collect();
+        for figures in status.applications.iter_mut().chain(&mut status.background) {
             let Some((id, _)) = build.find_app(&figures.name) else { continue };
             let Some(app) = self.children.apps.get(id) else { continue };
             let known = figures.last_error.take().or_else(|| app.life.failure().map(ToOwned::to_owned));
@@ -60,6 +64,20 @@ impl Supervisor {
             figures.crashes = app.crashes.total;
             figures.last_crash.clone_from(&app.crashes.last);
             figures.warning = self.programs.warning_about(&app.spec);
+        }
+    }
+}
+
+impl Supervisor {
+    fn background_status(&self, id: AppId, name: &str) -> AppStatus {
+        let (name, app) = (name.to_owned(), self.children.apps.get(&id));
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        AppStatus {
+            name,
+            running: app.map_or(0, |app| count(app.workers.running().count())),
+            starting: app.map_or(0, |app| app.workers.n_coming()),
+            schedule: app.and_then(|app| app.background.as_ref()?.schedule()),
+            ..AppStatus::default()
         }
     }
 }

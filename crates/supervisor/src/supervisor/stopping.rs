@@ -10,6 +10,7 @@ use corral_sys::process;
 
 use super::Supervisor;
 use crate::access_log::AccessLog;
+use crate::decide::background::Background;
 use crate::decide::stop::{self, Left, Step, Stop};
 
 impl Supervisor {
@@ -19,7 +20,9 @@ impl Supervisor {
     }
 
     pub(super) fn stop_on_time(&mut self, stop: Stop, now: Instant) {
-        let routers = self.children.routers.peers().next().is_some();
+        // A successor lets runs go on to their end.
+        let has_runs = self.upgrade.goes_on() && self.children.has_background(Background::is_leaving);
+        let routers = has_runs || self.children.routers.peers().next().is_some();
         let step = stop.on_time(Left { routers, children: !self.has_no_own_children() }, now);
         step.into_iter().for_each(|step| self.take_stop_step(step));
     }
@@ -44,13 +47,14 @@ impl Supervisor {
         self.audience.service_manager.stopping();
         self.children.tell_routers(&ToRouter::Finish { keep_idle: Duration::ZERO });
         self.stop = Some(Stop::draining(Instant::now()));
+        self.leave_background();
     }
 
     fn end_all(&mut self) {
         if self.stop.is_none() {
             self.audience.service_manager.stopping();
         }
-        self.stop = Some(Stop::ending(Instant::now()));
+        self.stop = Some(Stop::ending(self.children.longest_grace(), Instant::now()));
         self.configuration.end();
         self.upgrade.end_unready();
         self.children.end_all();

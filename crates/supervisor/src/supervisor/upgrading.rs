@@ -50,7 +50,8 @@ impl Supervisor {
         let pid = successor.pid().as_raw_nonzero();
         tracing::info!(target: "notice", "signal USR2 received, process {pid} is to take over");
         let listeners = self.configuration.in_force.as_ref().map_or(&[][..], |build| &build.listeners);
-        self.inheritance.hand_over(listeners, self.what_works(), &mut successor);
+        let has_background = self.children.has_background(|_| true);
+        self.inheritance.hand_over(listeners, self.what_works(), has_background, &mut successor);
         self.upgrade.begin(successor);
         // It would change a configuration that the successor has read already.
         self.children.controller.peer.iter().for_each(|peer| peer.kill(Signal::TERM));
@@ -87,6 +88,7 @@ impl Supervisor {
         self.configuration.apply = None;
         self.children.tell_routers(&ToRouter::Finish { keep_idle: LAST_REQUESTS });
         self.stop = Some(Stop::finishing(Instant::now()));
+        self.leave_background();
     }
 
     pub(super) fn successor_ended(&mut self) {
@@ -103,5 +105,6 @@ impl Supervisor {
             return self.give_up("the stored configuration cannot be put in force");
         }
         self.inheritance.take_over(in_force.map_or(&[], |build| &build.listeners));
+        self.release_background();
     }
 }

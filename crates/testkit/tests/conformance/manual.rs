@@ -23,6 +23,7 @@ const PLACES: &[&str] = &[
     r#"{"applications": {"a": @}}"#,
     r#"{"applications": {"a": {"type": "php", "root": "/", @}}}"#,
     r#"{"applications": {"a": {"type": "http", "executable": "a", @}}}"#,
+    r#"{"applications": {"a": {"type": "process", "command": "a", @}}}"#,
     r#"{"applications": {"a": {"type": "java", "webapp": "a", @}}}"#,
     r#"{"applications": {"a": {"type": "wasm-wasi-component", "component": "a", @}}}"#,
     r#"{"applications": {"a": {"type": "php", "root": "/", "isolation": {@}}}}"#,

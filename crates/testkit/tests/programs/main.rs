@@ -1,5 +1,6 @@
 //! Programs that serve HTTP themselves, in languages of the system: started, asked, broken and replaced.
 
+mod background;
 mod external;
 mod frameworks;
 mod go;

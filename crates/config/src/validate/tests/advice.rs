@@ -176,7 +176,13 @@ fn types_that_nothing_runs_are_explained() {
     kind("php 7.4", &["There is \"php 8.2.30\".", "For another version"]);
     kind("django", &["Did you mean \"python\"?"]);
     kind("static", &["Files need no application"]);
-    kind("cobol", &["There is \"java 12.0.25\", ", "\"cgi\", \"external\", \"fastcgi\", \"go\", \"http\"."]);
+    kind(
+        "cobol",
+        &[
+            "There is \"java 12.0.25\", ",
+            "\"cgi\", \"external\", \"fastcgi\", \"go\", \"http\", \"process\".",
+        ],
+    );
 }
 
 #[test]

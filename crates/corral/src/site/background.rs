@@ -1,0 +1,116 @@
+//! Commands that run beside a site: the further lines of a Procfile, and what Laravel has for its queue and schedule.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::program::PROCFILE;
+
+/// A command beside a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Command {
+    pub(crate) name: String,
+    /// As a shell reads it.
+    line: String,
+    /// When it runs, if not all the time.
+    schedule: Option<&'static str>,
+}
+
+/// The lines of a Procfile that start neither what serves nor what is done before that.
+pub(crate) fn of_procfile(project: &Path) -> Vec<Command> {
+    let text = fs::read_to_string(project.join(PROCFILE)).unwrap_or_default();
+    text.lines().filter_map(command).collect()
+}
+
+fn command(line: &str) -> Option<Command> {
+    let (name, line) = line.split_once(':')?;
+    let (name, line) = (name.trim(), line.trim());
+    let is_name =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    let is_other = !matches!(name, "web" | "release" | SITE);
+    (is_name && is_other && !line.is_empty()).then(|| Command {
+        name: name.to_owned(),
+        line: line.to_owned(),
+        schedule: None,
+    })
+}
+
+/// The application that serves.
+const SITE: &str = "site";
+
+/// What Laravel has, if this is one.
+pub(crate) fn of_laravel(project: &Path) -> Vec<Command> {
+    if !project.join("artisan").is_file() || !project.join("vendor/laravel/framework").is_dir() {
+        return Vec::new();
+    }
+    let command =
+        |name: &str, line: &str, schedule| Command { name: name.to_owned(), line: line.to_owned(), schedule };
+    vec![
+        command("queue", "exec php artisan queue:work", None),
+        command("scheduler", "exec php artisan schedule:run", Some("* * * * *")),
+    ]
+}
+
+/// The members of `applications` that run them.
+pub(crate) fn applications(
+    commands: &[Command],
+    project: &Path,
+    owner: Option<(&str, &str)>,
+    has_site: bool,
+) -> Map<String, Value> {
+    let application = |command: &Command| {
+        let line = format!("PATH=\"$PWD/node_modules/.bin:$PATH\"; {}", command.line);
+        let mut application =
+            json!({ "type": "process", "command": ["/bin/sh", "-c", line], "working_directory": project });
+        if let Some(schedule) = command.schedule {
+            application["schedule"] = schedule.into();
+        }
+        if has_site {
+            application["with"] = SITE.into();
+        }
+        if let Some((user, group)) = owner {
+            application["user"] = user.into();
+            application["group"] = group.into();
+        }
+        (command.name.clone(), application)
+    };
+    commands.iter().map(application).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(procfile: &str, expected: &[(&str, &str)]) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(PROCFILE), procfile).unwrap();
+        let commands = of_procfile(folder.path());
+        let found: Vec<_> = commands.iter().map(|command| (&*command.name, &*command.line)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn further_lines_of_a_procfile_run_beside_the_site() {
+        let worker = ("worker", "celery -A shop worker");
+        check(
+            "web: ./serve\nrelease: migrate\nworker: celery -A shop worker\nbeat:celery beat\n",
+            &[worker, ("beat", "celery beat")],
+        );
+        check("# worker: x\n\nsite: x\nempty:\n: x\na b: x\n", &[]);
+    }
+
+    #[test]
+    fn a_command_is_restarted_with_the_site() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(of_laravel(folder.path()), []);
+        fs::create_dir_all(folder.path().join("vendor/laravel/framework")).unwrap();
+        fs::write(folder.path().join("artisan"), "").unwrap();
+        let commands = of_laravel(folder.path());
+        let applications = applications(&commands, Path::new("/srv"), Some(("shop", "shop")), true);
+        assert_eq!(applications["queue"]["with"], "site");
+        assert_eq!(applications["queue"]["user"], "shop");
+        assert_eq!(applications["scheduler"]["schedule"], "* * * * *");
+    }
+}

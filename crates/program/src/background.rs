@@ -1,0 +1,97 @@
+//! The prototype of commands that no listener reaches: runs them when main says so, and tells how they ended.
+
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use corral_config::plan::{AppSpec, ProcessSpec};
+use corral_ipc::link::Link;
+use corral_ipc::message::{Exit, FromPrototype, WorkerId};
+use corral_sys::process;
+use corral_sys::signal::{self, Pid, Signal};
+use corral_worker::{Keeper, Scope, Termination, confine, redirect_output};
+
+use crate::command::Command;
+use crate::own_files;
+
+struct Host {
+    keeper: Keeper,
+    command: Command,
+}
+
+/// Makes ready for commands, or says why they could not run.
+pub(crate) fn prepare(spec: &AppSpec, process: &ProcessSpec) -> anyhow::Result<Command> {
+    // A title that could not be set costs nothing but a nicer `ps`.
+    let _ = process::set_title(&format!("corral: \"{}\" prototype", spec.name));
+    // What commands leave behind ends here, not at main. Without it, main collects it.
+    let _ = process::become_subreaper();
+    redirect_output(spec).context("open the application's output")?;
+    let command = Command::alone(&process.command)?;
+    let readable = own_files().into_iter().chain([command.path().to_owned()]).collect();
+    confine(spec, readable, Vec::new())?;
+    Ok(command)
+}
+
+/// Serves main until it says stop or is gone.
+pub(crate) fn serve(
+    link: Link,
+    spec: &AppSpec,
+    process: &ProcessSpec,
+    command: Command,
+) -> anyhow::Result<ExitCode> {
+    let termination = Termination {
+        signal: Signal::from_named_raw(process.stop_signal).unwrap_or(Signal::TERM),
+        grace: process.grace(spec.restart.drain_timeout),
+    };
+    let keeper = Keeper::new(link, Scope::Group).context("listen to signals")?.ending_by(termination);
+    keeper.tell(&FromPrototype::Ready, &[]);
+    Host { keeper, command }.serve()
+}
+
+impl Host {
+    fn serve(mut self) -> anyhow::Result<ExitCode> {
+        while !self.keeper.is_done() {
+            self.keeper.sleep(&[], None).context("wait")?;
+            for (worker, exit) in self.keeper.reap().context("collect processes")? {
+                self.ended(worker, exit);
+            }
+            while let Some(worker) = self.keeper.next_wanted().context("listen to the daemon")? {
+                self.start(worker);
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn start(&mut self, worker: WorkerId) {
+        if self.keeper.is_stopping() {
+            return self.fail(worker, "the application is stopping".to_owned());
+        }
+        match self.command.run_alone() {
+            Ok(pid) => {
+                self.keeper.children.add(pid, worker);
+                let pidfd: Vec<OwnedFd> = process::pidfd(pid).ok().into_iter().collect();
+                self.keeper.tell(&FromPrototype::Begun { worker, pid: number(pid) }, &pidfd);
+            }
+            Err(error) => self.fail(worker, format!("{error:#}")),
+        }
+    }
+
+    fn fail(&self, worker: WorkerId, reason: String) {
+        self.keeper.tell(&FromPrototype::ForkFailed { worker, reason }, &[]);
+    }
+
+    /// A command that goes to the background by itself would be started again beside itself: what it leaves behind ends
+    /// with the last process of the application.
+    fn ended(&mut self, worker: WorkerId, exit: Exit) {
+        if self.keeper.children.is_empty() {
+            for left in process::children() {
+                signal::kill_child(left, Signal::KILL);
+            }
+        }
+        self.keeper.tell(&FromPrototype::Exited { worker, exit }, &[]);
+    }
+}
+
+fn number(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().unsigned_abs()
+}

@@ -1,0 +1,191 @@
+//! Applications that no listener reaches: carries out what their work asks for.
+
+use std::time::{Duration, Instant};
+
+use corral_ipc::log::clean;
+use corral_ipc::message::{AppId, Exit, ToPrototype, WorkerId};
+use corral_sys::kin::Kin;
+
+use super::{Children, News};
+use crate::children::app::App;
+use crate::decide::background::{Background, Now, Outcome, Step};
+use crate::decide::life::Phase;
+use crate::programs::Programs;
+
+/// Applications whose work is gone on with before others are heard again: a start takes a few milliseconds.
+const LOOKS_PER_TURN: usize = 4;
+
+impl App {
+    /// When its work has something to do, if anything could be started.
+    pub(crate) fn work_deadline(&self) -> Option<Instant> {
+        self.background.as_ref().filter(|_| self.can_work()).and_then(Background::deadline)
+    }
+
+    /// Whether a process could be started.
+    fn can_work(&self) -> bool {
+        let runs_always = self.background.as_ref().is_some_and(Background::runs_always);
+        self.life.phase() == Phase::Ready || (self.life.phase() == Phase::Dormant && !runs_always)
+    }
+}
+
+impl Children {
+    /// Goes on with the work that is due.
+    pub(super) fn work_on_time(&mut self, programs: &Programs, now: Instant) {
+        let is_due = |app: &App| app.work_deadline().is_some_and(|at| at <= now);
+        let due = self.apps.iter().filter(|(_, app)| is_due(app)).map(|(id, _)| *id);
+        let due: Vec<_> = due.take(LOOKS_PER_TURN).collect();
+        let now = Now::at(now);
+        for id in due {
+            let Some(app) = self.apps.get_mut(&id) else { continue };
+            let steps = app.background.as_mut().map_or_else(Vec::new, |work| work.look(now));
+            steps.into_iter().for_each(|step| self.take_step(id, step, programs));
+        }
+    }
+
+    fn take_step(&mut self, id: AppId, step: Step, programs: &Programs) {
+        match step {
+            Step::Start => self.start_process(id, programs),
+            Step::End(worker) => {
+                self.complain_of(id, "it takes too long: ending it");
+                self.retire_worker(id, worker);
+            }
+            Step::Skipped => self.complain_of(id, "its time has come, and it still runs: left out"),
+        }
+    }
+
+    fn complain_of(&self, id: AppId, what: &str) {
+        if let Some(app) = self.apps.get(&id) {
+            tracing::warn!("\"{}\" application: {what}", app.spec.name);
+        }
+    }
+
+    fn start_process(&mut self, id: AppId, programs: &Programs) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let is_dormant = app.life.phase() == Phase::Dormant;
+        match app.want_one_more() {
+            Ok(()) if is_dormant => self.start_prototype(id, programs),
+            Ok(()) => self.fork_next(id),
+            Err(reason) => self.lose_work(id, &reason),
+        }
+    }
+
+    /// Runs a command at once that has a schedule.
+    pub(crate) fn run_now(&mut self, id: AppId, programs: &Programs) -> Result<(), String> {
+        let work = self.apps.get_mut(&id).and_then(|app| app.background.as_mut());
+        let work = work.ok_or("it serves requests, and has no \"schedule\"")?;
+        let step = work.run_now()?;
+        self.take_step(id, step, programs);
+        Ok(())
+    }
+
+    /// A process runs. It has nothing to make ready.
+    pub(super) fn process_begun(&mut self, id: AppId, worker: WorkerId, process: Option<Kin>) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let pid = process.as_ref().map_or(0, |process| process.pid().as_raw_nonzero().get());
+        app.workers.forked(worker, process);
+        tracing::info!("\"{}\" application started, process {pid}", app.spec.name);
+        self.news.push_back(News::Decided(id));
+        self.fork_next(id);
+    }
+
+    /// A process has ended, or its start has failed.
+    pub(super) fn process_ended(&mut self, id: AppId, worker: WorkerId, how: Result<Exit, &str>) {
+        if self.apps.get(&id).is_none_or(|app| app.background.is_none()) {
+            return;
+        }
+        let output = self.outputs.last_words_of(id).iter().map(|line| clean(line).into_owned()).collect();
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let Some(work) = app.background.as_mut() else { return };
+        let outcome = match how {
+            Ok(exit) => Outcome { exit: Some(exit), error: None, output },
+            Err(reason) => Outcome { output, ..Outcome::failed(reason) },
+        };
+        if let Some(duration) = work.ended(worker, outcome, Now::at(Instant::now())) {
+            let (name, seconds) = (&app.spec.name, duration.as_secs_f64());
+            match how {
+                Ok(Exit::Code(0)) => {
+                    tracing::info!(target: "notice", "\"{name}\" has run for {seconds:.1} s")
+                }
+                Ok(Exit::Code(code)) => {
+                    tracing::error!("\"{name}\" has failed after {seconds:.1} s: exited with code {code}");
+                }
+                Ok(Exit::Signal(number)) => {
+                    tracing::error!("\"{name}\" has failed after {seconds:.1} s: exited on signal {number}");
+                }
+                Err(_) => {}
+            }
+        }
+        self.end_if_done(id);
+    }
+
+    /// Nothing of an application runs any more, nor is about to.
+    pub(super) fn lose_work(&mut self, id: AppId, reason: &str) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let Some(work) = app.background.as_mut() else { return };
+        work.lost(reason, Now::at(Instant::now()));
+        app.workers.give_up();
+        if !work.runs_always() {
+            app.life.sleeps();
+        }
+        self.end_if_done(id);
+    }
+
+    fn end_if_done(&mut self, id: AppId) {
+        let work = self.apps.get(&id).and_then(|app| app.background.as_ref());
+        if work.is_some_and(|work| work.is_leaving() && work.may_end()) {
+            self.stop_app(id);
+        }
+    }
+
+    /// Others take the place of these instances, or none: what runs all the time ends at once, a run goes on to its end.
+    pub(crate) fn leave_background(&mut self, replaced: &[AppId]) {
+        for id in replaced {
+            if let Some(work) = self.apps.get_mut(id).and_then(|app| app.background.as_mut()) {
+                work.leaves();
+                self.end_if_done(*id);
+            }
+        }
+    }
+
+    /// Lets the instances begin whose predecessors have ended.
+    pub(crate) fn release_background(&mut self, in_force: &[AppId], may_begin: impl Fn(&Background) -> bool) {
+        let leaving =
+            self.apps.values().filter(|app| app.background.as_ref().is_some_and(|work| !work.is_held()));
+        let names: Vec<_> = leaving.map(|app| app.spec.name.clone()).collect();
+        for id in in_force {
+            let Some(app) = self.apps.get_mut(id) else { continue };
+            let is_free = !names.contains(&app.spec.name);
+            if let Some(work) = app.background.as_mut()
+                && work.is_held()
+                && is_free
+                && may_begin(work)
+            {
+                work.release();
+            }
+        }
+    }
+
+    /// Whether an instance runs that no listener reaches, or only one of those that run all the time.
+    pub(crate) fn has_background(&self, is_meant: impl Fn(&Background) -> bool) -> bool {
+        self.apps.values().filter_map(|app| app.background.as_ref()).any(is_meant)
+    }
+
+    /// Longest time that a command has to end once it is told.
+    pub(crate) fn longest_grace(&self) -> Duration {
+        let commands = self.apps.values().filter(|app| app.background.is_some() && app.prototype.is_some());
+        commands.map(|app| app.spec.grace().unwrap_or(Duration::MAX / 2)).max().unwrap_or_default()
+    }
+
+    /// All instances that no listener reaches.
+    pub(crate) fn background(&self) -> Vec<AppId> {
+        self.apps.iter().filter(|(_, app)| app.background.is_some()).map(|(id, _)| *id).collect()
+    }
+
+    /// Tells a prototype to fork, and its work which process that will be.
+    pub(super) fn fork_process(app: &mut App, worker: WorkerId) {
+        if let Some(work) = app.background.as_mut() {
+            work.forking(worker, Now::at(Instant::now()));
+        }
+        app.tell(&ToPrototype::Fork { worker });
+    }
+}

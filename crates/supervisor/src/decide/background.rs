@@ -1,0 +1,185 @@
+//! The work of applications that no listener reaches: which processes are started when. Facts and times come in, what is to
+//! be done comes out.
+
+mod runs;
+mod services;
+
+use std::time::{Duration, Instant};
+
+use corral_config::plan::{AppSpec, RuntimeSpec};
+use corral_config::schedule::Timestamp;
+use corral_ipc::message::{Exit, ScheduleStatus, WorkerId};
+
+use self::runs::Runs;
+use self::services::Services;
+
+/// A moment by both clocks: one that is never set, and that of the wall.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Now {
+    pub(crate) instant: Instant,
+    pub(crate) wall: Timestamp,
+}
+
+impl Now {
+    pub(crate) fn at(instant: Instant) -> Self {
+        Self { instant, wall: Timestamp::now() }
+    }
+}
+
+/// A step of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Start one more process.
+    Start,
+    /// Tell a process to end, as it has taken too long.
+    End(WorkerId),
+    /// Say that a time has come while the command runs.
+    Skipped,
+}
+
+/// Which work there is to do.
+#[derive(Debug)]
+enum Work {
+    Services(Services),
+    Runs(Runs),
+}
+
+/// The work of one instance.
+#[derive(Debug)]
+pub(crate) struct Background {
+    work: Work,
+    /// Nothing is started, as the processes before have not ended, or the configuration is not in force.
+    is_held: bool,
+    /// Nothing is started any more.
+    is_leaving: bool,
+}
+
+impl Background {
+    /// The work of an application, if it is one that no listener reaches.
+    pub(crate) fn of(spec: &AppSpec, now: Now) -> Option<Self> {
+        let RuntimeSpec::Process(process) = &spec.runtime else { return None };
+        let work = match &process.schedule {
+            None => Work::Services(Services::new(spec.processes.max.get(), now.instant)),
+            Some(schedule) => Work::Runs(Runs::new(schedule, &spec.name, now)?),
+        };
+        Some(Self { work, is_held: true, is_leaving: false })
+    }
+
+    /// Whether its processes run all the time.
+    pub(crate) fn runs_always(&self) -> bool {
+        matches!(self.work, Work::Services(_))
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    /// Nothing is in its way any more.
+    pub(crate) fn release(&mut self) {
+        self.is_held = false;
+    }
+
+    /// Another instance takes its place, or none.
+    pub(crate) fn leaves(&mut self) {
+        self.is_leaving = true;
+        if let Work::Runs(runs) = &mut self.work {
+            runs.forget_waiting();
+        }
+    }
+
+    /// Whether nothing that it is to do keeps it from being ended: processes that run all the time never do.
+    pub(crate) fn may_end(&self) -> bool {
+        match &self.work {
+            Work::Services(_) => true,
+            Work::Runs(runs) => self.is_leaving && !runs.is_busy(),
+        }
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
+    /// When there may be something to do.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        match &self.work {
+            Work::Services(services) => services.deadline().filter(|_| self.may_start()),
+            Work::Runs(runs) => runs.deadline(self.may_start()),
+        }
+    }
+
+    fn may_start(&self) -> bool {
+        !self.is_held && !self.is_leaving
+    }
+
+    /// What there is to do now.
+    pub(crate) fn look(&mut self, now: Now) -> Vec<Step> {
+        let may_start = self.may_start();
+        match &mut self.work {
+            Work::Services(services) if may_start => services.look(now.instant),
+            Work::Services(_) => Vec::new(),
+            Work::Runs(runs) => runs.look(may_start, now),
+        }
+    }
+
+    /// Somebody wants a run at once.
+    pub(crate) fn run_now(&mut self) -> Result<Step, &'static str> {
+        let may_start = self.may_start();
+        match &mut self.work {
+            Work::Services(_) => Err("it runs all the time, and has no \"schedule\""),
+            Work::Runs(_) if !may_start => Err("the processes before have not ended"),
+            Work::Runs(runs) => runs.run_now(),
+        }
+    }
+
+    /// A start that was wanted has this number.
+    pub(crate) fn forking(&mut self, worker: WorkerId, now: Now) {
+        match &mut self.work {
+            Work::Services(services) => services.forking(worker, now.instant),
+            Work::Runs(runs) => runs.forking(worker, now),
+        }
+    }
+
+    /// A process has ended, or its start has failed with a reason. Returns how long a run took.
+    pub(crate) fn ended(&mut self, worker: WorkerId, end: Outcome, now: Now) -> Option<Duration> {
+        match &mut self.work {
+            Work::Services(services) => {
+                services.ended(worker, now.instant);
+                None
+            }
+            Work::Runs(runs) => runs.ended(worker, end, now),
+        }
+    }
+
+    /// Nothing that was started or wanted is there any more.
+    pub(crate) fn lost(&mut self, reason: &str, now: Now) {
+        match &mut self.work {
+            Work::Services(services) => services.lost(now.instant),
+            Work::Runs(runs) => runs.lost(reason, now),
+        }
+    }
+
+    /// The runs, for whoever asks.
+    pub(crate) fn schedule(&self) -> Option<ScheduleStatus> {
+        match &self.work {
+            Work::Services(_) => None,
+            Work::Runs(runs) => Some(runs.status()),
+        }
+    }
+}
+
+/// What has become of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// How it has ended.
+    pub(crate) exit: Option<Exit>,
+    /// Why it was not started.
+    pub(crate) error: Option<String>,
+    /// The last lines that it has printed.
+    pub(crate) output: Vec<String>,
+}
+
+impl Outcome {
+    pub(crate) fn failed(reason: &str) -> Self {
+        Self { exit: None, error: Some(reason.to_owned()), output: Vec::new() }
+    }
+}

@@ -103,12 +103,10 @@ impl Output {
     pub(crate) fn last_words(&mut self) -> Vec<String> {
         // Whether it goes on is asked again before the next sleep.
         self.drain(LONGEST_LISTENING);
-        let mut words: Vec<_> = self.words.iter().cloned().collect();
+        let mut words = self.words.clone();
         // The beginning of a line whose end may never come.
-        let mut rest = VecDeque::new();
-        note(&mut rest, &self.rest);
-        words.extend(rest);
-        words
+        note(&mut words, &self.rest);
+        words.into()
     }
 
     /// The last line since then that was logged, if it is an application's.
@@ -287,8 +285,8 @@ mod tests {
         say(&"more\n".repeat(MOST_WORDS - 1));
         say("last\nunfinished");
         let words = output.last_words();
-        assert_eq!((words.len(), words.last().map(String::as_str)), (MOST_WORDS, Some("last")));
-        assert_eq!(words[0], "more");
+        assert_eq!((words.len(), words.last().map(String::as_str)), (MOST_WORDS, Some("unfinished")));
+        assert_eq!(words[MOST_WORDS - 2], "last");
     }
 
     #[test]

@@ -90,10 +90,13 @@ impl Children {
 
     /// A process has ended, or its start has failed.
     pub(super) fn process_ended(&mut self, id: AppId, worker: WorkerId, how: Result<Exit, &str>) {
-        if self.apps.get(&id).is_none_or(|app| app.background.is_none()) {
-            return;
-        }
-        let output = self.outputs.last_words_of(id).iter().map(|line| clean(line).into_owned()).collect();
+        let Some(app) = self.apps.get(&id).filter(|app| app.background.is_some()) else { return };
+        let words = if app.workers.is_empty() {
+            self.outputs.all_words_of(id)
+        } else {
+            self.outputs.last_words_of(id)
+        };
+        let output = words.iter().map(|line| clean(line).into_owned()).collect();
         let Some(app) = self.apps.get_mut(&id) else { return };
         let Some(work) = app.background.as_mut() else { return };
         let outcome = match how {

@@ -103,10 +103,7 @@ impl Output {
     pub(crate) fn last_words(&mut self) -> Vec<String> {
         // Whether it goes on is asked again before the next sleep.
         self.drain(LONGEST_LISTENING);
-        let mut words = self.words.clone();
-        // The beginning of a line whose end may never come.
-        note(&mut words, &self.rest);
-        words.into()
+        self.words.iter().cloned().collect()
     }
 
     /// The last line since then that was logged, if it is an application's.
@@ -136,12 +133,18 @@ impl Output {
 
     fn end(&mut self) -> Drained {
         mention(&self.speaker, &mut self.rate);
+        self.end_line();
+        Drained::Ended
+    }
+
+    /// Nothing follows that belongs to the line which has begun.
+    pub(crate) fn end_line(&mut self) {
         if !self.rest.is_empty() {
             let line = std::mem::take(&mut self.rest);
             log(&self.speaker, &line, self.is_within);
             note(&mut self.words, &line);
         }
-        Drained::Ended
+        self.is_within = false;
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -285,8 +288,10 @@ mod tests {
         say(&"more\n".repeat(MOST_WORDS - 1));
         say("last\nunfinished");
         let words = output.last_words();
-        assert_eq!((words.len(), words.last().map(String::as_str)), (MOST_WORDS, Some("unfinished")));
-        assert_eq!(words[MOST_WORDS - 2], "last");
+        assert_eq!((words.len(), words.last().map(String::as_str)), (MOST_WORDS, Some("last")));
+        assert_eq!(words[0], "more");
+        output.end_line();
+        assert_eq!(output.last_words().last().map(String::as_str), Some("unfinished"));
     }
 
     #[test]

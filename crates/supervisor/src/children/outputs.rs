@@ -46,6 +46,14 @@ impl Outputs {
         output.map_or_else(Vec::new, Output::last_words)
     }
 
+    /// The last lines of an instance of which nothing runs any more, the last one whether it has an end or not.
+    pub(crate) fn all_words_of(&mut self, app: AppId) -> Vec<String> {
+        let Some(output) = self.0.iter_mut().find(|output| output.is_of(app)) else { return Vec::new() };
+        output.last_words();
+        output.end_line();
+        output.last_words()
+    }
+
     /// The last lines of all applications.
     pub(crate) fn words_of_apps(&mut self) -> Vec<String> {
         let outputs = self.0.iter_mut().filter(|output| output.is_of_app());

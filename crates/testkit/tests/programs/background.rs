@@ -40,7 +40,7 @@ fn script(site: &Site, name: &str, members: Value) -> Value {
 }
 
 fn server(app: &Value) -> Daemon {
-    daemon().config(json!({ "applications": { "app": app } })).start()
+    daemon().config(json!({ "listeners": {}, "applications": { "app": app } })).start()
 }
 
 fn journal(site: &Site) -> Vec<String> {
@@ -213,7 +213,7 @@ fn a_watched_file_restarts_a_command() {
 
 #[test]
 fn what_cannot_run_refuses_the_change() {
-    let server = daemon().start();
+    let server = daemon().config(json!({ "listeners": {} })).start();
     let app = json!({ "applications": { "app": { "type": "process", "command": "no-such-program x" } } });
     let reply = server.control().put("/config", &app);
     let detail = reply.expect_refused(500, "Failed to apply new configuration.");
@@ -325,7 +325,7 @@ fn a_thousand_schedules_cost_no_process_before_they_run() {
     let apps: serde_json::Map<_, _> = (0..1000)
         .map(|n| (format!("a{n}"), json!({ "type": "process", "command": "true", "schedule": "0 0 1 1 *" })))
         .collect();
-    let server = daemon().config(json!({ "applications": apps })).start();
+    let server = daemon().config(json!({ "listeners": {}, "applications": apps })).start();
     assert!(server.processes().iter().all(|process| !process.name.contains("\"a")));
     server.control().get("/status").0.expect(200);
 }

@@ -55,13 +55,13 @@ const COMMAND: &[Member<Draft>] = &[
         .default("none")
         .means(
             "an application: whenever that is restarted, or a configuration changes it, [this one is restarted, \
-             too](../background-work.md#deployments)",
+             too](#deployments)",
         )
         .read(|cx, field, draft| draft.with = name(cx, field)),
     optional("schedule", STRING.or(OBJECT))
         .default("none: it runs all the time")
         .means(
-            "[when the command runs](../background-work.md#at-times): five fields of cron, `@hourly` and its like, or \
+            "[when the command runs](#at-times): five fields of cron, `@hourly` and its like, or \
              `@every 30s`; or an object with that as `cron`",
         )
         .read(|cx, field, draft| draft.schedule = super::schedule::read(cx, field)),

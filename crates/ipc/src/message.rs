@@ -1,6 +1,7 @@
 //! The messages, one enum for each direction of each pair of processes, and the numbers that they name things by.
 
 mod controller;
+mod exit;
 mod prototype;
 mod provision;
 mod reader;
@@ -10,12 +11,12 @@ mod upgrade;
 
 use std::path::PathBuf;
 
-use corral_sys::signal::Ended;
 use serde::{Deserialize, Serialize};
 
 pub use self::controller::{
     ConfigFiles, ControlToken, Demand, FromController, Inserted, Order, Origin, ToController,
 };
+pub use self::exit::Exit;
 pub use self::prototype::{Door, FromPrototype, ToPrototype};
 pub use self::provision::{Provision, ProvisionKind};
 pub use self::reader::{FromReader, ToReader};
@@ -54,22 +55,4 @@ pub struct Module {
     pub path: PathBuf,
     /// Files and folders that it consists of besides: libraries, extensions, settings.
     pub dependencies: Vec<PathBuf>,
-}
-
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Exit {
-    /// By itself, with this code.
-    Code(i32),
-    /// By this signal.
-    Signal(i32),
-}
-
-impl From<Ended> for Exit {
-    fn from(ended: Ended) -> Self {
-        match ended {
-            Ended::Code(code) => Self::Code(code),
-            Ended::Signal(number) => Self::Signal(number),
-        }
-    }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Exit;
+use super::exit::Exit;
 use crate::bounded;
 
 /// The figures of `/status`.

@@ -6,34 +6,27 @@
 
 mod ask;
 mod error;
+mod name;
 mod place;
 mod program;
+mod record;
 mod update;
 mod watch;
 
 use std::net::SocketAddr;
-use std::str::FromStr as _;
 use std::time::Duration;
 
 use corral_config::tls::{DnsChallenge, DnsServer, DnsUpdate};
 use hickory_proto::rr::Name;
 
 pub use self::error::DnsError;
+use self::name::{parse, text};
 use self::place::Resolver;
-pub use self::program::Action;
+pub use self::record::{Action, Record};
 use self::update::Change;
 
 /// How long a program may run where the configuration has no time.
 const PROGRAM_LIMIT: Duration = Duration::from_secs(120);
-
-/// A text of a name, which an authority looks for. A name may have several at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// The name that has it, without the last dot: `_acme-challenge.example.org`.
-    pub name: String,
-    /// The text: a SHA-256 in base64url (RFC 8555 section 8.4).
-    pub value: String,
-}
 
 /// Adds the record, beside those that are there. Returns when the servers of the zone have it and the configured
 /// delay is over.
@@ -128,18 +121,4 @@ impl Target {
 
 fn limit(how: &DnsChallenge) -> Duration {
     if how.timeout.is_zero() { PROGRAM_LIMIT } else { how.timeout }
-}
-
-fn parse(name: &str) -> Result<Name, DnsError> {
-    let parsed = Name::from_str(name);
-    let mut parsed =
-        parsed.map_err(|error| DnsError::Name { name: name.to_owned(), reason: error.to_string() })?;
-    parsed.set_fqdn(true);
-    Ok(parsed)
-}
-
-/// A name as people write it.
-fn text(name: &Name) -> String {
-    let text = name.to_ascii();
-    text.strip_suffix('.').unwrap_or(&text).to_owned()
 }

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 
-use super::DnsError;
+use super::error::DnsError;
 
 /// How long one datagram is waited for, and how many are sent.
 const UDP_PATIENCE: Duration = Duration::from_secs(2);

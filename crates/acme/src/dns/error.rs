@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use super::program::Action;
+use super::record::Action;
 
 /// The reason; whoever owns the zone reads it.
 #[derive(Debug, thiserror::Error)]

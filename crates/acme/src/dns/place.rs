@@ -11,7 +11,8 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError as Negative, NetError};
 
 use super::ask::ask;
-use super::{DnsError, text};
+use super::error::DnsError;
+use super::name::text;
 
 /// The port of DNS servers.
 const PORT: u16 = 53;

@@ -1,6 +1,5 @@
 //! A program that changes the DNS: run with what to do, bounded in time.
 
-use std::fmt;
 use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -10,7 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use super::{DnsError, Record};
+use super::error::DnsError;
+use super::record::{Action, Record};
 
 /// Where commands are looked for when the daemon has no `PATH` of its own.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -22,24 +22,6 @@ const MAX_SHOWN: usize = 1000;
 
 /// How long standard error is read after the program has ended: a process that it has started may hold it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-
-/// The word that a program gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// Add the record.
-    Present,
-    /// Remove it.
-    Remove,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Present => "present",
-            Self::Remove => "remove",
-        })
-    }
-}
 
 /// Runs `words[0]` with the other words, the action, the record's name and its value. Its environment has `PATH`, and
 /// the latter three as `CORRAL_ACME_ACTION`, `CORRAL_ACME_RECORD` and `CORRAL_ACME_VALUE`. After `limit` it is killed,

@@ -11,7 +11,8 @@ use hickory_proto::rr::rdata::tsig::{TSIG, TsigAlgorithm, TsigError};
 use hickory_proto::rr::{Name, RData, Record, RecordSet, TSigVerifier, TSigner};
 
 use super::ask::{exchange, invalid};
-use super::{DnsError, parse, text};
+use super::error::DnsError;
+use super::name::{parse, text};
 
 /// Seconds that resolvers may keep the record.
 const TTL: u32 = 60;

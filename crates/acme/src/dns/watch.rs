@@ -9,8 +9,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::ask::ask;
+use super::error::DnsError;
+use super::name::text;
 use super::place::Server;
-use super::{DnsError, text};
 
 /// How long a server is left alone between two questions, at first and at last.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -115,7 +116,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(60);
 
     fn name() -> Name {
-        crate::dns::parse("_acme-challenge.example.org").unwrap()
+        crate::dns::name::parse("_acme-challenge.example.org").unwrap()
     }
 
     /// A server that has the value "one" from the question of this number on.

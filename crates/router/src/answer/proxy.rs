@@ -15,6 +15,7 @@ pub(crate) mod mirror;
 pub(crate) mod question;
 mod relay;
 mod request;
+mod shown;
 mod tunnel;
 mod upload;
 mod watched;
@@ -26,6 +27,7 @@ use corral_config::upstream::Balance;
 
 pub(crate) use self::attempt::{Attempt, Outcome};
 pub(crate) use self::gateway::{Envelope, Errand, await_return};
+use self::shown::shown;
 pub(crate) use self::tunnel::join;
 pub(crate) use self::upload::{Destination, Upload};
 use crate::clock::Millis;
@@ -155,10 +157,4 @@ impl Attempts<'_> {
         self.n_retries += 1;
         permitted && is_left && self.tried.len() < self.group.servers.len() && self.upload.rewind()
     }
-}
-
-/// A request's target, for the log.
-pub(super) fn shown(exchange: &Exchange<'_>) -> String {
-    let target = exchange.request.head.target(exchange.request.bytes);
-    String::from_utf8_lossy(target).escape_debug().to_string()
 }

@@ -3,7 +3,7 @@
 use corral_config::authentication::Certificate;
 use corral_config::pattern::{GivenUp, PatternSet};
 
-use super::{Refusal, Word};
+use super::word::{Refusal, Word};
 use crate::exchange::Exchange;
 use crate::request::identity::Identity;
 use crate::tls::CertificateNames;

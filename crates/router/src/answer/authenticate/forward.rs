@@ -7,7 +7,8 @@ use corral_config::address::ListenAddress;
 use corral_config::authentication::{Asked, Forward};
 use corral_http::request::Name;
 
-use super::{Place, Word};
+use super::place::Place;
+use super::word::Word;
 use crate::answer::proxy::question::{self, Reply, Unanswered};
 use crate::authentication::permissions::{Permission, Permissions};
 use crate::exchange::Exchange;

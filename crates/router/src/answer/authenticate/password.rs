@@ -5,7 +5,8 @@ use std::sync::Arc;
 use corral_auth::credentials;
 use corral_config::authentication::Basic;
 
-use super::{Place, Refusal, Word, authorization};
+use super::place::Place;
+use super::word::{Refusal, Word, authorization};
 use crate::authentication::passwords::{Full, PasswordFile, Unchecked};
 use crate::exchange::Exchange;
 use crate::request::client::Gone;

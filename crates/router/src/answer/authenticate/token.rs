@@ -6,7 +6,8 @@ use corral_auth::jwt::{self, Rules};
 use corral_config::authentication::Jwt;
 use corral_config::route::Facts;
 
-use super::{Place, Refusal, Word, authorization};
+use super::place::Place;
+use super::word::{Refusal, Word, authorization};
 use crate::authentication::keys::{KeyStore, NoKeys};
 use crate::exchange::Exchange;
 use crate::request::client::Gone;

@@ -12,7 +12,8 @@ use corral_config::mirror::{Mirror, SAMPLE_ALL};
 use corral_http::response;
 
 use self::copy::Copy;
-use super::{balance_key, request, shown};
+use super::shown::shown;
+use super::{balance_key, request};
 use crate::clock::Millis;
 use crate::exchange::Exchange;
 use crate::mirrors::{FIELD, MOST_DEEP, MirrorTally, mark};

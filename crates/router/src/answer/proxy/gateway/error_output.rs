@@ -1,6 +1,6 @@
 //! The words of a server about a request, for the log.
 
-use crate::answer::proxy::shown;
+use crate::answer::proxy::shown::shown;
 use crate::exchange::Exchange;
 
 /// Bytes of one request that are logged.

@@ -216,7 +216,9 @@ async fn run(controller: &Controller, path: &[Bytes]) -> Reply {
         Err(MainError::Refused(reason)) => {
             Reply::error_with_detail(StatusCode::CONFLICT, "Failed to run app.", &reason)
         }
-        Err(MainError::Link(_)) => Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Send run failed."),
+        Err(MainError::Revoked | MainError::Link(_)) => {
+            Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Send run failed.")
+        }
     }
 }
 

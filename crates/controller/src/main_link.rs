@@ -123,7 +123,7 @@ impl MainLink {
         let (answer, answered) = oneshot::channel();
         let ticket = self.shared.ticket();
         self.shared.waiting().restarts.insert(ticket, answer);
-        self.ask(&FromController::RunApp { ticket, name }, answered).await?.map_err(MainError::Refused)
+        self.ask(&FromController::RunApp { ticket, name }, answered).await?
     }
 
     /// Has an application start anew, unless its place is superseded first.

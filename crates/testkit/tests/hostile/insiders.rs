@@ -316,8 +316,14 @@ fn a_flood_of_a_router_holds_nobody_up_and_costs_little() {
 
 fn apply(generation: u64) -> FromController {
     let log = LogSettings::default();
-    let plan =
-        Plan { listeners: vec![], applications: vec![], access_logs: vec![], listen_threads: None, log };
+    let plan = Plan {
+        listeners: vec![],
+        applications: vec![],
+        background: vec![],
+        access_logs: vec![],
+        listen_threads: None,
+        log,
+    };
     FromController::Apply {
         generation: GenerationId(generation),
         plan,
